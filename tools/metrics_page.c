@@ -3,7 +3,7 @@
  * metrics_page.c - writes docs/METRICS.md from the tables of metrics and figures.
  *
  *     metrics_page FILE           writes the page
- *     metrics_page --check FILE   fails where FILE is not that page
+ *     metrics_page --check FILE   fails if FILE differs from the page
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu_tracker: what a part of a Python program uses, with the API of gpu_tracker 5.
+"""gpu_tracker: the usage of a part of a Python program, with the API of gpu_tracker 5.
 
     import gpu_tracker as gput
 
@@ -27,7 +27,7 @@ __all__ = ["ComputeTime", "CPUUtilization", "GPUUtilization", "MaxGPURAM", "MaxR
            "ProcessingUnitPercentages", "ResourceUsage", "RSSValues", "State", "SubTracker",
            "SubTrackingAnalyzer", "Tracker", "TrackingComparison", "__version__", "sub_track"]
 
-_INTERFACE_VERSION = "5.0.1"  # of gpu_tracker, whose API this is
+_INTERFACE_VERSION = "5.0.1"  # version of gpu_tracker with this API
 
 
 def __getattr__(name: str) -> object:

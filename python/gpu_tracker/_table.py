@@ -91,7 +91,7 @@ class Table:
         return ((column, self[column]) for column in self.columns)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """By column, as pandas has it."""
+        """By column, as in pandas."""
         return {column: dict(values) for column, values in self.items()}
 
     def to_csv(self, path: str | None = None) -> str | None:
@@ -109,7 +109,7 @@ def _pandas() -> Any:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON can hold it: tables row by row, None for NaN."""
+    """The value as JSON data: tables row by row, None for NaN."""
     if isinstance(value, Table):
         return plain(value._rows)
     if hasattr(value, "iloc"):  # of pandas

@@ -30,7 +30,7 @@ Pairs = List[Tuple[float, float]]
 
 
 class _Results:
-    _text = ""  # as the program prints them
+    _text = ""  # as printed by the program
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = _plain(self)
@@ -57,7 +57,7 @@ class SubTrackingResults(_Results):
     code_block_results: list[CodeBlockResults]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle has the results as JSON has them, whatever version of pandas reads it."""
+        """A pickle contains the results as JSON data, so that any version of pandas can read it."""
         return _read_results, (self.to_json(), self._text)
 
 
@@ -69,7 +69,7 @@ class ComparisonResults(_Results):
 
 
 def _plain(results: Any) -> Any:
-    """As JSON has them."""
+    """The results as JSON data."""
     data = {field.name: plain(getattr(results, field.name)) for field in fields(results)}
     if isinstance(results, SubTrackingResults):
         data["code_block_results"] = [_plain(block) for block in results.code_block_results]
@@ -172,7 +172,7 @@ class SubTrackingAnalyzer:
             raise ValueError(str(error)) from None
 
     def load_timestamp_pairs(self, code_block_name: str) -> Pairs:
-        """Start and stop of each call. Of nested calls the innermost stops first; a call that has
+        """Start and stop of each call. The innermost of nested calls stops first; a call that has
         not stopped is left out."""
         calls = _run("calls", self._sub_tracking_file, code_block_name)["calls"]
         return [(float(start), float(stop)) for _, start, stop in sorted(calls)]  # by process ID

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sub-tracking: when blocks of code ran.
 
-A sub-tracking file has a row for each start (position 0) and stop (1) of a block. Its rows are
-written here rather than by the program because a block may be very short.
+A sub-tracking file has a row for each start (position 0) and stop (1) of a block. Its rows are written
+here rather than by the program because a block may be very short.
 
-The tracking file gets a row just before a block starts and one as it stops, if a tracker can be
-reached: the second has what the block holds and the CPU time it took since the first. If the block
-held more meanwhile (a function has freed its memory when it returns), there is a third. A tracker with
-a tracking file writes these rows on request, on the abstract Unix socket gpu-tracker-rows/NAMESPACE/PID,
-where PID is the tracked process: this one or an ancestor. The tracker may be a Tracker in this program
-or in the program that forked it, or the command gpu-tracker.
+The tracking file gets a row just before a block starts and one as it stops, if a tracker can be reached:
+the second has the memory that the block holds and its CPU time since the first. If the block held more
+meanwhile (a function has freed its memory when it returns), there is a third. A tracker with a tracking
+file writes these rows on request, on the abstract Unix socket gpu-tracker-rows/NAMESPACE/PID, where PID
+is the tracked process: this one or an ancestor. The tracker may be a Tracker in this program or in the
+program that forked it, or the command gpu-tracker.
 """
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_TIMEOUT_SECONDS = 2.0      # for an answer; without one the tracker is left alone for a while
-_LOOK_AGAIN_SECONDS = 1.0   # after which trackers that have started since are found
+_TIMEOUT_SECONDS = 2.0      # for an answer; after a timeout the tracker gets no request for a while
+_LOOK_AGAIN_SECONDS = 1.0   # seconds until trackers that have started since are found
 _LEAVE_ALONE_SECONDS = 30.0
-_SHARE = 0.1                # of the time at most may be spent waiting for rows ...
-_ALLOWANCE_SECONDS = 0.5    # ... apart from this
+_SHARE = 0.1                # at most this share of the time is spent waiting for rows ...
+_ALLOWANCE_SECONDS = 0.5    # ... besides this many seconds
 
 _begun: set[str] = set()  # files that this process, or the one it was forked from, has created
 _databases: dict[tuple[int, str], Connection] = {}  # by process and file
@@ -72,7 +72,7 @@ def check_present(path: str) -> None:
 
 
 def check_folder(path: str) -> None:
-    """Can a file of that name be created? It is not created yet."""
+    """Checks that a file of that name can be created, without creating it."""
     folder = os.path.dirname(path) or "."
     code = errno.EISDIR if os.path.isdir(path) else \
         errno.ENOENT if not os.path.exists(folder) else \
@@ -104,7 +104,7 @@ def forget_trackers() -> None:
 
 
 def _ask(process_id: int, later_than: float) -> float | None:
-    """The time of the row; None if there is no tracker. TimeoutError: it does not answer."""
+    """Returns the time of the row; None if there is no tracker. TimeoutError: it does not answer."""
     import socket
 
     connection = None
@@ -124,8 +124,8 @@ def _ask(process_id: int, later_than: float) -> float | None:
 
 
 def request_row(later_than: float) -> float:
-    """Has every tracker of this process write a row, if it has none that is later than that and
-    less than a millisecond old. Returns the time of the latest row; 0.0: there is none."""
+    """Makes every tracker of this process write a row, unless it has one that is later than that
+    and less than a millisecond old. Returns the time of the latest row; 0.0: there is none."""
     global _trackers
 
     if _trackers.process_id != os.getpid():
@@ -168,13 +168,13 @@ def _database(path: str) -> Connection:
 
         connection = sqlite3.connect(path, timeout=60, isolation_level=None,
                                      check_same_thread=False)
-        connection.execute("PRAGMA synchronous = OFF")  # survives our end, not the machine's
+        connection.execute("PRAGMA synchronous = OFF")  # survives a crash of this process only
         _databases[key] = connection
     return _databases[key]
 
 
 def _begin(path: str, overwrite: bool) -> None:
-    """Creates the file. One that was there before needs `overwrite`."""
+    """Creates the file. An existing file needs `overwrite`."""
     if not overwrite:
         check_absent(path)
     if os.path.isfile(path):

@@ -43,11 +43,11 @@ class State(Enum):
 
 
 class Tracker:
-    """Measures what a process and everything it starts use, from start() to stop().
+    """Measures the usage of a process and everything it starts, from start() to stop().
 
-    sleep_time is the time between samples in seconds, at least 0.1. The "hardware" percentages
-    are relative to n_expected_cores and to the GPUs in gpu_uuids. tracking_file (.csv or .sqlite)
-    gets a row per sample. process_id is the process to track, by default this one. spelling is
+    sleep_time is the time between samples in seconds, at least 0.1. The "hardware" percentages are
+    relative to n_expected_cores and to the GPUs in gpu_uuids. tracking_file (.csv or .sqlite) gets
+    a row per sample. process_id is the process to track, by default this one. spelling is
     "descendants", or "descendents" as in versions 1.2 to 3. n_join_attempts, join_timeout and
     resource_usage_file are accepted for old programs and have no effect.
     """
@@ -149,13 +149,13 @@ class Tracker:
 
     def __exit__(self, *exception: object) -> None:
         if exception and self._owner not in (0, os.getpid()):
-            return  # a forked child leaves the block too, but the tracking is its parent's
+            return  # a forked child leaves the block too, but its parent does the tracking
         if self._agent is None:
             raise RuntimeError("Cannot stop tracking when tracking has " + (
                 "not started yet." if self.state is State.NEW else "already stopped."))
         try:
             answer = self._agent.stop()
-        except EndedError as error:  # the program goes on without its usage
+        except EndedError as error:  # the program continues without its usage
             self._failure = str(error)
             answer = {"usage": {}, "text": "", "warnings": [f"Tracking has stopped: {error}"]}
         self._agent.close()

@@ -38,7 +38,7 @@ class MaxGPURAM:
 
 @dataclass
 class ProcessingUnitPercentages:
-    """In percent of one core or GPU (sum), and of all that are expected to be used (hardware)."""
+    """In percent of one core or GPU (sum), and of all expected ones (hardware)."""
     max_sum_percent: float = 0.0
     max_hardware_percent: float = 0.0
     mean_sum_percent: float = 0.0
@@ -81,7 +81,7 @@ class ResourceUsage:
 
 
 def _build(cls: type[Any], inner: type[Any], data: dict[str, Any]) -> Any:
-    """An instance of `cls`, or of a class whose fields are spelled as in the data."""
+    """An instance of `cls`, or of a class with the spelling of the data."""
     made = cls
     if [column.name for column in fields(cls)] != list(data):
         made = make_dataclass(cls.__name__, data, namespace={

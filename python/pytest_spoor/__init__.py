@@ -26,7 +26,7 @@ _SECONDS = {"s": 1, "ms": 1e-3, "min": 60}
 class _Figure(NamedTuple):
     name: str
     limit: str     # the keyword of the mark
-    property: str  # of the test report and of JUnit's XML
+    property: str  # its name in the test report and in JUnit's XML
     units: dict[str, float]
 
     def text(self, value: Optional[float], sign: str = "") -> str:
@@ -90,8 +90,8 @@ def _check(item: pytest.Item, usage: dict[str, Any], limits: dict[str, tuple[obj
 # ---- one test ----
 
 def _reset_high_water_mark() -> None:
-    """The kernel's peak of the memory of this process begins anew, at its current memory. Trackers around the tests
-    read the old peak first."""
+    """Resets the kernel's memory peak of this process to its current memory. Trackers around the tests read the old
+    peak first."""
     from spoor._tracker import sample_all
 
     sample_all()
@@ -103,7 +103,7 @@ def _reset_high_water_mark() -> None:
 
 
 def _has_children() -> bool:
-    """Also children that have ended and were not waited for."""
+    """Includes children that have ended and were not waited for."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -164,7 +164,7 @@ def _read_result(result: Any, before: Optional[float], bounds: dict[str, float],
 
 
 def _run(item: pytest.Item, runtest: Callable[[], None]) -> None:
-    """Takes the place of item.runtest(). The test fails inside, so that xfail and plugins treat it as any failure."""
+    """Replaces item.runtest(). The test fails inside, so that xfail and plugins treat it as any failure."""
     usage: dict[str, Any] = {}
     limits = _find_limits(item)
     try:
@@ -186,7 +186,8 @@ class _Plugin:
         item.runtest = functools.partial(_run, item, item.runtest)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """In the process that prints the summary; with pytest-xdist, the tests run in others."""
+        """In the process that prints the summary; with pytest-xdist, the tests run in other
+        processes."""
         if report.when == "call":
             self._tests[report.nodeid] = {name: value for name, value in report.user_properties
                                           if name.startswith("spoor_")}

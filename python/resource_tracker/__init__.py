@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource_tracker: what a process and the machine use over time, with the API of
+"""resource_tracker: the usage of a process and the machine over time, with the API of
 resource-tracker 0.5.
 
     from resource_tracker import ResourceTracker

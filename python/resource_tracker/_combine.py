@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the machine and of the process as one, and the figures that are computed from both."""
+"""Joins the tables of the machine and of the process, and computes figures from both."""
 from __future__ import annotations
 
 from functools import partial
@@ -13,13 +13,13 @@ _NAN = float("nan")
 
 
 class RowMean:
-    """The mean of a column, in which each row counts by its length: the first and the last row of a run are
+    """The mean of a column, weighted by the length of each row: the first and the last row of a run are
     shorter than the others."""
 
-    needs_rows = True  # TinyDataFrame passes all of them, also those whose value is not known
+    needs_rows = True  # TinyDataFrame passes all values, including unknown ones
 
     def __init__(self, frame: TinyDataFrame, start_time: float | None) -> None:
-        """start_time is when the first row begins."""
+        """start_time is the start of the first row."""
         times = _times(frame) if "timestamp" in frame.columns else ()
         begins = [times[0] if start_time is None else start_time, *times] if times else []
         self._lengths = list(map(sub, times, begins))
@@ -28,7 +28,7 @@ class RowMean:
         self._seconds = sum(self._lengths)
 
     def __call__(self, values: Sequence[float | None]) -> float | None:
-        """None and NaN are not known, and do not count."""
+        """None and NaN are unknown and do not count."""
         seconds = self._seconds
         try:
             total: float = sum(map(mul, values, self._lengths))
@@ -64,7 +64,7 @@ def _column(frame: TinyDataFrame, name: str, rows: Sequence[int],
 
 def _match_times(first: Sequence[float], second: Sequence[float],
                  most_seconds: float) -> tuple[Sequence[int], Sequence[int]]:
-    """The numbers of the rows that are of the same moment. Both are in order."""
+    """The indexes of the rows that are of the same moment. Both lists are in order."""
     length = min(len(first), len(second))
     if first[:length] == second[:length]:  # no row was lost
         return range(length), range(length)
@@ -86,7 +86,7 @@ def _times(frame: TinyDataFrame) -> Sequence[float]:
 
 
 def _match_rows(frames: Sequence[TinyDataFrame], interval: float) -> Sequence[Sequence[int]]:
-    """For each frame, which of its rows have a counterpart in the other, if there is one."""
+    """For each frame, the rows that have a counterpart in the other, if there is one."""
     if len(frames) == 2 and all("timestamp" in frame.columns for frame in frames):
         return _match_times(_times(frames[0]), _times(frames[1]), interval / 2)
     return [range(min(map(len, frames), default=0))] * len(frames)
@@ -94,8 +94,8 @@ def _match_rows(frames: Sequence[TinyDataFrame], interval: float) -> Sequence[Se
 
 def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], interval: float, in_bytes: bool,
                    human_names: bool, offset: int | None, dialect: str) -> TinyDataFrame:
-    """The rows of the same moments side by side; the timestamp is that of the first part. A part
-    is a frame and the prefix of its columns."""
+    """Joins the rows of the same moments; the timestamp is that of the first part. A part is a
+    frame and the prefix of its columns."""
     matches = [rows[offset:] for rows in _match_rows([frame for frame, _ in parts], interval)]
     functions: dict[str, list[Any] | Callable[[], list[Any]]] = {}
     count = len(matches[0]) if matches else 0
@@ -116,7 +116,7 @@ def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], interval: float, 
     return TinyDataFrame._from_functions(functions, count)
 
 
-# By the name of the column, without its unit, which older versions did not have.
+# Columns by their names without units, which older versions did not have.
 _DEFAULT_SPECS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("process_cpu_usage",), ("mean", "max")),
     (("process_memory_mib", "process_memory", "process_pss"), ("mean", "max")),
@@ -130,7 +130,7 @@ _DEFAULT_SPECS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def default_specs(frame: TinyDataFrame, start_time: float | None) -> list[StatSpec]:
-    """The figures that stats() computes, as far as their columns exist."""
+    """The figures of stats() whose columns exist."""
     known: dict[str, tuple[Callable[[list[Any]], Any], int | None]] = {
         "mean": (RowMean(frame, start_time), 2), "max": (maximum, 2), "sum": (sum, None),
         "duration": (span, None)}
@@ -140,7 +140,7 @@ def default_specs(frame: TinyDataFrame, start_time: float | None) -> list[StatSp
 
 
 def guess_allocation(process: TinyDataFrame, system: TinyDataFrame, start_time: float | None) -> str:
-    """"dedicated" if the process is about all that the machine does, "shared" if it is not, and
+    """"dedicated" if the process uses about all that the machine does, "shared" if it does not, and
     "unknown" without the figures of both."""
     result, means = "unknown", [RowMean(frame, start_time) for frame in (process, system)]
     for process_name, system_name, factor, amount in SERVER_ALLOCATION_CHECKS:

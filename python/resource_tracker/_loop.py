@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trackers that write a line of CSV per interval, in the thread that has started them."""
+"""The trackers that write a line of CSV per interval, in the thread that started them."""
 from __future__ import annotations
 
 import os
@@ -16,12 +16,12 @@ from .tracker_procfs import PROCESS_READERS, SYSTEM_READERS
 if TYPE_CHECKING:
     from ._tracking import Tracking
 
-_ROW_SECONDS = 0.005  # that a row takes to be written; rows are at multiples of the interval
-_LOOK_SECONDS = 0.1   # how often it looks for a row that is late, at least
+_ROW_SECONDS = 0.005  # seconds that writing a row takes; rows are at multiples of the interval
+_LOOK_SECONDS = 0.1   # the longest time between two checks for a late row
 
 
 def _discard_output(file: Any) -> None:
-    """Sends the rest of the file's buffer nowhere: closing the file would fail on it."""
+    """Discards the rest of the file's buffer: closing the file would fail on it."""
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     os.dup2(null, file.fileno(), os.get_inheritable(file.fileno()))
     os.close(null)
@@ -84,18 +84,18 @@ class _Loop:
         return Tracking([self._table], self.dialect, self.interval, pid, children)
 
     def _sleep(self, seconds: float) -> bool:
-        """True: there is nothing left to track."""
+        """True: nothing is left to track."""
         time.sleep(seconds)
         return False
 
     def diff_stats(self) -> dict[str, Any]:
-        """The usage since the last call, or since the tracker was made."""
+        """The usage since the last call, or since the tracker was created."""
         before, self.stats = self.stats, self._read()
         self.cycle += 1
         return make_row(self._table, self.dialect, self.stats, before or self.stats)
 
     def _write_lines(self, rows: Iterable[Iterable[Any]], file: Any) -> None:
-        """A reader that has gone ends the tracking."""
+        """A closed reader ends the tracking."""
         end = "\r\n" if self.dialect == OLDEST else "\n"
         try:
             for values in rows:
@@ -107,13 +107,13 @@ class _Loop:
             _discard_output(file)
 
     def _write(self, tracking: Tracking, file: Any) -> None:
-        """Writes the rows that are new."""
+        """Writes the new rows."""
         rows = tracking.rows[self._table].read_new()
         self._write_lines(rows, file)
         self.cycle += len(rows)
 
     def _write_rows(self, tracking: Tracking, file: Any) -> None:
-        """Writes rows as they come, until there is nothing left to track."""
+        """Writes rows as they arrive, until nothing is left to track."""
         asked, pause = time.monotonic(), 0.0
         while self.status == "running":
             if self._sleep(pause):
@@ -137,10 +137,10 @@ class _Loop:
             warn(message)
 
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
-        """Writes a row per interval to a file, or to the standard output, until the process that
-        is tracked ends, or until nothing reads the pipe that it writes to. The last row, which may
-        be of less than an interval, is written before KeyboardInterrupt leaves too. Nothing is
-        written if the process has ended before."""
+        """Writes a row per interval to a file, or to the standard output, until the tracked process
+        ends, or until the reader of the output closes its pipe. The last row, which may cover less
+        than an interval, is written even after KeyboardInterrupt. Nothing is written if the process
+        has ended before."""
         if self._sleep(max(0.0, self.start_time - time.time())):
             self.status = "exited"
             return

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The artifact of the Metaflow extension, and the usage of earlier runs. Metaflow itself is not
-imported here: its objects are used as they are, and nothing else is required of them."""
+imported here: only its objects are used."""
 from __future__ import annotations
 
 import time
@@ -21,8 +21,7 @@ _HISTORY_SECONDS = 10.0
 # ---- earlier runs ----
 
 def _stats_of(artifact: Any) -> Stats | None:
-    """The usage of the task that stored the artifact; None if that is not known, or the task
-    failed."""
+    """The usage of the task that stored the artifact; None if that is unknown, or the task failed."""
     from .tracker import ResourceTracker
 
     if not isinstance(artifact, dict) or artifact.get("step_failed") or "tracker" not in artifact:
@@ -34,7 +33,7 @@ def _stats_of(artifact: Any) -> Stats | None:
 
 
 def merge_tasks(tasks: Sequence[Stats]) -> Stats:
-    """The tasks of a step as one: means of means, and the largest maxima, also of run_totals."""
+    """The tasks of a step as one run: means of means, and the largest maxima, also of run_totals."""
     if len(tasks) == 1:
         return tasks[0]
     merged: Stats = aggregate_stats(tasks)
@@ -66,8 +65,8 @@ def collect_history(runs: Iterable[Any], run_id: str, step: str, artifact_name: 
                     seconds: float = _HISTORY_SECONDS,
                     clock: Callable[[], float] = time.monotonic) -> list[Stats]:
     """Results of stats(), one per run, of the last five successful runs in which the step was tracked:
-    newest first, without the run `run_id`. A run counts all tasks of the step. What cannot be read
-    within `seconds` is left out."""
+    newest first, without the run `run_id`. A run counts all tasks of the step. Runs that cannot be
+    read within `seconds` are left out."""
     deadline = clock() + seconds
     history: list[Stats] = []
     for run in runs:
@@ -79,7 +78,7 @@ def collect_history(runs: Iterable[Any], run_id: str, step: str, artifact_name: 
         for stats in _read_tasks(run, step, artifact_name):
             tasks.append(stats)
             if clock() > deadline:
-                return history  # a run of which only some tasks are known would mislead
+                return history  # a run with only some of its tasks would mislead
         if tasks:
             history.append(merge_tasks(tasks))
     return history
@@ -160,7 +159,7 @@ def build_artifact(tracker: ResourceTracker, step_failed: bool,
 
 
 def build_error(error: BaseException) -> dict[str, Any]:
-    """The artifact if nothing could be tracked."""
+    """The artifact of a task that could not be tracked."""
     import traceback
 
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -179,7 +178,7 @@ def make_card(artifact: Mapping[str, Any], name: str, servers: int = 0) -> str:
             history = artifact.get("history", artifact["historical_stats"])
             return ResourceTracker.from_snapshot(artifact["tracker"]).report(
                 "Metaflow", history, artifact["step_failed"], name=name, servers=servers)
-        except Exception as error:  # a card that cannot be made must not hide the reason
+        except Exception as error:  # a card that cannot be created must not hide the reason
             artifact = build_error(error)
     return make_error_card(artifact["error"])
 

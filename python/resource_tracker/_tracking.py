@@ -3,10 +3,10 @@
 
 A row file holds one 8-byte little-endian number per cell, NaN for an unknown one. A day of rows is
 86,400 x 21 numbers, so only the rows appended since the last time are read, and a column becomes a
-list of Python numbers when it is asked for. To add it up it need not become one. The files are deleted
-once the agent has opened them, so that nothing is left behind however this process ends.
+list of Python numbers when it is first used. Sums need no list. The files are deleted once the agent
+has opened them, so that nothing is left behind however this process ends.
 
-This module imports others that take some 10 ms, so it is imported where tracking starts.
+This module imports others that take some 10 ms, so it is imported when tracking starts.
 """
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ os.register_at_fork(after_in_child=_forget_agent)
 
 
 def ask_agent(op: str, *arguments: str) -> dict[str, Any]:
-    """Asks the agent that all readings of this process share; one that was killed is replaced once."""
+    """Sends a request to the agent that all readings of this process share; an agent that was killed
+    is replaced once."""
     global _agent
 
     with _lock:
@@ -53,7 +54,7 @@ def ask_agent(op: str, *arguments: str) -> dict[str, Any]:
                 _agent = Agent(name="resource-tracker")
             try:
                 answer = _agent.ask(op, *arguments)
-                if _agent.adopted and not op.endswith("-stats"):  # os.wait() would wait for its end
+                if _agent.adopted and not op.endswith("-stats"):  # otherwise os.wait() would wait for its end
                     _agent.close()
                     _agent = None
                 return answer
@@ -80,7 +81,7 @@ class RowColumn:
         self._file, self._index, self._rows, self._is_int = file, index, rows, is_int
         self._cells: array[float] | None = None
         self._known: array[float] | None = None
-        self._sum = 0.0  # of the known ones
+        self._sum = 0.0  # number of known values
 
     def cells(self) -> array[float]:
         if self._cells is None:
@@ -100,7 +101,7 @@ class RowColumn:
         return cells.tolist()
 
     def aggregate(self, agg: Callable[[Any], Any]) -> Any:
-        """The function of the numbers that are not None, without making a list if possible."""
+        """Applies the function to the values that are not None, without making a list if possible."""
         if agg not in _ITERATE:
             return agg([number for number in self() if number is not None])
         if self._known is None:
@@ -114,14 +115,14 @@ class RowColumn:
 
 
 class RowFile:
-    """A row file, which is created. Any thread may use it, and so may a forked child. start_time
-    is when the first row begins."""
+    """A row file, which is created. Any thread may use it, and so may a forked child. start_time is
+    the start of the first row."""
 
     def __init__(self, path: str, table: str, dialect: str, start_time: float = _NAN) -> None:
         self.path = path
         self._columns = columns_of(table, dialect)
         self._ticks = ticks_per_second(dialect)
-        self._last_time = start_time  # of the last row that was read
+        self._last_time = start_time  # time of the last row that was read
         self._fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._cells = array("d")
         self._skipped = 0  # rows that read_new() has returned
@@ -133,13 +134,13 @@ class RowFile:
             os.close(fd)
 
     def __len__(self) -> int:
-        """The number of whole rows that are in the file now, without those of read_new()."""
+        """The number of whole rows in the file now, without those of read_new()."""
         if self._fd < 0:
             return len(self._cells) // len(self._columns)
         return os.fstat(self._fd).st_size // (_CELL_BYTES * len(self._columns)) - self._skipped
 
     def _complete(self, cells: array[float]) -> None:
-        """Computes cpu_usage of rows that are too short for an accurate one, such as the last."""
+        """Computes cpu_usage of rows that are too short for an accurate value, such as the last."""
         width = len(self._columns)
         names = list(self._columns)
         usage, utime, stime = map(names.index, ("cpu_usage", "utime", "stime"))
@@ -155,7 +156,7 @@ class RowFile:
             self._last_time = cells[-width]
 
     def _read(self) -> int:
-        """Reads the rows that are new, and returns the number of all."""
+        """Reads the new rows, and returns the number of all."""
         width = len(self._columns)
         with self._lock:
             count = len(self) * width - len(self._cells)
@@ -183,7 +184,7 @@ class RowFile:
                 for index, (name, (_, decimals)) in enumerate(self._columns.items())}
 
     def read_new(self) -> list[list[Any]]:
-        """The rows since the last call. They are not kept: frame() would not have them."""
+        """The rows since the last call. They are not kept: frame() does not return them."""
         rows = self._read()
         columns = [column() for column in self._make_columns(rows).values()]
         self._skipped += rows
@@ -221,7 +222,8 @@ def _remove_folder(folder: str) -> None:
 
 
 def _describe_run(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The metadata as Sentinel expects it: without None, and a command as a JSON list of words."""
+    """The metadata in the form that Sentinel expects: without None, and a command as a JSON list of
+    words."""
     found = {key: value for key, value in (metadata or {}).items() if value is not None}
     command = found.get("command")
     if command is not None:
@@ -234,7 +236,7 @@ def _describe_run(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _write_upload(folder: str, upload: Mapping[str, Any]) -> str:
-    """Writes a file that other users cannot read: it has the token."""
+    """Writes a file that other users cannot read: it contains the token."""
     upload = {**upload, "metadata": _describe_run(upload["metadata"])}
     path = os.path.join(folder, "upload.json")
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -244,17 +246,18 @@ def _write_upload(folder: str, upload: Mapping[str, Any]) -> str:
 
 
 class Tracking:
-    """The tracking of a process ("process"), of the machine ("system"), or of both, from its
-    start to close(). The first measurement has been made when the constructor returns."""
+    """The tracking of a process ("process"), of the machine ("system"), or of both, from its start
+    to close(). The constructor returns after the first measurement."""
 
     def __init__(self, tables: Sequence[str], dialect: str, interval: float, pid: int,
                  children: bool, upload: Mapping[str, Any] | None = None) -> None:
-        """`upload`: what is uploaded besides, and where to (src/compat/resource_tracker/upload.h)."""
+        """`upload`: additional data to upload, and the destination
+        (src/compat/resource_tracker/upload.h)."""
         folder, start_time = _make_folder(), time.time()
         self.rows: dict[str, RowFile] = {}
         self.agent: Agent | None = None
         self.is_uploading = upload is not None and bool(tables)
-        self.warnings: list[str] = []  # once it has stopped: what is missing from the rows
+        self.warnings: list[str] = []  # after the stop: warnings about missing rows
         words = [f"--interval={interval:.9f}".rstrip("0").rstrip(".")]
         if dialect != NEWEST:
             words.append(f"--dialect={dialect}")
@@ -269,7 +272,7 @@ class Tracking:
                 words.append(f"--upload={_write_upload(folder, upload)}")
             if tables:
                 self.agent = Agent(*words, name="resource-tracker")
-        except Error as error:  # in the terms of Python: "--interval" is interval
+        except Error as error:  # translates options to parameters: "--interval" is interval
             self.close()
             raise make_error(error.code, str(error).removeprefix("--")) from None
         except BaseException:
@@ -285,7 +288,7 @@ class Tracking:
             return None
         try:
             answer = self.agent.ask("stop") if self.is_uploading else self.agent.stop()
-        except Error:  # any other exception comes from a signal handler: it may be asked again
+        except Error:  # any other exception comes from a signal handler: the call may be repeated
             self.end()
             raise
         if not self.is_uploading:
@@ -295,7 +298,7 @@ class Tracking:
         return totals
 
     def finish_upload(self, exit_code: int, run_status: str) -> dict[str, Any] | None:
-        """Ends the upload and the agent, after stop(). Returns what became of the upload; None if there
+        """Ends the upload and the agent, after stop(). Returns the outcome of the upload; None if there
         is none."""
         if self.agent is None or not self.is_uploading:
             return None

@@ -11,12 +11,12 @@ from spoor._program import Error
 from .helpers import logger
 
 _call: Call | None = None
-_owner = 0  # the process that has asked
+_owner = 0  # PID of the process that has started the look-up
 
 
 def start_discovery() -> None:
-    """Starts the look-up in another process, unless that has happened. get_cloud_info() reports a
-    failure."""
+    """Starts the look-up in another process, unless it was started before. get_cloud_info() reports
+    a failure."""
     global _call, _owner
 
     if _call is None or _owner != os.getpid():
@@ -28,10 +28,10 @@ def start_discovery() -> None:
 
 def get_cloud_info() -> dict[str, Any]:
     """{"vendor": "aws", "instance_type": "g4dn.xlarge", "region": "us-west-2", "discovery_time": 0.1};
-    what is not known is "unknown".
+    unknown values are "unknown".
 
     The firmware shows whether the machine belongs to a cloud; only then the metadata service of that
-    cloud is asked, for one second at most. The answer is kept.
+    cloud is queried, for one second at most. The answer is cached.
     """
     start_discovery()
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of each generation of the API: their names, units and order, and how a row follows from two
-readings.
+"""The columns of each generation of the API: their names, units and order, and the computation of a row
+from two readings.
 
 A dialect is named as in the option --dialect of spoor. docs/DIALECTS.md describes the columns.
 """
@@ -152,7 +152,7 @@ def _cores(name: str, now: Reading, before: Reading, dialect: str) -> Any:
 
 
 def _disk(name: str, now: Reading, before: Reading, dialect: str) -> int:
-    """The sum over the disks that are in both readings; a disk may come and go."""
+    """The sum over the disks that are in both readings; disks may be added and removed."""
     way = name.split("_")[1]  # read, write
 
     def transferred(disk: Reading) -> int:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping
 if TYPE_CHECKING:
     import logging
 
-_RUN_TOTALS = "run_totals"  # of stats(): they describe one run and are not aggregated
+_RUN_TOTALS = "run_totals"  # key of stats(): its values describe one run and are not aggregated
 
 
 @functools.lru_cache(None)
 def is_partition(disk_name: str) -> bool:
-    """Is this block device (sda1, nvme0n1p1) a partition rather than a whole disk?"""
+    """Whether this block device (sda1, nvme0n1p1) is a partition and not a whole disk."""
     import re
 
     if os.path.exists(f"/sys/class/block/{disk_name}"):
@@ -26,7 +26,7 @@ def is_partition(disk_name: str) -> bool:
 
 @functools.lru_cache(None)
 def is_psutil_available() -> bool:
-    """Is psutil installed? It is not used."""
+    """Whether psutil is installed. It is not used."""
     from importlib.util import find_spec
 
     return find_spec("psutil") is not None
@@ -34,7 +34,7 @@ def is_psutil_available() -> bool:
 
 @functools.lru_cache(None)
 def is_procfs_available() -> bool:
-    """Can /proc be read?"""
+    """Whether /proc can be read."""
     return os.path.isdir("/proc") and os.access("/proc", os.R_OK)
 
 
@@ -48,8 +48,8 @@ def get_tracker_implementation() -> tuple[Callable[..., dict[str, Any]],
 
 
 def round_memory(mib: float) -> int:
-    """An amount of memory that one would ask for, at least this one: 128, 256 or 512 MiB, 1 GiB,
-    2 GiB, or whole GiB. In MiB."""
+    """The next usual amount of memory that is at least this one: 128, 256 or 512 MiB, 1 GiB, 2 GiB,
+    or whole GiB. In MiB."""
     for step in (128, 256, 512, 1024, 2048):
         if mib <= step:
             return step
@@ -73,7 +73,7 @@ def aggregate_stats(stats: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[st
             if column != _RUN_TOTALS:
                 for name, value in results.items():
                     found = values.setdefault(column, {}).setdefault(name, [])
-                    found += [] if value is None else [value]  # None: not known in that run
+                    found += [] if value is None else [value]  # None: unknown in that run
     for results in values.values():
         for name in results:
             if name not in _AGGREGATES:

@@ -2,7 +2,7 @@
 """Servers to rent and their prices: from the Spare Cores keeper, a web service, or from a catalogue, a
 file in CSV or JSON with the keys of the keeper.
 
-SPOOR_KEEPER_URL replaces the address of the service, which has 2 seconds to answer.
+SPOOR_KEEPER_URL replaces the address of the service. Its time limit is 2 seconds.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _ask(what: str, request: dict[str, Any], catalog: str | os.PathLike[str] | N
         request["catalog"] = os.path.abspath(os.fspath(catalog))
     try:
         return Call("resource-tracker", "agent-lookup", what, request=request).result()
-    except Error as error:  # in the terms of Python
+    except Error as error:  # translates options to parameters
         message = str(error).replace("use --catalog FILE", "use catalog=FILE")
         raise make_error(error.code, message) from None
 
@@ -30,7 +30,7 @@ def _ask(what: str, request: dict[str, Any], catalog: str | os.PathLike[str] | N
 def get_instance_price(vendor: str, region: str, instance: str, *,
                        catalog: str | os.PathLike[str] | None = None) -> float | None:
     """The price of a server in US dollars per hour, on demand, with Linux: in this region, or else in
-    the first one that is listed. None if it is not known; the reason is logged."""
+    the first one that is listed. None if it is unknown; the reason is logged."""
     request = {"vendor": vendor, "region": region, "server": instance}
     try:
         price: float | None = _ask("price", request, catalog)["price"]
@@ -45,7 +45,7 @@ def _in_mib(count: float | None) -> float | None:
 
 
 def _describe(server: dict[str, Any]) -> dict[str, Any]:
-    """The server with the keys of the keeper. For a server from a CSV file, only some are known."""
+    """The server with the keys of the keeper. A server from a CSV file has only some of them."""
     details: dict[str, Any] | None = server["details"]
     if details is not None:
         return details
@@ -63,12 +63,12 @@ def get_recommended_cloud_servers(cpu: float, memory: float, gpu: float | None =
                                   vendor_id: str | Iterable[str] | None = None,
                                   cpu_architecture: str | None = None,
                                   catalog: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """The cheapest servers with so many CPUs and GPUs, and so much memory and VRAM in MiB: n at most,
-    each as a dict with the keys of the keeper, such as vendor_id, api_reference, vcpus,
+    """The cheapest servers with at least this many CPUs and GPUs, and this much memory and VRAM in MiB:
+    n at most, each as a dict with the keys of the keeper, such as vendor_id, api_reference, vcpus,
     memory_amount (MiB) and min_price_ondemand (US dollars per hour).
 
     vendor_id is one vendor or several, such as "aws"; cpu_architecture is "x86_64" or "arm64". Without a
-    catalogue, the Spare Cores keeper is asked, and a RuntimeError has the reason if that fails.
+    catalogue, the Spare Cores keeper is queried, and a RuntimeError has the reason if that fails.
     """
     vendors = [vendor_id] if isinstance(vendor_id, str) else list(vendor_id or ())
     request = {"cpus": cpu, "memory_mib": memory, "gpus": gpu, "vram_mib": vram, "count": n,

@@ -2,8 +2,8 @@
 """The report as an HTML page. The program makes it from the facts of the run, a JSON report (schema
 spoor/1) without curves and most figures, and from the rows of the combined metrics.
 
-A tracker that was loaded from a file has both as well. The object `context` of the report has what a page
-shows beyond the run: earlier runs, servers to rent, and the integration.
+A tracker that was loaded from a file has both as well. The object `context` of the report has further
+data for the page: earlier runs, servers to rent, and the integration.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Stats = Mapping[str, Mapping[str, Any]]
 
 _INTEGRATIONS = ("standalone", "Metaflow", "R")
 _MIB = 1 << 20
-# Columns by the names of all versions, and the total of the run that is more exact.
+# Columns by the names of all versions, and the more exact total of the run.
 _PEAK_MEMORY = (("memory_mib", "memory", "pss"), "memory.combined.total_rss_bytes")
 _PEAK_VRAM = (("gpu_vram_mib", "gpu_vram"), "gpu.memory.combined_bytes")
 
@@ -45,7 +45,7 @@ _NO_GPU = {"value": None, "source": None, "exact": False, "reason": "this machin
 # ---- the rows ----
 
 def build_rows(facts: Mapping[str, Any], frame: Frame, has_gpu: bool) -> str:
-    """The combined metrics as CSV, with the time since the start of the run, which is never set back, and
+    """The combined metrics as CSV, with the time since the start of the run, which never steps back, and
     without columns that mean nothing here."""
     import csv
     import io
@@ -53,7 +53,7 @@ def build_rows(facts: Mapping[str, Any], frame: Frame, has_gpu: bool) -> str:
     times: Sequence[float] = frame.get("timestamp", ())  # type: ignore[assignment]
     elapsed = accumulate((max(0.0, round(now - facts["start_time"], 6)) for now in times), max)
     columns: dict[str, Iterable[Any]] = {"run_id": [_run_id(facts)] * len(times), "elapsed_seconds": elapsed}
-    for name in ("process_pid", "system_processes"):  # by these, the program recognizes the tables
+    for name in ("process_pid", "system_processes"):  # the program recognizes the tables by these columns
         columns[name] = [None] * len(times)
     columns.update((name, cells) for name, cells in frame.items() if has_gpu or "gpu" not in name)
     children = columns.pop("process_children", None)
@@ -122,7 +122,7 @@ def build_report(facts: Mapping[str, Any], rows: int, server: Mapping[str, Any],
     """The facts of a run.
 
     facts are the metadata of a snapshot, with `name`, `is_running` and `spoor_version`; totals replace the
-    figures of the rows; context is what an integration adds.
+    figures of the rows; context is added by an integration.
     """
     report: dict[str, Any] = {"schema": "spoor/1", "run": _build_run(facts, rows),
                               "host": _build_host(server, cloud), "context": dict(context)}
@@ -137,7 +137,7 @@ def build_report(facts: Mapping[str, Any], rows: int, server: Mapping[str, Any],
 # ---- recommendations ----
 
 def _peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> float | None:
-    """The largest one of all runs, between two rows too if that is known."""
+    """The largest value of all runs, including peaks between two rows if known."""
     names, path = source
     peaks = []
     for run in runs:
@@ -242,7 +242,7 @@ def build_context(integration: str, status_failed: bool, history: Sequence[Stats
 
 def _find_servers(recommendation: Mapping[str, Any] | None, count: int,
                   catalog: str | os.PathLike[str] | None) -> tuple[list[dict[str, Any]], str | None]:
-    """Servers for the next run, or why there are none."""
+    """Servers for the next run, or the reason why there are none."""
     from .keeper import get_recommended_cloud_servers
 
     if recommendation is None or count == 0:

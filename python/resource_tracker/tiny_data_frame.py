@@ -59,7 +59,7 @@ def _read_csv(path: str) -> dict[str, list[Any]]:
 
 
 def _read_csv_patiently(path: str, retries: int, delay: float) -> dict[str, list[Any]]:
-    """As _read_csv(), for a file that may be in the middle of a change."""
+    """As _read_csv(), for a file that may be changing."""
     import time
 
     for attempt in range(retries + 1):
@@ -93,12 +93,12 @@ class TinyDataFrame:
         df["cores"] = [1, 2, 3]     sets a column
     """
 
-    # A column is a list, or a function that makes one when the column is first asked for.
+    # A column is a list, or a function that makes the list at first use.
     _columns: dict[str, list[Any] | Callable[[], list[Any]]]
     _length: int
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> TinyDataFrame:
-        frame = super().__new__(cls)  # all that unpickling an empty frame of the predecessor calls
+        frame = super().__new__(cls)  # unpickling an empty frame of the predecessor calls only this
         frame._columns, frame._length = {}, 0
         return frame
 
@@ -128,14 +128,14 @@ class TinyDataFrame:
     @classmethod
     def _from_functions(cls, columns: Mapping[str, list[Any] | Callable[[], list[Any]]],
                         length: int) -> TinyDataFrame:
-        """A frame whose columns are made when they are asked for."""
+        """A frame whose columns are made at first use."""
         frame = cls({})
         frame._columns.update(columns)
         frame._length = length
         return frame
 
     def __getstate__(self) -> dict[str, Any]:
-        """The same attributes as in a pickle of the predecessor, which can be read too."""
+        """The attributes of a pickle of the predecessor, whose pickles can be read, too."""
         return {"columns": self.columns, "_data": self._data}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -164,11 +164,11 @@ class TinyDataFrame:
         return column
 
     def _aggregate(self, name: str, agg: Callable[[list[Any]], Any]) -> Any:
-        """The function of the values that are not None."""
+        """Applies the function to the values that are not None."""
         column = self._columns[name]
         if hasattr(agg, "needs_rows"):
             return agg(column.cells() if hasattr(column, "cells") else self._column(name))
-        if hasattr(column, "aggregate"):  # it has a quicker way
+        if hasattr(column, "aggregate"):  # it has a faster method
             return column.aggregate(agg)
         values = self._column(name)
         return agg([value for value in values if value is not None] if None in values else values)
@@ -246,8 +246,8 @@ class TinyDataFrame:
     def stats(self, specs: Sequence[StatSpec]) -> defaultdict[str, dict[str, Any]]:
         """Computes {column: {name of the function: result}}.
 
-        Values that are not known (None) are left out, and so is a result that is None. If a column does
-        not exist or a function fails, the failure is logged and the result is missing.
+        Unknown values (None) are left out, and so is a result that is None. If a column does not exist
+        or a function fails, the failure is logged and the result is missing.
         """
         results: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for column, agg, agg_name, digits in specs:

@@ -91,7 +91,7 @@ class ResourceTracker:
 
     interval is in seconds. Without children only the process itself is tracked. track_processes
     and track_system switch either part off. autostart decides whether tracking starts at once; if it
-    is not given, tracking starts at once, and a later start() starts it afresh. dialect is the
+    is not given, tracking starts at once, and a later start() starts it again. dialect is the
     generation of the column names: "resource-tracker" (0.5), "resource-tracker-0.3" or
     "resource-tracker-0.1".
 
@@ -101,7 +101,7 @@ class ResourceTracker:
     With discover_server and discover_cloud there are server_info and cloud_info. With sentinel_token, or
     the environment variable SENTINEL_API_TOKEN, the metrics are also uploaded to Sentinel, every
     upload_interval seconds; streaming_metadata describes the run there. Neither start() nor the program
-    waits for that. A tracker that uploads is not started afresh: it is one run.
+    waits for the upload. A tracker that uploads is not started again: it is one run.
     """
 
     # The predecessor's processes; here the tracker is not a child of the program.
@@ -141,7 +141,7 @@ class ResourceTracker:
         self._has_warned = False
         self._rows: dict[str, RowFile] = {}             # "process", "system"
         self._frames: dict[str, TinyDataFrame] = {}     # likewise, of a snapshot
-        self._csv_files: dict[str, _CsvFile] = {}        # likewise, that were asked for
+        self._csv_files: dict[str, _CsvFile] = {}        # by table, made on request
         self._totals: dict[str, Any] | None = None
         self._exit_code: int | None = None
         self._server_info: dict[str, Any] | None = None
@@ -188,24 +188,24 @@ class ResourceTracker:
 
     @property
     def process_tracker_filepath(self) -> str | None:
-        """A CSV file of process_metrics as they are now, in memory. It can be read until the
-        tracker is deleted or cleanup() is called. None if processes are not tracked."""
+        """A CSV file of the current process_metrics, in memory. It can be read until the tracker is
+        deleted or cleanup() is called. None if processes are not tracked."""
         return self._csv_path("process")
 
     @property
     def system_tracker_filepath(self) -> str | None:
-        """Likewise, of system_metrics."""
+        """The same for system_metrics."""
         return self._csv_path("system")
 
     def start(self) -> None:
-        """Starts tracking. The first measurement has been made when it returns."""
+        """Starts tracking. Returns after the first measurement."""
         if self.stop_time is not None:
             raise RuntimeError("Resource tracker already stopped. Create a new instance instead of "
                                "trying to restart it.")
         if self.running and not self._is_implicit:
             raise RuntimeError("Resource tracker already running, cannot start again.")
         if self._tracking is not None and self._tracking.is_uploading:
-            self._is_implicit = False  # the run is registered with Sentinel: it goes on
+            self._is_implicit = False  # the run is registered with Sentinel: it continues
             return
         self._discard()
         self.start_time = None
@@ -230,7 +230,7 @@ class ResourceTracker:
                         self.interval, self.pid, self.children, upload)
 
     def _track_and_upload(self) -> Tracking:
-        """Tracks without an upload if there can be none."""
+        """Tracks without an upload if the upload cannot start."""
         try:
             return self._track({"token": self._token, "interval": self.upload_interval,
                                 "metadata": self.streaming_metadata})
@@ -240,7 +240,7 @@ class ResourceTracker:
             return tracking
 
     def _discard(self) -> None:
-        """Ends the tracking without a result, and deletes what was tracked."""
+        """Ends the tracking without a result, and deletes the data."""
         if self._tracking is not None:
             self._tracking.close()
             self._tracking = None
@@ -287,7 +287,7 @@ class ResourceTracker:
             warn(f"{upload['dropped_rows']} rows were not uploaded: too many had to be kept on disk")
 
     def cleanup(self) -> None:
-        """Stops tracking and deletes what was tracked. It never fails."""
+        """Stops tracking and deletes the data. It never fails."""
         try:
             self.stop()
         except Exception:
@@ -313,7 +313,7 @@ class ResourceTracker:
             self._has_warned = True
             warn(f"tracking has stopped: {error}")
 
-    # ---- what was tracked ----
+    # ---- metrics ----
 
     def _frame(self, table: str) -> TinyDataFrame:
         if table in self._frames:
@@ -322,17 +322,17 @@ class ResourceTracker:
 
     @property
     def process_metrics(self) -> TinyDataFrame:
-        """A row per interval: what the process used. Empty if processes are not tracked."""
+        """The usage of the process, a row per interval. Empty if processes are not tracked."""
         return self._frame("process")
 
     @property
     def system_metrics(self) -> TinyDataFrame:
-        """A row per interval: what the machine used. Empty if it is not tracked."""
+        """The usage of the machine, a row per interval. Empty if it is not tracked."""
         return self._frame("system")
 
     @property
     def n_samples(self) -> int:
-        """The number of rows so far; if there are two tables, that of the shorter one."""
+        """The number of rows so far; of the shorter table if there are two."""
         counts = [len(rows) for rows in self._rows.values()]
         counts += [len(frame) for frame in self._frames.values()]
         return min(counts, default=0)
@@ -375,9 +375,8 @@ class ResourceTracker:
 
     @property
     def run_totals(self) -> dict[str, Any]:
-        """Totals and peaks of the process, with their source and how far they can be trusted, as
-        in the JSON report of spoor. They include what happens between two rows. Empty if
-        processes are not tracked."""
+        """Totals and peaks of the process, with their source and bounds, as in the JSON report of
+        spoor. They include usage between two rows. Empty if processes are not tracked."""
         if self._tracking is not None and self._tracking.agent is not None:
             try:
                 self._totals = self._tracking.agent.ask("figures")["figures"]
@@ -410,7 +409,7 @@ class ResourceTracker:
 
     @property
     def server_info(self) -> dict[str, Any] | None:
-        """Facts about this machine. `allocation` is "shared" if others use it too."""
+        """Facts about this machine. `allocation` is "shared" if other programs use it too."""
         if not self.discover_server:
             return None
         if self._server_info is None:
@@ -426,8 +425,8 @@ class ResourceTracker:
 
     @property
     def cloud_info(self) -> dict[str, Any] | None:
-        """The cloud that this machine belongs to, as get_cloud_info(). It is looked up in the background
-        from start() on, and waited for here."""
+        """The cloud that this machine belongs to, as get_cloud_info(). The look-up runs in the
+        background from start() on; this waits for it."""
         if self._cloud_info is None and self.discover_cloud:
             from .cloud_info import get_cloud_info
 
@@ -449,10 +448,10 @@ class ResourceTracker:
         return _report.get_needs(_report.recommend([self.stats(), *historical_stats]))
 
     def recommend_server(self, **arguments: Any) -> dict[str, Any]:
-        """The cheapest server for the next run, with the keys of the Spare Cores keeper, which is asked
-        for it. The arguments are historical_stats and those of
-        keeper.get_recommended_cloud_servers(), such as vendor_id="aws" or catalog="servers.csv", a
-        file that is used instead of the service. A RuntimeError has the reason if there is none."""
+        """The cheapest server for the next run, with the keys of the Spare Cores keeper, which is
+        queried. The arguments are historical_stats and those of keeper.get_recommended_cloud_servers(),
+        such as vendor_id="aws" or catalog="servers.csv", a file that is used instead of the service. A
+        RuntimeError has the reason if there is none."""
         from .keeper import get_recommended_cloud_servers
 
         needs = self.recommend_resources(arguments.pop("historical_stats", ()))
@@ -468,9 +467,9 @@ class ResourceTracker:
                catalog: str | os.PathLike[str] | None = None) -> _report.Report:
         """The report as an HTML page, with save() and browse(). A notebook shows it inline.
 
-        historical_stats are results of stats() of earlier runs, which the page compares with this one.
-        name is the title of the page. servers is how many servers it recommends, as recommend_server(): from
-        a catalogue, 3 by default, or from the Spare Cores keeper, which is asked only if servers is given. The
+        historical_stats are results of stats() of earlier runs, which the page compares with this one. name is
+        the title of the page. servers is the number of recommended servers, as recommend_server(): from a
+        catalogue, 3 by default, or from the Spare Cores keeper, which is queried only if servers is given. The
         recommended resources are those of recommend_resources().
         """
         count = (3 if catalog else 0) if servers is None else servers
@@ -493,14 +492,14 @@ class ResourceTracker:
             "duration": round(stop_time - start_time, 2), **self._process_facts}
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything that was tracked so far, as plain values."""
+        """All tracked data so far, as plain values."""
         return {"metadata": self._metadata(), "server_info": self.server_info,
                 "cloud_info": self.cloud_info, "process_metrics": self.process_metrics.to_dict(),
                 "system_metrics": self.system_metrics.to_dict(), "run_totals": self.run_totals}
 
     @classmethod
     def from_snapshot(cls, snapshot: Mapping[str, Any]) -> ResourceTracker:
-        """A stopped tracker with what was in the snapshot."""
+        """Makes a stopped tracker from a snapshot."""
         metadata = snapshot["metadata"]
         tracker = cls(autostart=False,
                       **{name: metadata[name] for name in _PARAMETERS if name in metadata})
@@ -526,7 +525,7 @@ class ResourceTracker:
 
     @classmethod
     def loads(cls, text: str | bytes) -> ResourceTracker:
-        """The tracker of a text that dumps() has made."""
+        """Makes a tracker from a text of dumps()."""
         import json
 
         return cls.from_snapshot(json.loads(text))
@@ -540,7 +539,7 @@ class ResourceTracker:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ResourceTracker:
-        """The tracker of a file that dump() has written."""
+        """Makes a tracker from a file of dump()."""
         import gzip
 
         with gzip.open(path, "rt", encoding="utf-8") as file:

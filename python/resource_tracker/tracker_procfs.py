@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings: what a process or the machine has used until now, in the units of each generation.
+"""Readings: the usage of a process or the machine so far, in the units of each generation.
 
 The figures come from an agent of resource-tracker, which is started for the first reading and exits with
 this process. The functions of version 0.1 for one process read /proc themselves: there, a process that
@@ -33,7 +33,7 @@ def _may_have_gpus() -> bool:
 
 
 def _with_gpus(stats: dict[str, Any]) -> dict[str, Any]:
-    """Without GPUs none is used; otherwise None is a figure that is not known."""
+    """Without GPUs none is used; otherwise None is an unknown figure."""
     unknown = None if _may_have_gpus() else 0
     for key in _GPU_KEYS:
         if stats.get(key) is None:
@@ -129,8 +129,8 @@ def _meminfo() -> dict[str, int]:
 
 
 def _old_system_stats(active: str, inactive: str) -> dict[str, Any]:
-    """get_system_stats() in clock ticks and kB. Here memory that is used is all but the free
-    memory, buffers and page cache. The arguments are names in /proc/meminfo."""
+    """get_system_stats() in clock ticks and kB. Used memory is all memory except free memory,
+    buffers and page cache. The arguments are names in /proc/meminfo."""
     stats, memory = get_system_stats(), _meminfo()
     parts = {name: memory.get(name, 0) for name in ("MemFree", "Buffers", "Cached")}
     old = {"timestamp": stats["timestamp"], "processes": stats["processes"],
@@ -166,7 +166,7 @@ SYSTEM_READERS: dict[str, Callable[[], dict[str, Any]]] = {
     NEWEST: get_system_stats, README: _readme_system_stats, OLDEST: old_system_stats}
 
 
-# ---- one process, as /proc shows it ----
+# ---- one process, from /proc ----
 
 def _children(pid: int) -> Iterator[int]:
     """The children of every thread: a child belongs to the thread that started it."""

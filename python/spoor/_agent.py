@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of the program spoor that work for this one: an agent, which tracks it from outside, and
-calls, which answer one question.
+calls, which answer one request.
 
-libspoor starts them (spoor_agent_start) such that they are not our children: os.wait() and SIGCHLD
-never report them. They exit when our end of their socket is closed, which the kernel does however
-this process ends. src/front/agent.h describes the protocol of the agent.
+libspoor starts them (spoor_agent_start) such that they are not our children: os.wait() and SIGCHLD never
+report them. They exit when our end of their socket is closed, which the kernel does however this process
+ends. src/front/agent.h describes the protocol of the agent.
 
 A process that adopts orphans becomes their parent all the same: PID 1 of a container without an init, or
 a subreaper. It reaps them by PID as soon as they have ended, so that a later os.wait() finds none.
 
-This module imports others that take some 10 ms, so it is imported where a process is started.
+This module imports others that take some 10 ms, so it is imported when a process is started.
 """
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from ._program import EndedError, Error, find_program, make_error
 from ._run import parent
 
 _PROTOCOL = 1
-# How long an agent that is stopped (SIGSTOP) is waited for, and one that is only slow.
+# Time limits for an agent that is stopped (SIGSTOP), and for one that is only slow.
 _STOPPED_SECONDS = 1.0
 _SLOW_SECONDS = 30.0
-_REAP_SECONDS = 1.0  # how long a process that we have adopted has to end; it is stopped if that is too little
+_REAP_SECONDS = 1.0  # time limit for the exit of an adopted process; only a stopped one needs longer
 _open: weakref.WeakSet[_Program] = weakref.WeakSet()
 _unreaped: list[int] = []
 
 
 def _socket_pair() -> list[socket.socket]:
-    """Sockets that do not take descriptors 0 to 2, even if this process has closed them. Unlike
-    a pipe, a socket can be written to without SIGPIPE."""
+    """Sockets with descriptors above 2, even if this process has closed 0 to 2. Unlike a pipe, a
+    socket can be written to without SIGPIPE."""
     ends = []
     for end in socket.socketpair():
         if end.fileno() <= 2:
@@ -50,7 +50,7 @@ def _socket_pair() -> list[socket.socket]:
 
 
 def _is_stopped(pid: int) -> bool:
-    """By SIGSTOP, or by a debugger."""
+    """Whether it is stopped, by SIGSTOP or a debugger."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] in b"Tt"
@@ -59,7 +59,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def _reap(pid: int) -> bool:
-    """Reaps a child that has ended. True: it is no child of this process any more."""
+    """Reaps a child that has exited. True: it is no longer a child of this process."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -88,7 +88,7 @@ class _Program:
             theirs.close()
 
     def close(self) -> None:
-        """Closes the socket, upon which the process exits. May be called twice."""
+        """Closes the socket, which makes the process exit. May be called twice."""
         _open.discard(self)
         self._socket.close()
         self._await_end()
@@ -109,8 +109,8 @@ class _Program:
 
 
 class Call(_Program):
-    """The program with these arguments, and a request on its standard input. It works while we do
-    something else; result() reads its answer, a JSON object."""
+    """The program with these arguments, and a request on its standard input. It runs in the
+    background; result() reads its answer, a JSON object."""
 
     def __init__(self, name: str, *arguments: str, request: Mapping[str, Any] | None = None) -> None:
         self._data = b""
@@ -143,7 +143,7 @@ class Call(_Program):
         return dict(answer)
 
     def result(self) -> dict[str, Any]:
-        """Waits for the answer. It may be asked for again, also after an interrupt."""
+        """Waits for the answer. May be called again, also after an interrupt."""
         with self._lock:
             if self._answer is None:
                 self._answer = self._read()
@@ -158,7 +158,8 @@ class Agent(_Program):
 
     An exception that is raised by a signal handler, such as KeyboardInterrupt, may end any method
     at any moment. The answer to an interrupted request is skipped by its id, and stop() may be
-    called again. So it is if the agent is stopped for a second: the request raises an EndedError.
+    called again. The same applies if the agent is stopped for a second: the request raises an
+    EndedError.
     """
 
     def __init__(self, *arguments: str, name: str = "spoor") -> None:
@@ -179,8 +180,8 @@ class Agent(_Program):
             raise
 
     def _read_ready(self) -> dict[str, Any]:
-        """The first message of the agent. An agent that was killed before it is treated as one that is
-        killed later: the first request fails."""
+        """The first message of the agent. If the agent was killed before, the first request fails, as
+        with an agent that is killed later."""
         try:
             return self._answer(None)
         except EndedError:
@@ -239,13 +240,13 @@ class Agent(_Program):
                 raise Error("the tracker has ended, or belongs to the process that started it")
             is_after_interrupt, self._is_asking = self._is_asking, True
             if self._was_stopped:
-                self._check_stopped()  # still: it was waited for
+                self._check_stopped()  # the previous request has already waited for it
             self._last_id += 1
             request = {"id": self._last_id, "op": op, "arguments": arguments}
             try:
                 # The newline in front ends a request of which only a part was sent.
                 self._socket.sendall(f"\n{json.dumps(request)}\n".encode(), socket.MSG_NOSIGNAL)
-            except socket.timeout:  # it has not read those before
+            except socket.timeout:  # it has not read earlier requests
                 raise EndedError("the tracker does not respond") from None
             except ConnectionError:
                 raise EndedError("the tracker ended unexpectedly") from None
@@ -267,12 +268,13 @@ class Agent(_Program):
                 while self._receive(None):
                     pass
             except (OSError, EndedError):
-                pass  # it has ended, or will when it goes on
+                pass  # it has exited, or will when it is continued
         self.close()
 
 
 def _forget() -> None:
-    """In a forked child: the processes are the parent's, and must see when it closes their sockets."""
+    """In a forked child: the processes belong to the parent, and must notice when it closes their
+    sockets."""
     for program in list(_open):
         program._lock = threading.Lock()
         program.adopted = 0

@@ -29,7 +29,7 @@ def run(command: Sequence[Union[str, bytes, os.PathLike[str], os.PathLike[bytes]
         interval: Union[float, str, None] = None, output: Optional[Path] = None, samples: Optional[Path] = None,
         name: Optional[str] = None, tags: Optional[Mapping[str, str]] = None, detail: Optional[str] = None,
         gpus: Optional[str] = None, append: bool = False, no_clobber: bool = False) -> Result:
-    """Runs a command to its end and measures what it and everything it starts use.
+    """Runs a command to its end and measures its usage, including everything it starts.
 
         result = spoor.run(["make", "-j8"])
         print(result.peak_memory_bytes, result.exit_code)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of libspoor that are called. Loading ctypes takes 5 ms, so this module is imported where
-it is used."""
+"""The functions of libspoor that are called. Loading ctypes takes 5 ms, so this module is imported at
+first use."""
 from __future__ import annotations
 
 import ctypes
@@ -48,7 +48,7 @@ def may_have_gpus() -> bool:
 
 def start_agent(program: str, words: list[str], input_fd: int, output_fd: int) -> int:
     """Starts a process and returns its PID."""
-    if any("\0" in word for word in words):  # the program would see what is before it
+    if any("\0" in word for word in words):  # the program would see only the text before it
         raise make_error("EINVAL", "embedded null byte in an argument")
     error = _SpoorError()
     arguments = (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words), None)

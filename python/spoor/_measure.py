@@ -10,7 +10,7 @@ Number = Union[int, float]
 
 
 class UnknownError(Error, ValueError):
-    """A figure was used as a number that was not measured; str(error) is the reason."""
+    """A figure that was not measured was used as a number; str(error) is the reason."""
 
 
 class Measure:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program spoor: where it is, its options, and its failures as exceptions. The program reports an
-errno name, which decides the class."""
+"""The program spoor: its path, its options, and its failures as exceptions. The program reports an
+errno name, which selects the class."""
 from __future__ import annotations
 
 import os
@@ -75,7 +75,7 @@ def find_program() -> str:
 
 
 class LazyModule:
-    """A module that is imported when an attribute of it is read, also by typing.get_type_hints()."""
+    """A module that is imported when one of its attributes is read, also by typing.get_type_hints()."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -98,7 +98,7 @@ def option_list(options: Mapping[str, str | bytes | os.PathLike[Any] | bool | No
 
 
 def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Warns; the warning names the line of the program that has called our packages. A RuntimeWarning is a
+    """Warns; the warning has the line of the program that called our packages. A RuntimeWarning is a
     failure of the tracker, which does not fail the program even under `python -W error`: it is printed."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and \

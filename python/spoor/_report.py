@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report (schema spoor/1) as objects.
 
-Each class is a section of the JSON, with the keys in their order. A key that this version does
-not know is in Result.to_dict() only; one that the report lacks is None.
+Each class is a section of the JSON, with the keys in their order. Keys of later versions are only
+in Result.to_dict(); a key that the report lacks is None.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._table import Table, Tabular
 
 
 class Section:
-    """A part of a report: its annotations are the keys that it has."""
+    """A part of a report: its annotations are its keys."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         for name, kind in _fields(type(self)).items():
@@ -73,7 +73,8 @@ class Run(Section):
 
 
 class Launch(Section):
-    """Who started the run: a scheduler gives the job, a launcher the rank."""
+    """The scheduler and the launcher of the run: the job comes from the first, the rank from the
+    second."""
     launcher: Optional[str]  # None: not a rank
     scheduler: Optional[str]
     job: Optional[str]
@@ -131,7 +132,7 @@ class ContextSwitches(Section):
 
 
 class Counters(Section):
-    """Of the hardware, in user space; with --counters."""
+    """Counters of the hardware, in user space; with --counters."""
     cycles: Measure
     instructions: Measure
     cache_misses: Measure
@@ -342,7 +343,7 @@ class Recommendation(Section):
 
 
 class Quantiles(Section):
-    """Half of the time, and 95 % of it, the value was not above this."""
+    """The value was not above these for half, or 95 %, of the time."""
     p50: Optional[float]
     p95: Optional[float]
 

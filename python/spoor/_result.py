@@ -118,7 +118,7 @@ class Result(Report):
             super().__init__(data)
 
     def __getattr__(self, name: str) -> Any:
-        """Is called for attributes that are not there: all, if there is no report."""
+        """Called for missing attributes: all, if there is no report."""
         if name.startswith("_") or self.__dict__.get("_data") is not None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise Error(str(self))
@@ -140,7 +140,7 @@ class Result(Report):
 
     @property
     def mean_cores(self) -> Measure:
-        """The CPU time of the job by its elapsed time."""
+        """The CPU time of the job divided by its elapsed time."""
         return self.cpu.mean_cores
 
     @property

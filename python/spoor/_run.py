@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trackers that this process, or an ancestor of it, is tracked by, and their sockets.
+"""The trackers of this process and of its ancestors, and their sockets.
 
 A tracker listens on an abstract Unix socket that is named after a pid and its pid namespace. A `spoor
-run` receives phases on a socket named after its own pid, see src/run/job_socket.h; gpu_tracker asks
-for rows on a socket named after the tracked process, see gpu_tracker/sub_tracker.py.
+run` receives phases on a socket named after its own pid, see src/run/job_socket.h; gpu_tracker
+requests rows on a socket named after the tracked process, see gpu_tracker/sub_tracker.py.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANCESTORS_MAX = 1024
 _ANSWER_SECONDS = 1.0
 
 _runs: list[int] = []  # the `spoor run` processes around this one, by pid
-_owner = 0             # the process that has looked for them
+_owner = 0             # the process that has searched for them
 
 
 # ---- ancestors and sockets ----
@@ -103,7 +103,7 @@ def _send(connection: socket, mark: str) -> None:
 
 
 def tell_runs(word: str, name: str = "") -> None:
-    """Has every `spoor run` around this process "start" or "stop" a phase, or take a "sample"."""
+    """Makes every `spoor run` around this process "start" or "stop" a phase, or take a "sample"."""
     if "\0" in name and _find_runs():
         raise Error("a phase name must not contain NUL")
     for pid in list(_find_runs()):

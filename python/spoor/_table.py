@@ -15,7 +15,7 @@ _CPU = (1, None)                                   # the device of DLPack
 
 
 class Tabular:
-    """Rows and columns: data frame libraries read it as they read a `Table`."""
+    """Rows and columns, which data frame libraries read like a `Table`."""
 
     def to_table(self) -> Table:
         """The rows and columns. Each class has its own."""
@@ -83,7 +83,7 @@ class Table(Tabular):
 
 
 class _Buffer:
-    """Memory that the reader may use as long as it has this object."""
+    """Memory that the reader may use while it holds this object."""
 
     def __init__(self, data: array[Any]) -> None:
         self._data = data
@@ -91,7 +91,7 @@ class _Buffer:
         self.bufsize = count * data.itemsize
 
     def __dlpack__(self) -> Any:
-        """The protocol lets a library offer `ptr` alone."""
+        """The protocol allows a library to offer only `ptr`."""
         raise NotImplementedError("DLPack")
 
     def __dlpack_device__(self) -> tuple[int, None]:

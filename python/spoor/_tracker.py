@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracker: what a part of a Python program, or any process, uses."""
+"""Tracker: the usage of a part of a Python program, or of any process."""
 from __future__ import annotations
 
 import functools
@@ -23,14 +23,14 @@ _owner = os.getpid()
 # The tracker that was started last in this thread or task.
 _current: ContextVar[Optional[weakref.ref[Tracker]]] = ContextVar("spoor-tracker", default=None)
 
-# Parameters of Tracker, by the options that the messages of the program name.
+# Parameters of Tracker, by the options in the messages of the program.
 _PARAMETERS = {f"--{name}": name for name in ("pid", "interval", "output", "format", "samples",
                                               "name", "detail", "gpus", "append")}
 _PARAMETERS.update({"--tag": "tags", "--no-clobber": "no_clobber"})
 
 
 def _name_parameters(error: Error) -> Error:
-    """The error in the terms of Python: "--no-clobber" is no_clobber."""
+    """Translates the error to parameters: "--no-clobber" is no_clobber."""
     import re
 
     message = re.sub(r"(?<!\S)--[a-z-]+", lambda word: _PARAMETERS.get(word[0], word[0]), str(error))
@@ -38,7 +38,7 @@ def _name_parameters(error: Error) -> Error:
 
 
 def _trackers() -> list[Tracker]:
-    """_running, which a forked child empties first: its parent's trackers are not its own."""
+    """Returns _running, which a forked child empties first: its parent's trackers are not its own."""
     global _owner
     if _owner != os.getpid():
         _owner = os.getpid()
@@ -52,7 +52,7 @@ def _check_choice(name: str, value: Optional[str], choices: tuple[str, ...]) -> 
 
 
 def _interval_word(interval: Union[float, str, None]) -> Optional[str]:
-    """Seconds as the program reads them."""
+    """Seconds in the syntax of the program."""
     if interval is None or isinstance(interval, str):
         return interval
     try:
@@ -123,7 +123,7 @@ def _wrap_async_generator(function: Any, block: Callable[[], ContextManager[Any]
 
 def _decorate(function: Function, block: Callable[[], ContextManager[Any]]) -> Function:
     """The function inside a block: from its call to its end, also if it is a coroutine. The block of a generator
-    begins when its first value is asked for and ends with it, so that it includes its consumer."""
+    lasts from the request of its first value to its end, so it includes its consumer."""
     import inspect
 
     kinds: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
@@ -135,7 +135,7 @@ def _decorate(function: Function, block: Callable[[], ContextManager[Any]]) -> F
 
 
 class Tracker:
-    """Measures what a process and everything it starts use, from start() to stop().
+    """Measures the usage of a process and everything it starts, from start() to stop().
 
         with spoor.Tracker(interval=0.1) as tracker:
             work()
@@ -144,7 +144,7 @@ class Tracker:
     It is also an asynchronous context manager, and it may decorate a function: then each call is a run.
 
     Once tracking has started, its failures do not fail the program. They are RuntimeWarnings, and
-    the result has the reason. A tracker that was stopped (SIGSTOP) is waited for for a second.
+    the result has the reason. Calls wait one second for a tracker that was stopped (SIGSTOP).
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Tracker:
         self._agent: Optional[Agent] = None
         self._owner = 0
         self._has_warned = False
-        self._decorator: Optional[Tracker] = None  # the tracker that this is a call of
+        self._decorator: Optional[Tracker] = None  # the tracker whose call this is
         self.result: Optional[Result] = None
 
     @property
@@ -259,7 +259,7 @@ class Tracker:
     def __exit__(self, *exception: object) -> None:
         if self._owner == os.getpid():
             self.stop()
-        else:  # a forked child leaves the block too, but the run is its parent's
+        else:  # a forked child leaves the block too, but its parent has the run
             self._agent = None
 
     async def __aenter__(self) -> Tracker:
@@ -300,7 +300,7 @@ class Tracker:
             warn(f"tracking has stopped: {error}")
 
     def _tell(self, op: str, *arguments: str) -> None:
-        """As _ask, for what the program can do without: a failure is a warning."""
+        """As _ask, for optional requests: a failure is a warning."""
         if self._agent is None:
             raise Error("the tracker is not running")
         try:
@@ -323,7 +323,7 @@ class Tracker:
 
 
 def sample_all() -> None:
-    """Has the trackers of this process, and the `spoor run` that it is part of, take a sample."""
+    """Makes the trackers of this process, and the `spoor run` that it is part of, take a sample."""
     for tracker in list(_trackers()):
         if tracker.is_running:
             tracker.sample()
@@ -361,7 +361,7 @@ class PhaseBlock:
         return self
 
     def _tell_runs(self, word: str) -> None:
-        if self._tracker is None:  # not of a certain tracker
+        if self._tracker is None:  # not a phase of a certain tracker
             try:
                 tell_runs(word, self._name)
             except Error as error:

@@ -112,7 +112,7 @@ struct cgroup_memory {
     uint64_t shmem_bytes;      /* shared memory and tmpfs */
     uint64_t page_cache_bytes; /* memory backed by files */
     uint64_t dirty_bytes;      /* page cache still to be written; or UNKNOWN */
-    uint64_t refaulted_pages;  /* of files, read again after they were evicted; or UNKNOWN */
+    uint64_t refaulted_pages;  /* evicted pages of files that were read again; or UNKNOWN */
 };
 
 /* memory.stat of either version. */

@@ -27,7 +27,7 @@ enum { ARGUMENTS_OPERANDS_MAX = 4 };
 struct arguments {
     const struct program *program;
     const struct command *command; /* once parsed: the subcommand, if the command has any */
-    void *target;                  /* of the options */
+    void *target;                  /* the struct that the options set */
 
     enum option_action action;
     enum setting_source sources[OPTIONS_MAX]; /* indexed by row of the option table */

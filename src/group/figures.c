@@ -16,7 +16,7 @@
 /* Parts that are added up. */
 struct sum {
     double value, low, high;
-    double largest, largest_low; /* of one part */
+    double largest, largest_low; /* the largest part */
     size_t known, unknown;
     bool is_exact, has_bounds;
     const char *source, *reason;
@@ -63,7 +63,7 @@ static const char *format_reason(struct merge *merge, const char *fmt, ...)
     return record_text(merge->ret, text);
 }
 
-/* A part that is not known makes the sum a lower bound. */
+/* An unknown part makes the sum a lower bound. */
 static struct spoor_figure sum_figure(struct merge *merge, const struct sum *sum)
 {
     struct spoor_figure figure = { .value = sum->value,
@@ -86,7 +86,7 @@ static struct spoor_figure sum_figure(struct merge *merge, const struct sum *sum
     return figure;
 }
 
-/* The longest run of a node saw most of the machine. NULL: the figure is not known. */
+/* The longest run of a node saw most of the machine. NULL: the figure is unknown. */
 static const struct group_rank *find_longest(const struct node *node, size_t index)
 {
     const struct group_rank *longest = NULL;
@@ -210,11 +210,11 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
     return figure;
 }
 
-/* Pages that several ranks of a node map count once, as far as their reports show it: the proportional part of the
- * shared pages, if they were read near the peak, and in the lower bound only those of the rank with the most. */
+/* Pages that several ranks of a node map count once, if their reports show it: the proportional part of the shared
+ * pages, if they were read near the peak, and in the lower bound only the pages of the rank with the most. */
 static void deduct_shared(const struct node *node, struct spoor_figure *memory)
 {
-    static const double near = 0.95; /* of the peak */
+    static const double near = 0.95; /* share of the peak */
     double deducted = 0, shared = 0, largest = 0, single = 0, single_low = 0;
 
     if (node->ended < 2 || isnan(memory->value))
@@ -259,7 +259,7 @@ static struct spoor_figure merge_node(struct merge *merge, struct node *node, si
     if (figure_metric(index) == METRIC_JOB_RSS)
         deduct_shared(node, &figure);
     else if (is_part_of_rss(index) && node->ended > 1 && node->memory.value < figure.value)
-        figure.value = fmax(node->memory.value, figure.low); /* its moment is not known */
+        figure.value = fmax(node->memory.value, figure.low); /* its moment is unknown */
     if (node->ended < node->count) {
         figure.is_exact = false;
         figure.high = (double)NAN;
@@ -273,7 +273,7 @@ static double upper_bound(const struct spoor_figure *figure)
     return figure->is_exact ? figure->value : figure->high;
 }
 
-/* The larger of two nodes; exact if it is larger for certain. */
+/* The larger of two nodes; exact if it is certainly larger. */
 static void take_larger(struct spoor_figure *largest, const struct spoor_figure *other)
 {
     struct spoor_figure smaller_one = *other;

@@ -37,7 +37,7 @@ static int read_lines(const char *path, line_see *see, void *data, struct spoor_
 {
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     CLEANUP(line_reader_done) struct line_reader reader = { .fd = fd };
-    bool is_rest = false; /* of a line that is too long */
+    bool is_rest = false; /* the rest of a line that is too long */
     struct line line;
     int r = 0;
 
@@ -64,7 +64,7 @@ static int read_lines(const char *path, line_see *see, void *data, struct spoor_
 /* Files are parsed by several threads, which takes most of the time; the group has one user at a time. */
 struct loading {
     struct group group;
-    pthread_mutex_t lock; /* of the group and the error */
+    pthread_mutex_t lock; /* guards the group and the error */
     char **paths;
     size_t count;
     atomic_size_t next;
@@ -76,7 +76,7 @@ struct loaded_file {
     const char *name;
 };
 
-/* A begin or a report as a record. -EBADMSG: the line is of no use. */
+/* A begin or a report as a record. -EBADMSG: the line cannot be used. */
 static int parse_line(const struct line *line, struct record *ret, bool *ret_is_begin,
                       struct spoor_error *err)
 {
@@ -279,7 +279,8 @@ static int see_local(const struct line *line, size_t number, void *data,
     return 0;
 }
 
-/* How many ranks of a file have ended; 0: not all that began. An earlier run may have had more ranks than this one. */
+/* The number of ranks of a file that have ended; 0: some have not. An earlier run may have had more ranks than this
+ * one. */
 static size_t count_ended(const char *path, uint64_t all)
 {
     size_t count = 0;
@@ -363,7 +364,7 @@ static int add_size(const char *path, void *data, struct spoor_error *err)
     return 0;
 }
 
-/* Lines are only added: if their size has not changed, no rank began or ended. */
+/* Lines are only appended: if their size has not changed, no rank began or ended. */
 static off_t size_of_lines(const char *folder)
 {
     off_t size = 0;
@@ -381,7 +382,7 @@ static void remove_merged(const char *folder, const char *suffix)
         (void)unlink(path);
 }
 
-/* Spares ranks that end together from merging the same lines. link() is atomic on every file system. */
+/* Keeps ranks that end together from merging the same lines. link() is atomic on every file system. */
 static bool take_lock(const char *folder)
 {
     char own[PATH_MAX], lock[PATH_MAX], host[256];
@@ -423,8 +424,8 @@ static int write_merged(const char *folder, struct spoor_error *err)
 }
 
 /*
- * Writes the merged report, 1 if it did. Where runs share a folder, the first rank of a run finds the ranks of the run
- * before, all of them ended, and merges those: so whoever wrote looks again whether a rank began or ended meanwhile.
+ * Writes the merged report; returns 1 if it did. If runs share a folder, the first rank of a run finds the ranks of the
+ * run before, all of them ended, and merges those: so the writer checks again whether a rank began or ended meanwhile.
  * A rank that cannot take the lock has added its lines before, so that the owner of the lock finds them.
  */
 static int merge_all_ended(const char *folder, uint64_t ranks, struct spoor_error *err)
@@ -471,7 +472,8 @@ int group_begin(const char *folder, const struct record *record, struct spoor_er
 
     rank_write_begin(record, &line);
     r = append_line(folder, &line, path, err);
-    /* Of an earlier run, or of a rank that was killed while it merged. A rank that merges now finds the new line. */
+    /* Files of an earlier run, or of a rank that was killed while it merged. A rank that merges now finds the new
+     * line. */
     remove_merged(folder, "lock");
     remove_merged(folder, "json");
     remove_merged(folder, "html");

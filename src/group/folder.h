@@ -17,7 +17,7 @@
 #include "record/record.h"
 #include "text/buffer.h"
 
-/* Does a folder have the files of a group? */
+/* Whether a folder has the files of a group. */
 bool group_is_folder(const char *folder);
 
 /* Adds the first line of a rank. A group that was merged before is merged again when it ends. */

@@ -146,14 +146,14 @@ static void add_warnings(struct merge *merge)
 
 /* ---- GPUs -------------------------------------------------------------------- */
 
-/* A GPU as one rank saw it. */
+/* A GPU in the report of one rank. */
 struct gpu_seen {
     const struct record_gpu *gpu;
     struct group_rank *rank;
     const struct node *node;
 };
 
-/* A PCI address, which stands for a UUID that is unknown, identifies a GPU within its node only. */
+/* A PCI address, used if the UUID is unknown, identifies a GPU only within its node. */
 static int compare_uuids(const void *a, const void *b)
 {
     const struct gpu_seen *first = a, *second = b;
@@ -174,7 +174,7 @@ static int compare_devices(const void *a, const void *b)
     return order != 0 ? order : compare_u64(first->rank->rank, second->rank->rank);
 }
 
-/* The place of a GPU among all: by node, number and part. */
+/* The order of a GPU among all: by node, number and part. */
 static int compare_places(const void *a, const void *b)
 {
     const struct gpu_seen *first = a, *second = b;
@@ -242,7 +242,7 @@ static int select_users(struct merge *merge, const struct gpu_seen *devices, siz
     return 0;
 }
 
-/* Adds what another rank saw of the same GPU. */
+/* Adds the figures of another rank for the same GPU. */
 static void add_device(struct merge *merge, struct record_gpu *gpu,
                        const struct record_gpu *seen)
 {
@@ -290,7 +290,7 @@ static size_t list_devices(struct merge *merge, struct gpu_seen *devices)
     return count;
 }
 
-/* GPUs of different nodes have the same numbers: they get new ones. */
+/* GPUs of different nodes may have the same numbers: they get new ones. */
 static void number_gpus(struct record *ret, const struct gpu_seen *places)
 {
     uint64_t index = 0;
@@ -427,7 +427,7 @@ static double value_of(const struct group_rank *rank, const char *path)
     return record_find(rank->figures, path).value;
 }
 
-/* The pressure of the machine is not that of one rank. */
+/* The pressure of the machine does not belong to one rank. */
 static double wait_of(const struct group_rank *rank)
 {
     static const char *const paths[] = { "pressure.cpu_seconds", "pressure.memory_seconds",
@@ -653,7 +653,7 @@ static int add_curve(struct merge *merge)
     curve->count = cells;
     curve->samples = known_or_0(merge->ret->samples);
     record_fill_distribution(merge->ret);
-    if (merge->node_count > 1) /* the curve is that of all nodes, the limit is that of one */
+    if (merge->node_count > 1) /* the curve is of all nodes, the limit of one */
         merge->ret->memory.near_limit_seconds = (double)NAN;
     return 0;
 }
@@ -681,7 +681,7 @@ static void copy_command(struct record *ret, const char *const *command)
         ret->command[i] = record_text(ret, command[i]);
 }
 
-/* Copies what describes the lowest rank. */
+/* Copies the facts of the lowest rank. */
 static void copy_first(struct merge *merge)
 {
     const struct record *first = &merge->group->first;
@@ -714,7 +714,7 @@ static void add_known(uint64_t *sum, uint64_t value)
         *sum = sum_u64(known_or_0(*sum), value);
 }
 
-/* The exit of the group is that of the first rank that failed. */
+/* The first rank that failed decides the exit of the group. */
 static void sum_ranks(struct merge *merge)
 {
     struct record *ret = merge->ret;
@@ -760,7 +760,8 @@ static double limit_cpus(const struct node *node, const char **ret_source)
     return is_shared ? largest : fmin(sum, cpus);
 }
 
-/* CPUs are those of all nodes; memory and its limit are those of the node that decides. */
+/* CPUs are summed over all nodes; memory and its limit belong to the node with the most
+ * memory. */
 static void sum_machines(struct merge *merge)
 {
     const struct node *deciding = &merge->nodes[merge->deciding];
@@ -779,7 +780,7 @@ static void sum_machines(struct merge *merge)
         add_known(&ret->cpus, cpus);
         add_known(&ret->whole_gpus, gpus);
         if (node->ended > 0)
-            limit += limit_cpus(node, &source); /* NaN: not known */
+            limit += limit_cpus(node, &source); /* NaN: unknown */
     }
     ret->cpus_limit = merge->ended_count > 0 ? limit : (double)NAN;
     ret->cpus_limit_source = record_text(ret, source);

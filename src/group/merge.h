@@ -3,11 +3,10 @@
  * merge.h - the ranks of a job as one record. Pure: records in, a record out; their order does not matter.
  *
  * CPU time, I/O and the like add up; column `merge` of the table of figures (series/figure.h) has the rule of each.
- * Memory is that of the largest node, since limits hold per node: at least the largest sum of its ranks at one moment,
- * at most the sum of their peaks. A figure of the machine counts once per node, a GPU once per UUID.
+ * Memory is the memory of the largest node, since limits apply per node: at least the largest sum of its ranks at one
+ * moment, at most the sum of their peaks. A figure of the machine counts once per node, a GPU once per UUID.
  *
- * Of a rank that ran more than once, the last attempt counts. Only the job that began last counts, if a folder has
- * several.
+ * If a rank ran more than once, its last attempt counts. If a folder has several jobs, the one that began last counts.
  */
 #ifndef GROUP_MERGE_H
 #define GROUP_MERGE_H
@@ -16,12 +15,12 @@
 
 struct group_rank;
 
-/* As much of the ranks as merging needs. Zeroed but for `store`: begin with group_init(). */
+/* The data of the ranks that merging needs. Zeroed but for `store`: begin with group_init(). */
 struct group {
     struct record store;      /* owns the memory of the ranks */
     struct group_rank *ranks; /* begins and ends, in the order of their lines */
     size_t count, room, last_end;
-    struct record first; /* the end of the lowest rank: command, name and the like */
+    struct record first; /* the end of the lowest rank: its command, name and other facts */
     bool has_first;
     struct record_warning notes[16]; /* lines that were skipped */
     size_t note_count, skipped;
@@ -32,10 +31,10 @@ void group_done(struct group *group);
 
 /* Adds the begin of a rank, a record without figures, or its report. -EBADMSG: it cannot be part of a group. */
 int group_add_begin(struct group *group, const struct record *record, struct spoor_error *err);
-/* Takes the record over, if it succeeds. */
+/* Takes ownership of the record, if it succeeds. */
 int group_add_end(struct group *group, struct record *record, struct spoor_error *err);
 
-/* Notes a line that is not used; the report has it as a warning. */
+/* Records a line that is not used; the report has it as a warning. */
 void group_skip(struct group *group, const char *file, size_t line, const char *reason);
 
 /* -ENODATA: no rank has an end or a begin. The caller ends *ret with record_done(). */

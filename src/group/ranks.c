@@ -65,7 +65,7 @@ static struct group_rank *append(struct group *group)
     return &group->ranks[group->count];
 }
 
-/* A text that equals that of the previous rank is stored once. */
+/* A text equal to the text of the previous rank is stored once. */
 static int add(struct group *group, const struct record *record, struct spoor_error *err)
 {
     static const struct launch no_launch = { .rank = UNKNOWN,
@@ -349,7 +349,7 @@ static int select_ranks(struct merge *merge)
     }
     merge->size = is_known(latest->ranks) ? latest->ranks : merge->count;
     for (size_t i = 0; i < merge->count; i++) {
-        if (is_known(merge->ranks[i]->rank)) /* a launcher may not give the number of ranks */
+        if (is_known(merge->ranks[i]->rank)) /* some launchers do not provide the size */
             merge->size = larger(merge->size, merge->ranks[i]->rank + 1);
     }
     return 0;

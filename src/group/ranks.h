@@ -14,7 +14,7 @@ struct group_rank {
     uint64_t rank, ranks, local_rank, node, nodes, restart;
     double started_at;
 
-    struct spoor_figure *figures; /* NULL: not an end, and the rest is not known */
+    struct spoor_figure *figures; /* NULL: not an end, and the rest is unknown */
     double elapsed_seconds, ended_at;
     uint64_t exit_code;
     const char *signal;
@@ -28,7 +28,7 @@ struct group_rank {
     size_t warning_count;
     struct rank_curve curve;
     const struct node *of_node;
-    bool counts_gpus; /* not if its GPUs count with another rank */
+    bool counts_gpus; /* false if its GPUs count with another rank */
 };
 
 struct node {
@@ -45,14 +45,14 @@ struct merge {
     struct record *ret;
     struct record_group *section;
     struct record scratch;     /* owns the arrays of this struct */
-    struct group_rank **ranks; /* that count, by rank; without an end too */
-    struct group_rank **ended; /* those of them that have an end */
+    struct group_rank **ranks; /* the ranks that count, by rank; with or without an end */
+    struct group_rank **ended; /* the ranks among them that have an end */
     size_t count, ended_count;
     uint64_t size;              /* ranks of the job */
-    double started_at, seconds; /* of the first rank; until the last one ended */
+    double started_at, seconds; /* start of the first rank; time until the last one ended */
     struct node *nodes;         /* by index, then by name */
     size_t node_count, deciding;
-    struct sweep sweep;  /* of all ranks */
+    struct sweep sweep;  /* curves of all ranks */
     const char *missing; /* why no figure is exact; NULL: every rank has an end */
     size_t repeated, other_jobs, out_of_range;
 };

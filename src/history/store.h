@@ -5,7 +5,7 @@
  *     FOLDER/runs/2026-11/HOST.jsonl
  *
  * Each file is appended to by the machine that it is named after, so that no lock has to work between the machines of a
- * shared file system. The files are the truth; the index (index.h) is made from them. Folders have mode 0700, files 0600:
+ * shared file system. The index (index.h) is made from the files. Folders have mode 0700, files 0600:
  * command lines can hold secrets.
  */
 #ifndef HISTORY_STORE_H

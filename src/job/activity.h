@@ -3,9 +3,9 @@
  * activity.h - the state of the job: idle, running or growing. Pure.
  *
  * The job cgroup, or perf, has the CPU time of the job in one number. A job that uses less than
- * 1/200 of the time is idle: threads that wake up only to find nothing to do do not require to
- * read it. A job grows if its number of processes or its memory exceeds the maximum since the
- * last sample: smaller changes are not a new peak.
+ * 1/200 of the time is idle: threads that wake up and find nothing to do are no reason to read
+ * it. A job grows if its number of processes or its memory exceeds the maximum since the last
+ * sample: smaller changes are not a new peak.
  *
  * While the number does not change, no process has run, so none has forked, waited, exited,
  * written or grown: earlier readings are still valid. There are two exceptions: the kernel may

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agents.h - which processes are agents (spoor.h): trackers started by programs. They belong to
- * no job.
+ * agents.h - which processes are agents (spoor.h): trackers started by programs. They belong to no
+ * job.
  *
- * An agent is started by an intermediate process, which shares its caller's memory and never
- * calls exec. Both have the name of an agent from the beginning, except for a moment after exec,
- * when the name is that of the executable. A zombie has only its name. For a live process that has
- * called exec the executable is checked too, because a process may set any name.
+ * An agent is started by an intermediate process, which shares its caller's memory and never calls
+ * exec. Both have the name of an agent from the beginning, except for a moment after exec, when it
+ * is the name of the executable. A zombie has only its name. For a live process that has called
+ * exec the executable is checked too, because a process may set any name.
  */
 #ifndef JOB_AGENTS_H
 #define JOB_AGENTS_H

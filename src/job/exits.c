@@ -266,8 +266,8 @@ static bool has_records(const struct process_events *events)
     return events->has_peaks && events->taskstats.has_records;
 }
 
-/* ru_maxrss of a descendant that we reap is the largest of its own peak, those of children
- * it waited for, and, if it was created by vfork, that of its parent, which may be the main
+/* ru_maxrss of a descendant that we reap is the largest of its own peak, the peaks of children
+ * it waited for, and, if it was created by vfork, the peak of its parent, which may be the main
  * process. */
 static void take_descendant_peak(struct job *job, const struct member *member,
                                  uint64_t maxrss_bytes)

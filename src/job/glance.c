@@ -92,8 +92,8 @@ bool job_watch_memory(struct job *job)
     if (cpu_ns >= SENTINEL_CPU_NS) /* also if UNKNOWN */
         read_sentinel(job, bytes);
     job_note_huge_pages(job);
-    /* Growth of a small job may be hidden by that of other programs. A glance does not show
-     * the growth of unopened forks. */
+    /* Growth of other programs may hide the growth of a small job. A glance does not show the
+     * growth of unopened forks. */
     sentinel->is_raised = (job->sharing.unopened_count == 0 &&
                            (sentinel->has_grown ||
                             (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS))) ||

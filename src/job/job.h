@@ -58,7 +58,7 @@ struct job_options {
     bool has_counters;            /* see SPOOR_COUNTERS */
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
-    /* The job's before it gets its own, or those of `adopted`; NULL: none are visible. */
+    /* The job's cgroups before it gets its own, or those of `adopted`; NULL: none are visible. */
     const struct cgroups *cgroups;
     const char *cgroup_folder;  /* NULL: below one of `cgroups` */
     unsigned disabled;          /* sources, see source_names.h */
@@ -149,7 +149,7 @@ struct job_meters {
     struct cgroup_escape escape;
     bool has_pressure[PRESSURE_COUNT]; /* counted by the job cgroup */
     struct event_set task_clock;       /* perf's count of the job's CPU time; empty: none */
-    struct counters counters;          /* of the hardware; closed: none */
+    struct counters counters;          /* counters of the hardware; closed: none */
     const char *why_no_counters;       /* NULL: they were not requested */
     uint64_t attached_cpu_ns;          /* usage of the processes when perf began to count */
     uint64_t swap_used_bytes; /* swap in use on the machine; at samples set by the caller */

@@ -275,7 +275,7 @@ void job_cgroup_open(struct job_cgroup *job_cgroup, const struct root *root, pid
     int r;
 
     init(job_cgroup, root);
-    (void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* 0 will do as well */
+    (void)!getrandom(&random, sizeof(random), GRND_NONBLOCK); /* 0 is fine, too */
     (void)snprintf(job_cgroup->name, sizeof(job_cgroup->name), "spoor-%d-%08x", (int)tracker,
                    random);
     if (!folder && environment("SLURM_JOB_ID")) {
@@ -485,8 +485,8 @@ void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_r
     }
 }
 
-/* Leaves the usage of the job. The tracker's threads come and go: the peak of all is no use, and the
- * division into user and system time is that of both. */
+/* Subtracts the usage of the tracker. Its threads start and exit, so the peak of all threads is
+ * unknown; user and system time are divided as for both together. */
 static void subtract_others(const struct job_cgroup_reading *others,
                             struct job_cgroup_reading *reading)
 {
@@ -590,8 +590,8 @@ static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
     return true;
 }
 
-/* Checks all cgroups that the job would leave. The manager of a user is in the user's slice,
- * that of the machine may be anywhere. */
+/* Checks all cgroups that the job would leave. The manager of a user is in the user's slice;
+ * the machine's manager may be anywhere. */
 static bool leaves_no_limit(const struct root *root, struct cgroup cgroup, uid_t uid)
 {
     char slice[32];

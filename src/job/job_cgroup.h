@@ -59,7 +59,7 @@ enum job_cgroup_file {
     JOB_CGROUP_FILE_THREADS_PEAK,
     JOB_CGROUP_FILE_IO,
     JOB_CGROUP_FILE_PROCS,
-    JOB_CGROUP_FILE_PRESSURE, /* of CPU, memory and I/O */
+    JOB_CGROUP_FILE_PRESSURE, /* pressure of CPU, memory and I/O */
     JOB_CGROUP_FILE_COUNT = JOB_CGROUP_FILE_PRESSURE + PRESSURE_COUNT,
 };
 
@@ -104,7 +104,7 @@ struct job_cgroup {
         struct cgroup cgroup; /* empty: none */
         int error;            /* why it could not be removed */
     } left_behind;
-    struct scope_keeper keeper; /* of a cgroup made by systemd, if any */
+    struct scope_keeper keeper; /* keeper of a cgroup made by systemd, if any */
     struct cached_file files[JOB_CGROUP_FILE_COUNT];
     bool is_missing[JOB_CGROUP_FILE_COUNT]; /* does not exist */
     struct children_buffer io_text;         /* io.stat has a line for each disk */
@@ -143,7 +143,7 @@ static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup, enum cgro
     return job_cgroup->root && job_cgroup->folders[tree].is_made;
 }
 
-/* The hierarchy with the files of a version 1 hierarchy: itself, or that of version 2. */
+/* The hierarchy with the files of a version 1 hierarchy: itself, or the version 2 hierarchy. */
 static inline enum cgroup_tree job_cgroup_tree(const struct job_cgroup *job_cgroup,
                                                enum cgroup_tree v1)
 {

@@ -350,7 +350,7 @@ bool job_records_hold(const struct job *job)
                                  largest <= recorded + recorded / 64 + LEEWAY);
 }
 
-/* The main process's own peak; without its exit record it may be that of a child. */
+/* The main process's own peak; without its exit record it may be a child's. */
 static uint64_t main_bound(const struct job *job)
 {
     if (job_records_hold(job) && is_known(job->process_events.main_peak_bytes))

@@ -545,7 +545,7 @@ void job_close_network(struct job *job)
     *network = (struct job_network)JOB_NETWORK_CLOSED;
 }
 
-/* Another list may show more: of a socket that was not connected, or not accepted yet. */
+/* Another list may show a socket that was not connected, or not accepted yet. */
 static bool is_incomplete(const struct job_network *network)
 {
     return network->has_awaited || network->has_unsettled;

@@ -2,12 +2,11 @@
 /*
  * network.h - the bytes that the TCP connections of the job carried.
  *
- * A socket belongs to the job if one of its processes was seen to hold it, or if it was created in the job
- * cgroup. From then on the kernel's reports give its final counts, so a connection needs to be seen once. Other
- * sockets that are destroyed may have been the job's, unless they were seen to be foreign: they count in the
- * upper bounds.
+ * A socket belongs to the job if one of its processes was seen to hold it, or if it was created in the job cgroup.
+ * From then on the kernel's reports give its final counts, so a connection needs to be seen once. Other sockets
+ * that are destroyed may have been the job's, unless they were seen to be foreign: they count in the upper bounds.
  *
- * UDP, QUIC and RDMA have no counters. Of a process in another network namespace, the sockets are not visible: the
+ * UDP, QUIC and RDMA have no counters. The sockets of a process in another network namespace are not visible: the
  * interfaces of the namespace are counted instead, with all their traffic.
  */
 #ifndef JOB_NETWORK_H
@@ -112,11 +111,11 @@ struct job_network {
     bool has_unsettled;     /* the owner of a socket is not known yet */
     bool is_denied;         /* the files of a process could not be listed */
     uint64_t looked_cpu_ns; /* CPU time of the job at the last look */
-    uint64_t due_ns;        /* of the next look */
+    uint64_t due_ns;        /* time of the next look */
     uint64_t affordable_ns; /* the budget refuses looks until then, except for a sample */
     uint64_t look_cost_ns;
     uint64_t listed_ns, list_cost_ns, list_gap_ns;
-    uint64_t cgroup_id; /* of the job cgroup; 0: none */
+    uint64_t cgroup_id; /* ID of the job cgroup; 0: none */
     char own_namespace[32];
     struct network_namespace namespaces[NETWORK_NAMESPACES_MAX];
     size_t namespace_count;

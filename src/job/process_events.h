@@ -100,7 +100,7 @@ struct process_events {
     struct {
         struct exit_record *list; /* owned */
         size_t count, capacity;
-    } records; /* of unknown processes */
+    } records; /* exit records of unknown processes */
 };
 
 /* Opens the best available source that is not in `disabled` (source_names.h), if any. Call this while

@@ -11,8 +11,8 @@
  * - CPU time: the kernel adds it to the cgroup and to the clock of a process in one place, so that
  *   the difference is exact to a few microseconds.
  * - Memory: the memory in the cgroup at the start is subtracted from its peak. The page cache and
- *   kernel memory in it may have been freed by the time of the peak: this much the peak is uncertain.
- * - Threads: unknown, because the tracker's come and go.
+ *   kernel memory in it may have been freed by the time of the peak, which is uncertain by this much.
+ * - Threads: unknown, because the tracker's start and exit.
  */
 #ifndef JOB_SURROUNDING_H
 #define JOB_SURROUNDING_H

@@ -227,8 +227,8 @@ static void read_events(struct job *job, struct job_reading *reading)
             evidence->has_begun ? UNKNOWN : 0;
 }
 
-/* Records of all threads have the whole time; looks at processes miss the threads that exited, and
- * what came after the last look. A kernel that counts no block I/O delay reports 0. */
+/* Records of all threads have the whole time; looks at processes miss exited threads, and the time
+ * after the last look. A kernel that counts no block I/O delay reports 0. */
 static void read_waits(struct job *job, struct job_reading *reading)
 {
     const struct usage *recorded = &job->process_events.recorded;
@@ -327,7 +327,7 @@ static bool is_final(const struct job *job)
 }
 
 /* Looks at /proc miss threads that live for a moment. The connector does not, but may count
- * those that are about to exit: its estimate is used where it is higher. */
+ * those that are about to exit: its estimate is used if it is higher. */
 static void raise_threads_by_events(const struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;

@@ -24,7 +24,7 @@ enum usage_counter {
     USAGE_VOLUNTARY_SWITCHES, /* for exited processes only: no file has the sum over all threads */
     USAGE_INVOLUNTARY_SWITCHES,
     USAGE_CPU_WAIT_NS, /* this and the next: no parent inherits them */
-    USAGE_IO_WAIT_NS,  /* of exited threads only */
+    USAGE_IO_WAIT_NS,  /* counted for exited threads only */
     USAGE_COUNT,
 };
 

@@ -12,7 +12,7 @@
 
 /* ---- sparkline ------------------------------------------------------------- */
 
-/* NaN is smaller than any number. fmax() would do, but valgrind gets it wrong on ARM. */
+/* NaN is smaller than any number. fmax() would suffice, but valgrind gets it wrong on ARM. */
 static double larger_known(double a, double b)
 {
     return isnan(a) || b > a ? b : a;

@@ -63,7 +63,7 @@ struct column {
     unsigned flags;
     size_t plus[4], minus[3]; /* offsets of raw values in struct sample; 0: no more */
     size_t fallback;          /* likewise */
-    enum metric_clock clock;  /* of COLUMN_CORES */
+    enum metric_clock clock;  /* clock of COLUMN_CORES */
     /* The metrics that the column is read as, or as a part of; 0: none. */
     enum metric read_as[2];
 };

@@ -40,7 +40,7 @@ struct export_sample export_sample_of(const struct spoor_sample *sample);
  * fall, even if a correction makes them (metric_row.may_fall). */
 void export_sample_fold(struct export_sample *sample, const struct export_sample *later);
 
-/* The same with a sample that was exported. */
+/* The same with an exported sample. */
 void export_sample_follow(struct export_sample *sample, const struct export_sample *later);
 
 struct export_label {
@@ -49,16 +49,17 @@ struct export_label {
 
 bool export_is_label_name(const char *name);
 
-/* Adds a label to a list of them as the writers below take it: name="value",name="value" */
+/* Adds a label to a list of labels, in the form that the writers below read:
+ * name="value",name="value" */
 void export_add_label(const char *name, const char *value, struct buffer *labels);
 
 enum exposition {
     EXPOSE_OPENMETRICS, /* version 1.0 */
     EXPOSE_TEXT,        /* Prometheus, version 0.0.4 */
-    EXPOSE_TIMED,       /* the same: lines of values only, with their time */
+    EXPOSE_TIMED,       /* the same, but only lines of values, with their time */
 };
 
-/* `labels` are of every value. */
+/* Every value has `labels`. */
 void export_write(const struct export_sample *sample, const char *labels, enum exposition how,
                   struct buffer *out);
 

@@ -116,7 +116,7 @@ bool format_for_version(const char *name, enum spoor_format *ret)
     return false;
 }
 
-/* ---- How text looks where it goes ------------------------------------------ */
+/* ---- The style of text for its destination --------------------------------- */
 
 static bool locale_is_utf8(void)
 {

@@ -52,7 +52,7 @@ int format_check(enum spoor_format format, struct spoor_error *err);
 void text_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
-/* Writes what was requested, and how much of it was used, in six lines (text.c). */
+/* Writes requested and used resources in six lines (text.c). */
 void brief_write(const struct record *record, const struct format_style *style,
                  struct buffer *out);
 
@@ -67,12 +67,14 @@ enum json_use { JSON_FOR_FILE, JSON_FOR_PAGE, JSON_FOR_GROUP };
 void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points,
                      enum json_use use);
 
-/* Write the lines of a rank in the file of its node: that it began, and its report (json.c). */
+/* Write the lines of a rank in the file of its node: its begin record, and its report
+ * (json.c). */
 void rank_write_begin(const struct record *record, struct buffer *out);
 void rank_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
-/* Adds an object: the value with its source and bounds, or why it is unknown (json.c). */
+/* Adds an object: the value with its source and bounds, or the reason why it is unknown
+ * (json.c). */
 void json_add_measure(struct json_writer *json, const char *key,
                       const struct spoor_figure *figure);
 

@@ -15,7 +15,7 @@
 
 /* ---- samples ------------------------------------------------------------ */
 
-/* Where a measure of a GPU stands in the samples of callers. */
+/* The position of a GPU's measure in the samples of callers. */
 static const size_t gpu_offsets[GPU_MEASURE_COUNT] = {
     [GPU_MEMORY] = offsetof(struct spoor_gpu_sample, memory_bytes),
     [GPU_JOB_MEMORY] = offsetof(struct spoor_gpu_sample, job_memory_bytes),
@@ -117,7 +117,7 @@ bool export_is_label_name(const char *name)
            strncmp(name, "__", 2) != 0;
 }
 
-/* Text of others: invalid bytes and characters that hide others become U+FFFD. */
+/* Untrusted text: invalid bytes and characters that hide others become U+FFFD. */
 void export_add_label(const char *name, const char *value, struct buffer *labels)
 {
     buffer_format(labels, "%s%s=\"", labels->length > 0 ? "," : "", name);

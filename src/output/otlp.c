@@ -12,7 +12,7 @@
 #include "output/export.h"
 #include "text/json_writer.h"
 
-enum { CUMULATIVE = 2 }; /* of AggregationTemporality */
+enum { CUMULATIVE = 2 }; /* value of AggregationTemporality */
 
 struct otlp {
     struct json_writer json;
@@ -189,6 +189,6 @@ void otlp_write(const struct export_sample *samples, size_t count,
     json_begin(json, "metrics", '[');
     add_metrics(&otlp, METRIC_COUNT, false);
     add_metrics(&otlp, GPU_MEASURE_COUNT, true);
-    for (int i = 0; i < 6; i++) /* down to the first brace */
+    for (int i = 0; i < 6; i++) /* closes all objects and lists */
         json_end(json);
 }

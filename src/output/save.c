@@ -131,7 +131,7 @@ static int write_special(const struct buffer *text, const char *path, struct spo
     return buffer_write(text, fd < 0 ? opened : fd);
 }
 
-/* Returns 0 or -errno; *err has no message if that of the system is enough. */
+/* Returns 0 or -errno; *err has no message if the system's is enough. */
 static int save(const struct record *records, size_t count, enum spoor_format format,
                 const char *path, enum spoor_save how, struct spoor_error *err)
 {

@@ -166,7 +166,7 @@ void seff_write(const struct record *record, const struct format_style *style,
 
 /* ---- jobstats -------------------------------------------------------------- */
 
-/* reportseff divides by total_memory wherever there is used_memory. */
+/* reportseff divides by total_memory if there is a used_memory. */
 static void add_usage(struct json_writer *json, const struct node *node)
 {
     if (node->limit_bytes > 0 && !isnan(node->memory_bytes)) {

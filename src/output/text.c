@@ -151,7 +151,7 @@ static void curve_write(const struct record *record, struct page *page,
 /* "8.25 s  ready to run, without a CPU (threads)". */
 static void wait_write(const struct record *record, struct page *page)
 {
-    static const double notable = 0.25; /* of the CPU time */
+    static const double notable = 0.25; /* share of the CPU time */
     struct spoor_figure wait = record_find(record->figures, "cpu.wait_seconds");
 
     if (wait.value > 0.1 && wait.value >= notable * record_value(record, "cpu.total_seconds"))

@@ -153,7 +153,7 @@ static double expected_seconds(const struct cpu_use *use, double cpus)
 
 static double round_cpus(double cores)
 {
-    static const double inexact = 1e-9; /* of the subtraction */
+    static const double inexact = 1e-9; /* rounding error of the subtraction */
 
     return fmax(1, ceil(cores - HELPER_THREADS - inexact));
 }
@@ -328,7 +328,7 @@ static struct need guess_memory(const struct record *record, double used, double
 /* Adds notes on memory other than its peak. */
 static void add_memory_notes(const struct record *record, double used, struct need *need)
 {
-    static const double notable = 0.25; /* of the memory */
+    static const double notable = 0.25; /* share of the memory */
     double limit = as_number(record->memory_limit_bytes);
     double cache = record_value(record, "memory.page_cache_peak_bytes");
     double reread = record_refaulted_bytes(record);
@@ -685,7 +685,7 @@ static int compare_needs(const void *a, const void *b)
 static const struct need *pick(struct needs *list, size_t count, size_t field, double quantile,
                                const struct need **sorted)
 {
-    static const double inexact = 1e-9; /* of the product */
+    static const double inexact = 1e-9; /* rounding error of the product */
     size_t known = 0, rank;
 
     for (size_t i = 0; i < count; i++) {

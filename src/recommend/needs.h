@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * needs.h - what to request for the next run, by the usage of earlier runs (pure).
+ * needs.h - the resources to request for the next run, by the usage of earlier runs (pure).
  *
  * Each quantity is the usage of a run, with a margin, rounded up to a step that schedulers and servers offer.
  * The figures of a run that hit its limit are too low: more than the limit is recommended, marked as a guess,
@@ -63,9 +63,9 @@ struct needs {
 /* Computes the needs of one run. A record without a job has none: its `runs` is 0. */
 void needs_of(const struct record *record, double margin, struct needs *ret);
 
-/* Combines the needs of many runs with the same margin: each quantity is that of the run at
- * the quantile, by nearest rank; 1 is the largest. The times in the list become those with
- * the combined CPUs. Without runs, all values are unknown. Returns 0 or, if there are runs,
+/* Combines the needs of many runs with the same margin: each quantity comes from the run at the
+ * quantile, by nearest rank; 1 is the largest. The times in the list become those with the
+ * combined CPUs. Without runs, all values are unknown. Returns 0 or, if there are runs,
  * -ENOMEM. */
 int needs_combine(struct needs *list, size_t count, double quantile, struct needs *ret);
 

@@ -62,7 +62,7 @@ static void fill_measures(struct record *record, const struct gpu_device_view *d
 {
     static const struct {
         enum gpu_measure measure;
-        bool is_mean; /* else the peak */
+        bool is_mean; /* otherwise the peak */
     } rows[RECORD_GPU_WORK] = {
         [RECORD_GPU_MEMORY] = { GPU_MEMORY, false },
         [RECORD_GPU_JOB_MEMORY] = { GPU_JOB_MEMORY, false },

@@ -3,7 +3,7 @@
  * group.h - the ranks of one job in one record: sections "group", "nodes", "rank_table" and "rank_curves" of the JSON
  * report. The other sections of such a record describe all ranks together (group/merge.h).
  *
- * Unknown is NULL, NaN or UNKNOWN. All memory is that of the record.
+ * Unknown is NULL, NaN or UNKNOWN. The record owns all memory.
  */
 #ifndef RECORD_GROUP_H
 #define RECORD_GROUP_H

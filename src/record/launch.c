@@ -72,7 +72,7 @@ struct launcher {
     const char *job[2];  /* a job of this scheduler has all of these; none: not a scheduler */
     const char *rank[4]; /* a rank has these and a number in the variable of RANK */
     uint64_t first;      /* the lowest number of a rank and of an array */
-    const char *variables[FACTS][2]; /* of two, the first that is set counts */
+    const char *variables[FACTS][2]; /* the first of the two that is set counts */
 };
 
 /* clang-format off: one fact per line */
@@ -102,8 +102,8 @@ static const struct launcher launchers[] = {
         [RANK] = { "PALS_RANKID" }, [RANKS] = { "PMI_SIZE" },
         [LOCAL_RANK] = { "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK" }, [LOCAL_RANKS] = { "PMI_LOCAL_SIZE" },
         [NODE] = { "PALS_NODEID" } } },
-    /* Hydra, of MPICH and Intel MPI. In a Slurm job all its proxies are tasks of a step; SLURMD_NODENAME of its ranks is
-     * that of mpiexec. The PMI of srun itself is below. */
+    /* Hydra, of MPICH and Intel MPI. In a Slurm job all its proxies are tasks of a step; SLURMD_NODENAME of its ranks
+     * is the node of mpiexec. The PMI of srun itself is below. */
     { "mpich", "MPICH", .rank = { "MPI_LOCALRANKID" }, .variables = {
         [JOB] = { "PMI_JOBID" }, [STEP] = { "SLURM_STEP_ID" },
         [RANK] = { "PMI_RANK" }, [RANKS] = { "PMI_SIZE" },
@@ -126,7 +126,7 @@ static const struct launcher launchers[] = {
     { "mpich", "MPICH", .variables = {
         [JOB] = { "PMI_JOBID" }, [RANK] = { "PMI_RANK" }, [RANKS] = { "PMI_SIZE" } } },
     { "mpich", "MPICH", .variables = { [RANK] = { "ALPS_APP_PE" } } },
-    /* Tasks count from 1. The index 0 is that of a job without an array. */
+    /* Tasks count from 1. A job without an array has the index 0. */
     { "lsf", "LSF", .job = { "LSB_JOBID" }, .rank = { "LSB_JOBID" }, .first = 1, .variables = {
         [JOB] = { "LSB_JOBID" },
         [RANK] = { "LSF_PM_TASKID" }, [RANKS] = { "LSB_DJOB_NUMPROC" },
@@ -267,8 +267,8 @@ static void read_rank(struct launch *launch, const struct launcher *launcher,
         launch->local_ranks = count_tasks(get("SLURM_STEP_TASKS_PER_NODE"), launch->node);
 }
 
-/* The scheduler gives the job, the launcher its own ID for the step. Nodes and tasks of the scheduler may be
- * those of the launcher's daemons, or those of the node where it was started. */
+/* The scheduler gives the job, the launcher its own ID for the step. Nodes and tasks of the scheduler may
+ * describe the launcher's daemons, or the node where it was started. */
 static void read_job(struct launch *launch, const struct launcher *launcher,
                      environment_get *get)
 {

@@ -20,7 +20,7 @@ struct limits {
     const char *memory_source;
 };
 
-/* `cgroups` are those of the process; NULL: none can be seen. */
+/* `cgroups` are the cgroups of the process; NULL: none can be seen. */
 void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgroups,
                  environment_get *get, struct limits *ret);
 

@@ -251,7 +251,7 @@ double record_charged_bytes(const struct record *record)
 
 double record_refaulted_bytes(const struct record *record)
 {
-    static const double least = 1e7, share = 0.1; /* of the bytes read */
+    static const double least = 1e7, share = 0.1; /* share of the bytes read */
     double bytes = record_value(record, "memory.refaulted_bytes");
 
     return bytes >= least && !(bytes < share * record_value(record, "io.read_bytes"))

@@ -2,8 +2,9 @@
 /*
  * replay.h - a record made again from the rows of a run, as far as they contain it.
  *
- * Rows are added one after the other; memory does not depend on their number. The interval is that of
- * the first rows, which wait until it is known. Part of the program, not of the library.
+ * Rows are added one after the other; memory does not depend on their number. The interval is
+ * computed from the first rows, which wait until it is known. Part of the program, not of the
+ * library.
  */
 #ifndef RECORD_REPLAY_H
 #define RECORD_REPLAY_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row.h - one run as a line of flat JSON, below 2 kB: what a history keeps of it.
+ * row.h - one run as a line of flat JSON, below 2 kB, for the history.
  *
  *     {"id":"3f...","name":"train","tag.v":"1","elapsed_seconds":12.3,"cpu_total_seconds":40.1,...}
  *
  * A column is named by the path of the report, without "run." and with '_' for '.'. Unknown values are left out, and so
- * are the figures of the machine and those of parts of the job and of its memory. A tag is a column of its own, tag.KEY: a table of runs
- * then has text columns, whatever keys the runs have, where one object would have another type for each set of keys.
+ * are the figures of the machine, of parts of the job and of parts of its memory. A tag is a column of its own, tag.KEY: a table of
+ * runs then has text columns for any keys; one object for all tags would have another type for each set of keys.
  * A figure with bounds has NAME_low, if that is below its value, and NAME_high. Figures that are neither exact nor have
  * bounds are in the list "sampled".
  */

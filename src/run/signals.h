@@ -18,7 +18,7 @@
  * - A signal from the terminal (Ctrl-C, Ctrl-Z, a new window size) goes to the whole group,
  *   so the job has received it: not forwarded, unless the job has left our group.
  * - A signal that the job itself sent, to its group or its parent, is not sent back
- *   to it, if the sender still exists and can be recognized. Nor is a signal caused
+ *   to it, if the sender still exists and can be recognized. Neither is a signal caused
  *   by our own writes (SIGPIPE).
  * - An alarm set before we were started would have reached the command: forwarded.
  */

@@ -42,7 +42,7 @@ static const struct timespec at_once = { 0 };
 struct supervision {
     const struct supervise_options *options;
     pid_t pid;          /* the command; 0 once it is reaped */
-    bool has_ended;     /* the command has */
+    bool has_ended;     /* the command has exited */
     bool has_children;  /* some process of the job is not reaped yet */
     bool is_cut_short;  /* the user interrupted the wait for the remaining processes */
     bool is_unreported; /* the session has not read the last figures of the command */

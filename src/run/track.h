@@ -45,7 +45,7 @@ struct supervise_end {
 int supervise(const struct supervise_options *options, struct supervise_end *ret,
               struct spoor_error *err);
 
-/* The exit code a shell would return: that of the command, or 128 + the signal. */
+/* The exit code that a shell would return: the command's, or 128 + the signal. */
 int supervise_exit_code(int wait_status);
 
 /* ---- a command under a session ------------------------------------------ */

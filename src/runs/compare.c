@@ -11,7 +11,7 @@
 
 /* ---- one set ------------------------------------------------------------ */
 
-/* The bounds are those of the run whose value is nearest to the median. */
+/* The bounds belong to the run whose value is nearest to the median. */
 static void find_bounds(const struct run_group *group, const struct run_figure *figure,
                         struct set_figure *ret)
 {

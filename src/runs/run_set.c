@@ -185,7 +185,7 @@ static void add_samples(struct run_set *set)
     }
 }
 
-/* Lists the runs of all sources: those of reports, then others. */
+/* Lists the runs of all sources: runs of reports first. */
 static int collect_runs(struct run_set *set, struct spoor_error *err)
 {
     size_t total = 0;

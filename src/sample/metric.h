@@ -19,7 +19,7 @@ enum metric_unit {
     UNIT_NANOSECONDS, /* written as seconds */
     UNIT_BYTES,
     UNIT_COUNT,
-    UNIT_MILLIONTHS,  /* of one */
+    UNIT_MILLIONTHS,  /* written as a fraction of 1 */
     UNIT_MICROJOULES, /* written as joules */
 };
 
@@ -39,7 +39,7 @@ struct metric_row {
     bool is_charted;     /* shown in the curve of a run (series/series.h) */
     /* A counter that may include usage found later to be foreign or counted twice. */
     bool may_fall;
-    /* Its name in OpenTelemetry, by the conventions where there is one, and an attribute "KEY=VALUE"
+    /* Its name in OpenTelemetry, by its conventions if they cover it, and an attribute "KEY=VALUE"
      * if several metrics share the name; otherwise NULL. Without a name it is not exported. */
     const char *otel, *attribute;
 };

@@ -51,7 +51,7 @@ struct sampler {
     struct untracked_scope untracked;
     struct job_reading reading; /* the latest reading; used by warnings */
     struct host_reading host_reading;
-    struct energy energy; /* of the machine */
+    struct energy energy; /* energy of the machine */
     struct cpu_energy cpu_energy;
     uint64_t descendants_cpu_ns;                             /* as last reported */
     uint64_t gpu_counts[GPU_TOTAL_COUNT - GPU_TOTAL_LEVELS]; /* as last reported */

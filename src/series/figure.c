@@ -13,7 +13,7 @@
 enum derivation {
     TOTAL,      /* growth of a counter from the first to the last sample */
     GROWTH,     /* as TOTAL, for counters that always rise: unknown if unchanged */
-    SPAN,       /* as TOTAL, for counters that few samples have: unknown from a single value */
+    SPAN,       /* as TOTAL, for counters that few samples have: unknown if only one does */
     MEAN_RATE,  /* TOTAL divided by the time */
     MAX_RATE,   /* the largest growth over one interval */
     PEAK,       /* the largest value of a gauge */
@@ -330,7 +330,7 @@ static void bound_wait(struct spoor_figure *figure, const struct row *row,
                               sub_floor0(room_ns, counter_delta(cpu->first, cpu->last))));
 }
 
-/* All energy of the packages bounds the job's share; the energy at rest may belong to nobody. */
+/* All energy of the packages bounds the job's share; the energy at rest may not be the job's at all. */
 static void bound_energy(struct spoor_figure *figure, const struct row *row,
                          const struct summary *summary)
 {

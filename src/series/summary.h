@@ -67,7 +67,7 @@ struct summary {
     struct tally tally[METRIC_COUNT];
     struct memory_split at_peak; /* memory of the job at its highest total of all samples */
     bool storage_is_local;       /* as in the latest sample */
-    double grams_per_joule;      /* of CO2 equivalent, set by the caller; 0: unknown */
+    double grams_per_joule;      /* grams of CO2 equivalent, set by the caller; 0: unknown */
 };
 
 /* A window is at least half an interval long, so that the two samples at the end of a run, a

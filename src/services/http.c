@@ -144,7 +144,7 @@ static size_t take_body(char *data, size_t size, size_t count, void *user)
 
 struct wanted_header {
     const char *name;
-    char *value; /* of sizeof(http_response.header) */
+    char *value; /* buffer of sizeof(http_response.header) bytes */
 };
 
 static size_t take_header(char *line, size_t size, size_t count, void *user)

@@ -34,7 +34,7 @@ struct order {
     char *const *arguments;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    pid_t pid; /* of the program */
+    pid_t pid; /* PID of the program */
 };
 
 /* Runs in the intermediate process. Its status is an errno value. */

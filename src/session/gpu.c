@@ -253,7 +253,7 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
            gpu_looks_start(&session->gpu_looks, look, &job->roster) == 0;
 }
 
-/* The sample of a border waits for the drivers, but not for one that hangs. */
+/* The sample at the start or end of a phase waits for the drivers, but not for one that hangs. */
 #define BORDER_WAIT_NS (50 * NS_PER_MS)
 
 void session_look_at_gpus_at_border(spoor_session *session)

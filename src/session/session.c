@@ -179,7 +179,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     return 0;
 }
 
-/* Rates of early samples are those of 100 ms. */
+/* Early samples have rates over 100 ms. */
 #define FINE_INTERVAL_NS (200 * NS_PER_MS)
 
 void session_init_summary(const spoor_session *session, struct summary *ret)

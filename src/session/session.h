@@ -38,7 +38,7 @@ struct spoor_session {
     pid_t own_pid; /* PID of the tracker, since a child of it may write the report */
     unsigned flags;
     uint64_t interval_ns;
-    double grams_per_joule;    /* of CO2 equivalent; 0: unknown */
+    double grams_per_joule;    /* grams of CO2 equivalent; 0: unknown */
     uint64_t second_sample_ns; /* as in the options */
     struct root root;
     struct run_facts run;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""comparing.py - a job run untracked and under each tracker, and what the difference is.
+"""comparing.py - compares a job run untracked with the same job under each tracker.
 
 The CPU time of a tracker is its own CPU clock, read from outside when it has exited but has not yet
-been waited for: so it includes everything to the end, and nothing of the job. That of the job is
-what programs/measured.c saw from inside, tracked or not.
+been waited for: so it includes the tracker's exit, and nothing of the job. The CPU time of the job
+is measured inside it by programs/measured.c, tracked or not.
 """
 import argparse
 import dataclasses
@@ -22,8 +22,8 @@ from rows import Row, spread_of
 
 MARKS = 2
 LOSSES = {"cpu_lost_percent": "job_cpu", "wall_lost_percent": "job_wall"}
-NOISE_LIMIT_PERCENT = 2.0  # more would hide what a tracker costs
-LEAST_ROUNDS = 3  # for a verdict: with fewer nothing is known of the noise
+NOISE_LIMIT_PERCENT = 2.0  # more would hide the cost of a tracker
+LEAST_ROUNDS = 3  # for a verdict: fewer rounds do not show the noise
 WORTH_SAYING_SECONDS = 0.005
 
 
@@ -57,11 +57,11 @@ class Run:
     """One run, in seconds. The tracker's figures are 0 for an untracked one."""
     job_cpu: float
     job_wall: float
-    whole_wall: float  # with the start and the end of the tracker
+    whole_wall: float  # including the start and the exit of the tracker
     tracker_cpu: float = 0.0
-    settled_cpu: float = 0.0  # of the tracker between the marks of the job
+    settled_cpu: float = 0.0  # CPU time of the tracker between the marks of the job
     settled_wall: float = 0.0
-    other_cpu: float = 0.0  # helpers of the tracker, orphans of the job, the end of `measured`
+    other_cpu: float = 0.0  # helpers of the tracker, orphans of the job, the exit of `measured`
     said: dict = dataclasses.field(default_factory=dict)  # `tracker` of the report
 
     @property
@@ -93,8 +93,8 @@ def read_marks(pid, fd):
 
 
 def watch(command, variables, stderr, has_marks):
-    """Runs a command to its end: wall time, CPU time of the process itself and of all that it
-    waited for, and its marks."""
+    """Runs a command to its end: wall time, CPU time of the process and of the children it waited
+    for, and its marks."""
     ours, theirs = os.pipe() if has_marks else (-1, os.open("/dev/null", os.O_WRONLY))
     started = time.monotonic()
     pid = spawn(command, variables, stderr, theirs)
@@ -132,7 +132,7 @@ def run_once(job, place, tracker=None):
 
 
 class LossRow(Row):
-    """What a job loses, in percent. Runs that are too far apart show nothing, not that all is well."""
+    """Percent that a job loses. If the runs differ too much, the verdict is unclear instead of ok."""
 
     @property
     def verdict(self):
@@ -141,7 +141,7 @@ class LossRow(Row):
 
 
 class Comparison:
-    """The runs of a job under one tracker against those without, made in turns."""
+    """The runs of a job under one tracker against untracked runs, made in turns."""
 
     def __init__(self, job, scale, tracker, plain, tracked):
         self.job, self.tracker, self.plain, self.tracked = job, tracker, plain, tracked
@@ -162,14 +162,14 @@ class Comparison:
                     for name in ("core_percent", "job_percent", "settled_percent")}}
         if self.job.is_fixed_work:
             found |= {figure: self.figure(self.lost(name)) for figure, name in LOSSES.items()}
-            # Of the best runs: what disturbs a run makes it longer, never shorter.
+            # Compare the best runs: disturbances make a run longer, never shorter.
             best = min(self.values("job_cpu")) - min(run.job_cpu for run in self.plain)
             spread = spread_of([b.job_cpu - a.job_cpu for a, b in zip(self.plain, self.tracked)])
             found["lost_us"] = best / self.times * 1e6, spread / self.times * 1e6
         return found
 
     def lost(self, name):
-        """Percent lost in each round, in which all ran one after the other: so drift cancels out."""
+        """Percent lost in each round. The runs of a round follow each other, so drift cancels out."""
         return [(getattr(b, name) / getattr(a, name) - 1) * 100
                 for a, b in zip(self.plain, self.tracked)]
 
@@ -177,13 +177,13 @@ class Comparison:
         return (min(self.values(name)) / min(getattr(run, name) for run in self.plain) - 1) * 100
 
     def noise_percent(self, name):
-        """How far untracked runs are apart: their standard deviation, without regard to outliers."""
+        """Standard deviation of the untracked runs, outliers ignored."""
         values = [getattr(run, name) for run in self.plain]
         deviation = spread_of(values) * math.sqrt(len(values)) / 1.253
         return deviation / statistics.median(values) * 100
 
     def judge(self, goal):
-        """A row for rows.py, whose verdict is this goal's."""
+        """A row for rows.py with the verdict on this goal."""
         value, spread = self.figures[goal.figure]
         if goal.figure not in LOSSES:
             return Row(goal.text, goal.unit, value, limit=goal.limit, spread=spread)
@@ -194,7 +194,7 @@ class Comparison:
                        more={"best": self.best_lost(name), "noise": noise})
 
     def goals(self):
-        """A row for each goal; none if the runs cannot tell whether it is met."""
+        """A row for each goal; none if the runs do not show whether it is met."""
         can_tell = self.scale == 1 and len(self.tracked) >= LEAST_ROUNDS
         return [self.judge(goal) for goal in self.job.goals] if can_tell else []
 
@@ -204,11 +204,12 @@ class Comparison:
                 "runs": [dataclasses.asdict(run) for run in self.tracked]}
 
     def notes(self):
-        """What the tracker says it spent, and CPU time that neither it nor the job accounts for."""
+        """The tracker's own account of its CPU time, and CPU time that neither it nor the job
+        accounts for."""
         said = self.tracked[-1].said
         lines = [f"says: {json.dumps({key: value})[1:-1]}" for key, value in said.items()
                  if isinstance(value, (dict, list))]
         other = statistics.median(self.values("other_cpu"))
-        if other > WORTH_SAYING_SECONDS and not self.job.has_marks:  # those leave orphans
+        if other > WORTH_SAYING_SECONDS and not self.job.has_marks:  # jobs with marks leave orphans
             lines.append(f"{other:.3f} s of CPU of orphans of the job or helpers of the tracker")
         return lines

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpus.py - what `spoor run` costs on a machine with a GPU whose driver's calls have the price that
-they have on an H200: the stand-in of tests/gpu/standin takes as much CPU time."""
+"""gpus.py - the cost of `spoor run` on a machine with a GPU. The driver is the stand-in of
+tests/gpu/standin: its calls take as much CPU time as on an H200."""
 import contextlib
 import os
 import time
@@ -11,8 +11,8 @@ from rows import Row
 SECONDS = 20
 LIMIT_PERCENT = 0.6
 
-# Microseconds of CPU time, as measured there while nobody has a context, and after a pause; in a
-# loop some take a fifth, and samples half as long while somebody has one.
+# Microseconds of CPU time, as measured there after a pause and without a CUDA context. In a loop
+# some calls take a fifth; with a context, samples take half.
 PRICES = {
     "any": 80,
     "nvmlInit": 12_300,
@@ -50,7 +50,7 @@ AWAKE = "import time\nwhile True:\n    time.sleep(0.05)\n    sum(range(20_000))"
 
 @contextlib.contextmanager
 def tracked(bench, code, has_context):
-    """A job on such a machine. Yields the tracker's process."""
+    """A job on a machine with this GPU. Yields the tracker's process."""
     script = CARD + "".join(f"cost {call} {price}\n" for call, price in PRICES.items())
     with machine.scratch() as folder:
         path = folder / "script"

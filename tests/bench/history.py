@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""history.py - what a history costs: time to append a run, time of a query, bytes."""
+"""history.py - the cost of a history: time to append a run, time of a query, bytes."""
 import datetime
 import json
 import os
@@ -18,8 +18,8 @@ START = datetime.datetime(2026, 1, 1)
 
 
 def fill(folder, row, count):
-    """Writes a history of many runs, all with the figures of one: a minute after each other, of NAMES names. Returns
-    its bytes."""
+    """Writes a history of many runs, one per minute, with equal figures and NAMES different names. Returns its size
+    in bytes."""
     row = {**row, "id": "@ID@", "name": "@NAME@", "started_at": "@START@"}
     template = json.dumps(row, separators=(",", ":")) + "\n"
     files, total = {}, 0
@@ -47,7 +47,7 @@ def timed(command):
 
 
 def cpu_ms(command):
-    """CPU time of a command with all it started; others on the machine hardly change it."""
+    """CPU time of a command and all its children, which other programs hardly change."""
     pid = os.posix_spawnp(command[0], command, os.environ)
     _, status, usage = os.wait4(pid, 0)
     assert status == 0, f"{command}: {status}"

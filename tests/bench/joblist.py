@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""joblist.py - the jobs of jobs.py: how each is started, and what tracking it may cost."""
+"""joblist.py - the jobs of jobs.py: how each is started, and the limits of its tracking cost."""
 import dataclasses
 import functools
 import os
@@ -16,8 +16,8 @@ TEXT = b"".join(b"%d: a line that differs from the others in its number only\n" 
 
 
 class Goal(typing.NamedTuple):
-    """The most that `figure` (a name of comparing.Comparison) may be. A limit of None: as
-    much as untracked runs differ."""
+    """The limit of `figure` (a name of comparing.Comparison). None: as much as untracked runs
+    differ."""
     figure: str
     limit: typing.Optional[float]
     unit: str
@@ -54,8 +54,8 @@ HARMLESS = (Goal("cpu_lost_percent", None, "%", "job's CPU grows by no more than
 
 
 class Place:
-    """Where jobs run. `programs` is a folder of compiled programs, or None; `scale` is 1, or less
-    for a quick look."""
+    """The folder of the jobs. `programs` is a folder of compiled programs, or None; `scale` is 1,
+    or less for a quick look."""
 
     def __init__(self, programs, folder, scale):
         self.programs, self.folder, self.scale = programs, folder, scale
@@ -64,7 +64,7 @@ class Place:
         return max(1, round(full * self.scale))
 
     def program(self, name, *arguments):
-        """A program of ours: compiled before, or now."""
+        """A program of programs/: compiled before, or now."""
         path = (self.programs or self.folder) / name
         if not self.programs and not path.exists():
             subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-o", str(path),
@@ -73,7 +73,7 @@ class Place:
 
     @functools.cached_property
     def data(self):
-        """A folder of files of which every other can be compressed."""
+        """A folder of files, every other of which is compressible."""
         folder = self.folder / "data"
         folder.mkdir()
         text = (TEXT * (DATA_FILE_BYTES // len(TEXT) + 1))[:DATA_FILE_BYTES]
@@ -83,7 +83,7 @@ class Place:
 
     @functools.cached_property
     def configured(self):
-        """A build folder where nothing was built yet, and its copy: the former can be restored."""
+        """An empty build folder and its copy, from which it can be restored."""
         build, copy = self.folder / "build", self.folder / "configured"
         # Naming a compiler keeps Meson from using ccache.
         subprocess.run(["meson", "setup", str(build), str(HERE.parent.parent)], check=True,
@@ -100,10 +100,10 @@ class Job:
     rounds: int
     goals: tuple = ()
     interval: str = ""  # other than the default
-    per: tuple = ()  # what it does how often, so that a loss can be given for each
-    missing: typing.Callable = lambda: ""  # what it needs that is not there
+    per: tuple = ()  # (operation, count): a loss is also given per operation
+    missing: typing.Callable = lambda: ""  # names what the job needs and this machine does not have
     prepare: typing.Callable = lambda place: None  # before each run, not measured
-    has_marks: bool = False  # writes a byte when it has settled, another when it ends
+    has_marks: bool = False  # writes a byte once settled, another before it ends
     is_fixed_work: bool = True  # otherwise it takes a fixed time, and cannot lose any
 
 
@@ -114,7 +114,7 @@ def missing_commands(*names):
 
 @functools.cache
 def missing_torch():
-    """Importing it also brings it into the page cache."""
+    """The import also brings its files into the page cache."""
     done = subprocess.run([sys.executable, "-c", "import torch, sys; sys.exit("
                            "0 if torch.cuda.is_available() else 'PyTorch finds no GPU')"],
                           text=True, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)

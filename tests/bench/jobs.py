@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""jobs.py - what tracking real jobs costs: the tracker's CPU time, and what the job loses.
+"""jobs.py - measures the cost of tracking real jobs: the tracker's CPU time, and the job's loss.
 
 Each job runs untracked and under each NAME=SPOOR, in turns. Words after the path are options and
-variables, so that parts can be told apart:
+variables, so that parts can be compared:
 
     jobs.py before=old/spoor after=build/spoor 'bare=build/spoor --cgroup=off SPOOR_DISABLE=perf'
 
@@ -11,8 +11,8 @@ variables, so that parts can be told apart:
     of a core   the same per wall time
     of the job  the same per CPU time of the job
     it says     tracker.cpu_seconds of its own report
-    job's CPU, wall time   untracked: best and median. Tracked: what is added to the best, and in the
-                median of the rounds, ± its standard error
+    job's CPU, wall time   untracked: best and median. Tracked: increase of the best, and the median
+                increase over the rounds, ± its standard error
     ends        wall time that the start and the end of the tracker add (median)
     verdict     ok; unclear: above the goal by less than chance explains, or the runs differ too much
                 to tell; OVER. None with fewer than three rounds, or with --quick
@@ -35,7 +35,7 @@ import comparing
 import machine
 from joblist import JOBS, Place
 
-LEAST_CPU_SECONDS = 0.1  # of a job, for a share of it to mean something
+LEAST_CPU_SECONDS = 0.1  # CPU time of a job below which a share means nothing
 COLUMNS = "{:<14} {:>17} {:>9} {:>10} {:>8}  {:>24}  {:>24}  {:>8}"
 HEADER = COLUMNS.format("", "tracker", "of a core", "of the job", "it says", "job's CPU", "wall time",
                         "ends")
@@ -82,7 +82,7 @@ class Budget:
 
 
 def measure(job, place, trackers, rounds, seconds):
-    """The runs of each variant, None being no tracker. Each round begins with another one. At least
+    """The runs of each variant (None: untracked). Each round begins with another variant. At least
     one round, then as many as fit."""
     variants = [None, *trackers]
     runs = [[] for _ in variants]
@@ -101,7 +101,7 @@ def number(value, spread):
 
 
 def outcome(goal):
-    """What came of a goal, given as JSON."""
+    """The result of a goal, given as JSON."""
     more = "".join(f", {name} {value:.2g}" for name, value in goal["more"].items())
     return f"{number(goal['value'], goal['spread'])} {goal['unit']}{more}"
 
@@ -135,7 +135,7 @@ def plain_line(runs):
 
 
 def detail_lines(comparison):
-    """What is worth saying below the line of a tracker."""
+    """Notes below the line of a tracker."""
     job, figures = comparison.job, comparison.figures
     lines = []
     if job.per and "lost_us" in figures:
@@ -157,7 +157,7 @@ def describe(job, runs, comparisons, others):
 
 
 def summary(names, jobs):
-    """The goals of the jobs, given as JSON, as a table in Markdown."""
+    """A Markdown table of the goals of the jobs, given as JSON."""
     rows = [["job", "goal", *names], ["---"] * (2 + len(names))]
     for job in jobs:
         for goals in zip(*(tracked["goals"] for tracked in job.get("tracked", []))):
@@ -167,7 +167,7 @@ def summary(names, jobs):
 
 
 class OtherLoad:
-    """Cores that processes not started by us use."""
+    """Cores used by processes that this program did not start."""
 
     def __init__(self):
         self.start = self.now()
@@ -208,7 +208,7 @@ def run_jobs(jobs, place, options):
     for job in jobs:
         reason = reasons[job.name]
         seconds = 0 if reason else budget.take(job)
-        # A round may take twice as long as it should: better no round than half of one.
+        # A round may take twice as long as planned: start none that would be cut off.
         if not reason and job.seconds * (1 + len(options.trackers)) > 2 * seconds:
             reason = "too little time"
         if reason:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""machine.py - processes of the bench: started, looked at from outside, and ended."""
+"""machine.py - processes of the bench: starts, observes and ends them."""
 import contextlib
 import dataclasses
 import os
@@ -13,7 +13,7 @@ DEADLINE_SECONDS = 60
 
 @dataclasses.dataclass
 class Bench:
-    """What every benchmark gets. `effort` is 1, or less for a quick look."""
+    """The arguments of every benchmark. `effort` is 1, or less for a quick look."""
     spoor: str
     programs: pathlib.Path
     effort: float = 1.0
@@ -22,19 +22,19 @@ class Bench:
         return [str(self.programs / name), *map(str, arguments)]
 
     def much(self, full, least):
-        """So many rounds, or fewer for a quick look."""
+        """The number of rounds, reduced for a quick look."""
         return max(least, round(full * self.effort))
 
 
 def run(command):
-    """Runs a program to its end. Returns what it printed."""
+    """Runs a program to its end. Returns its output."""
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
                           stdin=subprocess.DEVNULL).stdout
 
 
 @contextlib.contextmanager
 def started(command, **options):
-    """A process that is ended with the block. Errors show only where it fails early."""
+    """A process that is ended with the block. Its errors show only if it fails early."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
     try:
         yield process
@@ -48,7 +48,7 @@ def started(command, **options):
 
 @contextlib.contextmanager
 def crowd(bench, count):
-    """So many sleeping processes below one, all of them there. Yields the parent."""
+    """COUNT sleeping children of one process. Yields the parent once all of them sleep."""
     with started(bench.program("crowd", count, 1), stdout=subprocess.PIPE) as process:
         assert process.stdout.read(1) == b"\0", "the crowd ended early"
         yield process
@@ -56,7 +56,7 @@ def crowd(bench, count):
 
 @contextlib.contextmanager
 def scratch():
-    """A folder that nothing is written to the disk for."""
+    """A folder in memory, if possible: nothing is written to the disk."""
     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="spoor-bench-", dir=shared) as folder:
         yield pathlib.Path(folder)
@@ -71,7 +71,7 @@ def wait_until(condition, what):
 
 
 def cpu_seconds(pid):
-    """CPU time of a living process, all threads, without children: its CPU clock."""
+    """CPU time of a living process by its CPU clock: all threads, no children."""
     return time.clock_gettime(~pid << 3 | 2)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ranks.py - what the trackers of a full node cost together: one `spoor run` for each rank of a Slurm step.
+"""ranks.py - the total cost of the trackers of a full node: one `spoor run` for each rank of a Slurm step.
 
 The memory is PSS: the pages of the program that all trackers map count once.
 """
@@ -13,14 +13,14 @@ from rows import Row
 
 RANKS = 64
 SECONDS = 20
-SETTLING_SECONDS = 8  # the interval of the first samples is shorter, and so is that of glances
+SETTLING_SECONDS = 8  # the first samples and glances have shorter intervals
 TOGETHER_PERCENT = 3.0
 EACH_PERCENT = 0.05
 EACH_MB = 4.0
 
 
 def environment(rank, ranks):
-    """As srun sets it on one node."""
+    """The variables that srun sets on one node."""
     return {**os.environ, "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank),
             "SLURM_LOCALID": str(rank), "SLURM_STEP_NUM_TASKS": str(ranks), "SLURM_NTASKS": str(ranks),
             "SLURM_NODEID": "0", "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_TASKS_PER_NODE": str(ranks)}
@@ -28,7 +28,7 @@ def environment(rank, ranks):
 
 @contextlib.contextmanager
 def trackers(bench, count, folder):
-    """A tracker for each rank, whose process sleeps. Yields their process ids."""
+    """A tracker for each rank, whose process sleeps. Yields the process ids of the trackers."""
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(machine.started(
             [bench.spoor, "run", "-q", "-i", "1", "-o", str(folder / f"{rank}.json"), "--", "sleep", "600"],
@@ -41,7 +41,7 @@ def pss_mb(pid):
 
 
 def ranks(bench):
-    """Once the trackers have settled."""
+    """Measured once the trackers have settled."""
     count, seconds = bench.much(RANKS, 8), bench.much(SECONDS, 5)
     with machine.scratch() as folder, trackers(bench, count, folder) as pids:
         time.sleep(SETTLING_SECONDS)

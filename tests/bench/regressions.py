@@ -19,7 +19,7 @@ COMPUTES = "x = bytearray({memory} << 20)\nfor i in range({work} * 100000): pass
 
 
 class Trial:
-    """Runs of a job: those that count as earlier, and the latest."""
+    """Runs of a job: the earlier ones, and the latest."""
 
     def __init__(self, folder, job):
         self.job, self.earlier, self.latest = job, folder / "earlier.json", folder / "latest.json"
@@ -31,7 +31,7 @@ class Trial:
                         "/usr/bin/python3", "-c", self.job.format(work=work, memory=memory)], check=True)
 
     def alarms(self, figures, **change):
-        """The lines of `spoor check` for one more run, which becomes an earlier one if it has no change."""
+        """The output of `spoor check` for one more run, which becomes an earlier one if it has no change."""
         self.latest.unlink(missing_ok=True)
         self.run(self.latest, **change)
         done = subprocess.run([BINARY, "check", "--baseline", self.earlier, "--figures", figures, self.latest],

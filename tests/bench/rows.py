@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rows.py - one figure of the bench beside its floor and its limit, and the table of them."""
+"""rows.py - a figure of the bench with its floor and its limit, and the table of these rows."""
 import dataclasses
 import math
 import statistics
@@ -7,16 +7,16 @@ import statistics
 
 @dataclasses.dataclass
 class Row:
-    """`value`, `floor` and `limit` are in `unit`; None: there is none. `spread` is how far the
-    value may be off by chance (a standard error)."""
+    """`value`, `floor` and `limit` are in `unit`; None: no such value. `spread` is the standard
+    error of the value."""
     name: str
     unit: str
     value: float
     floor: float = None
     limit: float = None
-    limit_is: str = ""  # where it comes from: "1.5 x floor"
+    limit_is: str = ""  # the origin of the limit: "1.5 x floor"
     spread: float = 0.0
-    more: dict = dataclasses.field(default_factory=dict)  # for the JSON alone
+    more: dict = dataclasses.field(default_factory=dict)  # only for the JSON file
 
     @property
     def verdict(self):
@@ -31,7 +31,7 @@ class Row:
 
 
 def spread_of(values):
-    """The standard error of a median, by the median distance from it: outliers do not count."""
+    """The standard error of a median, from the median distance to it: outliers do not count."""
     if len(values) < 3:
         return 0.0
     middle = statistics.median(values)

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--quick] [--only TEXT] [SPOOR] - what tracking costs: a table, and build/bench.json.
+"""run.py [--quick] [--only TEXT] [SPOOR] - measures the cost of tracking: a table, and build/bench.json.
 
-Each figure stands beside its floor, the same done by a minimal C program (programs/floor_*.c) at
-the same time, and its limit. The two take turns, so that a machine that slows down slows both;
-values are medians. The status is 0 also where a limit is missed: on a busy machine that means
-little, and the table says so.
+Each figure has a floor, the same work done by a minimal C program (programs/floor_*.c), and a
+limit. The two take turns, so that a machine that slows down slows both; values are medians. The
+status is 0 even if a limit is exceeded: on a busy machine that means little, and the table has a
+note about it.
 
     verdict    ok; unclear: above the limit by less than chance explains; OVER
-    floor      what no tracker can go below; empty where there is none
+    floor      the least that any tracker costs; empty if there is none
 """
 import argparse
 import json
@@ -29,7 +29,7 @@ import slowing
 import starting
 import tracking
 
-QUIET_CORES = 0.15  # others may use as much before we say so
+QUIET_CORES = 0.15  # a warning is printed if other processes use more
 
 BENCHMARKS = {
     "start": starting.wall_time,
@@ -57,7 +57,7 @@ def arguments():
 
 
 def measure(bench, names):
-    """The rows of all benchmarks, and what could not be measured."""
+    """The rows of all benchmarks, and those that could not be measured."""
     measured, failures = [], []
     for name in names:
         print(f"{name} ...", end="", file=sys.stderr, flush=True)
@@ -71,7 +71,7 @@ def measure(bench, names):
 
 
 def judge(measured, failures, busy_cores):
-    """Lines to say below the table."""
+    """Notes below the table."""
     lines = [f"not measured: {failure}" for failure in failures]
     over, unclear = ([row.name for row in measured if row.verdict == verdict]
                      for verdict in ("OVER", "unclear"))

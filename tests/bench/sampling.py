@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sampling.py - what a sample costs, how that grows, and what is kept of many.
+"""sampling.py - the cost of a sample, its growth, and the memory of many samples.
 
-The samples are taken by a program of the bench over the library's own objects, one after the
-other, in turns with the floor: CPU time alone counts, and both find the machine in one state.
+A program of the bench takes the samples with the library's own objects, in turns with the floor:
+only CPU time counts, and both run under the same conditions.
 """
 import statistics
 
@@ -10,17 +10,17 @@ import machine
 from rows import Row, spread_of
 
 SIZES = (1, 50, 200, 1000)
-JUDGED_SIZES = (200, 1000)  # below, the files of the host, which the floor leaves out, weigh more
+JUDGED_SIZES = (200, 1000)  # in smaller jobs the files of the host, which the floor does not read, weigh more
 FLOOR_FACTOR = 1.5
 FOREIGN_COUNT = 500
 FOREIGN_FACTOR = 1.1
-SAMPLES_PER_ROUND = 32  # a multiple of 16: every so many samples all processes are searched
+SAMPLES_PER_ROUND = 32  # a multiple of 16: every 16th sample searches all processes
 MEMORY_LIMIT_MB = 4.0
 MEMORY_FACTOR = 1.1
 
 
 def measure(bench, size, rounds, how="spawn"):
-    """CPU time in microseconds of a sample, the floor and the host's files, a list of each."""
+    """CPU times in microseconds of a sample, the floor and the host's files, a list of each."""
     text = machine.run(bench.program("sample_cost", how, bench.programs / "crowd", size - 1,
                                      SAMPLES_PER_ROUND, rounds))
     lines = [[int(word) / 1e3 for word in line.split()] for line in text.splitlines()]
@@ -51,7 +51,7 @@ def cost(bench):
 
 
 def growth(rows):
-    """What each further process adds."""
+    """The cost of each further process."""
     small, large = 50, 1000
     ours, floor = ((getattr(rows[large], key) - getattr(rows[small], key)) / (large - small)
                    for key in ("value", "floor"))
@@ -60,7 +60,7 @@ def growth(rows):
 
 
 def foreign(bench):
-    """Processes of others do not matter: alone and beside many, in turns."""
+    """Foreign processes add no cost: samples alone and beside many of them, in turns."""
     alone, beside = [], []
     for _ in range(bench.much(5, 2)):
         alone.append(measure(bench, 50, 11))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slowing.py - how much slower a job runs that is tracked: one that allocates and frees all the
-time beside 1 GB that it keeps.
+"""slowing.py - the slowdown of a tracked job that allocates and frees all the time beside 1 GB that
+it keeps.
 
 Windows of three kinds take turns over one job: untracked, read by the floor, tracked. A rate is
-rounds of the job per second in which it was not waiting for a CPU: so waiting for a lock that the
-tracker made it wait for counts, and other programs of a busy machine do not. But these slow down
-the CPU itself, which the cores share; how long the job slept, which it never does unless for such
-a lock, is certain there too.
+rounds of the job per second in which it was not waiting for a CPU: waiting for a lock that the
+tracker holds counts, waiting for other programs does not. Other programs still slow down a CPU
+whose cores share resources. The time that the job slept is reliable even then: the job sleeps only
+when it waits for such a lock.
 """
 import contextlib
 import pathlib
@@ -25,7 +25,7 @@ LIMIT_PERCENT = 1.0
 
 
 class Job:
-    """The job, looked at from outside."""
+    """The job, observed from outside."""
 
     def __init__(self, pid, counter):
         self.pid, self.counter = pid, counter
@@ -34,12 +34,12 @@ class Job:
         return int.from_bytes(self.counter.read_bytes()[:8], "little")
 
     def state(self):
-        """Rounds; seconds that passed, on a CPU, and waiting for one."""
+        """Rounds; seconds elapsed, on a CPU, and waiting for one."""
         _, waiting, _ = map(int, pathlib.Path(f"/proc/{self.pid}/schedstat").read_text().split())
         return self.rounds(), time.monotonic(), machine.cpu_seconds(self.pid), waiting / 1e9
 
     def window(self):
-        """What it does in a while."""
+        """Its rates in one window."""
         before = self.state()
         time.sleep(WINDOW_SECONDS)
         rounds, wall, on_cpu, waiting = (b - a for a, b in zip(before, self.state()))
@@ -49,7 +49,7 @@ class Job:
 
 @contextlib.contextmanager
 def tracked(bench, job, folder):
-    """The tracker, from its first sample on."""
+    """Runs the tracker, from its first sample on."""
     samples = folder / "samples.jsonl"
     samples.unlink(missing_ok=True)
     command = [bench.spoor, "attach", "-q", "-i", str(INTERVAL), "--samples", str(samples),
@@ -79,7 +79,8 @@ def measure(bench, job, folder):
 
 
 def slower_percent(windows, kind, rate="rate"):
-    """Of each turn, against the untracked windows before and after: so drift cancels out."""
+    """The slowdown of each turn against the untracked windows before and after it, so drift cancels
+    out."""
     plain = [window[rate] for window in windows["untracked"]]
     return [((before + after) / 2 / window[rate] - 1) * 100
             for before, after, window in zip(plain, plain[1:], windows[kind])]
@@ -98,7 +99,7 @@ def row_of(name, windows, percents, **more):
 
 
 def slowing(bench):
-    """How much slower the job runs at 0.1 s."""
+    """The slowdown at an interval of 0.1 s."""
     with machine.scratch() as folder:
         counter = folder / "rounds"
         counter.write_bytes(bytes(4096))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""starting.py - what a run costs that does nothing: wall time, and instructions."""
+"""starting.py - the cost of a run that does nothing: wall time, and instructions."""
 import os
 import re
 import statistics
@@ -10,11 +10,11 @@ import machine
 from rows import Row, spread_of
 
 LIMIT_MS = 5.0
-FEW_SAMPLES, MANY_SAMPLES = 64, 384  # multiples of 16: every so many samples all is searched
+FEW_SAMPLES, MANY_SAMPLES = 64, 384  # multiples of 16: every 16th sample searches all processes
 
 
 def wall_ms(command):
-    """The time from starting a command to having waited for it."""
+    """The time from the start of a command until it has been waited for."""
     started = time.perf_counter()
     pid = os.posix_spawnp(command[0], command, os.environ)
     _, status = os.waitpid(pid, 0)
@@ -53,7 +53,7 @@ def wall_time(bench):
 
 
 def instructions(command):
-    """Instructions that a command runs outside of the kernel, its children apart."""
+    """User-space instructions of a command, without its children."""
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
                            "--child-silent-after-fork=yes", *command], check=True, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -68,7 +68,7 @@ def instructions_of_start(bench):
 
 
 def instructions_of_sample(bench):
-    """By the difference of many samples and few, so that the start cancels out."""
+    """Subtracts a run with few samples from one with many, so that the start cancels out."""
     def per_sample(make_command):
         few, many = (instructions(make_command(samples))
                      for samples in (FEW_SAMPLES, MANY_SAMPLES))

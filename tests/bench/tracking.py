@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tracking.py - what `spoor run` costs beside a job of 200 sleeping descendants."""
+"""tracking.py - the cost of `spoor run` beside a job of 200 sleeping descendants."""
 import contextlib
 import subprocess
 import time
@@ -17,7 +17,7 @@ STRANGER_MS = 10
 
 
 class Watched:
-    """CPU time of a process: since it began, and of late, when it has settled."""
+    """CPU time of a process: since its start, and since its last mark, when it has settled."""
 
     def __init__(self, process):
         self.pid = process.pid
@@ -36,7 +36,7 @@ class Watched:
         self.peak_mb = peak_bytes / 1e6
 
     def since(self, index):
-        """Seconds that passed since that mark, and CPU time."""
+        """Seconds and CPU time since that mark."""
         return [now - then for now, then in zip(self.marks[-1], self.marks[index])]
 
 
@@ -54,7 +54,7 @@ def wrapped(bench, interval):
 
 @contextlib.contextmanager
 def attached(bench, interval):
-    """The same, where the job was there before."""
+    """The same for a job that existed before the tracker."""
     with machine.crowd(bench, DESCENDANTS) as job:
         with machine.started([bench.spoor, "attach", "-q", "-i", str(interval),
                               str(job.pid)]) as process:
@@ -62,7 +62,8 @@ def attached(bench, interval):
 
 
 def watch(bench, begin, interval, seconds):
-    """The tracker and the floor beside one job, over the same time; settled in its last half."""
+    """The tracker and the floor beside one job at the same time; both have settled in the second
+    half."""
     with begin(bench, interval) as (tracker, job):
         with machine.started(bench.program("floor_watch", job, round(interval * 1000),
                                            1_000_000)) as process:
@@ -77,7 +78,7 @@ def watch(bench, begin, interval, seconds):
 
 
 def sample_cost(watched, interval):
-    """CPU time in microseconds of all that a tracker does in an interval, once settled."""
+    """CPU time in microseconds per interval, once settled."""
     return watched.cpu / watched.seconds * interval * 1e6
 
 
@@ -103,7 +104,7 @@ def tracking(bench):
 
 
 def strangers(bench):
-    """The same where others start processes all the time, which some sources tell us of."""
+    """The same while a foreign process starts children all the time, which some sources report."""
     rows = []
     for name, begin in (("run", wrapped), ("attach", attached)):
         with machine.started(bench.program("forker", STRANGER_MS)):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flush.c - in builds that measure coverage, writes the counts of processes that end by _exit() or by a
- * signal they send to themselves. Linked in place of the C library's functions.
+ * signal they send to themselves. Replaces the C library's functions.
  */
 #include <gcov.h>
 #include <signal.h>
@@ -15,8 +15,8 @@ __attribute__((constructor)) static void note_user(void)
     first_user = geteuid();
 }
 
-/* A child that has our memory must leave the counts to us: they start again. One that has become
- * another user cannot write them, and would complain on stderr. */
+/* A child that shares our memory must not write our counts: they are reset. A child with another
+ * user cannot write them, and would print errors on stderr. */
 static void flush(void)
 {
     if (geteuid() != first_user)

@@ -218,7 +218,7 @@ def workload(tmp_path_factory):
 
 @pytest.fixture
 def group():
-    import cgroups  # which uses this module
+    import cgroups  # a module that imports this one
     yield from cgroups.groups()
 
 

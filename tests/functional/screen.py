@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A terminal's screen: what a person sees after a program has written to it. Has what spoor uses, and a shell."""
+"""The screen of a terminal after the output of a program. Supports the sequences of spoor and of shells."""
 import re
 
 TOKEN = re.compile(r"\033\[([0-9;?]*)([A-Za-z])|\033([78D])|([\r\n\b\a])|([^\033\r\n\b\a])", re.DOTALL)

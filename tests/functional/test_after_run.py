@@ -48,7 +48,7 @@ def test_the_command_after_the_run_has_its_figures(spoor):
 
 
 def test_the_command_after_the_run_has_default_signals(spoor):
-    # The job is killed, and so is the command: both are of no concern to each other.
+    # The job is killed, and so is the command: neither affects the other.
     done = run(spoor, "--on-exit", "echo called; kill -INT $$", "--", "sh", "-c", "kill -TERM $$")
     assert done.returncode == -signal.SIGTERM
     assert "called\n" in done.stderr and "killed by signal 2" in done.stderr

@@ -138,7 +138,7 @@ def test_cgroup_that_is_removed_ends_the_tracking(spoor, group, workload):
 
 @pytest.mark.parametrize("tree", HIERARCHIES)
 def test_spoor_in_the_cgroup_does_not_keep_it_populated(spoor, group, workload, tree):
-    """Nor does the process that writes its samples."""
+    """Its samples writer does not keep it populated either."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     job = group(tree)
     held = group.start(job, workload("hold"), "1", below="sub")
@@ -194,7 +194,7 @@ def test_processes_may_be_moved_in_and_out(spoor, group, workload, held):
 
 
 @pytest.mark.parametrize("lists, selected", [([None, "1"], [1]), (["", "2", "0"], [0, 2]), ([None], [0, 1, 2])])
-def test_gpus_are_those_of_the_processes(spoor, group, machine, monkeypatch, lists, selected):
+def test_gpus_are_selected_by_the_environment_of_the_processes(spoor, group, machine, monkeypatch, lists, selected):
     machine.play(*map(card, range(3)))
     path, job = spoor.new_path("result.json"), group()
     for each in lists:

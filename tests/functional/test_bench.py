@@ -19,7 +19,7 @@ pytestmark = pytest.mark.any_user
 
 @pytest.fixture(name="log")
 def fixture_log(tmp_path):
-    """A file that commands append to; log.read_text().split() has what they wrote."""
+    """A file that commands append to; log.read_text().split() is the list of their words."""
     path = tmp_path / "log"
     path.touch()
     return path

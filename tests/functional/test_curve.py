@@ -85,7 +85,7 @@ for i in range(20):
 
 
 def test_a_short_job_has_a_curve(spoor, tmp_path):
-    """Without --interval, samples are 10 ms apart at first; with it, they are as it says."""
+    """Without --interval, samples are 10 ms apart at first; with it, the interval is constant."""
     rows = tmp_path / "rows.csv"
     _, report = spoor.result("/usr/bin/python3", "-c", STEPS, options=["--budget", "none", "--samples", rows])
     levels = [high for high in report["curve"]["columns"]["job_rss_bytes"]["high"] if high is not None]

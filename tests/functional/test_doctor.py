@@ -146,7 +146,7 @@ def test_doctor_shows_used_if_and_only_if_a_run_uses_it(spoor, disabled):
 @pytest.mark.parametrize("better", ["cgroup", "cgroup,perf", "ring", "ring,connector", "clock",
                                     "cgroup,children"])
 def test_a_source_that_would_work_is_used_once_the_better_ones_are_disabled(spoor, better):
-    """So "yes" is as reliable as "used"."""
+    """This test makes "yes" as reliable as "used"."""
     before, after = doctor(spoor), doctor(spoor, SPOOR_DISABLE=better)
     for quantity, sources in before.items():
         left = [source for source, word in sources.items()
@@ -167,7 +167,7 @@ def test_doctor_uses_the_settings_of_a_run(spoor, name, value, option, quantity)
         " ".join(spoor("doctor", option, value).stdout.split())
 
 
-def test_doctor_refuses_what_a_run_refuses(spoor):
+def test_doctor_refuses_the_same_settings_as_a_run(spoor):
     for command in (["doctor"], ["run", "true"]):
         done = spoor(*command, env={**os.environ, "SPOOR_DISABLE": "cgruop"})
         assert done.returncode == 125

@@ -31,7 +31,7 @@ def test_work_is_the_mean_of_the_run(spoor, machine):
     device = result["gpu"]["devices"][0]
     seconds = result["run"]["elapsed_seconds"]
     shares = {name: value(result, f"gpu.work.{name}_gpus") for name in SHARES}
-    # The same time is missing from all: that before the first snapshot.
+    # All lack the same time: the time before the first snapshot.
     covered = shares["sm"] / 0.11
     assert 0 < covered <= 1
     for name, (_, percent) in SHARES.items():
@@ -72,7 +72,7 @@ def test_counters_are_left_alone_unless_the_job_uses_the_gpu(spoor, machine):
     assert result["gpu"]["devices"][0]["work"]["sm"]["value"] is None
 
 
-def test_gpm_off(spoor, machine):
+def test_disabled_counters_are_not_read(spoor, machine):
     run = start(spoor, machine, "--gpm", "off")
     machine.wait_for(SLOW)
     result = run.end()
@@ -123,7 +123,7 @@ POWER = "nvmlDeviceGetPowerUsage"
 MARKS = "echo $$; while read -r mark; do \"$SPOOR\" phase $mark; echo marked; done"
 
 
-def test_energy_of_phases_is_that_of_the_counter(spoor, machine):
+def test_energy_of_phases_comes_from_the_counter(spoor, machine):
     """It grows by more here than power times time."""
     machine.play(card(0), "device 0 power 700000", "device 0 energy 1000000")
     run = Run(spoor, machine, command=("bash", "-c", MARKS), SPOOR=spoor.binary)

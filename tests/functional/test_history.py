@@ -68,7 +68,7 @@ def numbered(row, count, **more):
              f"{number // 60 % 24:02}:{number % 60:02}:00.000Z", **more} for number in range(count)]
 
 
-# ---- what is kept --------------------------------------------------------------------
+# ---- saved runs ----------------------------------------------------------------------
 
 def test_nothing_is_kept_unless_it_was_requested(spoor, folders):
     assert spoor(*RUN, "--", "true").returncode == 0

@@ -128,8 +128,8 @@ def test_signal_ends_with_the_report(spoor, held, terminal, keys, number):
     assert termios.tcgetattr(window.slave) == window.modes
 
 
-# All that end a program, except those that end this one with a report, SIGPIPE, which is ignored, and
-# SIGIO, which the sampling thread may take. A sanitizer handles those of faults.
+# All signals that end a program, except those that end this one with a report, SIGPIPE, which is
+# ignored, and SIGIO, which the sampling thread may take. A sanitizer handles the signals of faults.
 KILLING = [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF,
            signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPWR, signal.SIGTRAP,
            *(range(signal.SIGRTMIN, signal.SIGRTMAX + 1) if IS_FULL else (signal.SIGRTMIN, signal.SIGRTMAX))]
@@ -342,7 +342,7 @@ def test_run_shows_the_view_while_the_command_runs(spoor, terminal, tmp_path):
     window = terminal(["sh", "-c", script])
     frame = window.wait_for(FRAME)
     assert "sh -c 'echo job; read x <" in frame
-    assert "q or Ctrl-C" not in frame  # the command has the keys
+    assert "q or Ctrl-C" not in frame  # the command reads the keys
     assert termios.tcgetattr(window.slave) == window.modes
     fifo.write_text("go\n", encoding="ascii")
     code, text = window.end()
@@ -442,7 +442,7 @@ def test_many_processes_keep_to_the_screen(spoor, tree, terminal, columns, lines
     eventually(is_full, "a view as tall as the screen")
 
 
-def test_cpus_that_are_allowed_are_shown(spoor, terminal):
+def test_allowed_cpus_are_shown(spoor, terminal):
     """Beside the CPU in use."""
     cpus = {min(os.sched_getaffinity(0))}
     job = subprocess.Popen(["sleep", "600"], preexec_fn=lambda: os.sched_setaffinity(0, cpus))

@@ -372,7 +372,7 @@ def test_oom_kill_is_reported(spoor, workload):
     assert result["run"]["signal"] == "SIGKILL"
     assert value(result, "events.oom_kills") >= 1
     assert any("memory" in warning["message"] for warning in result["warnings"])
-    # Its limit is not its need.
+    # The limit is not the memory that it needs.
     need = result["recommendation"]["memory_bytes"]
     assert need["value"] == 128 * MIB and need["guess"] and "its limit of 67.1 MB" in need["why"]
     assert "--mem=128M" in spoor("recommend", "--for", "sbatch", path).stdout

@@ -22,7 +22,7 @@ IS_ALONE = "SPOOR_TEST_ALONE" in os.environ
 BUDGET = ("--budget", "none") if IS_ALONE else ()
 COUNTS = ("received_bytes", "sent_bytes", "loopback_received_bytes", "loopback_sent_bytes")
 
-# Asks for N bytes with a request of M bytes: N, M, then the rest of the request.
+# Requests N bytes with a request of M bytes: N, M, then the rest of the request.
 CLIENT = """
 import os, socket, struct, sys, time
 def connect(port, host):
@@ -111,8 +111,8 @@ def await_seen(samples, count):
 
 
 def track(spoor, tmp_path, server, code, *arguments, seen=1, status=0):
-    """Runs a Python program under spoor, releases the server when so many connections were seen, and
-    returns the network figures of the job."""
+    """Runs a Python program under spoor, releases the server once this many connections were seen,
+    and returns the network figures of the job."""
     samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
     if seen == 0:
         server.released.set()

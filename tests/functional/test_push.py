@@ -178,7 +178,7 @@ def test_samples_wait_for_a_server_that_is_down(spoor, state):
         assert any(report["run"]["id"] in request[3] for request in server.requests)
 
 
-def test_a_run_for_another_server_is_left(spoor, state):
+def test_a_run_for_another_server_is_kept(spoor, state):
     with Server() as server:
         run(spoor, state, "--push", "http://127.0.0.1:1" + IMPORT)
         run(spoor, state, "--otlp", server.url + IMPORT)

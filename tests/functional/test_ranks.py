@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of many ranks on a node: its tracker leaves to others what they measure for it."""
+"""One of many ranks on a node: its tracker does not measure what another rank measures for it."""
 import os
 import pathlib
 

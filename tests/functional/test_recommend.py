@@ -271,7 +271,7 @@ def test_requests_are_valid_syntax(spoor, store):
     assert words[:2] == ["docker", "run"] and words[-1] == "IMAGE"
 
 
-# ---- what is refused ----------------------------------------------------------
+# ---- refused input ------------------------------------------------------------
 
 @pytest.mark.parametrize("arguments, message", [
     ([], "spoor: missing argument: spoor recommend [OPTIONS] FILE...\n"),

@@ -275,7 +275,7 @@ def test_unknown_memory_chooses_no_server(spoor, store, keeper):
     assert keeper.requests == []
 
 
-# ---- what the run has cost ----
+# ---- cost of the run ----
 
 @pytest.fixture(name="on_aws")
 def fixture_on_aws(spoor, tmp_path, monkeypatch):

@@ -139,7 +139,7 @@ def test_format_follows_the_option_or_the_file_name(spoor, tmp_path):
     assert again(spoor, path) == text
 
 
-def test_table_on_stdout_has_its_header_whatever_files_there_are(spoor, tmp_path):
+def test_table_on_stdout_always_has_its_header(spoor, tmp_path):
     (tmp_path / "stdout").write_text("not a table")
     path = next(EXPECTED.glob("*.json"))
     table = again(spoor, path, "--append", "-f", "csv", cwd=tmp_path)

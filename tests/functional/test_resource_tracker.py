@@ -97,7 +97,7 @@ def test_unwritable_output_is_refused(resource_tracker):
     assert not pathlib.Path("started").exists()
 
 
-# ---- what is tracked ----------------------------------------------------------
+# ---- tracked processes ---------------------------------------------------------
 
 def test_children_are_counted_in_full(resource_tracker, workload):
     """R1: the predecessor found 3.7 to 6.1 of 9 seconds."""
@@ -124,7 +124,7 @@ def test_a_running_process_is_tracked_until_it_ends(resource_tracker, held):
     assert memory and all(each == pytest.approx(50, abs=3) for each in memory)
 
 
-def test_cgroup_figures_are_those_of_the_jobs_own_cgroup(resource_tracker, held):
+def test_cgroup_figures_come_from_the_jobs_own_cgroup(resource_tracker, held):
     process = resource_tracker.start("-i", "0.05", "-p", str(held.pid))
     row = json.loads(read_line(process.stderr))
     assert not [key for key in row["cpu"] if key.startswith("cgroup")]
@@ -140,7 +140,7 @@ def test_cgroup_figures_are_those_of_the_jobs_own_cgroup(resource_tracker, held)
         assert sum(cpu["cgroup_usage_secs"] for cpu in cpus) == pytest.approx(used, rel=0.3)
 
 
-def test_without_a_job_gpu_columns_are_those_of_all_processes(resource_tracker, machine):
+def test_without_a_job_gpu_columns_cover_all_processes(resource_tracker, machine):
     machine.play("driver 550.54.15", card(0), "stream 0 gpu 20 40")
     process = resource_tracker.start("-i", "0.05", env=machine.environment)
     for _ in range(400):  # until the driver has responded

@@ -18,7 +18,7 @@ EXPECTED = pathlib.Path(__file__).resolve().parents[1] / "replay/expected"
 
 @pytest.fixture
 def gpu_report(spoor, machine):
-    """A run with a GPU and a phase: all that a run can have."""
+    """A run with a GPU and a phase: every part of a report."""
     machine.play(card(0), "device 0 power 250500")
     command = ("bash", "-c", f"echo $$; {spoor.binary} phase start a; read; {spoor.binary} phase stop a")
     run = Run(spoor, machine, "--tag", "a=b", command=command)

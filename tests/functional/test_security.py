@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on what docs/SECURITY.md claims. Others are in test_hostile_text.py (terminals),
-test_output_files.py (links and pipes) and test_upload*.py (what is sent)."""
+"""Attacks on the claims of docs/SECURITY.md. Others are in test_hostile_text.py (terminals),
+test_output_files.py (links and pipes) and test_upload*.py (uploads)."""
 import json
 import os
 import pathlib
@@ -47,7 +47,7 @@ def plant_link(path, target):
 # ---- planted files in a public folder ------------------------------------------------
 
 def test_planted_file_does_not_get_the_report(spoor, public):
-    """Nor can it be read through a descriptor that was opened before."""
+    """It cannot be read through a descriptor that was opened before, either."""
     path = plant(public / "report.json")
     with open(path, encoding="utf-8") as before:
         assert spoor("run", "-q", "-o", path, "--", "true", umask=0o022).returncode == 0

@@ -19,7 +19,7 @@ FORWARDED = [number for number in range(1, 65)
 
 @pytest.mark.threads
 def test_signal_sent_to_spoor_reaches_the_job_once(spoor, workload):
-    """Includes those raised by faults, and those of a terminal."""
+    """Includes signals raised by faults, and signals of a terminal."""
     process = spoor.start("run", "-q", "--", workload("signals"))
     assert read_line(process.stdout).startswith("ready")
     for number in FORWARDED:

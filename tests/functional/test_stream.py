@@ -162,7 +162,7 @@ def test_rows_may_be_doubles(spoor):
 
 
 def test_each_samples_option_is_a_stream(spoor):
-    """The suffix selects the format, and --samples-format that of names without one."""
+    """The suffix selects the format; --samples-format selects the format of names without one."""
     csv_path, json_path = spoor.new_path("rows.csv"), spoor.new_path("rows.jsonl")
     done = spoor("run", "-q", "-i", "60", "--samples", csv_path, "--samples", json_path, "--samples", "-",
                  "--samples-format", "jsonl", "--", "true")

@@ -255,8 +255,8 @@ def cgroups_of(pid):
 
 
 def test_killed_inner_spoor_leaves_no_cgroup(spoor):
-    """As root both have cgroups: that of the inner one, with its job, is inside that of the
-    outer."""
+    """As root both have cgroups: the cgroup of the inner tracker, with its job, is inside the outer
+    one's."""
     script = '"$0" run -q -- sh -c "echo job \\$\\$; exec sleep 600" & echo inner $!; ' \
              "read line; kill -KILL $!; wait; exit 5"
     process = spoor.start("run", "-q", "--", "sh", "-c", script, spoor.binary)
@@ -295,6 +295,6 @@ def test_work_done_by_a_daemon_causes_a_warning(spoor, tmp_path, name, words):
     process.communicate()
     result = load(path)
     messages = [warning["message"] for warning in result["warnings"] if warning["code"] == "not-tracked"]
-    # The usage of srun itself was reported as exactly that of the job.
+    # The usage of srun itself was reported as the exact usage of the job.
     assert not words or not result["cpu"]["total_seconds"]["exact"]
     assert [words in message for message in messages] == ([True] if words else [])

@@ -320,7 +320,7 @@ def test_the_limit_holds_for_all_runs_together(resource_tracker, sentinel, tmp_p
     assert len(names) == 3 and "2000" not in names
 
 
-# ---- what others see ----------------------------------------------------------------------------
+# ---- visible effects ----------------------------------------------------------------------------
 
 def test_only_the_uploader_loads_libcurl(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)

@@ -19,7 +19,7 @@ static char scratch[256];
 static pid_t owner;
 static struct root tree = ROOT_CLOSED, empty = ROOT_CLOSED;
 
-/* What fuzz_root() has made, to be removed: names from the first to the last. */
+/* The paths that fuzz_root() has created, to be removed: names from the first to the last. */
 static char *made[FUZZ_PARTS_MAX];
 static size_t made_count;
 

@@ -26,7 +26,7 @@
 
 enum { INPUT_SECONDS_MAX = 5, COST_UNIT = 4 };
 
-/* What a child runs at the moment, for its parent. */
+/* The input that a child runs now, for its parent. */
 struct current {
     char what[256];
     size_t length;

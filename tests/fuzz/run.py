@@ -4,7 +4,7 @@
 
 Variables: FUZZ_SECONDS of each target (60), FUZZ_TARGETS (names; all), FUZZ_SEED (random). An input that
 a target does not survive is added to tests/fuzz/corpus/TARGET, where `make test` finds it: give it a
-name that says what it is. What libFuzzer finds interesting is kept beside FUZZ and used again.
+descriptive name. Inputs that libFuzzer finds interesting are kept beside FUZZ and used again.
 """
 import concurrent.futures
 import os
@@ -23,8 +23,8 @@ sys.path.append(str(HERE.parent / "torture"))
 import results  # noqa: E402
 import seeds  # noqa: E402
 
-# libFuzzer looks for leaks after each input that did not free all it allocated. One more look at the end
-# takes seconds on aarch64.
+# libFuzzer checks for leaks after each input that did not free all it allocated. One more check at the
+# end takes seconds on aarch64.
 SANITIZERS = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:detect_leaks=1:leak_check_at_exit=0",
               "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:abort_on_error=1"}
 INPUT_SECONDS_MAX = 5
@@ -41,7 +41,7 @@ def environment(target, scratch):
 
 
 def is_confirmed(program, artifact, target, scratch):
-    """Whether an input is slow even if the machine is not: by CPU time."""
+    """Whether an input is slow by CPU time, so that a busy machine does not count."""
     command = ["prlimit", f"--cpu={INPUT_SECONDS_MAX + 1}", program, "-timeout=0", artifact]
     return not artifact.name.startswith("timeout") or subprocess.run(
         command, env=environment(target, scratch), stdin=subprocess.DEVNULL,
@@ -63,7 +63,7 @@ def keep_artifacts(program, folder, target, scratch):
 
 
 def read_output(text):
-    """What libFuzzer says at the end: (executions, executions a second, edges covered)."""
+    """The final statistics of libFuzzer: (executions, executions a second, edges covered)."""
     def last(pattern):
         found = re.findall(pattern, text)
         return int(found[-1]) if found else 0
@@ -72,7 +72,7 @@ def read_output(text):
 
 
 def fuzz(program, target, seconds, seed, inputs, scratch):
-    """Runs one target. Returns a row of the table and, if it failed, what it said."""
+    """Runs one target. Returns a row of the table and, after a failure, its output."""
     found, artifacts = program.parent / "found" / target, scratch / f"artifacts-{target}"
     folders = [found, HERE / "corpus" / target, inputs / target]
     found.mkdir(parents=True, exist_ok=True)

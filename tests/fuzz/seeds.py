@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs to start from, collected from the fixtures of the other tests: files of captured machines,
-golden files, and the string literals of unit tests. What these do not have, such as binary messages, is
-made here. Saved inputs are in corpus/TARGET; these are not saved."""
+golden files, and the string literals of unit tests. Other inputs, such as binary messages, are made
+here. Saved inputs are in corpus/TARGET; these are not saved."""
 import codecs
 import csv
 import hashlib
@@ -18,7 +18,7 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a folder with
 MACHINE = "tests/replay/machines/*/t?"
 EXPECTED = "tests/replay/expected/*"
 
-# The files that are inputs of a target: patterns below the top.
+# The files that are inputs of each target: patterns below the top folder.
 FILES = {
     "pid_stat": [f"{MACHINE}/proc/[0-9]*/stat"],
     "pid_status": [f"{MACHINE}/proc/[0-9]*/status"],
@@ -104,7 +104,7 @@ LITERALS = {
 
 
 def literals(text):
-    """The string literals of a C file, those that follow each other joined."""
+    """The string literals of a C file; adjacent ones are joined."""
     text = re.sub(r"^\s*#.*?[^\\]$", "", text, flags=re.M)
     text = re.sub(r'("(?:\\.|[^"\\])*")|/\*.*?\*/', lambda match: match[1] or " ", text, flags=re.S)
     for group in re.findall(r'"(?:\\.|[^"\\])*"(?:\s*"(?:\\.|[^"\\])*")*', text):
@@ -113,7 +113,8 @@ def literals(text):
 
 
 def join(*parts):
-    """(name, contents), ... as fuzz_split() takes them apart: a part ends with a newline."""
+    """Joins (name, contents) pairs into the form that fuzz_split() reads: a part ends with a
+    newline."""
     texts = [(name, text if isinstance(text, bytes) else text.encode()) for name, text in parts]
     return b"".join(f"@@ {name}\n".encode() + text + (b"" if text.endswith(b"\n") else b"\n")
                     for name, text in texts)
@@ -168,7 +169,7 @@ def task_record():
 
 
 def nvml():
-    """What each call answers is whatever comes next."""
+    """Each call answers with the next bytes of the input."""
     for flags in range(8):
         for step in (1, 7, 40):
             yield bytes([flags]) + bytes(8) + bytes((i * step) % 128 for i in range(2000))
@@ -234,7 +235,7 @@ def cgroup_paths():
 
 
 def machine(pid_names=(), skipped=()):
-    """A captured machine as one input. One of its processes is called 42."""
+    """A captured machine as one input. One of its processes gets pid 42."""
     for folder in sorted(TOP.glob(MACHINE))[:1]:
         parts = []
         for path in sorted(folder.rglob("*")):
@@ -286,7 +287,7 @@ MAKERS = {maker.__name__: maker for maker in (
 
 
 def collect(folder):
-    """Writes the inputs to folder/TARGET/HASH. Returns how many there are of each target."""
+    """Writes the inputs to folder/TARGET/HASH. Returns the number for each target."""
     inputs = {}
     for target, patterns in FILES.items():
         for pattern in patterns:

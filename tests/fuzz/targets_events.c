@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets_events.c - what the kernel writes into sockets and rings. */
+/* targets_events.c - data that the kernel writes into sockets and rings. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +50,8 @@ static void run_tcp_diag(char *text, size_t length)
     CHECK(count <= length / sizeof(struct inet_diag_msg));
 }
 
-/* The first byte says where in the ring the records begin. Records are in order, and none is longer
- * than what is there. */
+/* The first byte is the position of the records in the ring. Records are in order, and none is
+ * longer than the data. */
 static void run_task_record(char *text, size_t length)
 {
     enum { RING = 4096 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets_front.c - what users and callers write: command lines, config files, requests. */
+/* targets_front.c - input of users and callers: command lines, config files, requests. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -55,7 +55,7 @@ static void parse_arguments(const struct program *program, const struct command 
     union settings_of settings;
     struct spoor_error err = { 0 };
     struct arguments arguments = ARGUMENTS_INIT(program, command, &settings);
-    char **copy = calloc((size_t)argc + 1, sizeof(*copy)); /* some move operands */
+    char **copy = calloc((size_t)argc + 1, sizeof(*copy)); /* some parsers move operands */
 
     CHECK(copy != NULL);
     memcpy(copy, argv, (size_t)argc * sizeof(*copy));
@@ -138,7 +138,7 @@ static int echo(void *data, const struct agent_request *request, struct json_wri
     return 0;
 }
 
-/* How many lines are whole and not empty. */
+/* The number of whole lines that are not empty. */
 static size_t count_requests(const char *text, size_t length)
 {
     const char *end;

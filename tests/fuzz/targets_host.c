@@ -40,7 +40,7 @@ static void run_meminfo(char *text, size_t length)
         CHECK(memory.swap_used_bytes <= memory.swap_total_bytes);
 }
 
-/* The sums never shrink, whatever the second text says. */
+/* The sums never decrease, whatever the second text is. */
 static void run_diskstats(char *text, size_t length)
 {
     static struct device_table table;

@@ -2,7 +2,8 @@
 /*
  * targets_machine.c - whole machines: the input is their /proc, /sys and /etc.
  *
- * "server" reads what describes a machine; "run" tracks process 42 of it for two samples and reports.
+ * "server" reads the facts of a machine; "run" tracks its process 42 for two samples and writes the
+ * report.
  */
 #include <errno.h>
 #include <jansson.h>

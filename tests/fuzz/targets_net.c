@@ -2,8 +2,8 @@
 /*
  * targets_net.c - answers of servers: cloud metadata, prices, uploads.
  *
- * The input is the network: parts "http STATUS HEADER" are the answers, in their order, and then nobody
- * answers any more. Parts of other names are what the answers are about.
+ * The input is the network: parts "http STATUS HEADER" are the answers, in order; later requests fail.
+ * Parts with other names are the files that the requests concern.
  */
 #include <errno.h>
 #include <limits.h>
@@ -57,7 +57,7 @@ static void check_request(const struct http_request *request)
     CHECK(request->timeout_ms > 0);
     CHECK(strncmp(request->url, "http://", 7) == 0 ||
           strncmp(request->url, "https://", 8) == 0);
-    for (const char *c = request->url; *c; c++) /* or it would begin another header */
+    for (const char *c = request->url; *c; c++) /* a newline would start another header */
         CHECK(*c > ' ' && *c < 127);
     for (size_t i = 0; request->headers && request->headers[i]; i++)
         CHECK(!strpbrk(request->headers[i], "\r\n"));
@@ -117,7 +117,7 @@ static void check_facts(const struct cloud_facts *facts)
     CHECK(is_fact(facts->instance_type) && is_fact(facts->account));
 }
 
-/* The parts besides the answers are the files of /sys/class/dmi/id. */
+/* The other parts are the files of /sys/class/dmi/id. */
 static void run_cloud_answers(char *text, size_t length)
 {
     struct cloud_facts facts = { 0 };
@@ -198,7 +198,7 @@ static void run_keeper(char *text, size_t length)
     keeper_close(&keeper);
 }
 
-/* What the Python package asks for. A catalogue would be a file of the user's, of any name. */
+/* The requests of the Python package. A catalogue could be any file of the user. */
 static void run_lookup(char *text, size_t length)
 {
     static const char *const names[] = { "servers", "price" };
@@ -283,7 +283,7 @@ static void run_upload(char *text, size_t length)
         return;
     CHECK_ENDED(spool.api_url);
     CHECK(spool.batches <= 1 << 20);
-    if (spool.batches < 1 << 10) /* the list of their names takes its time */
+    if (spool.batches < 1 << 10) /* listing their names takes time */
         upload(&spool);
     spool_close(&spool);
 }
@@ -302,7 +302,7 @@ static void run_metrics_request(char *text, size_t length)
     struct spoor_error err;
 
     (void)length;
-    if (strstr(text, "\r\n\r\n")) { /* the server waits for it */
+    if (strstr(text, "\r\n\r\n")) { /* the server waits for the client */
         metrics_respond(text, render_nothing, NULL, &out);
         CHECK(strncmp(out.text, "HTTP/1.1 ", 9) == 0 && strstr(out.text, "\r\n\r\n"));
     }

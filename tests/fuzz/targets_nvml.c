@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * targets_nvml.c - NVIDIA's library as a liar: every call returns what the input says. It keeps the
- * library's contract about memory (it writes no more than there is room for, and ends texts), and
- * nothing else.
+ * targets_nvml.c - a hostile NVIDIA library: every call returns bytes of the input. It keeps only
+ * the library's contract about memory: it never writes beyond a buffer, and terminates texts.
  *
- * The input begins with a byte of flags and eight bytes that say which optional calls are missing.
+ * The input begins with a byte of flags and eight bytes that select the optional calls that are
+ * missing.
  */
 #include <stddef.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static int take_text(char *text, unsigned size)
     return take_status();
 }
 
-/* Fills a list of which `count` says how much room there is, and then how many there are. */
+/* Fills a list. `count` is the room in it, and then the number of elements. */
 static int take_list(unsigned *count, void *list, size_t size)
 {
     unsigned told;
@@ -196,7 +196,7 @@ static int own_part(nvml_device device, unsigned index, nvml_device *ret)
     return own_by_index(index + 100, ret);
 }
 
-static char gpm_samples[2]; /* their addresses are all that counts */
+static char gpm_samples[2]; /* only their addresses count */
 
 static int own_gpm_alloc(nvml_gpm_sample *ret)
 {

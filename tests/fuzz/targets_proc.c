@@ -44,7 +44,7 @@ static void run_pid_statm(char *text, size_t length)
     (void)pid_statm_parse(text, &statm);
 }
 
-/* All of it is there, or it is refused. */
+/* Either all fields are read, or the text is refused. */
 static void run_pid_io(char *text, size_t length)
 {
     struct pid_io io;
@@ -131,7 +131,7 @@ static size_t longest_line(const char *text, size_t length)
     return longest;
 }
 
-/* Where the text is cut into pieces changes nothing, unless a line is too long to be kept. */
+/* The cuts between pieces change nothing, unless a line is too long to be kept. */
 static void run_smaps(char *text, size_t length)
 {
     struct areas whole, pieces;
@@ -146,7 +146,7 @@ static void run_smaps(char *text, size_t length)
 
 /* ---- the command line --------------------------------------------------------------- */
 
-/* Where the safe text starts being unsafe; NULL: nowhere. */
+/* The first unsafe place of the text that must be safe; NULL: none. */
 static const char *find_unsafe(const char *text)
 {
     uint32_t character;

@@ -31,7 +31,7 @@ static void check_record(const struct record *record)
 
     record_init(&copy);
     for (int i = 0; format_get((enum spoor_format)i); i++) {
-        if (i != SPOOR_JSON && i != SPOOR_HTML) /* a page is JSON and a constant */
+        if (i != SPOOR_JSON && i != SPOOR_HTML) /* a page contains the JSON and a constant */
             format_get((enum spoor_format)i)->write(record, &style, &text);
     }
     json_write(record, &style, &json);

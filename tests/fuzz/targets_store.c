@@ -23,7 +23,7 @@ static int see_row(const double row[TRACKING_COLUMNS], void *data)
     return 0;
 }
 
-/* What SQLite may have left beside the last file of that name. */
+/* Writes a file, and removes those that SQLite may have left beside an earlier one. */
 static const char *write_file(const char *name, const char *text, size_t length)
 {
     static const char *const suffixes[] = { "-journal", "-wal", "-shm" };
@@ -119,7 +119,7 @@ static void run_sub_tracking_sqlite(char *text, size_t length)
     read_sub_tracking("sub_tracking.sqlite", text, length);
 }
 
-/* What was appended is read back. */
+/* The appended rows are read back. */
 static void run_sub_tracking_append(char *text, size_t length)
 {
     const char *path = write_file("append.csv", "", 0);

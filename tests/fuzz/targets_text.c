@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets_text.c - text in general: CSV, escapes, numbers, dates, lines. What our writers write, our
- * readers read back. */
+/* targets_text.c - text in general: CSV, escapes, numbers, dates, lines. Our readers read back what
+ * our writers wrote. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -110,7 +110,7 @@ static void check_json(const char *text, const struct buffer *escaped)
         CHECK(strcmp(json_string_value(value), text) == 0);
 }
 
-/* A row with the text in one cell is one line, whose cell is the text as a terminal shows it. */
+/* A row with the text in one cell is one line; its cell is the text as a terminal shows it. */
 static void check_csv(const char *text)
 {
     CLEANUP(buffer_done) struct buffer escaped = { 0 };

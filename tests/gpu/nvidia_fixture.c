@@ -29,7 +29,7 @@ void machine_init(struct machine *machine, bool is_container)
 
     memset(machine, 0, sizeof(*machine));
     fake_root_init(&machine->fake);
-    machine->fake.root.is_live = true; /* the library is there, whatever the files are */
+    machine->fake.root.is_live = true; /* the library is present, whatever the files are */
     fake_root_link(&machine->fake, "proc/self/ns/pid",
                    is_container ? "pid:[4026532871]" : "pid:[4026531836]");
     full_path(machine, SCRIPT, path);
@@ -64,7 +64,7 @@ void machine_play(struct machine *machine, const char *script)
         script = end;
     }
     assert_int_equal(fclose(file), 0);
-    /* A session's thread may read it at any time: whole, the old one or the new one. */
+    /* Replaced atomically: a session's thread may read it at any time. */
     fake_root_write(&machine->fake, SCRIPT ".new", text);
     full_path(machine, SCRIPT ".new", next);
     full_path(machine, SCRIPT, path);
@@ -165,7 +165,7 @@ unsigned machine_busy_percent(const struct machine *machine, unsigned device, pi
 {
     const struct gpu_process *process = machine_process(machine, device, pid);
 
-    if (!process) /* the compiler cannot see that it failed before */
+    if (!process) /* the compiler does not see that fail_msg() does not return */
         return UINT_MAX;
     assert_in_range(process->busy_covered_ns, 1, UINT64_MAX - 1);
     return (unsigned)((process->busy_ns * 100 + process->busy_covered_ns / 2) /

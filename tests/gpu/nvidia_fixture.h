@@ -19,33 +19,35 @@ struct machine {
     size_t process_count;
 };
 
-/* Makes the machine, in the first pid namespace or in a container. Nothing is open yet. */
+/* Creates the machine, in the first pid namespace or in a container. The vendor is not open
+ * yet. */
 void machine_init(struct machine *machine, bool is_container);
 void machine_done(struct machine *machine);
 
-/* Writes the script anew. "~MS" in it is the time of day MS milliseconds after the opening
- * began, in microseconds. */
+/* Replaces the script. "~MS" in it is the time of day MS milliseconds after the opening began,
+ * in microseconds. */
 void machine_play(struct machine *machine, const char *script);
 
 /* Plays the script and opens the vendor, which must succeed. */
 void machine_open(struct machine *machine, const char *script);
 
-/* How often the library's function was called. */
+/* The number of calls of the library's function. */
 size_t machine_calls(const struct machine *machine, const char *call);
 
-/* A reading of a device with everything read anew. */
+/* A reading of a device, without cached figures. */
 struct gpu_reading machine_read(struct machine *machine, size_t device);
 
-/* Reads all processes anew, where `pids` are the job's, ended by 0. Sets machine->processes. */
+/* Reads all processes without cached figures; `pids` are the job's, ended by 0. Sets
+ * machine->processes. */
 void machine_read_processes(struct machine *machine, const pid_t *pids);
 
-/* Reads what processes were busy with, and then the processes. */
+/* Reads the processes' busy times, and then the processes. */
 void machine_read_busy(struct machine *machine, const pid_t *pids);
 
-/* The process of the last reading on a device. Fails the test where it is not there once. */
+/* The process of the last reading on a device. Fails the test unless it is listed once. */
 const struct gpu_process *machine_process(const struct machine *machine, unsigned device,
                                           pid_t pid);
-/* Its busy time by the time covered. */
+/* Its busy time divided by the time covered. */
 unsigned machine_busy_percent(const struct machine *machine, unsigned device, pid_t pid);
 bool machine_has_process(const struct machine *machine, unsigned device, pid_t pid);
 

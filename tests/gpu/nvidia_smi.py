@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nvidia-smi says: the second opinion of real.py, and what its predecessors started.
+"""The output of nvidia-smi: real.py compares spoor with it, and the predecessors of spoor started
+it.
 
-Figures that it does not know ("[N/A]", "[Not Supported]") are None, never 0.
+Figures that it does not report ("[N/A]", "[Not Supported]") are None, never 0.
 """
 import dataclasses
 import resource
@@ -12,15 +13,15 @@ MIB = 1 << 20
 TIMEOUT_SECONDS = 30
 DEVICE_FIELDS = "memory.used,utilization.gpu,power.draw"
 APP_FIELDS = "pid,used_gpu_memory"
-# What gpu_tracker starts for every sample.
+# The commands that gpu_tracker starts for every sample.
 PREDECESSOR = (["--query-compute-apps=pid,used_gpu_memory", "--format=csv"],
                ["--query-gpu=uuid,memory.used,utilization.gpu", "--format=csv"])
 
 
 @dataclasses.dataclass
 class Reading:
-    """One look. Figures of several devices are summed."""
-    memory_of: dict  # pid: bytes, or None where it is not told
+    """One reading. Figures of several devices are summed."""
+    memory_of: dict  # pid: bytes, or None if not reported
     used_bytes: float | None = None
     busy_gpus: float | None = None
     watts: float | None = None
@@ -34,7 +35,7 @@ class Machine:
 
 
 def ask(*options):
-    """Its output; raises OSError or subprocess.SubprocessError."""
+    """Returns its output; raises OSError or subprocess.SubprocessError."""
     return subprocess.run(["nvidia-smi", *options], stdout=subprocess.PIPE, text=True, check=True,
                           stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS).stdout
 
@@ -58,7 +59,7 @@ def parse_number(cell):
 
 
 def total(values):
-    """None where there is none, or one is not known."""
+    """The sum; None if there is no value, or one is unknown."""
     values = list(values)
     return None if not values or None in values else sum(values)
 
@@ -94,7 +95,7 @@ def read_machine():
 
 
 def memory_of(reading, pids):
-    """What these processes hold together; None where one of them is not told."""
+    """Memory of these processes together; None if one of them is not reported."""
     return total(reading.memory_of.get(pid) for pid in pids)
 
 
@@ -108,7 +109,7 @@ def mean(values):
 
 
 def predecessor_cost(samples):
-    """(CPU seconds, wall seconds) per sample of starting it as gpu_tracker does."""
+    """(CPU seconds, wall seconds) of the nvidia-smi commands that gpu_tracker starts for a sample."""
     def cpu_seconds():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime

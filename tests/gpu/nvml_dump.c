@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvml_dump.c - print what the GPU vendors say, once a second.
+ * nvml_dump.c - prints the figures of the GPU vendors once a second.
  *
  *     nvml_dump [SECONDS [PID...]]
  *
- * Between two lines the memory of processes is asked for every 5 ms, as spoor does, and its
- * largest value is kept. The PIDs are treated as the job's. Each second ends with what the
- * asking cost.
+ * Between two lines the memory of processes is read every 5 ms, as spoor does, and its largest
+ * value is kept. The PIDs are treated as the job's. Each second ends with the cost of the calls.
  */
 #include <stdio.h>
 #include <stdlib.h>

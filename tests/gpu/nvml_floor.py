@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver itself takes for the figures of one sample: the calls, and nothing else."""
+"""The cost of the driver itself for the figures of one sample: only the calls."""
 import ctypes
 import time
 
 ROOM_BYTES = 1 << 16
 SAMPLE_BYTES, USAGE_BYTES, PROCESS_BYTES = 16, 32, 24
-GPU_UTILIZATION = 1  # of nvmlSamplingType_t
+GPU_UTILIZATION = 1  # value of nvmlSamplingType_t
 
 
 class Device:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""real.py [--programs FOLDER] [--only TEXT] [--markdown FILE] [SPOOR] - on a real NVIDIA GPU.
+"""real.py [--programs FOLDER] [--only TEXT] [--markdown FILE] [SPOOR] - tests spoor on a real NVIDIA GPU.
 
-Runs CUDA loads whose use is known (cuda/) under spoor at its default options, asks nvidia-smi
-meanwhile, and compares. Then it measures what the tracking costs, against two starts of nvidia-smi
-a sample, as the predecessors do it. Prints a table; the status is 1 where a figure is off, 77 where
-there is no NVIDIA GPU. It takes about three minutes; give it a machine that nobody else uses.
+Runs CUDA loads of known usage (cuda/) under spoor with its default options, runs nvidia-smi
+meanwhile, and compares. Then it compares the cost of tracking with two starts of nvidia-smi per
+sample, as the predecessors do it. Prints a table; the status is 1 if a figure is off, 77 without an
+NVIDIA GPU. It takes about three minutes, on an otherwise idle machine.
 """
 import argparse
 import datetime
@@ -42,13 +42,13 @@ def memory_row(case, run, scope, true=None, smi=None, judged=("true", "smi")):
 
 
 def busy_row(case, run, figure, true, limit, smi=None):
-    """nvidia-smi's utilisation is of a moment: shown, not judged."""
+    """nvidia-smi shows the utilisation of a moment: shown, not judged."""
     path = f"gpu.{figure}.mean_gpus"
     return Row(case, path, run.figure(path), true, smi, "apart", limit, ("true",))
 
 
 def energy_row(case, run):
-    """Roughly: mean power while the load ran, for all of the run."""
+    """An estimate: mean power while the load ran, times the time of the run."""
     watts = run.smi_mean("watts")
     smi = None if watts is None or run.elapsed is None else watts * run.elapsed
     return Row(case, "energy.gpu_joules", run.figure("energy.gpu_joules"), None, smi)
@@ -61,7 +61,7 @@ def the_truth(run):
 
 
 def busy_share(run):
-    """Of the whole run, the start of the program included."""
+    """The share of the whole run, the start of the program included."""
     return the_truth(run)["busy_seconds"] / run.elapsed if run.elapsed else None
 
 
@@ -71,7 +71,7 @@ def plus_context(bench, *amounts):
 
 
 def context(bench):
-    """How much a context takes, by nvidia-smi: what other cases add to what they ask for."""
+    """Measures the memory of a context by nvidia-smi, which other cases add to their own."""
     with bench.beside(bench.command("hold", 0, 5)) as (pid, _):
         reading = nvidia_smi.read()
     bench.context_bytes = nvidia_smi.memory_of(reading, [pid])
@@ -104,8 +104,8 @@ def hold(bench):
 
 
 def spike(bench):
-    """At three moments, so that none is that of a sample by chance. What nvidia-smi saw before is
-    the context."""
+    """Spikes at three moments, so that not all coincide with a sample. nvidia-smi's reading before
+    is the context."""
     rows = []
     for held_ms, after_ms in ((30, 1130), (30, 1470), (30, 1810), (300, 1470)):
         run = bench.track(bench.command("spike", 4096, held_ms, after_ms, 3))
@@ -155,7 +155,8 @@ def foreign_idle_job(bench):
 
 
 def foreign_busy_job(bench):
-    """Each is busy while the other is not: 0.8 s from the start of a period, 0.4 s from 1.2 s on."""
+    """Each process is busy while the other is not: 0.8 s from the start of a period, 0.4 s from 1.2
+    s on."""
     case = "40 % ours, 20 % and 3 GiB foreign"
     with bench.beside(bench.command("duty", 20, 2000, 60, 1200, 3072)) as (_, theirs):
         run = bench.track(bench.command("duty", 40, 2000, 16, 0, 512))
@@ -168,7 +169,8 @@ def foreign_busy_job(bench):
 
 
 def mixed(bench):
-    """Both are busy within each of the driver's samples, of which it names one: that is said."""
+    """Both are busy within each of the driver's samples, each of which names only one process: a
+    warning."""
     case = "40 % ours, 20 % foreign, within 0.1 s"
     with bench.beside(bench.command("duty", 20, 100, 60, 60)) as (_, _theirs):
         run = bench.track(bench.command("duty", 40, 100, 6, 0))
@@ -186,7 +188,7 @@ def loop_share(truths):
 
 
 def torch(bench):
-    """What it holds besides its own memory is only known from the device's: shown, not judged."""
+    """The memory of the context is only known from the device's: shown, not judged."""
     case = "PyTorch matrix product"
     found = subprocess.run([sys.executable, "-c", "import torch; torch.zeros(1).cuda()"],
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -204,7 +206,7 @@ def torch(bench):
 
 
 def floor(bench, smi_cpu, smi_wall):
-    """What the driver itself takes: no tracker that asks it for each sample takes less."""
+    """The cost of the driver itself: the minimum of any tracker that calls it for each sample."""
     case = "cost, the driver's own calls"
     try:
         cpu, wall = nvml_floor.cost(FLOOR_SAMPLES)
@@ -223,7 +225,7 @@ def times_rows(case, what, ours, cpu, wall):
 
 
 def cost(bench):
-    """Per sample: while it runs, so that neither the start nor the end of the tracker counts."""
+    """The cost per sample while the job runs, without the start and the end of the tracker."""
     with bench.beside(bench.command("hold", 256, 60)):
         cpu, wall = nvidia_smi.predecessor_cost(PREDECESSOR_SAMPLES)
         rows = floor(bench, cpu, wall)
@@ -243,7 +245,7 @@ def cost(bench):
                  Row(case, "settled, tracker_cpu_share", settled_share, judge="most",
                      limit=COST_LIMIT_SHARE),
                  *times_rows(case, "per sample", settled_share * COST_INTERVAL, cpu, wall)]
-        if end.gpu_looks - begin.gpu_looks > end.at - begin.at:  # else it hardly looked
+        if end.gpu_looks - begin.gpu_looks > end.at - begin.at:  # otherwise it hardly looked
             rows += times_rows(case, "per look at the GPU", (end.gpu_cpu - begin.gpu_cpu) /
                                (end.gpu_looks - begin.gpu_looks), cpu, wall)
     bench.notes.append("cost per sample under nvidia-smi: the two starts of it that gpu_tracker "
@@ -261,7 +263,7 @@ CASES = {"context": context, "hold": hold, "spike": spike, "duty": duty, "childr
 
 
 def run_case(name, bench):
-    """Rows, whatever happens; a case that was skipped is a note."""
+    """Rows, even after a failure; a skipped case is a note."""
     try:
         return CASES[name](bench)
     except CaseSkipped as reason:
@@ -269,7 +271,7 @@ def run_case(name, bench):
         return []
     except CaseFailed as fault:
         return [Row(name, "run", None, fault=str(fault))]
-    except Exception as error:  # the other cases are worth having
+    except Exception as error:  # the other cases still run
         return [Row(name, "run", None, fault=f"{type(error).__name__}: {error}")]
 
 
@@ -285,7 +287,7 @@ def run_all(bench, names):
 
 
 def build(folder):
-    """Compiles the programs where none were brought."""
+    """Compiles the programs unless --programs has them."""
     subprocess.run([HERE / "build-cuda", folder], check=True)
     return folder
 
@@ -312,7 +314,7 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    # An end that is asked for ends what was started, too.
+    # A requested exit also ends the started processes.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         nvidia_smi.read_machine()

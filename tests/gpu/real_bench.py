@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How real.py runs a load: under spoor, with nvidia-smi asked meanwhile, or beside the job."""
+"""The part of real.py that runs a load: under spoor, with nvidia-smi run meanwhile, or beside the
+job."""
 import contextlib
 import dataclasses
 import json
@@ -18,12 +19,12 @@ TIMEOUT_SECONDS = 120
 
 
 class CaseFailed(Exception):
-    """A case that gave no figures, and why."""
+    """A case without figures, and the reason."""
 
 
 @dataclasses.dataclass
 class Run:
-    """One tracked job: spoor's report, what the job did, what nvidia-smi saw."""
+    """One tracked job: spoor's report, the job's own figures, nvidia-smi's readings."""
     report: dict
     truths: list
     readings: list
@@ -40,7 +41,7 @@ class Run:
         return [truth["pid"] for truth in self.truths]
 
     def smi_memory(self, pids=None):
-        """What nvidia-smi gave these processes at most; the job's where none are named."""
+        """The peak memory of these processes by nvidia-smi; by default of the job's."""
         return nvidia_smi.peak(nvidia_smi.memory_of(reading, pids or self.pids)
                                for reading in self.readings)
 
@@ -52,7 +53,7 @@ class Run:
 
 
 def watch(process):
-    """Asks nvidia-smi once a second until the process ends. Returns the readings."""
+    """Runs nvidia-smi once a second until the process ends. Returns the readings."""
     readings = []
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
@@ -64,20 +65,20 @@ def watch(process):
 
 def cpu_seconds(pid):
     """CPU time of all threads of a process."""
-    return time.clock_gettime((~pid << 3) | 2)  # as clock_getcpuclockid() has it
+    return time.clock_gettime((~pid << 3) | 2)  # the clock id, as clock_getcpuclockid() computes it
 
 
 @dataclasses.dataclass
 class Mark:
-    """What the tracker had used at a moment."""
+    """The usage of the tracker at one moment."""
     at: float
     cpu: float
-    gpu_cpu: float  # of its thread that asks the driver
-    gpu_looks: int  # how often that thread has gone to sleep
+    gpu_cpu: float  # CPU time of its thread that calls the driver
+    gpu_looks: int  # number of times that thread has slept
 
 
 def gpu_thread(process):
-    """The folder of the thread that asks the driver, which starts soon after the job."""
+    """The folder of the thread that calls the driver, which starts soon after the job."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
@@ -95,7 +96,7 @@ def mark(pid, thread):
 
 
 def meter(after, seconds):
-    """What to do beside a job: take a mark of the tracker, twice."""
+    """Returns the work beside a job: reads the tracker's usage twice."""
     def read(process):
         thread, marks = gpu_thread(process), []
         for pause in (after, seconds):
@@ -109,13 +110,13 @@ def meter(after, seconds):
 
 
 class Bench:
-    """The programs, and how they are run."""
+    """Runs the programs."""
 
     def __init__(self, spoor, programs, home, cost_seconds):
         self.spoor, self.programs, self.home = spoor, programs, home
-        self.cost_seconds = cost_seconds  # of a run whose cost is measured
+        self.cost_seconds = cost_seconds  # duration of a run whose cost is measured
         self.machine = nvidia_smi.read_machine()
-        self.context_bytes = None  # what a process takes before it asks for memory
+        self.context_bytes = None  # memory of a process with only a context
         self.notes = []
 
     def command(self, program, *arguments):
@@ -125,8 +126,8 @@ class Bench:
         return pathlib.Path(tempfile.mkdtemp(dir=self.home))
 
     def track(self, command, options=(), ready=1, watch=watch):
-        """Runs a command under spoor to its end. `ready`: so many of its processes say so.
-        watch(process) is what to do meanwhile, and gives the readings."""
+        """Runs a command under spoor to its end. `ready`: the number of its processes that print
+        so. watch(process) runs meanwhile and returns the readings."""
         folder = self.new_folder()
         process = start([self.spoor, "run", "-q", "-f", "json", "-o", folder / "report.json",
                          *options, "--", *command], folder)
@@ -144,8 +145,8 @@ class Bench:
 
     @contextlib.contextmanager
     def beside(self, command):
-        """A process that is not the job's, from when it is ready until the block ends. Yields its
-        pid, and a list that has its truth after the block."""
+        """A foreign process, from when it is ready until the block ends. Yields its pid, and a list
+        that has its truth after the block."""
         folder, truths = self.new_folder(), []
         process = start(command, folder)
         with ended(process):
@@ -158,7 +159,7 @@ class Bench:
 
 
 def start(command, folder):
-    """Starts it in a session of its own; it writes its truth and its errors into the folder."""
+    """Starts it in its own session; its truth and its errors go into the folder."""
     with open(folder / "stderr", "wb") as stderr:
         return subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=stderr, start_new_session=True,
@@ -166,14 +167,14 @@ def start(command, folder):
 
 
 def read_truths(folder):
-    """What the processes of a job wrote, one line each."""
+    """The lines that the processes of a job wrote, one each."""
     path = folder / "truth"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 @contextlib.contextmanager
 def ended(process):
-    """Whatever happens, the process and what it started are gone after the block."""
+    """Ends the process and its descendants when the block ends, even by an exception."""
     try:
         yield
     finally:
@@ -189,7 +190,7 @@ def tail(path):
 
 
 def wait_ready(process, times):
-    """Reads as many lines "ready". False where the process ends before."""
+    """Reads `count` lines "ready". False if the process ends before."""
     fd, text = process.stdout.fileno(), b""
     while text.count(b"ready\n") < times:
         if not select.select([fd], [], [], TIMEOUT_SECONDS)[0]:

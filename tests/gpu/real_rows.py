@@ -8,15 +8,15 @@ HEADER = ("case", "figure", "true", "nvidia-smi", "spoor", "deviation", "limit",
 
 @dataclasses.dataclass
 class Row:
-    """A figure against what it should be. How it is judged:
+    """A figure and its expected values. `judge` is one of:
 
-    near   within `limit`, as a share, of what is true and of what nvidia-smi says (`judged`)
+    near   within `limit`, as a share, of the truth and of nvidia-smi's figure (`judged`)
     apart  the same as a difference, in the figure's unit
     most   not above the limit
     times  `smi` is at least `limit` times as much
     shown  not at all
 
-    Without a limit it is shown in that way and not judged.
+    Without a limit it is shown and not judged.
     """
     case: str
     figure: str
@@ -26,11 +26,11 @@ class Row:
     judge: str = "shown"
     limit: float | None = None
     judged: tuple = ("true", "smi")
-    fault: str = ""  # why there is no figure at all
+    fault: str = ""  # the reason why there is no figure
 
     @property
     def deviation(self):
-        """The largest from a reference that counts; None where there is nothing to compare."""
+        """The largest difference to a reference that counts; None if there is nothing to compare."""
         if self.spoor is None:
             return None
         if self.judge == "times":
@@ -68,7 +68,7 @@ class Row:
         return "FAILED" if self.is_failed else "ok"
 
     def cells(self):
-        """As text. What spoor does not know is null."""
+        """The value as text. Unknown is null."""
         if self.fault:
             return [self.case, self.figure, "", "", "", "", "", self.verdict]
         return [self.case, self.figure, quantity(self.figure, self.true),
@@ -99,7 +99,7 @@ class Row:
 
 
 def quantity(figure, value):
-    """A value as people read it, by the unit in the figure's name."""
+    """A value with a readable unit, by the unit in the figure's name."""
     if value is None:
         return ""
     for ending, factor, digits, unit in (("_bytes", 1 / (1 << 20), 1, " MiB"),
@@ -111,7 +111,7 @@ def quantity(figure, value):
 
 
 def measure(report, path):
-    """The value at "gpu.memory.main_bytes" of a report: a number, or None where there is none."""
+    """The value at "gpu.memory.main_bytes" of a report: a number, or None."""
     for key in path.split("."):
         report = report.get(key) if isinstance(report, dict) else None
     if isinstance(report, dict):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is the job's on GPUs, from its birth until after its end. */
+/* Processes of the job on GPUs, from their start until after their exit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,9 +31,8 @@ static void open_watch(struct gpu_watch *watch, const struct machine *machine,
     assert_int_equal(gpu_watch_open(watch, &machine->fake.root, &options), 0);
 }
 
-/* The driver's account of a process that ended has its peak, whether a look came upon it or
- * not. */
-static void accounts_of_those_that_ended_are_taken_before_they_are_let_go(void **state)
+/* The driver's account of an exited process has its peak, even if no look saw the process. */
+static void accounts_of_exited_processes_are_read_before_they_are_dropped(void **state)
 {
     struct gpu_owners owners = { .main_pid = 41, .tracker_pid = 40 };
     struct machine machine;
@@ -57,8 +56,8 @@ static void accounts_of_those_that_ended_are_taken_before_they_are_let_go(void *
     machine_done(&machine);
 }
 
-/* They speak of the time before us, too. */
-static void accounts_of_a_job_that_was_attached_to_are_not_asked_for(void **state)
+/* The accounts include the time before the attach. */
+static void accounts_of_an_attached_job_are_not_read(void **state)
 {
     struct gpu_owners owners = { .main_pid = 41 };
     struct machine machine;
@@ -79,8 +78,8 @@ static void accounts_of_a_job_that_was_attached_to_are_not_asked_for(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accounts_of_those_that_ended_are_taken_before_they_are_let_go),
-        cmocka_unit_test(accounts_of_a_job_that_was_attached_to_are_not_asked_for),
+        cmocka_unit_test(accounts_of_exited_processes_are_read_before_they_are_dropped),
+        cmocka_unit_test(accounts_of_an_attached_job_are_not_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

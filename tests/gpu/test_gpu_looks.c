@@ -48,7 +48,7 @@ static void set_up(struct bench *bench, const char *script)
 
 static void tear_down(struct bench *bench)
 {
-    (void)unlink(getenv("SPOOR_NVML_SCRIPT")); /* lets a driver go on that blocks */
+    (void)unlink(getenv("SPOOR_NVML_SCRIPT")); /* unblocks the driver */
     while (!helper_wait(bench->looks.helper, 0))
         (void)usleep(100);
     gpu_looks_close(&bench->looks);
@@ -84,7 +84,7 @@ static uint64_t view_memory(struct bench *bench, uint64_t after_ns)
     return bench->view.totals.measures[GPU_TOTAL_JOB_MEMORY].value;
 }
 
-/* A look whose driver does not respond, and that is in it. */
+/* Starts a look and waits until it blocks in the driver's call. */
 static void block(struct bench *bench, const char *call)
 {
     size_t before = machine_calls(&bench->machine, call);
@@ -98,7 +98,7 @@ static void block(struct bench *bench, const char *call)
         (void)usleep(100);
 }
 
-static void a_peak_is_not_what_is_there_now(void **state)
+static void peak_and_current_memory_differ(void **state)
 {
     struct bench bench;
 
@@ -114,7 +114,7 @@ static void a_peak_is_not_what_is_there_now(void **state)
     tear_down(&bench);
 }
 
-static void what_was_seen_before_a_driver_stopped_is_told_once(void **state)
+static void memory_seen_before_a_driver_stopped_is_reported_once(void **state)
 {
     struct bench bench;
 
@@ -131,10 +131,10 @@ static void what_was_seen_before_a_driver_stopped_is_told_once(void **state)
     assert_false(is_known(view_memory(&bench, SECONDS(20))));
     assert_false(gpu_looks_collect(&bench.looks));
     assert_in_range(bench.looks.troubles.silent_for_ns, SECONDS(9), SECONDS(21));
-    assert_int_equal(unlink(getenv("SPOOR_NVML_SCRIPT")), 0); /* it responds */
+    assert_int_equal(unlink(getenv("SPOOR_NVML_SCRIPT")), 0); /* the driver responds again */
     collect(&bench.looks);
     see_memory(&bench, 1);
-    assert_int_equal(view_memory(&bench, 0), 1); /* what there was meanwhile is not known */
+    assert_int_equal(view_memory(&bench, 0), 1); /* memory in between is unknown */
     assert_int_equal(bench.view.state, GPU_READY);
     tear_down(&bench);
 }
@@ -165,12 +165,12 @@ static void a_driver_that_never_responded_has_not_stopped(void **state)
     (void)view_memory(&bench, SECONDS(10));
     assert_int_equal(bench.view.state, GPU_PENDING);
     assert_string_equal(bench.view.reason, "the GPU driver does not respond");
-    gpu_looks_finish(&bench.looks, &bench.roster); /* does not wait for it */
+    gpu_looks_finish(&bench.looks, &bench.roster); /* does not wait for the driver */
     assert_false(gpu_looks_are_idle(&bench.looks));
     tear_down(&bench);
 }
 
-/* The busy time of a job whose child has worked for an hour when the GPUs are first looked at. */
+/* The busy time of a job whose child has worked for an hour before the GPUs are first read. */
 static uint64_t busy_time_of_old_child(pid_t tracker_pid)
 {
     struct member list[] = { { .id.pid = 41 }, { .id.pid = 42, .parent_pid = 41 } };
@@ -191,7 +191,7 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
     assert_int_equal(gpu_looks_start(&looks, GPU_LOOK_SLOW, &roster), 0);
     collect(&looks);
     looked_ns = clock_now().monotonic_ns;
-    /* Busy time is a share of a window, which has a least length. */
+    /* Busy time is a share of a window, which has a minimum length. */
     while (clock_now().monotonic_ns - looked_ns < 100 * NS_PER_MS)
         (void)usleep(1000);
     gpu_looks_begin_last(&looks, &roster);
@@ -204,19 +204,19 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
     return view.totals.measures[GPU_TOTAL_JOB_BUSY].value;
 }
 
-static void work_from_before_we_attached_is_not_counted(void **state)
+static void work_before_the_attach_is_not_counted(void **state)
 {
     (void)state;
     assert_int_equal(busy_time_of_old_child(0), 0);
 }
 
-static void work_of_children_of_a_job_that_we_started_is(void **state)
+static void work_of_children_of_a_started_job_is_counted(void **state)
 {
     (void)state;
     assert_in_range(busy_time_of_old_child(getpid()), 1, UNKNOWN - 1);
 }
 
-static void of_no_gpus_not_even_files_are_looked_for(void **state)
+static void no_gpu_files_are_searched_if_none_is_selected(void **state)
 {
     struct fake_root fake;
 
@@ -232,13 +232,13 @@ static void of_no_gpus_not_even_files_are_looked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_no_gpus_not_even_files_are_looked_for),
-        cmocka_unit_test(a_peak_is_not_what_is_there_now),
-        cmocka_unit_test(what_was_seen_before_a_driver_stopped_is_told_once),
+        cmocka_unit_test(no_gpu_files_are_searched_if_none_is_selected),
+        cmocka_unit_test(peak_and_current_memory_differ),
+        cmocka_unit_test(memory_seen_before_a_driver_stopped_is_reported_once),
         cmocka_unit_test(a_slow_driver_has_not_stopped),
         cmocka_unit_test(a_driver_that_never_responded_has_not_stopped),
-        cmocka_unit_test(work_from_before_we_attached_is_not_counted),
-        cmocka_unit_test(work_of_children_of_a_job_that_we_started_is),
+        cmocka_unit_test(work_before_the_attach_is_not_counted),
+        cmocka_unit_test(work_of_children_of_a_started_job_is_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static void the_gpus_of_a_machine_are_listed(void **state)
     machine_play(&machine, CARD "fail nvmlInit 18\n");
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ELIBBAD);
     assert_non_null(strstr(err.message, "nvidia GPUs: "));
-    /* What counts is not begun with: it would take milliseconds for each. */
+    /* A list starts no counters, which would take milliseconds each. */
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"), 0);
     machine_done(&machine);
 }
@@ -71,7 +71,7 @@ static void collect_places(const struct spoor_gpu *gpu, void *data)
                    gpu->index, gpu->part, gpu->is_selected);
 }
 
-/* Parts take no number from the GPUs behind them, and keep the driver's. */
+/* Parts do not change the numbers of the next GPUs, and keep the driver's numbers. */
 static void a_part_is_numbered_within_its_gpu(void **state)
 {
     static const char script[] = CARD "device 0 mig 1\ndevice 0.0 uuid MIG-0\n"
@@ -89,7 +89,7 @@ static void a_part_is_numbered_within_its_gpu(void **state)
     machine_done(&machine);
 }
 
-/* Does a thread of this name live in this process? */
+/* Is there a thread of this name in this process? */
 static bool has_thread(const char *name)
 {
     DIR *folder = opendir("/proc/self/task");
@@ -103,7 +103,7 @@ static bool has_thread(const char *name)
         (void)snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
         file = fopen(path, "re");
         if (!file)
-            continue; /* it has ended, or is no thread */
+            continue; /* it has exited, or is no thread */
         is_found |= fgets(comm, sizeof(comm), file) && strncmp(comm, name, strlen(name)) == 0;
         (void)fclose(file);
     }
@@ -111,7 +111,7 @@ static bool has_thread(const char *name)
     return is_found;
 }
 
-static void a_driver_that_does_not_answer_is_not_waited_for(void **state)
+static void a_driver_that_does_not_respond_is_not_waited_for(void **state)
 {
     struct spoor_error err = { 0 };
     struct machine machine;
@@ -124,7 +124,7 @@ static void a_driver_that_does_not_answer_is_not_waited_for(void **state)
     assert_string_equal(err.message, "the GPU driver did not respond within 2 s");
     assert_string_equal(text, "");
     assert_true(has_thread("spoor-gpu-list"));
-    machine_done(&machine); /* lets the driver go on, and the thread that was left behind end */
+    machine_done(&machine); /* unblocks the driver, so that the abandoned thread ends */
     while (has_thread("spoor-gpu-list"))
         (void)usleep(1000);
 }
@@ -152,7 +152,7 @@ static double peak_of(spoor_session *session)
     return figure.value;
 }
 
-/* Takes samples until the memory in use now is this; NaN: not known. */
+/* Takes samples until the current memory is this; NaN: unknown. */
 static void wait_for_memory(spoor_session *session, double bytes)
 {
     double values[256];
@@ -226,14 +226,14 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
     phase = strstr(report, "\"phases\"");
     assert_non_null(phase);
     assert_non_null(strstr(phase, "\"combined_bytes\": {\"value\": 3000000000,"));
-    assert_null(strstr(phase, "\"devices\"")); /* of phases the totals only */
+    assert_null(strstr(phase, "\"devices\"")); /* a phase has only totals */
     free(report);
     session = spoor_session_close(session);
     machine_done(&machine);
 }
 
-/* Memory that is not told once: the run's peak is not known where all else is 0, a later phase's
- * and what is in use now are. */
+/* If the memory is unknown once and 0 otherwise, the peak of the run is unknown, but not a later
+ * phase's nor the current memory. */
 static void values_not_reported_before_are_forgotten(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -268,8 +268,8 @@ static void values_not_reported_before_are_forgotten(void **state)
     machine_done(&machine);
 }
 
-/* Inside a container samples have the pids of the host. */
-static void what_was_concluded_says_so(void **state)
+/* In a container, samples have the pids of the host. */
+static void attributed_busy_time_has_its_own_source(void **state)
 {
     const struct gpu_vendor *const vendors[] = { &gpu_nvidia };
     struct origin origins[METRIC_COUNT];
@@ -311,12 +311,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_gpus_of_a_machine_are_listed),
-        cmocka_unit_test(a_driver_that_does_not_answer_is_not_waited_for),
+        cmocka_unit_test(a_driver_that_does_not_respond_is_not_waited_for),
         cmocka_unit_test(a_part_is_numbered_within_its_gpu),
         cmocka_unit_test(options_with_no_list_of_gpus_are_refused),
         cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),
         cmocka_unit_test(values_not_reported_before_are_forgotten),
-        cmocka_unit_test(what_was_concluded_says_so),
+        cmocka_unit_test(attributed_busy_time_has_its_own_source),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@
 
 static const pid_t job[] = { 10, 11, 0 };
 
-static void listed_process_with_memory_is_used_as_told(void **state)
+static void listed_memory_of_a_process_is_used(void **state)
 {
     struct machine machine;
 
@@ -35,7 +35,8 @@ static void listed_process_with_memory_is_used_as_told(void **state)
 
 static void before_565_57_nothing_is_known_about_processes(void **state)
 {
-    /* The host's pid with its memory, and ours without, as before and since 535.113. */
+    /* The host's pid with its memory, and the container's pid without, as before and since
+     * 535.113. */
     static const char *const scripts[] = {
         "driver 535.54.03\n" USED_BYTES "process 0 compute 10 600\nsample 0 gpu ~1000 50\n"
         "usage 0 10 ~1000 50\n",
@@ -112,7 +113,7 @@ static void memory_of_0_outside_a_container_is_unknown_too(void **state)
     machine_done(&machine);
 }
 
-static void entry_of_another_process_of_the_container_is_not_ours(void **state)
+static void entry_of_another_process_of_the_container_is_not_the_jobs(void **state)
 {
     struct machine machine;
 
@@ -125,7 +126,7 @@ static void entry_of_another_process_of_the_container_is_not_ours(void **state)
     machine_done(&machine);
 }
 
-static void samples_of_the_one_foreigner_are_our_one_process(void **state)
+static void samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process(void **state)
 {
     struct machine machine;
 
@@ -141,15 +142,15 @@ static void samples_of_the_one_foreigner_are_our_one_process(void **state)
     machine_done(&machine);
 }
 
-/* Another container's process, which no list of ours has, holds 2 GiB and computes; ours is idle. */
-static void samples_of_a_neighbour_are_not_ours(void **state)
+/* A process of another container, on no list here, holds 2 GiB and computes; the job's is idle. */
+static void samples_of_a_neighbour_are_not_the_jobs(void **state)
 {
     static const char *const devices[] = {
-        /* ours with its memory */
+        /* the job's process with its memory */
         "device 0 used 2147483748\nprocess 0 compute 10 70\n",
-        /* and with the 0 bytes of older drivers */
+        /* with the 0 bytes of older drivers */
         "device 0 used 2147483748\nprocess 0 compute 10 0\n",
-        /* alone but for another of this container */
+        /* no neighbour, but another process of this container */
         "device 0 used 170\nprocess 0 compute 10 70\nprocess 0 compute 50 100\n",
     };
 
@@ -175,7 +176,7 @@ static void samples_of_a_neighbour_are_not_ours(void **state)
     }
 }
 
-/* What was concluded before it came stands, and nothing is said of the time since. */
+/* Busy time attributed before the neighbour started stays; later time is unknown. */
 static void neighbour_that_comes_later_makes_busy_time_unknown(void **state)
 {
     struct machine machine;
@@ -199,7 +200,7 @@ static void neighbour_that_comes_later_makes_busy_time_unknown(void **state)
     machine_done(&machine);
 }
 
-static void samples_of_two_foreigners_are_unknown_with_a_reason(void **state)
+static void samples_of_two_foreign_pids_make_busy_time_unknown(void **state)
 {
     struct machine machine;
 
@@ -216,8 +217,8 @@ static void samples_of_two_foreigners_are_unknown_with_a_reason(void **state)
     machine_done(&machine);
 }
 
-/* It computes in bursts, on a device that a neighbour has too. */
-static void samples_that_were_nobodys_are_so_after_a_rest(void **state)
+/* The process computes in bursts on a device that a neighbour uses, too. */
+static void unassigned_samples_stay_unassigned_after_idle_time(void **state)
 {
     struct machine machine;
 
@@ -235,8 +236,8 @@ static void samples_that_were_nobodys_are_so_after_a_rest(void **state)
     machine_done(&machine);
 }
 
-/* The host's 11 computes; ours does not have the device open. */
-static void samples_of_a_stranger_with_a_number_of_ours_are_not_ours(void **state)
+/* PID 11 of the host computes; PID 11 of the container does not have the device open. */
+static void samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs(void **state)
 {
     struct machine machine;
 
@@ -248,12 +249,12 @@ static void samples_of_a_stranger_with_a_number_of_ours_are_not_ours(void **stat
                                      "usage 0 11 ~1000 60\nusage 0 81234 ~1000 40\n");
     machine_read_busy(&machine, job);
     assert_false(machine_has_process(&machine, 0, 11));
-    assert_false(
-        is_known(machine_process(&machine, 0, 10)->busy_ns)); /* one of the two is it */
+    /* Either sample may be the job's. */
+    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
     machine_done(&machine);
 }
 
-static void ended_neighbour_outside_a_container_is_not_mistaken_for_us(void **state)
+static void exited_neighbour_outside_a_container_is_not_the_job(void **state)
 {
     struct machine machine;
 
@@ -268,8 +269,8 @@ static void ended_neighbour_outside_a_container_is_not_mistaken_for_us(void **st
     machine_done(&machine);
 }
 
-/* They are kept under the host's numbers: one that is the same as ours is another process. */
-static void accounts_are_not_those_of_a_container(void **state)
+/* The driver keeps accounts by the host's pids: an equal pid is another process. */
+static void accounts_are_not_used_in_a_container(void **state)
 {
     struct gpu_pids pids = { .list = job, .count = 2 };
     struct gpu_record account;
@@ -286,20 +287,20 @@ static void accounts_are_not_those_of_a_container(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listed_process_with_memory_is_used_as_told),
+        cmocka_unit_test(listed_memory_of_a_process_is_used),
         cmocka_unit_test(before_565_57_nothing_is_known_about_processes),
         cmocka_unit_test(versions_are_compared_by_number),
         cmocka_unit_test(memory_of_0_is_unknown),
         cmocka_unit_test(memory_of_0_outside_a_container_is_unknown_too),
-        cmocka_unit_test(entry_of_another_process_of_the_container_is_not_ours),
-        cmocka_unit_test(samples_of_the_one_foreigner_are_our_one_process),
-        cmocka_unit_test(samples_of_a_neighbour_are_not_ours),
+        cmocka_unit_test(entry_of_another_process_of_the_container_is_not_the_jobs),
+        cmocka_unit_test(samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process),
+        cmocka_unit_test(samples_of_a_neighbour_are_not_the_jobs),
         cmocka_unit_test(neighbour_that_comes_later_makes_busy_time_unknown),
-        cmocka_unit_test(samples_of_two_foreigners_are_unknown_with_a_reason),
-        cmocka_unit_test(samples_that_were_nobodys_are_so_after_a_rest),
-        cmocka_unit_test(samples_of_a_stranger_with_a_number_of_ours_are_not_ours),
-        cmocka_unit_test(ended_neighbour_outside_a_container_is_not_mistaken_for_us),
-        cmocka_unit_test(accounts_are_not_those_of_a_container),
+        cmocka_unit_test(samples_of_two_foreign_pids_make_busy_time_unknown),
+        cmocka_unit_test(unassigned_samples_stay_unassigned_after_idle_time),
+        cmocka_unit_test(samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs),
+        cmocka_unit_test(exited_neighbour_outside_a_container_is_not_the_job),
+        cmocka_unit_test(accounts_are_not_used_in_a_container),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

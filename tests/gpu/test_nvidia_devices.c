@@ -22,7 +22,7 @@
     "device 0 used 543162368\n"     \
     "device 0 reserved 644874240\n"
 
-static void binary_interface_is_nvmls(void **state)
+static void structs_have_the_layout_of_nvml(void **state)
 {
     (void)state;
     assert_int_equal(sizeof(struct nvml_memory), 24);
@@ -35,7 +35,7 @@ static void binary_interface_is_nvmls(void **state)
     assert_int_equal(offsetof(struct nvml_accounting, is_running), 32);
     assert_int_equal(sizeof(struct nvml_gpm_metric), 40);
     assert_int_equal(offsetof(struct nvml_gpm_metrics, metrics), 24);
-    /* The library may write to as many as its own header knows: 333 by now. */
+    /* The library may write as many metrics as its own header has: 333 so far. */
     assert_true(sizeof(struct nvml_gpm_metrics) > 24 + 333 * sizeof(struct nvml_gpm_metric));
     assert_int_equal(offsetof(struct nvml_pci, domain), 16);
     assert_true(sizeof(struct nvml_pci) >= 68);
@@ -75,7 +75,7 @@ static void all_devices_are_found_not_only_four(void **state)
     machine_done(&machine);
 }
 
-static void device_we_may_not_touch_is_left_out(void **state)
+static void device_without_permission_is_left_out(void **state)
 {
     struct machine machine;
 
@@ -103,12 +103,12 @@ static void figures_are_read_in_their_units(void **state)
                                 "device 0 clock 1980\ndevice 0 throttle 140\n"
                                 "device 0 energy 1250\n");
     reading = machine_read(&machine, 0);
-    assert_int_equal(reading.memory_used_bytes, 543162368); /* without what is reserved */
+    assert_int_equal(reading.memory_used_bytes, 543162368); /* without reserved memory */
     assert_int_equal(reading.energy.milliwatts, 76543);
     assert_int_equal(reading.temperature_celsius, 33);
     assert_int_equal(reading.clock_mhz, 1980);
     assert_int_equal(reading.throttle_reasons, GPU_THROTTLE_POWER | GPU_THROTTLE_HARDWARE);
-    assert_int_equal(reading.energy.microjoules, 250000); /* in our time */
+    assert_int_equal(reading.energy.microjoules, 250000); /* since the opening */
     machine_done(&machine);
 }
 
@@ -153,7 +153,7 @@ static void not_available_is_unknown(void **state)
     machine_done(&machine);
 }
 
-static void energy_goes_on_when_the_driver_starts_anew(void **state)
+static void energy_continues_after_a_driver_restart(void **state)
 {
     struct machine machine;
 
@@ -169,7 +169,7 @@ static void energy_goes_on_when_the_driver_starts_anew(void **state)
     machine_done(&machine);
 }
 
-static void costly_figures_are_those_of_the_last_time_in_between(void **state)
+static void expensive_figures_are_cached_between_readings(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -181,7 +181,8 @@ static void costly_figures_are_those_of_the_last_time_in_between(void **state)
     now_ns = clock_now().monotonic_ns;
     machine_play(&machine, H200 "device 0 energy 1001\ndevice 0 power 5\n");
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, now_ns, &reading), 0);
-    assert_int_equal(reading.energy.microjoules, 0); /* known: it was read at the opening */
+    assert_int_equal(reading.energy.microjoules, 0); /* known: the counter was read at the
+                                                      * opening */
     assert_int_equal(reading.energy.milliwatts, 5);
     machine_done(&machine);
 }
@@ -202,9 +203,9 @@ static void energy_is_power_times_time_in_between(void **state)
         bool is_estimated;
         size_t calls;
     } steps[] = {
-        { 10, 950000, true, 2 }, /* at 100 mW; 5 % less */
+        { 10, 950000, true, 2 }, /* at 100 mW, minus 5 % */
         { 59, 5605000, true, 2 },
-        { 61, 6100000, false, 3 }, /* the counter */
+        { 61, 6100000, false, 3 }, /* read from the counter */
         { 71, 7050000, true, 3 },
     };
     struct gpu_reading reading;
@@ -225,7 +226,7 @@ static void energy_is_power_times_time_in_between(void **state)
         assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"),
                          steps[i].calls);
     }
-    gpu_nvidia.refresh(machine.vendor); /* the end; the estimate was too high */
+    gpu_nvidia.refresh(machine.vendor); /* the last reading; the estimate was too high */
     machine_play(&machine, H200 "device 0 energy 7900\ndevice 0 power 100\n");
     reading = read_at(&machine, now_ns + 72 * NS_PER_SECOND);
     assert_int_equal(reading.energy.microjoules, 6900000);
@@ -233,7 +234,7 @@ static void energy_is_power_times_time_in_between(void **state)
     machine_done(&machine);
 }
 
-static void energy_of_a_device_that_tells_no_power_is_read_every_10_s(void **state)
+static void energy_of_a_device_without_power_is_read_every_10_s(void **state)
 {
     struct machine machine;
     uint64_t now_ns;
@@ -275,15 +276,15 @@ static void power_is_read_between_readings(void **state)
     /* a second of 200 mW on average, then 300 */
     assert_int_equal(read_at(&machine, now_ns + 4 * NS_PER_SECOND).energy.microjoules,
                      (200000 + 900000) / 20 * 19);
-    /* If nothing was read for long, the device has been idle for most of it. */
+    /* If nothing was read for long, the device was idle for most of that time. */
     machine_play(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
     assert_int_equal(energy_at(&machine, now_ns + 14 * NS_PER_SECOND, false).microjoules,
                      (1100000 + 200000 + 900000) / 20 * 19);
     machine_done(&machine);
 }
 
-/* The counter of energy and that of work, unless they were read two seconds ago. */
-static void borders_of_phases_read_the_counters(void **state)
+/* Reads the counters of energy and of work, unless they were read two seconds ago. */
+static void phase_boundaries_read_the_counters(void **state)
 {
     struct machine machine;
     struct gpu_work work;
@@ -328,7 +329,7 @@ static void integrated_gpu_has_the_machines_memory(void **state)
     machine_open(&machine, "device 0 name Orin\n");
     assert_int_equal(gpu_nvidia.device(machine.vendor, 0)->memory_total_bytes, 1000 * 1024);
     assert_int_equal(machine_read(&machine, 0).memory_used_bytes, 400 * 1024);
-    /* A call that failed otherwise says nothing about whose memory it is. */
+    /* Other failures do not mean that the GPU has no memory of its own. */
     machine_play(&machine, "device 0 name Orin\nfail nvmlDeviceGetMemoryInfo 999\n");
     assert_false(is_known(machine_read(&machine, 0).memory_used_bytes));
     machine_done(&machine);
@@ -352,7 +353,7 @@ static void name_may_be_garbage_without_an_end(void **state)
     machine_done(&machine);
 }
 
-static void lost_device_fails_and_the_other_goes_on(void **state)
+static void lost_device_fails_and_the_other_continues(void **state)
 {
     const char *script = "device 0 total 100\ndevice 0 used 1\ndevice 1 total 100\n"
                          "device 1 used 2\nfail nvmlDeviceGetMemoryInfo_v2@0 15\n"
@@ -394,7 +395,7 @@ static void library_without_a_driver_is_no_gpu(void **state)
                    "no GPU that we may use");
 }
 
-static void driver_that_fails_is_told_with_its_words(void **state)
+static void driver_failure_is_reported_with_its_own_text(void **state)
 {
     (void)state;
     assert_refused("device 0 name x\nfail nvmlDeviceGetCount 999\n", -EIO,
@@ -403,7 +404,7 @@ static void driver_that_fails_is_told_with_its_words(void **state)
                    "cannot open the driver's GPU 0: GPU is lost (error 15)");
 }
 
-static void device_that_cannot_be_opened_is_told_of(void **state)
+static void device_that_cannot_be_opened_is_reported(void **state)
 {
     const struct spoor_error *trouble;
     struct machine machine;
@@ -420,7 +421,7 @@ static void device_that_cannot_be_opened_is_told_of(void **state)
     machine_done(&machine);
 }
 
-static void driver_of_another_version_is_told(void **state)
+static void driver_of_another_version_is_reported(void **state)
 {
     (void)state;
     assert_refused("fail nvmlInit 18\n", -ELIBBAD, "different versions");
@@ -504,8 +505,8 @@ static void every_call_may_fail_in_turn(void **state)
     }
 }
 
-/* The thread that asks waits; that nobody else does is the session's to show. */
-static void call_that_blocks_is_waited_for(void **state)
+/* Only the calling thread waits; test_gpu_looks.c covers the others. */
+static void blocking_call_is_waited_for(void **state)
 {
     struct machine machine;
     uint64_t before_ns;
@@ -523,30 +524,30 @@ static void call_that_blocks_is_waited_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(binary_interface_is_nvmls),
+        cmocka_unit_test(structs_have_the_layout_of_nvml),
         cmocka_unit_test(device_has_name_memory_and_address),
         cmocka_unit_test(all_devices_are_found_not_only_four),
-        cmocka_unit_test(device_we_may_not_touch_is_left_out),
+        cmocka_unit_test(device_without_permission_is_left_out),
         cmocka_unit_test(figures_are_read_in_their_units),
         cmocka_unit_test(figure_without_a_source_is_unknown_not_0),
         cmocka_unit_test(not_available_is_unknown),
-        cmocka_unit_test(energy_goes_on_when_the_driver_starts_anew),
-        cmocka_unit_test(costly_figures_are_those_of_the_last_time_in_between),
+        cmocka_unit_test(energy_continues_after_a_driver_restart),
+        cmocka_unit_test(expensive_figures_are_cached_between_readings),
         cmocka_unit_test(energy_is_power_times_time_in_between),
-        cmocka_unit_test(energy_of_a_device_that_tells_no_power_is_read_every_10_s),
+        cmocka_unit_test(energy_of_a_device_without_power_is_read_every_10_s),
         cmocka_unit_test(power_is_read_between_readings),
-        cmocka_unit_test(borders_of_phases_read_the_counters),
+        cmocka_unit_test(phase_boundaries_read_the_counters),
         cmocka_unit_test(memory_falls_back_to_the_first_version),
         cmocka_unit_test(integrated_gpu_has_the_machines_memory),
         cmocka_unit_test(name_may_be_garbage_without_an_end),
-        cmocka_unit_test(lost_device_fails_and_the_other_goes_on),
+        cmocka_unit_test(lost_device_fails_and_the_other_continues),
         cmocka_unit_test(library_without_a_driver_is_no_gpu),
-        cmocka_unit_test(driver_that_fails_is_told_with_its_words),
-        cmocka_unit_test(device_that_cannot_be_opened_is_told_of),
-        cmocka_unit_test(driver_of_another_version_is_told),
+        cmocka_unit_test(driver_failure_is_reported_with_its_own_text),
+        cmocka_unit_test(device_that_cannot_be_opened_is_reported),
+        cmocka_unit_test(driver_of_another_version_is_reported),
         cmocka_unit_test(files_of_another_machine_have_no_gpu),
         cmocka_unit_test(every_call_may_fail_in_turn),
-        cmocka_unit_test(call_that_blocks_is_waited_for),
+        cmocka_unit_test(blocking_call_is_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One machine, seen through every generation of the driver's library: the first argument names
- * the one that the stand-in plays (standin.h). What a generation lacks costs a figure, and an
- * array is never read with the wrong stride.
+ * the one that the stand-in plays (standin.h). A missing function costs only its figures, and
+ * an array is never read with the wrong stride.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,11 +25,11 @@
     "process 0 compute 11 1111\nprocess 0 compute 22 2222\nprocess 0 compute 33 3333\n"   \
     "process 0 compute 44 4444\nprocess 0 graphics 55 5555\n"
 
-/* What a generation has of all that. */
+/* The properties of a generation. */
 struct generation {
     const char *name;
-    int opens;     /* what open returns */
-    size_t stride; /* of its lists; 0: it has none */
+    int opens;     /* the result of open */
+    size_t stride; /* size of a list element; 0: no lists */
     uint64_t used_bytes;
     bool has_samples, has_usage;
 };
@@ -50,7 +50,7 @@ static const struct generation *generation_of(void **state)
     return NULL;
 }
 
-static void missing_symbol_is_named_only_where_it_is_required(void **state)
+static void missing_symbol_is_named_only_if_required(void **state)
 {
     const struct generation *generation = generation_of(state);
     struct spoor_error err = { 0 };
@@ -86,7 +86,7 @@ static void every_process_of_the_list_has_its_own_memory(void **state)
     machine_done(&machine);
 }
 
-static void figures_are_known_as_far_as_there_are_calls(void **state)
+static void figures_are_known_if_the_library_has_their_calls(void **state)
 {
     const struct generation *generation = generation_of(state);
     bool is_bare = strcmp(generation->name, "bare") == 0;
@@ -114,7 +114,7 @@ static void figures_are_known_as_far_as_there_are_calls(void **state)
     machine_done(&machine);
 }
 
-static void processes_are_measured_as_far_as_there_are_calls(void **state)
+static void processes_are_measured_if_the_library_has_their_calls(void **state)
 {
     const struct generation *generation = generation_of(state);
     struct machine machine;
@@ -136,11 +136,11 @@ int main(int argc, char **argv)
 {
     char *generation = argc > 1 ? argv[1] : NULL;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(missing_symbol_is_named_only_where_it_is_required,
-                                  generation),
+        cmocka_unit_test_prestate(missing_symbol_is_named_only_if_required, generation),
         cmocka_unit_test_prestate(every_process_of_the_list_has_its_own_memory, generation),
-        cmocka_unit_test_prestate(figures_are_known_as_far_as_there_are_calls, generation),
-        cmocka_unit_test_prestate(processes_are_measured_as_far_as_there_are_calls, generation),
+        cmocka_unit_test_prestate(figures_are_known_if_the_library_has_their_calls, generation),
+        cmocka_unit_test_prestate(processes_are_measured_if_the_library_has_their_calls,
+                                  generation),
     };
 
     return generation ? cmocka_run_group_tests(tests, NULL, NULL) : 2;

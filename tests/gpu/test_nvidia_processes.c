@@ -27,7 +27,7 @@ static void memory_of_each_process_is_read(void **state)
     assert_int_equal(machine.process_count, 3);
     assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 543162368);
     assert_int_equal(machine_process(&machine, 0, 20)->memory_bytes, 4096);
-    assert_int_equal(machine_process(&machine, 0, 30)->memory_bytes, 17); /* a foreign one */
+    assert_int_equal(machine_process(&machine, 0, 30)->memory_bytes, 17); /* foreign */
     assert_null(machine_process(&machine, 0, 10)->reason);
     machine_done(&machine);
 }
@@ -49,7 +49,7 @@ static void process_of_several_lists_counts_once_with_the_largest(void **state)
     machine_done(&machine);
 }
 
-static void process_on_two_devices_comes_for_each(void **state)
+static void process_on_two_devices_is_listed_for_each(void **state)
 {
     struct machine machine;
 
@@ -97,7 +97,7 @@ static void more_memory_than_the_device_has_is_unknown_with_a_reason(void **stat
     machine_done(&machine);
 }
 
-static void list_that_grows_between_two_calls_is_asked_again(void **state)
+static void list_that_grows_between_two_calls_is_read_again(void **state)
 {
     struct machine machine;
 
@@ -110,7 +110,7 @@ static void list_that_grows_between_two_calls_is_asked_again(void **state)
     machine_done(&machine);
 }
 
-static void list_that_never_fits_costs_the_list_alone(void **state)
+static void list_that_never_fits_is_the_only_loss(void **state)
 {
     struct machine machine;
 
@@ -137,7 +137,7 @@ static void list_of_a_thousand_is_read_whole(void **state)
         used += (size_t)snprintf(script + used, sizeof(script) - used,
                                  "process 0 compute %d %d\n", 1000 + i, i + 1);
     machine_open(&machine, script);
-    /* More than the caller has room for: told how many there are. */
+    /* More than the caller has room for: the count is returned. */
     assert_int_equal(
         gpu_nvidia.processes(machine.vendor, &pids, machine.processes, MACHINE_PROCESSES), 950);
     assert_int_equal(machine.processes[63].pid, 1063);
@@ -145,7 +145,7 @@ static void list_of_a_thousand_is_read_whole(void **state)
     machine_done(&machine);
 }
 
-static void more_elements_than_room_are_not_believed(void **state)
+static void element_count_above_the_buffer_size_is_ignored(void **state)
 {
     struct machine machine;
 
@@ -221,7 +221,7 @@ static uint64_t memory_at(struct machine *machine, const struct gpu_pids *pids, 
     return process.memory_bytes;
 }
 
-static void list_that_is_refused_for_a_moment_is_as_it_was(void **state)
+static void list_refused_for_a_moment_keeps_its_values(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
     uint64_t now_ns = clock_now().monotonic_ns;
@@ -242,8 +242,8 @@ static void list_that_is_refused_for_a_moment_is_as_it_was(void **state)
     machine_done(&machine);
 }
 
-/* Samples name who was busy; where there are none, nothing is known of the job's. */
-static void busy_time_is_known_without_lists_by_samples_alone(void **state)
+/* Samples name the busy processes; without samples, the job's busy time is unknown. */
+static void samples_alone_give_busy_time_without_lists(void **state)
 {
     const char *refused = DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n";
     struct machine machine;
@@ -264,8 +264,8 @@ static void busy_time_is_known_without_lists_by_samples_alone(void **state)
     machine_done(&machine);
 }
 
-/* As far as the device's memory has moved. */
-static void jobs_process_is_asked_for_when_memory_moves(void **state)
+/* The list is read again whenever the device's memory changes. */
+static void list_is_read_when_device_memory_changes(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
     struct machine machine;
@@ -289,8 +289,8 @@ static void jobs_process_is_asked_for_when_memory_moves(void **state)
     machine_done(&machine);
 }
 
-/* Two processes could give and take the same amount. */
-static void list_is_asked_for_now_and_then_while_memory_stands_still(void **state)
+/* Two processes may free and allocate the same amount. */
+static void list_is_read_now_and_then_while_memory_is_constant(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
     struct gpu_process process;
@@ -318,7 +318,7 @@ static void mig_device_has_memory_and_processes_of_its_own(void **state)
                          "device 0.2 uuid MIG-c\ndevice 0.2 total 500\ndevice 0.2 used 200\n"
                          "device 0.2 instance 9\n"
                          "device 1 uuid GPU-1\n"
-                         /* the whole device lists them too, where one may see that */
+                         /* the whole device lists them too, with permission */
                          "process 0 compute 10 11\nprocess 0 compute 20 22\n"
                          "process 0.0 compute 10 11\nprocess 0.2 compute 20 22\n";
     struct machine machine;
@@ -340,9 +340,9 @@ static void mig_device_has_memory_and_processes_of_its_own(void **state)
     machine_done(&machine);
 }
 
-static void accounts_tell_the_peak_of_an_ended_process(void **state)
+static void accounts_have_the_peak_of_an_exited_process(void **state)
 {
-    /* 10 ended in our time; 20 ended long ago and had the same number; 30 is not the job's. */
+    /* 10 exited during the run; 20 is an earlier process with the same pid; 30 is foreign. */
     const char *script = DEVICE "device 0 accounting 1\n"
                                 "account 0 10 4096 2000 9000000000000000 0 50\n"
                                 "account 0 20 8192 2000 1000000 0 50\n"
@@ -363,7 +363,7 @@ static void accounts_tell_the_peak_of_an_ended_process(void **state)
     machine_done(&machine);
 }
 
-static void accounts_are_none_where_accounting_is_off(void **state)
+static void no_accounts_are_read_if_accounting_is_off(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
     struct gpu_record account;
@@ -406,22 +406,22 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_of_each_process_is_read),
         cmocka_unit_test(process_of_several_lists_counts_once_with_the_largest),
-        cmocka_unit_test(process_on_two_devices_comes_for_each),
+        cmocka_unit_test(process_on_two_devices_is_listed_for_each),
         cmocka_unit_test(memory_not_available_is_unknown_with_a_reason),
         cmocka_unit_test(more_memory_than_the_device_has_is_unknown_with_a_reason),
-        cmocka_unit_test(list_that_grows_between_two_calls_is_asked_again),
-        cmocka_unit_test(list_that_never_fits_costs_the_list_alone),
+        cmocka_unit_test(list_that_grows_between_two_calls_is_read_again),
+        cmocka_unit_test(list_that_never_fits_is_the_only_loss),
         cmocka_unit_test(list_of_a_thousand_is_read_whole),
-        cmocka_unit_test(more_elements_than_room_are_not_believed),
+        cmocka_unit_test(element_count_above_the_buffer_size_is_ignored),
         cmocka_unit_test(refused_list_makes_memory_unknown_with_the_reason),
         cmocka_unit_test(driver_without_lists_of_graphics_and_mps_has_no_such_processes),
-        cmocka_unit_test(list_that_is_refused_for_a_moment_is_as_it_was),
-        cmocka_unit_test(busy_time_is_known_without_lists_by_samples_alone),
-        cmocka_unit_test(jobs_process_is_asked_for_when_memory_moves),
-        cmocka_unit_test(list_is_asked_for_now_and_then_while_memory_stands_still),
+        cmocka_unit_test(list_refused_for_a_moment_keeps_its_values),
+        cmocka_unit_test(samples_alone_give_busy_time_without_lists),
+        cmocka_unit_test(list_is_read_when_device_memory_changes),
+        cmocka_unit_test(list_is_read_now_and_then_while_memory_is_constant),
         cmocka_unit_test(mig_device_has_memory_and_processes_of_its_own),
-        cmocka_unit_test(accounts_tell_the_peak_of_an_ended_process),
-        cmocka_unit_test(accounts_are_none_where_accounting_is_off),
+        cmocka_unit_test(accounts_have_the_peak_of_an_exited_process),
+        cmocka_unit_test(no_accounts_are_read_if_accounting_is_off),
         cmocka_unit_test(accounts_of_many_processes_are_read_whole),
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each process was busy with. */
+/* The busy time of each process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
 #define MS(count) ((count)*1000000ull)
 
-static void busy_time_of_processes_is_told_apart(void **state)
+static void busy_time_of_each_process_is_separate(void **state)
 {
     struct machine machine;
 
@@ -33,8 +33,8 @@ static void busy_time_of_processes_is_told_apart(void **state)
     machine_done(&machine);
 }
 
-/* The driver's mean is over the samples that name somebody: here the last two of ten. */
-static void time_before_a_process_came_is_not_its_own(void **state)
+/* The driver averages over the samples that name a process: here the last two of ten. */
+static void time_before_a_process_started_is_not_its_own(void **state)
 {
     struct machine machine;
 
@@ -51,9 +51,9 @@ static void time_before_a_process_came_is_not_its_own(void **state)
     machine_done(&machine);
 }
 
-/* The driver tells of it no more, and its samples are in nobody's mean: that of the other is too
- * much, but nothing is lost. */
-static void process_that_ended_has_what_the_others_leave(void **state)
+/* The driver no longer reports an exited process and leaves its samples out of all means: the
+ * other's mean is too large, but no busy time is lost. */
+static void exited_process_has_the_busy_time_of_no_other(void **state)
 {
     const char *lists = "process 0 compute 10 5\nprocess 0 compute 77 5\n";
     const char *idle = DEVICE "sample 0 gpu ~1000 0\n";
@@ -78,8 +78,8 @@ static void process_that_ended_has_what_the_others_leave(void **state)
     machine_done(&machine);
 }
 
-/* What is told of processes is then not cut by it. */
-static void samples_of_the_device_may_fail_for_once(void **state)
+/* The process samples must then not be limited to the device's last sample. */
+static void samples_of_the_device_may_fail_once(void **state)
 {
     const char *script = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
                                 "usage 0 10 ~1400 50\n";
@@ -89,7 +89,7 @@ static void samples_of_the_device_may_fail_for_once(void **state)
     (void)state;
     machine_init(&machine, false);
     machine_open(&machine, script);
-    (void)machine_read(&machine, 0); /* it has spoken */
+    (void)machine_read(&machine, 0); /* the device has a sample */
     (void)snprintf(failing, sizeof(failing), "%sfail nvmlDeviceGetSamples 999\n", script);
     machine_play(&machine, failing);
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
@@ -97,8 +97,8 @@ static void samples_of_the_device_may_fail_for_once(void **state)
     machine_done(&machine);
 }
 
-/* The next answer speaks of that time, too, and so does what the device did. */
-static void samples_of_processes_may_fail_for_once(void **state)
+/* The next answer includes the time of the failed call, and so does the device's. */
+static void samples_of_processes_may_fail_once(void **state)
 {
     struct machine machine;
 
@@ -131,14 +131,14 @@ static void process_that_ended_before_it_was_listed_is_counted(void **state)
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     process = machine_process(&machine, 0, 10);
     assert_int_equal(machine_busy_percent(&machine, 0, 10), 80);
-    assert_int_equal(process->memory_bytes, 0); /* it is on no list: it holds nothing */
+    assert_int_equal(process->memory_bytes, 0); /* on no list: it holds no memory */
     assert_true(process->has_ended);
-    assert_false(machine_has_process(&machine, 0, 99)); /* not the job's */
+    assert_false(machine_has_process(&machine, 0, 99)); /* foreign */
     machine_done(&machine);
 }
 
-/* The driver reports how many it has, or that there are more by now. */
-static void more_processes_than_room_are_asked_for_again(void **state)
+/* The driver returns the number of processes, or that there are more by now. */
+static void samples_of_more_processes_than_room_are_read_again(void **state)
 {
     enum { OTHERS = 300 };
     struct machine machine;
@@ -162,7 +162,7 @@ static void more_processes_than_room_are_asked_for_again(void **state)
     machine_done(&machine);
 }
 
-/* The driver says that it has found none. */
+/* The driver reports no process. */
 static void process_without_samples_of_a_busy_device_was_idle(void **state)
 {
     struct machine machine;
@@ -192,8 +192,8 @@ static void driver_that_keeps_no_samples_of_processes_has_a_reason(void **state)
     machine_done(&machine);
 }
 
-/* The start does not ask, and an idle device has no busy processes. */
-static void refusal_is_seen_when_processes_are_first_asked_for(void **state)
+/* The start does not read process samples, and an idle device has no busy processes. */
+static void refusal_is_noticed_when_process_samples_are_first_read(void **state)
 {
     const char *refusal = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
                                  "fail nvmlDeviceGetProcessUtilization 3\n";
@@ -204,7 +204,7 @@ static void refusal_is_seen_when_processes_are_first_asked_for(void **state)
     machine_init(&machine, false);
     machine_open(&machine, refusal);
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
-    assert_int_equal(machine_process(&machine, 0, 10)->busy_covered_ns, 0); /* says nothing */
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_covered_ns, 0); /* no answer yet */
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0);
     assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1000));
@@ -216,7 +216,7 @@ static void refusal_is_seen_when_processes_are_first_asked_for(void **state)
     machine_done(&machine);
 }
 
-static void driver_that_never_answers_for_processes_has_a_reason(void **state)
+static void failing_process_samples_have_a_reason(void **state)
 {
     struct machine machine;
 
@@ -234,7 +234,7 @@ static void driver_that_never_answers_for_processes_has_a_reason(void **state)
     machine_done(&machine);
 }
 
-static void processes_of_an_idle_device_are_not_asked_for(void **state)
+static void process_samples_of_an_idle_device_are_not_read(void **state)
 {
     const char *usage_call = "nvmlDeviceGetProcessUtilization";
     const struct gpu_process *process;
@@ -259,8 +259,8 @@ static void processes_of_an_idle_device_are_not_asked_for(void **state)
     machine_done(&machine);
 }
 
-/* The driver's own rate sees a part of the time. */
-static void processes_of_a_device_without_samples_are_asked_for(void **state)
+/* The driver's own rate covers only part of the time. */
+static void process_samples_of_a_device_without_samples_are_read(void **state)
 {
     struct machine machine;
 
@@ -273,7 +273,7 @@ static void processes_of_a_device_without_samples_are_asked_for(void **state)
     machine_done(&machine);
 }
 
-static void processes_are_asked_for_where_the_device_has_never_spoken(void **state)
+static void process_samples_are_read_before_the_first_device_sample(void **state)
 {
     struct machine machine;
 
@@ -285,7 +285,7 @@ static void processes_are_asked_for_where_the_device_has_never_spoken(void **sta
     machine_done(&machine);
 }
 
-static void idle_process_is_0_since_that_was_measured(void **state)
+static void idle_process_has_a_measured_0(void **state)
 {
     struct machine machine;
 
@@ -302,21 +302,21 @@ static void idle_process_is_0_since_that_was_measured(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(busy_time_of_processes_is_told_apart),
-        cmocka_unit_test(time_before_a_process_came_is_not_its_own),
-        cmocka_unit_test(process_that_ended_has_what_the_others_leave),
-        cmocka_unit_test(samples_of_the_device_may_fail_for_once),
-        cmocka_unit_test(samples_of_processes_may_fail_for_once),
+        cmocka_unit_test(busy_time_of_each_process_is_separate),
+        cmocka_unit_test(time_before_a_process_started_is_not_its_own),
+        cmocka_unit_test(exited_process_has_the_busy_time_of_no_other),
+        cmocka_unit_test(samples_of_the_device_may_fail_once),
+        cmocka_unit_test(samples_of_processes_may_fail_once),
         cmocka_unit_test(process_that_ended_before_it_was_listed_is_counted),
-        cmocka_unit_test(more_processes_than_room_are_asked_for_again),
+        cmocka_unit_test(samples_of_more_processes_than_room_are_read_again),
         cmocka_unit_test(process_without_samples_of_a_busy_device_was_idle),
         cmocka_unit_test(driver_that_keeps_no_samples_of_processes_has_a_reason),
-        cmocka_unit_test(refusal_is_seen_when_processes_are_first_asked_for),
-        cmocka_unit_test(driver_that_never_answers_for_processes_has_a_reason),
-        cmocka_unit_test(processes_of_an_idle_device_are_not_asked_for),
-        cmocka_unit_test(processes_of_a_device_without_samples_are_asked_for),
-        cmocka_unit_test(processes_are_asked_for_where_the_device_has_never_spoken),
-        cmocka_unit_test(idle_process_is_0_since_that_was_measured),
+        cmocka_unit_test(refusal_is_noticed_when_process_samples_are_first_read),
+        cmocka_unit_test(failing_process_samples_have_a_reason),
+        cmocka_unit_test(process_samples_of_an_idle_device_are_not_read),
+        cmocka_unit_test(process_samples_of_a_device_without_samples_are_read),
+        cmocka_unit_test(process_samples_are_read_before_the_first_device_sample),
+        cmocka_unit_test(idle_process_has_a_measured_0),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 
 #define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
 #define MS(count) ((count)*1000000ull)
-/* An idle sample, up to which all is counted. */
+/* An idle sample: the time before it is counted. */
 #define BEGIN(kind) "sample 0 " kind " ~1000 0\n"
 
 static void every_buffered_sample_counts_by_its_time(void **state)
@@ -25,7 +25,7 @@ static void every_buffered_sample_counts_by_its_time(void **state)
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\n"); /* from before our time */
+    machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\n"); /* from before the start */
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.busy_ns, 0);
     assert_int_equal(reading.busy_covered_ns, 0);
@@ -52,7 +52,7 @@ static void sample_is_never_counted_twice(void **state)
     machine_done(&machine);
 }
 
-static void first_sample_speaks_of_the_time_since_the_start(void **state)
+static void first_sample_covers_the_time_since_the_start(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -67,7 +67,7 @@ static void first_sample_speaks_of_the_time_since_the_start(void **state)
     machine_done(&machine);
 }
 
-static void the_start_asks_for_no_samples(void **state)
+static void start_reads_no_samples(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -78,7 +78,7 @@ static void the_start_asks_for_no_samples(void **state)
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, clock_now().monotonic_ns, &reading), 0);
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), 0);
     assert_int_equal(reading.busy_covered_ns, 0);
-    assert_null(reading.busy_reason); /* it has not spoken yet */
+    assert_null(reading.busy_reason); /* no sample yet */
     (void)machine_read(&machine, 0);
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), METER_COUNT);
     machine_done(&machine);
@@ -100,7 +100,7 @@ static void source_is_found_at_the_first_reading(void **state)
     machine_done(&machine);
 }
 
-/* The first snapshot is that of the first reading. */
+/* The first reading takes the first snapshot. */
 static void device_without_samples_is_measured_by_gpm(void **state)
 {
     struct gpu_reading reading;
@@ -119,7 +119,7 @@ static void device_without_samples_is_measured_by_gpm(void **state)
     machine_done(&machine);
 }
 
-/* Closer ones tell nothing: the first is kept until there is enough between them. */
+/* Snapshots that are closer mean nothing: the first is kept until the distance suffices. */
 static void snapshots_of_gpm_are_100_ms_apart(void **state)
 {
     static const struct {
@@ -157,7 +157,7 @@ static void sample_over_100_or_from_the_future_is_dropped(void **state)
         DEVICE BEGIN("gpu") "sample 0 gpu ~1200 101\nsample 0 gpu ~1300 4294967295\n"
                             "sample 0 gpu 18446744073709551614 50\nsample 0 gpu ~1400 50\n");
     reading = machine_read(&machine, 0);
-    assert_int_equal(reading.busy_ns, MS(200)); /* it speaks of 400 ms */
+    assert_int_equal(reading.busy_ns, MS(200)); /* it covers 400 ms */
     machine_play(&machine, DEVICE "sample 0 gpu ~1600 100\n");
     assert_int_equal(machine_read(&machine, 0).busy_ns, MS(400));
     machine_done(&machine);
@@ -196,7 +196,7 @@ static void samples_of_an_unknown_type_count_nothing(void **state)
     machine_done(&machine);
 }
 
-static void more_samples_than_room_are_asked_for_again(void **state)
+static void more_samples_than_room_are_read_again(void **state)
 {
     static char script[32768] = DEVICE;
     size_t used = strlen(script);
@@ -235,8 +235,8 @@ static void encoder_and_decoder_have_samples_of_their_own(void **state)
 
 #define NO_CODEC "device 0 encoder 0\ndevice 0 decoder 0\n"
 
-/* Each reading is one call for the cores, and what it says for encoder and decoder. */
-static void idle_encoders_of_an_idle_device_are_not_asked_for(void **state)
+/* Each reading makes one call for the cores, and reads the rates of encoder and decoder. */
+static void idle_encoders_of_an_idle_device_are_not_read(void **state)
 {
     const char *samples = "nvmlDeviceGetSamples";
     struct gpu_reading reading, later;
@@ -245,7 +245,7 @@ static void idle_encoders_of_an_idle_device_are_not_asked_for(void **state)
     (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE NO_CODEC);
-    (void)machine_read(&machine, 0); /* the first is by samples */
+    (void)machine_read(&machine, 0); /* the first reading uses samples */
     assert_int_equal(machine_calls(&machine, samples), 3);
     machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 encoder ~900 50\n");
     reading = machine_read(&machine, 0);
@@ -254,19 +254,19 @@ static void idle_encoders_of_an_idle_device_are_not_asked_for(void **state)
     assert_in_range(reading.encoder_covered_ns, 1, MS(1000));
     assert_int_equal(reading.encoder_covered_ns, reading.busy_covered_ns);
     assert_int_equal(reading.decoder_covered_ns, reading.busy_covered_ns);
-    /* Samples go on where the idle time ended. */
+    /* Samples continue after the idle time. */
     machine_play(&machine, DEVICE "device 0 encoder 30\ndevice 0 decoder 0\n" BEGIN(
                                "gpu") "sample 0 encoder ~900 50\nsample 0 encoder ~1200 30\n");
     later = machine_read(&machine, 0);
-    assert_int_equal(machine_calls(&machine, samples), 6); /* the decoder's is 0 */
+    assert_int_equal(machine_calls(&machine, samples), 6); /* the decoder's rate is 0 */
     assert_int_equal(later.encoder_busy_ns, MS(60));
     assert_int_equal(later.encoder_covered_ns, reading.encoder_covered_ns + MS(200));
     assert_int_equal(later.decoder_covered_ns, reading.decoder_covered_ns);
     machine_done(&machine);
 }
 
-/* Nor at the end of a job that used no GPU, which is the first reading then. */
-static void idle_encoders_are_not_asked_for_even_once(void **state)
+/* The last reading of a job that used no GPU may be the first one. */
+static void idle_encoders_are_not_read_even_once(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -283,7 +283,7 @@ static void idle_encoders_are_not_asked_for_even_once(void **state)
     machine_done(&machine);
 }
 
-static void encoders_of_a_busy_device_are_asked_for(void **state)
+static void encoders_of_a_busy_device_are_read(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -295,13 +295,13 @@ static void encoders_of_a_busy_device_are_asked_for(void **state)
     machine_play(&machine, DEVICE NO_CODEC BEGIN("encoder") "sample 0 gpu ~1200 1\n"
                                                             "sample 0 encoder ~1200 50\n");
     reading = machine_read(&machine, 0);
-    assert_int_equal(reading.encoder_busy_ns, MS(100)); /* which is over by now */
+    assert_int_equal(reading.encoder_busy_ns, MS(100)); /* although its rate is 0 again */
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), 6);
     machine_done(&machine);
 }
 
-/* Though the device is busy: its processes have samples, which say what of. */
-static void encoders_that_no_process_used_are_not_asked_for(void **state)
+/* The device is busy, but samples of its processes show that they do not use the encoder. */
+static void unused_encoders_of_a_busy_device_are_not_read(void **state)
 {
     static const pid_t pids[] = { 41, 0 };
     const char *samples = "nvmlDeviceGetSamples";
@@ -339,7 +339,7 @@ static void device_without_samples_is_polled(void **state)
     machine_open(&machine, script);
     (void)machine_read(&machine, 0);
     start_ns = clock_now().monotonic_ns + NS_PER_SECOND;
-    gpu_nvidia.refresh(machine.vendor); /* a slow machine asks less often */
+    gpu_nvidia.refresh(machine.vendor); /* a slow machine calls less often */
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, start_ns, &reading), 0);
     assert_true(reading.busy_covered_ns >= NS_PER_SECOND);
     assert_in_range(reading.busy_ns * 100 / reading.busy_covered_ns, 39, 40);
@@ -347,7 +347,7 @@ static void device_without_samples_is_polled(void **state)
     machine_done(&machine);
 }
 
-static void trouble_at_the_first_reading_may_pass(void **state)
+static void failure_of_the_first_reading_is_not_final(void **state)
 {
     const char *failing = DEVICE "fail nvmlDeviceGetSamples 999\n"
                                  "fail nvmlDeviceGetUtilizationRates 999\n";
@@ -417,22 +417,22 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_buffered_sample_counts_by_its_time),
         cmocka_unit_test(sample_is_never_counted_twice),
-        cmocka_unit_test(first_sample_speaks_of_the_time_since_the_start),
-        cmocka_unit_test(the_start_asks_for_no_samples),
+        cmocka_unit_test(first_sample_covers_the_time_since_the_start),
+        cmocka_unit_test(start_reads_no_samples),
         cmocka_unit_test(source_is_found_at_the_first_reading),
         cmocka_unit_test(device_without_samples_is_measured_by_gpm),
         cmocka_unit_test(snapshots_of_gpm_are_100_ms_apart),
         cmocka_unit_test(sample_over_100_or_from_the_future_is_dropped),
         cmocka_unit_test(samples_may_have_another_type_and_order),
         cmocka_unit_test(samples_of_an_unknown_type_count_nothing),
-        cmocka_unit_test(more_samples_than_room_are_asked_for_again),
+        cmocka_unit_test(more_samples_than_room_are_read_again),
         cmocka_unit_test(encoder_and_decoder_have_samples_of_their_own),
-        cmocka_unit_test(idle_encoders_of_an_idle_device_are_not_asked_for),
-        cmocka_unit_test(idle_encoders_are_not_asked_for_even_once),
-        cmocka_unit_test(encoders_of_a_busy_device_are_asked_for),
-        cmocka_unit_test(encoders_that_no_process_used_are_not_asked_for),
+        cmocka_unit_test(idle_encoders_of_an_idle_device_are_not_read),
+        cmocka_unit_test(idle_encoders_are_not_read_even_once),
+        cmocka_unit_test(encoders_of_a_busy_device_are_read),
+        cmocka_unit_test(unused_encoders_of_a_busy_device_are_not_read),
         cmocka_unit_test(device_without_samples_is_polled),
-        cmocka_unit_test(trouble_at_the_first_reading_may_pass),
+        cmocka_unit_test(failure_of_the_first_reading_is_not_final),
         cmocka_unit_test(mig_device_is_measured_by_gpm),
         cmocka_unit_test(mig_device_without_gpm_has_a_reason),
     };

@@ -64,16 +64,16 @@ static void work_counts_while_the_job_uses_the_device(void **state)
     work = look(S(6), true, SLOW);
     assert_int_equal(work.covered_ns, S(4));
     assert_int_equal(work.counts[GPU_WORK_SM], S(1));
-    assert_int_equal(work.counts[GPU_WORK_DRAM], S(4)); /* not more than all of it */
+    assert_int_equal(work.counts[GPU_WORK_DRAM], S(4)); /* at most all of it */
     assert_int_equal(work.counts[GPU_WORK_PCIE_SENT], 32 * MIB);
     assert_false(is_known(work.counts[GPU_WORK_TENSOR])); /* not reported */
     assert_string_equal(work.reason, "the driver does not report it");
-    work = look(S(8), false, SLOW); /* it has left: the last two seconds count */
+    work = look(S(8), false, SLOW); /* the process has left: the last two seconds count */
     assert_int_equal(work.counts[GPU_WORK_SM], MS(1500));
     work = look(S(100), false, SLOW);
     assert_int_equal(work.counts[GPU_WORK_SM], MS(1500));
     check_calls(3, 2);
-    (void)look(S(101), true, SLOW); /* it is back */
+    (void)look(S(101), true, SLOW); /* the process is back */
     work = look(S(105), true, SLOW);
     assert_int_equal(work.covered_ns, S(10));
     assert_int_equal(work.counts[GPU_WORK_SM], MS(2500));
@@ -125,7 +125,7 @@ static void counters_in_use_are_left_alone(void **state)
     }
 }
 
-/* A value that is no number is not 0. */
+/* NaN is not 0. */
 static void garbage_is_unknown(void **state)
 {
     struct gpu_work work;

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""check.py BUILD PROGRAM LIBRARY OBJECTS - is what was built hardened?
+"""check.py BUILD PROGRAM LIBRARY OBJECTS - are the built files hardened?
 
 Looks at the program and the shared library with readelf, and at our own objects in the archive OBJECTS:
-a linked file also holds code of the system's static libraries, which were built otherwise. What leaves no
-trace in a file is looked up in the commands that compiled src/ (BUILD/compile_commands.json).
+a linked file also contains code of the system's static libraries, which have other flags. Flags that leave
+no trace in a file are looked up in the commands that compiled src/ (BUILD/compile_commands.json).
 """
 import json
 import pathlib
@@ -34,7 +34,7 @@ def segment(headers, name):
 
 
 def faults_of_file(path, is_program):
-    """Faults of a linked file, in words."""
+    """Faults of a linked file: a list of texts."""
     headers, dynamic, symbols = readelf("-hl", path), readelf("-d", path), readelf("--dyn-syms", path)
     if not re.search(r"Type:\s+DYN", headers):
         yield "not position-independent"
@@ -60,7 +60,7 @@ def faults_of_file(path, is_program):
 
 
 def faults_of_exports(library):
-    """Nothing but the API can be replaced or called from outside."""
+    """Only the API can be replaced or called from outside."""
     for line in readelf("--dyn-syms", library).splitlines():
         columns = line.split()
         if len(columns) == 8 and columns[4] == "GLOBAL" and columns[6] not in ("UND", "ABS") and \
@@ -69,7 +69,7 @@ def faults_of_exports(library):
 
 
 def faults_of_objects(archive):
-    """Every object must say that its branches are protected."""
+    """Every object must state that its branches are protected."""
     word = {"x86_64": "IBT, SHSTK", "aarch64": "BTI, PAC"}.get(MACHINE)
     if not word:
         return

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-# What qemu-user does not emulate. Programs that are about nothing else are not run ("*"); of others, the
+# Features that qemu-user does not emulate. Programs that test only these are not run ("*"); in others,
 # tests with these names may fail.
 PROC = "qemu-user: /proc does not show the program as its own process"
 CLONE = "qemu-user refuses the flags of clone() that hide a process"
@@ -53,7 +53,7 @@ SKIPPED = {
 
 
 def wrapper_of(build):
-    """The command that runs programs of the build: [] if this machine does."""
+    """The command that runs programs of the build: [] if this machine can."""
     cross = configparser.ConfigParser()
     cross.read(build.parent / "cross-file")
     return [str(word) for word in json.loads(
@@ -61,7 +61,7 @@ def wrapper_of(build):
 
 
 def wrapped(command, wrapper, folder):
-    """The command inside the wrapper; of a script, what it runs."""
+    """The command inside the wrapper; for a script, the program that it runs."""
     if not wrapper or command[0] == wrapper[0]:
         return command
     with open(command[0], "rb") as file:
@@ -74,7 +74,7 @@ def wrapped(command, wrapper, folder):
 
 
 def run(test, build, wrapper, folder):
-    """Returns passed, what failed, and its output."""
+    """Returns passed, failures, and the output."""
     try:
         done = subprocess.run(
             wrapped(test["cmd"], wrapper, folder), cwd=test["workdir"] or build, text=True,

@@ -49,7 +49,7 @@ class Group:
 
 
 def truths(folder):
-    """What the ranks have written to truth.RANK."""
+    """The figures that the ranks have written to truth.RANK."""
     return {int(path.suffix[1:]): json.loads(path.read_text()) for path in folder.glob("truth.*")}
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that a real Prometheus scrapes, and pushes to a real VictoriaMetrics and Pushgateway: what they store is what the
-report has. All of them run in a temporary directory, on loopback."""
+"""Runs that a real Prometheus scrapes, and pushes to a real VictoriaMetrics and Pushgateway: they store the figures
+of the report. All of them run in a temporary directory, on loopback."""
 import csv
 import json
 import os

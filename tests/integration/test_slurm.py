@@ -149,7 +149,7 @@ def test_rank_without_an_end(cluster, tmp_path):
 @pytest.mark.parametrize("launcher, variable", [("mpirun.openmpi --allow-run-as-root --oversubscribe", "OMPI_COMM_WORLD_RANK"),
                                                 ("mpirun.mpich", "PMI_RANK")], ids=["openmpi", "mpich"])
 def test_mpirun_in_a_batch_script(cluster, tmp_path, launcher, variable):
-    """All ranks are in one cgroup, that of the script."""
+    """All ranks are in the cgroup of the script."""
     job = cluster.submit(tmp_path, f"{launcher} -n 4 sh -c '{RANK.format(variable, 'together')}'", "-n4", "-N1")
     steps = cluster.sacct(job, "MaxRSS")
     group = Group(tmp_path)

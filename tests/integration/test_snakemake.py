@@ -79,7 +79,7 @@ def print_side_by_side(folder):
 
 
 def test_tables_of_three_rules(snakemake):
-    """What Snakemake misses depends on when it looks, so its own figures are printed, not checked."""
+    """The usage that Snakemake misses depends on its timing, so its own figures are printed, not checked."""
     folder = snakemake(WORKFLOW)
     print_side_by_side(folder)
     tables = {rule: (rows_of(folder / "spoor" / f"{rule}.tsv"), rows_of(folder / "snakemake" / f"{rule}.tsv"))

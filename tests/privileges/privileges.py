@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""privileges.py [--json FILE] [--write] [--only TEXT] BINARY - what spoor can measure, and where.
+"""privileges.py [--json FILE] [--write] [--only TEXT] BINARY - checks what spoor can measure with which privileges.
 
-Runs a job that knows what it uses in every surrounding of surroundings.py: as root, as a user, in
+Runs a job that measures its own usage in every surrounding of surroundings.py: as root, as a user, in
 containers, with system calls denied. Checks for each quantity that the best source was chosen and that
-what is unknown has the right reason; that the figures are true; and that doctor says the same. For
-root. --write puts the table into docs/RELIABILITY.md; --json writes the counts for run-tests.
+an unknown one has the right reason; that the figures are true; and that doctor agrees. For root. --write puts the table into docs/RELIABILITY.md; --json writes the counts for run-tests.
 """
 import argparse
 import collections
@@ -33,10 +32,10 @@ import results  # noqa: E402  # pylint: disable=wrong-import-position
 DEADLINE_SECONDS = 60
 MIB = 1 << 20
 MAIN_BYTES, CHILD_BYTES = 64 * MIB, 32 * MIB
-# What programs map besides, or the kernel charges: see tests/truth/rules.py.
+# Other mappings of the programs, and the kernel's charges: see tests/truth/rules.py.
 MEMORY_SLACK, CHARGED_SLACK = 2 * MIB, 8 * MIB
-# A process reads its clock before its end, at which it has its memory to free. Of processes that others
-# wait for there are ticks alone.
+# A process reads its clock before its exit, which still frees its memory. For processes that others
+# wait for only ticks are known.
 CPU_SLACK, TICKS_SLACK = 0.05, 0.03
 
 
@@ -64,7 +63,7 @@ def samples_in(path):
 
 
 class Place:
-    """A surrounding that was entered."""
+    """One surrounding, entered."""
 
     def __init__(self, surrounding, binary, programs, folder):
         self.surrounding = surrounding
@@ -91,7 +90,7 @@ class Place:
 
     def attach(self):
         report, samples = self.folder / "attach.json", self.folder / "attach.jsonl"
-        # A process of the same user, that was there before.
+        # A process of the same user that existed before.
         who = surroundings.AS_USER if "setpriv" in self.surrounding.enter else []
         program = self.programs / "job"
         job = subprocess.Popen([*who, str(program)], text=True, stdin=subprocess.PIPE,
@@ -137,7 +136,7 @@ class Place:
 
 
 def parse_doctor(text):
-    """{(quantity, source): [word, reason, fix]} of what doctor prints."""
+    """{(quantity, source): [word, reason, fix]} of doctor's output."""
     rows, quantity, row, part = {}, None, None, 1
     for line in text.splitlines():
         found = re.match(r"  (used|yes|no)\s+(\S.*?)(?:\s{2,}(\S.*))?$", line)
@@ -177,12 +176,12 @@ def check_source(measure, expected):
 
 
 def within(measure, low, high, what):
-    """The truth is from low to high."""
+    """The truth is between low and high."""
     value = measure["value"]
     if value is None:
         return ""
     if measure["source"] == "wait4.ru_maxrss" and not measure["exact"]:
-        # The largest process, at least: the truth is within the bounds.
+        # At least the largest process: the truth is within the bounds.
         is_true = measure["low"] <= high and (measure["high"] is None or low <= measure["high"])
     else:
         is_true = low <= value <= high
@@ -190,7 +189,7 @@ def within(measure, low, high, what):
 
 
 def check_figures(report, used, slack):
-    """What the job used, as far as it is known."""
+    """The job's usage, if it is known."""
     both = MAIN_BYTES + CHILD_BYTES
     yield within(find(report, "cpu.total_seconds"), 0.97 * used - slack, 1.03 * used + CPU_SLACK,
                  "CPU time")
@@ -211,7 +210,7 @@ def check_report(kind, report, used, expected, slack=CPU_SLACK):
 
 
 def is_of_machine(row):
-    """Whether the machine has it depends on its hardware."""
+    """It depends on the hardware of the machine."""
     return "GPU" in row[0] or "energy" in row[0] or row[1] == "perf.hardware"
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where spoor may be run, and what must come of it there: the sources of each quantity, the reason
-for each quantity that is unknown, and what doctor says of each source that does not work.
+"""The surroundings in which spoor is run, and the expected result in each: the sources of each
+quantity, the reason for each unknown quantity, and doctor's row for each source that does not work.
 
 The order of the sources is that of docs/MEASURING.md. "wait4" with perf is exact unless perf counted
-over 2 % more, which the machine's other work decides: EITHER.
+over 2 % more, which depends on the machine's other load: EITHER.
 """
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ NOBODY = 65534
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 EXACT, SAMPLED, EITHER = "exact", "sampled", "either"
 
-# The quantities: where the report has each, and what the table calls it.
+# The quantities: their paths in the report, and their names in the table.
 QUANTITIES = {
     "cpu.total_seconds": "CPU time",
     "cpu.user_seconds": "user and system",
@@ -51,7 +51,7 @@ class Unknown:
 # ---- what a run reports ------------------------------------------------------
 
 def counted(how):
-    """Known from the processes that were waited for, exact if none can be missing."""
+    """Known from the processes that were waited for; exact if none can be missing."""
     return {"cpu.page_faults.minor": Found("wait4", how),
             "cpu.context_switches.voluntary": Found("wait4", how),
             "io.written_chars": Found("procfs.io", how)}
@@ -74,7 +74,7 @@ BEST = {
 
 
 def without_cgroup(reason, how=EITHER):
-    """No cgroup for the job; `how` it is waited for."""
+    """No cgroup for the job; `how`: EXACT, SAMPLED or EITHER for figures of waited-for processes."""
     return {**BEST, **counted(how),
             "cpu.total_seconds": Found("wait4", how),
             "cpu.user_seconds": Found("wait4", how),
@@ -97,7 +97,8 @@ HIDDEN_CGROUPS = {"events.oom_kills": Unknown("no readable cgroup has a memory c
 USER = without_cgroup(OTHERS)
 USER_WITHOUT_PERF = without_cgroup(OTHERS, SAMPLED)
 
-# Of a process that runs already: what it did before, and what it will be waited for by its parent.
+# For a process that runs already: its earlier usage, and the usage that only its parent receives,
+# are missing.
 ATTACHED = {
     **BEST,
     "cpu.total_seconds": Found("procfs.cpuclock"),
@@ -135,7 +136,7 @@ CONNECTOR = ("number of processes started", "proc-connector")
 RING_STARTED = ("number of processes started", "perf.fork-ring")
 RING_THREADS = ("peak number of threads", "perf.fork-ring")
 EXIT_RECORDS = ("peak memory of processes never waited for", "taskstats")
-WAITING = ("waiting for a CPU", "taskstats")  # works where EXIT_RECORDS does
+WAITING = ("waiting for a CPU", "taskstats")  # works if EXIT_RECORDS does
 FOREIGN = ("I/O and memory of other users' processes", "procfs.io, procfs.smaps")
 
 CONNECTOR_IS_USED = {RING_THREADS: ("proc-connector is used", "")}
@@ -176,17 +177,17 @@ NO_PROC_DOCTOR = {row: MOUNT_PROC for row in [
 AS_USER = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 IN_USER_NAMESPACE = [*AS_USER, "unshare", "-U", "-r"]
 HIDING = ["unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-c",
-          # A first process that is root's.
+          # sh stays PID 1, which belongs to root.
           'mount -o remount,hidepid=2 /proc || exit 125; "$@"; exit $?', "sh"]
 READING_ONLY = 'for tree in /sys/fs/cgroup/*; do mount -o remount,ro,bind "$tree" || exit 125; done'
-# What Docker leaves to root.
+# The capabilities that Docker leaves to root.
 DOCKER_CAPABILITIES = "-all," + ",".join("+" + name for name in (
     "chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot "
     "mknod audit_write setfcap").split())
 
 
 def mounting(script, *command):
-    """After a script in a mount namespace."""
+    """Runs after a script in a mount namespace."""
     return ["unshare", "-m", "sh", "-c", f'{script} || exit 125; exec "$@"', "sh", *command]
 
 
@@ -202,7 +203,7 @@ MANY_CPUS = mounting("mount --bind {programs}/online /sys/devices/system/cpu/onl
 @dataclasses.dataclass(frozen=True)
 class Surrounding:
     name: str
-    enter: list = None       # in front of the command
+    enter: list = None       # prefix of the command
     run: dict = None         # the quantities of `spoor run`
     doctor: dict = None      # sources that do not work: (reason, fix)
     attach: dict = None      # the quantities of `spoor attach`; None: not tried
@@ -263,8 +264,8 @@ HERE = [
                  "memory.combined.total_rss_bytes": Found("wait4.ru_maxrss")},
                 {**no_cgroup(INVISIBLE, DELEGATE), **NAMESPACE, **NO_PROC_DOCTOR,
                  EXIT_RECORDS: (DENIED, OUTSIDE)}),
-    # Debian's kernels refuse perf to users with EACCES then, and so does this filter: no sysctl of the
-    # machine is touched, and other kernels do not know the value.
+    # Debian's kernels then refuse perf to users with EACCES, and so does this filter: no sysctl of the
+    # machine is changed, and other kernels do not have the value.
     Surrounding("perf_event_paranoid=3, user", denying("EACCES", "perf_event_open", *AS_USER),
                 USER_WITHOUT_PERF, {**USER_DOCTOR, **no_perf(DENIED, SYSCTL)}, ATTACHED, NEEDS_USER),
     Surrounding("no perf, no pidfd (EPERM), root", denying("EPERM", BOTH), BEST,
@@ -326,7 +327,7 @@ MACHINE = {
 
 
 def missing(surrounding):
-    """What the machine has not, in words; "" if it has all."""
+    """The missing requirements of the machine, as text; "" if it has all."""
     return next((text for need in surrounding.needs for has, text in [MACHINE[need]] if not has()), "")
 
 
@@ -340,13 +341,13 @@ def own_cgroup(tree):
 
 
 def joining(cgroups):
-    """In front of a command that is to run in these."""
+    """The prefix of a command that runs in these cgroups."""
     return ["sh", "-c", 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; '
             'shift; exec "$@"', "sh", *map(str, cgroups), "--"] if cgroups else []
 
 
 def remove(cgroup):
-    """Waits for processes that are about to end, but not for a cgroup that was left in it."""
+    """Waits for exiting processes, but not for a cgroup that was left in it."""
     deadline = time.monotonic() + 10
     while (cgroup / "cgroup.procs").read_text() and time.monotonic() < deadline:
         time.sleep(0.005)
@@ -355,7 +356,7 @@ def remove(cgroup):
 
 @contextlib.contextmanager
 def cgroups_of_user(trees):
-    """Makes a cgroup that belongs to the user in each tree; they must be empty at the end."""
+    """Creates a cgroup that belongs to the user in each tree; they must be empty at the end."""
     folders = []
     try:
         for tree in trees:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.any_user
 PAGES = [page.name for page in (TOP / "docs").glob("*.md") if "\n```console\n" in page.read_text()]
 
 
-def test_there_are_pages_with_commands():
+def test_pages_with_commands_exist():
     assert {"TUTORIAL.md", "FAQ.md", "FROM-GPU-TRACKER.md", "FROM-SLURM.md"} <= set(PAGES)
 
 

@@ -274,7 +274,7 @@ def test_tool_that_hangs_does_not_hold_up_the_program(made, monkeypatch):
     release.set()
 
 
-def test_logger_is_its_starters(made):
+def test_logger_belongs_to_the_process_that_started_it(made):
     """A forked child has no thread; the parent goes on."""
     with spoor.Tracker(gpus="none") as tracker, made(tracker) as logger:
         eventually(lambda: made.tool.calls, "a sample")

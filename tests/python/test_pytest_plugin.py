@@ -234,7 +234,7 @@ def test_mark_that_is_not_valid_fails_the_test(run, limits, message):
 
 
 @pytest.mark.any_user
-def test_outcomes_stay_as_they_are(run):
+def test_outcomes_do_not_change(run):
     """A test that fails anyway shows its own error; xfail covers a limit."""
     result = run("""
         @pytest.mark.spoor(max_memory=1)
@@ -257,7 +257,7 @@ def test_outcomes_stay_as_they_are(run):
     result.assert_outcomes(failed=3, skipped=1, xfailed=1)
     text = "\n".join(result.outlines)
     assert "assert 1 == 2" in text and "AssertionError: 1 != 2" in text
-    assert text.count("more than max_memory=1") == 1  # of the unittest
+    assert text.count("more than max_memory=1") == 1  # the limit of the unittest
 
 
 def test_forked_child_that_leaves_the_test_does_not_end_the_measurement(run, pytester):
@@ -282,7 +282,7 @@ def test_forked_child_that_leaves_the_test_does_not_end_the_measurement(run, pyt
 
 
 @pytest.mark.any_user
-def test_unknown_figures_are_stated(run):
+def test_unknown_figures_are_named(run):
     result = run("""
         @pytest.mark.spoor(max_memory=1, max_time=100)
         def test_it():
@@ -290,7 +290,7 @@ def test_unknown_figures_are_stated(run):
         def test_next():
             pass
     """)
-    result.assert_outcomes(passed=2, warnings=2)  # the other one is that of the tracker
+    result.assert_outcomes(passed=2, warnings=2)  # the other one is the tracker's
     text = "\n".join(result.outlines)
     assert "PytestWarning: spoor: max_memory=1 was not checked: the peak memory of test_it.py::test_it is unknown: " \
            "the tracker ended unexpectedly" in text

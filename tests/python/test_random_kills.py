@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs and agents that are killed at random moments. Nothing may replace the program's own
-exception, and nothing may stay behind: no process, no cgroup, no file that is not asked for.
+exception, and nothing may be left: no process, no cgroup, no unrequested file.
 
     KILLS=500 KILLS_SEED=1 pytest -s tests/python/test_random_kills.py
 
-runs more of them, prints what was seen, and can be repeated by its seed.
+runs more of them, prints counts, and can be repeated by its seed.
 """
 import collections
 import os

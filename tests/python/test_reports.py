@@ -194,7 +194,7 @@ def test_unknown_integration_is_refused():
         ResourceTracker(autostart=False).report("x")
 
 
-# ---- the report that is made of the rows ----
+# ---- the report from the rows ----
 
 @pytest.fixture
 def build(stand_in_reporter):
@@ -278,7 +278,7 @@ def test_report_has_facts_of_the_run_and_the_machine():
     assert report["host"]["cloud"] == {"vendor": "aws"}
 
 
-# ---- what an integration adds ----
+# ---- additions of an integration ----
 
 STATS = {"process_cpu_usage": {"mean": 1.5, "max": 2.0}, "process_memory_mib": {"mean": 10, "max": 20},
          "process_gpu_usage": {"mean": 0.5, "max": 1}, "process_gpu_vram_mib": {"mean": 1, "max": 2},

@@ -250,7 +250,7 @@ def test_run_can_be_dumped_and_loaded(tmp_path):
 # ---- processes ----
 
 
-def test_pid_is_that_of_the_caller_after_a_fork():
+def test_pid_is_the_callers_after_a_fork():
     """W16: after a fork it was the parent's."""
     reader, writer = os.pipe()
     pid = os.fork()

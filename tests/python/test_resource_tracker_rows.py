@@ -159,7 +159,7 @@ def test_a_day_of_rows_is_read_fast(stored):
     began = time.process_time()
     for _ in range(100):
         assert tracker.n_samples == rows
-    assert time.process_time() - began < 0.1  # of 100 calls
+    assert time.process_time() - began < 0.1  # for 100 calls
     stats = tracker.stats()
     assert time.process_time() - began < 1
     assert stats["process_cpu_usage"] == {"mean": 1.5, "max": 3.0}

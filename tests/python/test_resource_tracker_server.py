@@ -206,7 +206,7 @@ def test_a_forked_child_sends_its_own_request():
     assert without_time(found) == without_time(dict(info))
 
 
-# ---- what to request ----
+# ---- the request for the next run ----
 
 
 def run_stats(cpu=1.0, memory=100.0, gpu=(0, 0), vram=0.0, exact=None, **others):

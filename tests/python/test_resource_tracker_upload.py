@@ -94,7 +94,7 @@ class RunStatus(str, enum.Enum):
 
 
 @pytest.mark.parametrize("status", ["failed", RunStatus.failed])
-def test_exit_code_and_status_are_those_of_stop(sentinel, token, status):
+def test_exit_code_and_status_come_from_stop(sentinel, token, status):
     tracker = ResourceTracker(interval=NEVER)
     with pytest.raises(ValueError, match="invalid run_status 'done'"):
         tracker.stop(0, "done")

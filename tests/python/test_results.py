@@ -143,7 +143,7 @@ def test_processes_are_a_table(result):
     assert [row["pid"] for row in table] == table["pid"]
 
 
-def test_samples_are_those_of_the_run(result):
+def test_samples_belong_to_the_run(result):
     samples = result.samples
     assert len(samples) == result.run.samples and "run_id" not in samples.columns
     assert samples["elapsed_seconds"] == sorted(samples["elapsed_seconds"])

@@ -86,7 +86,7 @@ static double find_figure(void *session, const char *path)
 {
     struct spoor_figure figure = { .value = (double)NAN };
 
-    (void)spoor_session_figure(session, path, &figure, NULL); /* NaN where there is none */
+    (void)spoor_session_figure(session, path, &figure, NULL); /* NaN: none */
     return figure.value;
 }
 
@@ -166,7 +166,7 @@ static void step_through(spoor_session *session, const char *machine, const char
                                    .devices = &devices,
                                    .previous_devices = &previous_devices,
                                },
-                               rows); /* some have none at the first */
+                               rows); /* some machines have none at first */
         previous = session->latest;
         device_sample_done(&previous_devices);
         previous_devices = devices;

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plays nvidia-smi, the CUDA loads and spoor for test_gpu_real.py, by the name it is called under.
+"""Plays nvidia-smi, the CUDA loads and spoor for test_gpu_real.py, by its own name.
 
-In FAKE_HOME, held/PID says what a process holds and uses: MiB, and the share of the time that it
-is busy; looks has a byte for each time that nvidia-smi was asked. A load stays until then.
-FAKE_FACTOR is what spoor makes of the truth: a factor, "null", or "damaged" for no JSON at all.
+In FAKE_HOME, held/PID has the usage of a process: MiB, and the share of the time that it is busy;
+looks has a byte for each run of nvidia-smi. A load runs until then. FAKE_FACTOR changes spoor's
+figures: a factor, "null", or "damaged" for no JSON at all.
 """
 import contextlib
 import json
@@ -35,13 +35,13 @@ def held():
 
 
 def load(mib, busy=0.0, is_foreign=False, **truth):
-    """Holds memory until nvidia-smi was asked; a foreign one, until it is told to end."""
+    """Holds memory until nvidia-smi has run; a foreign process, until it is signalled."""
     ended, before, deadline = [], looks(), time.monotonic() + 60
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     entry, draft = HOME / "held" / str(os.getpid()), HOME / f"draft-{os.getpid()}"
     draft.write_text(f"{mib + CONTEXT_MIB} {busy}")
     draft.rename(entry)
-    os.write(1, b"ready\n")  # print() may write the end of the line by itself
+    os.write(1, b"ready\n")  # print() may write the newline separately
     while not ended and time.monotonic() < deadline and \
             (is_foreign or looks() == before):
         time.sleep(0.002)
@@ -65,7 +65,7 @@ def play_nvidia_smi():
 def play_spoor():
     command = ARGUMENTS[ARGUMENTS.index("--") + 1:]
     elapsed = 10.0
-    if "-i" in ARGUMENTS:  # what it costs is measured
+    if "-i" in ARGUMENTS:  # its cost is measured
         elapsed = float(command[-1])
         be_there(elapsed)
     elif subprocess.call(command) != 0:
@@ -78,7 +78,7 @@ def play_spoor():
 
 
 def be_there(seconds):
-    """Takes a little CPU time all the while."""
+    """Uses a little CPU time all the while."""
     pathlib.Path(f"/proc/self/task/{os.getpid()}/comm").write_text("spoor-gpu", encoding="ascii")
     os.write(1, b"ready\n")
     deadline = time.monotonic() + seconds
@@ -115,7 +115,7 @@ def play_hold():
 
 
 def play_spike():
-    """nvidia-smi sees the context alone."""
+    """nvidia-smi sees only the context."""
     load(0, held_ms=float(ARGUMENTS[1]) + 0.2)
     path = pathlib.Path(os.environ["TRUTH"])
     path.write_text(path.read_text().replace('"bytes": 0', f'"bytes": {int(ARGUMENTS[0]) * MIB}'))

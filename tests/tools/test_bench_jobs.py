@@ -72,7 +72,7 @@ def test_too_few_rounds_have_no_verdict():
     assert verdicts(compare([1.0, 1.0], [2.0, 2.0])) == []
 
 
-def test_a_job_without_a_gpu_or_command_says_what_is_missing():
+def test_a_job_names_its_missing_gpu_or_command():
     assert joblist.missing_commands("sh") == ""
     assert joblist.missing_commands("sh", "no-such-command") == "no no-such-command"
 
@@ -81,7 +81,7 @@ def test_short_jobs_leave_their_time_to_long_ones():
     some = [types.SimpleNamespace(name=name, seconds=seconds, rounds=10)
             for name, seconds in (("short", 1), ("long", 100), ("longer", 200))]
     budget = jobs.Budget(110, some, 1, None)
-    assert budget.take(some[0]) == pytest.approx(50, abs=5)  # of which it needs 10
+    assert budget.take(some[0]) == pytest.approx(50, abs=5)  # it needs only 10 of them
     assert budget.take(some[1]) == pytest.approx(55, abs=5)
     assert budget.take(some[2]) == pytest.approx(110, abs=5)
 

@@ -50,7 +50,7 @@ def test_two_archives_are_the_same_bytes(repository):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_archive_holds_the_commit_and_the_page(repository):
+def test_archive_contains_the_commit_and_the_page(repository):
     (repository / "b.txt").write_text("changed\n")
     path, warning = make(repository, "dist")
     assert "b.txt" in warning

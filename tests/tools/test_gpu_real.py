@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tests/gpu/real.py where there is no GPU: its verdicts, what it reads of nvidia-smi, and a whole
-run in which nvidia-smi, the CUDA loads and spoor are played by gpu_fake.py."""
+"""tests/gpu/real.py without a GPU: its verdicts, its parser of nvidia-smi's output, and a whole run
+in which gpu_fake.py plays nvidia-smi, the CUDA loads and spoor."""
 import math
 import os
 import pathlib
@@ -60,7 +60,7 @@ def test_the_largest_deviation_is_shown():
         "a case", "a_bytes", "101.0 MiB", "200.0 MiB", "100.0 MiB", "-50.0%", "±2%", "FAILED"]
 
 
-def test_what_is_not_known_is_null_not_0():
+def test_unknown_figures_are_null_not_0():
     assert near(None, 100).cells()[4:7] == ["null", "", "±2%"]
 
 
@@ -122,7 +122,7 @@ def test_memory_of_a_job_needs_all_its_processes():
     assert nvidia_smi.memory_of(reading, []) is None
 
 
-def test_peak_and_mean_leave_out_what_is_not_known():
+def test_peak_and_mean_ignore_unknown_values():
     assert nvidia_smi.peak([None, 3, 2]) == 3 and nvidia_smi.mean([None, 3, 2]) == 2.5
     assert nvidia_smi.peak([None]) is None and nvidia_smi.mean([]) is None
 
@@ -152,11 +152,11 @@ def machine(tmp_path):
 
 
 def verdicts(rows):
-    """Without those that are only shown."""
+    """Without the rows that are only shown."""
     return [row[-1].strip(" |") for row in rows if row[-1].strip(" |")]
 
 
-def test_a_run_that_is_right(machine):
+def test_a_correct_run_passes(machine):
     done, rows = machine("1")
     assert set(verdicts(rows)) == {"ok"}, done.stdout + done.stderr
     assert done.returncode == 0
@@ -166,7 +166,7 @@ def test_a_run_that_is_right(machine):
     assert "torch skipped: ImportError: no PyTorch here" in done.stdout
 
 
-def test_figures_that_are_off_fail(machine):
+def test_wrong_figures_fail(machine):
     done, rows = machine("1.1", "--only", "foreign")
     assert done.returncode == 1
     memory = [row for row in rows if "memory" in row[1]]
@@ -174,14 +174,14 @@ def test_figures_that_are_off_fail(machine):
     assert {row[5] for row in memory} == {"+10.0%"}
 
 
-def test_figures_that_are_null_fail(machine):
+def test_null_figures_fail(machine):
     done, rows = machine("null", "--only", "hold")
     assert done.returncode == 1
     assert set(verdicts(rows)) == {"FAILED"}, done.stdout + done.stderr
     assert {row[4] for row in rows if "memory" in row[1]} == {"null"}
 
 
-def test_a_case_without_a_report_fails_and_the_others_go_on(machine):
+def test_a_case_without_a_report_fails_and_the_others_continue(machine):
     done, rows = machine("damaged", "--only", "o")
     assert done.returncode == 1
     assert [row[0].strip("| ") for row in rows] == ["hold", "foreign-idle-job", "foreign-busy-job",

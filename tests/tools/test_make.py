@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The targets of the Makefile that users begin with."""
+"""The first Makefile targets that users run."""
 import pathlib
 import re
 import subprocess
@@ -13,7 +13,7 @@ def commands(target, *variables):
                           check=True, stdout=subprocess.PIPE).stdout
 
 
-def test_make_deps_installs_what_a_build_needs(tmp_path):
+def test_make_deps_installs_the_packages_of_a_build(tmp_path):
     assert commands("deps").strip() == "tools/deps build page"
     setup = commands("all", f"BUILD={tmp_path}/build")
     assert "tools/deps --check build\n" in setup and "-Dtests=false" in setup
@@ -23,6 +23,6 @@ def test_make_deps_installs_what_a_build_needs(tmp_path):
     assert not [package for package in needed if re.search("cmocka|pytest|python", package)]
 
 
-def test_make_ends_with_what_to_do_next(tmp_path):
+def test_make_ends_with_the_next_step(tmp_path):
     last = commands("all", f"BUILD={tmp_path}/build").split("printf")[-1]
     assert "make demo" in last and "sudo make install" in last

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What record-terminal draws, without an emulator."""
+"""The pictures of record-terminal, without an emulator."""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -34,15 +34,15 @@ def test_picture_is_xml_and_escapes_text():
     assert module.COLORS["red"] in text.find(f"{SVG}tspan").get("style")
 
 
-def test_last_frame_is_what_stands_still():
+def test_still_picture_is_the_last_frame():
     picture = load().svg([(0.0, (row("first"),)), (4.0, (row("last"),))], 9, 1)
     still = re.findall(r"<g class='last'>.*?</g>", picture)
     assert len(still) == 1 and "last</text>" in still[0]
     assert "40%{visibility:hidden}" in picture  # of ten seconds, with the pause at the end
 
 
-def test_picture_of_the_readme_shows_the_program_as_it_is():
-    """The recording is of this program: its commands and the labels of its report."""
+def test_picture_of_the_readme_shows_the_current_program():
+    """The recording shows this program: its commands and the labels of its report."""
     picture = (TOP / "docs/images/terminal.svg").read_text()
     text = "\n".join("".join(element.itertext())
                      for element in xml.etree.ElementTree.fromstring(picture).iter(f"{SVG}text"))

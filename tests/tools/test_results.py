@@ -40,7 +40,7 @@ def test_damaged_pages_are_refused(page, section, text):
         results.replace(page, section, text)
 
 
-def test_sections_of_the_page_are_all_there_in_order():
+def test_page_has_all_sections_in_order():
     page = results.PAGE.read_text()
     places = [page.index(f"<!-- {word} {section} -->")
               for section in ("fuzz", "failures", "kills", "soak", "load", "privileges")

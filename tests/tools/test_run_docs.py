@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run-docs finds what is wrong in a page, and updates it."""
+"""run-docs finds faults in a page, and updates it."""
 import pathlib
 import subprocess
 
@@ -75,6 +75,6 @@ def test_update_replaces_the_output_and_nothing_else(run_docs):
     assert "\n".join(lines[11:]) + "\n" == GOOD[GOOD.index("$ sh job.sh"):]
 
 
-def test_update_leaves_out_what_was_left_out(run_docs):
+def test_update_keeps_omissions(run_docs):
     page = "```console\n$ seq 9\n1\n...\n8\n9\n```\n"
     assert run_docs(page, "--update") == (0, "", page)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts that install and that count."""
+"""The scripts that install packages and count tests."""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -42,7 +42,7 @@ def test_failure_fails_and_is_shown_at_the_end(tally, capsys):
         ["one", "two", "FAILED", "text", "7"]
 
 
-def test_time_of_a_part_is_that_of_its_commands(runner):
+def test_time_of_a_part_is_the_time_of_its_commands(runner):
     clock = runner.Clock()
     output, status = clock.run(["sh", "-c", "echo out; echo err >&2; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3"])
     assert (output, status) == ("out\nerr\n", 3)
@@ -93,7 +93,7 @@ def test_functional_tests_run_with_every_build_and_as_every_user(runner, is_root
 @pytest.mark.parametrize("parts, builds", [
     (["tools"], []), (["python"], ["plain"]), (["truth", "tsan"], ["plain", "tsan"]),
     (["valgrind"], ["plain"]), (["functional"], ["plain", "asan", "tsan"])])
-def test_only_what_is_needed_is_built(runner, parts, builds):
+def test_only_required_files_are_built(runner, parts, builds):
     assert runner.needed_builds(parts) == builds
 
 
@@ -115,7 +115,7 @@ def test_output_of_the_emulated_machine_is_counted(runner):
 
 
 @pytest.mark.parametrize("output", ["", "no kernel\n", "  FAILED a\n2 passed, 2 failed, 0 skipped\n"])
-def test_emulated_machine_that_says_nothing_is_a_failure(runner, output):
+def test_emulated_machine_without_output_is_a_failure(runner, output):
     assert runner.read_vm(output)[1][-1][0] == "vm"
 
 
@@ -138,7 +138,7 @@ def test_deps_is_quiet_when_nothing_is_missing(tmp_path):
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_deps_names_what_is_missing(tmp_path):
+def test_deps_names_missing_packages(tmp_path):
     done = deps(tmp_path, "build no-such-one false\nbuild sh true\nlint no-such-two false\n",
                 "--check", "build", "lint")
     assert done.returncode == 1

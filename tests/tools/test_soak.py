@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests/torture/soak.py takes for growth."""
+"""The definition of growth in tests/torture/soak.py."""
 import pathlib
 import sys
 

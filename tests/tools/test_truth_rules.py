@@ -40,7 +40,7 @@ def test_small_figure_has_a_floor():
 @pytest.mark.parametrize("low, high, is_right", [
     (90, 110, True), (100.5, 110, True), (102, 110, False), (80, 98, False), (80, 99.5, True),
     (90, None, True), (102, None, False), (None, None, False)])
-def test_bounds_of_a_sampled_peak_hold_the_truth(low, high, is_right):
+def test_bounds_of_a_sampled_peak_include_the_truth(low, high, is_right):
     found = fault("peak_rss_bytes", 100 * MB, value=95 * MB, low=low and low * MB,
                   high=high and high * MB)
     assert (found == "") == is_right
@@ -49,17 +49,17 @@ def test_bounds_of_a_sampled_peak_hold_the_truth(low, high, is_right):
 @pytest.mark.parametrize("value, low, high, is_right", [
     (50, 50, 110, True), (0, 0, 100, True), (0, 0, None, True), (101, 101, 110, False), (50, 50, 99, False),
     (50, None, None, False)])
-def test_bounds_of_network_bytes_hold_the_truth(value, low, high, is_right):
+def test_bounds_of_network_bytes_include_the_truth(value, low, high, is_right):
     assert (fault("loopback_sent_bytes", 100, value=value, low=low, high=high) == "") == is_right
 
 
-def test_sampled_total_may_miss_but_not_add():
+def test_sampled_total_may_be_below_but_not_above_the_truth():
     assert fault("written_chars", 64 * MB, value=10 * MB) == ""
     assert fault("written_chars", 64 * MB, value=128 * MB) != ""
 
 
 @pytest.mark.parametrize("is_exact", [True, False])
-def test_zero_is_no_value_of_what_was_used(is_exact):
+def test_zero_is_wrong_for_used_resources(is_exact):
     assert "0" in fault("cpu_seconds", 4, value=0, exact=is_exact)
 
 
@@ -80,8 +80,8 @@ def test_wide_bounds_do_not_excuse_a_wrong_value():
     ("perf.task-clock", False, 4.53, True), ("perf.task-clock", False, 4.55, False),
     ("procfs.stat", False, 4.46, True), ("procfs.stat", False, 4.48, False)])
 def test_cpu_time_may_be_above_the_clocks_for_a_reason(source, is_exact, value, is_right):
-    """200 ends of 0.55 ms, 0.3 s that the hypervisor took and 0.2 s of interrupts: each to whom it
-    belongs."""
+    """200 exits of 0.55 ms, 0.3 s taken by the hypervisor and 0.2 s of interrupts: each allowance
+    for its own source."""
     row, = rules.judge({"cpu_seconds": 4, "unseen_cpu_microseconds": 110_000},
                        report_of("cpu_seconds", value=value, source=source, exact=is_exact),
                        stolen=0.3, interrupted=0.2)
@@ -105,13 +105,13 @@ def test_figure_of_a_phase_is_judged_like_one_of_the_run():
 
 
 @pytest.mark.parametrize("low, is_right", [(20, True), (32, False)])
-def test_lower_bound_is_not_above_the_most_there_can_be(low, is_right):
+def test_lower_bound_is_at_most_the_ceiling(low, is_right):
     found = fault("shared_bytes_at_most", 21 * MB, value=40 * MB, low=low * MB, high=90 * MB)
     assert (found == "") == is_right
 
 
 def planted(**parts):
-    """A report without faults, but for the parts given."""
+    """A report without faults, except for the given parts."""
     second = {"value": 2.0, "exact": True, "source": "wait4"}
     cpu = {"total_seconds": second, "user_seconds": {**second, "value": 1.5},
            "system_seconds": {**second, "value": 0.5}}
@@ -151,7 +151,7 @@ def test_integral_of_a_curve_is_the_sum_of_its_points(rates, total):
 
 
 class Runs:
-    """Runs that end as planned."""
+    """Runs with planned outcomes."""
 
     def __init__(self, *outcomes):
         self.outcomes = list(outcomes)
@@ -167,13 +167,13 @@ def outcome_of(far="", fault="", busy=0.0, exact=False):
 
 @pytest.mark.parametrize("first, later, is_right, left", [
     (outcome_of(), [], True, 0),
-    (outcome_of("far"), [outcome_of()], True, 0),                       # near, when it was alone
+    (outcome_of("far"), [outcome_of()], True, 0),                       # near when it ran alone
     (outcome_of("far"), [outcome_of("far"), outcome_of("far")], False, 0),
     (outcome_of("far"), [outcome_of("far"), outcome_of("far", busy=0.9)], True, 0),
     (outcome_of("far"), [outcome_of("far"), outcome_of("far", busy=0.9, exact=True)], False, 0),
-    (outcome_of(fault="broken"), [outcome_of()], False, 1),             # no second chance for a rule
+    (outcome_of(fault="broken"), [outcome_of()], False, 1),             # no second chance if a rule is broken
     (outcome_of("far"), [outcome_of(fault="broken"), outcome_of()], False, 1)])
-def test_only_what_is_far_is_tried_again(first, later, is_right, left):
+def test_only_far_runs_are_repeated(first, later, is_right, left):
     runs = Runs(*later)
     row, = truth.again(runs, first).rows
     assert (row.fault == "") == is_right
@@ -188,18 +188,18 @@ def test_form_of_every_measure_is_checked():
     assert [text.split(":")[0] for text in rules.judge_form(report)] == ["a.b", "c", "d"]
 
 
-def test_every_case_names_a_program_and_figures_that_there_are():
+def test_every_case_names_existing_programs_and_figures():
     folder = pathlib.Path(cases.__file__).parent / "programs"
     programs = {path.stem for path in folder.glob("*.c")} | {path.name for path in folder.glob("*.py")}
     for case in cases.CASES:
         assert case.command.split()[0] in programs
         assert set(case.must) <= set(rules.FIGURES)
-    # beside is no job: it runs next to one. Ranks are started by launchers, in tests/integration.
+    # beside is no job: it runs beside one. Launchers start ranks, in tests/integration.
     assert programs - {"ledger", "workload", "beside", "rank"} == {case.command.split()[0] for case in cases.CASES}
 
 
 def recommended(true, value, peak, must=None, guess=False, **measure):
-    """The verdict on a recommendation, all in MB but for the value: in MiB."""
+    """The verdict on a recommendation. The value is in MiB, the rest in MB."""
     report = report_of("peak_rss_bytes", value=peak * MB, **{"exact": True, **measure})
     report["recommendation"] = {"memory_bytes": {"value": value * rules.MIB, "guess": guess,
                                                  "why": "because"}}
@@ -208,7 +208,7 @@ def recommended(true, value, peak, must=None, guess=False, **measure):
 
 def test_recommended_memory_is_the_peak_times_1_2_rounded_up():
     assert recommended(400, 512, 400).fault == ""
-    for value in (256, 1024, 0.5, 400):  # the step below, that above, the wrong unit, no step
+    for value in (256, 1024, 0.5, 400):  # the step below, the step above, the wrong unit, no step
         assert recommended(400, value, 400).fault != ""
     assert recommended(400, 512, 400, guess=True).fault != ""
 
@@ -228,7 +228,7 @@ def request_fault(choices, value=100, exact=True, held=()):
 def test_a_request_covers_the_cpu_time_and_the_gpus():
     assert request_fault([(1, 120)]) == "" == request_fault([(1, 120), (2, 60)], held=[5, 0, 5])
     assert request_fault([(1, 60)]) != ""
-    assert request_fault([(1, 120)], value=150) != ""  # less than the report itself counted
+    assert request_fault([(1, 120)], value=150) != ""  # less than the report's own count
     assert request_fault([(1, 60)], value=50, exact=False) == ""
     assert request_fault([(2, 60), (1, 120)]) != ""
     assert request_fault([(1, 120)], held=[1, 1, 1]) != ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How real programs are watched, and what is called wrong (tests/truth/software.py)."""
+"""The observers of real programs, and the faults that are reported (tests/truth/software.py)."""
 import pathlib
 import struct
 import sys
@@ -22,11 +22,11 @@ def event(what, *numbers):
     (event(watching.EXIT, 21, 20, 0, 17), None),
     (event(2, 20, 20), None),
 ], ids=["process", "thread", "end", "end of a thread", "exec"])
-def test_events_of_processes_are_told_from_those_of_threads(message, expected):
+def test_process_events_differ_from_thread_events(message, expected):
     assert watching.parse_event(message) == expected
 
 
-def test_all_that_descend_are_found():
+def test_all_descendants_are_found():
     forks = [(1, 2), (9, 10), (2, 3), (3, 4), (10, 11), (1, 5)]
     assert watching.find_descendants(forks, 2) == {2, 3, 4}
     assert watching.find_descendants(forks, 42) == {42}
@@ -51,12 +51,12 @@ def seen(cpu=1.0, started=5, total=100e6, high=None, peak=100e6, exact=True, war
     ({"total": 50e6}, ["memory"]), ({"total": 50e6, "high": 200e6}, []), ({"total": None}, []),
     ({"peak": 50e6}, ["cgroup"]), ({"peak": 50e6, "exact": False}, []), ({"peak": None}, []),
 ], ids=str)
-def test_what_is_wrong_is_named(changed, words):
+def test_faults_are_named(changed, words):
     found = list(software.faults(seen(**changed)))
     assert len(found) == len(words) and all(word in fault for word, fault in zip(words, found)), found
 
 
-def test_a_program_that_is_not_there_is_named():
+def test_a_missing_program_is_named():
     assert software.why_not(software.Case("x", "true", ("no-such-program",))) == \
         "no-such-program is not installed"
     assert software.why_not(software.Case("x", "true", user="no-such-user")) == "there is no user no-such-user"

@@ -2,21 +2,21 @@
 /*
  * failing.c - a library to preload that makes one call of a program fail.
  *
- * It stands between a program and the C library and knows the calls by kind: alloc, open, read,
- * write, stat, fd, thread, fork, wait. The environment says what to do:
+ * It wraps functions of the C library. The kinds of calls are alloc, open, read, write, stat, fd,
+ * thread, fork and wait. Environment variables control it:
  *
  *     FAILING_STATE=FILE      counts and call sites, shared with the test and with forked children
- *     FAILING_KIND=KIND       the calls to look at
+ *     FAILING_KIND=KIND       the calls to count
  *     FAILING_SITE=HEX        only calls of this call site
  *     FAILING_AT=N            the Nth of these fails, from 1; 0, the default, only counts
- *     FAILING_HOW=ERRNO       the number of the error; or short: fewer bytes than asked for;
+ *     FAILING_HOW=ERRNO       the number of the error; or short: fewer bytes than requested;
  *                             or empty: the end of the file
  *     FAILING_ON=1            all calls of the kind fail from then on
  *
- * Forked children are looked at as well; programs that they execute are not.
+ * Calls of forked children count as well; calls of programs that they execute do not.
  *
- * A call site is a hash of the return addresses that lie in the program and in libspoor, relative
- * to where they are loaded: it is the same in every run, whatever thread is faster.
+ * A call site is a hash of the return addresses inside the program and libspoor, relative to their
+ * load addresses: it is the same in every run, whichever thread is faster.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -46,7 +46,7 @@ static atomic_long live_blocks;
 static atomic_bool is_held;
 __thread bool failing_is_busy;
 
-/* Where the program and libspoor are loaded. */
+/* The address ranges of the program and libspoor. */
 static struct range {
     uintptr_t base, start, end;
 } ranges[2];
@@ -213,10 +213,10 @@ __attribute__((constructor)) static void begin(void)
     fd = open(path, O_RDWR | O_CLOEXEC);
     map = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    (void)backtrace(frames, 1); /* loads what it needs */
+    (void)backtrace(frames, 1); /* loads its library now */
     (void)dl_iterate_phdr(note_range, NULL);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        (void)unsetenv(names[i]); /* they are not for the job */
+        (void)unsetenv(names[i]); /* the job does not get them */
     failing_is_busy = false;
     if (map == MAP_FAILED)
         abort();
@@ -225,8 +225,8 @@ __attribute__((constructor)) static void begin(void)
 
 /* ---- alloc ------------------------------------------------------------------ */
 
-/* Until we have begun, the allocator behind us may not have either, and dlsym() itself allocates:
- * from here, and it is never freed. */
+/* Before the start of this library dlsym() and the program allocate from here; these blocks are
+ * never freed. */
 static _Alignas(16) char early[1 << 20];
 static size_t early_used;
 static bool is_resolving;
@@ -317,7 +317,7 @@ void free(void *block)
     next(block);
 }
 
-/* Only of memory: a file that cannot be mapped is one that cannot be opened. */
+/* Anonymous memory counts as an allocation, a mapped file as an open. */
 void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
     NEXT(mmap);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* failing.h - what failing.c shares with the test: see failing.c. failures.py knows the layout. */
+/* failing.h - state that failing.c shares with the test. failures.py reads the same layout. */
 #ifndef TESTS_TORTURE_FAILING_H
 #define TESTS_TORTURE_FAILING_H
 
@@ -11,37 +11,37 @@ enum { FAILING_FRAMES = 24, FAILING_SITES = 1 << 17 };
 
 struct failing_state {
     _Atomic uint64_t count;          /* calls of the kind */
-    _Atomic uint64_t matches;        /* of the wanted call site */
-    _Atomic uint64_t failed;         /* that were made to fail */
-    uint64_t frames[FAILING_FRAMES]; /* return addresses of the first that failed, then 0 */
-    uint64_t sites[FAILING_SITES];   /* of every call, in order */
+    _Atomic uint64_t matches;        /* calls of the selected call site */
+    _Atomic uint64_t failed;         /* calls that were made to fail */
+    uint64_t frames[FAILING_FRAMES]; /* return addresses of the first failed call, then 0 */
+    uint64_t sites[FAILING_SITES];   /* call site of every call, in order */
 };
 
 /* How a call fails, if not with an error number. */
 enum { HOW_SHORT = -1, HOW_EMPTY = -2 };
 extern int failing_how;
 
-/* Whether calls of this kind are looked at. */
+/* Whether calls of this kind are counted. */
 bool failing_wants(const char *kind);
 
-/* Whether this call is to fail. errno is unchanged otherwise. */
+/* Whether this call must fail. errno is unchanged otherwise. */
 bool failing_hits(const char *kind);
 
 /* Sets errno and returns -1, or NULL. */
 int failing_fail(void);
 void *failing_null(void);
 
-/* Calls of this thread are not looked at meanwhile. */
+/* While true, calls of this thread are not counted. */
 extern __thread bool failing_is_busy;
 
-/* The function that a function of this name replaces. */
+/* The function of the same name that this library replaces. */
 void *failing_next(const char *name);
 #define NEXT(name)                 \
     static __typeof__(&name) next; \
     if (!next)                     \
     next = (__typeof__(&name))failing_next(#name)
 
-/* For a program that is tested: no call counts or fails meanwhile. */
+/* For the tested program: while held, no call counts or fails. */
 void failing_hold(bool holds);
 
 /* Blocks that were allocated and not freed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* failing_calls.c - the calls that fail, apart from those for memory: see failing.c. */
+/* failing_calls.c - the failing calls other than allocations: see failing.c. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,14 +27,14 @@
 
 #pragma GCC visibility push(default)
 
-/* What the fortified headers call. */
+/* Functions that the fortified headers call. */
 int __open64_2(const char *path, int flags);
 int __openat64_2(int folder, const char *path, int flags);
 ssize_t __pread64_chk(int fd, void *buf, size_t size, off64_t offset, size_t buf_size);
 
 /* ---- open, stat, fd, thread, fork, wait --------------------------------------- */
 
-/* A function that returns `failure` if it is to fail. */
+/* A wrapper that returns `failure` if the call must fail. */
 #define WRAP(kind, type, name, parameters, arguments, failure)  \
     type name parameters                                        \
     {                                                           \
@@ -42,7 +42,7 @@ ssize_t __pread64_chk(int fd, void *buf, size_t size, off64_t offset, size_t buf
         return failing_hits(kind) ? (failure) : next arguments; \
     }
 
-/* Those with a mode behind the flags. */
+/* Functions with a mode after the flags. */
 #define WRAP_OPEN(name, parameters, arguments)                             \
     int name parameters                                                    \
     {                                                                      \
@@ -124,10 +124,11 @@ int clone(int (*run)(void *), void *stack, int flags, void *data, ...)
 {
     NEXT(clone);
     return failing_hits("fork") ? failing_fail()
-                                : next(run, stack, flags, data); /* ours has no more */
+                                : next(run, stack, flags, data); /* the program passes no
+                                                                  * further arguments */
 }
 
-/* What returns at once is not interrupted. */
+/* A call that returns at once is not interrupted. */
 static bool is_interrupted(bool returns_at_once)
 {
     return !returns_at_once && failing_hits("wait");
@@ -163,7 +164,7 @@ WRAP_WAIT(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, o
 WRAP_WAIT(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage),
           (pid, status, options, usage), options &WNOHANG)
 
-/* Calls without a function in the C library. */
+/* System calls without a function in the C library. */
 static const char *kind_of_system_call(long number)
 {
     switch (number) {
@@ -202,9 +203,9 @@ static size_t size_of_short(size_t size)
     return size < SHORT_BYTES ? size : SHORT_BYTES;
 }
 
-/* What can happen to a file of its type: only files have no space left or cannot be read, and
- * only sockets and stdout lose their reader. Any call may be interrupted. What it says on stderr is needed, and so
- * are its orders on stdin. */
+/* Whether the failure can happen to a file of this type: only files have no space left or cannot be read, and only
+ * sockets and stdout lose their reader. Any call may be interrupted. Messages on stderr and requests on stdin are
+ * needed, so these do not fail. */
 static bool can_fail_so(int fd)
 {
     struct stat64 status;
@@ -218,7 +219,7 @@ static bool can_fail_so(int fd)
         is_file = S_ISREG(status.st_mode) || S_ISCHR(status.st_mode);
         is_pipe = S_ISFIFO(status.st_mode);
         is_socket = getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-                    domain != AF_NETLINK; /* whose reader is the kernel */
+                    domain != AF_NETLINK; /* the kernel is the reader */
     }
     failing_is_busy = was_busy;
     switch (failing_how) {
@@ -263,7 +264,7 @@ ssize_t __pread64_chk(int fd, void *buf, size_t size, off64_t offset, size_t buf
     return pread64(fd, buf, size, offset);
 }
 
-/* No part of a name or an entry: these fail, or are empty. */
+/* These calls return no part of a name or an entry: they fail, or return nothing. */
 WRAP("read", ssize_t, readlink, (const char *restrict path, char *restrict buf, size_t size),
      (path, buf, size), failing_fail())
 WRAP("read", ssize_t, readlinkat,
@@ -274,7 +275,7 @@ WRAP("read", ssize_t, getdents64, (int fd, void *buf, size_t size), (fd, buf, si
 WRAP("read", struct dirent64 *, readdir64, (DIR * folder), (folder),
      failing_how < 0 ? NULL : failing_null())
 
-/* A pipe without a reader also means a signal; a socket without one stays closed. */
+/* A pipe without a reader also raises a signal; a socket without one stays closed. */
 static int fail_write(int fd, bool has_signal)
 {
     if (failing_how == EPIPE) {
@@ -285,7 +286,7 @@ static int fail_write(int fd, bool has_signal)
     return failing_fail();
 }
 
-/* What does not wait is not interrupted. */
+/* A call that does not wait is not interrupted. */
 static bool can_be_interrupted(int flags)
 {
     return failing_how != EINTR || !(flags & MSG_DONTWAIT);
@@ -314,7 +315,7 @@ WRAP_WRITE(sendto, flags,
             socklen_t address_size),
            (fd, buf, size, flags, address, address_size))
 
-/* Of what was printed. Nothing to write cannot fail. */
+/* Fails for buffered output. An empty buffer cannot fail. */
 int fflush(FILE *stream)
 {
     NEXT(fflush);
@@ -324,7 +325,7 @@ int fflush(FILE *stream)
     return next(stream);
 }
 
-/* Changes to files and folders: these are done, or not. */
+/* Changes to files and folders: these succeed or fail, without a partial result. */
 #define WRAP_CHANGE(type, name, parameters, arguments, failure)                             \
     type name parameters                                                                    \
     {                                                                                       \

@@ -4,10 +4,10 @@
 
 Every scenario runs once for each of its allocations, opens, reads, writes, file tests, descriptors,
 threads, processes and waits, and that call fails: see failing.c and scenarios.py. It must not crash,
-hang, leave anything behind, change the status of the job, or lose a result without saying so.
+hang, leave anything behind, change the status of the job, or lose a result without a message.
 
 Calls of one call site are alike: the first of each fails, and others up to --most per scenario and
-failure, each in --ways of the ways that it can. --only SCENARIO:KIND:HOW:SITE:N repeats one, and shows what it said.
+failure, each in --ways of the ways that it can. --only SCENARIO:KIND:HOW:SITE:N repeats one, and shows its output.
 """
 import argparse
 import collections
@@ -23,13 +23,13 @@ import time
 import injection
 import results
 import scenarios
-from fake_sentinel import FakeSentinel  # of the functional tests: scenarios knows where
+from fake_sentinel import FakeSentinel  # in tests/functional, which scenarios adds to the path
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 WORKERS = os.cpu_count() or 1
 RESULTS = ("unharmed", "reported", "refused")
-# A sanitizer is ten times as slow; its search for leaks takes seconds on aarch64. What the loader keeps is told
-# apart by the whole stack of its calls.
+# A sanitizer is ten times as slow; its search for leaks takes seconds on aarch64. Whole stacks identify the
+# blocks that the loader keeps.
 EVERY_SANITIZED, EVERY_LEAK = 20, 250
 SANITIZER_OPTIONS = "verify_asan_link_order=0:strict_string_checks=1"
 LEAK_OPTIONS = {0: "detect_leaks=0", 1: "detect_leaks=1:fast_unwind_on_malloc=0"}
@@ -77,7 +77,7 @@ class Worker:
         return outcome, folder, state
 
     def store(self):
-        """A report that stays."""
+        """A report that is reused."""
         if not self.stored:
             self.stored = self.folder / "stored.json"
             self.stored.touch()
@@ -91,9 +91,9 @@ class Worker:
         scenario = scenario_of(work.scenario)
         outcome, folder, state = self.run(scenario, work.injection)
         ending = fault = None
-        if scenarios.ABORT.search(outcome.stderr):  # nobody can catch it
+        if scenarios.ABORT.search(outcome.stderr):  # no program can handle these
             for group in scenarios.cgroups_of(outcome.pid, scenarios.cgroup_folders()):
-                with contextlib.suppress(FileNotFoundError):  # some are named twice
+                with contextlib.suppress(FileNotFoundError):  # some folders are listed twice
                     os.rmdir(group)
             return Result(work, outcome._replace(is_hit=False), None, None, ())
         try:
@@ -104,7 +104,7 @@ class Worker:
             fault = str(error)
         if fault and fault.startswith(scenarios.NO_MEMORY) and \
                 "json_load" in injection.describe(outcome.frames, self.binaries / "spoor"):
-            ending, fault = "refused", None  # jansson calls the text damaged, and cannot tell
+            ending, fault = "refused", None  # jansson reports damaged text if its memory runs out
         sites = injection.sites(state) if work.injection.at == 0 else ()
         shutil.rmtree(folder)
         return Result(work, outcome, ending, fault, sites)
@@ -120,7 +120,7 @@ def do_work(work):
 
 
 def count_calls(pool, names, kinds):
-    """The calls that can fail so: {(scenario, kind, how): call sites}."""
+    """The call sites of each failure: {(scenario, kind, how): call sites}."""
     works = [Work(name, injection.Injection(kind, how, 0, 0)) for name in names for kind in kinds
              for how in injection.FAILURES[kind] if how not in scenario_of(name).without]
     calls = {}
@@ -133,7 +133,7 @@ def count_calls(pool, names, kinds):
 
 
 def plan(calls, arguments, with_others):
-    """Every call site fails in some of the ways it can, and the next site in the following ones."""
+    """Every call site fails in some of its possible ways, the next site in the following ones."""
     ways = collections.defaultdict(list)
     for (name, kind, how), sites in calls.items():
         for site, at in injection.choose(sites, arguments.most, with_others):
@@ -188,7 +188,7 @@ def repeat(pool, work, program):
 
 
 class Campaign:
-    """Runs of one build of the program: the calls they made, and what became of each failure."""
+    """Runs of one build of the program: the calls they made, and the outcome of each failure."""
 
     def __init__(self, arguments, binaries, names, every, calls=None):
         self.done = []

@@ -12,13 +12,14 @@ import time
 
 FRAMES, SITES = 24, 1 << 17  # as in failing.h
 HEADER = struct.Struct(f"=QQQ{FRAMES}Q")
-WALL = 0x40000000  # __WALL: children that end without a signal, too
+WALL = 0x40000000  # __WALL: also children that exit without a signal
 PR_SET_CHILD_SUBREAPER = 36
-NOWHERE = 0xcbf29ce484222325  # the call site of what others call: the C library, a sanitizer
+NOWHERE = 0xcbf29ce484222325  # the call site of calls by others: the C library, a sanitizer
 DEADLINE_SECONDS = 60
-END_SECONDS = 20  # how long a process that was left may take to notice it
+END_SECONDS = 20  # the time that a remaining process has to notice and exit
 
-# What can fail, and how: an errno name, "short" or "empty". "+": and all calls from then on.
+# The kinds of calls and their failures: an errno name, "short" or "empty". "+": all later calls
+# fail too.
 FAILURES = {
     "alloc": ["ENOMEM", "ENOMEM+"],
     "open": ["ENOENT", "ESRCH", "EACCES", "EIO", "EMFILE"],
@@ -32,8 +33,8 @@ FAILURES = {
 }
 
 Injection = collections.namedtuple("Injection", "kind how site at")
-# What a run left: its status (negative: the signal), texts, whether the call failed, where, and
-# how many processes it left behind.
+# The outcome of a run: its status (negative: the signal), its output, whether and where the call
+# failed, and the number of processes it left.
 Outcome = collections.namedtuple("Outcome", "status stdout stderr is_hit frames left is_late seconds pid")
 
 
@@ -51,7 +52,7 @@ def environment(base, library, state, injection):
 
 
 def wait_for_rest(known):
-    """Reaps what was left, and returns how many processes had to be killed."""
+    """Reaps the remaining processes, and returns how many had to be killed."""
     deadline = time.monotonic() + END_SECONDS
     killed = set()
     while True:
@@ -68,7 +69,7 @@ def wait_for_rest(known):
 
 
 def run(command, state, env, folder, stdin=b"", known=()):
-    """Runs the command to its end and reads the state that it left. `known`: our own children."""
+    """Runs the command to its end and reads its state file. `known`: children of this process."""
     with open(state, "wb") as file:
         file.truncate(HEADER.size + 8 * SITES)
     with open(folder / "stdin", "w+b") as source, open(folder / "stdout", "w+b") as out, \
@@ -105,7 +106,7 @@ def sites(state):
 
 
 def choose(calls, most, with_others=True):
-    """Which calls to fail, as (site, occurrence): the first and the last of every call site, then
+    """The calls to fail, as (site, occurrence): the first and the last of every call site, then
     others in equal steps, `most` in all unless there are more call sites."""
     seen = collections.Counter()
     numbered = []

@@ -8,9 +8,9 @@ each kill
 
 - every process ends: the test is the subreaper of all and waits until it has no children,
 - no cgroup is left unless its tracker was killed, no temporary file unless its writer was, and no socket,
-- reports and samples are readable, and a report is there if its tracker lived.
+- reports and samples are readable, and there is a report if its tracker lived.
 
-What a killed process cannot remove is removed by a later run: empty cgroups after a minute, temporary files
+A later run removes what a killed process leaves: empty cgroups after a minute, temporary files
 after an hour (the test sets their clock back).
 The status is 0 if all of this holds. --round N repeats one round of a seed; --write puts the figures into
 docs/RELIABILITY.md.
@@ -37,7 +37,7 @@ sys.path.insert(0, str(TOP / "tests/functional"))
 import schema  # noqa: E402: found by the line above
 from fake_sentinel import FakeSentinel  # noqa: E402: likewise
 
-# Short processes, a daemon that outlives them, and an end. Some 0.2 s.
+# Short processes, a daemon that outlives them, and an exit. Some 0.2 s.
 JOB = """setsid sleep 0.15 &
 i=0
 while [ $i -lt 15 ]; do sleep 0.005; i=$((i + 1)); done
@@ -64,7 +64,7 @@ SAMPLED = ["-i", "5ms", "--samples", "s.csv", "-o", "r.json"]
 
 
 class Round:
-    """One start, one kill, and what is left."""
+    """One start, one kill, and the checks afterwards."""
 
     def __init__(self, setup, kind, folder, chance):
         self.setup, self.kind, self.folder, self.chance = setup, kind, folder, chance
@@ -76,7 +76,7 @@ class Round:
                             "LD_LIBRARY_PATH": str(setup.binary.parent)}
         self.files = {"r.json", "s.csv", "done"}
         self.service = self.job = None
-        self.main = None  # the process that we start
+        self.main = None  # the process that the test starts
         self.had_tracker = False  # the tracker existed when its caller was killed
 
     def start(self, *command, **options):
@@ -89,7 +89,7 @@ class Round:
         return (self.folder.parent / "output").read_text(errors="replace")
 
     def is_done(self):
-        """Whether the job has come to its end."""
+        """Whether the job has finished."""
         return (self.folder / "done").exists()
 
     def report(self):
@@ -97,7 +97,7 @@ class Round:
         return json.loads(path.read_text()) if path.exists() else None
 
 
-# ---- how a round is started: the process that it returns has the role "main" ------------------------
+# ---- starts of a round: the returned process has the role "main" ------------------------------------
 
 def start_run(test):
     return test.start(test.setup.program("spoor"), "run", "-q", *SAMPLED, "--", "sh", "-c", JOB)
@@ -134,7 +134,7 @@ def start_upload(test):
                       "--", "sh", "-c", JOB)
 
 
-# ---- whom to kill -----------------------------------------------------------------------------------
+# ---- victims ----------------------------------------------------------------------------------------
 
 def main_process(test):
     return [test.main.pid]
@@ -156,15 +156,15 @@ def helper(test):
 
 
 def agent(test):
-    """An orphan, so a child of ours."""
+    """An orphan, and so a child of this process."""
     return [pid for pid in leftovers.children_of(os.getpid())
             if leftovers.name_of(pid) == "spoor-agent"]
 
 
-# ---- what must hold afterwards ----------------------------------------------------------------------
+# ---- checks afterwards ------------------------------------------------------------------------------
 
 def check_any(test, is_killed):
-    """Every report and every samples file is readable, if it is there."""
+    """Every existing report and samples file is readable."""
     report = test.report()
     if report:
         schema.check_schema(report)
@@ -205,7 +205,7 @@ def check_samples(test, path):
 
 
 def check_job(test, is_killed):
-    """The tracker says how the job ended. A wrapper dies of the same signal."""
+    """The report has the end of the job. A wrapper dies of the same signal."""
     report = check_any(test, is_killed)
     if test.job and test.main.returncode == 125:
         assert is_killed and "process" in test.output(), "attach failed"
@@ -223,8 +223,8 @@ def check_tracker(test, is_killed):
 
 
 def check_helper(test, is_killed):
-    """The run goes on. The report is lost only together with the process that writes it, and this
-    is said."""
+    """The run continues. The report is lost only together with the process that writes it, with a
+    message."""
     report = check_any(test, is_killed)
     assert test.main.returncode == 7
     has_report = report or (test.folder / "out.json").exists() or test.service
@@ -237,14 +237,14 @@ def check_agent(test, is_killed):
 
 
 def check_caller(test, is_killed):
-    """The tracker goes on without it, and writes its report."""
+    """The tracker continues without it, and writes its report."""
     report = check_any(test, is_killed)
     if test.had_tracker or not is_killed:
         assert report, "no report"
 
 
 def check_upload(test, is_killed):
-    """What was not sent is sent later, and nothing twice."""
+    """Unsent rows are sent later, and none twice."""
     assert test.main.returncode == (-signal.SIGKILL if is_killed and test.kind.what == "tracker" else 7)
     check_samples(test, test.folder / "s.csv")
     done = subprocess.run([test.setup.program("resource-tracker"), "upload"], cwd=test.folder, text=True,
@@ -254,7 +254,7 @@ def check_upload(test, is_killed):
     spool = test.folder / "spoor/uploads"
     left = [str(path.relative_to(spool)) for path in spool.rglob("*")]
     assert not left, f"after an upload that says {done.stdout!r}: {left}"
-    # An uploader that is killed right after it has announced the end announces it again.
+    # An uploader that is killed right after its end message sends it again.
     problems = [text for text in test.service.problems if not text.endswith(" was finished twice")]
     assert not problems, problems
     on_disk = (test.folder / "s.csv").read_text().splitlines() if (test.folder / "s.csv").exists() else []
@@ -283,19 +283,19 @@ KINDS = [
 VICTIMS = sorted({kind.what for kind in KINDS})
 
 
-# Parts of the time that a run takes: its start and its end are short, and most can go wrong there.
+# Parts of the time of a run: its start and its end are short, and most can go wrong there.
 STAGES = [(0, 1), (0, 0.2), (0.8, 1.05)]
 
 
 class Setup:
-    """The programs under test, and what was seen."""
+    """The programs under test, and counts of what they left."""
 
     def __init__(self, binary, folder, seed, cgroups):
         self.binary = pathlib.Path(binary).resolve()
         self.folder, self.seed, self.cgroups = folder, seed, cgroups
         self.seen = collections.Counter()
         self.load = []  # busy processes
-        self.lasts = {}  # seconds that a round takes without a kill, by how it is started
+        self.lasts = {}  # seconds of a round without a kill, by its start function
         for name in ("spoor", "gpu-tracker", "resource-tracker"):
             (folder / name).symlink_to(self.binary)
 
@@ -329,8 +329,7 @@ def kill_at_random(test):
 
 
 def finish(test, is_killed):
-    """Waits for the end of everything that the round has started. Returns its pids, and whether the
-    kill came in time."""
+    """Waits for all processes of the round. Returns their pids, and whether the kill came in time."""
     pids = leftovers.descendants_of(os.getpid())
     test.main.wait(leftovers.DEADLINE_SECONDS)
     test.setup.lasts.setdefault(test.kind.start, time.monotonic() - test.started)
@@ -342,7 +341,7 @@ def finish(test, is_killed):
 
 
 def check_files(test, is_killed):
-    """No file is left that was not asked for. A writer that was killed cannot remove its own."""
+    """No unrequested file is left. A killed writer cannot remove its own."""
     if test.kind.what in ("helper", "agent") and is_killed:
         # SQLite uses or removes it with the next row.
         test.files.add("t.sqlite-journal")
@@ -392,7 +391,7 @@ def run_round(setup, kind, number, is_calibration=False):
 
 
 def run_rounds(setup, victims, kills, only_round):
-    """Returns kills by victim, and what failed."""
+    """Returns kills by victim, and the failures."""
     killed, failures = collections.Counter(), []
     setup.lasts.clear()
     for kind in KINDS:

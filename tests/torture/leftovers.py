@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""leftovers.py - what the programs under test may leave behind: processes, cgroups, sockets, files.
+"""leftovers.py - finds what the programs under test leave behind: processes, cgroups, sockets,
+files.
 
-The tests that use this become the subreaper of everything they start: whatever its parents do, a
-process that outlives them becomes a child of the test, which can wait for its end. So "no process is
-left" is the event that the test has no children, not a guess from a list of names. Likewise all
-cgroups are made below one of the test, so that nobody else's are there.
+A test that uses this becomes the subreaper of everything it starts: a process that outlives its
+parents becomes a child of the test, which can wait for its exit. So "no process is left" means that
+the test has no children; it is no guess from a list of names. All cgroups are created below one of
+the test, so that it contains no others.
 """
 import contextlib
 import ctypes
@@ -48,7 +49,7 @@ def descendants_of(pid):
 
 
 def name_of(pid):
-    """Its comm, or None if it has ended."""
+    """Its comm, or None if it has exited."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes().decode(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -70,7 +71,7 @@ def wait_for(condition, what, seconds=DEADLINE_SECONDS):
 
 
 def reap_all(but=()):
-    """Waits until this process has no children except `but`. Returns those that it reaped."""
+    """Waits until this process has no children except `but`. Returns the reaped ones."""
     reaped = set()
 
     def is_alone():
@@ -92,7 +93,7 @@ def reap_all(but=()):
 
 
 def own_folders():
-    """The folder of this process in each cgroup hierarchy in which spoor makes some."""
+    """The folder of this process in each cgroup hierarchy that spoor uses."""
     found = []
     for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
         number, names, path = line.split(":", 2)
@@ -106,8 +107,8 @@ def own_folders():
 
 @contextlib.contextmanager
 def own_cgroups(name):
-    """Moves this process into a new cgroup of every hierarchy. Yields their folders: none if we may
-    not. They are removed at the end."""
+    """Moves this process into a new cgroup of every hierarchy. Yields their folders: none without
+    permission. They are removed at the end."""
     made = []
     try:
         for above in own_folders():
@@ -121,7 +122,7 @@ def own_cgroups(name):
         for folder in made:
             (folder.parent / "cgroup.procs").write_text(str(os.getpid()))
             for left in [*below(folder), folder]:
-                with contextlib.suppress(OSError):  # processes are in it: the test has failed
+                with contextlib.suppress(OSError):  # it contains processes: the test has failed
                     left.rmdir()
 
 
@@ -139,7 +140,7 @@ def sockets_of(pids):
 
 @contextlib.contextmanager
 def busy_loops(count, *wrapper):
-    """So many processes that keep a CPU busy each. Yields their pids."""
+    """COUNT processes that keep a CPU busy each. Yields their pids."""
     started = [subprocess.Popen([*wrapper, "sh", "-c", "while :; do :; done"]) for _ in range(count)]
     try:
         yield [process.pid for process in started]

@@ -4,9 +4,9 @@
  *
  *     library REPORT
  *
- * Tracks a child from within, twice: first to have everything loaded that stays, then with
- * failures. Status 0: REPORT is written; 3: the library said why not; 9: the library broke a
- * promise (a failure without a message; memory, descriptors or threads that are left).
+ * Tracks a child twice: first without failures, so that all libraries are loaded, then with
+ * failures. Status 0: REPORT is written; 3: the library returned an error; 9: the library broke
+ * its contract (a failure without a message; memory, descriptors or threads that are left).
  */
 #include <dirent.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 #include "failing.h"
 
-/* What is left must go within this time: a thread ends a moment after it is joined. */
+/* Time limit for leftovers: a thread exits a moment after it is joined. */
 enum { TRIES = 500, TRY_US = 10000 };
 
 struct resources {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """load.py [--only CASE] [--write] [SPOOR] - jobs and machines at their limits. As root.
 
-Each case runs a job that knows what it uses, and holds the report against that:
+Each case runs a job that measures its own usage, and compares the report with that:
 
 - crowd: 5,000 processes at once.
 - fork bomb: as many processes as a cgroup allows, tracker included.
@@ -10,10 +10,10 @@ Each case runs a job that knows what it uses, and holds the report against that:
 - busy machine: 50 busy processes beside the job.
 - stepped clock: the time of day jumps by an hour every 50 ms (LD_PRELOAD; the machine's clock is not set).
 - stopped job, stopped tracker: SIGSTOP for a second, then SIGCONT.
-- reused pids: a pid namespace with 10 pids, in which processes follow each other with the same pid, with
-  each set of sources.
+- reused pids: a pid namespace with 10 pids, in which successive processes have the same pid, with each set
+  of sources.
 
-The status is 0 if all reports are right. --write puts the table into docs/RELIABILITY.md.
+The status is 0 if all reports are correct. --write puts the table into docs/RELIABILITY.md.
 """
 import argparse
 import contextlib
@@ -37,7 +37,7 @@ TIMEOUT_SECONDS = 120
 
 
 class Setup:
-    """The program under test, and a folder for the jobs and what they leave."""
+    """The program under test, and a folder for the jobs and their files."""
 
     def __init__(self, binary, folder):
         self.binary = str(pathlib.Path(binary).resolve())
@@ -87,13 +87,13 @@ def value(figure):
 
 
 def expect_cpu(report, microseconds):
-    """A job cannot count the end of its own process, nor what it took to start it."""
+    """A job cannot measure its own start and exit."""
     expect_near("CPU time", value(report["cpu"]["total_seconds"]), microseconds / 1e6, 0.03, 0.03)
 
 
 @contextlib.contextmanager
 def limited(tree, limits):
-    """A cgroup of version 1 with limits that were read back. What is in it at the end is killed."""
+    """A cgroup of version 1 with limits that were read back. At the end its processes are killed."""
     own = [folder for folder in leftovers.own_folders() if folder.is_relative_to(leftovers.CGROUPS / tree)]
     if not own:
         raise Skip(f"no cgroup tree '{tree}'")
@@ -114,11 +114,11 @@ def limited(tree, limits):
 
 
 def inside(folder):
-    """A command in front of another, which it runs in a cgroup."""
+    """A prefix that runs a command in a cgroup."""
     return ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh"]
 
 
-# ---- the cases: each returns what it has seen, in words ------------------------------------------------
+# ---- the cases: each returns its result as text --------------------------------------------------------
 
 def run_crowd(setup):
     count = 5000
@@ -155,7 +155,7 @@ def run_fork_bomb(setup):
     expect(value(report["processes"]["started"]) == started + 1,
            f"started: {report['processes']['started']}, {started + 1} is true")
     found = value(report["processes"]["max_concurrent"])
-    # Zombies are there for the kernel, and have ended for the job.
+    # Zombies exist for the kernel, and have exited for the job.
     expect(peak // 2 <= found <= limit, f"max_concurrent: {found}; {peak} of {limit} is true")
     return f"{started:,} processes, {refused:,} forks refused at a limit of {limit}: all counted"
 
@@ -216,7 +216,7 @@ def run_stopped(setup, is_tracker):
     os.kill(pid, signal.SIGSTOP)
     leftovers.wait_for(lambda: state_of(pid) == "T", "the stop")
     stopped = time.monotonic()
-    time.sleep(1)  # not for an event: it is what the job knows
+    time.sleep(1)  # not for an event: the length of the stop is the known truth
     os.kill(pid, signal.SIGCONT)
     stopped = time.monotonic() - stopped
     out, report, status = setup.finish(process)
@@ -247,14 +247,14 @@ def run_stopped_tracker(setup):
 TICK_SECONDS = 0.011  # the resolution of start times, rounded up
 LONG_SECONDS = 0.1
 NO_EVENTS = "cgroup,perf,ring,connector,taskstats"
-PID_MAX = 310  # those below 300 are handed out once, at the start
+PID_MAX = 310  # pids below 300 are assigned once, at the start
 NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
              f'echo {PID_MAX} >/proc/sys/kernel/pid_max && exec "$@"', "sh"]
 
 
 def check_reuse(report, out):
-    """The processes in the table are those that were there. They ran one after the other; without exit
-    records (taskstats is not for pid namespaces) their CPU time is estimated from the last look."""
+    """The table lists the real processes. They ran one after the other; without exit records
+    (taskstats does not work in pid namespaces) their CPU time is estimated from the last look."""
     true = {f"long-{out[i]}": (int(out[i]), int(out[i + 1])) for i in range(0, len(out) - 2, 3)}
     started = report["processes"]["started"]
     expect(len({pid for _, pid in true.values()}) < len(true) / 2, "pids were not reused")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.py - where the long tests write what they found: docs/RELIABILITY.md.
+"""results.py - writes the results of the long tests to docs/RELIABILITY.md.
 
 That page has a section per test, each with a pair of markers. A test replaces the text between its
 own markers and leaves the rest of the page alone:
@@ -22,7 +22,7 @@ def table(header, rows):
 
 
 def replace(page, section, text):
-    """The page with `text` between the markers of `section`. A section must be there already."""
+    """The page with `text` between the markers of `section`, which must exist."""
     begin, end = f"<!-- begin {section} -->", f"<!-- end {section} -->"
     if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
         raise ValueError(f"no section '{section}': expected '{begin}' and '{end}', once each")
@@ -33,7 +33,7 @@ def replace(page, section, text):
 
 
 def write(section, text, path=PAGE):
-    """Replaces the text of one section. The page is never half written."""
+    """Replaces the text of one section, atomically."""
     path = pathlib.Path(path)
     new = path.with_suffix(".new")
     new.write_text(replace(path.read_text(), section, text))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scenarios.py - what spoor is asked to do while calls fail, and what must hold afterwards."""
+"""scenarios.py - commands of spoor that run while calls fail, and the checks afterwards."""
 import contextlib
 import csv
 import glob
@@ -19,10 +19,10 @@ sys.path.insert(0, str(HERE.parent / "functional"))
 
 import schema  # noqa: E402: found by the line above
 
-STATUS = 7  # of every job that runs to its end
+STATUS = 7  # status of every job that runs to its end
 RAN = "ran"  # the job creates it first
 STORED = "stored.json"
-GPUS = "gpus"  # what the stand-in for NVIDIA's library plays
+GPUS = "gpus"  # the script of the stand-in for NVIDIA's library
 STATE = "home/.local/state"
 KEPT = f"{STATE}/spoor/uploads"
 SHORT_JOB = ["sh", "-c", f": >{RAN}; exit {STATUS}"]
@@ -31,21 +31,21 @@ LONGER_JOB = ["sh", "-c", f": >{RAN}; sleep 0.2; exit {STATUS}"]
 FORKING_JOB = ["sh", "-c", f": >{RAN}; for i in 1 2 3; do (sleep 0.03) & done; wait; exit {STATUS}"]
 SANITIZER = re.compile(r"(AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:|"
                        r"ThreadSanitizer|==\d+==|Assertion)")
-# A thread without memory for its stack is told to try again.
+# A thread without memory for its stack fails with EAGAIN.
 MEMORY = re.compile("memory|Resource temporarily unavailable")
-# How each program says what went wrong. That there are no GPUs is said in every run.
+# The error messages of each program. A machine without GPUs has a message in every run.
 COMPLAINTS = {"spoor": re.compile("spoor: "), "library": re.compile("library: "),
               "resource-tracker": re.compile("(warn|error): "),
               "gpu-tracker": re.compile("(WARNING|ERROR):root:(?!Neither |Private RSS )")}
-# The C library ends a process in which a library that was loaded later has no memory for its variables; a
-# sanitizer ends one in which it has none for itself.
+# The C library ends a process if a library that was loaded later has no memory for its variables; a
+# sanitizer ends one if it has none for itself.
 ABORT = re.compile("cannot allocate memory for thread-local data|AddressSanitizer: CHECK failed")
 NO_MEMORY = "another cause was given than that there is no memory"
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
 
 
 class Fault(Exception):
-    """What must not happen did."""
+    """A forbidden outcome."""
 
 
 def expect(condition, message):
@@ -82,7 +82,8 @@ def check_lines(text, has_run):
 
 
 def check_answers(text, has_run):
-    """Of an agent: that it is ready and an answer to both requests, or why it is not."""
+    """The output of an agent: that it is ready and an answer to both requests, or the reason why it
+    is not."""
     check_lines(text, has_run)
     first, *others = [json.loads(line) for line in text.splitlines()]
     expect(first["event"] in ("ready", "error"), f"the agent begins with {first}")
@@ -123,10 +124,10 @@ def check_database(path):
 
 
 class Scenario:
-    """One command. `outputs`: files that it writes when all goes well, or "stdout", each with the
-    kind of what it holds if its name does not say so. `failure`: the status if it could not do what
-    it was asked for. `without`: failures that it does not meet. `surround`: called with the folder,
-    the build and a service to upload to, makes what the command needs and returns its variables."""
+    """One command. `outputs`: files that it writes without a failure, or "stdout", each with the
+    kind of its content unless its name has it. `failure`: the status if it could not do its work.
+    `without`: failures that cannot happen to it. `surround`: called with the folder, the build and
+    a service to upload to, prepares the command's needs and returns its variables."""
 
     def __init__(self, name, arguments, outputs=(), program="spoor", has_job=False, status=0,
                  failure=125, stdin=b"", prepare=None, without=(), surround=None, uploads=False):
@@ -143,7 +144,7 @@ class Scenario:
         return [str(binaries / self.program), *words]
 
     def check(self, outcome, folder, injection, service=None):
-        """Raises a Fault, or says how it ended: unharmed, reported or refused."""
+        """Raises a Fault, or returns the outcome: unharmed, reported or refused."""
         expect(not outcome.is_late, "it hangs")
         expect(-outcome.status not in CRASHES, f"it died of signal {-outcome.status}")
         found = SANITIZER.search(outcome.stderr)
@@ -171,8 +172,8 @@ class Scenario:
         return ending
 
     def check_status(self, outcome, has_run, injection):
-        """The command's own if it ran; gpu-tracker, as its predecessor, ends with its own. A broken
-        pipe may end what has no command."""
+        """The command's own status if it ran; gpu-tracker, as its predecessor, exits with its own.
+        A broken pipe may end a program without a command."""
         allowed = {self.failure} if self.has_job and not has_run else \
             {self.status} if has_run and self.program != "gpu-tracker" else \
             {self.status, self.failure}
@@ -195,7 +196,7 @@ class Scenario:
                 check_lines(path.read_text(encoding="utf-8"), False)
 
     def check_outputs(self, outcome, folder, has_run):
-        """The outputs that are missing. Those that are there are whole, unless it said otherwise."""
+        """The outputs that are missing. Existing ones are whole, unless a message was printed."""
         missing = []
         for name, kind in self.outputs.items():
             path = folder / name
@@ -217,13 +218,13 @@ class Scenario:
         return missing
 
     def may_be_cut(self, name, kind, outcome, folder):
-        """A stream or a pipe that broke off, and it said so."""
+        """A stream or a pipe that broke off, with a message."""
         return name == "stdout" and outcome.status == self.failure or kind in (".csv", ".jsonl") and \
             (self.complaints(outcome.stderr) or has_lost_rows(folder))
 
 
 def warnings_of(folder):
-    """Those of the report, which are all that --quiet leaves."""
+    """The warnings of the report: --quiet leaves no others."""
     path = folder / "report.json"
     return json.loads(path.read_text())["warnings"] if path.exists() else []
 
@@ -238,8 +239,8 @@ def agent_requests(*operations):
 
 
 def check_upload(folder, service, ending):
-    """What arrived is whole; what did not is kept for later, or somebody said so."""
-    # An end whose answer was lost is sent again.
+    """Received rows are whole; the others are kept for later, or a message was printed."""
+    # An end message with a lost answer is sent again.
     problems = [problem for problem in service.problems if "finished twice" not in problem]
     expect(not problems, f"the service was sent {problems}")
     if service.finishes:
@@ -274,7 +275,7 @@ def stored_report(folder, source):
 
 
 def stored_history(folder, source):
-    """A row for the report, as a history has it."""
+    """Rows of a history for the report."""
     run = json.loads(pathlib.Path(source).read_text(encoding="utf-8"))["run"]
     path = folder / STATE / "spoor/runs/2026-11/other.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -333,7 +334,7 @@ SCENARIOS = [
 
 
 def cgroup_folders():
-    """Where a tracker that we start may create cgroups."""
+    """Folders in which a tracker of this process may create cgroups."""
     mounts = [line.split(" ") for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
     points = [fields[4] for fields in mounts if fields[fields.index("-") + 1].startswith("cgroup")]
     own = {line.split(":", 2)[2] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()}
@@ -345,7 +346,7 @@ def cgroups_of(pid, folders):
 
 
 def start_target():
-    """A process to attach to. It ends with its input: when we do."""
+    """A process to attach to. It exits at the end of its input: with this process."""
     return subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL, start_new_session=True)
 

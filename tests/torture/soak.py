@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """soak.py [--quick] [--only PART] [--write] [SPOOR] - does anything grow while spoor runs for long?
 
-- samples: a million samples through the library, asked for one after the other (real clock, no waiting
-  for an interval), of a job whose processes come and go.
+- samples: a million samples requested from the library one after the other (real clock, no waiting
+  for an interval), of a job whose processes start and exit.
 - processes: a job of a million short processes under `spoor run`. The report must count all of them.
 - starts: ten thousand trackers started and stopped by one Python program.
 
-All three run at the same time. Each part is looked at a hundred times. The last ten looks are compared with the ten after the first
-tenth: CPU time per step, anonymous memory and open descriptors must be flat. --quick does a hundredth.
+All three run at the same time. Each part is measured a hundred times. The last ten values are compared with the
+ten after the first tenth: CPU time per step, anonymous memory and open descriptors must be flat. --quick does a hundredth.
 The status is 0 if nothing grows. --write puts the figures into docs/RELIABILITY.md.
 """
 import argparse
@@ -27,16 +27,16 @@ import results
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 
-# Work that grows with the number of steps, such as a walk through all that has ended, takes 6.3 times as
-# long in the last tenth as in the second. A step itself is slowed down by what else the machine does, and
-# more samples fall on it: up to twofold was seen on a machine with ten times more to do than CPUs.
+# Work that grows with the number of steps, such as a walk through all exited processes, takes 6.3 times
+# as long in the last tenth as in the second. Other load of the machine slows down a step, and more
+# samples fall on it: up to twofold was seen with ten times more load than CPUs.
 CPU_RATIO_MAX = 3
-# The smallest block of malloc takes 32 bytes. 512 KiB is one that is lost in every fiftieth sample, or two in
-# every start; 2 MiB is one in every twelfth process. Buffers for events are as large as the tracker has
-# ever fallen behind: a tracker that is stopped for 2,000 processes grows by 1 MB, once. The curve of a run
-# has its full size, 1,024 points, before the second tenth.
+# The smallest block of malloc takes 32 bytes. 512 KiB is one lost block in every fiftieth sample, or two in
+# every start; 2 MiB is one in every twelfth process. Buffers for events grow with the tracker's delay: a
+# tracker that is stopped for 2,000 processes grows by 1 MB, once. The curve of a run has its full size, 1,024
+# points, before the second tenth.
 MEMORY_GROWTH_MAX = {"samples": 512 << 10, "processes": 2 << 20, "starts": 512 << 10}
-# Files of processes are open while these live, so a few more or less are open at a look.
+# Files of processes are open while the processes live, so a few more or less are open at each look.
 DESCRIPTOR_GROWTH_MAX = 8
 
 STARTS = """
@@ -57,7 +57,7 @@ for step in range(1, count + 1):
 
 def look_at(pid):
     """CPU time, anonymous memory and descriptors of a process. Pages of files and of shared memory, in
-    which rows wait for their writer, come and go."""
+    which rows wait for their writer, vary."""
     ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     memory = pathlib.Path(f"/proc/{pid}/status").read_text().partition("RssAnon:")[2].split()[0]
     return (sum(map(int, ticks)) * 10**9 // os.sysconf("SC_CLK_TCK"), int(memory) * 1024,
@@ -93,7 +93,7 @@ def run_processes(setup, count):
         faults.append(f"status {status}")
     if started["value"] != count + 1:
         faults.append(f"the report counts {started}, not {count + 1} processes")
-    # The job cannot measure the end of its last process, nor that of itself.
+    # The job cannot measure the exit of its last process, nor its own.
     if abs(cpu["value"] - used_seconds) > 0.05 * used_seconds + 0.01:
         faults.append(f"the report says {cpu}, the job {used_seconds} s")
     if rows != found["run"]["samples"]:
@@ -125,7 +125,7 @@ class Setup:
         return path
 
 
-# What is done, how often, and by what.
+# The steps of each part and its function.
 PARTS = {"samples": (1000000, run_samples), "processes": (1000000, run_processes),
          "starts": (10000, run_starts)}
 
@@ -140,7 +140,8 @@ def compare(looks):
 
 
 def judge(name, looks, is_quick):
-    """What has grown. A quick run has not warmed up: descriptors and memory are judged, loosely."""
+    """The quantities that have grown. A quick run has not warmed up: descriptors and memory are
+    judged, loosely."""
     early, late = compare(looks)
     faults = []
     if late[0] > early[0] * CPU_RATIO_MAX and not is_quick:
@@ -166,7 +167,7 @@ process; "starts" is the Python program."""
 
 
 def soak(arguments, name):
-    """Runs a part. Returns its row of the table, and what is wrong."""
+    """Runs a part. Returns its row of the table, and its faults."""
     count, run = PARTS[name]
     count //= 100 if arguments.quick else 1
     with tempfile.TemporaryDirectory(prefix="soak-") as home:

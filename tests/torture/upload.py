@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""upload.py [--batches N] [--outage SECONDS] [SPOOR] - does an upload survive a network that is away?
+"""upload.py [--batches N] [--outage SECONDS] [SPOOR] - does an upload survive a network that is down?
 
-A run of 200 batches, in the middle of which nobody answers for 60 s: every sample on disk must arrive
+A run of 200 batches; in the middle the service is down for 60 s. Every sample on disk must arrive
 once. Takes three minutes. The status is 0 if nothing is lost.
 """
 import argparse
@@ -29,7 +29,7 @@ def wait_for(condition, seconds, what):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="does an upload survive a network that is away?")
+    parser = argparse.ArgumentParser(description="does an upload survive a network that is down?")
     parser.add_argument("--batches", type=int, default=200)
     parser.add_argument("--outage", type=float, default=60)
     parser.add_argument("spoor", nargs="?", default="build/spoor")

@@ -24,7 +24,7 @@ import truth
 
 NEAR = 0.05
 FIGURE = "peak_rss_bytes"
-STARTING_SECONDS = 0.5  # of a run, in addition to the job's work
+STARTING_SECONDS = 0.5  # seconds for the start of a run, besides the job's work
 COLUMNS = "{:>9} {:>5} {:>6} {:<6} {:<18} {:>9} {:>10} {:>9}  {}"
 SOURCES = {"cgroup": "", "no cgroup": "cgroup", "no events": cases.EVENTS}
 
@@ -34,7 +34,7 @@ class Tally:
     """The results of the runs of one kind of burst."""
     processes: int
     milliseconds: int
-    megabytes: int  # of all processes together
+    megabytes: int  # peak of all processes together
     before: str
     sources: str
     user: str

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The jobs of the truth suite, and the rungs on which each is run.
 
-The first rungs take the sources away one after the other; those with a kind look at one source more
-closely, with the cases that it matters to.
+The first rungs disable the sources one after the other. Rungs with a kind test one source with the
+cases that depend on it.
 """
 import dataclasses
 
@@ -18,7 +18,7 @@ class Rung:
     kind: str = ""  # only cases of this kind; empty: all
     how: str = "run"  # run, attach, stopped, adopted or main only: see Runner
     quick: tuple = None  # the cases of `make test`, where the ladder is not run in full; None: all
-    options: tuple = ()  # of spoor run
+    options: tuple = ()  # options of spoor run
 
 
 # Cases of these kinds run only on the rungs of their kind, and these rungs have no other cases.
@@ -59,14 +59,14 @@ class Case:
     kind: str = ""
     # {figure: maximum relative error} on the named rungs, at the default interval.
     must: dict = dataclasses.field(default_factory=dict)
-    options: tuple = ()      # of spoor run
+    options: tuple = ()      # options of spoor run
     must_rungs: tuple = ("default",)  # where `must` holds: names, or (name, user)
     launch: str = ""         # a shell command that ends in spoor, as "$@"; $PROGRAMS: their folder
     warns: tuple = ()        # codes of warnings that are true of this job
-    can_attach: bool = True  # its figures mean the same after an attach
+    can_attach: bool = True  # its figures are the same after an attach
     can_run: bool = True
     rungs: tuple = ()        # (name, user); empty: all
-    blind: tuple = ()        # names of rungs on which no source could see it
+    blind: tuple = ()        # names of rungs whose sources cannot see the job
     is_heavy: bool = False   # it keeps more than one CPU busy
     is_quick: bool = True    # it runs in `make test`, too
     needs: str = ""          # hugetlb or ksm: a feature that root must enable for it
@@ -82,7 +82,7 @@ WRITTEN = {"written_chars": 0.02, "written_bytes": 0.02, "processes": 0.02}
 
 NETWORK = {"loopback_received_bytes": 0.02, "loopback_sent_bytes": 0.02}
 
-# Once with and once without a cgroup: it is long, and only about how fast processes start.
+# Once with and once without a cgroup: it is long, and only tests fast process starts.
 STORM_RUNGS = (("default", "root"), ("no cgroup", "root"))
 
 # Bursts are about peaks between samples: with and without a cgroup, root and user, started by spoor.
@@ -112,7 +112,7 @@ BURSTS = [burst(count, milliseconds, before)
 BURSTS += [burst(4, milliseconds, "rest", "new") for milliseconds in (30, 60, 100, 300)]
 BURSTS += [burst(8, 2, "rest", "unwaited", 24)]
 
-# A child that spoor had before exec. It is running when the job starts.
+# A child of spoor from before exec. It runs when the job starts.
 BESIDE = 'mkfifo f; "$PROGRAMS"/beside "$HOME"/report.json >f & read line <f; exec "$@"'
 MANY_GROUPS = 'exec setpriv --groups "$(seq -s, 4000000001 4000000400)" "$@"'
 ROOT_RUNGS = (("default", "root"), ("no cgroup", "root"), ("no events", "root"))
@@ -121,7 +121,7 @@ UNWAITED = ("unwaited-children",)
 # Root has the kernel's record of each exit: the usage of a process that no other process waits for.
 EXIT_RECORDS = (("default", "root"), ("no cgroup", "root"))
 
-# These failed when they were written: not in `make test` until the faults are fixed.
+# These cases failed when they were written: not in `make test` until the faults are fixed.
 FAULTS = [
     Case("phases that read", "phases", "", {"read_chars": 0.02}, can_attach=False),
     Case("25 unwaited read", "unwaited 25 read 30", "tree", IGNORED, must_rungs=EXIT_RECORDS,
@@ -155,7 +155,7 @@ FAULTS = [
     Case("main only", "families", "main only", is_quick=False),
 ]
 
-# Random trees: their processes are unknown, so only the rules hold, and a near value is luck.
+# Random trees: the true process count is unknown, so only the rules hold; a near value is luck.
 GENERATED_RUNGS = (*BURST_RUNGS, ("no events", "root"), ("no events", "user"))
 SEEDS, QUICK_SEED = 12, 11
 GENERATED = [Case(f"generated {seed}", f"generated {seed}", rungs=GENERATED_RUNGS, warns=UNWAITED,
@@ -200,7 +200,8 @@ CASES = [
     Case("waiting", "waiting", "", CPU),
     Case("vfork", "vfork_wait", "sharing", PEAK),
     Case("churn", "churn 1000", "sharing"),
-    # Its pages are merged before the first look: a tracker from its start has seen them unmerged.
+    # Its pages are merged before the first look; a tracker that starts earlier has seen them
+    # unmerged.
     Case("merged pages", "merged", "sharing", can_run=False, needs="ksm"),
     Case("1000 connections", "tcp 1000 100000 0", "", is_heavy=True),
     Case("10000 connections", "tcp 10000 1000 0", "", is_heavy=True, is_quick=False),
@@ -223,8 +224,8 @@ def fits(case, rung):
 
 
 def plan(users, is_full=True):
-    """Every (case, rung) for these users, or those of `make test`: each case on the best rung, as
-    every user, and each other rung with cases that need its remaining sources."""
+    """Every (case, rung) for these users. In `make test`: each case on the best rung as every user,
+    and each other rung with the cases that need its remaining sources."""
     return [(case, rung) for case in CASES for rung in RUNGS
             if rung.user in users and fits(case, rung)
             and rung.name not in case.blind

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""gnu_time.py [BINARY] - the table of docs/FROM-GNU-TIME.md: jobs that write down what they use, under
+"""gnu_time.py [BINARY] - the table of docs/FROM-GNU-TIME.md: jobs that record their own usage, under
 GNU time (Debian package time) and under spoor, both at their defaults.
 """
 import json

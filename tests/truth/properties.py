@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds of every report, whatever the job did.
+"""Properties of every report, whatever the job did.
 
-- low == high means exact: there is no other value left.
+- low == high means exact: no other value is possible.
 - user + system = total, in every section that has the three.
-- The integral of a rate over the curve is the total that the report has of it.
-- In every row, main + descendants = job for what adds up, and private + shared = total.
+- The integral of a rate over the curve is the total in the report.
+- In every row, main + descendants = job for figures that add up, and private + shared = total.
 - A warning about the job is true of the job.
 
-Each property yields texts about what is wrong.
+Each property yields texts that describe violations.
 """
 import rules
 
 SECONDS_PRECISION = 1e-6
 CURVE_TOLERANCE = 0.01
-# The error of an integral, besides: the values of a curve have four digits.
+# Rounding error of an integral: the values of a curve have four digits.
 CURVE_FLOORS = {"seconds": 0.001, "bytes": 8192, "count": 1}
 # Columns of the curve whose total is a figure of the report.
 CURVE_TOTALS = {
@@ -41,7 +41,7 @@ CURVE_MEANS = {
 }
 ADDITIVE = {"cpu_seconds": SECONDS_PRECISION, "threads": 0, "gpu_memory_bytes": 0}
 SCOPES = ("main", "descendants", "job")
-# Warnings about the job, which only some jobs deserve. All others are about the machine.
+# Warnings about the job, which are true of only some jobs. All others are about the machine.
 WARNINGS = {"cgroup-left", "left-cgroup", "not-tracked", "oom", "sources-disagree",
             "too-many-mappings", "too-many-processes", "unwaited-children"}
 
@@ -66,7 +66,7 @@ def user_and_system_are_all(report, _rows, _warns):
 
 
 def integral(curve, column):
-    """Over all points; an unknown point adds nothing."""
+    """Integrates over all points; an unknown point adds nothing."""
     means = column.get("mean", column["high"])
     times = [0, *curve["seconds"]]
     return sum((end - begin) * (mean or 0) for begin, end, mean in zip(times, times[1:], means))
@@ -126,8 +126,8 @@ def warnings_are_true(report, _rows, warns):
 
 PROPERTIES = (equal_bounds_are_exact, user_and_system_are_all, curve_keeps_totals, rows_add_up,
               warnings_are_true)
-# Also checked by `make test`. Nearly every report broke the others when they were
-# written; each is added when it holds.
+# Properties that `make test` checks, too. Nearly every report violated the others when these were
+# written; each is added once reports have it.
 QUICK = (warnings_are_true,)
 
 

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report may say of a job whose true use is known.
+"""Rules for the report of a job whose true usage is known.
 
 - A figure marked exact is within 1 % of the truth.
-- A sampled peak of memory has bounds, and they hold the truth. An upper bound that nobody can
-  know is null: then the peak is said to be at least so much.
-- So has a sampled count of network bytes: it is the lower bound itself, and may be 0.
-- A sampled total or count is never above the truth: what was not seen is missing, nothing is
-  counted twice.
-- Nothing is 0 where the truth is not; what is null has a reason.
+- A sampled peak of memory has bounds, and they include the truth. An unknown upper bound is null:
+  then the value is a minimum.
+- A sampled count of network bytes has bounds too: it is its own lower bound, and may be 0.
+- A sampled total or count is never above the truth: unseen usage is missing, nothing is counted
+  twice.
+- No figure is 0 unless the truth is; every null has a reason.
 - The memory that is recommended for the next run is the true peak times 1.2, rounded up to a step.
-  Only a sampled peak that is itself off may move it, and no further than that; then the row says so.
-- CPUs x time that are recommended cover the true CPU time times 1.2.
-- Some figures of some jobs must be near on the best rung, exact or not (see cases.py). Of a sampled
-  one that is so only if the tracker gets to run: whoever runs the suite tells how it was (far).
+  It may be off only by as much as a sampled peak is; the row has a note then.
+- The recommended CPUs x time cover the true CPU time times 1.2.
+- Some figures of some jobs must be near on the best rung, exact or not (see cases.py). A sampled
+  figure is near only if the tracker gets a CPU: the caller decides what to do with a far one.
 
-All but the last hold on every rung, however busy the machine is. Each rule allows for what the
-truth itself does not know: the floor (see FIGURES), and of CPU time, see `Doubt`.
+All but the last hold on every rung, however busy the machine is. Each rule allows for the error of
+the truth itself: the floor (see FIGURES), and `Doubt` for CPU time.
 """
 import dataclasses
 import math
@@ -50,8 +50,9 @@ CHARS_FLOOR = 0.1 * MB
 class Figure:
     """A figure written by a job, and its path in the report."""
     path: str
-    # total: a counter; peak: memory at its worst; count: most at once, or ever; time: elapsed;
-    # ceiling: the truth is at most this much; bounded: a counter with bounds, which hold it
+    # total: a counter; peak: memory at its maximum; count: most at once, or in total; time:
+    # elapsed; ceiling: the truth is at most this much; bounded: a counter with bounds that include
+    # the truth
     kind: str
     floor: float
 
@@ -71,7 +72,7 @@ FIGURES = {
     "read_chars": Figure("io.read_chars", "total", CHARS_FLOOR),
     "processes": Figure("processes.started", "count", 0),
     "concurrent": Figure("processes.max_concurrent", "count", 0),
-    # The main thread waits for its turn, too, when it starts the others and when they have ended.
+    # The main thread waits for a CPU, too, when it starts the others and when they have ended.
     "cpu_wait_seconds": Figure("cpu.wait_seconds", "total", 0.1),
     "minor_faults": Figure("cpu.page_faults.minor", "total", 300),
     "elapsed_seconds": Figure("run.elapsed_seconds", "time", 0.25),
@@ -79,20 +80,20 @@ FIGURES = {
     "loopback_sent_bytes": Figure("network.job.loopback_sent_bytes", "bounded", 0),
     # Not known exactly, see ledger.h.
     "shared_bytes_at_most": Figure("memory.combined.shared_rss_bytes", "ceiling", MEMORY_FLOOR),
-    # A thread that was joined may take the kernel a moment to end.
+    # The kernel may take a moment to end a joined thread.
     "threads": Figure("cpu.threads.combined", "count", 1),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Doubt:
-    """By how much CPU time may be above what the processes' clocks said, in seconds. `unseen`: a
-    process reads its clock before its end, whose cost the job has measured of some that it waited
-    for. `stolen`: what the hypervisor had of all CPUs in that time, by the kernel's own count; a
-    kernel that does not subtract it charges a process that is ending for it. `interrupted`: perf's
-    clock runs on while an interrupt has the CPU, and a process's own may not. And where there are
-    ticks alone, growth of two counters (user and system) that began within one. On a quiet machine
-    both counts are 0.00 to 0.02 s; with CPUs oversold 0.2 s in 2 s were seen."""
+    """How far, in seconds, CPU time may exceed the sum of the processes' clocks. `unseen`: a
+    process reads its clock before its exit; the job measures the cost of some exits. `stolen`: time
+    that the hypervisor took from all CPUs, by the kernel's count; a kernel that does not subtract
+    it charges it to an exiting process. `interrupted`: perf's clock runs on during an interrupt,
+    and a process's own may not. With ticks alone, two counters (user and system) may each be off by
+    a tick. On a quiet machine both counts are 0.00 to 0.02 s; with oversold CPUs 0.2 s in 2 s were
+    seen."""
     unseen: float = 0.0
     stolen: float = 0.0
     interrupted: float = 0.0
@@ -151,7 +152,7 @@ def is_near(row, slack):
 
 
 def broken_rule(row, kind, floor):
-    """The rule that a row breaks, in words; "" if none."""
+    """The rule that a row breaks, as text; "" if none."""
     slack = max(EXACT_TOLERANCE * row.true, floor)
     if kind == "bounded" and not row.exact:
         high = row.high if row.high is not None else float("inf")

@@ -4,9 +4,9 @@
 
 Runs the programs of this list that are installed, others are named as skipped; installs nothing. The
 truth comes from outside: CPU time from an outer cgroup and from the rusage of the tracker, whichever is
-more, less what the tracker itself used; processes from the proc connector; memory from the outer
-cgroup's peak and from PSS, which is sampled and so a lower bound. Prints a table, and below it what is
-wrong. For root, on an otherwise idle machine. The status is 1 if something is wrong.
+more, minus the tracker's own usage; processes from the proc connector; memory from the outer
+cgroup's peak and from PSS, which is sampled and so a lower bound. Prints a table, and below it the
+faults. For root, on an otherwise idle machine. The status is 1 if there is a fault.
 """
 import argparse
 import contextlib
@@ -100,7 +100,7 @@ SQLITE = """sqlite3 x.db 'create table t(a,b);
 with recursive n(i) as (select 1 union all select i+1 from n where i<400000)
 insert into t select i, hex(randomblob(50)) from n; create index x on t(b); select count(distinct b) from t;'
 """
-# Its own cgroup in another place, as container runtimes make one.
+# Its own cgroup elsewhere, as container runtimes create one.
 LEAVING = f"""for d in /sys/fs/cgroup /sys/fs/cgroup/*; do
   [ -e $d/cgroup.procs ] && mkdir -p $d/spoor-elsewhere 2>/dev/null && echo $$ >$d/spoor-elsewhere/cgroup.procs
 done 2>/dev/null
@@ -352,7 +352,7 @@ class Unavailable(Exception):
 
 
 def observe(case, arguments):
-    """Prepares and runs a case. Returns the observations; raises Unavailable if it does not work
+    """Prepares and runs a case. Returns the observations; raises Unavailable if the case cannot run
     here."""
     if why_not(case):
         raise Unavailable(why_not(case))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints outcomes."""
+"""Prints the table of outcomes."""
 
 COLUMNS = "{:<20} {:<17} {:<22} {:>10} {:>10} {:>8} {:<7} {:>21} {:<24} {}"
 HEADER = ("program", "rung", "figure", "true", "reported", "error", "", "bounds", "source",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """truth.py [--full] [--only TEXT] [--rung TEXT] [--json FILE] [BINARY] - reports against the truth.
 
-Builds the jobs of programs/, which write down what they use, runs them on the rungs of the ladder
+Builds the jobs of programs/, which record their own usage, runs them on the rungs of the ladder
 (SPOOR_DISABLE), as root and as an ordinary user, and compares. Without --full, or --only or --rung,
 each job runs on the best rung and each other rung has a few jobs (cases.py). Prints a table; the last
 line is "N passed, N failed, N skipped", where each figure of each run counts as one. The status is 0
@@ -32,13 +32,13 @@ import watching
 HERE = pathlib.Path(__file__).resolve().parent
 NOBODY = 65534
 TIMEOUT_SECONDS = 90
-STOPPED_SECONDS = 1.5  # of the tracker, after the end of its job
+STOPPED_SECONDS = 1.5  # the tracker stays stopped this long after the end of its job
 CANNOT = 77  # a job's exit code: it cannot do its work on this machine
 SHARED_SOURCES = ("ledger.c", "workload.c")
 COMPILER_FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-pthread"]
 LIGHT_WORKERS, HEAVY_WORKERS = 4, 1
-# A sampled figure is near only if the tracker gets a CPU. A run that is far is repeated, alone;
-# if other programs keep the machine busy then too, that is reported and is no fault.
+# A sampled figure is near only if the tracker gets a CPU. A run with a far value is repeated alone;
+# if other programs keep the machine busy even then, that is reported and is no fault.
 TRIALS = 2
 BUSY = 0.3
 
@@ -51,7 +51,7 @@ class Outcome:
     rows: list = dataclasses.field(default_factory=list)
     faults: list = dataclasses.field(default_factory=list)
     skip: str = ""
-    busy: float = 0.0  # the part of its time in which some process waited for a CPU
+    busy: float = 0.0  # fraction of its time in which some process waited for a CPU
 
     @property
     def is_far(self):
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def build_programs(folder):
-    """Compiles programs/*.c statically: their own memory is small and the same everywhere."""
+    """Compiles programs/*.c statically: their own memory is small and equal on all machines."""
     compiler = shutil.which("cc") or "gcc"
     sources = sorted((HERE / "programs").glob("*.c"))
     objects = {source: folder / f"{source.stem}.o" for source in sources}
@@ -390,7 +390,7 @@ def main():
     parser.add_argument("--rung", default="", help="rungs whose name or user is this")
     parser.add_argument("--json", help="write what counts to this file")
     arguments = parser.parse_args()
-    # A requested end restores kernel settings, too.
+    # A requested exit restores kernel settings, too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     users = ["root", "user"] if os.geteuid() == 0 else ["user"]
     is_full = bool(arguments.full or arguments.only or arguments.rung)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example_report.h - a report on a run that never was, for tests of the outputs.
+ * example_report.h - a report on an invented run, for tests of the outputs.
  *
- * Six samples, a second apart, of a job of three processes: 0 to 5 s; 10 s of CPU;
- * a peak of 1.2 GB seen in sample 3, up to 1.5 GB possible. All known figures are
- * written out in example_report.c.
+ * Six samples, a second apart, of a job of three processes: 0 to 5 s; 10 s of CPU; a peak of
+ * 1.2 GB seen in sample 3, up to 1.5 GB possible. All known figures are written out in
+ * example_report.c.
  */
 #ifndef TESTS_EXAMPLE_REPORT_H
 #define TESTS_EXAMPLE_REPORT_H
@@ -18,7 +18,7 @@ struct example {
     struct record_input input; /* the test may change it */
     struct host_facts host;
     struct limits limits;
-    struct gpu_view gpu; /* a machine without any */
+    struct gpu_view gpu; /* a machine without GPUs */
     struct origin origins[METRIC_COUNT];
     struct sample samples[EXAMPLE_SAMPLES];
     struct summary summary;

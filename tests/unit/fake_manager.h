@@ -30,7 +30,7 @@ enum fake_manner {
 
 struct fake_manager {
     char folder[64];
-    char path[96]; /* of the socket */
+    char path[96]; /* path of the socket */
     enum fake_manner manner;
     int listen_fd;
     pthread_t thread;

@@ -20,7 +20,7 @@ struct fake_memory {
     int pid;
     unsigned own, shared, shared_pss; /* anonymous memory */
     unsigned file, file_pss, file_offset;
-    unsigned twice; /* the file is mapped once more, this much later */
+    unsigned twice; /* the file is mapped a second time, this much later */
     unsigned merged, hugetlb;
 };
 

@@ -15,7 +15,7 @@
 
 #define MESSAGE "the last sample is missing: the sampling thread hangs"
 
-/* Stops, and fails as it does if the thread hangs. */
+/* Stops, and fails in the same way as with a hanging thread. */
 int __real_spoor_session_stop(spoor_session *session, struct spoor_error *err);
 int __wrap_spoor_session_stop(spoor_session *session, struct spoor_error *err);
 int __wrap_spoor_session_stop(spoor_session *session, struct spoor_error *err)

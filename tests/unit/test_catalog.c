@@ -198,7 +198,7 @@ static bool is_number(double value, double expected)
     return fabs(value - expected) <= 1e-12 * expected;
 }
 
-/* ---- what is read --------------------------------------------------------- */
+/* ---- valid files ---------------------------------------------------------- */
 
 static void a_csv_file_has_the_columns_of_its_header(void **state)
 {
@@ -281,7 +281,7 @@ static void a_catalogue_may_have_no_servers(void **state)
     }
 }
 
-/* ---- what is refused ------------------------------------------------------ */
+/* ---- invalid files -------------------------------------------------------- */
 
 #define HEADER "name,vcpus,memory_amount\n"
 #define TEN "0123456789"

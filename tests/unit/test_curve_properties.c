@@ -196,7 +196,7 @@ static void end(struct run *run)
     replay_free(run->replay);
 }
 
-/* ---- what holds ------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------- */
 
 static const enum metric counters[] = { METRIC_MAIN_CPU, METRIC_DESCENDANTS_CPU, METRIC_JOB_CPU,
                                         METRIC_JOB_READ, METRIC_HOST_DISK_READ };

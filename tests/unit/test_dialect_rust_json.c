@@ -203,7 +203,7 @@ static void a_driver_without_a_version_has_none(void **state)
     buffer_done(&text);
 }
 
-static void without_a_job_gpus_are_those_of_all_processes(void **state)
+static void without_a_job_gpu_figures_cover_all_processes(void **state)
 {
     struct buffer text = { 0 };
     struct machine machine;
@@ -264,7 +264,7 @@ int main(void)
         cmocka_unit_test(a_new_device_has_no_rate_yet),
         cmocka_unit_test(a_job_without_a_cgroup_has_no_cgroup_figures),
         cmocka_unit_test(a_driver_without_a_version_has_none),
-        cmocka_unit_test(without_a_job_gpus_are_those_of_all_processes),
+        cmocka_unit_test(without_a_job_gpu_figures_cover_all_processes),
         cmocka_unit_test(a_row_too_short_for_rates_includes_the_previous_row),
     };
 

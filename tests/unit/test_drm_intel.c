@@ -120,7 +120,7 @@ static void energy_of_another_sensor_is_not_mixed_in(void **state)
     close_both(&fake, vendor);
 }
 
-static void i915_time_is_that_of_the_busiest_class(void **state)
+static void i915_time_is_the_time_of_the_busiest_class(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -247,7 +247,7 @@ int main(void)
         cmocka_unit_test(a_missing_busy_time_has_a_reason),
         cmocka_unit_test(energy_continues_after_a_reset),
         cmocka_unit_test(energy_of_another_sensor_is_not_mixed_in),
-        cmocka_unit_test(i915_time_is_that_of_the_busiest_class),
+        cmocka_unit_test(i915_time_is_the_time_of_the_busiest_class),
         cmocka_unit_test(xe_cycles_become_time),
         cmocka_unit_test(a_driver_without_engine_time_leaves_it_unknown),
         cmocka_unit_test(the_same_client_id_on_two_devices_is_two_clients),

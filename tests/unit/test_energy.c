@@ -56,7 +56,7 @@ static void packages_add_up_and_wrap(void **state)
     fake_root_done(&fake);
 }
 
-static void packages_come_and_go(void **state)
+static void packages_may_be_added_and_removed(void **state)
 {
     struct energy energy = { 0 };
     struct fake_root fake;
@@ -153,7 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packages_add_up_and_wrap),
-        cmocka_unit_test(packages_come_and_go),
+        cmocka_unit_test(packages_may_be_added_and_removed),
         cmocka_unit_test(other_sources_are_searched_later),
         cmocka_unit_test(energy_is_shared_by_cpu_time),
     };

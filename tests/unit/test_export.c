@@ -32,7 +32,7 @@ static void check_name(const char *name, const char *separators)
 
 struct names {
     const char *name, *otel, *attribute, *help;
-    const char *unit; /* of OpenTelemetry */
+    const char *unit; /* unit in OpenTelemetry */
     bool is_counter;
 };
 

@@ -292,7 +292,7 @@ static struct gpu_work work_of(uint64_t sm_ns, uint64_t bytes, uint64_t covered_
     return work;
 }
 
-static void work_goes_on_at_its_last_rate(void **state)
+static void work_continues_at_its_last_rate(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
     const struct gpu_figure *figures = account->list[ALONE].view.figures;
@@ -383,7 +383,7 @@ static void gauges_keep_their_maximum_until_taken(void **state)
 /* ---- the busy time of the job ------------------------------------------- */
 
 /* The job's share: processes that start, continue, exit and are dropped. */
-static void the_busy_time_of_the_job_is_that_of_its_processes(void **state)
+static void the_busy_time_of_the_job_is_the_sum_over_its_processes(void **state)
 {
     const struct gpu_row first[] = { fake_row(WHOLE, 10, GB, MS(100), MS(1000)),
                                      fake_row(WHOLE, 500, GB, MS(700), MS(1000)) };
@@ -572,11 +572,11 @@ int main(void)
         TEST(energy_of_a_lost_device_stays_in_the_sum),
         TEST(sensors_keep_their_maximum),
         TEST(a_lost_device_is_unknown_and_keeps_its_peaks),
-        TEST(work_goes_on_at_its_last_rate),
+        TEST(work_continues_at_its_last_rate),
         TEST(an_estimate_of_energy_may_be_too_high),
         TEST(accounts_raise_peaks),
         TEST(gauges_keep_their_maximum_until_taken),
-        TEST(the_busy_time_of_the_job_is_that_of_its_processes),
+        TEST(the_busy_time_of_the_job_is_the_sum_over_its_processes),
         TEST(mixed_processes_are_reported),
         TEST(unreported_busy_time_is_not_0),
         TEST(busy_time_reported_again_counts_once),

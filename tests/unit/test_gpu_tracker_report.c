@@ -177,7 +177,7 @@ static void mean_is_cpu_time_over_wall_time(void **state)
     same(number(&usage, "cpu_utilization.combined.mean_sum_percent"), 250);
     same(number(&usage, "cpu_utilization.combined.max_hardware_percent"), 175);
     same(number(&usage, "cpu_utilization.system.max_sum_percent"), 600);
-    /* Of the whole machine, whatever the expected number. */
+    /* Cores of the whole machine, whatever the expected number. */
     same(number(&usage, "cpu_utilization.system.max_hardware_percent"), 50);
     same(number(&usage, "cpu_utilization.system.mean_sum_percent"), 450);
     same(number(&usage, "gpu_utilization.gpu_percentages.max_sum_percent"), 50);

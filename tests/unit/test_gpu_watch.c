@@ -337,7 +337,7 @@ static void a_variable_is_found_in_the_environment_of_a_process(void **state)
     assert_null(gpu_choice_find("", 0, "PATH"));
 }
 
-static void sources_are_those_of_the_vendors_in_use(void **state)
+static void sources_come_from_the_vendors_in_use(void **state)
 {
     struct gpu_totals totals;
     struct machine machine;
@@ -364,7 +364,7 @@ int main(void)
         cmocka_unit_test(without_a_gpu_there_is_nothing_to_watch),
         cmocka_unit_test(a_failing_vendor_is_reported),
         cmocka_unit_test(a_variable_is_found_in_the_environment_of_a_process),
-        cmocka_unit_test(sources_are_those_of_the_vendors_in_use),
+        cmocka_unit_test(sources_come_from_the_vendors_in_use),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -510,7 +510,7 @@ static void each_gpu_counts_once(void **state)
     assert_int_equal(group_merge(&group, &merged, &err), 0);
     assert_int_equal(merged.gpu_count, 2);
     assert_int_equal(merged.gpus[1].index, 1);
-    assert_near(merged.gpus[0].measures[RECORD_GPU_JOB_MEMORY].value, 10, 0); /* of two ranks */
+    assert_near(merged.gpus[0].measures[RECORD_GPU_JOB_MEMORY].value, 10, 0); /* both ranks */
     assert_near(merged.gpus[0].measures[RECORD_GPU_ENERGY].value, 5, 0);
     assert_int_equal(merged.whole_gpus, 2);
     assert_near(record_value(&merged, "energy.gpu_joules"), 2000, 0);

@@ -115,7 +115,7 @@ static void a_long_command_is_truncated(void **state)
     record_done(&loaded);
 }
 
-/* Of two GPUs of the job, one held memory; a third is not the job's. */
+/* One of the job's two GPUs held memory; a third GPU is not the job's. */
 static void gpus_are_kept_by_name_with_their_memory(void **state)
 {
     struct record_gpu gpus[] = {

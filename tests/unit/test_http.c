@@ -74,7 +74,7 @@ static struct server server_start(const char *const *answers)
     server.pid = fork();
     assert_true(server.pid >= 0);
     if (server.pid == 0) {
-        alarm(120); /* a test that fails leaves it behind */
+        alarm(120); /* a failing test leaves it */
         close(pipes[0]);
         serve(listener, pipes[1], answers);
     }

@@ -78,7 +78,7 @@ static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
     /* No file has the context switches of all threads. */
     assert_false(is_known(f.reading.usage.counter[USAGE_VOLUNTARY_SWITCHES]));
     assert_false(is_known(f.reading.usage.counter[USAGE_INVOLUNTARY_SWITCHES]));
-    /* The exit record of an attached process has those of its whole life. */
+    /* The exit record of an attached process has the counts of its whole life. */
     f.job.process_events.has_peaks = true;
     f.job.process_events.started_tasks = f.job.process_events.recorded_tasks = 1;
     f.job.process_events.recorded.counter[USAGE_VOLUNTARY_SWITCHES] = 5;

@@ -26,7 +26,7 @@
 static struct {
     char url[512];
     uint64_t timeout_ms;
-    int result; /* of http_send() */
+    int result; /* result of http_send() */
     int status;
     const char *message, *body;
 } network;

@@ -36,7 +36,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- what is written can be read ------------------------------------------ */
+/* ---- written reports can be read --------------------------------------------- */
 
 static void load_text(const struct buffer *text, struct record *ret)
 {
@@ -231,7 +231,7 @@ static void gpus_are_the_same_after_loading(void **state)
     assert_same(example);
 }
 
-/* ---- what is not a report ------------------------------------------------- */
+/* ---- other files ---------------------------------------------------------- */
 
 static void refuse(const char *text, const char *expected)
 {

@@ -234,7 +234,7 @@ static void test_a_request_has_a_limit(void **state)
     check_response(fd, "HTTP/1.1 431 ");
 }
 
-static void test_a_client_that_leaves(void **state)
+static void test_clients_may_leave_early(void **state)
 {
     for (int i = 0; i < 50; i++)
         close(join(*state));
@@ -266,7 +266,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_silent_clients_do_not_hold_the_server, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_a_request_has_a_limit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_client_that_leaves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_clients_may_leave_early, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_port_in_use, set_up, tear_down),
     };
 

@@ -407,7 +407,7 @@ static void a_larger_run_replaces_a_guess(void **state)
     }
 }
 
-/* The memory of a merged report is that of its largest node. */
+/* The memory of a merged report is the memory of its largest node. */
 static void a_group_has_nodes_and_the_most_ranks_of_one(void **state)
 {
     struct record_node nodes[] = { { .ranks = 3 }, { .ranks = 4 }, { .ranks = UNKNOWN } };

@@ -13,7 +13,7 @@
 #include "base/unknown.h"
 #include "needs_of_run.h"
 
-/* ---- what only we know ------------------------------------------------------ */
+/* ---- facts of spoor alone --------------------------------------------------- */
 
 static void an_upper_bound_is_mentioned_but_not_used(void **state)
 {

@@ -25,7 +25,7 @@
 
 struct fixture {
     struct fake_root fake;
-    char path[128]; /* of the file "f" */
+    char path[128]; /* path of the file "f" */
 };
 
 static int set_up(void **state)

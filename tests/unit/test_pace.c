@@ -48,7 +48,7 @@ static void a_growing_job_is_glanced_at_often(void **state)
     assert_int_equal(pace_wake_ns(&pace), START + 5 * MS);
     for (int i = 0; i < 100; i++)
         assert_int_equal(next_gap(&pace, &budget, MS / 10, JOB_GROWS), 5 * MS);
-    /* Expensive. */
+    /* An expensive glance. */
     assert_in_range(next_gap(&pace, &budget, 8 * MS, JOB_GROWS), 32 * MS, 40 * MS);
 }
 

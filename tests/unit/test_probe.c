@@ -15,7 +15,7 @@
 
 #include "spoor/spoor.h"
 
-/* ---- fork() fails when told to (see meson.build) ---- */
+/* ---- fork() fails on request (see meson.build) ---- */
 
 pid_t __real_fork(void);
 pid_t __wrap_fork(void);

@@ -497,7 +497,7 @@ static int run_many_threads(void)
     return 0;
 }
 
-/* They would cost more than all other events. */
+/* The records would cost more than all other events. */
 static void records_of_very_many_threads_are_not_requested(void **state)
 {
     struct gated_job job;

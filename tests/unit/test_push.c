@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_push.c - pushes of rows; the network is the test's. */
+/* test_push.c - pushes of rows; the test replaces the network. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -201,7 +201,7 @@ static void test_samples_closer_than_the_interval_are_one(void **state)
     assert_string_equal(network.body.text,
                         ELAPSED "10000\n" RSS "1 10000\n" READ "5 10000\n" /* the first */
                         ELAPSED "11500\n" RSS "9 11500\n" READ "7 11500\n");
-    /* The next batch goes on from there, and no counter falls. */
+    /* The next batch starts there, and no counter falls. */
     assert_int_equal(push(*state, ROW("12.6", "3", "1")), 0);
     assert_string_equal(network.body.text, ELAPSED "12600\n" RSS "1 12600\n" READ "7 12600\n");
 }

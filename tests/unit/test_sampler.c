@@ -94,7 +94,7 @@ static void main_and_descendants_add_up_to_the_job(void **state)
     memory_parts_reconcile(&sample);
     assert_int_equal(value[METRIC_MAIN_SHARED], 300);
     assert_int_equal(value[METRIC_DESCENDANTS_SHARED], 300);
-    value[METRIC_DESCENDANTS_PRIVATE] = 450; /* of another moment */
+    value[METRIC_DESCENDANTS_PRIVATE] = 450; /* a value of another moment */
     memory_parts_reconcile(&sample);
     assert_int_equal(value[METRIC_MAIN_PRIVATE], UNKNOWN);
     assert_int_equal(value[METRIC_DESCENDANTS_PRIVATE], UNKNOWN);

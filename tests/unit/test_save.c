@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linked with --wrap=fsync: the disk is the test's. */
+/* Linked with --wrap=fsync: the test replaces the disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct fixture {
     struct fake_root fake;
     struct record record;
     struct spoor_error err;
-    char path[128]; /* of the file "f" */
+    char path[128]; /* path of the file "f" */
     struct buffer text;
 };
 

@@ -356,7 +356,7 @@ static void gpus_may_appear_late_and_be_lost(void **state)
     assert_true(isnan(run.series.gpu_values[36 + 11].high));
     for (unsigned i = 3; i <= SERIES_POINTS; i++)
         add(&run, i, 1, 0, &gpus);
-    assert_true(is_flat(run.series.gpu_values[11], 0.75)); /* of points 0 and 1 */
+    assert_true(is_flat(run.series.gpu_values[11], 0.75)); /* the value of points 0 and 1 */
     series_done(&run.series);
 }
 

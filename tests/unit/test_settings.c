@@ -99,7 +99,7 @@ struct fixture {
     struct settings settings;
     struct arguments arguments;
     struct spoor_error err;
-    int result; /* of settings_load() */
+    int result; /* result of settings_load() */
 };
 
 /* Loads the settings of "spoor COMMAND ARGUMENTS...". */

@@ -255,7 +255,7 @@ static void a_difference_is_found(void **state)
     assert_true((double)found >= 0.99 * PAIRS);
 }
 
-/* As check does: each run beside the 20 before it. */
+/* As `spoor check` does: each run against the 20 before it. */
 static void a_run_like_the_last_20_is_in_the_tolerance(void **state)
 {
     enum { EARLIER = 20, RUNS = 200, REPEATS = 100 };
@@ -294,7 +294,7 @@ static void equal_runs_leave_room_for_two_percent(void **state)
     assert_int_equal(statistics.outliers, 0);
 }
 
-/* More values than are paired with each other. */
+/* More values than are compared pair by pair. */
 static void many_values_have_nearly_the_same_ratio(void **state)
 {
     static double a[VALUES_MAX], b[VALUES_MAX];

@@ -29,7 +29,7 @@ static void check(const double *values, size_t count, double min, double max, do
         assert_true(!(fabs(found[i] - expected[i]) > 1e-12 * fabs(expected[i])));
 }
 
-static void statistics_are_those_of_a_population(void **state)
+static void standard_deviation_is_of_a_population(void **state)
 {
     static const double some[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
     static const double negative[] = { -3, -1 };
@@ -150,7 +150,7 @@ static void calls_of_different_processes_are_separate(void **state)
     CHECK(2, 7, { 8, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 8, "b", 'E', 5 }, { 7, "b", 'E', 3 });
 }
 
-/* A call may start in the tick in which the previous one ended. */
+/* A call may start in the same tick as the end of the previous one. */
 static void rows_of_the_same_time_keep_their_order(void **state)
 {
     const struct step steps[] = {
@@ -273,7 +273,7 @@ static void width_is_counted_in_characters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics_are_those_of_a_population),
+        cmocka_unit_test(standard_deviation_is_of_a_population),
         cmocka_unit_test(equal_numbers_have_no_deviation),
         cmocka_unit_test(large_numbers_keep_their_deviation),
         cmocka_unit_test(without_numbers_there_is_only_a_total_of_0),

@@ -280,7 +280,7 @@ static void an_unmeasured_zero_is_removed(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_GPU_MEMORY].max, 5);
 }
 
-static void the_parts_of_memory_are_those_at_the_peak(void **state)
+static void the_parts_of_memory_are_taken_at_the_peak(void **state)
 {
     static const struct memory_split splits[] = { { 30, 10, 20 },
                                                   { 90, 80, 10 },
@@ -383,7 +383,7 @@ int main(void)
         cmocka_unit_test(a_reset_counter_has_no_negative_rate),
         cmocka_unit_test(usage_of_a_late_recognized_agent_is_removed),
         cmocka_unit_test(bytes_counted_twice_are_removed),
-        cmocka_unit_test(the_parts_of_memory_are_those_at_the_peak),
+        cmocka_unit_test(the_parts_of_memory_are_taken_at_the_peak),
         cmocka_unit_test(missed_cpu_time_counts_only_in_totals),
     };
 

@@ -150,7 +150,7 @@ static const struct origin *origin(const struct step *step, enum metric metric)
     return &step->sample.origin[metric];
 }
 
-static void the_growth_is_the_job_s(void **state)
+static void growth_of_the_cgroup_belongs_to_the_job(void **state)
 {
     struct step s;
 
@@ -172,7 +172,7 @@ static void the_growth_is_the_job_s(void **state)
     assert_int_equal(value(&s, METRIC_JOB_PAGE_CACHE), 2 * MIB);
     assert_int_equal(value(&s, METRIC_JOB_PROCESSES), 1);
     assert_string_equal(origin(&s, METRIC_JOB_PROCESSES)->source, "procfs.children");
-    assert_int_equal(value(&s, METRIC_JOB_THREADS_PEAK), 1); /* not those of the tracker */
+    assert_int_equal(value(&s, METRIC_JOB_THREADS_PEAK), 1); /* without the tracker's */
     end(&s);
 }
 
@@ -188,7 +188,7 @@ static void storage_is_counted_by_the_cgroup_if_processes_are_missing(void **sta
     fake_root_write(&s.fake, V2 "/io.stat", "8:0 rbytes=5000 wbytes=2000\n");
     look(&s, SAMPLE_REGULAR);
     assert_int_equal(value(&s, METRIC_JOB_READ), 0);
-    put_cpu(&s, 91500); /* of processes that nobody saw */
+    put_cpu(&s, 91500); /* of processes that no look found */
     look(&s, SAMPLE_LAST);
     assert_int_equal(value(&s, METRIC_JOB_READ), 4000);
     assert_string_equal(origin(&s, METRIC_JOB_READ)->source, "cgroup.io.stat");
@@ -263,7 +263,7 @@ static void an_earlier_peak_is_only_a_bound(void **state)
 }
 
 /* A shell that waits for the tracker, for example. */
-static void with_others_there_is_only_an_upper_bound(void **state)
+static void foreign_processes_leave_only_an_upper_bound(void **state)
 {
     struct step s;
 
@@ -292,7 +292,7 @@ static void assert_only_bounded(struct step *s, const char *others)
     end(s);
 }
 
-static void a_process_of_another_pid_namespace_is_another(void **state)
+static void a_process_of_another_pid_namespace_is_foreign(void **state)
 {
     struct step s;
 
@@ -316,7 +316,7 @@ static void processes_below_are_checked(void **state)
 
 /* A process of the job that no sample has seen yet, the writer of the samples, and one that has
  * exited since it was listed. */
-static void descendants_of_the_tracker_are_no_others(void **state)
+static void descendants_of_the_tracker_are_not_foreign(void **state)
 {
     struct step s;
 
@@ -333,7 +333,7 @@ static void descendants_of_the_tracker_are_no_others(void **state)
 }
 
 /* The readings until then stay. */
-static void others_that_enter_later_make_it_inexact(void **state)
+static void foreign_processes_that_enter_later_make_counts_inexact(void **state)
 {
     struct step s;
 
@@ -460,7 +460,7 @@ static void the_root_of_version_1_bounds_nothing(void **state)
     end(&s);
 }
 
-static void it_is_not_used_if_cgroups_are_off(void **state)
+static void surrounding_cgroup_is_not_used_if_cgroups_are_off(void **state)
 {
     struct step s;
 
@@ -495,23 +495,23 @@ static void processes_below_the_root_of_a_namespace_have_not_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_growth_is_the_job_s),
+        cmocka_unit_test(growth_of_the_cgroup_belongs_to_the_job),
         cmocka_unit_test(storage_is_counted_by_the_cgroup_if_processes_are_missing),
         cmocka_unit_test(the_memory_of_the_tracker_is_subtracted),
         cmocka_unit_test(a_small_peak_is_bounded),
         cmocka_unit_test(a_peak_includes_its_parts_and_is_never_0),
         cmocka_unit_test(an_earlier_peak_is_only_a_bound),
-        cmocka_unit_test(with_others_there_is_only_an_upper_bound),
-        cmocka_unit_test(a_process_of_another_pid_namespace_is_another),
+        cmocka_unit_test(foreign_processes_leave_only_an_upper_bound),
+        cmocka_unit_test(a_process_of_another_pid_namespace_is_foreign),
         cmocka_unit_test(processes_below_are_checked),
-        cmocka_unit_test(descendants_of_the_tracker_are_no_others),
-        cmocka_unit_test(others_that_enter_later_make_it_inexact),
+        cmocka_unit_test(descendants_of_the_tracker_are_not_foreign),
+        cmocka_unit_test(foreign_processes_that_enter_later_make_counts_inexact),
         cmocka_unit_test(a_removed_cgroup_keeps_its_last_reading),
         cmocka_unit_test(version_1_has_a_cgroup_for_each_controller),
         cmocka_unit_test(version_1_in_a_pid_namespace_bounds_only),
         cmocka_unit_test(a_cgroup_that_cannot_be_read_is_not_used),
         cmocka_unit_test(the_root_of_version_1_bounds_nothing),
-        cmocka_unit_test(it_is_not_used_if_cgroups_are_off),
+        cmocka_unit_test(surrounding_cgroup_is_not_used_if_cgroups_are_off),
         cmocka_unit_test(processes_below_the_root_of_a_namespace_have_not_left),
     };
 

@@ -222,7 +222,7 @@ static void the_exit_of_one_thread_does_not_end_its_process(void **state)
     assert_true(record.is_last_of_several);
     assert_int_equal(record.tick_ns, 72000000);
     assert_int_equal(record.run_ns, 70500000);
-    assert_int_equal(record.read_bytes, 4096); /* of the thread */
+    assert_int_equal(record.read_bytes, 4096); /* bytes of the thread */
 }
 
 static void an_old_kernel_does_not_report_the_process(void **state)
@@ -277,7 +277,7 @@ static void a_truncated_datagram_is_refused(void **state)
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
         if (size < sizeof(struct nlmsghdr))
             continue;
-        memcpy(d.bytes, &size, sizeof(size)); /* of the frame itself */
+        memcpy(d.bytes, &size, sizeof(size)); /* size of the frame itself */
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
         end(&d);
     }

@@ -172,7 +172,7 @@ static struct tcp_socket between(int family, const char *from, const char *to)
     return tcp;
 }
 
-static void local_connections_are_told_by_their_addresses(void **state)
+static void local_connections_are_recognized_by_their_addresses(void **state)
 {
     static const struct {
         int family;
@@ -273,7 +273,7 @@ int main(void)
         cmocka_unit_test(an_old_kernel_counts_acknowledged_bytes),
         cmocka_unit_test(a_list_has_an_end_and_may_fail),
         cmocka_unit_test(a_damaged_datagram_is_refused),
-        cmocka_unit_test(local_connections_are_told_by_their_addresses),
+        cmocka_unit_test(local_connections_are_recognized_by_their_addresses),
         cmocka_unit_test(a_connection_is_listed_looked_up_and_reported),
     };
 

@@ -151,7 +151,7 @@ static void a_killed_child_is_not_waited_for(void **state)
     for (int i = 0; i < ROWS; i++)
         writer_process_put(&process, ADD, 1, filler, sizeof(filler));
     assert_true(process.dropped_rows > ROWS / 2);
-    /* A wait for each would take more than 30 s. */
+    /* Waiting for each would take more than 30 s. */
     assert_true(clock_now().monotonic_ns - start_ns < process.dropped_rows * 50 * NS_PER_MS);
     end = writer_process_close(&process, NULL);
     assert_int_equal(end.error, -ECHILD);

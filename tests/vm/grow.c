@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grow - takes memory until something puts an end to it. */
+/* grow - allocates memory until it is killed. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine boots: Debian's own kernel, an initramfs that finds the disk, and the disk.
+"""Builds the files that the machine boots: Debian's own kernel, an initramfs that finds the disk,
+and the disk.
 
-Nothing is installed on this machine: the kernel's package is downloaded and the few files that
-are needed are taken out of it. The initramfs holds busybox and the modules for the disk; all else
-is on the disk, an ext4 file system, because files on a tmpfs would count as memory of the job and
-no page cache could be told from it.
+Nothing is installed on this machine: the kernel's package is downloaded and the few required files
+are extracted. The initramfs holds busybox and the modules for the disk; all else is on the disk, an
+ext4 file system, because files on a tmpfs would count as memory of the job instead of page cache.
 """
 import gzip
 import os
@@ -17,7 +17,7 @@ import tarfile
 
 META_PACKAGES = {"x86_64": "linux-image-amd64", "aarch64": "linux-image-arm64"}
 MODULES = ["virtio_pci", "virtio_blk", "crc32c_generic", "ext4"]
-# What of the package is kept: the kernel, and the modules that a disk and ext4 may need.
+# The extracted files: the kernel, and the modules that a disk and ext4 may need.
 KERNEL_FILES = re.compile(r"boot/vmlinuz|modules\.builtin$|kernel/drivers/virtio/.*\.ko$|"
                           r"kernel/(drivers/block|fs|fs/ext4|fs/jbd2|lib|crypto)/[^/]*\.ko$")
 DISK_BYTES = 6 << 30  # sparse
@@ -30,8 +30,8 @@ def call(*command, **options):
 
 
 def fetch_kernel(folder):
-    """Unpacks the kernel that Debian's meta package stands for into `folder`, once for each
-    version, and returns the folder of that version."""
+    """Unpacks the kernel of Debian's meta package into `folder`, once for each version, and returns
+    the folder of that version."""
     for may_retry in (True, False):
         try:
             package = re.search(r"Depends: (linux-image-\S+)",
@@ -41,7 +41,7 @@ def fetch_kernel(folder):
                 unpack_kernel(package, unpacked)
             return unpacked
         except (subprocess.CalledProcessError, TypeError):
-            # No index yet, or it names a version that the archive no longer has.
+            # There is no index yet, or it names a version that the archive no longer has.
             if not may_retry:
                 raise SystemExit("vm: Debian's kernel cannot be downloaded") from None
             call("apt-get", "update", "-qq")
@@ -63,8 +63,7 @@ def unpack_kernel(package, unpacked):
 
 
 def module_order(kernel):
-    """The module files in the order in which they can be loaded. A name that has no file is part
-    of the kernel itself."""
+    """The module files in load order. A name without a file is built into the kernel."""
     files = {path.stem.replace("-", "_"): path for path in kernel.rglob("*.ko")}
     builtin = {pathlib.Path(line).stem.replace("-", "_") for path in
                kernel.rglob("modules.builtin") for line in path.read_text().splitlines()}
@@ -127,7 +126,7 @@ def add_program(tree, source, path):
 
 
 def make_tree(tree, init):
-    """What the disk holds beside the programs: a root file system with busybox, and an init."""
+    """The contents of the disk besides the programs: a root file system with busybox, and an init."""
     shutil.rmtree(tree, ignore_errors=True)
     for name in ("bin", "sbin", "dev", "proc", "sys", "etc", "tmp", "work"):
         (tree / name).mkdir(parents=True)
@@ -139,7 +138,7 @@ def make_tree(tree, init):
 
 
 def make_disk(target, tree):
-    """An ext4 file system of a sparse file, filled from a folder; all of it is root's."""
+    """An ext4 file system in a sparse file, filled from a folder; root owns all of it."""
     target.unlink(missing_ok=True)
     with open(target, "wb") as file:
         file.truncate(DISK_BYTES)

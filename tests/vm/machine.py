@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the emulated machine and reads what it sends: see init for the lines."""
+"""Runs the emulated machine and reads its output: see init for the lines."""
 import os
 import re
 import shlex
@@ -8,14 +8,14 @@ import time
 
 MEMORY = "4G"
 CPUS = "2"
-# Of each architecture: the kind of machine, the kernel's name of the console, and whether there are
-# further serial lines, named ttyS1 and on.
+# For each architecture: the kind of machine, the kernel's name of the console, and whether there
+# are further serial lines, named ttyS1 and on.
 KINDS = {"x86_64": ("pc", "ttyS0", True), "aarch64": ("virt", "ttyAMA0", False)}
 
 
 def serial_lines(results, has_lines):
     """Options for serial lines that write to files, as ttyS1 and on. If the machine has none they are
-    PCI cards, of which ttyS0 leads nowhere."""
+    PCI cards; ttyS0 of these is unused."""
     if has_lines:
         return [word for path in results for word in ("-serial", f"file:{path}")]
     ends = ["null", *(f"file,path={path}" for path in results)]
@@ -24,8 +24,8 @@ def serial_lines(results, has_lines):
 
 
 def command(kernel, initramfs, disk, console, results):
-    """`results`: a file for each serial line after the console's. Software emulation on purpose:
-    it works wherever the tests run, and /dev/kvm does not."""
+    """`results`: a file for each serial line after the console's. Always software emulation: unlike
+    /dev/kvm it works on every test machine."""
     architecture = os.uname().machine
     kind, console_line, has_lines = KINDS[architecture]
     words = [f"qemu-system-{architecture}", "-M", kind, "-accel", "tcg,thread=multi", "-cpu", "max",
@@ -38,7 +38,7 @@ def command(kernel, initramfs, disk, console, results):
 
 
 def run(words, limit_seconds):
-    """Runs it to its end. Returns the seconds it took, None when it had to be stopped."""
+    """Runs it to its end. Returns the seconds it took, None if it had to be stopped."""
     started = time.monotonic()
     with subprocess.Popen(words, stdin=subprocess.DEVNULL) as machine:
         try:

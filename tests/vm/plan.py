@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in the machine, and where. The places are those of init."""
+"""The runs in the machine, and their places, which init defines."""
 import dataclasses
 import shlex
 
-import cases  # of the truth suite
+import cases  # from the truth suite
 
 FOLDER = "/sys/fs/cgroup/folder"
 
@@ -16,8 +16,8 @@ AROUND = ("plain",)
 # Two lists of cases run beside each other, one for each CPU of the machine.
 STREAMS = (("root", "limited"), ("scope", "folder", "crowded", "plain", "shared"))
 
-# Where a case of the truth suite runs, if not as root and as the user of a scope. What does not
-# depend on who runs it is run once.
+# The places of a case of the truth suite, if not as root and as the user of a scope. Cases that do
+# not depend on the user run once.
 PLACES = {
     "spike 500 MB 100 ms": ("root", "folder", "plain"),
     "spike by read": ("scope",),
@@ -50,8 +50,8 @@ PLACES = {
     "20 in turn": ("scope",),
     "nothing": ("scope",),
 }
-# What must be near there, exact or not: what the kernel counts for us. How near a sampled figure is
-# depends on how fast the machine is; here it is held to its bounds alone.
+# Figures that must be near there, exact or not: those that the kernel counts. A sampled figure
+# depends on the speed of the machine; only its bounds are checked here.
 MUST = ("cpu_seconds", "main_rss_bytes", "written_chars", "written_bytes")
 
 
@@ -61,14 +61,14 @@ class Run:
     name: str
     place: str
     job: str
-    options: tuple = ()  # of spoor run; None: the job is the whole command
+    options: tuple = ()  # options of spoor run; None: the job is the whole command
     status: str = "0"
     must: dict = dataclasses.field(default_factory=dict)  # as in the truth suite
     has_truth: bool = True
 
     @property
     def leaf(self):
-        """What cgroup the job gets: all, bare, around or none."""
+        """The cgroup that the job gets: all, bare, around or none."""
         if "off" in (self.options or ()):
             return "none"
         return ("all" if self.place in LEAF else "bare" if self.place in BARE else
@@ -84,7 +84,7 @@ class Run:
 
 def truth_runs():
     for case in cases.CASES:
-        # An emulated machine is too slow for most of what `make test` leaves out.
+        # An emulated machine is too slow for most cases that `make test` omits.
         usual = ("root", "scope") if case.is_quick and case.can_run else ()
         for place in PLACES.get(case.name, usual):
             must = {name: far for name, far in case.must.items() if name in MUST}
@@ -93,7 +93,7 @@ def truth_runs():
 
 
 def own_runs():
-    """What only cgroups can show: see checks.py."""
+    """Runs that need cgroups: see checks.py."""
     yield Run("oom", "limited", "grow", status="137", has_truth=False)
     for place in ("root", "scope"):
         yield Run("off", place, "brief", ("--cgroup", "off"))

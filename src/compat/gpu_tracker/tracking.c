@@ -207,7 +207,7 @@ static int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const
 
     if (spoor_session_gpus(session, gpu_tracker_found_add, &found, NULL) < 0)
         return pass_over_silence(uuids, ret);
-    if (found.uuids.count == 0) /* why? */
+    if (found.uuids.count == 0) /* finds the reason */
         return gpu_tracker_gpus_find(uuids, brand, ret);
     return gpu_tracker_gpus_choose(&found, uuids, ret);
 }

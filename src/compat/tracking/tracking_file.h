@@ -61,10 +61,10 @@ enum tracking_fact {
 
 struct tracking_facts {
     char texts[TRACKING_FACTS][64]; /* values of the facts that are texts */
-    double numbers[TRACKING_FACTS]; /* of the others */
+    double numbers[TRACKING_FACTS]; /* values of the numeric facts */
 };
 
-/* The unit of the column: one of the facts, percent, or that of the metric. */
+/* The unit of the column: one of the facts, percent, or the unit of the metric. */
 enum tracking_unit { TRACKING_COUNTS, TRACKING_IN_RAM, TRACKING_IN_GPU_RAM, TRACKING_PERCENT };
 
 /* The time of a value: the last sample before the command exited, or the sample of the row; or the growth per

@@ -30,7 +30,7 @@ struct bench {
     struct bench_plan plan;
     struct run_set set; /* the runs that are counted */
     int runs_fd;        /* descriptor of the -o file; -1: none */
-    sigset_t mask;      /* of our caller */
+    sigset_t mask;      /* signal mask of the caller */
     int signal;         /* the signal that ended the bench; 0: none */
     bool shows_progress;
     uint64_t started_ns;

@@ -55,7 +55,7 @@ static int list_figures(const struct settings *settings, struct figure_list *ret
 struct compared {
     struct run_set *sets; /* owned; one per argument */
     size_t set_count;
-    struct run_groups groups; /* what is compared */
+    struct run_groups groups; /* the sets to compare */
     struct figure_list figures;
     const struct settings *settings;
 };
@@ -137,7 +137,7 @@ static int load_sets(struct compared *compared, char **names, size_t count,
     return r < 0 ? r : make_groups(compared, names, err);
 }
 
-/* ---- what is shown ------------------------------------------------------ */
+/* ---- the output --------------------------------------------------------- */
 
 /* "+6.5 %"; "" if it is unknown. */
 static void add_percent(double ratio, struct buffer *out)
@@ -245,7 +245,7 @@ static void collect_row(const struct compared *compared, size_t figure, size_t g
                 change, data);
 }
 
-/* Adds notes about what limits a comparison. */
+/* Adds notes about the limits of a comparison. */
 static void add_notes(const struct compared *compared, struct page *page)
 {
     CLEANUP(buffer_done) struct buffer machines = { 0 };

@@ -111,7 +111,7 @@ enum column_kind {
     COLUMN_COMMAND,
     COLUMN_HOST,
     COLUMN_USER,
-    COLUMN_FIGURE, /* of the index */
+    COLUMN_FIGURE, /* a figure of the index */
     COLUMN_TAG,
     COLUMN_PATH,  /* a figure of the record */
     COLUMN_FIELD, /* a field of the record */
@@ -534,7 +534,7 @@ static int append_value(double **values, size_t *count, double value)
     return 0;
 }
 
-enum { FIGURE_TIME = 0, FIGURE_MEMORY = 2 }; /* of run_figures */
+enum { FIGURE_TIME = 0, FIGURE_MEMORY = 2 }; /* indexes in run_figures */
 
 static int add_to_group(const struct history_run *run, void *data, struct spoor_error *err)
 {

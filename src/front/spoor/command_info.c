@@ -96,7 +96,7 @@ enum { ROWS_MAX = 64 };
 struct source_list {
     struct row rows[ROWS_MAX];
     size_t count;
-    int source_width; /* of the widest */
+    int source_width; /* width of the widest source */
     bool has_color;
     unsigned available_count;
     FILE *out;

@@ -32,7 +32,7 @@ struct server_search {
     size_t runs;
     bool is_here; /* the longest run was made on this machine */
     struct catalog catalog;
-    struct cloud_facts cloud;                /* of this machine */
+    struct cloud_facts cloud;                /* facts of this machine */
     struct spoor_error failure, run_failure; /* why an entry of `table` was not found */
 };
 
@@ -84,7 +84,7 @@ static void set_own_price(struct server_search *search, double price)
     search->table.run_reason = search->run_failure.message;
 }
 
-/* ---- where servers are listed --------------------------------------------- */
+/* ---- lists of servers ----------------------------------------------------- */
 
 static int search_catalog(struct server_search *search, const char *path,
                           struct spoor_error *err)

@@ -38,7 +38,7 @@ static int name_page(const char *path, char **ret, struct spoor_error *err)
     if (strcmp(path, "-") == 0 || path[0] == '@')
         path = dot = "report";
     length = dot && dot > base ? (size_t)(dot - path) : strlen(path);
-    while (length > 1 && path[length - 1] == '/') /* of a directory */
+    while (length > 1 && path[length - 1] == '/') /* a directory may end in slashes */
         length--;
     buffer_add(&name, path, length);
     buffer_add_text(&name, ".html");

@@ -35,7 +35,7 @@ enum { PUSHES_MAX = 2, PASSWD_MAX_BYTES = 1 << 20 };
 /* A receiver of samples, and the sample that it gets next. */
 struct receiver {
     bool has_sample;
-    bool is_taken; /* the sample was handed over */
+    bool is_taken; /* the receiver has got this sample */
     struct export_sample sample;
 };
 
@@ -44,7 +44,7 @@ struct exporter {
     uint64_t interval_ns;
     spoor_sample_seen *next_seen; /* the live view; NULL: none */
     void *next_data;
-    pthread_mutex_t mutex; /* guards the receiver of the server */
+    pthread_mutex_t mutex; /* guards the receiver that the server reads */
     struct receiver scraper, file;
     struct metrics_server *server;
     const char *path;
@@ -61,7 +61,7 @@ struct exporter {
 
 /* ---- labels ------------------------------------------------------------- */
 
-/* Names that we set, and those that Prometheus sets. */
+/* Label names of spoor and of Prometheus, which users may not set. */
 static const char *const own_labels[] = { "run_id", "name", "host",     "user", "rank",
                                           "node",   "gpu",  "instance", "job",  "uuid" };
 
@@ -131,7 +131,7 @@ static int for_each_label(const struct settings *settings, add_label *add, void 
                                         { "node", node } };
     int r = 0;
 
-    (void)gethostname(host, sizeof(host) - 1); /* else it has none */
+    (void)gethostname(host, sizeof(host) - 1); /* otherwise it has none */
     read_user(user, sizeof(user));
     launch_read(&launch, environment_own);
     format_count(launch.rank, rank, sizeof(rank));
@@ -303,7 +303,7 @@ static void add_member(const char *name, const char *value, void *data)
     json_add_text(data, name, value);
 }
 
-/* Attributes of a resource, by the conventions of OpenTelemetry where there is one. */
+/* Attributes of a resource, by the conventions of OpenTelemetry if they cover them. */
 static void add_attribute(const char *name, const char *value, void *data)
 {
     static const struct export_label names[] = {
@@ -329,11 +329,11 @@ static int describe(const struct settings *settings, struct buffer *ret,
     json_begin(&json, NULL, '{');
     json_add_number(&json, "interval_seconds", (double)settings->interval_ns / 1e9);
     json_begin(&json, "labels", '{');
-    (void)for_each_label(settings, add_member, &json, err); /* the caller has done so */
+    (void)for_each_label(settings, add_member, &json, err); /* the caller has checked them */
     json_end(&json);
     json_begin(&json, "resource", '{');
     json_add_text(&json, "spoor.run.id", settings->run_id);
-    json_add_text(&json, "service.name", "spoor"); /* of several, the last counts */
+    json_add_text(&json, "service.name", "spoor"); /* the last of several counts */
     push_for_each_pair(getenv("OTEL_RESOURCE_ATTRIBUTES"), add_member, &json);
     if (service && *service)
         json_add_text(&json, "service.name", service);
@@ -363,7 +363,7 @@ static int open_push(struct exporter *exporter, const struct settings *settings,
     if (r < 0)
         return r;
     if (settings->is_no_clobber)
-        (void)unlink(process->rows_path); /* or the stream would refuse it */
+        (void)unlink(process->rows_path); /* otherwise the stream would refuse it */
     exporter->pushes[exporter->push_count++].option = is_otlp ? "--otlp" : "--push";
     exporter->streams[options->stream_count++] =
         (struct spoor_stream){ .path = process->rows_path, .format = "jsonl" };
@@ -385,7 +385,7 @@ static int open_pushes(struct exporter *exporter, const struct settings *setting
     return r;
 }
 
-/* All of them share the time. */
+/* All pushes share the time limit. */
 static void end_push(struct exporter *exporter, size_t index)
 {
     struct pollfd output = { .fd = STDERR_FILENO, .events = POLLOUT };

@@ -2,9 +2,9 @@
 /*
  * export.h - the samples of a run for monitoring systems, while it lasts: --listen, --metrics, --push and --otlp.
  *
- * The first two get the latest sample, with the highest levels since they got the one before. The file is
- * written by a process (base/writer_process.h), so that a file system that hangs stops nothing. What is pushed
- * goes through a stream to a spool, from which a process sends it (services/upload).
+ * The first two get the latest sample, with the highest levels since the previous one that they got. A separate
+ * process writes the file (base/writer_process.h), so that a file system that hangs blocks nothing. Pushed
+ * samples go through a stream to a spool, from which another process sends them (services/upload).
  */
 #ifndef FRONT_SPOOR_EXPORT_H
 #define FRONT_SPOOR_EXPORT_H
@@ -23,21 +23,22 @@ int export_check_otlp(const char *value, struct spoor_error *err);
 
 bool export_is_requested(const struct settings *settings);
 
-/* Opens everything that can be refused, and enters itself into the options, after a live view has. There must
- * be no other threads that allocate memory. *ret is NULL if nothing is to be exported. */
+/* Opens everything that may fail, and sets its callback in the options, after a live view has set its own.
+ * There must be no other threads that allocate memory. *ret is NULL if nothing is to be exported. */
 int exporter_open(struct settings *settings, struct spoor_options *options,
                   struct exporter **ret, struct spoor_error *err);
 
-/* The job runs. Accepts NULL, as all below. */
+/* Called when the job runs. Accepts NULL, as all functions below. */
 void exporter_start(struct exporter *exporter);
 
-/* The session has stopped: ends the thread, writes the last sample, and starts to push the rest. */
+/* Called after the session has stopped: ends the thread, writes the last sample, and starts to push
+ * the rest. */
 void exporter_stop(struct exporter *exporter);
 
 /* Waits until the rest is pushed, at most 200 ms after exporter_stop(). */
 void exporter_end(struct exporter *exporter);
 
-/* Not before the session is closed. Always returns NULL. */
+/* Must be called after the session is closed. Always returns NULL. */
 struct exporter *exporter_close(struct exporter *exporter);
 
 static inline void exporter_cleanup(struct exporter **exporter)

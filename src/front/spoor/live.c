@@ -182,8 +182,8 @@ int live_screen_open_line(struct live_screen *screen)
     return r;
 }
 
-/* The cursor and the colors of the job are kept. If the size is new, the cursor must first leave the last row,
- * and the remains of the line below it are removed. */
+/* The cursor and the colors of the job are kept. After a change of the size, the cursor must first leave the
+ * last row, and the remains of the old line are removed. */
 void live_screen_draw_line(struct live_screen *screen, const char *text, size_t rows)
 {
     struct buffer *out = &screen->line->text;
@@ -250,7 +250,7 @@ enum live_fd {
 
 /* The usual time of a run, looked up while it runs: a history may be large, or on a disk that hangs. */
 struct lookup {
-    char folder[PATH_MAX]; /* of the history */
+    char folder[PATH_MAX]; /* folder of the history */
     char *name;
     double seconds; /* NaN: unknown */
 };
@@ -273,7 +273,7 @@ static void release_lookup(void *data)
 struct live {
     char *title;                 /* safe for this terminal */
     struct helper *usual_helper; /* NULL: nothing is looked up */
-    struct lookup *usual;        /* of the helper */
+    struct lookup *usual;        /* the data of the helper */
     bool has_color, has_unicode, has_keys, is_line;
     live_write *write; /* NULL: samples are shown */
     void *write_data;

@@ -20,7 +20,7 @@
 /* One report to write, to a descriptor or a file. */
 struct output {
     enum spoor_format format;
-    unsigned flags;    /* of spoor_session_write() */
+    unsigned flags;    /* flags for spoor_session_write() */
     int fd;            /* -1: the output is a file */
     bool owns_fd;      /* the descriptor is of a device or a pipe, open until the end */
     const char *path;  /* path of the file, or name of the descriptor in messages */

@@ -63,7 +63,7 @@ struct settings {
     char *phase_file;
     char *cgroup;            /* auto, off, require or a folder */
     char *request;           /* a format of scheduler_request.h */
-    double margin;           /* of a recommendation */
+    double margin;           /* safety margin of a recommendation */
     double quantile;         /* share of the runs that must fit */
     char *figures;           /* figures to compare or check, separated by commas */
     char *by;                /* the property that divides runs into sets */
@@ -144,7 +144,7 @@ int settings_load(struct arguments *arguments, int argc, char **argv, struct spo
 int settings_begin(struct settings *settings, struct arguments *arguments,
                    const struct command *command, int argc, char **argv);
 
-/* The runs that a command line names: its operands, and those of the history by --name and --last. */
+/* The runs that a command line names: its operands, and runs of the history by --name and --last. */
 int settings_select(const struct settings *settings, char **operands, int count,
                     struct text_list *ret, struct spoor_error *err);
 

@@ -5,13 +5,11 @@
  *
  * - Totals are over the GPUs assigned to the job, but the host's memory is over all GPUs. A GPU
  *   that is split into parts counts itself if it reports a figure, else its parts.
- * - A GPU that does not report a figure is left out of a total; a total of nothing is unknown.
- *   If a
- *   process of the job does not report a figure, the job's total is unknown.
+ * - A GPU that does not report a figure is left out of a total; a total without any figure is
+ *   unknown. If a process of the job does not report a figure, the job's total is unknown.
  * - A process of the job may be on a GPU before its usage is reported: a driver's samples
  *   come late, and some counters are known from the second look on. Until then the job's busy
- *   time
- *   is unknown, whatever it was before.
+ *   time is unknown, whatever it was before.
  */
 #ifndef JOB_GPU_GPU_ACCOUNT_H
 #define JOB_GPU_GPU_ACCOUNT_H
@@ -98,7 +96,7 @@ void gpu_account_device_memory(struct gpu_account *account, size_t index, uint64
 void gpu_account_energy(struct gpu_account *account, size_t index,
                         const struct gpu_energy *energy);
 
-/* Adds what a GPU worked. */
+/* Adds the work of a GPU. */
 void gpu_account_work(struct gpu_account *account, size_t index, const struct gpu_work *work,
                       uint64_t now_ns);
 

@@ -99,7 +99,7 @@ struct gpu_totals {
     bool is_memory_unreported, is_busy_unreported;
     /* The same over the whole run, including processes that have exited. */
     bool has_unreported_memory, has_unreported_busy;
-    bool is_energy_estimated; /* of one of the job's GPUs */
+    bool is_energy_estimated; /* the energy of one of the job's GPUs is estimated */
     /* Other processes were on a busy GPU of the job, and the driver does not separate them. */
     bool is_busy_mixed;
 };

@@ -34,7 +34,7 @@ struct gpu_watch_options {
     const struct gpu_choice *choice;
     struct gpu_owners *owners; /* the caller may change them between two readings */
     uint64_t start_ns;         /* of the run */
-    bool counts_no_work;       /* leave the counters of work alone */
+    bool counts_no_work;       /* do not read the counters of work */
 };
 
 /* As gpu_inventory_open(). */

@@ -141,7 +141,7 @@ static uint64_t descendants_total(const struct sums *job, const struct sums *des
     return smaller(memory, job->memory_pss) + file_total(descendants);
 }
 
-/* The shared memory of a process, without that of all others of the job. */
+/* The shared memory of a process minus the shared memory of all others of the job. */
 static uint64_t doubled(const struct sums *job, uint64_t mapped_shared_max)
 {
     return sub_floor0(2 * mapped_shared_max, job->mapped_shared);

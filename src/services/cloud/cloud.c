@@ -211,7 +211,7 @@ int cloud_value_copy(const char *text, size_t length, char *buf, size_t size)
     return 0;
 }
 
-/* ---- where a value stands ------------------------------------------------- */
+/* ---- the place of a value -------------------------------------------------- */
 
 /* Returns the value at a dotted path, in which a number is the index of a list; NULL: there
  * is none. */
@@ -311,7 +311,7 @@ int cloud_answer_parse(const struct cloud_request *request, const char *text,
     return r;
 }
 
-/* ---- asking the metadata service ---------------------------------------- */
+/* ---- queries of the metadata service ------------------------------------ */
 
 #define TOKEN_PATH "/latest/api/token"
 
@@ -447,7 +447,7 @@ static const struct {
     MEMBER(vendor), MEMBER(region), MEMBER(zone), MEMBER(instance_type), MEMBER(account),
 };
 
-/* ---- where it is ---------------------------------------------------------- */
+/* ---- its path --------------------------------------------------------------- */
 
 /* Reads an ID that changes with every boot. -ENOENT: unknown. */
 static int read_boot_id(const struct root *root, char *buf, size_t size)

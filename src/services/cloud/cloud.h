@@ -123,7 +123,7 @@ int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t ti
 /* The origin of cached facts; they are used only if all members are the same. */
 struct cloud_cache_key {
     const char *vendor;
-    const char *url; /* of the service */
+    const char *url; /* URL of the service */
 };
 
 /* Returns -ENOENT if there is nothing that can be used. */

@@ -281,7 +281,7 @@ static int read_rows(const struct spool_batch *batch, const struct push_state *s
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* An object of texts. The texts are those of `object`. */
+/* An object of texts, which are borrowed from `object`. */
 static size_t list_labels(json_t *object, struct export_label *ret)
 {
     size_t count = 0;
@@ -320,7 +320,7 @@ static void write_otlp(const struct samples *samples, json_t *metadata, struct b
     otlp_write(samples->items, samples->count, labels, count, out);
 }
 
-/* The lines of headers, as http_request has them; changes `lines`. */
+/* Splits `lines` in place into headers for http_request. */
 static void split_headers(char *lines, const char **ret, size_t count)
 {
     char *newline;
@@ -342,7 +342,7 @@ static int check_answer(struct push_state *state, const struct http_response *re
         return 0;
     if (parse_whole_u64(response->header, &seconds) == 0 && seconds < 3600)
         state->retry_ns = seconds * NS_PER_SECOND;
-    /* The same rows would be refused again. */
+    /* The service would refuse the same rows again. */
     if (status == 400 || status == 413 || status == 422)
         return error_set(err, EBADMSG, "%s: the server refuses samples: %d", url, status);
     return error_set(err, EIO, "%s: the server answers %d", url, status);

@@ -25,9 +25,9 @@ struct spool_batch;
 enum { PUSH_BATCH_MAX_BYTES = 1 << 20 };
 
 struct push_state {
-    uint64_t retry_ns;           /* until the service accepts another request; 0: not given */
-    char run_id[64];             /* of the sample; empty: there is none */
-    struct export_sample latest; /* that was sent */
+    uint64_t retry_ns;           /* time until the service accepts a request; 0: not given */
+    char run_id[64];             /* run of `latest`; empty: nothing was sent */
+    struct export_sample latest; /* the last sample that was sent */
 };
 
 /* The settings of a push: `url` is the whole URL, and `token` has lines of headers. -EINVAL with a message. */
@@ -39,7 +39,8 @@ int push_settings(const char *url, const char *run_id, environment_get *get,
 int otlp_settings(const char *url, environment_get *get, struct upload_settings *ret,
                   struct spoor_error *err);
 
-/* Adds KEY=VALUE,KEY=VALUE with %-escapes, as OTEL_RESOURCE_ATTRIBUTES has it: calls add() for each. */
+/* Parses KEY=VALUE,KEY=VALUE with %-escapes, the form of OTEL_RESOURCE_ATTRIBUTES: calls add() for
+ * each. */
 void push_for_each_pair(const char *list,
                         void (*add)(const char *key, const char *value, void *data),
                         void *data);

@@ -37,7 +37,7 @@ struct s3_credentials {
     char access_key[256];
     char secret_key[256];
     char session_token[4096];    /* empty: there is none */
-    char region[S3_REGION_SIZE]; /* of the bucket; empty: unknown */
+    char region[S3_REGION_SIZE]; /* region of the bucket; empty: unknown */
     double expires_at;           /* seconds since 1970; INFINITY: unknown */
 };
 
@@ -69,11 +69,11 @@ struct upload_settings {
     uint64_t wait_ns;
 };
 
-/* Fails with a message if a variable is not valid, which has the default then. */
+/* Fails with a message if a variable is not valid; the setting has its default then. */
 int upload_settings_read(environment_get *get, struct upload_settings *ret,
                          struct spoor_error *err);
 
-/* Single values, for other places that they come from. -EINVAL with a message; untouched then. */
+/* Parse single values from other sources. -EINVAL with a message; `settings` is untouched then. */
 int upload_settings_set_token(struct upload_settings *settings, const char *token,
                               struct spoor_error *err);
 int upload_settings_set_url(struct upload_settings *settings, const char *url,
@@ -85,7 +85,7 @@ int upload_settings_set_interval(struct upload_settings *settings, double second
 
 struct sentinel {
     struct http *http;
-    const char *url; /* of the service, without a slash at the end */
+    const char *url; /* URL of the service, without a slash at the end */
     const char *token;
     uint64_t timeout_ms;
 };

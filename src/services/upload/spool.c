@@ -45,7 +45,7 @@ enum { HEADER_MAX_BYTES = 16 << 10, PIECE_BYTES = 64 << 10 };
 struct rows {
     int fd;
     uint64_t size;
-    bool is_begun; /* it has its header, if it is to have one */
+    bool is_begun; /* the header is written, if the file has one */
     uint64_t header_bytes;
     char header[HEADER_MAX_BYTES];
 };
@@ -98,14 +98,14 @@ static int open_rows(const struct spool *spool, struct rows *rows)
     return 0;
 }
 
-/* Where the rows that wait begin. */
+/* The offset of the first unsent row. */
 static uint64_t first_waiting(const struct spool *spool, const struct rows *rows)
 {
     return !rows->is_begun ? rows->size : larger(spool->offset, rows->header_bytes);
 }
 
 /* Counts the whole rows from `start` on, up to the first that begins at `until` or after. *ret_end is
- * where that is. */
+ * the offset of that row. */
 static int count_rows(int fd, uint64_t start, uint64_t until, uint64_t *ret_rows,
                       uint64_t *ret_end)
 {
@@ -233,7 +233,7 @@ enum { BATCHES_MAX = 1 << 20 };
 
 enum { FILE_MAX_BYTES = 4 << 20, END_BYTES = 512 };
 
-/* ---- where they are --------------------------------------------------------- */
+/* ---- directories ------------------------------------------------------------- */
 
 /* A directory that others can write to may be a trap of another user. */
 static bool is_ours(const char *path)
@@ -476,8 +476,8 @@ static int populate(struct spool *spool, const struct buffer *description, int *
     return 0;
 }
 
-/* The lock comes before run.json: then no other process takes it for a spool that was left.
- * -ENOENT: one has done so before the lock, and removed it. */
+/* The lock comes before run.json, so that no other process treats it as an abandoned spool.
+ * -ENOENT: another process did so before the lock, and removed it. */
 static int create_in(const char *base, const struct buffer *description, struct spool *ret,
                      int *ret_run_fd)
 {
@@ -549,7 +549,7 @@ void spool_close(struct spool *spool)
     spool->lock_fd = -1;
 }
 
-/* run.json goes first: without it there is no run. A temporary file may be left from a crash. */
+/* run.json is removed first: without it there is no run. A crash may leave a temporary file. */
 void spool_remove(struct spool *spool)
 {
     DIR *directory = NULL;

@@ -35,16 +35,16 @@ struct json_t;
 
 struct spool {
     char path[PATH_MAX];
-    int lock_fd; /* of the directory; -1: closed */
+    int lock_fd; /* descriptor of the directory; -1: closed */
     /* run.json */
     char api_url[1024];
-    char service[16];    /* of push.h; empty: Sentinel */
+    char service[16];    /* a service of push.h; empty: Sentinel */
     bool has_short_keys; /* objects are named as by the Python package */
     /* state.json */
     struct sentinel_run run;     /* its id is empty until it is registered */
     char region[S3_REGION_SIZE]; /* empty: unknown */
-    uint64_t offset;             /* rows.csv before this was sent or dropped */
-    uint64_t batches;            /* sent */
+    uint64_t offset;             /* offset in rows.csv: rows before it were sent or dropped */
+    uint64_t batches;            /* number of batches sent */
     uint64_t dropped_rows;
 };
 
@@ -62,22 +62,22 @@ static inline const char *spool_rows(const struct spool *spool)
 /* The directory of all spools. It is created if it does not exist. */
 int spool_find_base(char base[PATH_MAX], struct spoor_error *err);
 
-/* Makes a new one and locks it. On success, *ret_run_fd is run.json, locked: the run lasts until it is
+/* Creates a spool and locks it. On success, *ret_run_fd is run.json, locked: the run lasts until it is
  * closed. */
 int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
                  struct spoor_error *err);
 
-/* Opens one and locks it. -EBUSY: another process uploads it; -ENODATA: there was no run in it, and
- * it was removed. */
+/* Opens a spool and locks it. -EBUSY: another process uploads it; -ENODATA: there was no run in it,
+ * and it was removed. */
 int spool_open(const char *path, struct spool *ret);
 
-/* Closes it; its lock goes with the last descriptor. Accepts a closed one. */
+/* Closes a spool; its lock ends with the last descriptor. Accepts a closed one. */
 void spool_close(struct spool *spool);
 
 /* Deletes its files, and closes it. */
 void spool_remove(struct spool *spool);
 
-/* Whether the run is over, as far as the tracker is concerned: it may have been killed. */
+/* Whether the tracker has ended the run, or was killed. */
 bool spool_run_is_over(const struct spool *spool);
 
 /* Replaces a file of the spool as a whole. */
@@ -103,19 +103,19 @@ struct spool_batch {
     uint64_t end; /* the new offset */
 };
 
-/* The rows that are to be sent next, `max_bytes` at most. None is not an error. The caller ends
+/* Returns the next rows to send, `max_bytes` at most. An empty batch is not an error. The caller ends
  * `ret->csv` with buffer_done(). */
 int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_batch *ret);
 
-/* The batch was sent, but for so many rows that were refused: the offset moves, state.json is written, and the
- * disk space is given back. */
+/* Called when a batch was sent, except for refused rows: moves the offset, writes state.json, and frees disk
+ * space. */
 int spool_advance(struct spool *spool, uint64_t end, uint64_t refused_rows);
 
-/* How many rows and bytes wait. */
+/* Returns the number and size of the unsent rows. */
 int spool_count(const struct spool *spool, uint64_t *ret_rows, uint64_t *ret_bytes);
 
-/* If more than `limit_bytes` wait, drops the oldest rows, a quarter of the limit at once, and counts
- * them. */
+/* If more than `limit_bytes` are unsent, drops the oldest rows, a quarter of the limit at once, and
+ * counts them. */
 int spool_enforce_limit(struct spool *spool, uint64_t limit_bytes);
 
 #endif

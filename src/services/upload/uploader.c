@@ -25,7 +25,7 @@
 
 /* ---- one run ------------------------------------------------------------ */
 
-/* After a long time without network there is more than one request should carry. */
+/* After a long time without network there are more rows than one request should carry. */
 enum { BATCH_MAX_BYTES = 8 << 20 };
 
 /* Credentials that are valid for less than this are renewed. */
@@ -298,7 +298,7 @@ int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffe
 struct round {
     struct uploader *uploader;
     struct kept_report *report;
-    bool is_given_up; /* the network is away: the rest is only counted */
+    bool is_given_up; /* the network is down: the rest is only counted */
 };
 
 static void count_kept(struct round *round, const struct spool *spool)
@@ -440,12 +440,12 @@ struct child {
     struct uploader uploader;
     bool is_over;          /* the run has ended, or its tracker has exited */
     bool is_refused;       /* the service refused the run: `err` has the reason */
-    uint64_t dropped_rows; /* of other runs */
+    uint64_t dropped_rows; /* dropped rows of other runs */
     uint64_t back_off_ns;
     struct spoor_error err; /* the last failure */
 };
 
-/* Waits until then for the end of the run. */
+/* Waits until that time for the end of the run. */
 static void wait_for_end(struct child *child, uint64_t until_ns)
 {
     struct pollfd news = { .fd = SOCKET_FD, .events = POLLIN };
@@ -501,7 +501,7 @@ static uint64_t work(struct child *child, uint64_t due_ns, bool has_batch)
                             BACK_OFF_MAX_NS);
 }
 
-/* Runs of the past that are still here, unless this one ends meanwhile. */
+/* Uploads kept runs, unless this one ends meanwhile. */
 static void send_kept_runs(struct child *child)
 {
     struct kept_report report;
@@ -554,14 +554,14 @@ static void finish_run(struct child *child)
     send_result(child, r, &answer);
 }
 
-/* Without close_range() the files stay open, except files that other processes may wait for. */
+/* Without close_range() only descriptors below 1024 are closed. */
 static void keep_only(int fd, int lock_fd)
 {
     if (hidden_child_keep_only(fd, lock_fd) < 0) {
         for (int each = 2; each < 1024; each++)
             close(each);
     }
-    (void)open("/dev/null", O_RDWR | O_CLOEXEC); /* 2: nothing may take its place */
+    (void)open("/dev/null", O_RDWR | O_CLOEXEC); /* 2: its number must not be reused */
     (void)!chdir("/");
 }
 
@@ -598,7 +598,7 @@ static int write_description(const struct upload_order *order, struct buffer *re
     return buffer_error(ret);
 }
 
-/* The child has the lock of the spool to itself. */
+/* Only the child holds the lock of the spool. */
 static int start(const struct upload_order *order, struct spool *spool,
                  struct upload_process *process)
 {
@@ -658,7 +658,7 @@ void upload_process_begin(const struct upload_process *process)
         (void)send(process->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Kill the process in any state: a spool can be left at any moment. */
+/* Killing the process is safe in any state: a spool can be abandoned at any moment. */
 static void stop(struct upload_process *process)
 {
     (void)kill(process->pid, SIGKILL);
@@ -695,7 +695,8 @@ static int write_end(const struct upload_process *process, int exit_code, bool h
     return spool_write_end(&spool, &text);
 }
 
-/* Readable when a signal asks us to end. -1: not available; only the time limit applies. */
+/* Readable after a signal that ends the program. -1: not available; only the time limit
+ * applies. */
 static int open_interrupt(void)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -715,8 +716,8 @@ static bool is_interrupted(int fd)
     return fd >= 0 && read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info);
 }
 
-/* Reads the result of the child until it ends. Gives up (false) when the time is up, or soon after a signal:
- * it may be the one that has ended the job. */
+/* Reads the result of the child until it ends. Gives up (false) at the time limit, or soon after a signal:
+ * it may be the one that ended the job. */
 static bool listen_to(const struct upload_process *process, struct buffer *ret)
 {
     AUTO_CLOSE int interrupt_fd = open_interrupt();
@@ -764,7 +765,7 @@ static void read_result(const struct buffer *said, bool has_ended, struct upload
 void upload_process_finish(const struct upload_process *process, int exit_code, bool has_failed)
 {
     (void)write_end(process, exit_code, has_failed); /* without it, the run has failed */
-    upload_process_begin(process);                   /* if it has not */
+    upload_process_begin(process);                   /* if it has not begun */
     (void)shutdown(process->fd, SHUT_WR);
 }
 
@@ -781,7 +782,7 @@ void upload_process_end(struct upload_process *process, int exit_code, bool has_
     has_ended = listen_to(process, &said);
     stop(process);
     read_result(&said, has_ended, ret);
-    if (spool_open(process->path, &spool) == 0) { /* otherwise it is done, and removed */
+    if (spool_open(process->path, &spool) == 0) { /* otherwise the spool is done, and removed */
         ret->dropped_rows = larger(ret->dropped_rows, spool.dropped_rows);
         (void)spool_count(&spool, &ret->kept_rows, &bytes);
     }

@@ -3,8 +3,7 @@
  * uploader.h - uploads the samples of one spool: registers the run, sends batches, and closes the run. A run for
  * a service of push.h is neither registered nor closed.
  *
- * A step that fails can be repeated later: it goes on where it was. Errors are those of
- * sentinel.h.
+ * A step that fails can be repeated later: it continues from there. Errors are those of sentinel.h.
  */
 #ifndef SERVICES_UPLOAD_UPLOADER_H
 #define SERVICES_UPLOAD_UPLOADER_H
@@ -20,7 +19,7 @@
 
 struct uploader {
     struct sentinel api; /* its http is owned, and NULL until the first request */
-    const char *service; /* of the spools; NULL or empty: Sentinel */
+    const char *service; /* service of the spools; NULL or empty: Sentinel */
     /* Adds members about this machine to the description of a run. NULL: none. */
     void (*add_machine)(struct json_writer *json);
     /* Whether to leave the rest for later; called before each batch, which then fails with -ECANCELED.
@@ -34,18 +33,19 @@ struct uploader {
 
 void uploader_done(struct uploader *uploader);
 
-/* Once; does nothing if the run is registered. */
+/* Registers the run; does nothing if it is registered. */
 int uploader_register(struct uploader *uploader, struct spool *spool, struct spoor_error *err);
 
-/* Sends all rows that wait. */
+/* Sends all unsent rows. */
 int uploader_send(struct uploader *uploader, struct spool *spool, struct spoor_error *err);
 
 /* Closes the run: sends the rest and the end. If nothing was sent before, the rows are part of that
- * message. Then the spool may be removed. The response is added to `answer`, unless that is NULL. */
+ * message. The spool may be removed after that. The response is added to `answer`, unless that is
+ * NULL. */
 int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffer *answer,
                     struct spoor_error *err);
 
-/* Adds a value as it is. */
+/* Adds a JSON value unchanged. */
 void upload_add_value(struct json_writer *json, const char *key, const struct json_t *value);
 
 /* Adds the name of a batch: "s3://BUCKET/PREFIX/000007.csv.gz". */
@@ -55,7 +55,7 @@ int uploader_add_uri(const struct spool *spool, uint64_t number, struct buffer *
 
 struct kept_report {
     uint64_t sent_runs, sent_rows;
-    uint64_t kept_runs, kept_rows; /* not sent */
+    uint64_t kept_runs, kept_rows; /* runs and rows that were not sent */
     uint64_t busy_runs;            /* still going on, or uploaded by another process */
     struct spoor_error err;        /* the first failure; its code is 0 if there was none */
 };
@@ -68,20 +68,21 @@ int kept_runs_send(struct uploader *uploader, struct kept_report *ret);
  *
  * The process is a hidden child (base/hidden_child.h) with the name of an agent: it belongs to no
  * job, has none of our descriptors open, and ends when we do. It alone loads libcurl. Neither the
- * start of the run nor the run waits for it; the end does for a short time.
+ * start of the run nor the run waits for it; the end of the run waits for a short time.
  */
 
 struct upload_process {
-    char path[PATH_MAX];      /* of the spool */
-    char rows_path[PATH_MAX]; /* where the tracker writes the rows */
+    char path[PATH_MAX];      /* directory of the spool */
+    char rows_path[PATH_MAX]; /* file that the tracker writes the rows to */
     uint64_t wait_ns;
     int run_fd;
     int fd;    /* to the process */
     pid_t pid; /* 0: not started */
 };
 
-/* Starts it. There must be no other threads yet. `metadata` is a JSON object that describes the run;
- * `has_short_keys`: objects are named as by the Python package. `add_machine` as in uploader.h. */
+/* Starts the process. There must be no other threads yet. `metadata` is a JSON object that describes
+ * the run; `has_short_keys`: objects are named as by the Python package. `add_machine` as in
+ * uploader.h. */
 struct upload_order {
     const struct upload_settings *settings;
     const char *service; /* as in struct uploader; its settings as in push.h */
@@ -93,26 +94,27 @@ struct upload_order {
 int upload_process_start(const struct upload_order *order, struct upload_process *ret,
                          struct spoor_error *err);
 
-/* The run has begun: rows are written from now on. */
+/* Called when the run has begun: rows are written from now on. */
 void upload_process_begin(const struct upload_process *process);
 
-/* There is no run after all. */
+/* Called if there is no run after all. */
 void upload_process_cancel(struct upload_process *process);
 
 /* The result of an upload. */
 struct upload_result {
-    bool is_complete; /* the service has all of them, but those that were dropped */
+    bool is_complete; /* the service has all rows, except dropped ones */
     uint64_t kept_rows;
     uint64_t dropped_rows;
-    struct spoor_error err; /* if it is not complete */
-    struct buffer answer;   /* of the service; empty: none; owned */
+    struct spoor_error err; /* why it is not complete */
+    struct buffer answer;   /* response of the service; empty: none; owned */
 };
 
-/* The run is over, and the rows are written: the process sends the rest. */
+/* Called when the run has ended and all rows are written: the process sends the rest. */
 void upload_process_finish(const struct upload_process *process, int exit_code,
                            bool has_failed);
 
-/* The same, if that was not called. Waits as long as the settings allow. Unsent rows stay in the spool. The caller ends ret->answer with buffer_done(). */
+/* Does the same, if that was not called. Waits as long as the settings allow. Unsent rows stay in the spool. The caller
+ * ends ret->answer with buffer_done(). */
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * churn FILE MEGABYTES [ROUNDS] - a job that allocates and frees all the time, beside memory that
- * it keeps. FILE holds how often it has gone round, as a native 64-bit number. It exits after
+ * it keeps. FILE holds the number of completed rounds, as a native 64-bit number. It exits after
  * ROUNDS, if given; then FILE may be /dev/zero.
  *
- * This is the job that a tracker hurts most: whoever walks the page tables of the kept memory
- * holds the lock that each mmap() and munmap() waits for. So a round is one of these, by way of
- * malloc(), and some small blocks; and the kept memory is in small pages, of which there are more.
+ * A tracker hurts this job most: a walk of the page tables of the kept memory holds the lock that
+ * each mmap() and munmap() waits for. A round is one mmap() and munmap(), by way of malloc(), and
+ * some small blocks. The kept memory is in small pages, because more of them take longer to walk.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -38,7 +38,7 @@ static int keep(size_t size)
 
     if (memory == MAP_FAILED)
         return -1;
-    (void)madvise(memory, size, MADV_NOHUGEPAGE); /* a kernel without them */
+    (void)madvise(memory, size, MADV_NOHUGEPAGE); /* fails on a kernel without huge pages */
     touch(memory, size);
     return 0;
 }
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* Or malloc() learns from the first large block to keep such blocks. */
+    /* Otherwise malloc() would keep large blocks after the first free(). */
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES);
     fd = open(argv[1], O_RDWR | O_CLOEXEC);
     rounds = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -13,7 +13,7 @@
 
 static void sleep_for_good(void)
 {
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* holds over exec */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* kept across exec */
     execlp("sleep", "sleep", "infinity", (char *)NULL);
     _exit(127);
 }
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    /* Every child holds an end of the pipe until its exec. */
+    /* Every child has the write end open until its exec. */
     close(running[1]);
     if (read(running[0], &byte, 1) != 0 || write(fd, "", 1) != 1)
         return 1;

@@ -29,7 +29,7 @@ static int add_process(struct floor_reads *reads, pid_t pid)
     if (!processes)
         return -ENOMEM;
     reads->processes = processes;
-    (void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid); /* fits */
+    (void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid); /* always fits */
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -111,7 +111,7 @@ struct floor_sums floor_read_processes(const struct floor_reads *reads)
         ssize_t n = pread(process->statm_fd, text, sizeof(text) - 1, 0);
 
         if (n <= 0 || clock_gettime(process->clock, &time) < 0)
-            continue; /* it has ended */
+            continue; /* the process has exited */
         text[n] = '\0';
         sums.cpu_ns += (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
         sums.resident_pages += resident_pages(text);

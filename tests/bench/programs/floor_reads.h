@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * floor_reads.h - the least a tracker can do: of each process its CPU clock and statm, on files
- * that are kept open. What spoor costs is compared with this.
+ * floor_reads.h - the minimal work of a tracker: reads the CPU clock and statm of each process
+ * from files that stay open. The bench compares spoor's cost with it.
  */
 #ifndef BENCH_FLOOR_READS_H
 #define BENCH_FLOOR_READS_H
@@ -19,7 +19,7 @@ struct floor_process {
 struct floor_reads {
     struct floor_process *processes; /* owned */
     size_t process_count;
-    int files[8]; /* of the whole machine; -1: not open */
+    int files[8]; /* files of the whole machine; -1: not open */
     size_t file_count;
 };
 
@@ -28,14 +28,14 @@ struct floor_reads {
 int floor_open(pid_t main_pid, struct floor_reads *ret);
 void floor_close(struct floor_reads *reads);
 
-/* The sums over all processes. */
+/* Sums over all processes. */
 struct floor_sums {
     uint64_t cpu_ns;
     uint64_t resident_pages;
 };
 struct floor_sums floor_read_processes(const struct floor_reads *reads);
 
-/* Reads the files of the whole machine that a sample holds figures of. Returns bytes of text. */
+/* Reads the machine-wide files that a sample includes. Returns bytes of text. */
 size_t floor_read_host(const struct floor_reads *reads);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* floor_wrap COMMAND [ARGUMENT...] - the least a wrapper can do: fork, exec, wait. */
+/* floor_wrap COMMAND [ARGUMENT...] - the minimal work of a wrapper: fork, exec, wait. */
 #include <sys/wait.h>
 #include <unistd.h>
 

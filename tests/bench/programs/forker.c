@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forker INTERVAL_MS - a stranger to the job that starts a process so often, and waits for it. */
+/* forker INTERVAL_MS - a foreign process that starts a child every INTERVAL_MS and waits for it. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pingpong SWITCHES - two processes on one CPU that pass a byte back and forth through pipes, until
- * there have been so many context switches. Each byte sent is one switch, because the sender then
+ * there have been SWITCHES context switches. Each byte sent is one switch, because the sender then
  * waits for the answer.
  */
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The last CPU that we may use: the first ones serve more interrupts. */
+/* The last CPU of our affinity mask: the first ones serve more interrupts. */
 static int pin_to_one_cpu(void)
 {
     cpu_set_t allowed, one;

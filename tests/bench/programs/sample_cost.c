@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample_cost spawn|attach CROWD COUNT BATCH ROUNDS - what a sample costs, beside the floor.
+ * sample_cost spawn|attach CROWD COUNT BATCH ROUNDS - the cost of a sample, beside the floor.
  *
- * Each round takes BATCH samples of a crowd of COUNT sleeping children, and reads the same
- * processes as often by the minimal loop, then the files of the host. So whatever slows the
- * machine down slows all three. Prints nanoseconds of CPU time of one of each, a line a round.
+ * Each round takes BATCH samples of a crowd of COUNT sleeping children, reads the same
+ * processes as often with the minimal loop, then reads the files of the host. If the machine
+ * slows down, it slows down all three. Prints nanoseconds of CPU time of one of each, a line a
+ * round.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static uint64_t time_processes(const struct floor_reads *reads, long batch)
 
     for (long i = 0; i < batch; i++) {
         if (floor_read_processes(reads).resident_pages == 0)
-            abort(); /* nobody was there: not a floor */
+            abort(); /* no process was read: not a floor */
     }
     return (thread_cpu_ns() - before_ns) / (uint64_t)batch;
 }

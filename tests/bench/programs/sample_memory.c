@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample_memory CROWD COUNT SAMPLES... - what a session of many samples keeps in memory. Takes
- * samples of a crowd until there are SAMPLES of them, and prints, each time, how many: then the
- * resident size and its high-water mark, in bytes.
+ * sample_memory CROWD COUNT SAMPLES... - the memory of a session with many samples. Takes
+ * samples of a crowd until there are SAMPLES of them, then prints their number, the resident
+ * size and its high-water mark, in bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 {
     struct tracked_crowd crowd;
     struct root root;
-    long taken = 1; /* the session has its first */
+    long taken = 1; /* the session has taken one sample already */
 
     if (argc < 4 || root_open("/", &root) < 0)
         return 2;

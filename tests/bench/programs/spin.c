@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spin COUNT SECONDS - so many processes that compute, each until so much time has passed. */
+/* spin COUNT SECONDS - COUNT processes that compute for SECONDS each. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>

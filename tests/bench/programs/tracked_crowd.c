@@ -65,7 +65,7 @@ void tracked_crowd_start(const char *crowd, const char *count, bool is_attached,
 
     if (pipe2(ready, O_CLOEXEC) < 0 || fcntl(ready[1], F_SETFD, 0) < 0)
         die("pipe");
-    (void)snprintf(fd_text, sizeof(fd_text), "%d", ready[1]); /* fits */
+    (void)snprintf(fd_text, sizeof(fd_text), "%d", ready[1]); /* always fits */
     argv[2] = fd_text;
     if (spawn_start(argv, &spawn, &err) < 0)
         die(err.message);
@@ -82,7 +82,7 @@ void tracked_crowd_start(const char *crowd, const char *count, bool is_attached,
 
 void tracked_crowd_end(struct tracked_crowd *crowd)
 {
-    (void)kill(crowd->pid, SIGKILL); /* its children follow, and are ours to reap */
+    (void)kill(crowd->pid, SIGKILL); /* its children are killed with it, and we reap them */
     while (wait(NULL) > 0 || errno == EINTR)
         continue;
     crowd->session = spoor_session_close(crowd->session);

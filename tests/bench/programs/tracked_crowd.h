@@ -13,13 +13,14 @@ struct tracked_crowd {
     spoor_session *session;
 };
 
-/* Starts `crowd` with `count` children and a session on it, whose own samples are an hour apart;
- * `is_attached`: only when all of them sleep. Ends the program with a message where that fails. */
+/* Starts `crowd` with `count` children and a session on it, whose own samples are an hour apart.
+ * With `is_attached`, the session starts once all of them sleep. Ends the program with a message
+ * on failure. */
 void tracked_crowd_start(const char *crowd, const char *count, bool is_attached,
                          struct tracked_crowd *ret);
 void tracked_crowd_end(struct tracked_crowd *crowd);
 
-/* Takes samples, one after the other. */
+/* Takes samples in a row. */
 void tracked_crowd_sample(struct tracked_crowd *crowd, long sample_count);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * borrow MIB HOW - touches that much memory and starts a child that runs in it: by vfork, or by
- * clone, after which the parent goes on. The child prints a line and waits for one, then calls
- * exec, or, if HOW ends in "-exit", ends without. The parent then waits for a line too.
+ * clone, after which the parent continues. The child prints a line and waits for one, then
+ * calls exec; if HOW ends in "-exit", it exits instead. The parent then waits for a line too.
  */
 #include <sched.h>
 #include <signal.h>

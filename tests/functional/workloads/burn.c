@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* burn SECONDS [CHILDREN] - spends that much CPU time, shared out among children if any. Prints
- * what it and they have used: a little more, and more than that where the machine is busy. */
+/* burn SECONDS [CHILDREN] - uses that much CPU time, divided among the children if any. Prints
+ * the CPU time used by all, which is a little more than SECONDS, and more on a busy machine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -16,7 +16,7 @@ static double cpu_seconds(void)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* From now on: the clock of a process also has what it used before it called exec. */
+/* Counts from now on: the clock of a process includes the time before exec. */
 static void spin(double seconds)
 {
     double end = cpu_seconds() + seconds;

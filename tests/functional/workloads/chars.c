@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chars BYTES [secret] - writes that much to /dev/null, in a process that may be read, or not. */
+/* chars BYTES [secret] - writes that much to /dev/null, in a process that other processes may
+ * read, or not ("secret"). */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

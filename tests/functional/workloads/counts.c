@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counts faults PAGES CHILDREN - touches that many pages in each of so many children, one after the
+ * counts faults PAGES CHILDREN - touches PAGES pages in each of CHILDREN children, one after the
  *                                other, or in itself if there are none.
- * counts pingpong ROUNDS       - passes a byte to a child and back that many times.
+ * counts pingpong ROUNDS       - passes a byte to a child and back ROUNDS times.
  *
- * Both begin when a line comes on the input, print the page faults (minor, major) and context
- * switches (voluntary, involuntary) that getrusage() counts since, and end with the input.
+ * Both begin when they read a line, print the page faults (minor, major) and context
+ * switches (voluntary, involuntary) that getrusage() counts since, and exit at the end of the input.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static int touch(long pages)
 
     if (memory == MAP_FAILED)
         return 1;
-    (void)madvise((void *)memory, size, MADV_NOHUGEPAGE); /* else one fault brings many pages */
+    (void)madvise((void *)memory, size, MADV_NOHUGEPAGE); /* otherwise one fault maps many
+                                                           * pages */
     for (size_t i = 0; i < size; i += (size_t)sysconf(_SC_PAGESIZE))
         memory[i] = 1;
     return munmap((void *)memory, size) != 0;

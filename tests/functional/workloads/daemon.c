@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon MODE - loses its child in the manner of a daemon: twice forked, in a session of
- * its own. The first process ends at once. The daemon prints its pid; with MODE
- * "burn" it spends 0.3 s of CPU time, with "wait" it ends when its input does.
+ * daemon MODE - starts a daemon: forked twice, in its own session. The first process exits at
+ * once. The daemon prints its pid; with MODE "burn" it uses 0.3 s of CPU time, with "wait" it
+ * exits at the end of its input.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     if (pipe(told) < 0)
         return 1;
     if (fork() != 0) {
-        /* Ends only when the daemon is there. */
+        /* Exits only once the daemon exists. */
         return read(told[0], &byte, 1) == 1 ? 0 : 1;
     }
     setsid();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forks N [deep] - starts N processes that live together, side by side or each the
- * child of the last; prints "ready", and ends them all when its input ends.
+ * forks N [deep] - starts N processes that live at the same time, all children of one or each
+ * the child of the last; prints "ready", and ends them all when its input ends.
  *
- * Each process holds the writing end of a pipe. The first to be started reads its
- * input, and the end of that ends the processes that read the other pipe.
+ * Each process has the write end of a pipe open. The first one reads the input; at its end of
+ * file, it ends the processes that read the other pipe.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A child: says that it is there, waits for the end of `gate`. */
+/* A child: reports that it has started, waits for the end of `gate`. */
 static void live(int ready, int gate)
 {
     char byte = 'r';
@@ -23,7 +23,7 @@ static void live(int ready, int gate)
         ;
 }
 
-/* Starts `count` processes; in the child of a chain it goes on with the rest. */
+/* Starts `count` processes; in a chain, each child starts the rest. */
 static int start(long count, int is_deep, int ready, const int gate[2])
 {
     for (long i = 0; i < count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* headless MIB - a process whose first thread exits while another goes on: it holds that much memory,
- * and burns 0.3 s of CPU time whenever it reads a line. Says "ready", and "burnt" each time. */
+/* headless MIB - a process whose first thread exits while another continues: it holds that much
+ * memory, and burns 0.3 s of CPU time whenever it reads a line. Prints "ready", and "burnt" each
+ * time. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hold MIB - touches that much memory, prints its pid, and ends when its input does. */
+/* hold MIB - touches that much memory, prints its pid, and exits at the end of its input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

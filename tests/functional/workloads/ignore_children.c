@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ignore_children N - starts N children one after the other, each spending 10 ms of CPU
+/* ignore_children N - starts N children one after the other, each of which uses 10 ms of CPU
  * time, and lets the kernel reap them. */
 #include <signal.h>
 #include <stdlib.h>

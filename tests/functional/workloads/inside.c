@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inside - prints what a process can see of how it was started: descriptors,
- * environment, signals, limits, groups, folder, terminal. Two starts that differ in
- * nothing print the same.
+ * inside - prints everything that depends on how a process was started: descriptors,
+ * environment, signals, limits, groups, folder, terminal. Equal starts print the same.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +29,7 @@ static void print_descriptors(void)
     }
 }
 
-/* The lines of /proc/self/status that a parent can change. */
+/* The lines of /proc/self/status that depend on the parent. */
 static void print_status(void)
 {
     static const char *const keys[] = { "Umask",    "Uid",           "Gid",      "Groups",

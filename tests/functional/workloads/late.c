@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* late MIB - waits for a child, then touches that much memory and ends at once. */
+/* late MIB - waits for a child, then touches that much memory and exits at once. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rename NAME SECONDS - takes a name as the kernel shows it, in the parent and in a child
- * that spends CPU time, so that a reader who stumbles over the name loses that time. Prints how
- * much that was. */
+/* rename NAME SECONDS - sets its name in the kernel, in the parent and in a child that uses CPU
+ * time: a reader that misparses the name loses that time. Prints the CPU time used. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rewrite FILE COUNT - writes 8 KiB to so many places of a file of 4 MiB, each at once to storage. */
+/* rewrite FILE COUNT - writes 8 KiB to COUNT places of a file of 4 MiB, each immediately to storage. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scribble FILE MIB - writes that much to a file and has it reach the disk. */
+/* scribble FILE MIB - writes that much to a file and flushes it to the disk. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

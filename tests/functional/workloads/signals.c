@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signals - prints the number of each signal that comes, one a line, and ends when its
- * input does. The first line is "ready" and its pid.
+ * signals - prints the number of each signal that it receives, one per line, and exits at the
+ * end of its input. The first line is "ready" and its pid.
  */
 #include <poll.h>
 #include <signal.h>

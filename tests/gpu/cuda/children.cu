@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * children SECONDS MIB... - a child for each amount, which holds it that long; the parent makes
- * no CUDA call and waits. Each child says that it is ready, and tells its own truth.
+ * no CUDA call and waits. Each child prints "ready" and writes its own truth.
  */
 #include <sys/wait.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * duty PERCENT PERIOD_MS SECONDS [PHASE_MS [MIB]] - in each period one kernel that is busy for
- * PERCENT of it; MIB of memory are held meanwhile. SIGTERM ends it before its time.
+ * duty PERCENT PERIOD_MS SECONDS [PHASE_MS [MIB]] - runs one kernel per period, which is busy
+ * for PERCENT of it; holds MIB of memory meanwhile. SIGTERM ends it early.
  *
  * Periods begin PHASE_MS after the multiples of PERIOD_MS of the monotonic clock, so that two of
- * these can be told to be busy at different times. busy_seconds is the sum of what CUDA's
- * events measured around the kernels, loop_seconds the time of all periods.
+ * these programs can be busy at different times. busy_seconds is the time of the kernels by
+ * CUDA's events, loop_seconds the time of all periods.
  */
 #include <cmath>
 #include <csignal>
@@ -40,7 +40,7 @@ struct meter {
     cudaEvent_t begin, end;
 };
 
-/* Runs the kernel once. Returns for how long it was busy. */
+/* Runs the kernel once. Returns its busy time. */
 static double spin_once(const struct meter *meter, double seconds)
 {
     float milliseconds;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hold MIB SECONDS - takes GPU memory and keeps it that long; with 0 MiB a context alone. */
+/* hold MIB SECONDS - allocates GPU memory and keeps it that long; with 0 MiB it has only a
+ * context. */
 #include "load.cuh"
 
 int main(int argc, char **argv)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spike MIB HOLD_MS AFTER_MS SECONDS - a run of SECONDS that has a context; AFTER_MS after it is
- * ready it takes GPU memory, keeps it for HOLD_MS and gives it back.
+ * spike MIB HOLD_MS AFTER_MS SECONDS - a run of SECONDS with a context; AFTER_MS after it is
+ * ready it allocates GPU memory, keeps it for HOLD_MS and frees it.
  *
- * The memory was there for at least held_ms (from when it had been taken to when it was given
- * back) and at most whole_ms (with the time that both took).
+ * The memory existed for at least held_ms (from the end of the allocation to the start of the
+ * free) and at most whole_ms (both calls included).
  */
 #include "load.cuh"
 

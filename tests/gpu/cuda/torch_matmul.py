@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_matmul.py SECONDS - multiplies matrices with PyTorch and tells what that took.
+"""torch_matmul.py SECONDS - multiplies matrices with PyTorch and reports its usage.
 
-As the CUDA loads (load.cuh): "ready" on stdout, one line of JSON to the file of TRUTH. What the
-context takes besides PyTorch's own memory is the device's use less that memory: true where
-nobody else uses the device.
+As the CUDA loads (load.cuh): "ready" on stdout, one line of JSON to the file of TRUTH. The context
+is the device's memory in use minus PyTorch's own: correct if nothing else uses the device.
 """
 import json
 import os

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpm.c - the stand-in's performance monitor: snapshots that know how busy it is. */
+/* gpm.c - the stand-in's performance monitor: snapshots of a scripted busy time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #if STANDIN_GENERATION == GENERATION_FULL
 
-/* A snapshot of the real library holds counters; ours the device it was taken of. */
+/* A snapshot of the real library has counters; this one has the device it was taken of. */
 struct snapshot {
     nvml_device device;
     unsigned gpu_instance;
@@ -57,7 +57,8 @@ EXPORT int nvmlGpmMigSampleGet(nvml_device device, unsigned gpu_instance,
     return standin_enter("nvmlGpmMigSampleGet", device);
 }
 
-/* "gpm N INSTANCE PERCENT", of the whole device "all"; its other metrics: "gpm N metric ID VALUE". */
+/* "gpm N INSTANCE PERCENT", "all" being the whole device; its other metrics: "gpm N metric ID
+ * VALUE". */
 static bool find_value(const struct snapshot *snapshot, unsigned id, double *ret)
 {
     char words[96], rest[16] = "all";
@@ -99,6 +100,6 @@ EXPORT int nvmlGpmMetricsGet(struct nvml_gpm_metrics *metrics)
     return NVML_SUCCESS;
 }
 #else
-/* An empty file is no C. */
+/* ISO C forbids an empty file. */
 typedef int no_gpm;
 #endif

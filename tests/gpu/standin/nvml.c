@@ -9,8 +9,7 @@
 #define DEVICES 16
 #define PARTS 8
 
-/* Each thread that asks has a state of its own, as several may ask at once: NVML lets them. None
- * takes over what another has opened. */
+/* Each calling thread has its own state, because NVML allows calls of several threads at once. */
 static _Thread_local struct {
     struct script script;
     struct node wholes[DEVICES], parts[DEVICES][PARTS];
@@ -73,7 +72,7 @@ unsigned standin_times(const char *call)
     return 0;
 }
 
-/* What the script says last behind that word and the call; NULL: nothing. */
+/* The rest of the script's last line "WORD CALL ..."; NULL: no such line. */
 static const char *said_of(const char *word, const char *call)
 {
     char words[96];
@@ -82,7 +81,7 @@ static const char *said_of(const char *word, const char *call)
     return script_last(&standin.script, words);
 }
 
-/* Takes as long as the script has it, which may be changed meanwhile. */
+/* Blocks as long as the script demands; the script may change meanwhile. */
 static void block(const char *call)
 {
     const struct timespec pause = { 0, 5000000 };
@@ -96,7 +95,7 @@ static void block(const char *call)
     }
 }
 
-/* The call costs what the script says, our own reading of it included. */
+/* Spends the CPU time that the script demands, reading the script included. */
 static void spend_cpu(const char *call, uint64_t since_ns)
 {
     const char *line = said_of("cost", call);
@@ -141,7 +140,7 @@ static int init(void)
                            i, j);
     }
     status = standin_enter("nvmlInit", NULL);
-    standin.started_us = script_realtime_us(); /* samples begin when it is open */
+    standin.started_us = script_realtime_us(); /* samples start when it is opened */
     return status;
 }
 
@@ -209,7 +208,7 @@ EXPORT int nvmlShutdown(void)
 }
 
 #if STANDIN_GENERATION == GENERATION_BROKEN
-/* Keeps the compiler from minding what is not used. */
+/* Avoids a warning about the unused function. */
 EXPORT int (*const nvml_unused)(unsigned *ret);
 EXPORT int (*const nvml_unused)(unsigned *ret) = device_count;
 #endif
@@ -264,7 +263,7 @@ EXPORT int nvmlDeviceGetName(nvml_device device, char *buf, unsigned size)
     if (status)
         return status;
     line = script_last(&standin.script, standin_words(words, "device", device, "name_hex"));
-    if (line) { /* not even ended */
+    if (line) { /* without a terminating NUL */
         (void)script_bytes(line, buf, size);
         return NVML_SUCCESS;
     }
@@ -320,7 +319,7 @@ EXPORT int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *ret)
     return NVML_SUCCESS;
 }
 
-/* The calls that give one number: of 32 bits, or of 64. */
+/* The calls that return one number, of 32 or of 64 bits. */
 #define NUMBER(name, key, type)                                 \
     EXPORT int name(nvml_device device, type *ret)              \
     {                                                           \
@@ -438,7 +437,7 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v2 
     if (status)
         return status;
     if (ret->version != (40 | 2u << 24))
-        return 25; /* the version does not match */
+        return 25; /* the caller's version does not match */
     if (!standin_number(device, "total", &total) || !standin_number(device, "used", &used))
         return NVML_NOT_SUPPORTED;
     (void)standin_number(device, "reserved", &reserved);

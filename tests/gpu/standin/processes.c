@@ -8,7 +8,7 @@
 
 #if STANDIN_GENERATION > GENERATION_BARE
 
-/* Where the script says so, the room is found too small by one. */
+/* Reports a buffer that is too small by one element, if the script demands it. */
 static bool has_grown(const char *call, unsigned room, unsigned *count)
 {
     const char *line;
@@ -22,7 +22,7 @@ static bool has_grown(const char *call, unsigned room, unsigned *count)
     return true;
 }
 
-/* How many elements the call says it wrote. */
+/* The number of written elements that the call reports. */
 static unsigned said(const char *call, size_t written)
 {
     const char *line;
@@ -33,7 +33,7 @@ static unsigned said(const char *call, size_t written)
     return line ? (unsigned)script_number(&line, 0) : (unsigned)written;
 }
 
-/* Where a process stands in what was written so far; `found` where it does not. */
+/* The index of a process in the list written so far; `found` if it is not in it. */
 static size_t place_of(unsigned pid, const char *list, size_t stride, size_t found)
 {
     size_t place = 0;
@@ -49,7 +49,7 @@ static size_t place_of(unsigned pid, const char *list, size_t stride, size_t fou
 
 static void write_process(char *at, size_t stride, unsigned pid, unsigned long long bytes)
 {
-    /* What lies between the fields, and behind them, is not to be relied on. */
+    /* Padding has no defined value. */
     memset(at, 0xa5, stride);
     memcpy(at, &pid, sizeof(pid));
     memcpy(at + 8, &bytes, sizeof(bytes));
@@ -116,8 +116,8 @@ EXPORT int nvmlDeviceGetConfComputeMemSizeInfo(nvml_device device, void *ret)
 
 #if STANDIN_GENERATION > GENERATION_V340
 
-/* Calls `put` for each sample newer than `last_us`: those of `exact` lines, then those of
- * `stream` lines. */
+/* Calls `put` for each sample newer than `last_us`: first for `exact` lines, then for `stream`
+ * lines. */
 struct samples {
     size_t room, found;
     void (*put)(struct samples *samples, unsigned pid, uint64_t stamp_us, unsigned value);
@@ -160,7 +160,7 @@ static void put_stream(struct samples *samples, const char *words, bool has_pid,
 
         for (uint64_t stamp_us = standin_started_us(); stamp_us <= now_us;
              stamp_us += period_us)
-            if (stamp_us + 14000000 > now_us) /* as long as the driver keeps them */
+            if (stamp_us + 14000000 > now_us) /* as long as the driver keeps samples */
                 put_if_newer(samples, pid, stamp_us, last_us, value);
     }
 }
@@ -229,7 +229,7 @@ static void put_process_usage(struct samples *samples, unsigned pid, uint64_t st
                                                         .encoder_percent = encoder_percent() };
 }
 
-/* All that the script says of processes, sample by sample. */
+/* One sample of a process in the script. */
 struct usage_sample {
     unsigned pid, percent;
     uint64_t stamp_us;
@@ -237,7 +237,7 @@ struct usage_sample {
 
 enum { USAGE_MAX = 4096 };
 
-/* It was on a list of the device, and is no longer. */
+/* Whether the process was on a list of the device and is no longer. */
 static bool has_ended(const char *device, unsigned pid)
 {
     static const char *const lists[] = { "compute", "graphics", "mps" };
@@ -279,7 +279,7 @@ static size_t count_stamps(const struct usage_sample *list, size_t count)
     return stamps;
 }
 
-/* Returns how many are left. */
+/* Returns the number of remaining samples. */
 static size_t leave_out_ended(nvml_device device, struct usage_sample *list, size_t count)
 {
     size_t kept = 0;
@@ -290,8 +290,8 @@ static size_t leave_out_ended(nvml_device device, struct usage_sample *list, siz
     return kept;
 }
 
-/* As drivers do it: one answer for each process that is alive, the mean over all samples that
- * name such a one. What makes no sense is told as it is. */
+/* As drivers do: one answer for each living process, the mean over all samples that name a
+ * living process. Impossible values are returned unchanged. */
 static void put_means(struct samples *samples, const struct usage_sample *list, size_t count)
 {
     size_t stamps = count_stamps(list, count);

@@ -64,7 +64,7 @@ void script_note_call(const char *call)
     if (fd < 0)
         return;
     (void)snprintf(line, sizeof(line), "%s\n", call);
-    (void)!write(fd, line, strlen(line)); /* a test that waits for it fails */
+    (void)!write(fd, line, strlen(line)); /* a test that waits for the call fails */
     close(fd);
 }
 
@@ -90,7 +90,7 @@ uint64_t script_number(const char **cursor, uint64_t missing)
     return value;
 }
 
-/* The line behind its "@MS ", or NULL where its time has not come. */
+/* The line after its "@MS ", or NULL before its time. */
 static const char *active(const struct script *script, const char *line)
 {
     const char *cursor = line + 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * standin.h - what the files of the stand-in share.
+ * standin.h - declarations shared by the files of the stand-in.
  *
- * Generations of drivers differ in which functions they have: each is built as a library of
- * its own, with STANDIN_GENERATION one of the numbers below.
+ * Generations of drivers have different functions: each is built as a library of its own, with
+ * STANDIN_GENERATION one of the numbers below.
  */
 #ifndef TESTS_GPU_STANDIN_STANDIN_H
 #define TESTS_GPU_STANDIN_STANDIN_H
@@ -14,9 +14,9 @@
 #include "script.h"
 #include "source/gpu/nvidia_nvml.h"
 
-#define GENERATION_BROKEN 0 /* not even what is required */
-#define GENERATION_BARE 1   /* that and no more */
-#define GENERATION_V340 2   /* first names alone: lists of 16 bytes, no samples */
+#define GENERATION_BROKEN 0 /* lacks a required function */
+#define GENERATION_BARE 1   /* has only the required ones */
+#define GENERATION_V340 2   /* the original functions: lists of 16 bytes, no samples */
 #define GENERATION_V470 3   /* _v2: lists of 24 bytes, MIG, no GPM */
 #define GENERATION_V510 4   /* _v3 of 24 bytes, before those of 32 */
 #define GENERATION_V530 5   /* _v3 of 32 bytes */
@@ -28,24 +28,24 @@ struct node {
     char name[8]; /* "0", "0.2" */
 };
 
-/* Reads the script into the one of this thread; blocks where `call` is to block. Returns what it is
- * to fail with, or 0. */
+/* Reads the script of this thread; blocks if the script demands it for `call`. Returns the scripted
+ * failure, or 0. */
 int standin_enter(const char *call, nvml_device device);
 const struct script *standin_script(void);
 
-/* The node behind a handle. */
+/* The node of a handle. */
 const struct node *standin_node(nvml_device device);
 
-/* "WORD N REST" as the beginning of a line. */
+/* Builds "WORD N REST", the start of a line. */
 const char *standin_words(char buf[96], const char *word, nvml_device device, const char *rest);
 
-/* A number of a device: false where the script has none. */
+/* A number of a device: false if the script has none. */
 bool standin_number(nvml_device device, const char *key, uint64_t *ret);
 
 /* When the library was started. */
 uint64_t standin_started_us(void);
 
-/* How often `call` has been made since the script's `grow` line first spoke of it. */
+/* The number of calls of `call` since the script has a `grow` line for it. */
 unsigned standin_times(const char *call);
 
 #endif

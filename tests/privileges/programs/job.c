@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job - a job that knows what it uses. When a line arrives, it takes 64 MiB and 0.2 s of CPU time and,
- * in a child at the same time, 32 MiB and 0.1 s. It prints the CPU seconds that the clocks of both
- * processes show, and ends with the next line.
+ * job - a job that measures its own usage. When it reads a line, it uses 64 MiB and 0.2 s of CPU time
+ * and, in a child at the same time, 32 MiB and 0.1 s. It prints the CPU seconds that the clocks of
+ * both processes show, and ends with the next line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* The memory is kept. */
+/* The memory is kept on purpose. */
 static void use(size_t mib, double seconds)
 {
     volatile char *memory = malloc(mib << 20);
@@ -31,7 +31,7 @@ static void use(size_t mib, double seconds)
         continue;
 }
 
-/* Says what it has used, and ends when the other end of `until` is closed. */
+/* Reports its usage, and exits when the other end of `until` is closed. */
 static void run_child(int say, int until)
 {
     double used;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* burn MILLISECONDS - uses so much CPU time, prints its pid first and its CPU time in microseconds last. */
+/* burn MILLISECONDS - uses this much CPU time, prints its pid first and its CPU time in microseconds last. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

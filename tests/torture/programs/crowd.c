@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd COUNT - starts COUNT processes that wait, prints "ready" when all are there, and ends them
+ * crowd COUNT - starts COUNT processes that wait, prints "ready" when all exist, and ends them
  * when it has read a byte. Then it prints the CPU time of all in microseconds.
  */
 #include <stdio.h>

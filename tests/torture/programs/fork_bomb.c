@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fork_bomb MILLISECONDS - every process of it forks as fast as it can, lives for some 20 ms, and leaves
- * its children to whoever adopts them. Only for a cgroup with a limit: without a fork that fails it
- * gives up after 2,000 processes at once. After MILLISECONDS it ends, and prints how many processes
- * were started, how many at once at most, and how often fork failed.
+ * fork_bomb MILLISECONDS - every process forks as fast as it can, lives for some 20 ms, and leaves its
+ * children as orphans. Only for a cgroup with a limit: if no fork fails, it stops at 2,000 processes at
+ * once. After MILLISECONDS it ends, and prints the number of started processes, their maximum at once,
+ * and the number of failed forks.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 
     if (counts == MAP_FAILED)
         return 2;
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* so as to see the end of all */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* to wait for the exit of all */
     multiply(counts, clock_us(CLOCK_MONOTONIC) + milliseconds * 1000, milliseconds * 1000);
     while (wait(NULL) > 0)
         continue;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reuse_pids COUNT MILLISECONDS - one after the other starts COUNT processes that have the same pid, if
- * the kernel hands out few: between two of them as many processes that exit at once as it takes, 500 at
- * most. They are named "long-N", use MILLISECONDS of CPU time and exit with N.
+ * reuse_pids COUNT MILLISECONDS - starts COUNT processes one after the other with the same pid, if the
+ * kernel has few: between two of them up to 500 short processes use up the others. They are named
+ * "long-N", use MILLISECONDS of CPU time and exit with N.
  *
- * Prints a line for each of them, "N PID MICROSECONDS"; then how many processes there were in all, this
- * one included, and their CPU time in microseconds.
+ * Prints a line for each of them, "N PID MICROSECONDS"; then the number of all processes, this one
+ * included, and their CPU time in microseconds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static pid_t run_long(long number, long milliseconds)
     return pid;
 }
 
-/* Pids are handed out in turn. */
+/* The kernel assigns pids in order. */
 static void wait_for_turn(pid_t wanted)
 {
     pid_t pid = 0;
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
         return 2;
     count = strtol(argv[1], NULL, 10);
     milliseconds = strtol(argv[2], NULL, 10);
-    wait_for_turn(305); /* the first time round, pids are below 300 */
+    wait_for_turn(305); /* in the first round, pids are below 300 */
     pid = run_long(0, milliseconds);
     for (long i = 1; i < count; i++) {
         wait_for_turn(pid);

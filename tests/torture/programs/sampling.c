@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampling COUNT - takes COUNT samples of a job whose processes come and go, one after the other,
- * with a row of each to /dev/null. After each hundredth it prints how many samples were taken, the
- * CPU time of this process in nanoseconds, its anonymous memory in bytes, and its open descriptors.
+ * sampling COUNT - takes COUNT samples of a job whose processes start and exit, and writes a row of
+ * each to /dev/null. After each hundredth it prints the number of samples, the CPU time of this
+ * process in nanoseconds, its anonymous memory in bytes, and its open descriptors.
  *
- * The clock is the real one: nothing waits for an interval, since samples are asked for.
+ * It uses the real clock, but does not wait for an interval: it requests samples.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -46,7 +46,7 @@ static pid_t start_job(void)
 static int count_descriptors(void)
 {
     DIR *folder = opendir("/proc/self/fd");
-    int count = -3; /* ".", ".." and the folder's */
+    int count = -3; /* ".", ".." and the folder's own descriptor */
 
     while (folder && readdir(folder))
         count++;
@@ -55,7 +55,7 @@ static int count_descriptors(void)
     return count;
 }
 
-/* Without files and shared memory: the rows that wait for their writer come and go. */
+/* Without files and shared memory: the rows that wait for their writer vary. */
 static long anonymous_bytes(void)
 {
     static const char key[] = "RssAnon:";

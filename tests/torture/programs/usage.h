@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* usage.h - CPU time, as the kernel counts it and as a loop can use it up. */
+/* usage.h - reads and burns CPU time. */
 #ifndef TORTURE_USAGE_H
 #define TORTURE_USAGE_H
 
@@ -29,7 +29,7 @@ static inline long long clock_us(clockid_t clock)
     return now.tv_sec * 1000000ll + now.tv_nsec / 1000;
 }
 
-/* Uses so much CPU time. */
+/* Uses this much CPU time. */
 static inline void burn_us(long long microseconds)
 {
     long long end = clock_us(CLOCK_PROCESS_CPUTIME_ID) + microseconds;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * beside FILE - a process that belongs to no job: it has 200 MB, reads, and computes until FILE
- * exists, or for 15 s. It says on standard output that it has begun.
+ * exists, or for 15 s. It writes a line to standard output once it has begun.
  */
 #include <time.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* brief - a job that is over before the first interval is: 30 MB and 30 ms of CPU time. */
+/* brief - a job that ends within the first interval: 30 MB and 30 ms of CPU time. */
 #include "ledger.h"
 #include "workload.h"
 

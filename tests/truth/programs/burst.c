@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * burst COUNT MEGABYTES MILLISECONDS rest|busy|short waiting|new|unwaited [BEFORE_MS] - so many
- * processes grow at the same time, keep their memory, and give it back that many milliseconds after
- * they began to grow.
+ * burst COUNT MEGABYTES MILLISECONDS rest|busy|short waiting|new|unwaited [BEFORE_MS] - COUNT
+ * processes grow at the same time, keep their memory, and free it MILLISECONDS after they began to
+ * grow.
  *
  * Before that, for a second or BEFORE_MS, the job sleeps ("rest"), or two other processes compute
  * ("busy"), or short processes start and exit all the time ("short"); the last two go on during the
@@ -26,9 +26,9 @@ enum { COUNT_MAX = 64, BUSY_PROCESSES = 2, SHORT_MS = 2 };
 struct burst {
     long count, milliseconds;
     size_t bytes;
-    meeting *place;            /* of the growing processes */
-    meeting *start;            /* of these and their parent */
-    atomic_long private_bytes; /* of all children, before they grow */
+    meeting *place;            /* where the growing processes meet */
+    meeting *start;            /* where these and their parent meet */
+    atomic_long private_bytes; /* sum over all children, before they grow */
     atomic_bool is_over;
     atomic_long short_count;
     int alive[2]; /* the write end is open in every growing process */
@@ -55,7 +55,7 @@ static void act_in_burst(void *data)
     memory = touch(burst->bytes);
     meet(burst->place); /* all have grown */
     left_ms = began_ms + (double)burst->milliseconds - now_ms();
-    /* On a slow machine growing takes all the time there is. */
+    /* On a slow machine growing may take all of the time. */
     if (left_ms < (double)burst->milliseconds / 4)
         left_ms = (double)burst->milliseconds / 4;
     hold_ms((long)left_ms);
@@ -90,7 +90,7 @@ static void act_as_starter(void *data)
     }
 }
 
-/* The other work of the job; returns how many processes do it. */
+/* Starts the other work of the job; returns the number of its processes. */
 static long start_others(struct burst *burst, const char *kind, pid_t *pids)
 {
     long count = 0;
@@ -108,7 +108,7 @@ static void start_growing(struct burst *burst, pid_t *pids)
         pids[i] = start(act_in_burst, burst);
 }
 
-/* Reads the end of file that comes when the last growing process is gone. */
+/* Waits for the end of file, which comes when the last growing process has exited. */
 static void wait_for_end(const struct burst *burst)
 {
     char byte;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache MEGABYTES - reads a file through a small buffer: page cache, which is not its memory. */
+/* cache MEGABYTES - reads a file through a small buffer: the page cache is not its memory. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,7 +7,8 @@
 #include "ledger.h"
 #include "workload.h"
 
-/* What the cache has of the file: on a virtual machine it was seen to lose 15 MB of 1000 at once. */
+/* The part of the file that must be in the cache: a virtual machine was seen to drop 15 MB of 1000
+ * at once. */
 static double cached_bytes(int fd, size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), count = (bytes + page - 1) / page, cached = 0;
@@ -41,14 +42,14 @@ int main(int argc, char **argv)
     if (n < 0)
         ledger_fail("read");
     cached = cached_bytes(fd, bytes);
-    /* On a virtual machine perf's clock said 5 to 27 % more than the process's own while the cache
-     * was filled, for reasons not known: burning makes that a small part of the whole. */
+    /* On a virtual machine perf's clock was 5 to 27 % ahead of the process's own while the cache
+     * was filled, for unknown reasons: burning CPU time makes that a small part of the whole. */
     burn_ms(1200);
     ledger_set_lone_memory(base);
     ledger_set(JOB_PEAK_BYTES, cached + base);
     ledger_set(PAGE_CACHE_BYTES, cached);
     ledger_set(READ_CHARS, (double)bytes);
-    close(fd); /* and with it goes the cache */
+    close(fd); /* this also drops the cache */
     ledger_add_own_cpu();
     ledger_close();
     return 0;

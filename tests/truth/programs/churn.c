@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * churn MILLISECONDS - children that come and go while somebody reads their memory: a process of
- * 100 MB forks one every 4 ms, each writes 5 MiB of what it inherited and ends after 15 ms.
+ * churn MILLISECONDS - children that start and exit while a tracker reads their memory: a
+ * process of 100 MB forks one every 4 ms; each writes 5 MiB of its inherited memory and exits
+ * after 15 ms.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -17,7 +18,7 @@ static const size_t step_bytes = 65536;
 static const size_t written_bytes = 80 * 65536;
 
 struct copies {
-    atomic_long now, most; /* bytes that the children there have copied */
+    atomic_long now, most; /* bytes copied by the living children */
     char *memory;
 };
 
@@ -41,7 +42,7 @@ static void act(void *data)
     hold_ms(15);
     release(copies->memory, written_bytes);
     atomic_fetch_sub(&copies->now, (long)written_bytes);
-    _exit(0); /* its CPU time is taken when it is waited for: its end is a good part of it */
+    _exit(0); /* its CPU time is read when it is waited for: its exit is a large part of it */
 }
 
 static double now_ms(void)

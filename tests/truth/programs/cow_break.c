@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cow_break MEGABYTES BEFORE_MS HOLD_MS - three children write to all the memory that they inherited,
- * and keep the copies for a while. No process's resident memory changes, and yet the job grows to
- * four times its size.
+ * and keep the copies for a while. The job grows to four times its size, but no process's resident
+ * memory changes.
  */
 #include "ledger.h"
 #include "workload.h"
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     meet(inherited.place);
     hold_ms(number_argument(argc, argv, 2));
     meet(inherited.place);
-    meet(inherited.place); /* written */
+    meet(inherited.place); /* all copies are written */
     hold_ms(number_argument(argc, argv, 3));
     meet(inherited.place);
     for (int i = 0; i < CHILDREN; i++)

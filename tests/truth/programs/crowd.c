@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd COUNT KILOBYTES [MEGABYTES] - so many children of that size, all of them there at once. Next to that what each
- * has besides counts: its stack, and what it wrote of its parent's. It asks the kernel for it. Each also shares so many
- * megabytes of its parent.
+ * crowd COUNT KILOBYTES [MEGABYTES] - COUNT children of that size, all alive at once. Beside so little memory their
+ * stacks and their copies of the parent's pages count, so each reads its own size from the kernel. Each also shares
+ * MEGABYTES with its parent.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 struct crowd {
     meeting *place;
     size_t bytes;              /* of each child */
-    atomic_long private_bytes; /* of all children */
+    atomic_long private_bytes; /* sum over all children */
 };
 
 static void act(void *data)
@@ -27,7 +27,7 @@ static void act(void *data)
     meet(crowd->place);
     meet(crowd->place);
     release(memory, crowd->bytes);
-    /* Their CPU time is taken when they are waited for: the end of so many counts. */
+    /* Their CPU time is read when they are waited for: the exits of many processes count. */
     _exit(0);
 }
 
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     for (long i = 0; i < count; i++)
         pids[i] = start(act, crowd);
     meet(crowd->place);
-    meet(crowd->place); /* all have looked at themselves */
+    meet(crowd->place); /* all have read their size */
     base = resident_bytes();
     hold_ms(600);
     meet(crowd->place);

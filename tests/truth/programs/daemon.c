@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon MEGABYTES MILLISECONDS stay|leave - a process that was forked twice and has a session
- * of its own has the memory and burns the CPU time. "leave": the main process ends at once.
+ * daemon MEGABYTES MILLISECONDS stay|leave - a process that was forked twice and has its own
+ * session holds the memory and burns the CPU time. "leave": the main process ends at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 struct work {
     size_t bytes;
     long milliseconds;
-    bool is_last; /* it writes the ledger */
+    bool is_last; /* the daemon writes the ledger */
     int done[2];
 };
 
@@ -30,7 +30,7 @@ static void act_as_daemon(void *data)
         ledger_close();
         _exit(0);
     }
-    /* The other end reads its end of file when this process is gone. */
+    /* The other end reads end of file once this process has exited. */
 }
 
 static void act_between(void *data)

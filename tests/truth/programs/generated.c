@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * generated SEED - a random tree of processes. Each process does a few random things: it has memory
- * for a while, copies what it inherited, burns CPU time, reads, writes, rests, and starts children,
- * which it waits for or not. The seed decides what each process does; when it happens differs, so
- * the truth of memory is counted as it happens.
+ * generated SEED - a random tree of processes. Each process does a few random things: it holds
+ * memory for a while, copies inherited pages, burns CPU time, reads, writes, rests, and starts
+ * children, which it waits for or not. The seed decides what each process does, but not when, so
+ * the true memory is counted while the job runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,20 +19,20 @@
 enum { DEPTH_MAX = 3, CHILDREN_MAX = 4, ACTIONS_MAX = 4, PROCESSES_MAX = 40, END_US = 500 };
 static const size_t inherited_bytes = 20 * MIB, step_bytes = 262144;
 
-/* A quantity that processes add to and take from, and the most that it ever was. */
+/* A quantity that processes add to and subtract from, and its maximum. */
 struct level {
     atomic_long now, most;
 };
 
 struct job {
-    struct level all; /* bytes, besides what every process has from its parent */
+    struct level all; /* bytes, without the memory inherited at fork */
     atomic_long started;
     atomic_llong read, written;
     char *inherited;
     int alive[2]; /* the write end is open in every descendant */
 };
 
-/* One process, and what is to happen in it. */
+/* One process and its state of random numbers. */
 struct node {
     uint64_t random;
     int depth; /* 0: main */
@@ -63,7 +63,7 @@ static void change(struct level *level, long by)
         ;
 }
 
-/* In steps, so that what is counted is never far from what is there. */
+/* In steps, so that the counted bytes stay close to the written ones. */
 static void write_counted(char *memory, size_t bytes)
 {
     for (size_t done = 0; done < bytes; done += step_bytes) {
@@ -94,14 +94,14 @@ static void have_memory(struct node *node)
     release_counted(memory, bytes);
 }
 
-/* Of a descendant only: for the main process the memory is its own already. */
+/* Only for descendants: the main process owns this memory already. */
 static void copy_inherited(struct node *node)
 {
     size_t bytes = (size_t)pick(node, 4, 40) * step_bytes;
 
     write_counted(job->inherited, bytes);
     hold_ms(pick(node, 0, 150));
-    release_counted(job->inherited, bytes); /* the copy, not what it was copied from */
+    release_counted(job->inherited, bytes); /* frees the copy, not the original */
 }
 
 static void use_cpu_and_files(struct node *node)
@@ -121,16 +121,17 @@ static void act(void *data)
 {
     long own_bytes = (long)private_bytes();
 
-    signal(SIGCHLD, SIG_DFL); /* a parent that ignores it hands that down */
+    signal(SIGCHLD, SIG_DFL); /* an ignored SIGCHLD is inherited */
     close(job->alive[0]);
     change(&job->all, own_bytes);
     live(data);
-    release(job->inherited, inherited_bytes); /* or its end would cost what no clock shows */
+    release(job->inherited, inherited_bytes); /* otherwise its exit would cost CPU time that no
+                                               * clock shows */
     change(&job->all, -own_bytes);
 }
 
-/* Three of five times they are waited for; otherwise the kernel reaps them, or they are left alone
- * and become orphans where they live longer. */
+/* Three of five times children are waited for. Otherwise the kernel reaps them, or they are not
+ * waited for and become orphans if they outlive their parent. */
 static void have_children(struct node *node)
 {
     long count = pick(node, 1, CHILDREN_MAX), kind = pick(node, 0, 4);
@@ -212,7 +213,7 @@ int main(int argc, char **argv)
         live(&main_node);
     }
     close(job->alive[1]);
-    signal(SIGCHLD, SIG_IGN); /* reaps those that were left alone */
+    signal(SIGCHLD, SIG_IGN); /* reaps the children that were not waited for */
     while (read(job->alive[0], &byte, 1) < 0 && errno == EINTR)
         ;
     release(job->inherited, inherited_bytes);

@@ -2,7 +2,7 @@
 /*
  * huge transparent|reserved - memory in pages of 2 MiB.
  *
- * transparent: 256 MiB, which a child inherits, and of which it writes a quarter
+ * transparent: 256 MiB; a child inherits them and writes a quarter
  * reserved:    32 MiB of hugetlb, which is in no resident set, beside 50 MB that is
  */
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * in_turn COUNT MEGABYTES - children that never call exec, one after the other, each with its own
- * private memory. Only what they inherit is shared, and that is little.
+ * private memory. They share only the little memory that they inherit.
  */
 #include "ledger.h"
 #include "workload.h"

@@ -49,11 +49,11 @@ struct ledger {
     atomic_bool is_known[FIGURE_COUNT];
     atomic_int_fast64_t cpu_ns;
     pid_t main_pid;
-    double started_seconds;                  /* after boot, the main process */
+    double started_seconds;                  /* start of the main process, after boot */
     double phases[PHASES_MAX][FIGURE_COUNT]; /* NaN: not noted */
-    int64_t cpu_at_gate_ns; /* what the main process had used when the counting began */
-    /* What a process and the children that it waited for had used when it added its clock: by its id, of which two
-     * that live at once seldom share a place. */
+    int64_t cpu_at_gate_ns; /* CPU time of the main process when the counting began */
+    /* CPU time of a process and the children it waited for when it added its clock, in the slot of its id. Living
+     * processes seldom share a slot. */
     struct {
         pid_t pid;
         int64_t cpu_ns;
@@ -105,7 +105,7 @@ static double boot_seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* When this process was forked, to a tick. */
+/* When this process was forked, in ticks. */
 static double start_seconds(void)
 {
     enum { FIELDS_BEFORE_START = 20 }; /* after the name, see proc(5) */
@@ -143,7 +143,7 @@ void ledger_open(void)
     }
 }
 
-/* What the process of this id has added of its CPU time. */
+/* CPU time added so far by the process with this id. */
 static int64_t added_ns;
 static pid_t added_by;
 
@@ -172,7 +172,7 @@ void ledger_add_end(pid_t pid, const struct rusage *usage)
                          rusage_ns(usage) - ledger->ends[pid % ENDS_MAX].cpu_ns);
 }
 
-/* Once more: what a process has used since it added its CPU time. */
+/* Adds the CPU time that a process has used since it added its clock. */
 static void add_later_cpu(void)
 {
     if (added_by == getpid())
@@ -236,8 +236,8 @@ void ledger_set_lone_memory(double bytes)
     ledger_set(PRIVATE_BYTES, bytes);
 }
 
-/* The file, with room for the line. Making it costs CPU time: it is there before the clock is read
- * for the last time. */
+/* The file, with room for the line. It is created before the clock is read for the last time,
+ * because that costs CPU time. */
 static int make_room(size_t bytes)
 {
     const char *path = getenv("TRUTH");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * many COUNT MILLISECONDS wait|ignore - short processes, four at a time, that burn CPU time.
- * "ignore": their parent ignores SIGCHLD, so that nobody is told what they used.
+ * "ignore": their parent ignores SIGCHLD, so that no process receives their usage.
  *
- * A process reads its clock before its end, which costs more: how much is measured with a few that
- * are waited for, before the others.
+ * A process reads its clock before its exit, which costs CPU time too: a few processes that are
+ * waited for measure how much.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,14 +38,14 @@ static void wait_for_all(void)
         ;
 }
 
-/* Microseconds that the end of one such process takes. */
+/* Microseconds that the exit of one such process takes. */
 static double measure_end(struct many *many)
 {
     int64_t noted_ns = ledger_cpu_ns(), waited_ns = waited_cpu_ns();
     char token;
 
     for (int i = 0; i < TRIALS; i++) {
-        waitpid(start(act, many), NULL, 0); /* not wait_for(), which adds the end */
+        waitpid(start(act, many), NULL, 0); /* not wait_for(), which adds the exit */
         if (read(many->tokens[0], &token, 1) != 1)
             ledger_fail("token");
     }

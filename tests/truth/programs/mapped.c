@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapped once|written|twice|parts|shm - a file in memory, mapped in every way.
+ * mapped once|written|twice|parts|shm - a file in memory, mapped in several ways.
  *
  * once:    300 MB, mapped by one process
  * written: the same as a private mapping, a third of which is written: a copy takes the place of
@@ -38,7 +38,7 @@ static void map_once(void)
     read_pages(memory, bytes);
     hold_ms(HOLD_MS);
     release(memory, bytes);
-    close(fd); /* its pages are freed now, and not after the CPU clock was read */
+    close(fd); /* its pages are freed now, not after the CPU clock was read */
     ledger_set_lone_memory(base + (double)bytes);
 }
 
@@ -88,7 +88,7 @@ static void touch_part(void *data)
     const struct part *part = data;
     char *memory = map_file(part->fd, part->file_bytes, MAP_SHARED);
 
-    /* Without this the kernel maps neighbours of a touched page too. */
+    /* Otherwise the kernel also maps the neighbours of a touched page. */
     madvise(memory, part->file_bytes, MADV_RANDOM);
     if (!part->is_late)
         read_pages(memory + part->start, part->bytes);
@@ -112,11 +112,11 @@ static void run_children(void (*act)(void *), struct part parts[CHILDREN])
         parts[i].place = i == 0 ? meeting_of(CHILDREN + 1) : parts[0].place;
         pids[i] = start(act, &parts[i]);
     }
-    meet(parts[0].place); /* those that are late begin */
+    meet(parts[0].place); /* the late children begin */
     meet(parts[0].place);
     hold_ms(HOLD_MS);
     meet(parts[0].place);
-    meet(parts[0].place); /* those that were late have released their part */
+    meet(parts[0].place); /* the late children have released their part */
     for (int i = 0; i < CHILDREN; i++)
         wait_for(pids[i]);
     ledger_set(PROCESSES, CHILDREN + 1);
@@ -136,8 +136,8 @@ static void map_parts(void)
     close(fd);
     ledger_set(PEAK_RSS_BYTES, base + (double)bytes);
     ledger_set(DESCENDANTS_RSS_BYTES, base + (double)bytes);
-    /* In the end 0-60 and 180-240 have one reader, 60-180 two. What is private meanwhile depends
-     * on who reads first: only the shared part, which grows to the end, is known. */
+    /* In the end 0-60 and 180-240 have one reader, 60-180 two. The private part depends on which
+     * child reads first: only the shared part, which grows to the end, is known. */
     ledger_set(SHARED_BYTES, (double)bytes / 2 + base);
 }
 
@@ -148,13 +148,13 @@ static void map_shm(void)
     double base = resident_bytes();
 
     for (size_t i = 0; i < CHILDREN; i++) {
-        /* The first two have an object of their own, the third that of the first. */
+        /* The first two children have an object each; the third maps the object of the first. */
         int fd = i < 2 ? memfd_create("object", MFD_CLOEXEC) : parts[0].fd;
 
         if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
             ledger_fail("memfd");
-        /* An object that one process has touched so far is private. So that no more than one ever is,
-         * the lone one is late. */
+        /* An object is private while one process has touched it. The child with its own object is
+         * late, so that only one object is ever private. */
         parts[i] = (struct part){ fd, bytes, 0, bytes, i == 1, NULL };
     }
     run_children(touch_part, parts);

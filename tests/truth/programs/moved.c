@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * moved FOLDER... - a process with a past, 1.2 GB of reads and 0.6 s of CPU time, moves into a
- * cgroup that is tracked already. The cgroup, given by its folder in each hierarchy, is not empty
+ * moved FOLDER... - a process that has read 1.2 GB and used 0.6 s of CPU time moves into a cgroup
+ * that is already tracked. The cgroup, given by its folder in each hierarchy, is not empty
  * before: a child of the process sleeps in it.
  */
 #include <fcntl.h>
@@ -38,8 +38,8 @@ static void act_inside(void *data)
 
     move_to(place->folders);
     meet(place->meeting);
-    meet(place->meeting); /* the other one has moved and is about to end */
-    _exit(0);             /* it used nothing while it was tracked */
+    meet(place->meeting); /* the other process has moved and is about to exit */
+    _exit(0);             /* this one used no CPU time while it was tracked */
 }
 
 int main(int argc, char **argv)
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
     meet(place.meeting);
     ledger_open();
     move_to(place.folders);
-    hold_ms(1200); /* long enough for a sample to find it there */
+    hold_ms(1200); /* long enough for a sample to include it */
     read_zeros(100 * MB);
     burn_ms(LATER_MS);
     ledger_set(READ_CHARS, 100 * (double)MB);

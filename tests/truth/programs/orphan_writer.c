@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * orphan_writer MEBIBYTES - a process whose parent has ended writes a file. It was waited for by
- * nobody of the job, so no process of the job inherits what it wrote.
+ * orphan_writer MEBIBYTES - a process whose parent has ended writes a file. No process of the
+ * job waits for it, so none inherits its count of written bytes.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +25,7 @@ static void act_as_orphan(void *data)
     meet(orphan->place); /* main has waited for the parent by now */
     write_file(orphan->bytes);
     meet(orphan->place);
-    meet(orphan->place); /* main watches it end */
+    meet(orphan->place); /* main waits for its exit */
 }
 
 static void act_between(void *data)
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     struct orphan orphan = { .bytes = (size_t)number_argument(argc, argv, 1) * MIB };
 
     ledger_open();
-    close(make_file()); /* where this cannot be done, say so now */
+    close(make_file()); /* fail now if it cannot be done */
     orphan.place = meeting_of(2);
     orphan.pid = shared_memory(sizeof(*orphan.pid));
     wait_for(start(act_between, &orphan));

@@ -25,7 +25,7 @@ static double own_cpu_seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Tells the tracker, which is the parent, and waits until it has taken its sample. */
+/* Sends the mark to the tracker, its parent, and waits until the tracker has taken its sample. */
 static void mark(const char *word, int phase)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """pool.py fork|forkserver - Python's process pool with a new process for each task.
 
-The tasks run one at a time, each with 60 MB that no other process has. What is shared is at most all
-that the parents of the tasks have: the main process, and the server that forks for it.
+The tasks run one at a time, each with 60 MB of its own. The shared part is at most the memory of
+their parents: the main process, and the server that forks for it.
 """
 import json
 import multiprocessing

@@ -55,8 +55,7 @@ int main(int argc, char **argv)
             release(memory, bytes);
         if (strcmp(argv[3], "together") == 0)
             break;
-        meet_ranks(
-            ranks); /* the memory of one rank is released before the next one has its own */
+        meet_ranks(ranks); /* one rank frees its memory before the next one allocates */
     }
     ledger_set_lone_memory(base + (double)bytes);
     ledger_set(PROCESSES, 1);

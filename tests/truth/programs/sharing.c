@@ -3,8 +3,8 @@
  * sharing - three regions of MAP_SHARED memory and three inherited by fork, in four processes.
  *
  * First all of it is shared: 6 x 30 MB, counted once. Then each child writes to the first shared
- * region, which changes nothing, to all of the first inherited one and to half of the second, of
- * which it so gets copies of its own; what only main still has is private then.
+ * region, which changes nothing, to all of the first inherited one and to half of the second: it
+ * gets copies of these, and the originals, which only main still maps, become private.
  */
 #include "ledger.h"
 #include "workload.h"
@@ -34,12 +34,12 @@ static void act(void *data)
         read_pages(regions->shared[i], region_bytes);
         read_pages(regions->inherited[i], region_bytes);
     }
-    meet(regions->place); /* all is shared */
+    meet(regions->place); /* all memory is shared */
     meet(regions->place);
     write_pages(regions->shared[0], region_bytes);
     write_pages(regions->inherited[0], region_bytes);
     write_pages(regions->inherited[1], region_bytes / 2);
-    meet(regions->place); /* some has been written */
+    meet(regions->place); /* the children have written their copies */
     meet(regions->place);
     release_all(regions);
 }
@@ -52,7 +52,7 @@ static void note_truth(double base)
 
     ledger_set(PEAK_RSS_BYTES, base + all + copies);
     ledger_set(MAIN_RSS_BYTES, base + all);
-    /* The children have all but the part of main that all of them copied. */
+    /* The children map all but the part of main that all of them copied. */
     ledger_set(DESCENDANTS_RSS_BYTES, base + all - 1.5 * region + copies);
     ledger_set(PRIVATE_BYTES, copies + 1.5 * region);
     ledger_set(SHARED_BYTES, base + all);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spike MEGABYTES MILLISECONDS write|read - memory that one process has for a moment of a long
- * run. "read": the kernel fills it, so that no page fault of the program tells of it.
+ * spike MEGABYTES MILLISECONDS write|read - one process holds memory for a moment of a long
+ * run. "read": the kernel fills it, so no page fault of the program shows it.
  */
 #include <errno.h>
 #include <fcntl.h>

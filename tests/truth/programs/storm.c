@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storm COUNT - so many /bin/true in a row. */
+/* storm COUNT - runs /bin/true COUNT times in a row. */
 #include <spawn.h>
 #include <stdlib.h>
 #include <unistd.h>

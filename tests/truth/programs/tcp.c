@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tcp COUNT BYTES HOLD_MS [6] - this many connections, one after the other, to a server that the job
+ * tcp COUNT BYTES HOLD_MS [6] - COUNT connections, one after the other, to a server that the job
  * starts. The client sends the bytes, holds the connection, and the server answers with as many.
  */
 #include <arpa/inet.h>

@@ -31,7 +31,7 @@ static void act_later(void *data)
     burn_ms(LATER_CHILD_MS);
 }
 
-/* The kernel reaps them: wait() returns when the last one is gone. */
+/* The kernel reaps them: wait() returns when the last one has exited. */
 static void run_unwaited(void)
 {
     for (int i = 0; i < LATER_CHILDREN; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* threads - 40 times eight threads that burn 3 ms each and end: their CPU time must not end. */
+/* threads - 40 times eight threads that burn 3 ms each and exit: their CPU time must stay
+ * counted. */
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,7 +12,7 @@ enum { WAVES = 40, THREADS_AT_ONCE = 8 };
 
 static void *act(void *data)
 {
-    meet(data); /* all of a wave are there at once */
+    meet(data); /* all threads of a wave exist at once */
     burn_ms(3);
     meet(data);
     return NULL;
@@ -29,7 +30,7 @@ static int count_threads(void)
     return count - 2; /* "." and ".." */
 }
 
-/* To have joined a thread is not to be rid of it: the kernel counts it until it is buried. */
+/* The kernel counts a joined thread until its exit is complete. */
 static void wait_until_alone(void)
 {
     while (count_threads() > 1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwaited COUNT read|write MEGABYTES - children, one after the other, that move so many bytes each
- * and exit within milliseconds. Their parent ignores SIGCHLD: the kernel adds what they used to no
- * other process.
+ * unwaited COUNT read|write MEGABYTES - COUNT children in a row, each of which moves MEGABYTES and
+ * exits within milliseconds. Their parent ignores SIGCHLD: the kernel adds their usage to no other
+ * process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 struct work {
     size_t bytes;
     bool is_write;
-    int done[2]; /* at its end of file the child is gone */
+    int done[2]; /* reads end of file once the child has exited */
 };
 
 static void act(void *data)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vfork_wait - a child that has not yet become another program uses the memory of its parent:
- * two processes of 100 MB that are 100 MB.
+ * vfork_wait - a child of vfork() uses the memory of its parent until its exec: two processes
+ * of 100 MB each together have 100 MB.
  */
 #include <poll.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ int main(void)
     release(memory, bytes);
     ledger_set(PEAK_RSS_BYTES, base + (double)bytes);
     ledger_set(MAIN_RSS_BYTES, base + (double)bytes);
-    ledger_set(DESCENDANTS_RSS_BYTES, 1.0 * MB); /* of /bin/true */
+    ledger_set(DESCENDANTS_RSS_BYTES, 1.0 * MB); /* memory of /bin/true */
     ledger_set(PRIVATE_BYTES, (double)bytes);
     ledger_set(PROCESSES, 2);
     ledger_set(CONCURRENT, 2);

@@ -2,8 +2,8 @@
 /*
  * waiting - four threads that keep one CPU busy: at each moment three of them wait for it.
  *
- * A thread that never sleeps waits for a CPU whenever it does not run, so its own two clocks show
- * how long that was.
+ * A thread that never sleeps waits for a CPU whenever it does not run, so wall time minus CPU
+ * time is its waiting time.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ static double seconds_of(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* The time from its creation on is part of it: a new thread waits for its first turn. */
+/* Its time starts at its creation: a new thread waits for its first turn. */
 static void *act(void *data)
 {
     double *started = data;

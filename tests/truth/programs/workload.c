@@ -63,7 +63,7 @@ static void *map(size_t bytes, int flags)
 
     if (memory == MAP_FAILED)
         ledger_fail("mmap");
-    /* Refused where the kernel has no huge pages: that is what is wanted. */
+    /* Fails on a kernel without huge pages, which has small pages anyway. */
     madvise(memory, bytes, MADV_NOHUGEPAGE);
     return memory;
 }
@@ -246,7 +246,7 @@ void write_file(size_t bytes)
         if (write(fd, piece, MIB) != (ssize_t)MIB)
             ledger_fail("write");
     }
-    if (fdatasync(fd) < 0) /* what is given up before it is written never reaches a disk */
+    if (fdatasync(fd) < 0) /* dropped pages that are not yet written never reach a disk */
         ledger_fail("fdatasync");
     close(fd);
     release(piece, MIB);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zombie COUNT - a process with a zombie from before it is tracked starts so many children, all of
- * them there at once.
+ * zombie COUNT - a process that has had a zombie since before it was tracked starts COUNT
+ * children, all alive at once.
  */
 #include <signal.h>
 #include <sys/wait.h>

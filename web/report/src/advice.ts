@@ -1,4 +1,4 @@
-// The verdict, the warnings, and what to request for the next run.
+// The verdict, the warnings, and the resources to request for the next run.
 
 import { button, h, section } from "./dom";
 import { count, counted, memoryStep, timeStep } from "./format";
@@ -49,7 +49,7 @@ function amounts(recommendation: Recommendation): [string, string, string][] {
     });
 }
 
-// Storage is refused to pages from a file in some browsers.
+// Some browsers refuse storage to pages from a file.
 function remember(name?: string): string | null {
   try {
     if (name) localStorage.setItem(REMEMBERED, name);

@@ -37,7 +37,7 @@ function svg(tag: string, attributes: Attributes, ...children: Element[]): SVGEl
   return element;
 }
 
-// The values of a figure, and the share of the width that each is at.
+// The values of a figure, and the position of each as a share of the width.
 export class Scale {
   readonly ticks: number[];
   private readonly from: number;
@@ -67,7 +67,7 @@ function line(x1: string, x2: string, y1: number, y2: number, style: string): SV
   return svg("line", { x1, x2, y1, y2, class: style });
 }
 
-// Dots lie above each other where they would hide each other.
+// Dots that would hide each other lie above each other.
 function dots(cell: BenchCell, scale: Scale): SVGElement[] {
   return cell.values.map((value, index) =>
     svg("circle", {
@@ -79,7 +79,8 @@ function dots(cell: BenchCell, scale: Scale): SVGElement[] {
   );
 }
 
-// The box has the middle half of the runs; the line through it is the median, the bar below the interval of the median.
+// The box is the middle half of the runs; the line through it is the median, the bar below it the interval of the
+// median.
 function box(figure: BenchFigure, cell: BenchCell, scale: Scale): SVGElement {
   const at = (value: number | null) => scale.percent(number(value));
   const width = `${Number.parseFloat(at(cell.upper_quartile)) - Number.parseFloat(at(cell.lower_quartile))}%`;

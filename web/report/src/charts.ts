@@ -1,4 +1,4 @@
-// Which charts a run has: a table of all charts, less what the run has no data for.
+// The charts of a run: a table of all charts, without those that the run has no data for.
 
 import { isKnown, isZero } from "./curve";
 import { type Unit, units } from "./format";
@@ -14,7 +14,7 @@ import {
   valueAt,
 } from "./report";
 
-// Roles have the same color in every chart; the others tell apart what a chart compares.
+// Roles have the same color in every chart; the other colors distinguish the lines of a chart.
 export type Color =
   | "job"
   | "main"
@@ -26,8 +26,8 @@ export type Color =
   | "third"
   | "fourth";
 
-// stack: an area on those before it. peak: a line through the highest values. range: a line
-// through the means, in a band from the lowest to the highest.
+// stack: an area on top of the areas before it. peak: a line through the highest values. range: a
+// line through the means, in a band from the lowest to the highest.
 export type Style = "stack" | "peak" | "range";
 
 export interface Line {
@@ -37,7 +37,7 @@ export interface Line {
   style: Style;
   dashed?: boolean;
   isHidden?: boolean;
-  insteadOf?: string; // the column without which this one is shown
+  insteadOf?: string; // this column is shown only if that one is missing
   figure?: string; // the path of its peak in the report
   peak?: number; // that figure; NaN: unknown
 }
@@ -53,10 +53,10 @@ export interface Chart {
   note: string;
   unit: Unit;
   isTall: boolean;
-  maximum?: number; // that the axis reaches at least
+  maximum?: number; // the axis reaches at least this value
   lines: Line[];
   limit?: Limit;
-  mark?: { column: string; figure: Measure }; // the peak as the report has it, with its bounds
+  mark?: { column: string; figure: Measure }; // the peak of the report, with its bounds
 }
 
 interface Definition {
@@ -85,7 +85,7 @@ function limit(value: number, label: string): Limit | undefined {
   return value > 0 ? { value, label } : undefined;
 }
 
-// How often the I/O of a process is read at most (SLOW_PERIOD_NS), in seconds.
+// The shortest time between two readings of a process's I/O (SLOW_PERIOD_NS), in seconds.
 const IO_PERIOD = 1;
 
 const inAndOut: [Color, Color] = ["first", "second"];
@@ -114,7 +114,7 @@ const definitions: Definition[] = [
       line("job_private_bytes", "private", "first", "stack"),
       line("job_shared_bytes", "shared", "second", "stack"),
       line("job_rss_bytes", "job", "job", "peak", { figure: "memory.combined.total_rss_bytes" }),
-      // All that resource_tracker knows.
+      // resource_tracker has only this column.
       line("job_pss_bytes", "job (PSS)", "job", "peak", { insteadOf: "job_rss_bytes" }),
       line("job_page_cache_bytes", "page cache", "third", "range"),
       line("job_swap_bytes", "swap", "fourth", "range"),
@@ -199,7 +199,7 @@ const definitions: Definition[] = [
     title: "Pressure",
     note: "share of time spent waiting",
     unit: units.percent,
-    maximum: 0.1, // less is noise
+    maximum: 0.1, // smaller values are noise
     lines: [
       line("job_cpu_pressure_seconds", "for a CPU", "first", "range"),
       line("job_memory_pressure_seconds", "for memory", "second", "range"),
@@ -217,7 +217,7 @@ const definitions: Definition[] = [
 
 const GPU_COLORS: Color[] = ["first", "second", "third", "fourth"];
 
-// "gpu0_1_utilization": the name of each GPU in the columns, and how people call it.
+// "gpu0_1_utilization": the name of each GPU in the columns, and its name for people.
 export function gpuNames(curve: Curve): [string, string][] {
   const names = new Set<string>();
   for (const column of Object.keys(curve.columns)) {
@@ -227,7 +227,7 @@ export function gpuNames(curve: Curve): [string, string][] {
   return [...names].map((name) => [name, `GPU ${name.slice(3).replace("_", ":")}`]);
 }
 
-// One line per GPU; with a single GPU, what the job did of it as well.
+// One line per GPU; with a single GPU, also the part that the job used.
 function gpuLines(curve: Curve, suffix: string, ofJob?: string): Line[] {
   const names = gpuNames(curve);
   const [only] = names;
@@ -243,7 +243,7 @@ function gpuLines(curve: Curve, suffix: string, ofJob?: string): Line[] {
   );
 }
 
-// Rows of other trackers may have the sum over all GPUs only.
+// Rows of other trackers may have only the sum over all GPUs.
 function gpuUse(curve: Curve): Definition {
   const each = gpuLines(curve, "utilization", "job_utilization");
   const head = { id: "gpu", title: "GPU use" };
@@ -260,7 +260,7 @@ function gpuUse(curve: Curve): Definition {
   };
 }
 
-// One GPU: what worked on it; several: the SMs of each.
+// One GPU: the parts that worked; several: the SMs of each.
 function gpuWork(curve: Curve): Definition {
   const [only, ...others] = gpuNames(curve);
   const lines =
@@ -325,7 +325,7 @@ function linesOf(definition: Definition, curve: Curve): Line[] {
     ({ column, isHidden, style }) =>
       !isZero(curve.columns[column]!) || (!isHidden && style !== "stack" && known.length <= 2),
   );
-  // Without a job, the host is what the chart is about.
+  // Without a job, the chart is about the host.
   return shown.some((line) => !line.isHidden)
     ? shown
     : shown.map((line) => ({ ...line, isHidden: false }));
@@ -333,7 +333,7 @@ function linesOf(definition: Definition, curve: Curve): Line[] {
 
 export interface Charts {
   charts: Chart[];
-  flat: string[]; // titles of those that are 0 all the time
+  flat: string[]; // titles of the charts that are always 0
 }
 
 export function chartsOf(run: Run): Charts {
@@ -371,7 +371,7 @@ export function chartsOf(run: Run): Charts {
   return result;
 }
 
-// What runs are compared by: one line each.
+// The figures by which runs are compared: one line per run.
 export const comparedColumns: {
   title: string;
   note?: string;

@@ -1,6 +1,7 @@
-// Commands as text that a shell takes and that shows what it holds: src/text/escape.c does the same.
+// Commands as text that can be pasted into a shell and that shows hidden characters:
+// src/text/escape.c does the same.
 
-// Characters that are not seen, or that change how others are seen.
+// Characters that are invisible, or that change how others look.
 const UNSAFE =
   /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\ufffe\uffff\u{1fffe}\u{1ffff}\u{e0000}-\u{e0fff}]/gu;
 
@@ -18,7 +19,7 @@ export function visible(text: string): string {
   return text.replace(UNSAFE, escaped);
 }
 
-// A word as it is, 'quoted', or with escapes as $'a\nb'.
+// A word: plain, 'quoted', or with escapes as in $'a\nb'.
 export function quoted(word: string): string {
   if (visible(word) !== word) return `$'${visible(word.replace(/[\\']/g, "\\$&"))}'`;
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

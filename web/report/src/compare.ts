@@ -12,7 +12,7 @@ import { endingOf } from "./verdict";
 
 export const COLORS: Color[] = ["main", "descendants", "first", "second", "fourth", "third"];
 
-// Names that tell the runs apart.
+// Names that distinguish the runs.
 export function runNames(runs: Run[]): string[] {
   const titles = runs.map(titleOf);
   return titles.map((title, index) => {
@@ -129,7 +129,7 @@ function resampled(curve: Curve, column: Column, seconds: number[]): Column {
   };
 }
 
-// The column of each run, or the other one of runs that lack it.
+// The column of each run, or the other column for runs without it.
 export function mergedCurve(runs: Run[], column: string, other = ""): Curve {
   const ends = new Set<number>();
   for (const { curve } of runs) for (const end of curve?.seconds ?? []) ends.add(end);

@@ -17,7 +17,7 @@ export function isZero(column: Column): boolean {
   return column.high.every((value) => value === null || value === 0);
 }
 
-// A point stands for several samples, of which it keeps the extremes.
+// A point covers several samples and keeps their extremes.
 export function isReduced(column: Column): boolean {
   return column.mean !== undefined || column.low !== undefined;
 }
@@ -26,8 +26,8 @@ export function meansOf(column: Column): Values {
   return column.mean ?? column.high;
 }
 
-// A point covers the time since the one before. A line begins at a point that is known, so the first
-// of them lends its value to the one before.
+// A point covers the time since the one before. A line begins at a known point, so the first known
+// value is also drawn at the point before it.
 export function heldBack(values: Values): Values {
   const first = values.findIndex((value) => typeof value === "number");
   return values.map((value, index) => (index === first - 1 ? values[first]! : value));
@@ -68,7 +68,7 @@ export function meanOf(curve: Curve, column: Column): number {
   return seconds > 0 ? sum / seconds : (peakOf(means)?.value ?? Number.NaN);
 }
 
-// Each one on top of those before it; unknown as soon as one of them is.
+// Each area on top of those before it; unknown if one of them is.
 export function stacked(parts: Values[]): Values[] {
   const stack: Values[] = [];
   for (const part of parts) {
@@ -84,7 +84,8 @@ export function stacked(parts: Values[]): Values[] {
 }
 
 // The parts of a gauge, scaled to their total: they may be read less often than it, and their highest
-// values may be of different moments. Parts that explain less than half of the total are unknown.
+// values may be of different moments. If the parts explain less than half of the total, they are
+// unknown.
 export function scaledTo(total: Values, parts: Values[]): Values[] {
   const factors = total.map((whole, index) => {
     const sum = parts.reduce((sum, part) => sum + (part[index] ?? Number.NaN), 0);
@@ -99,7 +100,7 @@ export function scaledTo(total: Values, parts: Values[]): Values[] {
   );
 }
 
-// Parts may be read a moment apart from their total: none is drawn above it.
+// Parts and their total may be read at different moments: no part is drawn above the total.
 export function capped(values: Values, total: Values): Values {
   return values.map((value, index) => {
     const most = total[index];
@@ -107,7 +108,7 @@ export function capped(values: Values, total: Values): Values {
   });
 }
 
-// The columns as CSV, under the names that sample rows have.
+// The columns as CSV, with the names of sample rows.
 export function columnName(name: string, column: Column): string {
   if (column.kind === "gauge") return name;
   if (name.endsWith("_cpu_seconds")) return name.replace(/seconds$/, "cores");

@@ -82,7 +82,7 @@ export function scrollArea(label: string, table: HTMLElement): HTMLElement {
   return area;
 }
 
-// What a screen reader says when the page changes under the keyboard.
+// Text for screen readers when the keyboard changes the page.
 export function announce(text: string): void {
   const region = document.getElementById("announcer");
   if (region) region.textContent = text;

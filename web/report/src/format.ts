@@ -8,7 +8,7 @@ function fixed(value: number, decimals: number, unit: string): string {
   return (Math.floor(value * power + 0.5) / power).toFixed(decimals) + unit;
 }
 
-// The limits are where rounding reaches the next digit.
+// The limits are the values at which rounding reaches the next digit.
 function threeDigits(value: number, unit: string): string {
   return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
 }
@@ -90,7 +90,7 @@ export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-// What schedulers are asked for: whole MiB, and whole GiB from 1 GiB.
+// The sizes of requests to schedulers: whole MiB, and whole GiB from 1 GiB.
 export function memoryStep(value: number): string {
   return value < 2 ** 30 ? `${count(value / 2 ** 20)} MiB` : `${count(value / 2 ** 30)} GiB`;
 }
@@ -106,7 +106,7 @@ export function date(text: string | null | undefined): string {
   return text && text.length >= 19 ? `${text.slice(0, 10)} ${text.slice(11, 19)} UTC` : "";
 }
 
-// The units of charts: how a value reads, and how a tick of the axis does.
+// The units of charts: the texts of a value and of a tick of the axis.
 export interface Unit {
   text(value: number): string;
   tick(value: number): string;
@@ -124,12 +124,12 @@ function unit(
   return { text, tick: (value) => (value === 0 ? "0" : tick(value)) };
 }
 
-// Ticks may be closer to each other than values are told apart in texts.
+// Ticks may be closer to each other than texts of values can show.
 function threeDigitsTick(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
-// "1.28–1.35 GB"; one text if both read the same.
+// "1.28–1.35 GB"; one text if both texts are equal.
 export function rangeText(unit: Unit, low: number, high: number): string {
   const [from, to] = [unit.text(low), unit.text(high)];
   if (from === to) return to;
@@ -150,7 +150,7 @@ export const units = {
   celsius: unit(celsius),
 };
 
-// A moment on the time axis: its unit fits the distance of the ticks.
+// A moment on the time axis, in a unit that fits the distance of the ticks.
 export function moment(seconds: number): string {
   if (seconds === 0) return "0";
   if (seconds < 0) return `-${moment(-seconds)}`;

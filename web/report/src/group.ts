@@ -107,7 +107,7 @@ export function groupSentences(run: Run): string[] {
   return [missing, failed, balance, idle, node].map((sentence) => sentence(run));
 }
 
-// The report of one rank, with as much of it as the report of the group has.
+// The report of one rank, from the data in the report of the group.
 export function rankRun(run: Run, index: number): Run {
   const rank = run.rank_table![index]!;
   const { seconds = [], cores, memory_bytes: memory } = run.rank_curves ?? {};

@@ -8,22 +8,22 @@ import { compareKeys } from "./table";
 import { color } from "./theme";
 import { TimeAxis } from "./time_axis";
 
-const LEFT = 44; // for the numbers of the ranks
-const RIGHT = 24; // half of a time
-const BOTTOM = 20; // for the times
-const HEIGHT_MAX = 600; // of the cells; several ranks share a line beyond it
+const LEFT = 44; // room for the numbers of the ranks
+const RIGHT = 24; // half the width of a time
+const BOTTOM = 20; // room for the times
+const HEIGHT_MAX = 600; // height of the cells; with more ranks, several share a line
 const PITCH_MAX = 16;
 const HEIGHT_WANTED = 320;
 const LABEL_DISTANCE = 16;
 const MISSING_ALPHA = 120;
-const PITCH_THIN = 4; // below it, a missing rank has its full color
+const PITCH_THIN = 4; // below this height of a line, a missing rank has its full color
 const FONT = "11px system-ui, sans-serif";
 
-// A rank, or one that is missing.
+// A rank, possibly missing.
 interface Row {
   rank: number | null;
   host: string | null;
-  index: number; // in the table of ranks; -1: missing
+  index: number; // index in the table of ranks; -1: missing
   reason: string;
 }
 

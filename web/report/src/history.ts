@@ -1,4 +1,4 @@
-// What the program that started the run adds to the report: earlier runs, and servers to rent.
+// Data of the program that started the run: earlier runs, and servers to rent.
 
 import { h, section } from "./dom";
 import * as format from "./format";

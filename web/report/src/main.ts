@@ -1,4 +1,4 @@
-// The report page: reads the data that the page carries and shows it.
+// The report page: reads the data in the page and shows it.
 
 import { benchView } from "./bench";
 import { compareView, runNames } from "./compare";

@@ -1,4 +1,4 @@
-// What is drawn on a chart besides its lines: phases, the limit, peaks and their bounds.
+// Marks on a chart besides its lines: phases, the limit, peaks and their bounds.
 
 import uPlot from "uplot";
 import type { Chart } from "./charts";
@@ -19,7 +19,7 @@ export interface Labeled {
   label: string;
   color: string;
   values: Values;
-  figure: number; // its peak as the report has it; NaN: unknown
+  figure: number; // its peak in the report; NaN: unknown
 }
 
 interface Box {
@@ -31,7 +31,7 @@ interface Box {
 
 const FONT = "11px system-ui, sans-serif";
 const LABELS_MAX = 2;
-const NAME_MAX = 20; // characters: the color of the mark stands for a longer name
+const NAME_MAX = 20; // in characters: the color of the mark identifies a longer name
 // A peak much lower than the highest needs no label.
 const NOTABLE_PEAK = 0.25;
 // A limit further above the data than this would flatten the curves: it is named at the top.
@@ -42,7 +42,7 @@ const LABEL_ROOM = 1.3;
 const LABEL_ROOM_TALL = 1.22;
 const ROUNDING = 0.001;
 
-// A bound of twice the value says little.
+// A bound of twice the value is of little use.
 export function usefulBound(figure: Measure): number | null {
   const { value, high } = figure;
   if (value === null || typeof high !== "number") return null;
@@ -54,7 +54,7 @@ export function isLimitInView(chart: Chart, peak: number): boolean {
 }
 
 // The top of the y axis. The peaks of the report may be above those of the samples, but they belong to
-// the whole run: if a part of it is shown, one that is far above would flatten the curves.
+// the whole run: if a part of it is shown, a peak that is far above would flatten the curves.
 export function topOf(chart: Chart, peak: number, figures: number[] = [], isWhole = false): number {
   const room = chart.isTall ? LABEL_ROOM_TALL : LABEL_ROOM;
   if (chart.maximum !== undefined) return Math.max(chart.maximum, peak) * room;
@@ -95,7 +95,7 @@ interface Label extends Box {
   ink: string;
 }
 
-const DOT = 3; // pixels: the radius of a mark
+const DOT = 3; // radius of a mark in pixels
 
 // Texts are placed first and drawn last, on the color of the card: no line strikes them through.
 class Labels {
@@ -174,7 +174,7 @@ function nameLimit(u: uPlot, chart: Chart, labels: Labels): void {
     if (labels.place(text, x, y, color("limit-text"), "right")) return;
 }
 
-// Where a mark of a moment is: its whole width is inside the plot.
+// The x of a mark: its whole width is inside the plot.
 function markX(u: uPlot, seconds: number): number {
   const { left, width } = u.bbox;
   const room = (DOT + 1) * ratio();
@@ -228,7 +228,7 @@ function drawMark(u: uPlot, chart: Chart, x: number, sampled: number, labels: La
   labels.place(text, x, at(bound ?? value), color("ink"));
 }
 
-// The peak as the report has it, if it is that of the whole run: samples may have missed it, and
+// The peak of the report, if it is the peak of the whole run: samples may have missed it, and
 // values of the curve have four digits.
 export function peakValue({ value, index }: Peak, { values, figure }: Labeled): number {
   const isWhole = peakOf(values)?.index === index;
@@ -254,7 +254,7 @@ function drawPeaks(u: uPlot, chart: Chart, lines: Labeled[], labels: Labels, mar
     .map(({ line, peak }) => ({ line, peak: peak!, value: peakValue(peak!, line) }))
     .sort((a, b) => b.value - a.value);
   const highest = Math.max(marked, peaks[0]?.value ?? 0);
-  // A job too short for a sample has no line of its own: the peak beside it is the host's.
+  // A job too short for a sample has no line of its own: the peak shown is the host's.
   const isNamed = lines.length > 1 || marked > 0 || lines[0]?.label === "host";
   for (const { line, peak, value } of peaks.slice(0, LABELS_MAX)) {
     if (value < NOTABLE_PEAK * highest) continue;

@@ -1,4 +1,4 @@
-// The phases that the job marked: names over the charts, and a table.
+// The phases of the job: names over the charts, and a table.
 
 import { button, h, section } from "./dom";
 import * as format from "./format";
@@ -19,10 +19,10 @@ export function spansOf(run: Run): Span[] {
 }
 
 const ROW = 22; // of phases that overlap
-// More would keep the keyboard from the charts; the table lists them all.
+// More would keep keyboard users from the charts; the table lists all of them.
 const TAB_STOPS_MAX = 30;
 
-// A strip above the charts; a press shows the phase alone.
+// A strip above the charts; pressing a name shows only that phase.
 export class PhaseStrip {
   readonly root: HTMLElement;
   private readonly labels: [Span, HTMLElement][];

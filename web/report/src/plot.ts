@@ -31,8 +31,8 @@ const WHOLE_STEPS = Array.from({ length: 18 }, (_, power) => power).flatMap((pow
   [1, 2, 5].map((digit) => digit * 10 ** power),
 );
 const WHOLE_UNITS = [units.count, units.bytes, units.bytesPerSecond, units.celsius];
-// A point covers the time since the one before it, and nothing is drawn where it is unknown: at any
-// x, a line is at the value that the legend shows.
+// A point covers the time since the one before it, and unknown points are not drawn: at any x, a
+// line is at the value that the legend shows.
 const STEPS = uPlot.paths.stepped!({ align: -1, alignGaps: -1 });
 const FONT = "11px system-ui, sans-serif";
 
@@ -162,7 +162,8 @@ export class Plot {
     }));
   }
 
-  // The arrays and series of what is shown. Areas come first, so that lines are drawn over them.
+  // The arrays and series of the visible lines. Areas come first, so that lines are drawn over
+  // them.
   private layers(): { data: Values[]; series: uPlot.Series[]; bands: uPlot.Band[] } {
     const result = {
       data: [] as Values[],
@@ -217,7 +218,7 @@ export class Plot {
     });
   }
 
-  // Makes the chart anew: after a change of the theme, or of what is shown.
+  // Creates the chart again: after a change of the theme, or of the visible lines.
   draw(width: number): void {
     this.u?.destroy();
     const { data, series, bands } = this.layers();
@@ -338,7 +339,7 @@ export class Plot {
     this.legend();
   }
 
-  // The point that covers the cursor: the first that does not end before it.
+  // The point that covers the cursor: the first that ends at or after it.
   private indexAt(seconds: number): number {
     const ends = this.curve.seconds;
     let low = 0;
@@ -365,7 +366,7 @@ export class Plot {
     for (const item of this.items) item.value.style.minWidth = `${this.peakText(item).length}ch`;
   }
 
-  // As the report has it, or the highest of the samples.
+  // The peak of the report, or the highest of the samples.
   private peakText({ line, column }: Item): string {
     const figure = line.peak ?? Number.NaN;
     return this.chart.unit.text(
@@ -373,7 +374,7 @@ export class Plot {
     );
   }
 
-  // What is drawn at a point; of a range, its ends.
+  // The value that is drawn at a point; both ends of a range.
   private pointText({ line, column, area }: Item, index: number): string {
     const at = (values: Values) => values[index] ?? Number.NaN;
     if (line.style === "peak") return this.chart.unit.text(at(column.high));
@@ -414,7 +415,7 @@ export class Plot {
   }
 }
 
-// Without areas, the job is filled; so is the host if it is alone.
+// Without areas, the job's line is filled; so is the host's if it is the only one.
 function isFilled(line: Line, shown: number): boolean {
   return line.style === "peak" && (line.color === "job" || shown === 1);
 }

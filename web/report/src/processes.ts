@@ -11,7 +11,7 @@ import { Timeline } from "./timeline";
 
 const ROWS_AT_FIRST = 15;
 
-// One process, or those of one name that are only known as a sum.
+// One process, or the sum of the processes of one name.
 interface ProcessRow {
   process: Process | null;
   group: ProcessGroup | null;
@@ -28,7 +28,7 @@ function lifeOf(process: Process | null, end: number): number {
   return (process.ended_seconds ?? end) - process.started_seconds;
 }
 
-// A process that is attached to has started before the run.
+// An attached process has started before the run.
 export function startText(seconds: number): string {
   return seconds < 0 ? `−${format.duration(-seconds)}` : format.duration(seconds);
 }
@@ -83,7 +83,7 @@ function columnsOf(rows: ProcessRow[], end: number): TableColumn<ProcessRow>[] {
   return columns.filter(({ text }) => rows.some((row) => text(row) !== ""));
 }
 
-// How those that are not listed are counted.
+// Text about the processes that are not listed.
 function restText(others: ProcessGroup[]): string {
   const counted = others.filter(({ count }) => (count ?? 0) > 0);
   if (counted.every(({ name }) => name === null)) return "the names of the others are not known";

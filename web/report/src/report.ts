@@ -70,7 +70,7 @@ export interface Choice {
 }
 
 export interface Recommendation {
-  note?: string | null; // a sentence about the runs that it is from
+  note?: string | null; // a sentence about the runs it was made from
   choices?: Choice[];
   requests?: Request[];
   cpus?: Need;
@@ -120,7 +120,7 @@ export interface Server {
   usd_per_hour?: number | null;
 }
 
-// What another program knows about the run, such as the workflow manager that started it.
+// Data of another program about the run, such as the workflow manager that started it.
 export interface Context {
   integration?: string | null;
   status_failed?: boolean | null;
@@ -128,7 +128,7 @@ export interface Context {
   cloud?: Record<string, unknown> | null;
   current?: PastRun | null;
   historical?: PastRun[] | null;
-  recommendation?: Recommendation | null; // for this run and the earlier ones
+  recommendation?: Recommendation | null; // from this run and the earlier ones
   servers?: Server[] | null;
   servers_reason?: string | null;
   usd_per_hour?: number | null;
@@ -160,7 +160,7 @@ export interface Group {
   ranks: number | null;
   reported: number | null;
   nodes_expected?: number | null;
-  deciding_node?: string | null; // with the most memory
+  deciding_node?: string | null; // the node with the most memory
   imbalance?: Record<string, number | null>; // the largest rank / the mean
   missing?: MissingRank[];
 }
@@ -358,7 +358,7 @@ export function hasManyNodes(run: Run): boolean {
   return (run.nodes ?? []).length > 1;
 }
 
-// Is memory with page cache worth a word beside the memory of the processes?
+// Whether memory with page cache is worth mentioning beside the memory of the processes.
 export function isCacheNotable(withCache: number, peak: number): boolean {
   return withCache > 1.02 * peak;
 }
@@ -369,9 +369,9 @@ export function rereadBytesOf(run: Run): number {
   return bytes >= 1e7 && !(bytes < 0.1 * valueAt(run, "io.read_bytes")) ? bytes : Number.NaN;
 }
 
-// What counts against the memory limit. That of a cgroup holds for what is charged to it, page cache
-// included, and not for the resident memory of its processes. If it is hardly more than that, the one
-// figure that the rest of the report has is enough.
+// The memory that counts against the limit. The limit of a cgroup applies to the memory charged to
+// it, page cache included, not to the resident memory of its processes. If both are about equal, the
+// figure of the rest of the report is used.
 export function limitedMemoryOf(run: Run): number {
   const charged = valueAt(run, "memory.job_peak_bytes");
   const resident = valueAt(run, "memory.combined.total_rss_bytes");

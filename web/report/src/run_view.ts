@@ -76,7 +76,7 @@ function chartsSection(run: Run, axis: TimeAxis, spans: Span[]): [HTMLElement?, 
   return [root, plots];
 }
 
-// What a screen shows at first is made at once, the rest after that.
+// The first screen is made at once, the rest after that.
 export function runView(run: Run, openRank?: (index: number) => void): View {
   const axis = new TimeAxis(Math.max(elapsedOf(run) || 0, run.curve?.seconds.at(-1) ?? 0, 1e-3));
   const spans = spansOf(run);

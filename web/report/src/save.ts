@@ -11,7 +11,7 @@ export function download(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-// A file name out of any text.
+// Makes a file name from any text.
 export function fileName(title: string, suffix: string): string {
   const safe = title.replace(/[^\w.-]+/g, "-").replace(/^[-.]+|[-.]+$/g, "");
   return `${safe.slice(0, 60) || "report"}${suffix}`;

@@ -1,4 +1,4 @@
-// How each number was measured: one row per figure, folded until it is asked for.
+// The source of each number: one row per figure, folded at first.
 
 import { h, scrollArea } from "./dom";
 import * as format from "./format";

@@ -1,22 +1,22 @@
-// A table whose columns can be sorted by.
+// A table that can be sorted by its columns.
 
 import { announce, button, h, scrollArea } from "./dom";
 
 export interface TableColumn<Row> {
   title: string;
-  // What the rows are ordered by; NaN and empty texts come last.
+  // The sort key of a row; NaN and empty texts come last.
   key: (row: Row) => number | string;
   text: (row: Row) => string;
   kind?: "number" | "text" | "code";
   isRowHeader?: boolean;
   isBad?: (row: Row) => boolean;
-  isMinor?: boolean; // paper is too narrow for it
+  isMinor?: boolean; // omitted on paper, which is too narrow
   press?: (row: Row) => void; // the cell is a button
 }
 
 export interface TableOptions {
   caption: string;
-  sorted?: number; // the column that the table is sorted by at first, in descending order
+  sorted?: number; // the initial sort column, in descending order
   limit?: number; // more rows than this are shown on request
 }
 
@@ -83,7 +83,7 @@ export class Table<Row> {
   }
 
   private sort(index: number): void {
-    // Numbers are first asked for in descending order, texts in ascending order.
+    // The first click sorts numbers in descending order, texts in ascending order.
     if (index === this.sorted) this.isDescending = !this.isDescending;
     else this.isDescending = this.columns[index]!.kind === "number";
     this.sorted = index;

@@ -1,4 +1,4 @@
-// The colors of style.css, for what is drawn on a canvas.
+// The colors of style.css, for drawing on a canvas.
 
 const cache = new Map<string, string>();
 
@@ -17,7 +17,8 @@ export function color(name: string, alpha = 1): string {
           .padStart(2, "0");
 }
 
-// Calls back when the reader's setting changes, and around printing, which is always light.
+// Calls back when the reader's setting changes, and before and after printing, which is always
+// light.
 export function onThemeChange(listener: () => void): void {
   const change = () => {
     cache.clear();

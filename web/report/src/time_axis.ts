@@ -11,7 +11,7 @@ const TIME_STEPS = [
 ];
 
 const PIXELS_PER_TICK = 90;
-const PIXELS_PER_TICK_NARROW = 40; // on a phone, if the texts are short
+const PIXELS_PER_TICK_NARROW = 40; // on a phone, with short texts
 const NARROW = 500;
 const PIXELS_PER_LETTER = 6;
 
@@ -47,7 +47,7 @@ export class TimeAxis {
     for (const listener of this.views) listener();
   }
 
-  // Around the cursor if it is in view, otherwise around the middle.
+  // Zooms around the cursor if it is in view, otherwise around the middle.
   zoomBy(factor: number): void {
     const { cursor } = this;
     const isInView = cursor !== null && cursor >= this.from && cursor <= this.to;
@@ -70,7 +70,7 @@ export class TimeAxis {
     for (const listener of this.cursors) listener();
   }
 
-  // Where a moment is in view: 0 at the left end, 1 at the right one.
+  // The position of a moment in view: 0 at the left end, 1 at the right one.
   share(seconds: number): number {
     return (seconds - this.from) / (this.to - this.from);
   }

@@ -13,7 +13,7 @@ import type { TimeAxis } from "./time_axis";
 const LANE = 18;
 const LANE_DENSE = 12;
 const LANES_DENSE = 40; // from here on
-const NAME_MIN = 27; // pixels: of a narrower bar, a letter of the name would be seen
+const NAME_MIN = 27; // in pixels: a narrower bar would show single letters of its name
 const WIDTH_UNKNOWN = 900; // before the page is laid out
 const TINT_MIN = 10;
 const TINT_MAX = 60;
@@ -61,7 +61,7 @@ export class Timeline {
   private readonly ticks: HTMLElement;
   private readonly cursor: HTMLElement;
   private readonly selection = h("div", { class: "selection", hidden: true });
-  private grabbed: number | null = null; // where a drag began, as a share of the width
+  private grabbed: number | null = null; // the start of a drag, as a share of the width
   private readonly details: HTMLElement;
   private readonly bands: [Span, HTMLElement][];
   private current = 0;
@@ -179,7 +179,7 @@ export class Timeline {
     const width = (this.width || WIDTH_UNKNOWN) - GUTTER_LEFT - GUTTER_RIGHT;
     // The share of the width that is covered.
     const place = (element: HTMLElement, from: number, to: number): number => {
-      // The name of a bar begins where the bar comes into view.
+      // The name of a bar begins at the visible start of the bar.
       const left = Math.max(0, this.axis.share(from));
       const right = Math.min(1.01, this.axis.share(to));
       element.style.left = `${left * 100}%`;
@@ -198,7 +198,7 @@ export class Timeline {
     this.placeCursor();
   }
 
-  // Of the lanes: as wide as the charts.
+  // The size of the lanes, which are as wide as the charts.
   resize(width: number): void {
     if (width === this.width) return;
     this.width = width;
@@ -221,7 +221,7 @@ export class Timeline {
     return this.axis.from + share * (this.axis.to - this.axis.from);
   }
 
-  // A finger scrolls; everything else selects.
+  // A finger scrolls; other pointers select.
   private grab(event: PointerEvent): void {
     if (event.pointerType !== "touch" && event.button === 0) this.grabbed = this.shareAt(event);
   }

@@ -1,4 +1,4 @@
-// What the job used: totals, means, peaks with their bounds, and how much of what it was allowed.
+// The usage of the job: totals, means, peaks with their bounds, and the share of the limits.
 
 import { isKnown, meanOf, peakOf } from "./curve";
 import { button, h, scrollArea, section } from "./dom";
@@ -22,7 +22,7 @@ import {
 
 type Text = (value: number) => string;
 
-// A figure of the report by its path, or a value made from the curve.
+// A figure of the report by its path, or a value computed from the curve.
 type Cell = { path: string; text: Text } | { value: number; text: Text } | null;
 
 interface UsageRow {
@@ -35,7 +35,7 @@ interface UsageRow {
   peak: Cell;
   allowed: number;
   allowedText: Text;
-  share: number; // of what is allowed
+  share: number; // share of the limit
 }
 
 function meanOfColumn(run: Run, column: string): number {
@@ -64,7 +64,7 @@ function row(name: string, parts: Partial<UsageRow>): UsageRow {
   };
 }
 
-// How the usage is distributed over time: one spike, or always?
+// The distribution of the usage over time: one spike, or always?
 function quantilesOf(found: Quantiles | undefined, text: Text): Partial<UsageRow> {
   const [p50, p95] = [number(found?.p50), number(found?.p95)];
   return Number.isNaN(p50) ? {} : { p50: { value: p50, text }, p95: { value: p95, text } };
@@ -124,7 +124,7 @@ function memoryRows(run: Run): UsageRow[] {
     ];
   const nearLimit = number(run.distribution?.near_memory_limit_seconds);
   const showsCache = isCacheNotable(withCache, peak);
-  // The row with page cache is the one that a cgroup's limit holds for.
+  // The limit of a cgroup applies to the row with page cache.
   const limited = limitedMemoryOf(run);
   const isLimited = !showsCache || limited !== withCache;
   const rows = [
@@ -193,7 +193,7 @@ function gpuRows(run: Run): UsageRow[] {
   ];
 }
 
-// Of a machine, the report has rates.
+// The report of a machine has rates.
 function systemTransferRows(run: Run): UsageRow[] {
   const kinds: [string, string, string][] = [
     ["Disk read", "system.disk.read_bytes_per_second", "host_disk_read_bytes"],
@@ -259,8 +259,8 @@ function countRows(run: Run): UsageRow[] {
   ];
 }
 
-// No mean is above its peak, although values of the curve have four digits only. A figure is right; of two
-// values of the curve, the mean is that of an exact total.
+// No mean is above its peak, although values of the curve have only four digits. A figure takes
+// precedence; of two values of the curve, the mean does, because its total is exact.
 function ordered(run: Run, row: UsageRow): UsageRow {
   const { mean, peak } = row;
   const isAbove = numberOf(run, mean) > numberOf(run, peak); // not if one is unknown
@@ -291,7 +291,7 @@ function sourceOf(run: Run, path: string): string {
   return `${measure.exact ? "exact" : "sampled"}, from ${measure.source}`;
 }
 
-// A figure leads to how it was measured.
+// A figure links to its source.
 function cell(run: Run, content: Cell, openSource: (path: string) => void): HTMLElement {
   if (!content) return h("td", { class: "number" });
   const value = numberOf(run, content);
@@ -311,7 +311,7 @@ function cell(run: Run, content: Cell, openSource: (path: string) => void): HTML
   );
 }
 
-const FULL = 0.9; // of the memory allowed: close to being killed
+const FULL = 0.9; // share of the memory limit: close to being killed
 
 function meter(share: number, isLimit: boolean): HTMLElement {
   if (!(share >= 0)) return h("td");

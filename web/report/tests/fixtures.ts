@@ -817,7 +817,7 @@ export function millionSamplesJob(): Run {
 export const HOSTILE =
   '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>';
 
-// Names that look like HTML, end the element that holds them, or never end.
+// Names that look like HTML, contain the end tag of their element, or are very long.
 export function hostileJob(): Run {
   const run = cpuJob();
   const long = "x".repeat(10_000);
@@ -1009,7 +1009,7 @@ function bench(): PageData {
   return { ...pageData(...runs), bench: summary };
 }
 
-// As a file that was edited may have it.
+// As in a file that was edited.
 function endless(): Run {
   const run = cpuJob();
   run.run.elapsed_seconds = 1e11;

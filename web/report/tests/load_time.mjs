@@ -1,8 +1,8 @@
-// load_time.mjs PAGE... - how long pages take to load in Chromium, beside an empty page.
+// load_time.mjs PAGE... - measures the load time of pages in Chromium, beside an empty page.
 //
 // From the start of the navigation until the load event has ended, and until the frame after it is
-// painted, with the charts of the first screen. The pages take turns, so that what else the machine
-// does slows all of them. It does not change how much CPU time the page's main thread uses until then.
+// painted, with the charts of the first screen. The pages take turns, so that other
+// load of the machine slows all of them. The CPU time of the page's main thread does not depend on it.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { chromium } from "@playwright/test";
 
 const ROUNDS = 15;
 
-// After the load event, the frame that follows it.
+// Measures until the first frame after the load event.
 function watch() {
   addEventListener("load", () => {
     requestAnimationFrame(() => {
@@ -58,7 +58,7 @@ const results = new Map(files.map((file) => [file, []]));
 for (let round = 0; round <= ROUNDS; round++)
   for (const file of files) {
     const times = await load(browser, pathToFileURL(file).href);
-    if (round > 0) results.get(file).push(times); // the first fills caches
+    if (round > 0) results.get(file).push(times); // the first round fills caches
   }
 await browser.close();
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The step decorator @track_resources.
 
-Nothing here may fail a step: what goes wrong is stored in the artifact and printed.
+Nothing here may fail a step: errors are stored in the artifact and printed.
 """
 import importlib.util
 import os
@@ -74,7 +74,7 @@ class TrackResourcesDecorator(StepDecorator):
                 "dialect": "resource-tracker", "servers": 0}
 
     _tracker = None
-    _failure = None  # why there is none
+    _failure = None  # the reason why there is no tracker
     _run_id = None
 
     def step_init(self, flow, graph, step_name, decorators, environment, flow_datastore, logger):
@@ -101,12 +101,13 @@ class TrackResourcesDecorator(StepDecorator):
                for card in decorators):
             return
         options = {name: self.attributes[name] for name in ("artifact_name", "servers")}
-        # As if it were in the flow: otherwise Metaflow adds a plain card of this type to tasks.
+        # Added as if it were in the flow: otherwise Metaflow adds a plain card of this type to
+        # tasks.
         card = _Card(attributes={"type": _CARD_TYPE, "id": f"resource_tracker_{step_name}",
                                  "options": options}, statically_defined=True)
-        decorators.append(card)  # it is initialized after us
+        decorators.append(card)  # it is initialized after this decorator
         cards = [card for card in decorators if isinstance(card, CardDecorator)]
-        CardDecorator._set_card_counts_per_step(step_name, len(cards))  # others may be before us
+        CardDecorator._set_card_counts_per_step(step_name, len(cards))  # other decorators may come before
 
     def add_to_package(self):
         """A task on another machine needs the packages, too."""

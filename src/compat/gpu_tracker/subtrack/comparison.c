@@ -76,7 +76,7 @@ static bool differ_by_line(const char *a, const char *b)
            memcmp(a, b, (size_t)(line_a - a)) == 0;
 }
 
-/* Where messages go. */
+/* The receiver of messages. */
 struct listener {
     comparison_say *say;
     void *data;

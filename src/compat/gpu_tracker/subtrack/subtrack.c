@@ -27,7 +27,7 @@ struct subtrack_settings {
     char *config;
     char *statistic;
     struct text_list paths;       /* of -p */
-    struct text_list maps;        /* of -m: NAME=PATH */
+    struct text_list maps;        /* values of -m: NAME=PATH */
     struct text_list config_maps; /* the same, from the config file */
 };
 
@@ -209,7 +209,7 @@ static void add_sessions(struct plan *plan, const struct text_list *maps)
     }
 }
 
-/* The sessions of the config file, then those of -m. */
+/* The sessions of the config file, followed by the sessions of -m. */
 static int plan_sessions(const struct subtrack_settings *settings, struct plan *plan,
                          struct spoor_error *err)
 {

@@ -1,4 +1,4 @@
-// Opens a page of the fixtures, and fails a test whose page complains or asks for anything.
+// Opens a page of the fixtures, and fails a test whose page logs an error or sends a request.
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

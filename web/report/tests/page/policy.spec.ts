@@ -7,7 +7,7 @@ import { FIREFOX, Firefox } from "./firefox";
 import { expect, test } from "./open";
 import { FOLDER, TEMPLATE } from "./setup";
 
-// A page that somebody has added HTML to.
+// A page with HTML that was added later.
 const ADDED = `<script>document.title = "owned"</script>
 <img src="data:," onerror="document.title = 'owned'">
 <iframe srcdoc="<script>parent.document.title = 'owned'</script>"></iframe>

@@ -1,4 +1,4 @@
-// Every reader: light and dark, a phone, a screen reader, paper.
+// All readers: light and dark, a phone, a screen reader, paper.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -89,7 +89,7 @@ test("paper is light, and has no buttons", async ({ page, report }) => {
   await expect(page.locator("#chart-cpu canvas")).toBeVisible();
 });
 
-test("paper says how many rows it lacks", async ({ page, report }) => {
+test("paper states how many rows it lacks", async ({ page, report }) => {
   await report.open("build");
   const missing = page.locator("#processes .on-paper");
   await expect(missing).toBeHidden();

@@ -81,7 +81,7 @@ test("a GPU job, on the stand-in", async ({ report }) => {
       "",
     ].join("\n"),
   );
-  // The job is on the GPU until the driver was asked for its processes and its power often enough.
+  // The job uses the GPU until the driver has reported its processes and its power often enough.
   const job = `
     printf 'process 0 compute %s 1073741824\\ndevice 0 used 3000000000\\n' $$ >>"$SPOOR_NVML_SCRIPT"
     count() { grep -c "$1" "$SPOOR_NVML_CALLS" 2>/dev/null || echo 0; }

@@ -54,7 +54,7 @@ test("eight GPUs have a line each", async ({ report }) => {
   expect(tops).toEqual(["0px", "22px", "22px", "0px"]); // phases inside a phase
 });
 
-test("a failed job says so", async ({ report }) => {
+test("a failed job has its exit code in the verdict", async ({ report }) => {
   const page = await report.open("failed");
   await expect(page.locator(".status.bad")).toHaveText("exit code 2");
   await expect(page.locator(".sentences li").first()).toHaveText(
@@ -69,7 +69,7 @@ test("a failed job says so", async ({ report }) => {
   await expect(page.locator(".phase-strip")).toHaveCount(0);
 });
 
-test("an out-of-memory kill is said in words, with more memory for the next run", async ({
+test("an out-of-memory kill is described, with more memory for the next run", async ({
   report,
 }) => {
   const page = await report.open("oom");
@@ -89,7 +89,7 @@ test("an empty job has no charts", async ({ report }) => {
   await expect(page.locator("#charts, #processes, #phases")).toHaveCount(0);
 });
 
-test("of 5,000 processes the largest are drawn and the others summed", async ({ report }) => {
+test("the largest of 5,000 processes are drawn and the others summed", async ({ report }) => {
   const page = await report.open("build");
   await expect(page.locator("#processes")).toContainText("The 198 largest of 5032 processes");
   await expect(page.locator(".bar")).toHaveCount(198);
@@ -111,7 +111,7 @@ test("a million samples are reduced and keep every peak", async ({ report }) => 
   await expect(cache.locator(".value")).toHaveText("4.32 GB");
 });
 
-// The charts and the rows of processes that there are when the load event comes.
+// The charts and the rows of processes that exist at the load event.
 interface Loaded {
   charts: string[];
   processes: number;
@@ -209,7 +209,7 @@ test("hostile names are shown as text", async ({ report }) => {
   expect(width).toBeLessThanOrEqual(1140);
 });
 
-test("a page without data says how to make one", async ({ page }) => {
+test("a page without data explains how to make one", async ({ page }) => {
   await page.goto(`file://${TEMPLATE}`);
   await expect(page.locator("main")).toContainText("spoor report FILE");
 });

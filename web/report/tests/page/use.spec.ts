@@ -1,4 +1,4 @@
-// What a reader does with the page: zoom, point, sort, copy, download, compare.
+// Actions of a reader: zoom, point, sort, copy, download, compare.
 
 import { readFileSync } from "node:fs";
 import type { Page } from "@playwright/test";
@@ -125,7 +125,7 @@ test("the table is sorted by any column", async ({ report }) => {
   await expect(cells.first()).toHaveText("1.90 MB");
 });
 
-test("a figure leads to how it was measured", async ({ report }) => {
+test("a figure links to its method", async ({ report }) => {
   const page = await report.open("cpu");
   await expect(page.locator("#sources table")).toBeHidden();
   await page.getByRole("button", { name: "5.85 GB: how it was measured" }).click();
@@ -191,7 +191,7 @@ test("a bench has box plots and a list of its runs", async ({ report }) => {
     "zstd -qf data",
     "<b>xz</b>",
   ]);
-  await expect(page.locator(".box-plot")).toHaveCount(2); // one has no runs that count
+  await expect(page.locator(".box-plot")).toHaveCount(2); // one command has no runs that count
   await expect(page.locator(".box-plot .dot")).toHaveCount(24);
   await expect(page.locator(".bench-row").first()).toContainText("3.00 times (2.85 to 3.15)");
   await expect(page.locator(".bench-row").nth(1)).toContainText("lowest");

@@ -39,7 +39,7 @@ describe("the charts of a run", () => {
           if (["main", "descendants", "host"].includes(label)) expect(color).toBe(label);
   });
 
-  it("what is known of the whole host only has its color", () => {
+  it("figures of the whole host have the color of the host", () => {
     for (const { lines } of chartsOf(cpuJob()).charts)
       for (const { column, color } of lines)
         if (column.startsWith("host_")) expect(color).toBe("host");
@@ -52,7 +52,7 @@ describe("the charts of a run", () => {
     expect(memory.limit).toEqual({ value: 540e9, label: "machine" });
   });
 
-  it("proportional memory stands in for resident memory", () => {
+  it("proportional memory replaces resident memory", () => {
     const run = cpuJob();
     const { columns } = run.curve!;
     columns.job_pss_bytes = columns.job_rss_bytes!;
@@ -78,7 +78,7 @@ describe("the charts of a run", () => {
     expect(columns(many)).toEqual(["gpu1_sm_active"]);
   });
 
-  it("energy stands in for power that is not known", () => {
+  it("energy replaces unknown power", () => {
     const run = gpuJob();
     delete run.curve!.columns.gpu0_power_watts;
     run.curve!.columns.host_gpu_energy_joules = {
@@ -94,7 +94,7 @@ describe("the charts of a run", () => {
 describe("the y axis", () => {
   const chart = chartsOf(cpuJob()).charts[0]!;
 
-  it("holds a limit that is near, and not one that is far away", () => {
+  it("includes a limit that is near, and not one that is far away", () => {
     expect(topOf(chart, 11)).toBeGreaterThan(12);
     expect(topOf({ ...chart, limit: { value: 64, label: "limit" } }, 11)).toBeLessThan(20);
   });
@@ -103,7 +103,7 @@ describe("the y axis", () => {
     expect(topOf({ ...chart, limit: undefined }, 0)).toBe(1);
   });
 
-  it("holds a bound of the peak that says something", () => {
+  it("includes a bound of the peak that is near", () => {
     const measure = { value: 10, source: "x", exact: false };
     expect(usefulBound({ ...measure, high: 11 })).toBe(11);
     expect(usefulBound({ ...measure, high: 20 })).toBeNull();
@@ -113,14 +113,14 @@ describe("the y axis", () => {
 });
 
 describe("the use of GPUs", () => {
-  it("is that of all if none is known of each", () => {
+  it("is the sum if the use of each is unknown", () => {
     const run = cpuJob();
     run.curve!.columns.host_gpu_utilization_gpus = run.curve!.columns.job_cpu_seconds!;
     const chart = chartsOf(run).charts.find(({ title }) => title === "GPU use");
     expect(chart?.lines.map(({ column }) => column)).toEqual(["host_gpu_utilization_gpus"]);
   });
 
-  it("is of GPUs that have no identifier, too", () => {
+  it("includes GPUs without an identifier", () => {
     const run = cpuJob();
     run.host!.gpus = [{ index: 0, uuid: null, memory_bytes: 16e9 }];
     run.limits!.gpus = [null];
@@ -168,7 +168,7 @@ describe("the peak of a line", () => {
     figure,
   });
 
-  it("is that of the report, not of its rounded curve", () => {
+  it("is the peak of the report, not of its rounded curve", () => {
     expect(peakValue({ index: 1, value: 5.235 }, line(5.2346))).toBe(5.2346);
   });
 
@@ -176,13 +176,13 @@ describe("the peak of a line", () => {
     expect(peakValue({ index: 1, value: 5.235 }, line(7.1))).toBe(7.1);
   });
 
-  it("is that of the samples in a part of the run, or without a figure", () => {
+  it("is the peak of the samples in a part of the run, or without a figure", () => {
     expect(peakValue({ index: 2, value: 2 }, line(7.1))).toBe(2);
     expect(peakValue({ index: 1, value: 5.235 }, line(Number.NaN))).toBe(5.235);
-    expect(peakValue({ index: 1, value: 5.235 }, line(3))).toBe(5.235); // of something else
+    expect(peakValue({ index: 1, value: 5.235 }, line(3))).toBe(5.235); // of another figure
   });
 
-  it("is what the usage table has", () => {
+  it("equals the value of the usage table", () => {
     const run = gpuJob();
     for (const [id, label, path] of [
       ["cpu", "job", "cpu.max_cores"],
@@ -195,7 +195,7 @@ describe("the peak of a line", () => {
     }
   });
 
-  it("has room in the chart, unless it is far above what is in view", () => {
+  it("has room in the chart, unless it is far above the visible part", () => {
     const chart = chartsOf(cpuJob()).charts.find(({ id }) => id === "processes")!;
     expect(topOf(chart, 10, [15])).toBeGreaterThan(15);
     expect(topOf(chart, 10, [25])).toBe(topOf(chart, 10));
@@ -204,7 +204,7 @@ describe("the peak of a line", () => {
   });
 });
 
-it("disk transfers that are counted more rarely than sampled say so", () => {
+it("disk transfers that are counted more rarely than sampled have a note", () => {
   const run = cpuJob();
   const note = () => chartsOf(run).charts.find(({ id }) => id === "disk")!.note;
   expect(note()).toBe("");

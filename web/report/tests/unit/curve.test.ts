@@ -13,7 +13,7 @@ import {
 import type { Curve } from "../../src/report";
 
 describe("curves", () => {
-  it("the highest of the points asked for", () => {
+  it("the peak is the highest of the requested points", () => {
     expect(peakOf([1, null, 5, 2])).toEqual({ index: 2, value: 5 });
     expect(peakOf([1, null, 5, 2], 3, 3)).toEqual({ index: 3, value: 2 });
     expect(peakOf([null])).toBeNull();
@@ -84,7 +84,7 @@ describe("points", () => {
     expect(heldBack([null, null])).toEqual([null, null]);
   });
 
-  it("that reach into the window make its top", () => {
+  it("that reach into the window count for its top", () => {
     const seconds = [0, 1, 2, 3];
     const lines = [
       [9, 1, 2, 8],
@@ -116,7 +116,7 @@ describe("CSV", () => {
     );
   });
 
-  it("quotes what would end a cell", () => {
+  it("quotes characters that would end a cell", () => {
     expect(
       rowsCsv(
         ["name", "n"],

@@ -28,7 +28,7 @@ describe("numbers read as in the text report", () => {
 });
 
 describe("axes", () => {
-  it("ticks have no zeros that say nothing", () => {
+  it("ticks have no trailing zeros", () => {
     expect(format.units.bytes.tick(2.5e9)).toBe("2.5 GB");
     expect(format.units.bytes.tick(1e9)).toBe("1 GB");
     expect(format.units.bytesPerSecond.tick(100e6)).toBe("100 MB/s");

@@ -43,7 +43,7 @@ describe("the verdict of a group", () => {
     );
   });
 
-  it("has no number that is none if nothing is known", () => {
+  it("has no NaN if nothing is known", () => {
     const group = { ranks: 2, reported: 0, imbalance: { cpu: null }, missing: [] };
     expect(verdictOf({ run: {}, group, nodes: [], rank_table: [] })).toEqual([
       "0 of 2 ranks reported.",

@@ -24,7 +24,7 @@ describe("the verdict", () => {
       }
   });
 
-  it("tells memory, CPUs and stalls of a CPU job", () => {
+  it("names memory, CPUs and stalls of a CPU job", () => {
     expect(verdictOf(cpuJob())).toEqual([
       "Peak memory 5.85 GB of 8.00 GB allowed (73 %).",
       "43 % of 12 cores were used.",
@@ -102,7 +102,7 @@ describe("the verdict", () => {
     expect(verdictOf(run)[0]).toBe("Peak memory 8.64 GB of 8.00 GB allowed (108 %).");
   });
 
-  it("tells how long GPUs were idle", () => {
+  it("states how long GPUs were idle", () => {
     expect(verdictOf(gpuJob())[2]).toBe(
       "The GPU was idle 67 % of the time; 58.3 GB of 150 GB of GPU memory was used.",
     );
@@ -142,7 +142,7 @@ describe("the verdict", () => {
     expect(verdictOf(run)[2]).toBe("The job did not use the GPU; other processes did.");
   });
 
-  it("says that a GPU was not used", () => {
+  it("states that a GPU was not used", () => {
     const run = gpuJob();
     run.gpu = {
       memory: { combined_bytes: { value: 0, source: "nvml", exact: false } },
@@ -151,7 +151,7 @@ describe("the verdict", () => {
     expect(verdictOf(run)).toContain("The GPU was not used.");
   });
 
-  it("begins with why a run failed", () => {
+  it("begins with the reason of a failure", () => {
     expect(verdictOf(failedJob())[0]).toBe("The job failed with exit code 2.");
     expect(verdictOf(oomJob())[0]).toBe("The job ran out of memory and was killed.");
     const killed = oomJob();
@@ -160,7 +160,7 @@ describe("the verdict", () => {
     expect(verdictOf(killed)[0]).toBe("The job was killed by SIGKILL.");
   });
 
-  it("says nothing about what is not known", () => {
+  it("omits unknown figures", () => {
     expect(verdictOf(emptyJob())).toEqual(["25 % of 2 cores were used."]);
     expect(verdictOf({ run: {} })).toEqual([]);
   });

@@ -47,7 +47,7 @@ describe("the data", () => {
     expect(commandOf({ run: { pid: 7 } })).toBe("process 7");
   });
 
-  it("shows characters that are not seen, or that turn the text around", () => {
+  it("shows invisible characters and those that change the text direction", () => {
     const command = ["./e\u001b[31m", "a\n'b\\", "\u202etxt.exe", "\u{e0041}", "", "\u00fc"];
     expect(commandOf({ run: { command } })).toBe(
       "$'./e\\x1b[31m' $'a\\n\\'b\\\\' $'\\u202etxt.exe' $'\\U000e0041' '' '\u00fc'",
@@ -70,7 +70,7 @@ describe("the fixtures", () => {
     }
   });
 
-  it("have usage without numbers that are none", () => {
+  it("have usage without NaN", () => {
     for (const make of Object.values(pages))
       for (const run of make().runs) expect(usageRows(run).length).toBeGreaterThan(0);
   });
