@@ -206,6 +206,19 @@ static const char *probe_leaf_refaults(struct trial *trial)
     return "not supported by this kernel";
 }
 
+/* A region is listed for each GPU whose driver counts its memory. */
+static const char *probe_dmem(struct trial *trial)
+{
+    const char *path = job_cgroup_dmem_path(&trial->job.meters.job_cgroup);
+    char text[256] = "";
+
+    if (!path || !root_exists(trial->root, "%s/dmem.current", path))
+        return probe_cgroup(trial, false);
+    (void)root_read_start(trial->root, text, sizeof(text), "%s/dmem.current", path);
+    trial->remedy = no_remedy;
+    return text[0] ? NULL : "no driver of a GPU in this machine counts its memory for cgroups";
+}
+
 static const char *probe_leaf_threads(struct trial *trial)
 {
     struct job_cgroup_reading reading;
@@ -556,6 +569,7 @@ static const struct {
 { "work of NVIDIA GPUs: SMs, tensor cores, bandwidth", "nvml.gpm", probe_work, NULL, GPUS(SOURCE_NVIDIA), false },
 { "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_vendor, NULL, GPUS(SOURCE_AMD), false },
 { "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_vendor, NULL, GPUS(SOURCE_INTEL), false },
+{ "peak memory of a job on AMD and Intel GPUs", "cgroup.dmem", probe_dmem, &delegate, CGROUP | SOURCE_GPU, true },
 { "CPU energy", "powercap, Cray, hwmon or perf", probe_energy, NULL, 0, false },
 };
 /* clang-format on */
