@@ -27,7 +27,7 @@
 /* Controller names of version 1. */
 static const char *const names[CGROUP_CONTROLLER_COUNT] = {
     [CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu",   [CGROUP_CPUACCT] = "cpuacct",
-    [CGROUP_CPUSET] = "cpuset", [CGROUP_PIDS] = "pids",
+    [CGROUP_CPUSET] = "cpuset", [CGROUP_PIDS] = "pids", [CGROUP_DMEM] = "dmem",
 };
 
 struct membership {
@@ -455,6 +455,28 @@ int cgroup_parse_io_stat(const char *text, struct cgroup_io *ret)
     }
     *ret = io;
     return 0;
+}
+
+struct cgroup_dmem cgroup_parse_dmem(const char *text, const char *pci_address)
+{
+    struct cgroup_dmem dmem = { .largest_bytes = UNKNOWN };
+    char prefix[64];
+    int length = snprintf(prefix, sizeof(prefix), "drm/%s/vram", pci_address);
+
+    for (; *text && length < (int)sizeof(prefix); text = parse_next_line(text)) {
+        const char *cursor = text + strcspn(text, " \n");
+        uint64_t bytes;
+
+        if (strncmp(text, prefix, (size_t)length) != 0)
+            continue;
+        if (parse_u64(&cursor, &bytes) < 0)
+            bytes = UNKNOWN; /* and so is the sum */
+        dmem.bytes = sum_u64(dmem.bytes, bytes);
+        raise_to(&dmem.largest_bytes, bytes);
+    }
+    if (!is_known(dmem.bytes) || !is_known(dmem.largest_bytes))
+        dmem.bytes = dmem.largest_bytes = UNKNOWN;
+    return dmem;
 }
 
 /* ---- cgroup events --------------------------------------------------------- */

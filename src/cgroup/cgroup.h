@@ -28,6 +28,7 @@ enum cgroup_controller {
     CGROUP_MEMORY,
     CGROUP_PIDS,
     CGROUP_CPUACCT,
+    CGROUP_DMEM,
     CGROUP_CPU,
     CGROUP_CPUSET,
     CGROUP_CONTROLLER_COUNT,
@@ -124,6 +125,15 @@ struct cgroup_io {
 
 /* io.stat of version 2: the sum over devices. An empty file is 0. */
 int cgroup_parse_io_stat(const char *text, struct cgroup_io *ret);
+
+/* The memory of a GPU in dmem.current or dmem.peak. */
+struct cgroup_dmem {
+    uint64_t bytes;         /* the sum over its regions; UNKNOWN: none is listed */
+    uint64_t largest_bytes; /* the largest of them */
+};
+
+/* Finds a GPU by its PCI address. Each region of its memory has a line: "drm/0000:03:00.0/vram0 4096". */
+struct cgroup_dmem cgroup_parse_dmem(const char *text, const char *pci_address);
 
 /* Adverse events of a cgroup: processes killed because memory ran out, and time lost to its
  * CPU quota.

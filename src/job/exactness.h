@@ -2,7 +2,8 @@
 /*
  * exactness.h - whether a count of the job is exact: the one rule for CPU time, I/O, page faults,
  * context switches and processes. Memory peaks are exact only for the main process
- * (memory_totals.c), or if their bounds are equal (series/figure.c). Pure.
+ * (memory_totals.c), on GPUs (gpu/gpu_account.c), or if their bounds are equal (series/figure.c).
+ * Pure.
  *
  * Exact: the kernel counted it, it was read at this moment, and the count includes every
  * process.

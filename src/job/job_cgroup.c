@@ -19,7 +19,18 @@
 #include "cgroup/systemd_scope.h"
 #include "source/host/host.h"
 
-static const char *const controllers[] = { "memory", "pids", "io", NULL };
+static const char *const controllers[] = { "memory", "pids", "io", "dmem", NULL };
+static const char *const without_gpus[] = { "memory", "pids", "io", NULL };
+
+static bool may_have_dmem(const struct root *root)
+{
+    return root_exists(root, "sys/class/drm");
+}
+
+static unsigned enable_controllers(const struct root *root, const struct cgroup *cgroup)
+{
+    return cgroup_enable(root, cgroup, may_have_dmem(root) ? controllers : without_gpus);
+}
 
 static const char *explain(int r)
 {
@@ -69,7 +80,7 @@ static void step_aside(struct job_cgroup *job_cgroup, const struct cgroup *cgrou
         cgroup_holds_only(job_cgroup->root, cgroup, tracker) &&
         cgroup_make_child(job_cgroup->root, cgroup, name, tracker, &job_cgroup->tracker_own) ==
             0)
-        job_cgroup->enabled = cgroup_enable(job_cgroup->root, cgroup, controllers);
+        job_cgroup->enabled = enable_controllers(job_cgroup->root, cgroup);
 }
 
 /* Disables the controllers that we enabled, so that processes may be moved to the parent
@@ -113,6 +124,7 @@ static int open_v1(struct job_cgroup *job_cgroup, const struct cgroups *cgroups,
     const struct cgroup *memory = &cgroups->of[CGROUP_MEMORY];
     const struct cgroup *pids = &cgroups->of[CGROUP_PIDS];
     const struct cgroup *cpuacct = &cgroups->of[CGROUP_CPUACCT];
+    const struct cgroup *dmem = &cgroups->of[CGROUP_DMEM];
     uint64_t is_hierarchical = 0;
     int r = -ENOENT;
 
@@ -126,6 +138,8 @@ static int open_v1(struct job_cgroup *job_cgroup, const struct cgroups *cgroups,
     if (!job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED) && cgroup_is_visible(cpuacct) &&
         !cpuacct->is_v2 && strcmp(cpuacct->path, cgroups->of[CGROUP_CPU].path) != 0)
         (void)make_folder(job_cgroup, CGROUP_TREE_CPUACCT, cpuacct, child);
+    if (r == 0 && cgroup_is_visible(dmem) && !dmem->is_v2 && may_have_dmem(job_cgroup->root))
+        (void)make_folder(job_cgroup, CGROUP_TREE_DMEM, dmem, child);
     return r;
 }
 
@@ -137,7 +151,8 @@ static int open_given(struct job_cgroup *job_cgroup, const char *path, pid_t chi
         enum cgroup_tree tree;
     } v1[] = { { "memory.usage_in_bytes", CGROUP_TREE_MEMORY },
                { "pids.current", CGROUP_TREE_PIDS },
-               { "cpuacct.usage", CGROUP_TREE_CPUACCT } };
+               { "cpuacct.usage", CGROUP_TREE_CPUACCT },
+               { "dmem.current", CGROUP_TREE_DMEM } };
     struct cgroup cgroup = { 0 };
     int r = -ENOTDIR;
     int length = snprintf(cgroup.path, sizeof(cgroup.path), "%s", path + strspn(path, "/"));
@@ -148,7 +163,7 @@ static int open_given(struct job_cgroup *job_cgroup, const char *path, pid_t chi
         cgroup.path[--length] = '\0';
     cgroup.is_v2 = root_exists(job_cgroup->root, "%s/cgroup.controllers", cgroup.path);
     if (cgroup.is_v2) {
-        job_cgroup->enabled = cgroup_enable(job_cgroup->root, &cgroup, controllers);
+        job_cgroup->enabled = enable_controllers(job_cgroup->root, &cgroup);
         return make_folder(job_cgroup, CGROUP_TREE_UNIFIED, &cgroup, child);
     }
     for (size_t i = 0; i < ARRAY_SIZE(v1); i++) {
@@ -205,7 +220,7 @@ static int open_scope(struct job_cgroup *job_cgroup, const struct cgroups *cgrou
     remove_folders(job_cgroup); /* the job is not in them any more, or soon will not be */
     if (asked < 0)
         return asked;
-    (void)cgroup_enable(job_cgroup->root, &scope.scope, controllers); /* systemd removes it */
+    (void)enable_controllers(job_cgroup->root, &scope.scope); /* systemd removes it */
     job_cgroup->folders[CGROUP_TREE_UNIFIED] =
         (struct job_cgroup_folder){ scope.scope, scope.own, true };
     job_cgroup->keeper = scope.keeper;
@@ -534,6 +549,15 @@ void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
     if (job_cgroup->is_surrounding)
         subtract_others(&job_cgroup->others, ret);
     keep_last(job_cgroup, ret);
+}
+
+const char *job_cgroup_dmem_path(const struct job_cgroup *job_cgroup)
+{
+    enum cgroup_tree tree = job_cgroup_tree(job_cgroup, CGROUP_TREE_DMEM);
+
+    return job_cgroup_has(job_cgroup, tree) && !job_cgroup->is_surrounding
+               ? job_cgroup->folders[tree].own.path
+               : NULL;
 }
 
 ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size)

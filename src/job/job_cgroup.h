@@ -38,6 +38,7 @@ enum cgroup_tree {
     CGROUP_TREE_MEMORY = CGROUP_MEMORY,
     CGROUP_TREE_PIDS = CGROUP_PIDS,
     CGROUP_TREE_CPUACCT = CGROUP_CPUACCT,
+    CGROUP_TREE_DMEM = CGROUP_DMEM, /* memory of GPUs */
     CGROUP_TREE_COUNT,
 };
 
@@ -166,6 +167,9 @@ uint64_t job_cgroup_read_memory_bytes(struct job_cgroup *job_cgroup);
 
 /* Raises each part to its current value. Also records the memory of an adopted cgroup. */
 void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory *peak);
+
+/* Returns the folder with the files of the controller dmem, if that is enabled; NULL: there is none. */
+const char *job_cgroup_dmem_path(const struct job_cgroup *job_cgroup);
 
 /* Lists the processes in it, one PID per line. Returns as cached_file_read(); -ENOENT: it is
  * not on version 2, or lists the tracker too. */

@@ -93,7 +93,8 @@ static void fill_measures(struct record *record, const struct gpu_device_view *d
             figure.value = gpu_measure_value(measure, raw);
             figure.source = origin->source;
             figure.reason = NULL;
-            figure.is_exact = measure == GPU_ENERGY && !device->is_energy_estimated;
+            figure.is_exact = (measure == GPU_ENERGY && !device->is_energy_estimated) ||
+                              (measure == GPU_JOB_MEMORY && device->is_job_memory_exact);
         }
         ret[i] = record_figure(record, figure, NULL);
     }

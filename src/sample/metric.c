@@ -123,8 +123,8 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_HOST_GPU_DRAM] = { { "host_gpu_dram_seconds", "the same of the bandwidth of their memory", NULL, COUNTER }, .unit = UNIT_NANOSECONDS, .starts_at_zero = true, .otel = "spoor.host.gpu.work.time", .attribute = "spoor.unit=dram" },
 [METRIC_HOST_GPU_PCIE_SENT] = { { "host_gpu_pcie_sent_bytes", "bytes that the job's GPUs sent over PCIe while the job used them", NULL, COUNTER }, .unit = UNIT_BYTES, .starts_at_zero = true, .otel = "spoor.host.gpu.pcie.io", .attribute = "network.io.direction=transmit" },
 [METRIC_HOST_GPU_PCIE_RECEIVED] = { { "host_gpu_pcie_received_bytes", "bytes that they received over PCIe", NULL, COUNTER }, .unit = UNIT_BYTES, .starts_at_zero = true, .otel = "spoor.host.gpu.pcie.io", .attribute = "network.io.direction=receive" },
-[METRIC_HOST_GPU_NVLINK_SENT] = { { "host_gpu_nvlink_sent_bytes", "bytes that they sent over NVLink", NULL, COUNTER }, .unit = UNIT_BYTES, .starts_at_zero = true, .otel = "spoor.host.gpu.nvlink.io", .attribute = "network.io.direction=transmit" },
-[METRIC_HOST_GPU_NVLINK_RECEIVED] = { { "host_gpu_nvlink_received_bytes", "bytes that they received over NVLink", NULL, COUNTER }, .unit = UNIT_BYTES, .starts_at_zero = true, .otel = "spoor.host.gpu.nvlink.io", .attribute = "network.io.direction=receive" },
+[METRIC_HOST_GPU_NVLINK_SENT] = { { "host_gpu_nvlink_sent_bytes", "bytes that they sent over NVLink, on AMD over XGMI", NULL, COUNTER }, .unit = UNIT_BYTES, .starts_at_zero = true, .otel = "spoor.host.gpu.nvlink.io", .attribute = "network.io.direction=transmit" },
+[METRIC_HOST_GPU_NVLINK_RECEIVED] = { { "host_gpu_nvlink_received_bytes", "bytes that they received over NVLink, on AMD over XGMI", NULL, COUNTER }, .unit = UNIT_BYTES, .starts_at_zero = true, .otel = "spoor.host.gpu.nvlink.io", .attribute = "network.io.direction=receive" },
 };
 /* clang-format on */
 

@@ -76,6 +76,7 @@ void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_v
             origin->source = from->source;
         if (reason)
             origin->reason = reason;
+        origin->is_exact = is_ready && from->is_exact;
     }
     /* Energy used while a driver does not respond is missing. */
     origins[METRIC_HOST_GPU_ENERGY].is_exact = is_ready && !view->totals.is_energy_estimated;

@@ -597,8 +597,11 @@ static struct origin value_origin(const struct row *row, const struct summary *s
         origin.is_exact = false;
         break;
     case AT_PEAK:
-    case LATER_PEAK:
         return tally->origin;
+    case LATER_PEAK:
+        origin = tally->origin;
+        origin.is_exact &= summary->started_ns == 0; /* a phase has only samples */
+        return origin;
     case TOTAL:
     case GROWTH:
     case SPAN:

@@ -73,6 +73,8 @@ static void open_gpus(spoor_session *session)
         .disabled = session->disabled,
         .start_ns = start_ns,
         .counts_no_work = session->flags & SPOOR_NO_GPM,
+        .cgroup = job->is_main_only ? NULL : job_cgroup_dmem_path(&job->meters.job_cgroup),
+        .cgroup_is_older = job->meters.job_cgroup.is_adopted,
     };
     bool is_for_host = !job->is_tracked || streams_read_host_gpus(session);
     bool waits = job->tracker_pid != 0 && !is_for_host && !(session->flags & SPOOR_OPEN_GPUS);
@@ -213,11 +215,14 @@ static void note_processes(spoor_session *session)
 /* The cost of opening the drivers is spread over the run. */
 static void collect(spoor_session *session, uint64_t now_ns)
 {
+    const struct job_meters *meters = &session->sampler.job.meters;
     struct budget *budget = &session->sampler.job.budget;
     struct gpu_looks *looks = &session->gpu_looks;
     bool is_opening = looks->state == GPU_PENDING;
     uint64_t before_ns = looks->cost_ns;
 
+    looks->have_left_cgroup =
+        meters->escape.has_left[job_cgroup_tree(&meters->job_cgroup, CGROUP_TREE_DMEM)];
     if (!has_gpus(session) || !gpu_looks_collect(looks))
         return;
     if (is_opening)

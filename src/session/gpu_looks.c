@@ -40,7 +40,7 @@ struct gpu_look_data {
 
     /* Private. */
     enum gpu_look request;
-    char *root_path;
+    char *root_path, *cgroup;
     struct gpu_choice choice;
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     struct gpu_watch_options options;
@@ -114,6 +114,7 @@ static void release(void *argument)
     close_watch(data);
     gpu_choice_done(&data->choice);
     free(data->root_path);
+    free(data->cgroup);
     gpu_owners_done(&data->owners);
     free(data);
 }
@@ -153,6 +154,7 @@ static int prepare(struct gpu_look_data *data, const struct gpu_looks_options *o
         return r;
     data->root = (struct root)ROOT_CLOSED;
     data->root_path = strdup(options->root ? options->root : "/");
+    data->cgroup = options->cgroup ? strdup(options->cgroup) : NULL;
     data->options = (struct gpu_watch_options){
         .vendors = data->vendors,
         .vendor_count = gpu_vendors_enabled(options->disabled, data->vendors),
@@ -160,6 +162,8 @@ static int prepare(struct gpu_look_data *data, const struct gpu_looks_options *o
         .owners = &data->owners,
         .start_ns = options->start_ns,
         .counts_no_work = options->counts_no_work,
+        .cgroup = data->cgroup,
+        .cgroup_is_older = options->cgroup_is_older,
     };
     data->owners = (struct gpu_owners){ .main_pid = options->main_pid,
                                         .tracker_pid = options->tracker_pid,
@@ -295,6 +299,8 @@ void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster)
 {
     struct gpu_owners *owners = &looks->data->owners;
 
+    if (gpu_looks_are_idle(looks))
+        owners->have_left_cgroup = looks->have_left_cgroup;
     if (gpu_looks_are_idle(looks) && (looks->state == GPU_READY || owners->tracker_pid == 0))
         gpu_owners_update(owners, roster, clock_now().monotonic_ns);
 }

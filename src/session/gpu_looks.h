@@ -30,6 +30,8 @@ struct gpu_looks_options {
     unsigned disabled;   /* sources, see job/source_names.h */
     uint64_t start_ns;   /* of the run */
     bool counts_no_work; /* see gpu_watch_options */
+    const char *cgroup;  /* likewise; copied */
+    bool cgroup_is_older;
 };
 
 /* For the warnings of a report. */
@@ -52,6 +54,7 @@ struct gpu_looks {
     struct gpu_troubles troubles;
     uint64_t cost_ns; /* CPU time of all looks */
     struct gpu_findings found;
+    bool have_left_cgroup; /* set by the caller, for the next look: see struct gpu_owners */
     const struct gpu_watch *watch; /* the last watch; valid while no look is in progress */
 
     /* Private. */

@@ -206,6 +206,19 @@ static const char *probe_leaf_refaults(struct trial *trial)
     return "not supported by this kernel";
 }
 
+/* A region is listed for each GPU whose driver counts its memory. */
+static const char *probe_dmem(struct trial *trial)
+{
+    const char *path = job_cgroup_dmem_path(&trial->job.meters.job_cgroup);
+    char text[256] = "";
+
+    if (!path || !root_exists(trial->root, "%s/dmem.current", path))
+        return probe_cgroup(trial, false);
+    (void)root_read_start(trial->root, text, sizeof(text), "%s/dmem.current", path);
+    trial->remedy = no_remedy;
+    return text[0] ? NULL : "no driver of a GPU in this machine counts its memory for cgroups";
+}
+
 static const char *probe_leaf_threads(struct trial *trial)
 {
     struct job_cgroup_reading reading;
@@ -428,6 +441,7 @@ static const char *probe_vendor(struct trial *trial)
 {
     if (trial->vendor.opened_bit != trial->vendor.bit) {
         trial->vendor.opened_bit = trial->vendor.bit;
+        trial->vendor.keeps_accounts = trial->vendor.counts_work = false;
         trial->vendor.why_not = open_vendor(trial);
         trial->vendor.remedy = trial->remedy;
     }
@@ -435,24 +449,26 @@ static const char *probe_vendor(struct trial *trial)
     return trial->vendor.why_not;
 }
 
-static const char *probe_of_nvidia(struct trial *trial, const bool *works, const char *why_not)
+static const char *probe_of_vendor(struct trial *trial, const bool *works, const char *why_not)
 {
     if (!probe_vendor(trial))
         return *works ? NULL : why_not;
     trial->remedy = no_remedy; /* as above */
-    return "see 'NVIDIA GPUs' above";
+    return trial->vendor.bit == SOURCE_AMD ? "see 'AMD GPUs' above" : "see 'NVIDIA GPUs' above";
 }
 
 static const char *probe_accounts(struct trial *trial)
 {
-    return probe_of_nvidia(trial, &trial->vendor.keeps_accounts,
+    return probe_of_vendor(trial, &trial->vendor.keeps_accounts,
                            "accounting mode is off, or not visible in a container");
 }
 
 static const char *probe_work(struct trial *trial)
 {
-    return probe_of_nvidia(trial, &trial->vendor.counts_work,
-                           "no GPU is of the Hopper generation or later, or MIG is on");
+    return probe_of_vendor(trial, &trial->vendor.counts_work,
+                           trial->vendor.bit == SOURCE_AMD
+                               ? "no GPU has it in gpu_metrics: MI300 and later do"
+                               : "no GPU is of the Hopper generation or later, or MIG is on");
 }
 
 /* powercap/README of the kernel: the files are of mode 0400 since Linux 5.10. */
@@ -555,7 +571,9 @@ static const struct {
 { "exact peak memory of processes on NVIDIA GPUs", "nvml.accounting", probe_accounts, &account, GPUS(SOURCE_NVIDIA), false },
 { "work of NVIDIA GPUs: SMs, tensor cores, bandwidth", "nvml.gpm", probe_work, NULL, GPUS(SOURCE_NVIDIA), false },
 { "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_vendor, NULL, GPUS(SOURCE_AMD), false },
+{ "work of AMD GPUs: memory bandwidth, XGMI", "amdgpu.gpu_metrics", probe_work, NULL, GPUS(SOURCE_AMD), false },
 { "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_vendor, NULL, GPUS(SOURCE_INTEL), false },
+{ "peak memory of a job on AMD and Intel GPUs", "cgroup.dmem", probe_dmem, &delegate, CGROUP | SOURCE_GPU, true },
 { "CPU energy", "powercap, Cray, hwmon or perf", probe_energy, NULL, 0, false },
 };
 /* clang-format on */

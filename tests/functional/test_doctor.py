@@ -120,6 +120,8 @@ USED = {
 # GPU sources need such GPUs: test_gpu_outputs.py; for the last one see the test below.
 ELSEWHERE = {"instructions per cycle, with --counters", "NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs",
              "work of NVIDIA GPUs: SMs, tensor cores, bandwidth", "AMD GPUs", "Intel GPUs",
+             "work of AMD GPUs: memory bandwidth, XGMI",
+             "peak memory of a job on AMD and Intel GPUs",
              "I/O and memory of other users' processes"}
 
 # Settings that hide a source: each of them, and all above each last resort.

@@ -156,6 +156,11 @@ def tcp_diag():
     yield netlink(2, struct.pack("=i", -2))
 
 
+def amd_metrics():
+    for revision, size in [(4, 288), (5, 360), (6, 1664), (7, 2208), (8, 3872)]:
+        yield (struct.pack("=HBB", size, 1, revision) + bytes(range(100)) * 40)[:size]
+
+
 def task_record():
     def task(kind):
         return struct.pack("=IHHIIIIQ", kind, 0, 32, 42, 7, 42, 8, 123456789)
@@ -283,7 +288,7 @@ def lookup():
 
 MAKERS = {maker.__name__: maker for maker in (
     proc_connector, taskstats, tcp_diag, task_record, nvml, tracking_sqlite, sub_tracking_sqlite, cgroup_paths,
-    server, run, keeper, lookup)}
+    amd_metrics, server, run, keeper, lookup)}
 
 
 def collect(folder):

@@ -52,10 +52,13 @@ static void run_cgroup_files(char *text, size_t length)
     struct cgroup_cpu cpu;
     struct cgroup_memory memory;
     struct cgroup_io io;
+    struct cgroup_dmem dmem = cgroup_parse_dmem(text, "0000:03:00.0");
     uint64_t value;
     double cpus;
 
     (void)length;
+    CHECK(is_known(dmem.bytes) == is_known(dmem.largest_bytes));
+    CHECK(dmem.largest_bytes <= dmem.bytes);
     (void)cgroup_parse_cpu_stat(text, &cpu);
     (void)cgroup_parse_memory_stat(text, &memory);
     (void)cgroup_parse_io_stat(text, &io);

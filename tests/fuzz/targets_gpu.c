@@ -8,6 +8,7 @@
 #include "base/root.h"
 #include "base/unknown.h"
 #include "fuzz.h"
+#include "source/gpu/amd_metrics.h"
 #include "source/gpu/drm_fdinfo.h"
 #include "source/gpu/gpu.h"
 #include "source/gpu/visible.h"
@@ -39,6 +40,16 @@ static void run_drm_pci(char *text, size_t length)
         return;
     gpu_pci_format(pci, again, sizeof(again));
     CHECK(gpu_pci_parse(again, &copy) == 0 && copy == pci);
+}
+
+static void run_amd_metrics(char *text, size_t length)
+{
+    struct amd_metrics metrics;
+
+    if (amd_metrics_parse(text, length, &metrics) < 0)
+        return;
+    CHECK(!is_known(metrics.dram_percent) || metrics.dram_percent <= 100);
+    CHECK(!is_known(metrics.energy_uj) || metrics.energy_uj <= UINT64_MAX / 1024);
 }
 
 static void run_visible(char *text, size_t length)
@@ -128,9 +139,7 @@ static void run_drm_cards(char *text, size_t length)
 }
 
 const struct fuzz_target gpu_targets[] = {
-    { "drm_fdinfo", run_drm_fdinfo, 1 },
-    { "drm_pci", run_drm_pci, 1 },
-    { "drm_cards", run_drm_cards, 100 },
-    { "visible", run_visible, 2 },
-    { NULL, NULL, 0 },
+    { "drm_fdinfo", run_drm_fdinfo, 1 },   { "drm_pci", run_drm_pci, 1 },
+    { "amd_metrics", run_amd_metrics, 1 }, { "drm_cards", run_drm_cards, 100 },
+    { "visible", run_visible, 2 },         { NULL, NULL, 0 },
 };

@@ -7,6 +7,8 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +17,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "cgroup/cgroup.h"
+#include "fake_drm.h"
 #include "fake_job.h"
 #include "sample/sampler.h"
 
@@ -114,6 +117,60 @@ static void all_processes_in_the_cgroup_are_the_job(void **state)
     assert_int_equal(value(&a, METRIC_JOB_PROCESSES), 3);
     assert_int_equal(value(&a, METRIC_JOB_STARTED), 3);
     assert_string_equal(a.sample.origin[METRIC_JOB_PROCESSES].source, "cgroup.procs");
+    end(&a);
+}
+
+#define GPU "0000:03:00.0"
+#define VRAM "drm/" GPU "/vram "
+
+static struct spoor_figure gpu_memory(spoor_session *session)
+{
+    struct spoor_figure figure;
+
+    assert_int_equal(spoor_session_figure(session, "gpu.memory.combined_bytes", &figure, NULL),
+                     0);
+    return figure;
+}
+
+/* Replaces a text by one of the same length, at once: another thread may be reading it. */
+static void overwrite(struct adopted *a, const char *path, const char *text)
+{
+    int fd = openat(a->fake.root.fd, path, O_WRONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+}
+
+/* A whole session: its GPU thread reads the files of the cgroup. The processes show no use of the GPU. */
+static void memory_on_gpus_is_counted_by_the_cgroup(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    spoor_session *session;
+    struct adopted a;
+
+    (void)state;
+    begin(&a);
+    fake_drm_card(&a.fake, 1, GPU, "0x1002\n");
+    fake_root_write(&a.fake, JOB "/dmem.current", VRAM "4096\n");
+    fake_root_write(&a.fake, JOB "/dmem.peak", VRAM "9000000\n"); /* before the run */
+    options.root = a.fake.path;
+    options.flags = SPOOR_TRACK_CGROUP;
+    options.cgroup_folder = "/" JOB;
+    options.interval_ns = 1000 * NS_PER_SECOND;
+    assert_int_equal(spoor_session_open(&options, &session, NULL), 0);
+    assert_int_equal(spoor_session_start(session, NULL), 0);
+    do /* until the driver was opened */
+        assert_int_equal(spoor_session_sample(session, NULL), 0);
+    while (isnan(gpu_memory(session).value));
+    assert_int_equal(gpu_memory(session).value, 4096);
+    assert_false(gpu_memory(session).is_exact);
+    overwrite(&a, JOB "/dmem.peak", VRAM "9500000\n");
+    assert_int_equal(spoor_session_stop(session, NULL), 0); /* looks once more */
+    assert_int_equal(gpu_memory(session).value, 9500000);
+    assert_string_equal(gpu_memory(session).source, "cgroup.dmem");
+    assert_true(gpu_memory(session).is_exact);
+    spoor_session_close(session);
     end(&a);
 }
 
@@ -316,6 +373,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_processes_in_the_cgroup_are_the_job),
+        cmocka_unit_test(memory_on_gpus_is_counted_by_the_cgroup),
         cmocka_unit_test(refaults_of_the_cgroup_are_bytes),
         cmocka_unit_test(pss_includes_the_anonymous_memory_of_the_cgroup),
         cmocka_unit_test(a_child_in_another_cgroup_is_not_part_of_the_job),

@@ -59,6 +59,14 @@ static void on_a_hybrid_each_controller_has_its_version(void **state)
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "sys/fs/cgroup/unified/u");
     assert_string_equal(path(&cgroups, CGROUP_PIDS), "sys/fs/cgroup/unified/u");
     assert_true(cgroups.of[CGROUP_PIDS].is_v2);
+    assert_int_equal(
+        cgroups_parse("9:dmem:/g\n0::/u\n",
+                      HYBRID_MOUNTS
+                      "42 31 0:39 / /sys/fs/cgroup/dmem rw - cgroup cgroup rw,dmem\n",
+                      &cgroups),
+        0);
+    assert_string_equal(path(&cgroups, CGROUP_DMEM), "sys/fs/cgroup/dmem/g");
+    assert_false(cgroups.of[CGROUP_DMEM].is_v2);
 }
 
 static void on_version_1_there_is_no_unified_tree(void **state)

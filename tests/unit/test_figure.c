@@ -106,6 +106,21 @@ static void energy_without_growth_is_unknown(void **state)
     assert_near(find(&machine, "energy.gpu_joules").value, 5);
 }
 
+/* The kernel keeps the peak of the run; what a phase used was sampled. */
+static void gpu_memory_of_a_phase_is_not_exact(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_JOB_GPU_MEMORY].is_exact = true;
+    OBSERVE(&machine, METRIC_JOB_GPU_MEMORY, UNKNOWN, 7 * MB, 2 * MB);
+    assert_near(find(&machine, "gpu.memory.combined_bytes").value, 7 * MB);
+    assert_true(find(&machine, "gpu.memory.combined_bytes").is_exact);
+    machine.summary.started_ns = NS_PER_SECOND;
+    assert_false(find(&machine, "gpu.memory.combined_bytes").is_exact);
+}
+
 static void cores_are_the_mean_and_the_highest_growth_of_cpu_time(void **state)
 {
     struct machine machine;
@@ -496,6 +511,7 @@ int main(void)
         cmocka_unit_test(totals_are_the_growth_of_counters),
         cmocka_unit_test(a_job_wrote_no_more_than_the_disks_did),
         cmocka_unit_test(energy_without_growth_is_unknown),
+        cmocka_unit_test(gpu_memory_of_a_phase_is_not_exact),
         cmocka_unit_test(cores_are_the_mean_and_the_highest_growth_of_cpu_time),
         cmocka_unit_test(a_mean_is_the_total_over_the_time_of_the_run),
         cmocka_unit_test(a_mean_covers_at_least_the_counter_resolution),

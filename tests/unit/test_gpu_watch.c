@@ -38,8 +38,12 @@
 
 enum { I915_UNIT, AMD_UNIT, XE_UNIT }; /* in order of PCI addresses */
 
+#define JOB "sys/fs/cgroup/job"
+
 struct machine {
     struct fake_root fake;
+    const char *cgroup;
+    bool cgroup_is_older;
     struct gpu_choice choice;
     struct gpu_owners owners;
     struct gpu_watch watch;
@@ -80,6 +84,8 @@ static struct gpu_watch_options options_for(struct machine *machine)
         .vendor_count = gpu_vendor_count,
         .choice = &machine->choice,
         .owners = &machine->owners,
+        .cgroup = machine->cgroup,
+        .cgroup_is_older = machine->cgroup_is_older,
     };
 }
 
@@ -199,6 +205,176 @@ static void keys_of_old_amdgpu_are_read(void **state)
     gpu_watch_read(&machine.watch, MS(1000), true);
     assert_int_equal(machine.watch.account.totals.measures[GPU_TOTAL_MAIN_MEMORY].value,
                      64 * MIB);
+    tear_down(&machine);
+}
+
+/* ---- memory charged to the cgroup ---------------------------------------------- */
+
+static void put_charges(struct machine *machine, const char *current, const char *peak)
+{
+    fake_root_write(&machine->fake, JOB "/dmem.current", current);
+    if (peak)
+        fake_root_write(&machine->fake, JOB "/dmem.peak", peak);
+}
+
+/* The AMD GPU is used by main with 64 MiB and has a cgroup. */
+static void open_charged(struct machine *machine, bool is_older)
+{
+    set_up(machine);
+    machine->cgroup = JOB;
+    machine->cgroup_is_older = is_older;
+    fake_drm_node(&machine->fake, "renderD128", AMD_PCI);
+    fake_drm_fd(&machine->fake, 41, 5, "/dev/dri/renderD128", AMDGPU("7", "0", "64 MiB"));
+    open_machine(machine, AMD_PCI, no_variable);
+}
+
+static struct measure job_memory(struct machine *machine)
+{
+    return gpu_watch_totals(&machine->watch).measures[GPU_TOTAL_JOB_MEMORY];
+}
+
+static void the_kernels_count_replaces_the_sum_over_processes(void **state)
+{
+    const struct gpu_device_view *view;
+    struct machine machine;
+    struct gpu_totals totals;
+
+    (void)state;
+    open_charged(&machine, false);
+    put_charges(&machine, "drm/" AMD_PCI "/vram 104857600\n",
+                "drm/" AMD_PCI "/vram 314572800\n");
+    gpu_watch_read(&machine.watch, MS(0), true);
+    totals = gpu_watch_totals(&machine.watch);
+    view = &machine.watch.account.list[AMD_UNIT].view;
+    assert_int_equal(job_memory(&machine).now, 100 * MIB);
+    assert_int_equal(job_memory(&machine).value, 300 * MIB); /* a spike before the look */
+    assert_string_equal(job_memory(&machine).origin.source, "cgroup.dmem");
+    assert_true(job_memory(&machine).origin.is_exact);
+    assert_int_equal(totals.measures[GPU_TOTAL_MAIN_MEMORY].value, 64 * MIB);
+    assert_string_equal(totals.measures[GPU_TOTAL_MAIN_MEMORY].origin.source, "drm.fdinfo");
+    assert_int_equal(totals.measures[GPU_TOTAL_DESCENDANTS_MEMORY].value, 36 * MIB);
+    assert_true(view->is_job_memory_exact);
+    put_charges(&machine, "drm/" AMD_PCI "/vram 0\n", "drm/" AMD_PCI "/vram 314572800\n");
+    gpu_watch_poll(&machine.watch, MS(100), false);
+    assert_int_equal(job_memory(&machine).value, 0); /* the spike was before that */
+    assert_true(job_memory(&machine).origin.is_exact);
+    assert_int_equal(view->figures[GPU_JOB_MEMORY].peak, 300 * MIB);
+    tear_down(&machine);
+}
+
+/* Linux 6.14 has no dmem.peak: the count is sampled. */
+static void without_a_peak_the_count_is_not_exact(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    open_charged(&machine, false);
+    put_charges(&machine, "drm/" AMD_PCI "/vram 104857600\n", NULL);
+    gpu_watch_read(&machine.watch, MS(0), true);
+    assert_int_equal(job_memory(&machine).value, 100 * MIB);
+    assert_string_equal(job_memory(&machine).origin.source, "cgroup.dmem");
+    assert_false(job_memory(&machine).origin.is_exact);
+    tear_down(&machine);
+}
+
+static void the_peak_of_an_older_cgroup_counts_if_it_rises(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    open_charged(&machine, true);
+    put_charges(&machine, "drm/" AMD_PCI "/vram 1048576\n", "drm/" AMD_PCI "/vram 314572800\n");
+    gpu_watch_read(&machine.watch, MS(0), true);
+    assert_int_equal(job_memory(&machine).value, MIB);
+    assert_false(job_memory(&machine).origin.is_exact);
+    put_charges(&machine, "drm/" AMD_PCI "/vram 1048576\n", "drm/" AMD_PCI "/vram 419430400\n");
+    gpu_watch_poll(&machine.watch, MS(100), false);
+    assert_int_equal(job_memory(&machine).value, 400 * MIB);
+    assert_true(job_memory(&machine).origin.is_exact);
+    tear_down(&machine);
+}
+
+static void a_process_outside_the_cgroup_is_counted_with_the_others(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    open_charged(&machine, false);
+    put_charges(&machine, "drm/" AMD_PCI "/vram 1048576\n", "drm/" AMD_PCI "/vram 2097152\n");
+    gpu_watch_read(&machine.watch, MS(0), true);
+    assert_true(job_memory(&machine).origin.is_exact);
+    machine.owners.have_left_cgroup = true;
+    gpu_watch_poll(&machine.watch, MS(100), false);
+    assert_int_equal(job_memory(&machine).value, 64 * MIB);
+    assert_string_equal(job_memory(&machine).origin.source, "drm.fdinfo");
+    assert_false(job_memory(&machine).origin.is_exact);
+    tear_down(&machine);
+}
+
+/* Its driver was unloaded for a while: the new region counts from 0, and time is missing. */
+static void a_region_comes_and_goes(void **state)
+{
+    const struct gpu_device_view *view;
+    struct machine machine;
+
+    (void)state;
+    open_charged(&machine, false);
+    view = &machine.watch.account.list[AMD_UNIT].view;
+    put_charges(&machine, "drm/" AMD_PCI "/vram 209715200\n",
+                "drm/" AMD_PCI "/vram 209715200\n");
+    gpu_watch_read(&machine.watch, MS(0), true);
+    put_charges(&machine, "drm/" XE_PCI "/vram0 0\n", "drm/" XE_PCI "/vram0 0\n");
+    gpu_watch_poll(&machine.watch, MS(100), false);
+    assert_int_equal(job_memory(&machine).value, 64 * MIB);
+    assert_string_equal(job_memory(&machine).origin.source, "drm.fdinfo");
+    put_charges(&machine, "drm/" AMD_PCI "/vram 104857600\n",
+                "drm/" AMD_PCI "/vram 104857600\n");
+    gpu_watch_poll(&machine.watch, MS(200), false);
+    assert_int_equal(job_memory(&machine).value, 100 * MIB);
+    assert_int_equal(view->figures[GPU_JOB_MEMORY].peak, 200 * MIB);
+    assert_false(view->is_job_memory_exact);
+    assert_false(job_memory(&machine).origin.is_exact);
+    tear_down(&machine);
+}
+
+/* A removed cgroup, and files that are cut off. */
+static void a_cgroup_that_cannot_be_read_is_left_alone(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    open_charged(&machine, false);
+    gpu_watch_read(&machine.watch, MS(0), true); /* there is no such file */
+    assert_int_equal(job_memory(&machine).value, 64 * MIB);
+    assert_null(machine.watch.cgroup); /* not read again */
+    put_charges(&machine, "drm/" AMD_PCI "/vram 104857600\n", NULL);
+    gpu_watch_poll(&machine.watch, MS(100), false);
+    assert_int_equal(job_memory(&machine).value, 64 * MIB);
+    tear_down(&machine);
+}
+
+/* Each of two GPUs has its own peak, which may be at another time. */
+static void the_peak_over_two_gpus_is_not_exact(void **state)
+{
+    const struct gpu_device_view *view;
+    struct machine machine;
+
+    (void)state;
+    set_up(&machine);
+    machine.cgroup = JOB;
+    open_machine(&machine, AMD_PCI "," XE_PCI, no_variable);
+    view = &machine.watch.account.list[XE_UNIT].view;
+    put_charges(&machine, "drm/" AMD_PCI "/vram 0\ndrm/" XE_PCI "/vram0 1048576\n",
+                "drm/" AMD_PCI "/vram 0\ndrm/" XE_PCI "/vram0 3145728\n");
+    gpu_watch_read(&machine.watch, MS(0), true);
+    assert_int_equal(job_memory(&machine).value, 3 * MIB);
+    assert_true(job_memory(&machine).origin.is_exact); /* the other was not used */
+    put_charges(&machine, "drm/" AMD_PCI "/vram 0\ndrm/" XE_PCI "/vram0 1048576\n",
+                "drm/" AMD_PCI "/vram 2097152\ndrm/" XE_PCI "/vram0 3145728\n");
+    gpu_watch_poll(&machine.watch, MS(100), false);
+    assert_int_equal(job_memory(&machine).value, 2 * MIB);
+    assert_false(job_memory(&machine).origin.is_exact);
+    assert_true(view->is_job_memory_exact);
     tear_down(&machine);
 }
 
@@ -358,6 +534,13 @@ int main(void)
         cmocka_unit_test(gpus_of_all_vendors_are_in_one_list),
         cmocka_unit_test(figures_of_all_drivers_add_up),
         cmocka_unit_test(keys_of_old_amdgpu_are_read),
+        cmocka_unit_test(the_kernels_count_replaces_the_sum_over_processes),
+        cmocka_unit_test(without_a_peak_the_count_is_not_exact),
+        cmocka_unit_test(the_peak_of_an_older_cgroup_counts_if_it_rises),
+        cmocka_unit_test(a_process_outside_the_cgroup_is_counted_with_the_others),
+        cmocka_unit_test(a_region_comes_and_goes),
+        cmocka_unit_test(a_cgroup_that_cannot_be_read_is_left_alone),
+        cmocka_unit_test(the_peak_over_two_gpus_is_not_exact),
         cmocka_unit_test(an_exited_process_keeps_its_busy_time),
         cmocka_unit_test(the_pid_of_a_long_exited_process_may_be_reused),
         cmocka_unit_test(each_vendor_has_its_variables),

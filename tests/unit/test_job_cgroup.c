@@ -20,6 +20,7 @@
 #include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/cgroup_folder.h"
+#include "fake_root.h"
 #include "job/job_cgroup.h"
 #include "job/source_names.h"
 
@@ -118,6 +119,41 @@ static void io_is_summed_over_devices(void **state)
     assert_int_equal(cgroup_parse_io_stat("", &io), 0);
     assert_int_equal(io.read_bytes, 0);
     assert_int_equal(cgroup_parse_io_stat("x rbytes=1\n", &io), -EBADMSG);
+}
+
+#define AMD "drm/0000:03:00.0/"
+#define XE "drm/0000:04:00.0/"
+
+static void regions_of_a_gpu_are_summed(void **state)
+{
+    static const char text[] =
+        AMD "vram 4096\n" XE "vram0 10\n" XE "vram1 20\n" XE "stolen 5\n";
+    static const struct {
+        const char *text, *pci_address;
+        uint64_t bytes, largest_bytes;
+    } rows[] = {
+        { text, "0000:03:00.0", 4096, 4096 },
+        { text, "0000:04:00.0", 30, 20 },
+        { XE "vram0 90\n" XE "vram1 0\n", "0000:04:00.0", 90, 90 },
+        { AMD "vram 7", "0000:03:00.0", 7, 7 }, /* cut off */
+        { text, "0000:03:00.1", UNKNOWN, UNKNOWN },
+        { text, "", UNKNOWN, UNKNOWN }, /* a part of a GPU */
+        { "", "0000:03:00.0", UNKNOWN, UNKNOWN },
+        { AMD "vram max\n", "0000:03:00.0", UNKNOWN, UNKNOWN },
+        { AMD "vram0 1\n" AMD "vram1 max\n", "0000:03:00.0", UNKNOWN, UNKNOWN },
+        { AMD "vram\n12\n", "0000:03:00.0", UNKNOWN, UNKNOWN },
+        { AMD, "0000:03:00.0", UNKNOWN, UNKNOWN },
+        { AMD "vram0 18446744073709551614\n" AMD "vram1 5\n", "0000:03:00.0", UNKNOWN,
+          UNKNOWN },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct cgroup_dmem dmem = cgroup_parse_dmem(rows[i].text, rows[i].pci_address);
+
+        assert_true(dmem.bytes == rows[i].bytes);
+        assert_true(dmem.largest_bytes == rows[i].largest_bytes);
+    }
 }
 
 static const char *empty_environment(const char *name)
@@ -339,6 +375,59 @@ static void a_folder_without_a_cgroup_is_refused(void **state)
     root_close(&root);
 }
 
+#define GIVEN "sys/fs/cgroup/given"
+
+/* A machine without a graphics driver saves the write. */
+static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
+{
+    static const char *const last[] = { "+io", "+dmem" };
+    struct job_cgroup job_cgroup;
+    struct fake_root fake;
+    char text[64];
+
+    (void)state;
+    fake_root_init(&fake);
+    fake.root.is_live = true;
+    fake_root_write(&fake, GIVEN "/cgroup.controllers", "memory pids io dmem\n");
+    for (size_t i = 0; i < ARRAY_SIZE(last); i++) {
+        /* A later word overwrites the start of an earlier one. */
+        fake_root_write(&fake, GIVEN "/cgroup.subtree_control", "");
+        job_cgroup_open(&job_cgroup, &fake.root, getpid(), getpid(), NULL, "/" GIVEN,
+                        empty_environment);
+        assert_true(root_read(&fake.root, text, sizeof(text), GIVEN "/cgroup.subtree_control") >
+                    0);
+        assert_memory_equal(text, last[i], strlen(last[i]));
+        job_cgroup_close(&job_cgroup);
+        fake_root_write(&fake, "sys/class/drm/version", "drm 1.1.0 20060810\n");
+    }
+    fake_root_done(&fake);
+}
+
+/* Version 2 has all files in one folder, version 1 has a hierarchy for them. A cgroup around the
+ * tracker may count other jobs. */
+static void files_of_gpu_memory_are_in_the_jobs_cgroup(void **state)
+{
+    static const struct cgroup v2 = { .path = "unified/a", .is_v2 = true };
+    static const struct cgroup v1 = { .path = "dmem/a" };
+    struct cgroups cgroups = { .of = { [CGROUP_UNIFIED] = v2, [CGROUP_DMEM] = v2 } };
+    struct job_cgroup job_cgroup;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    job_cgroup_adopt(&job_cgroup, &fake.root, &v2, &cgroups);
+    assert_string_equal(job_cgroup_dmem_path(&job_cgroup), "unified/a");
+    job_cgroup_close(&job_cgroup);
+    cgroups.of[CGROUP_DMEM] = v1;
+    job_cgroup_adopt(&job_cgroup, &fake.root, &v2, &cgroups);
+    assert_string_equal(job_cgroup_dmem_path(&job_cgroup), "dmem/a");
+    job_cgroup_surround(&job_cgroup, &cgroups);
+    assert_null(job_cgroup_dmem_path(&job_cgroup));
+    job_cgroup_close(&job_cgroup);
+    assert_null(job_cgroup_dmem_path(&job_cgroup));
+    fake_root_done(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,11 +436,14 @@ int main(void)
         cmocka_unit_test(shared_memory_is_not_page_cache),
         cmocka_unit_test(refaults_are_counted_in_pages),
         cmocka_unit_test(io_is_summed_over_devices),
+        cmocka_unit_test(regions_of_a_gpu_are_summed),
         cmocka_unit_test(a_job_cgroup_is_created_and_removed),
         cmocka_unit_test(a_remaining_process_is_moved_to_the_parent),
         cmocka_unit_test(a_cgroup_that_cannot_be_removed_is_named),
         cmocka_unit_test(a_slurm_step_gets_no_cgroup),
         cmocka_unit_test(a_folder_without_a_cgroup_is_refused),
+        cmocka_unit_test(gpu_memory_is_enabled_if_there_may_be_a_gpu),
+        cmocka_unit_test(files_of_gpu_memory_are_in_the_jobs_cgroup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,6 +200,26 @@ static void gauges_of_a_silent_driver_are_in_the_sample(void **state)
     assert_false(is_known(sample.value[METRIC_HOST_GPU_ENERGY]));
 }
 
+/* A driver that does not respond may have missed a peak. */
+static void exactness_of_gpu_memory_is_in_the_sample(void **state)
+{
+    static struct sampler sampler;
+    struct gpu_view view = { .state = GPU_READY };
+    struct sample sample;
+
+    (void)state;
+    gpu_totals_clear(&view.totals);
+    view.totals.measures[GPU_TOTAL_JOB_MEMORY].value = 5;
+    view.totals.measures[GPU_TOTAL_JOB_MEMORY].origin.is_exact = true;
+    sample_clear(&sample);
+    sampler_add_gpus(&sampler, &view, true, &sample);
+    assert_true(sample.origin[METRIC_JOB_GPU_MEMORY].is_exact);
+    assert_false(sample.origin[METRIC_MAIN_GPU_MEMORY].is_exact);
+    view.state = GPU_SILENT;
+    sampler_add_gpus(&sampler, &view, true, &sample);
+    assert_false(sample.origin[METRIC_JOB_GPU_MEMORY].is_exact);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +231,7 @@ int main(void)
         cmocka_unit_test(cpus_and_devices_are_read_again),
         cmocka_unit_test(busy_time_may_fall_only_at_the_end),
         cmocka_unit_test(gauges_of_a_silent_driver_are_in_the_sample),
+        cmocka_unit_test(exactness_of_gpu_memory_is_in_the_sample),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

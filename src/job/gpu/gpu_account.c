@@ -41,6 +41,7 @@ int gpu_account_init(struct gpu_account *account, const struct gpu_unit *units, 
         gpu_share_begin(&unit->decoder, start_ns);
         gpu_device_view_init(&unit->view, units[i].sources);
         unit->memory_bytes = UNKNOWN;
+        unit->charge_bytes = unit->charge_peak_bytes = unit->charge_risen_bytes = UNKNOWN;
         for (int kind = 0; kind < GPU_WORK_KINDS; kind++) {
             unit->work.counts[kind] = UNKNOWN;
             unit->view.figures[GPU_WORK + kind].measure.origin.reason = gpu_not_reported;
@@ -156,6 +157,28 @@ void gpu_account_peak(struct gpu_account *account, size_t unit, uint64_t peak_by
 
     raise_to(&figures[GPU_JOB_MEMORY].peak, peak_bytes);
     raise_to(&figures[GPU_MEMORY].peak, figures[GPU_JOB_MEMORY].peak);
+}
+
+void gpu_account_charge(struct gpu_account *account, size_t index,
+                        const struct cgroup_dmem *now, const struct cgroup_dmem *peak,
+                        bool is_older)
+{
+    struct gpu_unit_account *unit = &account->list[index];
+    uint64_t peak_bytes = peak->largest_bytes; /* each region has its peak at its own time */
+    bool is_counted = is_known(now->bytes), has_peak = is_known(peak_bytes);
+    bool has_risen =
+        has_peak &&
+        (is_known(unit->charge_peak_bytes) ? peak_bytes > unit->charge_peak_bytes : !is_older);
+
+    unit->charge_bytes = now->bytes;
+    unit->charge_risen_bytes = has_risen ? peak_bytes : UNKNOWN;
+    raise_to(&unit->charge_peak_bytes, peak_bytes);
+    unit->has_charge_peak |= has_risen;
+    unit->has_charge_gap |= !is_counted || !has_peak;
+    unit->view.is_job_memory_exact =
+        unit->has_charge_peak && !unit->has_charge_gap && peak->bytes == peak_bytes;
+    unit->view.figures[GPU_JOB_MEMORY].measure.origin.source =
+        is_counted ? "cgroup.dmem" : account->units[index].sources->process_memory;
 }
 
 /* ---- work ----------------------------------------------------------------- */
@@ -326,8 +349,13 @@ static void end_memory(struct gpu_unit_account *unit, const struct parts *parts)
 {
     struct gpu_figure *memory = &unit->view.figures[GPU_MEMORY];
     struct gpu_figure *job_memory = &unit->view.figures[GPU_JOB_MEMORY];
-    uint64_t job_bytes = sum_u64(unit->job_memory.value, parts->job_memory.value);
+    uint64_t job_bytes;
 
+    if (is_known(unit->charge_bytes)) {
+        unit->job_memory = (struct measure){ .value = unit->charge_bytes };
+        raise_to(&unit->listed_bytes, unit->charge_bytes);
+    }
+    job_bytes = sum_u64(unit->job_memory.value, parts->job_memory.value);
     if (!unit->job_memory.origin.reason)
         unit->job_memory.origin.reason = parts->job_memory.origin.reason;
     set(unit, GPU_MEMORY, used_bytes(unit, parts), memory->measure.origin.reason);
@@ -552,6 +580,41 @@ static void total_memory(struct gpu_account *account, const struct gpu_row *rows
             totals->measures[GPU_TOTAL_DESCENDANTS_MEMORY].origin.reason = reason;
 }
 
+static void raise_level(struct gpu_figure *figure, uint64_t bytes)
+{
+    if (!is_known(figure->measure.value))
+        return;
+    raise_to(&figure->measure.value, bytes);
+    raise_to(&figure->peak, bytes);
+}
+
+/* Raises memory to peaks that the kernel counted since the last look. Each of several GPUs has its
+ * peak at another time: only the peak of a job on one GPU is exact. */
+static void raise_to_charges(struct gpu_account *account)
+{
+    struct measure *job = &account->totals.measures[GPU_TOTAL_JOB_MEMORY];
+    struct measure *host = &account->totals.measures[GPU_TOTAL_HOST_MEMORY];
+    size_t selected = 0, exact = 0, used = 0;
+
+    for (size_t i = 0; i < account->count; i++) {
+        struct gpu_device_view *view = &account->list[i].view;
+        uint64_t bytes = account->list[i].charge_risen_bytes;
+
+        raise_level(&view->figures[GPU_JOB_MEMORY], bytes);
+        raise_level(&view->figures[GPU_MEMORY], bytes);
+        if (is_known(host->value))
+            raise_to(&host->value, bytes);
+        if (!account->units[i].is_selected)
+            continue;
+        if (is_known(job->value))
+            raise_to(&job->value, bytes);
+        selected++;
+        exact += view->is_job_memory_exact;
+        used += view->figures[GPU_JOB_MEMORY].peak > 0;
+    }
+    job->origin.is_exact = selected > 0 && exact == selected && used <= 1;
+}
+
 static uint64_t value_of(const struct gpu_unit_account *unit, enum gpu_total total,
                          uint64_t now_ns)
 {
@@ -691,4 +754,5 @@ void gpu_account_memory(struct gpu_account *account, const struct gpu_row *rows,
     end_units(account, now_ns);
     total_memory(account, rows, count);
     total_others(account, now_ns);
+    raise_to_charges(account);
 }

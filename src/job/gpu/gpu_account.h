@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cgroup/cgroup.h"
 #include "job/gpu/gpu_share.h"
 #include "job/gpu/gpu_view.h"
 #include "source/gpu/gpu.h"
@@ -41,6 +42,11 @@ struct gpu_unit_account {
     uint64_t job_seen_ns;  /* when a process of the job was last on it; 0: never */
     const char *processes_reason; /* see gpu_reading */
     const char *process_memory_reason;
+    uint64_t charge_bytes;       /* of the job, as last counted by the kernel; or UNKNOWN */
+    uint64_t charge_peak_bytes;  /* the highest peak it reported; UNKNOWN: none yet */
+    uint64_t charge_risen_bytes; /* a peak that rose since the last look; or UNKNOWN */
+    bool has_charge_peak;        /* of this run */
+    bool has_charge_gap;         /* some time was not counted */
     /* A process of the job did not report its memory at some time. */
     bool has_unreported_memory;
     size_t unreported_count; /* processes of the job that did not report their busy time */
@@ -99,6 +105,12 @@ void gpu_account_energy(struct gpu_account *account, size_t index,
 /* Adds the work of a GPU. */
 void gpu_account_work(struct gpu_account *account, size_t index, const struct gpu_work *work,
                       uint64_t now_ns);
+
+/* Adds the memory on a GPU that the kernel charged to the job, before gpu_account_memory(): it
+ * replaces the sum over processes. `is_older`: the first peak may be older than the run. */
+void gpu_account_charge(struct gpu_account *account, size_t index,
+                        const struct cgroup_dmem *now, const struct cgroup_dmem *peak,
+                        bool is_older);
 
 /* Adds the memory of all processes, then computes the totals. */
 void gpu_account_memory(struct gpu_account *account, const struct gpu_row *rows, size_t count,

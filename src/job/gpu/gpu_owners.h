@@ -23,9 +23,10 @@
 enum { GPU_OWNERS_ENDED_MAX = 4096 };
 
 struct gpu_owners {
-    pid_t main_pid;    /* 0: there is no job, or it is a cgroup */
-    pid_t tracker_pid; /* its children belong to the job; 0: none */
-    bool is_main_only; /* descendants do not belong */
+    pid_t main_pid;        /* 0: there is no job, or it is a cgroup */
+    pid_t tracker_pid;     /* its children belong to the job; 0: none */
+    bool is_main_only;     /* descendants do not belong */
+    bool have_left_cgroup; /* a process of the job is outside its cgroup */
 
     /* Private. */
     pid_t *pids;        /* sorted; owned */

@@ -26,8 +26,8 @@ static const struct gpu_measure_row rows[GPU_MEASURE_COUNT] = {
 [GPU_WORK + GPU_WORK_DRAM] =            { "dram_active",           "share of the bandwidth of its memory in use", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=dram" },
 [GPU_WORK + GPU_WORK_PCIE_SENT] =       { "pcie_sent_bytes",       "bytes that it sent over PCIe while the job used it", 1, .otel = "spoor.gpu.pcie.io", .attribute = "network.io.direction=transmit", .is_counter = true },
 [GPU_WORK + GPU_WORK_PCIE_RECEIVED] =   { "pcie_received_bytes",   "bytes that it received over PCIe", 1, .otel = "spoor.gpu.pcie.io", .attribute = "network.io.direction=receive", .is_counter = true },
-[GPU_WORK + GPU_WORK_NVLINK_SENT] =     { "nvlink_sent_bytes",     "bytes that it sent over NVLink", 1, .otel = "spoor.gpu.nvlink.io", .attribute = "network.io.direction=transmit", .is_counter = true },
-[GPU_WORK + GPU_WORK_NVLINK_RECEIVED] = { "nvlink_received_bytes", "bytes that it received over NVLink", 1, .otel = "spoor.gpu.nvlink.io", .attribute = "network.io.direction=receive", .is_counter = true },
+[GPU_WORK + GPU_WORK_NVLINK_SENT] =     { "nvlink_sent_bytes",     "bytes that it sent over NVLink, on AMD over XGMI", 1, .otel = "spoor.gpu.nvlink.io", .attribute = "network.io.direction=transmit", .is_counter = true },
+[GPU_WORK + GPU_WORK_NVLINK_RECEIVED] = { "nvlink_received_bytes", "bytes that it received over NVLink, on AMD over XGMI", 1, .otel = "spoor.gpu.nvlink.io", .attribute = "network.io.direction=receive", .is_counter = true },
 };
 /* clang-format on */
 

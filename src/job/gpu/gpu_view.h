@@ -56,6 +56,7 @@ struct gpu_device_view {
     struct gpu_figure figures[GPU_MEASURE_COUNT];
     uint64_t throttle_reasons; /* all reasons seen: bits of enum gpu_throttle; or UNKNOWN */
     bool is_energy_estimated;  /* as in gpu_reading */
+    bool is_job_memory_exact;  /* its peak is a count of the kernel */
     bool was_lost;             /* its driver has lost it, at least for a while */
     bool has_had_job; /* a process of the job was on the device itself, not on a part of it */
 };

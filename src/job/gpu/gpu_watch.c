@@ -32,7 +32,11 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
     *watch = (struct gpu_watch){ .root = root,
                                  .owners = options->owners,
                                  .record_bytes = UNKNOWN,
-                                 .counts_no_work = options->counts_no_work };
+                                 .counts_no_work = options->counts_no_work,
+                                 .cgroup = options->cgroup,
+                                 .cgroup_is_older = options->cgroup_is_older,
+                                 .charges = CACHED_FILE_CLOSED,
+                                 .charge_peaks = CACHED_FILE_CLOSED };
     r = gpu_inventory_open(&watch->inventory, root, options->vendors, options->vendor_count,
                            options->choice);
     if (r < 0)
@@ -51,6 +55,8 @@ void gpu_watch_close(struct gpu_watch *watch)
     free(watch->rows);
     watch->processes = NULL;
     watch->rows = NULL;
+    cached_file_close(&watch->charges);
+    cached_file_close(&watch->charge_peaks);
     gpu_account_done(&watch->account);
     gpu_inventory_close(&watch->inventory);
 }
@@ -97,6 +103,31 @@ static void read_devices_memory(struct gpu_watch *watch)
     }
 }
 
+/* Memory that the kernel charged to the job. It lacks the memory of a process that left the cgroup. */
+static void read_charges(struct gpu_watch *watch)
+{
+    char now[8192] = "", peak[8192] = ""; /* of a machine with 64 GPUs */
+    ssize_t n;
+
+    if (!watch->cgroup)
+        return;
+    (void)cached_file_read(&watch->charge_peaks, watch->root, peak, sizeof(peak),
+                           "%s/dmem.peak", watch->cgroup);
+    n = cached_file_read(&watch->charges, watch->root, now, sizeof(now), "%s/dmem.current",
+                         watch->cgroup);
+    if (n == -ENOENT)
+        watch->cgroup = NULL;
+    for (size_t i = 0; i < watch->inventory.count; i++) {
+        const char *address = watch->inventory.units[i].device.pci_address;
+        struct cgroup_dmem charge = cgroup_parse_dmem(now, address);
+        struct cgroup_dmem charge_peak = cgroup_parse_dmem(peak, address);
+
+        if (watch->owners->have_left_cgroup)
+            charge.bytes = UNKNOWN;
+        gpu_account_charge(&watch->account, i, &charge, &charge_peak, watch->cgroup_is_older);
+    }
+}
+
 static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
 {
     const struct gpu_inventory *inventory = &watch->inventory;
@@ -123,6 +154,7 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
         }
     }
     read_devices_memory(watch);
+    read_charges(watch);
 }
 
 static bool is_used(const struct gpu_watch *watch, size_t unit)
@@ -291,7 +323,9 @@ static const char *join_sources(struct gpu_watch *watch, enum gpu_total total,
 
     for (size_t i = 0; i < watch->inventory.count; i++) {
         const struct gpu_figure *figure = &watch->account.list[i].view.figures[measure];
-        const char *name = figure->measure.origin.source;
+        const char *name = total == GPU_TOTAL_MAIN_MEMORY
+                               ? watch->inventory.units[i].sources->process_memory
+                               : figure->measure.origin.source;
         size_t length = strlen(text);
 
         if ((!watch->inventory.units[i].is_selected && total != GPU_TOTAL_HOST_MEMORY) ||

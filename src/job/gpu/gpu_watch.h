@@ -17,7 +17,10 @@ struct gpu_watch {
     struct gpu_inventory inventory;
     struct gpu_owners *owners; /* which processes belong to the job; borrowed */
     struct gpu_account account;
-    struct gpu_process *processes; /* buffer for a vendor's list; owned */
+    const char *cgroup; /* as in struct gpu_watch_options; NULL: it has no such files */
+    bool cgroup_is_older;
+    struct cached_file charges, charge_peaks; /* dmem.current and dmem.peak */
+    struct gpu_process *processes;            /* buffer for a vendor's list; owned */
     size_t process_capacity;
     struct gpu_row *rows; /* owned */
     size_t row_count, row_capacity;
@@ -35,6 +38,10 @@ struct gpu_watch_options {
     struct gpu_owners *owners; /* the caller may change them between two readings */
     uint64_t start_ns;         /* of the run */
     bool counts_no_work;       /* do not read the counters of work */
+    /* Folder of the job's cgroup, if it may count memory of GPUs, relative to the root; NULL:
+     * there is none. Must outlive the watch. */
+    const char *cgroup;
+    bool cgroup_is_older; /* than the run, and so may be its peaks */
 };
 
 /* As gpu_inventory_open(). */

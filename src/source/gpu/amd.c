@@ -5,6 +5,7 @@
  * - Device: gpu_busy_percent is the firmware's mean utilization over some milliseconds. It is
  *   assumed to hold since the previous reading, so that the busy time of a device is sampled,
  *   not counted.
+ * - Work and energy: gpu_metrics (amd_metrics.h), if it has them.
  * - Process: fdinfo (drm_clients.h), exact; memory is the part resident in VRAM.
  * - ROCm and HIP bypass the driver's scheduler, so that no counter includes their work: the
  *   busy
@@ -25,6 +26,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "source/gpu/amd_metrics.h"
 #include "source/gpu/drm_clients.h"
 #include "source/gpu/drm_device.h"
 #include "source/proc/pid_files.h"
@@ -48,10 +50,18 @@ struct amd_busy {
     uint64_t busy_ns, covered_ns;
 };
 
+struct amd_work {
+    int error; /* why gpu_metrics cannot be used; 0: it may */
+    struct gpu_work counted;
+    struct amd_metrics last;
+    uint64_t read_at_ns; /* UNKNOWN: not counting */
+};
+
 struct amd {
     struct drm_vendor drm; /* first */
     struct kfd kfd;
     struct amd_busy busy[DRM_DEVICE_MAX];
+    struct amd_work work[DRM_DEVICE_MAX];
 };
 
 static const char *const energy[] = { "energy1_input", NULL };
@@ -85,8 +95,6 @@ static void describe(const struct root *root, struct drm_device *device)
         (void)snprintf(device->gpu.name, sizeof(device->gpu.name), "AMD GPU %s",
                        device->pci_id); /* fits */
     device->gpu.memory_total_bytes = memory_total(root, device);
-    if (!drm_device_is_suspended(root, device))
-        (void)drm_device_energy(root, device, energy); /* starts the counter */
 }
 
 /* ---- KFD ------------------------------------------------------------------ */
@@ -182,6 +190,88 @@ static int look_at_kfd(void *vendor)
     return 0;
 }
 
+/* ---- gpu_metrics --------------------------------------------------------------- */
+
+/* After a failure it is not read again. */
+static int read_metrics(struct amd *amd, size_t index, struct amd_metrics *ret)
+{
+    struct amd_work *work = &amd->work[index];
+    char table[AMD_METRICS_SIZE + 1];
+    ssize_t n;
+
+    if (work->error < 0)
+        return work->error;
+    n = root_read(amd->drm.root, table, sizeof(table),
+                  "sys/class/drm/card%u/device/gpu_metrics", amd->drm.devices.list[index].card);
+    work->error = n < 0 ? (int)n : amd_metrics_parse(table, (size_t)n, ret);
+    return work->error;
+}
+
+static uint64_t read_energy(struct amd *amd, size_t index)
+{
+    static const char table[] = "gpu_metrics";
+    struct drm_device *device = &amd->drm.devices.list[index];
+    uint64_t energy_uj = drm_device_energy(amd->drm.root, device, energy);
+    struct amd_metrics metrics;
+
+    if ((!device->energy.sensor || device->energy.sensor == table) &&
+        read_metrics(amd, index, &metrics) == 0)
+        energy_uj = drm_counter_advance(&device->energy, table, metrics.energy_uj);
+    return energy_uj;
+}
+
+static void forget_work(struct amd_work *work, const char *reason)
+{
+    work->read_at_ns = UNKNOWN;
+    work->counted.reason = reason;
+    for (int i = 0; i < GPU_WORK_KINDS; i++)
+        work->counted.counts[i] = UNKNOWN;
+}
+
+/* The share of the memory's bandwidth is assumed to hold since the previous reading. */
+static void count_work(struct amd_work *work, const struct amd_metrics *now, uint64_t now_ns)
+{
+    uint64_t span_ns = sub_floor0(now_ns, first_known(work->read_at_ns, now_ns));
+    const struct amd_metrics *last = span_ns > 0 ? &work->last : now;
+    uint64_t *counts = work->counted.counts;
+    uint64_t *dram = &counts[GPU_WORK_DRAM], *sent = &counts[GPU_WORK_NVLINK_SENT],
+             *received = &counts[GPU_WORK_NVLINK_RECEIVED];
+
+    if (work->counted.covered_ns == 0)
+        *dram = *sent = *received = 0;
+    *dram = sum_u64(*dram, product_u64(now->dram_percent, span_ns / 100));
+    *sent = sum_u64(*sent, sub_known(now->xgmi_written_bytes, last->xgmi_written_bytes));
+    *received = sum_u64(*received, sub_known(now->xgmi_read_bytes, last->xgmi_read_bytes));
+    work->counted.covered_ns += span_ns;
+    work->counted.reason = "the driver does not report it";
+    work->last = *now;
+    work->read_at_ns = now_ns;
+}
+
+static void amd_work(void *vendor, size_t index, uint64_t now_ns, bool is_used, bool is_quick,
+                     struct gpu_work *ret)
+{
+    struct amd *amd = vendor;
+    struct amd_work *work = &amd->work[index];
+    bool is_counting = is_known(work->read_at_ns);
+    struct amd_metrics now;
+    int r;
+
+    if ((is_counting ? !is_quick : is_used) &&
+        !drm_device_is_suspended(amd->drm.root, &amd->drm.devices.list[index])) {
+        r = read_metrics(amd, index, &now);
+        if (r == 0)
+            count_work(work, &now, now_ns);
+        else
+            forget_work(work, r == -ENOTSUP
+                                  ? "the driver reports it for MI300 and later devices"
+                                  : "the driver's gpu_metrics is missing or damaged");
+    }
+    if (!is_used && !is_quick)
+        work->read_at_ns = UNKNOWN;
+    *ret = work->counted;
+}
+
 /* ---- the vendor ------------------------------------------------------------ */
 
 static void amd_close(void *vendor)
@@ -209,6 +299,12 @@ static int amd_open(const struct root *root, void **ret, struct spoor_error *err
     for (size_t i = 0; i < amd->drm.devices.count; i++) {
         describe(root, &amd->drm.devices.list[i]);
         amd->busy[i].read_at_ns = UNKNOWN;
+        forget_work(&amd->work[i], "counted only while the job uses the GPU");
+        if (drm_device_is_suspended(root, &amd->drm.devices.list[i]))
+            continue;
+        (void)read_energy(amd, i); /* starts the counter */
+        amd->drm.devices.list[i].gpu.counts_work =
+            read_metrics(amd, i, &(struct amd_metrics){ 0 }) == 0;
     }
     kfd_find(root, &amd->drm.devices, &amd->kfd);
     amd->drm.look_further = look_at_kfd;
@@ -255,7 +351,7 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
     }
     advance_busy(amd, index, drm_device_number(root, device, "device/gpu_busy_percent"), now_ns,
                  &reading);
-    reading.energy.microjoules = drm_device_energy(root, device, energy);
+    reading.energy.microjoules = read_energy(amd, index);
     reading.energy.milliwatts = drm_device_sensor(root, device, power, 1000);
     reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
     reading.clock_mhz = drm_device_sensor(root, device, frequency, 1000000);
@@ -268,7 +364,7 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
 const struct gpu_vendor gpu_amd = {
     .name = "amd",
     .sources = { "drm.fdinfo", "drm.fdinfo", "amdgpu.gpu_busy_percent", "amdgpu.sysfs", false,
-                 NULL },
+                 "amdgpu.gpu_metrics" },
     .may_be_here = drm_may_be_here,
     .open = amd_open,
     .close = amd_close,
@@ -277,4 +373,5 @@ const struct gpu_vendor gpu_amd = {
     .read = amd_read,
     .processes = drm_processes,
     .read_busy = drm_read_busy,
+    .work = amd_work,
 };

@@ -118,27 +118,32 @@ bool drm_device_is_suspended(const struct root *root, const struct drm_device *d
            (strcmp(status, "suspended") == 0 || strcmp(status, "suspending") == 0);
 }
 
+uint64_t drm_counter_advance(struct drm_counter *counter, const char *sensor, uint64_t value)
+{
+    bool is_started = counter->sensor != NULL;
+
+    if (!is_known(value) || (is_started && counter->sensor != sensor))
+        return UNKNOWN;
+    if (is_started)
+        counter->sum =
+            sum_u64(counter->sum, value - (value < counter->last ? 0 : counter->last));
+    counter->sensor = sensor;
+    counter->last = value;
+    return is_started ? counter->sum : UNKNOWN;
+}
+
 uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
                            const char *const *names)
 {
-    struct drm_counter *counter = &device->energy;
-
     for (; *names; names++) {
         const char *const one[] = { *names, NULL };
-        bool is_started = counter->sensor != NULL;
         uint64_t value;
 
-        if (is_started && counter->sensor != *names)
+        if (device->energy.sensor && device->energy.sensor != *names)
             continue;
         value = drm_device_sensor(root, device, one, 1);
-        if (!is_known(value))
-            continue;
-        if (is_started)
-            counter->sum =
-                sum_u64(counter->sum, value - (value < counter->last ? 0 : counter->last));
-        counter->sensor = *names;
-        counter->last = value;
-        return is_started ? counter->sum : UNKNOWN;
+        if (is_known(value))
+            return drm_counter_advance(&device->energy, *names, value);
     }
     return UNKNOWN;
 }

@@ -76,9 +76,12 @@ bool drm_device_is_suspended(const struct root *root, const struct drm_device *d
 /* Whether the device was removed. Another device may have its number by now. */
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
 
+/* Advances a counter. Returns its growth since the first value; UNKNOWN: this is the first, or it is
+ * unknown, or of another sensor. A value below the last one means that the counter was reset. */
+uint64_t drm_counter_advance(struct drm_counter *counter, const char *sensor, uint64_t value);
+
 /* Returns the energy in microjoules since the first successful call, from the sensor that
- * was readable then. UNKNOWN: it cannot be read now, or is read for the first time. A value
- * below the last one means that the counter was reset. */
+ * was readable then. UNKNOWN: it cannot be read now, or is read for the first time. */
 uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
                            const char *const *names);
 
