@@ -33,9 +33,11 @@ enum {
     FINAL_STEP_MS = 2,
 };
 
-/* A connection of 20 ms is seen. While the job has no TCP socket, it is looked at with the sentinel. */
+/* A connection of 20 ms is seen. While the job has no TCP socket, it is looked at with the sentinel, and less and less
+ * often until it starts a process. */
 #define LOOK_GAP_NS (10 * NS_PER_MS)
-#define LOOK_GAP_MOST_NS (20 * NS_PER_MS)
+#define EMPTY_GAP_NS (20 * NS_PER_MS)
+#define EMPTY_GAP_MOST_NS (160 * NS_PER_MS)
 /* A shorter job has hardly been loaded. */
 #define FIRST_LOOK_NS (5 * NS_PER_MS)
 /* A look takes at most this part of the time. */
@@ -607,13 +609,20 @@ static uint64_t look(struct job *job, uint64_t now_ns, bool may_list)
 }
 
 /* Looks at many descriptors are rare, and jobs without a TCP socket are looked at less often. */
-static uint64_t look_gap_ns(const struct job *job)
+static uint64_t next_gap_ns(struct job *job)
 {
-    const struct job_network *network = &job->network;
-    uint64_t gap_ns = !has_sockets(network) ? LOOK_GAP_MOST_NS
-                      : job->activity.is_at_rest
-                          ? smaller(network->list_gap_ns, LIST_GAP_MOST_NS)
-                          : LOOK_GAP_NS;
+    struct job_network *network = &job->network;
+    bool is_empty =
+        !has_sockets(network) && job->started_count == network->looked_started_count;
+    uint64_t gap_ns;
+
+    network->looked_started_count = job->started_count;
+    network->empty_gap_ns =
+        is_empty ? smaller(network->empty_gap_ns + network->empty_gap_ns / 4, EMPTY_GAP_MOST_NS)
+                 : EMPTY_GAP_NS;
+    gap_ns = !has_sockets(network)      ? network->empty_gap_ns
+             : job->activity.is_at_rest ? smaller(network->list_gap_ns, LIST_GAP_MOST_NS)
+                                        : LOOK_GAP_NS;
 
     return larger(gap_ns, LOOK_SHARE * network->look_cost_ns);
 }
@@ -640,18 +649,21 @@ static bool look_if_affordable(struct job *job, uint64_t now_ns, bool is_sample)
         look(job, now_ns,
              on_credit || budget_allows(&job->budget, SPENT_NETWORK, network->list_cost_ns));
     (on_credit ? budget_borrow : budget_charge)(&job->budget, SPENT_NETWORK, cost_ns);
-    network->due_ns = now_ns + look_gap_ns(job);
+    network->due_ns = now_ns + next_gap_ns(job);
     return true;
 }
 
 static bool look_if_due(struct job *job, uint64_t now_ns, bool is_sample)
 {
-    if (job->network.reason)
+    struct job_network *network = &job->network;
+
+    if (network->reason)
         return false;
-    drain(&job->network);
-    return now_ns >= job->network.due_ns &&
-           (is_sample || now_ns >= job->network.affordable_ns) && may_have_changed(job) &&
-           look_if_affordable(job, now_ns, is_sample);
+    drain(network);
+    if (job->started_count != network->looked_started_count)
+        network->due_ns = smaller(network->due_ns, now_ns + EMPTY_GAP_NS);
+    return now_ns >= network->due_ns && (is_sample || now_ns >= network->affordable_ns) &&
+           may_have_changed(job) && look_if_affordable(job, now_ns, is_sample);
 }
 
 bool job_look_at_network(struct job *job, uint64_t now_ns)

@@ -104,14 +104,16 @@ struct job_network {
     struct {
         struct tcp_socket *list; /* owned */
         size_t count, capacity;
-    } found;                /* sockets of a list whose owner is unknown */
-    pid_t listed_pid;       /* the process whose files are being listed */
-    bool has_new;           /* a process got a TCP socket since the last list */
-    bool has_awaited;       /* a process holds a TCP socket that no list contained */
-    bool has_unsettled;     /* the owner of a socket is not known yet */
-    bool is_denied;         /* the files of a process could not be listed */
-    uint64_t looked_cpu_ns; /* CPU time of the job at the last look */
-    uint64_t due_ns;        /* time of the next look */
+    } found;                       /* sockets of a list whose owner is unknown */
+    pid_t listed_pid;              /* the process whose files are being listed */
+    bool has_new;                  /* a process got a TCP socket since the last list */
+    bool has_awaited;              /* a process holds a TCP socket that no list contained */
+    bool has_unsettled;            /* the owner of a socket is not known yet */
+    bool is_denied;                /* the files of a process could not be listed */
+    uint64_t looked_cpu_ns;        /* CPU time of the job at the last look */
+    uint64_t due_ns;               /* time of the next look */
+    uint64_t empty_gap_ns;         /* while the job has no TCP socket */
+    uint64_t looked_started_count; /* processes that had been started at the last look */
     uint64_t affordable_ns; /* the budget refuses looks until then, except for a sample */
     uint64_t look_cost_ns;
     uint64_t listed_ns, list_cost_ns, list_gap_ns;

@@ -83,8 +83,10 @@ static void look(struct gpu_look_data *data)
     if (data->error < 0)
         return;
     now_ns = is_first ? clock_now().monotonic_ns : now_ns;
-    if (data->request == GPU_LOOK_QUICK || data->request == GPU_LOOK_BORDER)
-        gpu_watch_poll(&data->watch, now_ns, data->request == GPU_LOOK_BORDER);
+    if (data->request == GPU_LOOK_QUICK)
+        gpu_watch_poll(&data->watch, now_ns);
+    else if (data->request == GPU_LOOK_BORDER)
+        gpu_watch_read_border(&data->watch, now_ns);
     else
         gpu_watch_read(&data->watch, now_ns, data->request == GPU_LOOK_LAST);
     if (data->request == GPU_LOOK_LAST)

@@ -292,7 +292,7 @@ static struct gpu_work work_of(uint64_t sm_ns, uint64_t bytes, uint64_t covered_
     return work;
 }
 
-static void work_continues_at_its_last_rate(void **state)
+static void work_counts_until_its_last_reading(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
     const struct gpu_figure *figures = account->list[ALONE].view.figures;
@@ -314,9 +314,9 @@ static void work_continues_at_its_last_rate(void **state)
     assert_int_equal(totals[GPU_WORK_SM].value, MS(250));
     gpu_account_work(account, ALONE, &work, MS(4000));
     gpu_account_memory(account, &row, 1, MS(4000));
-    assert_int_equal(totals[GPU_WORK_SM].value, MS(750));
-    assert_int_equal(totals[GPU_WORK_PCIE_SENT].value, 3000);
-    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 750000 / 4);
+    assert_int_equal(totals[GPU_WORK_SM].value, MS(250));
+    assert_int_equal(totals[GPU_WORK_PCIE_SENT].value, 1000);
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 125000);
     gpu_account_memory(account, NULL, 0, MS(5000)); /* the job has left */
     gpu_account_work(account, ALONE, &work, MS(5000));
     assert_int_equal(totals[GPU_WORK_SM].value, MS(250));
@@ -572,7 +572,7 @@ int main(void)
         TEST(energy_of_a_lost_device_stays_in_the_sum),
         TEST(sensors_keep_their_maximum),
         TEST(a_lost_device_is_unknown_and_keeps_its_peaks),
-        TEST(work_continues_at_its_last_rate),
+        TEST(work_counts_until_its_last_reading),
         TEST(an_estimate_of_energy_may_be_too_high),
         TEST(accounts_raise_peaks),
         TEST(gauges_keep_their_maximum_until_taken),

@@ -12,8 +12,6 @@
 
 /* Samples read this long after a process was last on the device include it. */
 #define SAMPLES_LATE_NS NS_PER_SECOND
-/* Work is read about as often. */
-#define WORK_GOES_ON_NS (15 * NS_PER_SECOND)
 
 const char gpu_not_reported[] = "the driver does not report it";
 static const char none_selected[] = "none of this machine's GPUs is assigned to the job";
@@ -183,17 +181,10 @@ void gpu_account_charge(struct gpu_account *account, size_t index,
 
 /* ---- work ----------------------------------------------------------------- */
 
-/* The amount until now, at the last rate while the job uses the GPU. */
-static uint64_t total_work(const struct gpu_unit_account *unit, int kind, uint64_t now_ns)
+/* The amount until the last reading. It is not extrapolated: the job may have stopped its work since. */
+static uint64_t total_work(const struct gpu_unit_account *unit, int kind)
 {
-    uint64_t count = unit->work.counts[kind];
-    uint64_t since_ns = smaller(sub_floor0(now_ns, unit->work_read_ns), WORK_GOES_ON_NS);
-
-    if (!is_known(count) || unit->work.covered_ns == 0)
-        return UNKNOWN;
-    return count + (unit->present_count > 0
-                        ? (uint64_t)(unit->work_rates[kind] * (double)since_ns)
-                        : 0);
+    return unit->work.covered_ns == 0 ? UNKNOWN : unit->work.counts[kind];
 }
 
 static void set_work(struct gpu_unit_account *unit, int kind, const struct gpu_work *work)
@@ -218,16 +209,15 @@ void gpu_account_work(struct gpu_account *account, size_t index, const struct gp
 {
     struct gpu_unit_account *unit = &account->list[index];
     double elapsed = (double)larger(sub_floor0(now_ns, account->start_ns), 1);
+    bool is_new = work->covered_ns != unit->work.covered_ns || unit->present_count == 0;
 
     for (int i = 0; i < GPU_WORK_KINDS; i++)
         set_work(unit, i, work);
-    if (work->covered_ns != unit->work.covered_ns)
-        unit->work_read_ns = now_ns;
     unit->work = *work;
     for (int i = 0; i < GPU_WORK_SHARES; i++) {
-        uint64_t total_ns = total_work(unit, i, now_ns);
+        uint64_t total_ns = total_work(unit, i);
 
-        if (is_known(total_ns)) /* otherwise the mean until then stays */
+        if (is_new && is_known(total_ns)) /* otherwise the mean until then stays */
             unit->view.figures[GPU_WORK + i].mean =
                 (uint64_t)((double)total_ns / elapsed * GPU_SHARE_WHOLE);
     }
@@ -640,7 +630,7 @@ static uint64_t value_of(const struct gpu_unit_account *unit, enum gpu_total tot
     case GPU_TOTAL_WORK:
         break;
     }
-    return total_work(unit, (int)total - GPU_TOTAL_WORK, now_ns);
+    return total_work(unit, (int)total - GPU_TOTAL_WORK);
 }
 
 /* Processes use either the whole GPU or a part, so both count. A figure of the device counts

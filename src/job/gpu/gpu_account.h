@@ -36,10 +36,9 @@ struct gpu_unit_account {
     bool has_parts;                    /* the parts report processes, the whole does not */
     struct gpu_work work;              /* as last reported */
     double work_rates[GPU_WORK_KINDS]; /* amounts per ns in the time before that */
-    uint64_t work_read_ns;
-    uint64_t memory_bytes; /* in use, as last reported by the device */
-    uint64_t job_busy_ns;  /* counter: sum over the job's processes, exited ones included */
-    uint64_t job_seen_ns;  /* when a process of the job was last on it; 0: never */
+    uint64_t memory_bytes;             /* in use, as last reported by the device */
+    uint64_t job_busy_ns; /* counter: sum over the job's processes, exited ones included */
+    uint64_t job_seen_ns; /* when a process of the job was last on it; 0: never */
     const char *processes_reason; /* see gpu_reading */
     const char *process_memory_reason;
     uint64_t charge_bytes;       /* of the job, as last counted by the kernel; or UNKNOWN */

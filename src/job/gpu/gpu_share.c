@@ -9,7 +9,8 @@
 #define WINDOW_LEAST_NS (20 * NS_PER_MS)
 /* Only a window of at least this length can be the largest of the run. */
 #define WINDOW_FIT_NS (100 * NS_PER_MS)
-#define GOES_ON_NS (5 * NS_PER_SECOND)
+/* Samples may be this late. Later, the device may have become idle. */
+#define GOES_ON_NS NS_PER_SECOND
 
 void gpu_share_begin(struct gpu_share *share, uint64_t start_ns)
 {

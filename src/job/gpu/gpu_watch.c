@@ -202,11 +202,11 @@ static void read_energy(struct gpu_watch *watch, uint64_t now_ns, bool is_border
     }
 }
 
-void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border)
+void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
 {
     list_processes(watch, now_ns);
-    read_energy(watch, now_ns, is_border);
-    count_work(watch, now_ns, !is_border);
+    read_energy(watch, now_ns, false);
+    count_work(watch, now_ns, true);
     gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
 }
 
@@ -260,6 +260,12 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
     count_work(watch, now_ns, false);
     gpu_account_busy(&watch->account, watch->rows, watch->row_count, now_ns);
     gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
+}
+
+void gpu_watch_read_border(struct gpu_watch *watch, uint64_t now_ns)
+{
+    read_energy(watch, now_ns, true);
+    gpu_watch_read(watch, now_ns, false);
 }
 
 static void take_accounts(struct gpu_watch *watch, size_t opened,

@@ -49,13 +49,15 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                    const struct gpu_watch_options *options);
 void gpu_watch_close(struct gpu_watch *watch);
 
-/* The quick reading. `is_border`: with the counters of energy and work, where a phase starts or
- * stops. */
-void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border);
+/* Makes the quick reading. */
+void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns);
 
 /* Makes the slow reading. `is_fresh`: bypasses cached values, for the first and the last
  * reading. Drops processes that exited long ago, after reading their accounting records. */
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh);
+
+/* Makes the slow reading with the counters of energy and work, where a phase starts or stops. */
+void gpu_watch_read_border(struct gpu_watch *watch, uint64_t now_ns);
 
 /* Reads the accounting records of the job's processes, at the end. Skipped for an attached job,
  * whose records include the time before the run. */
