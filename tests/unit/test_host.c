@@ -473,6 +473,33 @@ static void rdma_and_nfs_count_since_they_were_found(void **state)
     machine_free(machine);
 }
 
+/* On a live machine mountinfo decides whether mountstats is read at all, and its cost how often. */
+static void mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often(void **state)
+{
+    struct machine *machine = machine_new();
+    struct host_reading reading;
+
+    (void)state;
+    machine->fake.root.is_live = true;
+    fake_root_write(&machine->fake, "proc/self/mountinfo",
+                    "21 25 0:20 / /proc rw - proc proc rw\n");
+    fake_root_write(&machine->fake, "proc/self/mountstats", NFS_STATS("1 1 1 1 10 20 1 1"));
+    host_read(&machine->host, &machine->fake.root, NS_PER_SECOND, &reading);
+    assert_false(machine->host.space_reader.has_nfs);
+    assert_int_equal(machine->host.nfs.due_ns, 0); /* not read */
+    fake_root_write(&machine->fake, "proc/self/mountinfo", NFS_MOUNT);
+    host_expire(&machine->host);
+    host_read(&machine->host, &machine->fake.root, 2 * NS_PER_SECOND, &reading);
+    assert_int_equal(reading.nfs.in, 0);
+    fake_root_write(&machine->fake, "proc/self/mountstats", NFS_STATS("1 1 1 1 15 20 1 1"));
+    host_read(&machine->host, &machine->fake.root, 2 * NS_PER_SECOND + 1, &reading);
+    assert_int_equal(reading.nfs.in, 0);
+    host_expire(&machine->host);
+    host_read(&machine->host, &machine->fake.root, 2 * NS_PER_SECOND + 2, &reading);
+    assert_int_equal(reading.nfs.in, 5);
+    machine_free(machine);
+}
+
 static void absent_rdma_and_nfs_are_searched_again_every_ten_seconds(void **state)
 {
     struct machine *machine = machine_new();
@@ -536,6 +563,7 @@ int main(void)
         cmocka_unit_test(the_start_of_a_too_long_file_is_used),
         cmocka_unit_test(slow_figures_are_read_once_a_minute_or_on_request),
         cmocka_unit_test(rdma_and_nfs_count_since_they_were_found),
+        cmocka_unit_test(mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often),
         cmocka_unit_test(absent_rdma_and_nfs_are_searched_again_every_ten_seconds),
         cmocka_unit_test(the_live_machine_can_be_read_again_and_again),
     };
