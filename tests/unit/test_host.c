@@ -482,7 +482,7 @@ static void mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often(void **s
     (void)state;
     machine->fake.root.is_live = true;
     fake_root_write(&machine->fake, "proc/self/mountinfo",
-                    "21 25 0:20 / /proc rw - proc proc rw\n");
+                    "21 25 0:20 / /x rw - nfsd nfsd rw\n"); /* of a server */
     fake_root_write(&machine->fake, "proc/self/mountstats", NFS_STATS("1 1 1 1 10 20 1 1"));
     host_read(&machine->host, &machine->fake.root, NS_PER_SECOND, &reading);
     assert_false(machine->host.space_reader.has_nfs);

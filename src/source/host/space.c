@@ -43,7 +43,7 @@ static int inquire_safely(struct space *space)
         inquire(inquiry);
         return 0;
     }
-    space->has_nfs = strstr(inquiry->text, " - nfs") != NULL;
+    space->has_nfs = strstr(inquiry->text, " - nfs ") || strstr(inquiry->text, " - nfs4 ");
     r = helper_start(space->helper);
     if (r < 0)
         return r;
