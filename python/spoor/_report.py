@@ -237,9 +237,23 @@ class Remote(Section):
     sent_bytes: int
 
 
+class RdmaPorts(Section):
+    """RDMA ports of the machine."""
+    received_bytes: Measure
+    sent_bytes: Measure
+
+
+class Nfs(Section):
+    """NFS servers, by any program of the machine."""
+    read_bytes: Measure
+    written_bytes: Measure
+
+
 class Network(Section):
     received_bytes: Measure
     sent_bytes: Measure
+    rdma: Optional[RdmaPorts]
+    nfs: Optional[Nfs]
     scope: Optional[str]
     job: Optional[JobNetwork]
     remotes: Optional[list[Remote]]  # of a run, not of a phase

@@ -350,6 +350,10 @@ static void transfers_write(const struct record *record, struct page *page)
           true },
         { "Network", "network.received_bytes", "received", "network.sent_bytes",
           "sent by the whole host", true, false },
+        { "RDMA", "network.rdma.received_bytes", "received", "network.rdma.sent_bytes",
+          "sent by the whole host", true, true },
+        { "NFS", "network.nfs.read_bytes", "read", "network.nfs.written_bytes",
+          "written by the whole host", true, true },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(transfers); i++) {

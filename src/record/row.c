@@ -37,6 +37,8 @@ bool row_has_figure(size_t index)
         "gpu.memory.system_",
         "network.received_",
         "network.sent_",
+        "network.rdma.",
+        "network.nfs.",
         ".loopback_",
         ".connections",
     };

@@ -9,6 +9,7 @@
 #include "base/unknown.h"
 
 #define NOT_READABLE(file) "cannot read " file
+#define NO_RDMA "no RDMA port has counters, or the run was shorter than 0.1 s"
 #define AT(field) offsetof(struct host_reading, field)
 
 const char origins_gpus_pending[] = "GPUs are read only while a session is running";
@@ -37,6 +38,10 @@ static const struct {
 { METRIC_HOST_DISK_SPACE_FREE,    AT(space.free_bytes),                { "host.statvfs",           "no disk is mounted", false } },
 { METRIC_HOST_NETWORK_RECEIVED,   AT(network.in),                      { "host.procfs.net.dev",    "no network interface except loopback", true } },
 { METRIC_HOST_NETWORK_SENT,       AT(network.out),                     { "host.procfs.net.dev",    "no network interface except loopback", true } },
+{ METRIC_HOST_RDMA_RECEIVED,      AT(rdma.in),                         { "host.sysfs.infiniband",  NO_RDMA, true } },
+{ METRIC_HOST_RDMA_SENT,          AT(rdma.out),                        { "host.sysfs.infiniband",  NO_RDMA, true } },
+{ METRIC_HOST_NFS_READ,           AT(nfs.in),                          { "host.procfs.mountstats", "no NFS file system is mounted", true } },
+{ METRIC_HOST_NFS_WRITTEN,        AT(nfs.out),                         { "host.procfs.mountstats", "no NFS file system is mounted", true } },
 { METRIC_HOST_CPU_PRESSURE,       AT(pressure_ns[PRESSURE_CPU]),       { "host.procfs.pressure",   "this kernel has no pressure stall information", true } },
 { METRIC_HOST_MEMORY_PRESSURE,    AT(pressure_ns[PRESSURE_MEMORY]),    { "host.procfs.pressure",   "this kernel has no pressure stall information", true } },
 { METRIC_HOST_IO_PRESSURE,        AT(pressure_ns[PRESSURE_IO]),        { "host.procfs.pressure",   "this kernel has no pressure stall information", true } },

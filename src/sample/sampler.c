@@ -194,15 +194,19 @@ static void hide_untracked(const struct sampler *sampler, struct sample *sample)
     }
 }
 
-/* The sum misses bytes of a device that was added or removed during the run. */
+/* The sums miss bytes of a device that was added or removed during the run. */
+static void mark_inexact(const struct device_table *table, struct origin in_and_out[2])
+{
+    if (!table->is_exact)
+        in_and_out[0].is_exact = in_and_out[1].is_exact = false;
+}
+
 static void mark_inexact_sums(const struct host *host, struct origin origins[METRIC_COUNT])
 {
-    if (!host->disks.is_exact)
-        origins[METRIC_HOST_DISK_READ].is_exact = origins[METRIC_HOST_DISK_WRITTEN].is_exact =
-            false;
-    if (!host->interfaces.is_exact)
-        origins[METRIC_HOST_NETWORK_RECEIVED].is_exact =
-            origins[METRIC_HOST_NETWORK_SENT].is_exact = false;
+    mark_inexact(&host->disks, &origins[METRIC_HOST_DISK_READ]);
+    mark_inexact(&host->interfaces, &origins[METRIC_HOST_NETWORK_RECEIVED]);
+    mark_inexact(&host->rdma.table, &origins[METRIC_HOST_RDMA_RECEIVED]);
+    mark_inexact(&host->nfs.table, &origins[METRIC_HOST_NFS_READ]);
 }
 
 static void read_host(struct sampler *sampler, uint64_t now_ns, bool is_first,

@@ -126,6 +126,10 @@ static const struct row rows[] = {
 
     { "network.received_bytes",              TOTAL,     METRIC_HOST_NETWORK_RECEIVED, METRIC_NONE, METRIC_NONE, NULL, HOST },
     { "network.sent_bytes",                  TOTAL,     METRIC_HOST_NETWORK_SENT,    METRIC_NONE, METRIC_NONE, NULL, HOST },
+    { "network.rdma.received_bytes",         TOTAL,     METRIC_HOST_RDMA_RECEIVED,   METRIC_NONE, METRIC_NONE, NULL, HOST },
+    { "network.rdma.sent_bytes",             TOTAL,     METRIC_HOST_RDMA_SENT,       METRIC_NONE, METRIC_NONE, NULL, HOST },
+    { "network.nfs.read_bytes",              TOTAL,     METRIC_HOST_NFS_READ,        METRIC_NONE, METRIC_NONE, NULL, HOST },
+    { "network.nfs.written_bytes",           TOTAL,     METRIC_HOST_NFS_WRITTEN,     METRIC_NONE, METRIC_NONE, NULL, HOST },
     { "network.job.received_bytes",          TOTAL,     METRIC_JOB_NETWORK_RECEIVED, METRIC_NONE, METRIC_JOB_NETWORK_RECEIVED_BOUND, NULL, ADD },
     { "network.job.sent_bytes",              TOTAL,     METRIC_JOB_NETWORK_SENT, METRIC_NONE, METRIC_JOB_NETWORK_SENT_BOUND, NULL, ADD },
     { "network.job.loopback_received_bytes", TOTAL,     METRIC_JOB_LOOPBACK_RECEIVED, METRIC_NONE, METRIC_JOB_LOOPBACK_RECEIVED_BOUND, NULL, ADD },

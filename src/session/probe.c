@@ -7,11 +7,13 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/environment.h"
@@ -21,6 +23,7 @@
 #include "job/job.h"
 #include "session/session.h"
 #include "source/host/energy.h"
+#include "source/host/nfs.h"
 #include "source/perf/event_set.h"
 #include "source/proc/pid_files.h"
 #include "source/proc/smaps.h"
@@ -488,6 +491,28 @@ static const char *probe_energy(struct trial *trial)
     return reason;
 }
 
+static int read_counters(const struct trial *trial, bool is_nfs)
+{
+    AUTO_FREE struct device_table *table = malloc(sizeof(*table));
+    struct device_bytes unused;
+
+    if (!table)
+        return -ENOMEM;
+    device_table_init(table);
+    return is_nfs ? nfs_read(trial->root, 0, table, &unused)
+                  : rdma_read(trial->root, table, &unused);
+}
+
+static const char *probe_rdma(struct trial *trial)
+{
+    return read_counters(trial, false) < 0 ? "no RDMA port has counters" : NULL;
+}
+
+static const char *probe_nfs(struct trial *trial)
+{
+    return read_counters(trial, true) < 0 ? "no NFS file system is mounted" : NULL;
+}
+
 /* A remedy for a user, and one for root, which may be refused in a container. */
 struct remedy {
     const char *of_user, *of_root; /* NULL: none is known */
@@ -564,6 +589,8 @@ static const struct {
 { "instructions per cycle, with --counters", "perf.hardware", probe_counters, &allow_perf, SOURCE_PERF, true },
 { "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
 { "network bytes of a job", "sock_diag", probe_network, NULL, SOURCE_NETWORK, true },
+{ "bytes of RDMA ports", "host.sysfs.infiniband", probe_rdma, NULL, 0, false },
+{ "bytes of NFS mounts", "host.procfs.mountstats", probe_nfs, NULL, 0, false },
 { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },
 { "pressure stalls of the job", "cgroup pressure", probe_leaf_pressure, &delegate, CGROUP, true },
 { "pressure stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure, 0, false },

@@ -111,6 +111,8 @@ USED = {
     "waiting for a CPU": lambda run: run.source("cpu.wait_seconds") or "procfs.schedstat",
     "disk I/O": given("io.read_chars", "procfs.io"),
     "network bytes of a job": given("network.job.received_bytes", "sock_diag"),
+    "bytes of RDMA ports": given("network.rdma.received_bytes", "host.sysfs.infiniband"),
+    "bytes of NFS mounts": given("network.nfs.read_bytes", "host.procfs.mountstats"),
     "pressure stalls of the job": lambda run: {"cgroup.cpu.pressure": "cgroup pressure"}.get(
         run.source("pressure.cpu_seconds")),
     "pressure stalls of the machine": lambda run: {"cgroup.cpu.pressure": "host.procfs.pressure"}

@@ -15,6 +15,7 @@
 #include "source/host/host.h"
 #include "source/host/meminfo.h"
 #include "source/host/mounts.h"
+#include "source/host/nfs.h"
 
 static void run_cpu_stat(char *text, size_t length)
 {
@@ -113,6 +114,25 @@ static void run_mountinfo(char *text, size_t length)
     CHECK(mounts_read(fuzz_empty_root(), text, &space, NULL) == -ENOTSUP);
 }
 
+/* Parts: mountinfo, mountstats and again. The sums never shrink. */
+static void run_mountstats(char *text, size_t length)
+{
+    static struct device_table table;
+    struct fuzz_part parts[FUZZ_PARTS_MAX];
+    struct device_bytes before = { 0, 0 }, after;
+    size_t count = fuzz_split(text, length, parts);
+
+    device_table_init(&table);
+    for (size_t i = 0; i + 1 < count; i += 2) {
+        if (nfs_parse(parts[i].text, parts[i + 1].text, i, &table, &after) < 0)
+            continue;
+        CHECK(after.in >= before.in);
+        CHECK(after.out >= before.out);
+        before = after;
+    }
+    CHECK(table.count <= DEVICE_TABLE_SIZE);
+}
+
 static void run_pressure(char *text, size_t length)
 {
     uint64_t some_ns;
@@ -179,17 +199,11 @@ static void run_cache_size(char *text, size_t length)
 }
 
 const struct fuzz_target host_targets[] = {
-    { "cpu_stat", run_cpu_stat, 1 },
-    { "meminfo", run_meminfo, 1 },
-    { "diskstats", run_diskstats, 2 },
-    { "net_dev", run_net_dev, 2 },
-    { "mountinfo", run_mountinfo, 2 },
-    { "pressure", run_pressure, 1 },
-    { "vmstat", run_vmstat, 1 },
-    { "cpuinfo", run_cpuinfo, 1 },
-    { "os_release", run_os_release, 1 },
-    { "passwd", run_passwd, 1 },
-    { "cpu_list", run_cpu_list, 1 },
-    { "cache_size", run_cache_size, 1 },
-    { NULL, NULL, 0 },
+    { "cpu_stat", run_cpu_stat, 1 },     { "meminfo", run_meminfo, 1 },
+    { "diskstats", run_diskstats, 2 },   { "net_dev", run_net_dev, 2 },
+    { "mountinfo", run_mountinfo, 2 },   { "mountstats", run_mountstats, 2 },
+    { "pressure", run_pressure, 1 },     { "vmstat", run_vmstat, 1 },
+    { "cpuinfo", run_cpuinfo, 1 },       { "os_release", run_os_release, 1 },
+    { "passwd", run_passwd, 1 },         { "cpu_list", run_cpu_list, 1 },
+    { "cache_size", run_cache_size, 1 }, { NULL, NULL, 0 },
 };

@@ -32,6 +32,10 @@ CURVE_TOTALS = {
     "job_loopback_sent_bytes": "network.job.loopback_sent_bytes",
     "host_network_received_bytes": "network.received_bytes",
     "host_network_sent_bytes": "network.sent_bytes",
+    "host_rdma_received_bytes": "network.rdma.received_bytes",
+    "host_rdma_sent_bytes": "network.rdma.sent_bytes",
+    "host_nfs_read_bytes": "network.nfs.read_bytes",
+    "host_nfs_written_bytes": "network.nfs.written_bytes",
 }
 # Columns whose mean is a figure: the total is the mean times the time.
 CURVE_MEANS = {

@@ -819,9 +819,75 @@ static void interfaces_of_a_namespace_are_summed(void **state)
     assert_int_equal(net_dev_sum("a\nb\nlo: x\n", &loopback, &others), -EBADMSG);
 }
 
+/* ---- RDMA ports ------------------------------------------------------------ */
+
+static void put_port(struct fake_root *fake, const char *port, const char *received,
+                     const char *sent)
+{
+    char path[200];
+
+    (void)snprintf(path, sizeof(path), "sys/class/infiniband/%s/counters/port_rcv_data", port);
+    fake_root_write(fake, path, received);
+    (void)snprintf(path, sizeof(path), "sys/class/infiniband/%s/counters/port_xmit_data", port);
+    fake_root_write(fake, path, sent);
+}
+
+static void assert_rdma(const struct fake_root *fake, uint64_t in, uint64_t out)
+{
+    struct device_bytes bytes;
+
+    assert_int_equal(rdma_read(&fake->root, &known_devices, &bytes), 0);
+    assert_int_equal(bytes.in, in);
+    assert_int_equal(bytes.out, out);
+}
+
+static void rdma_ports_add_up_in_words_of_4_bytes(void **state)
+{
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    put_port(&fake, "mlx5_0/ports/1", "1000\n", "2000\n");
+    put_port(&fake, "mlx5_0/ports/2", "18446744073709551000\n",
+             "0\n"); /* too large for bytes */
+    put_port(&fake, "rocep1s0/ports/1", "50\n", "60\n");
+    fake_root_write(&fake, "sys/class/infiniband/rocep1s0/ports/1/link_layer", "Ethernet\n");
+    fake_root_write(&fake, "sys/class/infiniband/efa_0/ports/1/hw_counters/rx_bytes", "7\n");
+    assert_rdma(&fake, 0, 0);
+    put_port(&fake, "mlx5_0/ports/1", "1010\n", "2001\n");
+    put_port(&fake, "rocep1s0/ports/1", "53\n", "60\n");
+    assert_rdma(&fake, 4 * (10 + 3), 4 * 1);
+    assert_true(known_devices.is_exact);
+    assert_int_equal(known_devices.count, 2);
+    fake_root_done(&fake);
+}
+
+static void rdma_ports_come_go_and_saturate(void **state)
+{
+    struct device_bytes bytes;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(rdma_read(&fake.root, &known_devices, &bytes), -ENOENT);
+    put_port(&fake, "mlx4_0/ports/1", "4294967290\n", "5\n");
+    assert_rdma(&fake, 0, 0);
+    put_port(&fake, "mlx4_0/ports/1", "4294967295\n", "6\n"); /* all that 32 bits can hold */
+    assert_rdma(&fake, 20, 4);
+    assert_false(known_devices.is_exact);
+    put_port(&fake, "mlx5_1/ports/1", "9000\n", "9000\n");
+    assert_rdma(&fake, 20, 4);
+    put_port(&fake, "mlx5_1/ports/1", "9001\n", "9000\n");
+    put_port(&fake, "mlx4_0/ports/1", "N/A (no PMA)\n", "6\n");
+    assert_rdma(&fake, 24, 4);
+    fake_root_done(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(rdma_ports_add_up_in_words_of_4_bytes, begin),
+        cmocka_unit_test_setup(rdma_ports_come_go_and_saturate, begin),
         cmocka_unit_test(interfaces_of_a_namespace_are_summed),
         cmocka_unit_test_setup(a_device_is_classified_once, begin),
         cmocka_unit_test_setup(earlier_counts_of_a_new_device_are_not_growth, begin),

@@ -437,6 +437,88 @@ static void slow_figures_are_read_once_a_minute_or_on_request(void **state)
     machine_free(machine);
 }
 
+#define NFS_MOUNT "40 25 0:52 / /home rw - nfs4 server:/home rw\n"
+#define NFS_STATS(bytes) \
+    "device server:/home mounted on /home with fstype nfs4 statvers=1.1\n\tbytes:\t" bytes "\n"
+#define PORT "sys/class/infiniband/mlx5_0/ports/1/counters/port_"
+
+/* NFS counts from the first reading. A short command does not pay for a search of RDMA ports. */
+static void rdma_and_nfs_count_since_they_were_found(void **state)
+{
+    struct machine *machine = machine_new();
+    struct host_reading reading;
+
+    (void)state;
+    fake_root_write(&machine->fake, PORT "rcv_data", "100\n");
+    fake_root_write(&machine->fake, PORT "xmit_data", "100\n");
+    fake_root_write(&machine->fake, "proc/self/mountinfo", NFS_MOUNT);
+    fake_root_write(&machine->fake, "proc/self/mountstats", NFS_STATS("1 1 1 1 10 20 1 1"));
+    host_read(&machine->host, &machine->fake.root, NS_PER_SECOND, &reading);
+    assert_int_equal(reading.nfs.in, 0);
+    assert_true(reading.rdma.in == UNKNOWN);
+    fake_root_write(&machine->fake, "proc/self/mountstats", NFS_STATS("1 1 1 1 11 22 1 1"));
+    host_read(&machine->host, &machine->fake.root, NS_PER_SECOND + 99 * NS_PER_MS, &reading);
+    assert_int_equal(reading.nfs.out, 2);
+    assert_true(reading.rdma.in == UNKNOWN);
+    host_read(&machine->host, &machine->fake.root, NS_PER_SECOND + 100 * NS_PER_MS, &reading);
+    assert_int_equal(reading.rdma.in, 0);
+    fake_root_write(&machine->fake, PORT "xmit_data", "107\n");
+    fake_root_write(&machine->fake, "proc/self/mountstats", "damaged");
+    host_read(&machine->host, &machine->fake.root, 2 * NS_PER_SECOND, &reading);
+    assert_int_equal(reading.rdma.out, 28);
+    assert_int_equal(reading.nfs.out, 2); /* as last read */
+    assert_false(
+        machine->host.rdma.table.is_exact); /* the first tenth of a second is missing */
+    assert_false(machine->host.nfs.table.is_exact);
+    machine_free(machine);
+}
+
+/* On a live machine mountinfo decides whether mountstats is read at all, and its cost how often. */
+static void mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often(void **state)
+{
+    struct machine *machine = machine_new();
+    struct host_reading reading;
+
+    (void)state;
+    machine->fake.root.is_live = true;
+    fake_root_write(&machine->fake, "proc/self/mountinfo",
+                    "21 25 0:20 / /x rw - nfsd nfsd rw\n"); /* of a server */
+    fake_root_write(&machine->fake, "proc/self/mountstats", NFS_STATS("1 1 1 1 10 20 1 1"));
+    host_read(&machine->host, &machine->fake.root, NS_PER_SECOND, &reading);
+    assert_false(machine->host.space_reader.has_nfs);
+    assert_int_equal(machine->host.nfs.due_ns, 0); /* not read */
+    fake_root_write(&machine->fake, "proc/self/mountinfo", NFS_MOUNT);
+    host_expire(&machine->host);
+    host_read(&machine->host, &machine->fake.root, 2 * NS_PER_SECOND, &reading);
+    assert_int_equal(reading.nfs.in, 0);
+    fake_root_write(&machine->fake, "proc/self/mountstats", NFS_STATS("1 1 1 1 15 20 1 1"));
+    host_read(&machine->host, &machine->fake.root, 2 * NS_PER_SECOND + 1, &reading);
+    assert_int_equal(reading.nfs.in, 0);
+    host_expire(&machine->host);
+    host_read(&machine->host, &machine->fake.root, 2 * NS_PER_SECOND + 2, &reading);
+    assert_int_equal(reading.nfs.in, 5);
+    machine_free(machine);
+}
+
+static void absent_rdma_and_nfs_are_searched_again_every_ten_seconds(void **state)
+{
+    struct machine *machine = machine_new();
+    struct host_reading reading;
+
+    (void)state;
+    host_read(&machine->host, &machine->fake.root, NS_PER_SECOND, &reading);
+    host_read(&machine->host, &machine->fake.root, 2 * NS_PER_SECOND, &reading);
+    fake_root_write(&machine->fake, PORT "rcv_data", "100\n");
+    fake_root_write(&machine->fake, PORT "xmit_data", "100\n");
+    fake_root_write(&machine->fake, "proc/self/mountinfo", NFS_MOUNT);
+    fake_root_write(&machine->fake, "proc/self/mountstats", NFS_STATS("1 1 1 1 10 20 1 1"));
+    host_read(&machine->host, &machine->fake.root, 10 * NS_PER_SECOND, &reading);
+    assert_true(reading.rdma.in == UNKNOWN && reading.nfs.in == UNKNOWN);
+    host_read(&machine->host, &machine->fake.root, 12 * NS_PER_SECOND, &reading);
+    assert_true(reading.rdma.in == 0 && reading.nfs.in == 0);
+    machine_free(machine);
+}
+
 static void the_live_machine_can_be_read_again_and_again(void **state)
 {
     struct machine *machine = machine_new();
@@ -480,6 +562,9 @@ int main(void)
         cmocka_unit_test(a_damaged_file_makes_only_its_own_figures_unknown),
         cmocka_unit_test(the_start_of_a_too_long_file_is_used),
         cmocka_unit_test(slow_figures_are_read_once_a_minute_or_on_request),
+        cmocka_unit_test(rdma_and_nfs_count_since_they_were_found),
+        cmocka_unit_test(mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often),
+        cmocka_unit_test(absent_rdma_and_nfs_are_searched_again_every_ten_seconds),
         cmocka_unit_test(the_live_machine_can_be_read_again_and_again),
     };
 

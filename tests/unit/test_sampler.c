@@ -130,6 +130,49 @@ static void the_last_sample_of_an_ended_job_is_not_late(void **state)
     root_close(&root);
 }
 
+/* ---- RDMA and NFS ---------------------------------------------------------- */
+
+#define PORT "sys/class/infiniband/mlx5_0/ports/1/counters/port_"
+#define NFS(bytes) \
+    "device s:/ mounted on /s with fstype nfs4 statvers=1.1\n\tbytes:\t" bytes " \n"
+
+static void rdma_and_nfs_are_metrics_of_the_host(void **state)
+{
+    static struct sampler sampler;
+    const struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
+    struct instant now = { .monotonic_ns = NS_PER_SECOND };
+    struct fake_root fake;
+    struct sample sample;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, PORT "rcv_data", "10\n");
+    fake_root_write(&fake, PORT "xmit_data", "10\n");
+    fake_root_write(&fake, "proc/self/mountinfo", "40 25 0:52 / /s rw - nfs4 s:/ rw\n");
+    fake_root_write(&fake, "proc/self/mountstats", NFS("0 0 0 0 5 6 7 8"));
+    assert_int_equal(sampler_init(&sampler, &fake.root, &options, now), 0);
+    sampler_tick(&sampler, now, SAMPLE_REGULAR, &sample);
+    assert_int_equal(sample.value[METRIC_HOST_NFS_READ], 0);
+    assert_int_equal(sample.value[METRIC_HOST_RDMA_SENT], UNKNOWN);
+    assert_non_null(sample.origin[METRIC_HOST_RDMA_SENT].reason);
+    now.monotonic_ns += NS_PER_SECOND;
+    sampler_tick(&sampler, now, SAMPLE_REGULAR, &sample);
+    fake_root_write(&fake, PORT "rcv_data", "12\n");
+    fake_root_write(&fake, PORT "xmit_data", "13\n");
+    fake_root_write(&fake, "proc/self/mountstats", NFS("0 0 0 0 9 11 7 8"));
+    sampler_tick(&sampler, now, SAMPLE_LAST, &sample);
+    assert_int_equal(sample.value[METRIC_HOST_RDMA_RECEIVED], 8);
+    assert_int_equal(sample.value[METRIC_HOST_RDMA_SENT], 12);
+    assert_int_equal(sample.value[METRIC_HOST_NFS_READ], 4);
+    assert_int_equal(sample.value[METRIC_HOST_NFS_WRITTEN], 5);
+    assert_string_equal(sample.origin[METRIC_HOST_RDMA_SENT].source, "host.sysfs.infiniband");
+    assert_string_equal(sample.origin[METRIC_HOST_NFS_READ].source, "host.procfs.mountstats");
+    assert_false(sample.origin[METRIC_HOST_RDMA_SENT].is_exact); /* found after the start */
+    assert_true(sample.origin[METRIC_HOST_NFS_WRITTEN].is_exact);
+    sampler_done(&sampler);
+    fake_root_done(&fake);
+}
+
 /* ---- device sample --------------------------------------------------------- */
 
 static void cpus_and_devices_are_read_again(void **state)
@@ -228,6 +271,7 @@ int main(void)
         cmocka_unit_test(parts_are_read_at_the_moment_of_the_total),
         cmocka_unit_test(main_and_descendants_add_up_to_the_job),
         cmocka_unit_test(the_last_sample_of_an_ended_job_is_not_late),
+        cmocka_unit_test(rdma_and_nfs_are_metrics_of_the_host),
         cmocka_unit_test(cpus_and_devices_are_read_again),
         cmocka_unit_test(busy_time_may_fall_only_at_the_end),
         cmocka_unit_test(gauges_of_a_silent_driver_are_in_the_sample),

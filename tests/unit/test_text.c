@@ -320,6 +320,26 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
                  "  re-read        12.0 GB  evicted from the page cache, then read again\n");
     assert_holds(&out, "Energy           1.25 kJ  of the CPUs, at least 812 J, 0.13 g CO2e\n");
     assert_holds(&out, "6 samples, 2 late\n");
+    assert_null(strstr(out.text, "RDMA"));
+    assert_null(strstr(out.text, "NFS"));
+    buffer_done(&out);
+}
+
+static void rdma_and_nfs_are_shown_if_bytes_were_moved(void **state)
+{
+    struct example *example = *state;
+    struct tally *tally = example->summary.tally;
+    struct buffer out = { 0 };
+
+    tally[METRIC_HOST_RDMA_RECEIVED].first = tally[METRIC_HOST_RDMA_SENT].first = 0;
+    tally[METRIC_HOST_RDMA_RECEIVED].last = 12000000000;
+    tally[METRIC_HOST_RDMA_SENT].last = 3000000000;
+    tally[METRIC_HOST_NFS_READ].first = tally[METRIC_HOST_NFS_WRITTEN].first = 0;
+    tally[METRIC_HOST_NFS_READ].last = 0;
+    tally[METRIC_HOST_NFS_WRITTEN].last = 48000000;
+    write_text(example, true, &out);
+    assert_holds(&out, "RDMA             12.0 GB  received, 3.00 GB sent by the whole host\n");
+    assert_holds(&out, "NFS                  0 B  read, 48.0 MB written by the whole host\n");
     buffer_done(&out);
 }
 
@@ -595,6 +615,7 @@ int main(void)
         with_example(an_idle_job_has_no_curve_of_cpu),
         with_example(empty_rows_are_left_out),
         with_example(pressure_of_the_host_is_left_out_if_the_job_is_idle),
+        with_example(rdma_and_nfs_are_shown_if_bytes_were_moved),
         with_example(notable_pressure_swap_and_lateness_are_shown),
         with_example(long_and_hostile_text_is_truncated_and_escaped),
         with_example(each_warning_has_its_own_line),

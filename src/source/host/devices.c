@@ -71,15 +71,21 @@ static void add_bytes(struct device_table *table, struct device *device,
     *before = now;
 }
 
-/* A device present from the start counts from 0, a later one from its current value. */
-static void add_new_device(struct device_table *table, struct device *device,
-                           struct device_bytes now)
+/* Counts a device that is known on line `found`, or else is new: from 0 or from its current value. */
+static void count_device(struct device_table *table, struct device *device, size_t found,
+                         size_t line, struct device_bytes now, bool is_from_0)
 {
-    if (table->counted != DEVICE_IGNORED)
+    if (found < table->count) {
+        move_up(table, found, line);
+        add_bytes(table, &table->line[line], now);
+        return;
+    }
+    if (!is_from_0)
         device->bytes = now;
     if (is_counted(table, device))
         table->is_exact = false;
     add_bytes(table, device, now);
+    insert_device(table, device, line);
 }
 
 static int read_device(struct device_table *table, const struct device_kind *kind,
@@ -98,13 +104,8 @@ static int read_device(struct device_table *table, const struct device_kind *kin
         found < table->count ? table->line[found].class : kind->classify(root, device.name);
     if (device.class != DEVICE_IGNORED && kind->parse_bytes(text, &now) < 0)
         return -EBADMSG;
-    if (found < table->count) {
-        move_up(table, found, line);
-        add_bytes(table, &table->line[line], now);
-    } else {
-        add_new_device(table, &device, now);
-        insert_device(table, &device, line);
-    }
+    /* A device present from the start counts from 0. */
+    count_device(table, &device, found, line, now, table->counted == DEVICE_IGNORED);
     return 0;
 }
 
@@ -126,24 +127,44 @@ static void decide(struct device_table *table)
     }
 }
 
-int device_table_read(struct device_table *table, const struct device_kind *kind,
-                      const struct root *root, const char *text, struct device_bytes *ret)
+int device_table_sum(struct device_table *table, int lines, struct device_bytes *ret)
 {
-    size_t line = 0;
-
-    for (; *text; text = parse_next_line(text), line++) {
-        int r = read_device(table, kind, root, text, line);
-
-        if (r < 0)
-            return r;
-    }
-    cut(table, line);
+    cut(table, (size_t)lines);
     if (table->counted == DEVICE_IGNORED)
         decide(table);
     if (table->counted == DEVICE_IGNORED)
         return -ENOENT;
     *ret = table->sums[table->counted];
     return 0;
+}
+
+int device_table_read(struct device_table *table, const struct device_kind *kind,
+                      const struct root *root, const char *text, struct device_bytes *ret)
+{
+    int line = 0;
+
+    for (; *text; text = parse_next_line(text), line++) {
+        int r = read_device(table, kind, root, text, (size_t)line);
+
+        if (r < 0)
+            return r;
+    }
+    return device_table_sum(table, line, ret);
+}
+
+int device_table_count(struct device_table *table, int line, const char *name,
+                       struct device_bytes now, bool is_younger)
+{
+    struct device device = { .class = DEVICE_REAL };
+    size_t found = find_line(table, 0, name);
+
+    if (found < (size_t)line)
+        return line;
+    if (line == DEVICE_TABLE_SIZE)
+        return -E2BIG;
+    (void)snprintf(device.name, sizeof(device.name), "%s", name);
+    count_device(table, &device, found, (size_t)line, now, is_younger);
+    return line + 1;
 }
 
 /* ---- diskstats ------------------------------------------------------------- */
@@ -428,6 +449,58 @@ static int read_link_part(const struct root *root, const char *path, bool of_fol
         return -EBADMSG;
     memcpy(buf, part, length + 1);
     return 0;
+}
+
+/* ---- RDMA ports ----------------------------------------------------------- */
+
+/* Port counters of InfiniBand are in units of 4 bytes. Those of old devices have 32 bits and stay
+ * at the highest value. */
+enum { RDMA_UNIT_BYTES = 4 };
+
+static uint64_t read_port(const struct root *root, const char *device, const char *port,
+                          const char *counter, struct device_table *table)
+{
+    char file[NAME_MAX + 40];
+    uint64_t count;
+
+    (void)snprintf(file, sizeof(file), "ports/%s/counters/%s", port, counter); /* fits */
+    count = read_number(root, "infiniband", device, file);
+    table->is_exact &= count != UINT32_MAX;
+    return product_u64(count, RDMA_UNIT_BYTES);
+}
+
+static int count_port(const struct root *root, const char *device, const char *port,
+                      struct device_table *table, int line)
+{
+    struct device_bytes now;
+    char name[DEVICE_NAME_SIZE];
+
+    if (port[0] == '.' ||
+        snprintf(name, sizeof(name), "%s/%s", device, port) >= DEVICE_NAME_SIZE)
+        return line;
+    now.in = read_port(root, device, port, "port_rcv_data", table);
+    now.out = read_port(root, device, port, "port_xmit_data", table);
+    if (!is_known(now.in) || !is_known(now.out)) /* only hw_counters, or none */
+        return line;
+    return device_table_count(table, line, name, now, false);
+}
+
+int rdma_read(const struct root *root, struct device_table *table, struct device_bytes *ret)
+{
+    AUTO_CLOSEDIR DIR *devices = root_open_folder(root, "sys/class/infiniband");
+    const struct dirent *device, *port;
+    int line = 0;
+
+    while (devices && (device = readdir(devices))) {
+        AUTO_CLOSEDIR DIR *ports =
+            device->d_name[0] != '.'
+                ? root_open_folder(root, "sys/class/infiniband/%s/ports", device->d_name)
+                : NULL;
+
+        while (ports && line >= 0 && (port = readdir(ports)))
+            line = count_port(root, device->d_name, port->d_name, table, line);
+    }
+    return line < 0 ? line : device_table_sum(table, line, ret);
 }
 
 /* ---- disks ---------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices.h - the disks and network interfaces of the machine, in total and individually. */
+/* devices.h - the disks, network interfaces and RDMA ports of the machine, in total and individually. */
 #ifndef SOURCE_HOST_DEVICES_H
 #define SOURCE_HOST_DEVICES_H
 
@@ -66,6 +66,18 @@ void device_table_init(struct device_table *table);
 int device_table_read(struct device_table *table, const struct device_kind *kind,
                       const struct root *root, const char *text, struct device_bytes *ret);
 
+/* For devices that are not lines of one text: counts each in turn, then adds up. */
+
+/* Counts the device of a line, the first one being 0. Returns the next line, which is the same if
+ * the name was counted on an earlier one; -E2BIG: there are too many. The growth of a new device
+ * starts with its current count, or with 0 if it `is_younger` than the table. */
+int device_table_count(struct device_table *table, int line, const char *name,
+                       struct device_bytes now, bool is_younger);
+
+/* Forgets devices that were not counted; `lines` is the last result of device_table_count().
+ * Returns the growth since the first call; -ENOENT: no device was counted so far. */
+int device_table_sum(struct device_table *table, int lines, struct device_bytes *ret);
+
 /* The bytes transferred by the machine's disks, from /proc/diskstats.
  *
  * Only whole disks count. The bytes of a partition are those of its disk; dm, md and the
@@ -98,6 +110,11 @@ int net_dev_parse(const char *text, struct device_table *table, const struct roo
 /* Sums up the same file of a network namespace. */
 int net_dev_sum(const char *text, struct device_bytes *ret_loopback,
                 struct device_bytes *ret_others);
+
+/* The bytes that RDMA ports (InfiniBand, RoCE, Omni-Path) transferred since the first call, from
+ * sysfs. The counters of the network interfaces do not contain them. A driver may query the
+ * device's firmware for each counter. -ENOENT: no port has counters. */
+int rdma_read(const struct root *root, struct device_table *table, struct device_bytes *ret);
 
 /* The disks, network interfaces and mounted file systems of the machine, individually.
  *

@@ -8,6 +8,7 @@
 #include "base/arithmetic.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "source/host/nfs.h"
 #include "source/proc/children.h"
 
 /* ---- cpu stat -------------------------------------------------------------- */
@@ -177,6 +178,10 @@ int vmstat_parse_oom_kills(const char *text, uint64_t *ret_count)
 
 static const uint64_t SPACE_PERIOD_NS = 10 * NS_PER_SECOND;
 static const uint64_t OOM_KILLS_PERIOD_NS = 60 * NS_PER_SECOND;
+static const uint64_t RDMA_DELAY_NS = 100 * NS_PER_MS;
+
+/* A slow table may take this part of the time. */
+enum { SLOW_SHARE = 1000 };
 
 static const char *const pressure_paths[PRESSURE_COUNT] = {
     [PRESSURE_CPU] = "proc/pressure/cpu",
@@ -190,6 +195,8 @@ const struct host_reading HOST_READING_UNKNOWN = {
                 UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .disk = { UNKNOWN, UNKNOWN },
     .network = { UNKNOWN, UNKNOWN },
+    .rdma = { UNKNOWN, UNKNOWN },
+    .nfs = { UNKNOWN, UNKNOWN },
     .space = { UNKNOWN, UNKNOWN, UNKNOWN },
     .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },
     .oom_kills_count = UNKNOWN,
@@ -208,6 +215,10 @@ void host_init(struct host *host)
         host->pressure[i].fd = -1;
     device_table_init(&host->disks);
     device_table_init(&host->interfaces);
+    device_table_init(&host->rdma.table);
+    device_table_init(&host->nfs.table);
+    host->rdma.bytes = host->nfs.bytes = HOST_READING_UNKNOWN.rdma;
+    host->first_ns = 0;
     host->space_reader = (struct space){ 0 };
     host->space = HOST_READING_UNKNOWN.space;
     host->oom_kills_count = UNKNOWN;
@@ -230,6 +241,7 @@ void host_expire(struct host *host)
 {
     host->space_due_ns = 0;
     host->oom_kills_due_ns = 0;
+    host->rdma.due_ns = host->nfs.due_ns = 0;
 }
 
 /* A truncated table of devices is refused: its sum would vary between readings. */
@@ -272,6 +284,29 @@ static void read_oom_kills(struct host *host, const struct root *root)
     (void)vmstat_parse_oom_kills(text, &host->oom_kills_count);
 }
 
+static void read_slow(struct host *host, const struct root *root, uint64_t now_ns,
+                      struct slow_table *slow)
+{
+    uint64_t elapsed_ns = sub_floor0(now_ns, host->first_ns), began_ns;
+    bool is_first = !is_known(slow->bytes.in);
+    int r;
+
+    if (now_ns < slow->due_ns)
+        return;
+    began_ns = clock_now().monotonic_ns;
+    r = slow == &host->rdma
+            ? rdma_read(root, &slow->table, &slow->bytes)
+            : nfs_read(root, elapsed_ns / NS_PER_SECOND, &slow->table, &slow->bytes);
+    /* Recent bytes are missing, or those before the first reading. */
+    if (r < 0 || (is_first && elapsed_ns > 0))
+        slow->table.is_exact = false;
+    slow->due_ns = now_ns;
+    if (r == -ENOENT)
+        slow->due_ns += SPACE_PERIOD_NS;
+    else if (root->is_live)
+        slow->due_ns += SLOW_SHARE * (clock_now().monotonic_ns - began_ns);
+}
+
 void host_read(struct host *host, const struct root *root, uint64_t now_ns,
                struct host_reading *ret)
 {
@@ -279,6 +314,8 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
 
     /* A parser that fails leaves its part unknown. */
     *ret = HOST_READING_UNKNOWN;
+    if (host->first_ns == 0)
+        host->first_ns = now_ns;
     host->cpu_span.from_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
     text = read_start(host, root, &host->stat, "proc/stat");
     host->cpu_span.until_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
@@ -303,6 +340,12 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
         (void)space_read(&host->space_reader, root, &host->space, NULL);
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;
     }
+    if (now_ns - host->first_ns >= RDMA_DELAY_NS)
+        read_slow(host, root, now_ns, &host->rdma);
+    if (host->space_reader.has_nfs || host->nfs.table.count > 0 || !root->is_live)
+        read_slow(host, root, now_ns, &host->nfs);
+    ret->rdma = host->rdma.bytes;
+    ret->nfs = host->nfs.bytes;
     if (host->counts_processes)
         ret->process_count = process_count_read(root);
     ret->oom_kills_count = host->oom_kills_count;

@@ -4,7 +4,9 @@
  *
  * host_read() costs about 14 us: eight files that are kept open, no allocation. Two figures are
  * expensive and change slowly: disk space is read every ten seconds and OOM kills once a
- * minute; in between, their last value is returned.
+ * minute; in between, their last value is returned. RDMA ports and NFS are read as often as a
+ * thousandth of the time suffices for. RDMA ports are searched for a tenth of a second after the
+ * first reading, so that a short command does not pay for it.
  */
 #ifndef SOURCE_HOST_HOST_H
 #define SOURCE_HOST_HOST_H
@@ -71,6 +73,7 @@ struct host_reading {
     struct cpu_stat cpu;
     struct meminfo memory;
     struct device_bytes disk, network;
+    struct device_bytes rdma, nfs; /* since the first reading */
     struct mounts space;
     uint64_t pressure_ns[PRESSURE_COUNT]; /* time in which some process waited; since boot */
     uint64_t oom_kills_count;             /* since boot */
@@ -82,7 +85,14 @@ extern const struct host_reading HOST_READING_UNKNOWN;
 /* Fits /proc/stat of 2000 CPUs. Longer texts are truncated if their start is sufficient. */
 enum { HOST_TEXT_SIZE = 256 * 1024 };
 
-/* About 800 KiB: not for the stack. Other members are private. */
+/* A table that takes long to read, and its last sum. */
+struct slow_table {
+    struct device_table table;
+    struct device_bytes bytes;
+    uint64_t due_ns; /* when to read it again */
+};
+
+/* About 1.3 MiB: not for the stack. Other members are private. */
 struct host {
     struct clock_span cpu_span; /* when the CPU times were last read; not private */
     bool counts_processes;      /* set by the caller: whether to count processes */
@@ -90,6 +100,8 @@ struct host {
     struct cached_file stat, meminfo, diskstats, net_dev, vmstat;
     struct cached_file pressure[PRESSURE_COUNT];
     struct device_table disks, interfaces;
+    struct slow_table rdma, nfs;
+    uint64_t first_ns;                       /* time of the first reading; 0: none */
     uint64_t space_due_ns, oom_kills_due_ns; /* when to read these again */
     struct space space_reader;
     struct mounts space;
@@ -109,8 +121,8 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
 /* Whether the disks count all bytes that can be written here: see mounts_are_local(). */
 bool host_storage_is_local(struct host *host, const struct root *root);
 
-/* Makes the next host_read() read disk space and OOM kills too, even if they are recent: for
- * the last sample of a run. */
+/* Makes the next host_read() read everything, even if it is recent: for the last sample of a
+ * run. */
 void host_expire(struct host *host);
 
 #endif

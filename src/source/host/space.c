@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -28,22 +29,26 @@ static void inquire(void *data)
 }
 
 /* Most machines have no mount that may block, and need no thread. */
-static int inquire_safely(struct helper *helper, struct space_inquiry *inquiry)
+static int inquire_safely(struct space *space)
 {
+    struct space_inquiry *inquiry = space->inquiry;
     ssize_t n = root_read_start(&inquiry->root, inquiry->text, sizeof(inquiry->text),
                                 "proc/self/mountinfo");
     int r;
 
     if (n < 0)
         return (int)n;
+    space->has_nfs = false;
     if (!mounts_may_stall(inquiry->text)) {
         inquire(inquiry);
         return 0;
     }
-    r = helper_start(helper);
+    space->has_nfs = strstr(inquiry->text, " - nfs ") || strstr(inquiry->text, " - nfs4 ");
+    r = helper_start(space->helper);
     if (r < 0)
         return r;
-    return helper_wait(helper, clock_now().monotonic_ns + RESPONSE_MOST_NS) ? 0 : -ETIMEDOUT;
+    return helper_wait(space->helper, clock_now().monotonic_ns + RESPONSE_MOST_NS) ? 0
+                                                                                   : -ETIMEDOUT;
 }
 
 static void release(void *data)
@@ -92,7 +97,7 @@ int space_read(struct space *space, const struct root *root, struct mounts *ret,
     if (!helper_wait(space->helper, 0))
         return -ETIMEDOUT; /* the last inquiry is still in progress */
     space->inquiry->wants_list = ret_list != NULL;
-    r = inquire_safely(space->helper, space->inquiry);
+    r = inquire_safely(space);
     if (r < 0)
         return r;
     if (space->inquiry->result < 0)

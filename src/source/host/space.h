@@ -13,6 +13,7 @@
 struct space {
     struct helper *helper;
     struct space_inquiry *inquiry; /* the helper's */
+    bool has_nfs;                  /* at the last reading */
 };
 
 void space_done(struct space *space);

@@ -179,6 +179,13 @@ const definitions: Definition[] = [
       }),
       line("host_network_received_bytes", "received by the host", "host", "range"),
       line("host_network_sent_bytes", "sent by the host", "host", "range", { dashed: true }),
+      line("host_rdma_received_bytes", "RDMA received", "host", "range"),
+      line("host_rdma_sent_bytes", "RDMA sent", "host", "range", { dashed: true }),
+      line("host_nfs_read_bytes", "NFS read", "host", "range", { isHidden: true }),
+      line("host_nfs_written_bytes", "NFS written", "host", "range", {
+        isHidden: true,
+        dashed: true,
+      }),
     ],
   },
   {

@@ -231,6 +231,10 @@ function transferRows(run: Run): UsageRow[] {
     ],
     ["Network received", "host", "network.received_bytes", "host_network_received_bytes"],
     ["Network sent", "host", "network.sent_bytes", "host_network_sent_bytes"],
+    ["RDMA received", "host", "network.rdma.received_bytes", "host_rdma_received_bytes"],
+    ["RDMA sent", "host", "network.rdma.sent_bytes", "host_rdma_sent_bytes"],
+    ["NFS read", "host", "network.nfs.read_bytes", "host_nfs_read_bytes"],
+    ["NFS written", "host", "network.nfs.written_bytes", "host_nfs_written_bytes"],
   ];
   return kinds
     .filter(([, note, path]) => note === "" || valueAt(run, path) > 0)

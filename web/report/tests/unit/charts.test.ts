@@ -3,6 +3,7 @@ import { chartsOf } from "../../src/charts";
 import { changeText, mergedCurve, runNames } from "../../src/compare";
 import { type Labeled, peakValue, topOf, usefulBound } from "../../src/overlay";
 import { gpusOf, type Run, valueAt } from "../../src/report";
+import { usageRows } from "../../src/usage";
 import { cpuJob, emptyJob, gpuJob, manyGpusJob, systemReport } from "../fixtures";
 
 const titles = (run: Run) => chartsOf(run).charts.map(({ title }) => title);
@@ -30,6 +31,24 @@ describe("the charts of a run", () => {
     run.curve!.columns.host_network_received_bytes!.high.fill(0);
     expect(titles(run)).not.toContain("Network");
     expect(chartsOf(run).flat).toEqual(["Network"]);
+  });
+
+  it("RDMA and NFS have lines and rows if bytes were moved", () => {
+    const run = cpuJob();
+    const { columns } = run.curve!;
+    const lines = () => chartsOf(run).charts.find(({ id }) => id === "network")!.lines;
+    const rows = () => usageRows(run).filter(({ name }) => /^(RDMA|NFS)/.test(name));
+    columns.host_rdma_sent_bytes = structuredClone(columns.host_network_sent_bytes!);
+    columns.host_nfs_read_bytes = structuredClone(columns.host_network_sent_bytes!);
+    columns.host_nfs_read_bytes.high.fill(0);
+    run.network!.rdma = { sent_bytes: { value: 7e9, source: "sysfs", exact: false } };
+    run.network!.nfs = { read_bytes: { value: 0, source: "procfs", exact: true } };
+    expect(lines().map(({ label }) => label)).toEqual([
+      "received by the host",
+      "sent by the host",
+      "RDMA sent",
+    ]);
+    expect(rows()).toMatchObject([{ name: "RDMA sent", note: "host" }]);
   });
 
   it("main, descendants, host and limit have the same color everywhere", () => {
