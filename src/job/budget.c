@@ -18,12 +18,10 @@ enum {
     REPAID_SHARE = 3 /* a debt is repaid with 1/3 of the income */
 };
 
-/* The part of the income and of the initial tokens that each kind of spending may use: 1 / n. */
-static const struct {
-    unsigned income, initial;
-} shares[SPENDING_COUNT] = {
-    [SPENT_SAMPLES] = { 1, 1 }, [SPENT_EVENTS] = { 1, 1 }, [SPENT_GLANCES] = { 4, 2 },
-    [SPENT_SHARING] = { 8, 2 }, [SPENT_GPUS] = { 3, 2 },   [SPENT_NETWORK] = { 3, 8 },
+/* The share of the income that each kind of spending may use. */
+static const unsigned shares[SPENDING_COUNT] = {
+    [SPENT_SAMPLES] = 1, [SPENT_EVENTS] = 1, [SPENT_GLANCES] = 4,
+    [SPENT_SHARING] = 8, [SPENT_GPUS] = 3,   [SPENT_NETWORK] = 3,
 };
 
 void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns)
@@ -36,7 +34,7 @@ void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns
         .earned_until_ns = now_ns,
     };
     for (int i = 0; i < SPENDING_COUNT; i++)
-        budget->share_ns[i] = SAVED_FIRST_NS / shares[i].initial;
+        budget->share_ns[i] = SAVED_FIRST_NS / (shares[i] > 1 ? 2 : 1);
 }
 
 static bool has_no_limit(const struct budget *budget)
@@ -65,7 +63,7 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
     budget->owed_ns -= repaid_ns;
     save(&budget->tokens_ns, earned_ns - repaid_ns);
     for (int i = 0; i < SPENDING_COUNT; i++)
-        save(&budget->share_ns[i], earned_ns / shares[i].income);
+        save(&budget->share_ns[i], earned_ns / shares[i]);
     budget->rate_millionths =
         larger(smoothed(budget->rate_millionths, earned_ns * MILLION / span_ns),
                budget->time_millionths);
@@ -119,7 +117,7 @@ uint64_t budget_wait_ns(const struct budget *budget, enum spending what, uint64_
 {
     int64_t needed = needed_ns(cost_ns);
     int64_t missing_ns = needed - budget->tokens_ns;
-    int64_t missing_share_ns = (int64_t)shares[what].income * (needed - budget->share_ns[what]);
+    int64_t missing_share_ns = (int64_t)shares[what] * (needed - budget->share_ns[what]);
 
     if (missing_share_ns > missing_ns)
         missing_ns = missing_share_ns;

@@ -40,15 +40,20 @@ enum {
 #define EMPTY_GAP_MOST_NS (160 * NS_PER_MS)
 /* A shorter job has hardly been loaded. */
 #define FIRST_LOOK_NS (5 * NS_PER_MS)
-/* A look takes at most this part of the time. */
-enum { LOOK_SHARE = 32 };
+/* A look that costs more is not made on credit. */
+#define CREDIT_MOST_NS (200 * NS_PER_US)
+enum {
+    LOOK_SHARE = 32, /* a look takes at most this part of the time */
+    LOOK_RESERVE =
+        4, /* tokens must suffice for so many: a job of many processes needs them for its memory first */
+};
 /* A socket that is not connected yet is in no list: the list is repeated, ever less often. Lists that only show which
  * sockets are foreign make the bounds narrower, but not the value better. */
 #define LIST_GAP_NS (5 * NS_PER_MS)
 #define LIST_GAP_MOST_NS NS_PER_SECOND
 #define LIST_GAP_UNSETTLED_NS (60 * NS_PER_SECOND)
 /* Expected costs, until they are measured. */
-#define LOOK_COST_NS (20 * NS_PER_US)
+#define PROCESS_COST_NS (15 * NS_PER_US)
 #define LIST_COST_NS (500 * NS_PER_US)
 #define FILTER_COST_NS (2 * NS_PER_MS)
 #define FIND_COST_NS (1500)
@@ -513,7 +518,7 @@ void job_open_network(struct job *job, unsigned disabled, uint64_t now_ns)
     *network = (struct job_network)JOB_NETWORK_CLOSED;
     network->list_gap_ns = LIST_GAP_NS;
     network->due_ns = now_ns + FIRST_LOOK_NS;
-    network->look_cost_ns = LOOK_COST_NS;
+    network->process_cost_ns = PROCESS_COST_NS;
     network->list_cost_ns = LIST_COST_NS;
     network->reason = disabled & SOURCE_NETWORK ? "disabled by SPOOR_DISABLE"
                       : !job->root->is_live     ? "sockets are read on a live machine only"
@@ -588,7 +593,12 @@ static bool needs_list(const struct job_network *network, uint64_t now_ns)
 /* Expects the latest cost next time, but not at once if it was much higher: the hypervisor may have had the CPU. */
 static void expect_cost(uint64_t *expected_ns, uint64_t cost_ns)
 {
-    *expected_ns = smaller(cost_ns, 4 * larger(*expected_ns, LOOK_COST_NS));
+    *expected_ns = smaller(cost_ns, 4 * larger(*expected_ns, PROCESS_COST_NS));
+}
+
+static uint64_t look_cost_ns(const struct job *job)
+{
+    return job->network.process_cost_ns * larger(job->roster.process_count, 1);
 }
 
 /* Returns the CPU time that it took. */
@@ -600,7 +610,8 @@ static uint64_t look(struct job *job, uint64_t now_ns, bool may_list)
     network->looked_cpu_ns = job_quick_cpu_ns(job);
     look_at_files(job);
     looked_ns = cpu_spent_ns(job->root);
-    expect_cost(&network->look_cost_ns, looked_ns - before_ns);
+    expect_cost(&network->process_cost_ns,
+                (looked_ns - before_ns) / larger(job->roster.process_count, 1));
     if (may_list && needs_list(network, now_ns)) {
         list_sockets(job, now_ns);
         expect_cost(&network->list_cost_ns, cpu_spent_ns(job->root) - looked_ns);
@@ -624,20 +635,21 @@ static uint64_t next_gap_ns(struct job *job)
              : job->activity.is_at_rest ? smaller(network->list_gap_ns, LIST_GAP_MOST_NS)
                                         : LOOK_GAP_NS;
 
-    return larger(gap_ns, LOOK_SHARE * network->look_cost_ns);
+    return larger(gap_ns, LOOK_SHARE * look_cost_ns(job));
 }
 
-/* A sample may look on credit: otherwise samples that cost more than the income, as short intervals do, would leave
- * nothing. So may the first list of a job that has a connection: it may need no other one. A look that finds new
+/* A sample may look on credit, unless that is expensive: otherwise samples that cost more than the income, as short
+ * intervals do, would leave nothing. So may the first list of a job that has a connection: it may need no other one. A look that finds new
  * sockets is of no use if no list can be paid for. */
 static bool look_if_affordable(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct job_network *network = &job->network;
-    uint64_t cost_ns =
-        network->look_cost_ns + (needs_list(network, now_ns) ? network->list_cost_ns : 0);
+    uint64_t cost_ns = LOOK_RESERVE * look_cost_ns(job) +
+                       (needs_list(network, now_ns) ? network->list_cost_ns : 0);
     bool is_allowed = budget_allows(&job->budget, SPENT_NETWORK, cost_ns);
     bool on_credit = !is_allowed &&
-                     (is_sample || (network->connections == 0 && network->has_new)) &&
+                     ((is_sample && look_cost_ns(job) <= CREDIT_MOST_NS) ||
+                      (network->connections == 0 && network->has_new)) &&
                      budget_lends(&job->budget, cost_ns);
 
     if (!is_allowed && !on_credit) {

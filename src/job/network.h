@@ -114,8 +114,8 @@ struct job_network {
     uint64_t due_ns;               /* time of the next look */
     uint64_t empty_gap_ns;         /* while the job has no TCP socket */
     uint64_t looked_started_count; /* processes that had been started at the last look */
-    uint64_t affordable_ns; /* the budget refuses looks until then, except for a sample */
-    uint64_t look_cost_ns;
+    uint64_t affordable_ns;   /* the budget refuses looks until then, except for a sample */
+    uint64_t process_cost_ns; /* cost of a look at one process */
     uint64_t listed_ns, list_cost_ns, list_gap_ns;
     uint64_t cgroup_id; /* ID of the job cgroup; 0: none */
     char own_namespace[32];
