@@ -260,26 +260,19 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
 
 /* The sample at the start or end of a phase waits for the drivers, but not for one that hangs. */
 #define BORDER_WAIT_NS (50 * NS_PER_MS)
-/* Phases that are shorter share a slow look, which takes milliseconds. */
-#define BORDER_GAP_NS (2 * NS_PER_SECOND)
 
 void session_look_at_gpus_at_border(spoor_session *session)
 {
     uint64_t now_ns = clock_now().monotonic_ns, until_ns = now_ns + BORDER_WAIT_NS;
     struct gpu_looks *looks = &session->gpu_looks;
-    bool is_slow = now_ns >= session->gpu_pace.slow_ns + BORDER_GAP_NS;
 
     if (!has_gpus(session) || looks->state != GPU_READY)
         return;
     gpu_looks_wait(looks, until_ns);
     collect(session, now_ns);
-    if (!gpu_looks_are_idle(looks) ||
-        gpu_looks_start(looks, is_slow ? GPU_LOOK_BORDER : GPU_LOOK_QUICK,
-                        &session->sampler.job.roster) < 0)
-        return;
-    if (is_slow)
-        session->gpu_pace.slow_ns = now_ns;
-    gpu_looks_wait(looks, until_ns);
+    if (gpu_looks_are_idle(looks) &&
+        gpu_looks_start(looks, GPU_LOOK_BORDER, &session->sampler.job.roster) == 0)
+        gpu_looks_wait(looks, until_ns);
 }
 
 void session_begin_last_look_at_gpus(spoor_session *session)

@@ -86,7 +86,7 @@ static void look(struct gpu_look_data *data)
     if (data->request == GPU_LOOK_QUICK)
         gpu_watch_poll(&data->watch, now_ns);
     else if (data->request == GPU_LOOK_BORDER)
-        gpu_watch_read_border(&data->watch, now_ns);
+        gpu_watch_look_at_border(&data->watch, now_ns);
     else
         gpu_watch_read(&data->watch, now_ns, data->request == GPU_LOOK_LAST);
     if (data->request == GPU_LOOK_LAST)

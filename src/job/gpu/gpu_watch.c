@@ -12,6 +12,8 @@
 #include "base/unknown.h"
 
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
+/* Phases that are shorter share a slow reading, which takes milliseconds. */
+#define BORDER_GAP_NS (2 * NS_PER_SECOND)
 enum { ROWS_MAX = 1 << 16 };
 
 static void begin_counting(const struct gpu_inventory *inventory)
@@ -202,12 +204,17 @@ static void read_energy(struct gpu_watch *watch, uint64_t now_ns, bool is_border
     }
 }
 
-void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
+static void poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border)
 {
     list_processes(watch, now_ns);
-    read_energy(watch, now_ns, false);
-    count_work(watch, now_ns, true);
+    read_energy(watch, now_ns, is_border);
+    count_work(watch, now_ns, !is_border);
     gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
+}
+
+void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
+{
+    poll(watch, now_ns, false);
 }
 
 static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
@@ -244,6 +251,7 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
 {
     const struct gpu_inventory *inventory = &watch->inventory;
 
+    watch->read_ns = now_ns;
     drop_old_owners(watch, now_ns);
     gpu_owners_forget_foreign(watch->owners);
     for (size_t i = 0; i < inventory->opened_count; i++) {
@@ -262,8 +270,12 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
     gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
 }
 
-void gpu_watch_read_border(struct gpu_watch *watch, uint64_t now_ns)
+void gpu_watch_look_at_border(struct gpu_watch *watch, uint64_t now_ns)
 {
+    if (now_ns < watch->read_ns + BORDER_GAP_NS) {
+        poll(watch, now_ns, true);
+        return;
+    }
     read_energy(watch, now_ns, true);
     gpu_watch_read(watch, now_ns, false);
 }

@@ -26,6 +26,7 @@ struct gpu_watch {
     size_t row_count, row_capacity;
     bool counts_no_work;
     bool holds_context;    /* a process of the job uses a GPU */
+    uint64_t read_ns;      /* when the slow reading was last made */
     uint64_t others_ns;    /* when the other GPUs were last read */
     uint64_t record_bytes; /* largest accounting record of one process; or UNKNOWN */
     char sources[GPU_TOTAL_COUNT][64]; /* sources of each total, joined by "+" */
@@ -56,8 +57,9 @@ void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns);
  * reading. Drops processes that exited long ago, after reading their accounting records. */
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh);
 
-/* Makes the slow reading with the counters of energy and work, where a phase starts or stops. */
-void gpu_watch_read_border(struct gpu_watch *watch, uint64_t now_ns);
+/* Reads the counters of energy and work, where a phase starts or stops. Makes a slow reading unless there was one
+ * moments ago. */
+void gpu_watch_look_at_border(struct gpu_watch *watch, uint64_t now_ns);
 
 /* Reads the accounting records of the job's processes, at the end. Skipped for an attached job,
  * whose records include the time before the run. */
