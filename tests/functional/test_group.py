@@ -12,7 +12,7 @@ import pytest
 
 import made_up_ranks
 import schema
-from conftest import DEADLINE_SECONDS, read_line
+from conftest import DEADLINE_SECONDS, eventually, read_line
 from made_up_ranks import MB
 
 HOLD = "x = bytearray({} << 20); print('ready', flush=True); input()"
@@ -33,6 +33,11 @@ def hold(megabytes):
     return (sys.executable, "-c", HOLD.format(megabytes))
 
 
+def latest_memory(samples):
+    rows = samples.read_bytes().split(b"\n") if samples.exists() else []
+    return json.loads(rows[-2])["job_rss_bytes"] or 0 if len(rows) > 1 else 0
+
+
 def merged(spoor, folder):
     done = spoor("merge", "-f", "json", folder)
     assert done.returncode == 0, done.stderr
@@ -43,9 +48,12 @@ def merged(spoor, folder):
 
 def test_four_ranks_at_once_are_one_report(spoor, tmp_path):
     sizes = (20, 40, 60, 80)
-    ranks = [start_rank(spoor, rank, 4, command=hold(size), cwd=tmp_path) for rank, size in enumerate(sizes)]
-    for rank in ranks:
-        assert read_line(rank.stdout) == "ready"
+    ranks = [start_rank(spoor, rank, 4, "-i", "0.1", "--samples", tmp_path / f"{rank}.jsonl", command=hold(size),
+                        cwd=tmp_path) for rank, size in enumerate(sizes)]
+    for rank, size in enumerate(sizes):
+        assert read_line(ranks[rank].stdout) == "ready"
+        eventually(lambda path=tmp_path / f"{rank}.jsonl", least=size << 20: latest_memory(path) >= least,
+                   "a sample has the memory")
     for rank in ranks:
         rank.stdin.write(b"\n")
         rank.stdin.close()
