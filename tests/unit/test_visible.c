@@ -204,9 +204,9 @@ static void huge_text_is_truncated(void **state)
 
     (void)state;
     memset(text, 'G', sizeof(text) - 1);
-    (void)chosen(VISIBLE_OPTION, text, 1, NULL);
+    assert_string_equal(chosen(VISIBLE_OPTION, text, 1, NULL), "......");
     memset(text, ',', sizeof(text) - 1);
-    (void)chosen(VISIBLE_OPTION, text, sizeof(text), NULL);
+    assert_string_equal(chosen(VISIBLE_OPTION, text, sizeof(text), NULL), "......");
 }
 
 static void without_gpus_nothing_is_selected(void **state)
