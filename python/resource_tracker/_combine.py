@@ -94,7 +94,7 @@ def _match_rows(frames: Sequence[TinyDataFrame], interval: float) -> Sequence[Se
 
 def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], interval: float, in_bytes: bool,
                    human_names: bool, offset: int | None, dialect: str) -> TinyDataFrame:
-    """Joins the rows of the same moments; the timestamp is that of the first part. A part is a
+    """Joins the rows of the same moments; the first part provides the timestamp. A part is a
     frame and the prefix of its columns."""
     matches = [rows[offset:] for rows in _match_rows([frame for frame, _ in parts], interval)]
     functions: dict[str, list[Any] | Callable[[], list[Any]]] = {}

@@ -134,7 +134,7 @@ class RowFile:
             os.close(fd)
 
     def __len__(self) -> int:
-        """The number of whole rows in the file now, without those of read_new()."""
+        """The number of whole rows in the file now, not counting rows that read_new() returned."""
         if self._fd < 0:
             return len(self._cells) // len(self._columns)
         return os.fstat(self._fd).st_size // (_CELL_BYTES * len(self._columns)) - self._skipped

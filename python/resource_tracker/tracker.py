@@ -449,7 +449,7 @@ class ResourceTracker:
 
     def recommend_server(self, **arguments: Any) -> dict[str, Any]:
         """The cheapest server for the next run, with the keys of the Spare Cores keeper, which is
-        queried. The arguments are historical_stats and those of keeper.get_recommended_cloud_servers(),
+        queried. The arguments are historical_stats and the arguments of keeper.get_recommended_cloud_servers(),
         such as vendor_id="aws" or catalog="servers.csv", a file that is used instead of the service. A
         RuntimeError has the reason if there is none."""
         from .keeper import get_recommended_cloud_servers

@@ -58,7 +58,7 @@ struct job_options {
     bool has_counters;            /* see SPOOR_COUNTERS */
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
-    /* The job's cgroups before it gets its own, or those of `adopted`; NULL: none are visible. */
+    /* The job's cgroups before it gets its own, or the cgroups of `adopted`; NULL: none are visible. */
     const struct cgroups *cgroups;
     const char *cgroup_folder;  /* NULL: below one of `cgroups` */
     unsigned disabled;          /* sources, see source_names.h */

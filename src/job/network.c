@@ -42,11 +42,9 @@ enum {
 #define FIRST_LOOK_NS (5 * NS_PER_MS)
 /* A look that costs more is not made on credit. */
 #define CREDIT_MOST_NS (200 * NS_PER_US)
-enum {
-    LOOK_SHARE = 32, /* a look takes at most this part of the time */
-    LOOK_RESERVE =
-        4, /* tokens must suffice for so many: a job of many processes needs them for its memory first */
-};
+/* A look takes at most this part of the time. The tokens must suffice for some looks: a job of many processes needs
+ * them for its memory first. */
+enum { LOOK_SHARE = 32, LOOK_RESERVE = 4 };
 /* A socket that is not connected yet is in no list: the list is repeated, ever less often. Lists that only show which
  * sockets are foreign make the bounds narrower, but not the value better. */
 #define LIST_GAP_NS (5 * NS_PER_MS)
@@ -694,13 +692,15 @@ static void read_sockets(struct job_network *network)
     }
 }
 
-/* Destroys a socket of the tracker on each CPU: reports that this CPU has to send come before that of the socket. */
+/* Destroys a socket of the tracker on each CPU. The CPU reports the sockets that it destroyed before first. */
 static void send_markers(struct job_network *network)
 {
     cpu_set_t allowed, one;
 
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
-        CPU_ZERO(&allowed); /* more CPUs than the set has */
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0) { /* more CPUs than the set has */
+        network->is_bounded = false;
+        return;
+    }
     for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         AUTO_CLOSE int fd = -1;
         uint64_t cookie;
@@ -742,15 +742,19 @@ static bool awaits_report(struct job_network *network)
     return awaits;
 }
 
-static void await_reports(struct job_network *network, uint64_t until_ns)
+/* Returns false if a report has not come in time. */
+static bool await_reports(struct job_network *network, uint64_t until_ns)
 {
     struct pollfd fd = { .fd = network->reports_fd, .events = POLLIN };
 
     drain(network);
-    while (awaits_report(network) && clock_now().monotonic_ns < until_ns) {
+    while (awaits_report(network)) {
+        if (clock_now().monotonic_ns >= until_ns)
+            return false;
         (void)poll(&fd, 1, FINAL_STEP_MS);
         drain(network);
     }
+    return true;
 }
 
 /* A socket that no process holds any more may have been the job's. */
@@ -760,12 +764,11 @@ static void finish(struct job *job, uint64_t now_ns)
     uint64_t until_ns = clock_now().monotonic_ns + FINAL_WAIT_MS * NS_PER_MS;
 
     send_markers(network);
-    await_reports(network, until_ns);
+    (void)await_reports(network, until_ns); /* checked again below */
     for (size_t i = 0; i < network->sockets.count; i++)
         network->sockets.list[i].is_gone = true; /* unless the list has it */
     list_sockets(job, now_ns);
-    await_reports(network, until_ns);
-    network->is_bounded &= !awaits_report(network);
+    network->is_bounded &= await_reports(network, until_ns);
     for (size_t i = 0; i < network->sockets.count; i++) {
         const struct tcp_socket *tcp = &network->sockets.list[i].tcp;
 

@@ -31,7 +31,7 @@ enum network_count {
 struct network_socket {
     struct tcp_socket tcp; /* as last read */
     size_t peer;           /* its index */
-    bool is_gone;          /* the last list did not contain it */
+    bool is_gone;          /* the list at the end did not contain it */
 };
 
 /* The owner of a socket. */

@@ -3,7 +3,7 @@
  * uploader.h - uploads the samples of one spool: registers the run, sends batches, and closes the run. A run for
  * a service of push.h is neither registered nor closed.
  *
- * A step that fails can be repeated later: it continues from there. Errors are those of sentinel.h.
+ * A step that fails can be repeated later: it continues from there. Functions fail with the errors of sentinel.h.
  */
 #ifndef SERVICES_UPLOAD_UPLOADER_H
 #define SERVICES_UPLOAD_UPLOADER_H
