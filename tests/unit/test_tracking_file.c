@@ -81,21 +81,28 @@ static int tear_down(void **state)
     return 0;
 }
 
-static struct tracking_file *opened(const char *path)
+static int start(struct tracking_writer *writer, const char *path, bool overwrite,
+                 struct spoor_error *err)
 {
-    struct tracking_file *file = NULL;
-    struct spoor_error err;
+    int r = tracking_writer_start(writer, path, overwrite, err);
 
-    assert_int_equal(tracking_file_open(path, false, &facts, &file, &err), 0);
-    assert_int_equal(tracking_file_begin(file, &err), 0);
-    return file;
+    return r < 0 ? r : tracking_writer_open(writer, &facts, err);
 }
 
-static void add(struct tracking_file *file, const double *row)
+static struct tracking_writer opened(const char *path)
 {
-    struct spoor_error err;
+    struct tracking_writer writer;
 
-    assert_int_equal(tracking_file_add(file, row, &err), 0);
+    assert_int_equal(start(&writer, path, false, NULL), 0);
+    assert_int_equal(tracking_writer_begin(&writer, NULL), 0);
+    return writer;
+}
+
+/* Returns when the row is in the file. */
+static void add(struct tracking_writer *writer, const double *row)
+{
+    assert_int_equal(tracking_writer_add(writer, row, NULL), 0);
+    tracking_writer_wait(writer);
 }
 
 static const char *file_text(const char *path)
@@ -156,18 +163,18 @@ static void check_query(const char *path, const char *sql, const char *expected)
 static void csv_has_facts_a_header_and_a_line_per_row(void **state)
 {
     const struct folder *folder = *state;
-    struct tracking_file *file = opened(folder->csv);
+    struct tracking_writer writer = opened(folder->csv);
     double row[TRACKING_COLUMNS];
 
     check_text(folder->csv, FACT_LINES ROW_HEADER);
-    add(file, lone);
+    add(&writer, lone);
     /* On disk before the end of the run. */
     check_text(folder->csv, FACT_LINES ROW_HEADER LONE_LINE);
     memcpy(row, lone, sizeof(row));
     row[TRACKING_DESCENDANTS_N_THREADS] = 2;
     row[TRACKING_TIMESTAMP] = 1746129780;
-    add(file, row);
-    assert_int_equal(tracking_file_close(file, NULL), 0);
+    add(&writer, row);
+    assert_int_equal(tracking_writer_close(&writer, NULL), 0);
     check_text(folder->csv, FACT_LINES ROW_HEADER LONE_LINE
                "0.341860352,0.0,0.341860352,5.0,0.0,0.0,0.0,0.0,0.0,0.0,12,2,12,0.0,0.0,100.3,"
                "0.0,0.0,0.0,0.0,0.0,1746129780.0\r\n");
@@ -176,14 +183,14 @@ static void csv_has_facts_a_header_and_a_line_per_row(void **state)
 static void sqlite_has_a_table_of_facts_and_one_of_rows(void **state)
 {
     const struct folder *folder = *state;
-    struct tracking_file *file = opened(folder->sqlite);
+    struct tracking_writer writer = opened(folder->sqlite);
     char beside[128];
 
-    add(file, lone);
+    add(&writer, lone);
     /* A concurrent reader finds it. */
     check_query(folder->sqlite, "SELECT count(*) FROM data", "1\n");
-    add(file, lone);
-    assert_int_equal(tracking_file_close(file, NULL), 0);
+    add(&writer, lone);
+    assert_int_equal(tracking_writer_close(&writer, NULL), 0);
     check_query(folder->sqlite, "SELECT * FROM static_data",
                 "gigabytes|megabytes|hours|67.254165504|0.0|12|3|0|0\n");
     check_query(folder->sqlite,
@@ -205,8 +212,9 @@ static void sqlite_has_a_table_of_facts_and_one_of_rows(void **state)
 static void columns_of_both_kinds_are_the_same(void **state)
 {
     const struct folder *folder = *state;
+    struct tracking_writer writer = opened(folder->sqlite);
 
-    assert_int_equal(tracking_file_close(opened(folder->sqlite), NULL), 0);
+    assert_int_equal(tracking_writer_close(&writer, NULL), 0);
     check_query(folder->sqlite,
                 "SELECT group_concat(name, ',') || char(13) FROM pragma_table_info('data')",
                 ROW_HEADER);
@@ -222,23 +230,12 @@ static void a_killed_writer_leaves_its_rows(void **state)
     const char *const paths[] = { folder->csv, folder->sqlite };
 
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        pid_t child = fork();
-        int status;
+        struct tracking_writer writer = opened(paths[i]);
 
-        assert_true(child >= 0);
-        if (child == 0) {
-            struct tracking_file *file;
-
-            if (tracking_file_open(paths[i], false, &facts, &file, NULL) == 0 &&
-                tracking_file_begin(file, NULL) == 0) {
-                for (int n = 0; n < 3; n++)
-                    (void)tracking_file_add(file, lone, NULL);
-            }
-            (void)raise(SIGKILL);
-            _exit(1);
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFSIGNALED(status));
+        for (int n = 0; n < 3; n++)
+            add(&writer, lone);
+        assert_int_equal(kill(writer.process.pid, SIGKILL), 0);
+        (void)tracking_writer_close(&writer, NULL);
     }
     check_text(folder->csv, FACT_LINES ROW_HEADER LONE_LINE LONE_LINE LONE_LINE);
     check_query(folder->sqlite, "SELECT count(*) FROM data", "3\n");
@@ -259,11 +256,11 @@ static void a_new_file_without_rows_is_removed(void **state)
     const char *const paths[] = { folder->csv, folder->sqlite };
 
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        struct tracking_file *file = NULL;
+        struct tracking_writer writer;
 
-        assert_int_equal(tracking_file_open(paths[i], false, &facts, &file, NULL), 0);
+        assert_int_equal(start(&writer, paths[i], false, NULL), 0);
         assert_int_equal(access(paths[i], F_OK), 0);
-        assert_int_equal(tracking_file_close(file, NULL), 0);
+        assert_int_equal(tracking_writer_close(&writer, NULL), 0);
         assert_int_equal(access(paths[i], F_OK), -1);
     }
 }
@@ -274,14 +271,14 @@ static void a_replaced_file_keeps_its_mode(void **state)
     const char *const paths[] = { folder->csv, folder->sqlite };
 
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        struct tracking_file *file = opened(paths[i]);
+        struct tracking_writer writer = opened(paths[i]);
         struct stat status;
 
-        assert_int_equal(tracking_file_close(file, NULL), 0);
+        assert_int_equal(tracking_writer_close(&writer, NULL), 0);
         assert_int_equal(chmod(paths[i], 0600), 0);
-        assert_int_equal(tracking_file_open(paths[i], true, &facts, &file, NULL), 0);
-        assert_int_equal(tracking_file_begin(file, NULL), 0);
-        assert_int_equal(tracking_file_close(file, NULL), 0);
+        assert_int_equal(start(&writer, paths[i], true, NULL), 0);
+        assert_int_equal(tracking_writer_begin(&writer, NULL), 0);
+        assert_int_equal(tracking_writer_close(&writer, NULL), 0);
         assert_int_equal(stat(paths[i], &status), 0);
         assert_int_equal(status.st_mode & 07777, 0600);
     }
@@ -293,27 +290,26 @@ static void an_existing_file_is_kept_or_replaced(void **state)
     const char *const paths[] = { folder->csv, folder->sqlite };
 
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        struct tracking_file *file = opened(paths[i]);
+        struct tracking_writer writer = opened(paths[i]);
         struct spoor_error err;
         char expected[256];
 
-        add(file, lone);
-        assert_int_equal(tracking_file_close(file, NULL), 0);
-        file = NULL;
-        assert_int_equal(tracking_file_open(paths[i], false, &facts, &file, &err), -EEXIST);
+        add(&writer, lone);
+        assert_int_equal(tracking_writer_close(&writer, NULL), 0);
+        assert_int_equal(start(&writer, paths[i], false, &err), -EEXIST);
         (void)snprintf(expected, sizeof(expected),
                        "File %s already exists. Set overwrite to True to overwrite the "
                        "existing file.",
                        paths[i]);
         assert_string_equal(err.message, expected);
-        assert_null(file);
+        assert_int_equal(writer.process.pid, 0);
         /* Until there are rows, the old file stays. */
-        assert_int_equal(tracking_file_open(paths[i], true, &facts, &file, &err), 0);
-        assert_int_equal(tracking_file_close(file, NULL), 0);
+        assert_int_equal(start(&writer, paths[i], true, &err), 0);
+        assert_int_equal(tracking_writer_close(&writer, NULL), 0);
         check_rows(folder, paths[i], 1);
-        assert_int_equal(tracking_file_open(paths[i], true, &facts, &file, &err), 0);
-        assert_int_equal(tracking_file_begin(file, &err), 0);
-        assert_int_equal(tracking_file_close(file, NULL), 0);
+        assert_int_equal(start(&writer, paths[i], true, &err), 0);
+        assert_int_equal(tracking_writer_begin(&writer, &err), 0);
+        assert_int_equal(tracking_writer_close(&writer, NULL), 0);
         check_rows(folder, paths[i], 0);
     }
     check_text(folder->csv, FACT_LINES ROW_HEADER);
@@ -331,19 +327,27 @@ static void the_file_name_selects_the_kind(void **state)
     assert_string_equal(err.message, "Invalid file name: \"a.txt\". Valid file extensions are "
                                      "\".csv\" and \".sqlite\".");
     assert_int_equal(table_check_name("csv", &err), -EINVAL);
-    assert_int_equal(tracking_file_open("a.CSV", false, &facts, NULL, &err), -EINVAL);
+    assert_int_equal(table_check_name("a.CSV", &err), -EINVAL);
 }
 
 static void a_missing_folder_is_reported(void **state)
 {
-    struct tracking_file *file = NULL;
+    struct tracking_writer writer;
     struct spoor_error err;
 
     (void)state;
-    assert_int_equal(tracking_file_open("/no/such/t.csv", false, &facts, &file, &err), -ENOENT);
+    assert_int_equal(start(&writer, "/no/such/t.csv", false, &err), -ENOENT);
     assert_non_null(strstr(err.message, "/no/such/t.csv"));
-    assert_int_equal(tracking_file_open("/no/such/t.sqlite", true, &facts, &file, &err),
-                     -ENOENT);
+    assert_int_equal(start(&writer, "/no/such/t.sqlite", true, &err), -ENOENT);
+}
+
+/* Adds a row that cannot be written, and another if the first call was too early to return the failure. */
+static int add_in_vain(struct tracking_writer *writer, struct spoor_error *err)
+{
+    int r = tracking_writer_add(writer, lone, err);
+
+    tracking_writer_wait(writer);
+    return r < 0 ? r : tracking_writer_add(writer, lone, err);
 }
 
 static void a_removed_file_causes_one_warning(void **state)
@@ -352,31 +356,31 @@ static void a_removed_file_causes_one_warning(void **state)
     const char *const paths[] = { folder->csv, folder->sqlite };
 
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        struct tracking_file *file = opened(paths[i]);
+        struct tracking_writer writer = opened(paths[i]);
         struct spoor_error err;
         char expected[256];
 
-        add(file, lone);
+        add(&writer, lone);
         assert_int_equal(unlink(paths[i]), 0);
-        assert_int_equal(tracking_file_add(file, lone, &err), -ENOENT);
+        assert_int_equal(add_in_vain(&writer, &err), -ENOENT);
         (void)snprintf(expected, sizeof(expected),
                        "The file %s was removed in the middle of writing data to it.",
                        paths[i]);
         assert_string_equal(err.message, expected);
-        assert_int_equal(tracking_file_add(file, lone, &err), 0);
-        assert_int_equal(tracking_file_close(file, &err), 0);
+        assert_int_equal(tracking_writer_add(&writer, lone, &err), 0);
+        assert_int_equal(tracking_writer_close(&writer, &err), 0);
         assert_int_equal(access(paths[i], F_OK), -1);
     }
 }
 
-/* Limits the size of files to `bytes`. */
-static void set_file_limit(rlim_t bytes)
+/* Limits the size of the files of a process to `bytes`. */
+static void set_file_limit(pid_t pid, rlim_t bytes)
 {
     struct rlimit limit;
 
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(prlimit(pid, RLIMIT_FSIZE, NULL, &limit), 0);
     limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(prlimit(pid, RLIMIT_FSIZE, &limit, NULL), 0);
 }
 
 static void a_full_disk_loses_rows_but_leaves_whole_ones(void **state)
@@ -386,18 +390,18 @@ static void a_full_disk_loses_rows_but_leaves_whole_ones(void **state)
 
     assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        struct tracking_file *file = opened(paths[i]);
+        struct tracking_writer writer = opened(paths[i]);
         struct spoor_error err;
         int r = 0;
 
-        set_file_limit(32768);
+        set_file_limit(writer.process.pid, 32768);
         for (int n = 0; n < 1000 && r == 0; n++)
-            r = tracking_file_add(file, lone, &err);
+            r = add_in_vain(&writer, &err);
         assert_true(r < 0);
         assert_non_null(strstr(err.message, paths[i]));
-        assert_int_equal(tracking_file_add(file, lone, &err), 0);
-        set_file_limit(RLIM_INFINITY);
-        assert_int_equal(tracking_file_close(file, &err), 0);
+        assert_int_equal(tracking_writer_add(&writer, lone, &err), 0);
+        set_file_limit(writer.process.pid, RLIM_INFINITY);
+        assert_int_equal(tracking_writer_close(&writer, &err), 0);
     }
     check_query(folder->sqlite, "PRAGMA integrity_check", "ok\n");
     check_query(folder->sqlite, "SELECT count(*) > 0 FROM data", "1\n");
@@ -406,8 +410,6 @@ static void a_full_disk_loses_rows_but_leaves_whole_ones(void **state)
 
 /* ---- tracking writer ---------------------------------------------------- */
 
-static const struct tracking_facts writer_facts = { .texts = { "gigabytes", "gigabytes",
-                                                               "hours" } };
 static const char *const names[] = { "t.csv", "t.sqlite" };
 
 static int count_row(const double row[TRACKING_COLUMNS], void *data)
@@ -427,14 +429,6 @@ static void check_row_count(const char *path, size_t expected)
     assert_int_equal(tracking_read(path, &read, count_row, &count, NULL), 0);
     assert_int_equal(count, expected);
     assert_string_equal(read.texts[0], "gigabytes");
-}
-
-static int start(struct tracking_writer *writer, const char *path, bool overwrite,
-                 struct spoor_error *err)
-{
-    int r = tracking_writer_start(writer, path, overwrite, err);
-
-    return r < 0 ? r : tracking_writer_open(writer, &writer_facts, err);
 }
 
 static void add_rows(struct tracking_writer *writer, int count)

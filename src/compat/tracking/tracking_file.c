@@ -74,13 +74,13 @@ static double known(double value)
 /* ---- the file ----------------------------------------------------------- */
 
 struct tracking_file {
-    enum table_kind kind;
-    char *path;
+    const char *path; /* borrowed; its name is of one of the two kinds */
+    bool overwrite;
     /* Replaces an old file at the first row; fd -1: there is none. */
     struct replacement replacement;
     struct stat created; /* the status of the file when it was created */
+    bool exists;         /* it was created, perhaps beside an old one */
     bool has_begun;      /* there may be rows in the file */
-    bool has_failed;
     /* CSV: */
     int fd;              /* -1: the file accepts no rows yet */
     struct buffer lines; /* lines to write next */
@@ -306,7 +306,7 @@ static int prepare_rows(struct tracking_file *file, struct spoor_error *err)
 
 static int open_contents(struct tracking_file *file, const char *path, struct spoor_error *err)
 {
-    if (file->kind == TABLE_SQLITE)
+    if (table_kind(file->path) == TABLE_SQLITE)
         return sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK
                    ? 0
                    : fail(file, err);
@@ -364,14 +364,14 @@ static int remove_beside(const char *path, struct spoor_error *err)
 }
 
 /* Creates an empty file under that name or, if there is an old one, beside it. */
-static int create(struct tracking_file *file, bool overwrite, struct spoor_error *err)
+static int create(struct tracking_file *file, struct spoor_error *err)
 {
     const char *path = file->path;
     struct stat old;
     int fd, r;
 
     if (stat(path, &old) == 0 && S_ISREG(old.st_mode)) {
-        if (!overwrite)
+        if (!file->overwrite)
             return error_set(err, EEXIST,
                              "File %s already exists. Set overwrite to True to overwrite the "
                              "existing file.",
@@ -397,15 +397,6 @@ static void discard(struct tracking_file *file)
         (void)unlink(file->path);
 }
 
-static void free_file(struct tracking_file **file)
-{
-    if (!*file)
-        return;
-    buffer_done(&(*file)->lines);
-    free((*file)->path);
-    free(*file);
-}
-
 static int open_rows(struct tracking_file *file, struct spoor_error *err)
 {
     int r;
@@ -420,22 +411,12 @@ static int open_rows(struct tracking_file *file, struct spoor_error *err)
     return r < 0 ? error_prefix(err, r, "cannot write to the file %s", file->path) : 0;
 }
 
-int tracking_file_open(const char *path, bool overwrite, const struct tracking_facts *facts,
-                       struct tracking_file **ret, struct spoor_error *err)
+static int open_file(struct tracking_file *file, const struct tracking_facts *facts,
+                     struct spoor_error *err)
 {
-    CLEANUP(free_file) struct tracking_file *file = calloc(1, sizeof(*file));
-    int kind = table_check_name(path, err);
-    int r;
+    const char *path = file->path;
+    int r = create(file, err);
 
-    if (kind < 0)
-        return kind;
-    if (file)
-        file->path = strdup(path);
-    if (!file || !file->path)
-        return error_set(err, ENOMEM, "out of memory");
-    file->kind = (enum table_kind)kind;
-    file->replacement.fd = file->fd = -1;
-    r = create(file, overwrite, err);
     if (r < 0)
         return r;
     r = write_facts(file, file->replacement.fd >= 0 ? file->replacement.temporary : path, facts,
@@ -445,12 +426,10 @@ int tracking_file_open(const char *path, bool overwrite, const struct tracking_f
     /* Complete a new file before the job starts, which may look for it. */
     if (r == 0 && file->replacement.fd < 0)
         r = open_rows(file, err);
-    if (r < 0) {
+    if (r < 0)
         discard(file);
-        return r;
-    }
-    *ret = take_ptr(file);
-    return 0;
+    file->exists = r == 0;
+    return r;
 }
 
 static int replace_old(struct tracking_file *file, struct spoor_error *err)
@@ -464,15 +443,6 @@ static int replace_old(struct tracking_file *file, struct spoor_error *err)
                  : open_rows(file, err);
 }
 
-int tracking_file_begin(struct tracking_file *file, struct spoor_error *err)
-{
-    int r = file->replacement.fd >= 0 ? replace_old(file, err) : 0;
-
-    file->has_begun = true;
-    file->has_failed = r < 0;
-    return r;
-}
-
 static bool is_removed(const struct tracking_file *file)
 {
     struct stat now;
@@ -481,47 +451,22 @@ static bool is_removed(const struct tracking_file *file)
            now.st_dev != file->created.st_dev;
 }
 
-int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLUMNS],
-                      struct spoor_error *err)
+static int add_row(struct tracking_file *file, const double row[TRACKING_COLUMNS],
+                   struct spoor_error *err)
 {
     double values[TRACKING_COLUMNS];
     int r;
 
     if (file->fd < 0 && !file->db)
         return 0;
-    if (is_removed(file)) {
-        r = error_set(err, ENOENT,
-                      "The file %s was removed in the middle of writing data to it.",
-                      file->path);
-    } else {
-        for (size_t i = 0; i < TRACKING_COLUMNS; i++)
-            values[i] = known(row[i]);
-        r = file->db ? add_database_row(file, values, err) : add_csv_row(file, values, err);
-        if (r < 0)
-            r = error_prefix(err, r, "cannot write a row to the file %s", file->path);
-    }
-    if (r == 0 || file->has_failed)
-        return 0;
-    file->has_failed = true;
-    return r;
-}
-
-int tracking_file_close(struct tracking_file *file, struct spoor_error *err)
-{
-    int r;
-
-    if (!file)
-        return 0;
-    r = close_contents(file, err);
-    if (!file->has_begun || file->replacement.fd >= 0)
-        discard(file);
-    if (r < 0)
-        r = error_prefix(err, r, "cannot write the end of the file %s", file->path);
-    /* A warning was printed already. */
-    if (file->has_failed)
-        r = 0;
-    free_file(&file);
-    return r;
+    if (is_removed(file))
+        return error_set(err, ENOENT,
+                         "The file %s was removed in the middle of writing data to it.",
+                         file->path);
+    for (size_t i = 0; i < TRACKING_COLUMNS; i++)
+        values[i] = known(row[i]);
+    r = file->db ? add_database_row(file, values, err) : add_csv_row(file, values, err);
+    return r < 0 ? error_prefix(err, r, "cannot write a row to the file %s", file->path) : 0;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -603,37 +548,36 @@ enum { RECORD_OPEN, RECORD_BEGIN, RECORD_ROW };
 
 /* ---- the child ---------------------------------------------------------------------------- */
 
-struct target {
-    const char *path;
-    bool overwrite;
-    struct tracking_file *file; /* NULL: the file could not be opened */
-};
-
 static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
                      struct spoor_error *err)
 {
-    struct target *target = data;
+    struct tracking_file *file = data;
     struct tracking_facts facts;
     double row[TRACKING_COLUMNS];
 
     (void)size;
     if (kind == RECORD_OPEN) {
         memcpy(&facts, bytes, sizeof(facts));
-        return tracking_file_open(target->path, target->overwrite, &facts, &target->file, err);
+        return open_file(file, &facts, err);
     }
-    if (!target->file)
+    if (!file->exists)
         return -EBADF;
-    if (kind == RECORD_BEGIN)
-        return tracking_file_begin(target->file, err);
+    if (kind == RECORD_BEGIN) {
+        file->has_begun = true;
+        return file->replacement.fd >= 0 ? replace_old(file, err) : 0;
+    }
     memcpy(row, bytes, sizeof(row));
-    return tracking_file_add(target->file, row, err);
+    return add_row(file, row, err);
 }
 
 static int end(void *data, struct spoor_error *err)
 {
-    const struct target *target = data;
+    struct tracking_file *file = data;
+    int r = close_contents(file, err);
 
-    return tracking_file_close(target->file, err);
+    if (file->exists && (!file->has_begun || file->replacement.fd >= 0))
+        discard(file);
+    return r < 0 ? error_prefix(err, r, "cannot write the end of the file %s", file->path) : 0;
 }
 
 /* ---- ours --------------------------------------------------------------------------------- */
@@ -649,13 +593,15 @@ static int first_failure(struct tracking_writer *writer, struct spoor_error *err
 int tracking_writer_start(struct tracking_writer *writer, const char *path, bool overwrite,
                           struct spoor_error *err)
 {
-    struct target target = { .path = path, .overwrite = overwrite };
+    struct tracking_file file = {
+        .path = path, .overwrite = overwrite, .replacement.fd = -1, .fd = -1
+    };
     int r;
 
     *writer = (struct tracking_writer){ .path = path };
     r = writer_process_start(
         &writer->process,
-        &(struct writer_target){ .carry_out = carry_out, .end = end, .data = &target });
+        &(struct writer_target){ .carry_out = carry_out, .end = end, .data = &file });
     return r < 0 ? error_sys(err, r, "cannot start a process to write the file %s", path) : 0;
 }
 

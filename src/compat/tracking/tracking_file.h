@@ -3,8 +3,7 @@
  * tracking_file.h - the tracking file of gpu-tracker: facts of the run, and a row per sample.
  *
  * The suffix of the file is its kind: .csv (lines end in CR LF; two lines of facts, then a header and the
- * rows) or .sqlite (tables static_data and data). Each row is on its way to the disk when tracking_file_add()
- * returns: it is there if this process is killed.
+ * rows) or .sqlite (tables static_data and data). A written row is in the file even if its writer is killed.
  */
 #ifndef COMPAT_TRACKING_TRACKING_FILE_H
 #define COMPAT_TRACKING_TRACKING_FILE_H
@@ -14,7 +13,7 @@
 #include "base/writer_process.h"
 #include "spoor/spoor.h"
 
-/* ---- writing ------------------------------------------------------------ */
+/* ---- the file ----------------------------------------------------------- */
 
 /* The columns of a row, in their order. Memory is in the unit of the facts, a percentage is
  * of one CPU or GPU (sum) or of all that are expected (hardware), the time is in seconds
@@ -85,27 +84,6 @@ struct tracking_field {
 extern const struct tracking_field tracking_fact_fields[TRACKING_FACTS];
 extern const struct tracking_field tracking_row_fields[TRACKING_COLUMNS];
 
-struct tracking_file;
-
-/* Creates the file and writes the facts. An existing file is refused (-EEXIST) unless
- * `overwrite` is set; then the new one waits beside it until there are rows. */
-int tracking_file_open(const char *path, bool overwrite, const struct tracking_facts *facts,
-                       struct tracking_file **ret, struct spoor_error *err);
-
-/* Called before the first row: replaces an old file. 0 or -errno with a message. */
-int tracking_file_begin(struct tracking_file *file, struct spoor_error *err);
-
-/* Adds a row; NaN (unknown) is written as 0. A failure loses rows but does not stop the run:
- * the first failure returns -errno with a message (a warning for the user), later ones
- * return 0. May be called from another thread than open and close, but not at the same time. */
-int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLUMNS],
-                      struct spoor_error *err);
-
-/* Finishes the file and frees it; NULL is fine. If tracking_file_begin() was not called, the new file is
- * removed and an old one stays. Returns 0, or -errno with a message if the end could not be
- * written. */
-int tracking_file_close(struct tracking_file *file, struct spoor_error *err);
-
 /* ---- reading ------------------------------------------------------------ */
 
 /* Receives one row. Returns 0 to go on, or -errno. */
@@ -120,8 +98,8 @@ int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_see
  * Writes the tracking file in a writer process (base/writer_process.h): if the disk does not
  * respond, rows are lost, but nothing is delayed.
  *
- * A failure is returned once, by the next call: -errno with a message, a warning for the user.
- * All functions accept a closed writer.
+ * A failure loses rows but does not stop the run. It is returned once, by the next call: -errno with a
+ * message, a warning for the user. All functions accept a closed writer.
  */
 
 /* All zero: closed. */
@@ -131,24 +109,30 @@ struct tracking_writer {
     bool has_failed;  /* the failure has been returned */
 };
 
-/* Starts the writer process. The calling process must not have threads yet. 0 or -errno with
- * a message. */
+/* Starts the writer process. The calling process must not have threads yet, and has checked the name of the
+ * file. 0 or -errno with a message. */
 int tracking_writer_start(struct tracking_writer *writer, const char *path, bool overwrite,
                           struct spoor_error *err);
 
-/* Like tracking_file_open(); closes the writer on failure. A disk that does not respond
- * within some seconds does not count as a failure. */
+/* Creates the file and writes the facts; closes the writer on failure. An existing file is refused
+ * (-EEXIST) unless `overwrite` was set; then the new one waits beside it until there are rows. A disk that
+ * does not respond within some seconds does not count as a failure. */
 int tracking_writer_open(struct tracking_writer *writer, const struct tracking_facts *facts,
                          struct spoor_error *err);
 
+/* Called before the first row: replaces an old file. */
 int tracking_writer_begin(struct tracking_writer *writer, struct spoor_error *err);
+
+/* Adds a row; NaN (unknown) is written as 0. May be called from another thread than the others, but not at
+ * the same time. */
 int tracking_writer_add(struct tracking_writer *writer, const double row[TRACKING_COLUMNS],
                         struct spoor_error *err);
 
 /* Waits briefly until the rows are in the file. */
 void tracking_writer_wait(const struct tracking_writer *writer);
 
-/* Like tracking_file_close(). Also fails if rows could not be written in time. */
+/* Finishes the file. If tracking_writer_begin() was not called, the new file is removed and an old one
+ * stays. Also fails if rows could not be written in time. */
 int tracking_writer_close(struct tracking_writer *writer, struct spoor_error *err);
 
 #endif
