@@ -70,7 +70,8 @@ def get_system_stats() -> dict[str, Any]:
     free}} in bytes; net_recv_bytes, net_sent_bytes: without the loopback device; gpu_usage,
     gpu_vram_mib, gpu_utilized.
     """
-    stats = _ask("system-stats")["stats"]
+    answer = _ask("system-stats")
+    stats = {**answer["stats"], **answer.get("gpus", {})}
     stats.pop("gpu_utilized_indexes", None)
     return _with_gpus(stats)
 
@@ -84,7 +85,7 @@ def get_gpu_stats(pids: Iterable[int] | None) -> dict[str, Any]:
     if not _may_have_gpus():
         return {**dict.fromkeys(_GPU_KEYS, 0), "gpu_utilized_indexes": set()}
     if pids is None:
-        stats = _ask("system-stats")["stats"]
+        stats = _ask("system-stats").get("gpus", {})
         parts = [{**_with_gpus(stats),
                   "gpu_utilized_indexes": set(stats.get("gpu_utilized_indexes") or ())}]
     else:

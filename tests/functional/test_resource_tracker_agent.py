@@ -193,7 +193,7 @@ def test_totals_of_a_process_never_fall(resource_tracker, parent):
     before = agent.ask("process-stats", str(parent.pid), "true")["stats"]
     assert list(before) == ["timestamp", "pid", "children", "utime", "stime", "memory_mib",
                             "disk_read_bytes", "disk_write_bytes", "gpu_usage", "gpu_vram_mib",
-                            "gpu_utilized", "gpu_utilized_indexes"]
+                            "gpu_utilized_indexes", "gpu_utilized"]
     assert (before["pid"], before["children"]) == (parent.pid, 0)
     assert before["memory_mib"] > 1
     used = run_children(parent)
@@ -270,5 +270,5 @@ def test_process_and_machine_have_their_own_gpu_figures(resource_tracker, machin
     eventually(lambda: stats()["gpu_utilized_indexes"] == [1], "the GPU that it uses")
     assert stats()["gpu_utilized"] == 1
     # Its drivers have half a second for the first response, and may need longer.
-    eventually(lambda: (agent.ask("system-stats")["stats"]["gpu_vram_mib"] or 0) > 1024,
+    eventually(lambda: (agent.ask("system-stats")["gpus"]["gpu_vram_mib"] or 0) > 1024,
                "the memory of the machine")

@@ -13,7 +13,8 @@
  * and the last row may cover less than an interval. The operations:
  *
  *     process-stats PID CHILDREN, system-stats
- *                      "stats": {...}, totals so far; see agent.c. CHILDREN is true or false.
+ *                      "stats": {...}, totals so far; CHILDREN is true or false. If the machine may have
+ *                      GPUs, system-stats also has "gpus": {...}
  *     recommend CPUS_MEAN MEMORY_BYTES GPUS_MEAN GPUS_MAX VRAM_BYTES SECONDS RUNS
  *                      "recommendation": {...}, as in the report page of spoor(1), but by the formulas
  *                      of the predecessor, from what RUNS runs used; empty: unknown
@@ -61,36 +62,9 @@
 #include "source/host/host.h"
 #include "text/number.h"
 
+#define BYTES_PER_MIB 1048576.0
+
 /* ---- the machine -------------------------------------------------------- */
-
-/* A zeroed struct is closed. */
-struct machine {
-    bool is_open;
-    struct root root;
-    struct host host;
-    struct space space;
-};
-
-static int machine_open(struct machine *machine, struct spoor_error *err)
-{
-    int r = machine->is_open ? 0 : root_open(NULL, &machine->root);
-
-    if (r < 0)
-        return error_sys(err, r, "cannot open '/'");
-    if (!machine->is_open)
-        host_init(&machine->host);
-    machine->host.counts_processes = machine->is_open = true;
-    return 0;
-}
-
-static void machine_close(struct machine *machine)
-{
-    if (!machine->is_open)
-        return;
-    host_done(&machine->host);
-    space_done(&machine->space);
-    root_close(&machine->root);
-}
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
@@ -99,10 +73,7 @@ static uint64_t minus(uint64_t a, uint64_t b)
 
 static void add_mib(struct json_writer *json, const char *key, uint64_t bytes)
 {
-    if (is_known(bytes))
-        json_add_number(json, key, (double)bytes / 1048576.0);
-    else
-        json_add_null(json, key);
+    json_add_number(json, key, as_number(bytes) / BYTES_PER_MIB); /* NaN: null */
 }
 
 static void add_memory(const struct meminfo *memory, struct json_writer *json)
@@ -145,9 +116,15 @@ static void add_devices(const struct devices *devices, struct json_writer *json)
     json_end(json);
 }
 
-/* Adds the members that do not concern GPUs. */
-static int machine_add_stats(struct machine *machine, struct json_writer *json,
-                             struct spoor_error *err)
+/* Readers of the machine. */
+struct machine {
+    struct root root;
+    struct host host;
+    struct space space;
+};
+
+static int add_machine(struct machine *machine, struct json_writer *json,
+                       struct spoor_error *err)
 {
     CLEANUP(devices_done) struct devices devices = { 0 };
     struct instant now = clock_now();
@@ -157,6 +134,7 @@ static int machine_add_stats(struct machine *machine, struct json_writer *json,
     if (r < 0)
         return error_sys(err, r, "devices");
     host_read(&machine->host, &machine->root, now.monotonic_ns, &reading);
+    json_begin(json, "stats", '{');
     json_add_number(json, "timestamp", (double)now.realtime_ns / 1e9);
     json_add_u64(json, "processes", reading.process_count);
     json_add_seconds(json, "utime", reading.cpu.user_ns);
@@ -165,6 +143,7 @@ static int machine_add_stats(struct machine *machine, struct json_writer *json,
     add_devices(&devices, json);
     json_add_u64(json, "net_recv_bytes", reading.network.in);
     json_add_u64(json, "net_sent_bytes", reading.network.out);
+    json_end(json);
     return 0;
 }
 
@@ -182,14 +161,11 @@ static int machine_add_stats(struct machine *machine, struct json_writer *json,
  * oldest is removed to make room. */
 enum { STATS_MAX = 8 };
 
-/* A zeroed struct is empty. */
 struct stats {
     struct observed *observed[STATS_MAX]; /* owned */
     size_t count;                         /* so far */
     struct machine machine;
 };
-
-#define BYTES_PER_MIB 1048576.0
 
 /* A member of a response: a metric and its divisor. */
 struct stats_member {
@@ -213,45 +189,72 @@ static const struct stats_member machine_members[] = {
     { "gpu_vram_mib", METRIC_HOST_GPU_MEMORY, BYTES_PER_MIB },
 };
 
-enum { GPUS_MAX = 256 };
-
-/* A process under observation, or the machine. The sampling thread writes the latest sample, under
- * the mutex. */
+/* A process under observation, or the machine. */
 struct observed {
     pid_t pid; /* 0: the machine */
     bool has_children;
     spoor_session *session;
+    /* Of the latest sample, written by the sampling thread under the mutex: */
     pthread_mutex_t mutex;
-    double unix_seconds;
-    double moments[METRIC_COUNT];
-    bool has_gpus; /* they are known */
-    unsigned busy_gpus[GPUS_MAX];
-    size_t busy_gpu_count;
+    bool has_processes;
+    struct buffer stats; /* a JSON object */
 };
 
 /* ---- observation ---------------------------------------------------------- */
 
-/* Each part of a divided GPU counts. */
-static void note_busy_gpus(struct observed *observed, const struct spoor_sample *sample)
+static void add_members(const struct spoor_sample *sample, const struct stats_member *members,
+                        size_t count, struct json_writer *json)
 {
-    observed->busy_gpu_count = 0;
-    observed->has_gpus = sample->gpu_count > 0;
-    for (size_t i = 0; i < sample->gpu_count && i < GPUS_MAX; i++) {
+    for (size_t i = 0; i < count; i++)
+        json_add_number(json, members[i].key,
+                        sample->moments[members[i].metric] / members[i].unit);
+}
+
+static void add_process(const struct observed *observed, const struct spoor_sample *sample,
+                        struct json_writer *json)
+{
+    json_add_number(json, "timestamp", sample->unix_seconds);
+    json_add_u64(json, "pid", (uint64_t)observed->pid);
+    json_add_number(json, "children",
+                    observed->has_children ? sample->moments[METRIC_JOB_PROCESSES] - 1
+                                           : (double)NAN);
+    add_members(sample, process_members, ARRAY_SIZE(process_members), json);
+}
+
+/* Each part of a divided GPU counts. */
+static void add_busy_gpus(const struct observed *observed, const struct spoor_sample *sample,
+                          struct json_writer *json)
+{
+    uint64_t count = sample->gpu_count > 0 ? 0 : UNKNOWN;
+
+    json_begin(json, "gpu_utilized_indexes", '[');
+    for (size_t i = 0; i < sample->gpu_count; i++) {
         const struct spoor_gpu_sample *gpu = &sample->gpus[i];
 
-        if ((observed->pid == 0 ? gpu->utilization : gpu->job_utilization) > 0)
-            observed->busy_gpus[observed->busy_gpu_count++] = gpu->index;
+        if (!((observed->pid == 0 ? gpu->utilization : gpu->job_utilization) > 0))
+            continue;
+        json_add_u64(json, NULL, gpu->index);
+        count++;
     }
+    json_end(json);
+    json_add_u64(json, "gpu_utilized", count);
 }
 
 static void keep_sample(const struct spoor_sample *sample, void *data)
 {
     struct observed *observed = data;
+    struct json_writer json = { .out = &observed->stats, .style = &json_compact };
 
     pthread_mutex_lock(&observed->mutex);
-    observed->unix_seconds = sample->unix_seconds;
-    memcpy(observed->moments, sample->moments, sizeof(observed->moments));
-    note_busy_gpus(observed, sample);
+    observed->has_processes = sample->moments[METRIC_JOB_PROCESSES] > 0;
+    buffer_clear(&observed->stats);
+    json_begin(&json, NULL, '{');
+    if (observed->pid != 0)
+        add_process(observed, sample, &json);
+    else
+        add_members(sample, machine_members, ARRAY_SIZE(machine_members), &json);
+    add_busy_gpus(observed, sample, &json);
+    json_end(&json);
     pthread_mutex_unlock(&observed->mutex);
 }
 
@@ -267,6 +270,7 @@ static void observed_free(struct observed *observed)
         return;
     observed->session = spoor_session_close(observed->session);
     (void)pthread_mutex_destroy(&observed->mutex);
+    buffer_done(&observed->stats);
     free(observed);
 }
 
@@ -324,7 +328,7 @@ static bool is_alive(struct observed *observed)
     if (spoor_session_sample(observed->session, NULL) < 0)
         return false;
     pthread_mutex_lock(&observed->mutex);
-    has_processes = observed->moments[METRIC_JOB_PROCESSES] > 0;
+    has_processes = observed->has_processes;
     pthread_mutex_unlock(&observed->mutex);
     return observed->pid == 0 || has_processes;
 }
@@ -333,8 +337,9 @@ static void stats_done(struct stats *stats)
 {
     for (size_t i = 0; i < STATS_MAX; i++)
         observed_free(stats->observed[i]);
-    machine_close(&stats->machine);
-    *stats = (struct stats){ 0 };
+    host_done(&stats->machine.host);
+    space_done(&stats->machine.space);
+    root_close(&stats->machine.root);
 }
 
 /* Returns the process, observed from now on if it was not before, with a new sample. NULL:
@@ -356,77 +361,12 @@ static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_ch
     return stats->observed[place] = observe(pid, has_children, err);
 }
 
-/* ---- responses: each is of one sample, with the mutex held ------------------- */
-
-static void add_members(const struct observed *observed, const struct stats_member *members,
-                        size_t count, struct json_writer *json)
+/* Adds a response about one sample. */
+static void add_observed(struct observed *observed, const char *key, struct json_writer *json)
 {
-    for (size_t i = 0; i < count; i++)
-        json_add_number(json, members[i].key,
-                        observed->moments[members[i].metric] / members[i].unit);
-}
-
-static void add_busy_gpus(const struct observed *observed, struct json_writer *json)
-{
-    json_add_u64(json, "gpu_utilized",
-                 observed->has_gpus ? (uint64_t)observed->busy_gpu_count : UNKNOWN);
-    json_begin(json, "gpu_utilized_indexes", '[');
-    for (size_t i = 0; i < observed->busy_gpu_count; i++)
-        json_add_u64(json, NULL, observed->busy_gpus[i]);
-    json_end(json);
-}
-
-/* Adds the members of the response. -ESRCH: no such process. */
-static int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
-                             struct json_writer *json, struct spoor_error *err)
-{
-    struct observed *observed = get_observed(stats, pid, has_children, err);
-
-    if (!observed)
-        return -err->code;
     pthread_mutex_lock(&observed->mutex);
-    json_begin(json, "stats", '{');
-    json_add_number(json, "timestamp", observed->unix_seconds);
-    json_add_u64(json, "pid", (uint64_t)pid);
-    if (has_children)
-        json_add_number(json, "children", observed->moments[METRIC_JOB_PROCESSES] - 1);
-    else
-        json_add_null(json, "children");
-    add_members(observed, process_members, ARRAY_SIZE(process_members), json);
-    add_busy_gpus(observed, json);
-    json_end(json);
+    json_add_document(json, key, &observed->stats);
     pthread_mutex_unlock(&observed->mutex);
-    return 0;
-}
-
-/* Opens a session for GPUs only: the rest is read without one. */
-static void add_machine_gpus(struct stats *stats, struct json_writer *json)
-{
-    struct spoor_error err;
-    struct observed *observed =
-        spoor_may_have_gpus(NULL) ? get_observed(stats, 0, true, &err) : NULL;
-
-    if (!observed)
-        return;
-    pthread_mutex_lock(&observed->mutex);
-    add_members(observed, machine_members, ARRAY_SIZE(machine_members), json);
-    add_busy_gpus(observed, json);
-    pthread_mutex_unlock(&observed->mutex);
-}
-
-static int stats_add_system(struct stats *stats, struct json_writer *json,
-                            struct spoor_error *err)
-{
-    int r = machine_open(&stats->machine, err);
-
-    if (r < 0)
-        return r;
-    json_begin(json, "stats", '{');
-    r = machine_add_stats(&stats->machine, json, err);
-    if (r == 0)
-        add_machine_gpus(stats, json);
-    json_end(json);
-    return r;
 }
 
 /* ---- the agent ---------------------------------------------------------- */
@@ -524,8 +464,15 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
 static int open_tracking(struct tracking *tracking, const struct tracker_settings *settings,
                          struct spoor_error *err)
 {
+    struct machine *machine = &tracking->stats.machine;
     int r = watch_open(settings->pid, &tracking->watch, err);
 
+    machine->host.counts_processes = true;
+    if (r == 0) {
+        r = root_open(NULL, &machine->root);
+        if (r < 0)
+            (void)error_sys(err, r, "cannot open '/'");
+    }
     file_limit_raise();                  /* perf needs a descriptor for each thread */
     if (r == 0 && settings->upload_path) /* before threads are started */
         r = agent_upload_start(settings->upload_path, &tracking->upload, err);
@@ -629,6 +576,7 @@ static int show_process_stats(void *data, const struct agent_request *request,
 {
     struct tracking *tracking = data;
     bool has_children = strcmp(request->arguments[1], "true") == 0;
+    struct observed *observed;
     pid_t pid;
     int r = option_parse_pid(request->arguments[0], &pid, err);
 
@@ -637,16 +585,26 @@ static int show_process_stats(void *data, const struct agent_request *request,
     if (!has_children && strcmp(request->arguments[1], "false") != 0)
         return error_set(err, EINVAL, "invalid value '%.100s': expected true or false",
                          request->arguments[1]);
-    return stats_add_process(&tracking->stats, pid, has_children, json, err);
+    observed = get_observed(&tracking->stats, pid, has_children, err);
+    if (!observed)
+        return -err->code;
+    add_observed(observed, "stats", json);
+    return 0;
 }
 
+/* Opens a session for GPUs only: the rest is read without one. */
 static int show_system_stats(void *data, const struct agent_request *request,
                              struct json_writer *json, struct spoor_error *err)
 {
-    struct tracking *tracking = data;
+    struct stats *stats = &((struct tracking *)data)->stats;
+    struct spoor_error failure;
+    struct observed *observed =
+        spoor_may_have_gpus(NULL) ? get_observed(stats, 0, true, &failure) : NULL;
 
     (void)request;
-    return stats_add_system(&tracking->stats, json, err);
+    if (observed)
+        add_observed(observed, "gpus", json);
+    return add_machine(&stats->machine, json, err);
 }
 
 static int finish_upload(void *data, const struct agent_request *request,
@@ -754,6 +712,7 @@ int resource_tracker_agent(const struct command *command, int argc, char **argv)
     CLEANUP(tracker_settings_done) struct tracker_settings settings;
     CLEANUP(close_tracking)
     struct tracking tracking = { .watch = WATCH_CLOSED,
+                                 .stats.machine.root = ROOT_CLOSED,
                                  .process = { .name = "process", .fd = -1 },
                                  .system = { .name = "system", .fd = -1 } };
     struct arguments arguments = ARGUMENTS_INIT(&resource_tracker_program, command, &settings);
@@ -761,6 +720,7 @@ int resource_tracker_agent(const struct command *command, int argc, char **argv)
     struct spoor_error err = { 0 };
 
     agent_begin();
+    host_init(&tracking.stats.machine.host);
     tracker_settings_init(&settings);
     if (arguments_parse(&arguments, argc, argv, &err) < 0 ||
         open_tracking(&tracking, &settings, &err) < 0)
