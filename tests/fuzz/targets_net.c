@@ -178,19 +178,17 @@ static void run_keeper(char *text, size_t length)
     static const char *const vendors[] = { "aws", NULL };
     struct needs needs;
     struct server_filter filter = { .needs = &needs, .vendors = vendors };
-    struct catalog catalog = { 0 };
     struct spoor_error err = { 0 };
     struct keeper keeper;
     double price = 0;
 
     begin(text, length);
-    CHECK(keeper_open(no_variable, &keeper, &err) == 0);
+    CHECK(keeper_open(no_variable, NULL, &keeper, &err) == 0);
     (void)needs_combine(NULL, 0, 1, &needs);
     needs.cpus.value = 2;
     needs.memory_bytes.value = 1e9;
-    if (keeper_find_servers(&keeper, &filter, 3, &catalog, &err) < 0)
+    if (keeper_find_servers(&keeper, &filter, 3, &err) < 0)
         CHECK(err.message[0] != '\0' && !strchr(err.message, '\n'));
-    catalog_done(&catalog);
     if (keeper_find_price(&keeper, "aws", "m5.large", "us-west-2", &price, &err) < 0)
         CHECK(err.message[0] != '\0' && !strchr(err.message, '\n'));
     else

@@ -89,10 +89,14 @@ static int find_servers(const char *url, const struct server_filter *filter, siz
     int r;
 
     url_variable = url;
-    r = keeper_open(get_variable, &keeper, err);
+    r = keeper_open(get_variable, NULL, &keeper, err);
     if (r < 0)
         return r;
-    r = keeper_find_servers(&keeper, filter, count, ret, err);
+    r = keeper_find_servers(&keeper, filter, count, err);
+    if (r == 0) {
+        *ret = keeper.catalog;
+        keeper.catalog = (struct catalog){ 0 };
+    }
     keeper_close(&keeper);
     return r;
 }
@@ -275,7 +279,7 @@ static int find_price(const char *body, double *ret, struct spoor_error *err)
 
     network.body = body;
     url_variable = "http://x/";
-    assert_int_equal(keeper_open(get_variable, &keeper, NULL), 0);
+    assert_int_equal(keeper_open(get_variable, NULL, &keeper, NULL), 0);
     r = keeper_find_price(&keeper, "aws", "m5/../a b", "eu-west-1", ret, err);
     keeper_close(&keeper);
     assert_string_equal(network.url, "http://x/server/aws/m5%2F..%2Fa%20b/prices");

@@ -100,31 +100,9 @@ static int add_server(const json_t *request, struct buffer *out, struct spoor_er
 
 /* ---- servers to rent -------------------------------------------------------- */
 
-static int find_servers(const json_t *request, const struct server_filter *filter,
-                        struct server_table *table, struct catalog *catalog,
-                        struct spoor_error *err)
-{
-    const char *path = text_of(request, "catalog");
-    CLEANUP(keeper_close) struct keeper keeper = { 0 };
-    int r;
-
-    if (path) {
-        table->source = path;
-        r = catalog_load(path, catalog, err);
-    } else {
-        r = keeper_open(environment_own, &keeper, err);
-        table->source = keeper.url;
-        if (r == 0)
-            r = keeper_find_servers(&keeper, filter, table->count, catalog, err);
-    }
-    if (r == 0)
-        servers_choose(&catalog->servers, filter);
-    return r;
-}
-
 static int add_servers(const json_t *request, struct buffer *out, struct spoor_error *err)
 {
-    CLEANUP(catalog_done) struct catalog catalog = { 0 };
+    CLEANUP(keeper_close) struct keeper keeper = { 0 };
     struct json_writer json = { .out = out, .style = &json_compact };
     const json_t *list = json_object_get(request, "vendors");
     double count = number_of(request, "count");
@@ -133,7 +111,8 @@ static int add_servers(const json_t *request, struct buffer *out, struct spoor_e
     struct server_filter filter = { .needs = &needs,
                                     .vendors = json_array_size(list) > 0 ? vendors : NULL,
                                     .architecture = text_of(request, "architecture") };
-    struct server_table table = { .catalog = &catalog,
+    struct server_table table = { .source = text_of(request, "catalog"),
+                                  .catalog = &keeper.catalog,
                                   .run_seconds = (double)NAN,
                                   .run_price = (double)NAN };
     int r;
@@ -148,10 +127,12 @@ static int add_servers(const json_t *request, struct buffer *out, struct spoor_e
     if (!(needs.cpus.value >= 0) || !(needs.memory_bytes.value >= 0))
         return error_set(err, EINVAL, "CPUs and memory must be numbers");
     table.count = count >= 1 && count <= SERVERS_MAX ? (size_t)count : COUNT_DEFAULT;
-    r = find_servers(request, &filter, &table, &catalog, err);
+    r = keeper_open(environment_own, table.source, &keeper, err);
+    if (r == 0)
+        r = keeper_find_servers(&keeper, &filter, table.count, err);
     if (r < 0)
         return r;
-    table.source = text_of(request, "catalog"); /* the URL of the keeper has been freed */
+    servers_choose(&keeper.catalog.servers, &filter);
     json_begin(&json, NULL, '{');
     server_table_add_json(&table, &json);
     json_end(&json);
@@ -160,27 +141,15 @@ static int add_servers(const json_t *request, struct buffer *out, struct spoor_e
 
 static int find_price(const json_t *request, double *ret, struct spoor_error *err)
 {
-    CLEANUP(catalog_done) struct catalog catalog = { 0 };
     CLEANUP(keeper_close) struct keeper keeper = { 0 };
-    const char *path = text_of(request, "catalog");
     const char *vendor = text_of(request, "vendor"), *name = text_of(request, "server");
     const char *region = text_of(request, "region");
-    const struct server *server;
     int r;
 
     if (!vendor || !name)
         return error_set(err, EINVAL, "the vendor and the server must be texts");
-    region = region ? region : "";
-    if (!path) {
-        r = keeper_open(environment_own, &keeper, err);
-        return r < 0 ? r : keeper_find_price(&keeper, vendor, name, region, ret, err);
-    }
-    r = catalog_load(path, &catalog, err);
-    if (r < 0)
-        return r;
-    server = servers_find(&catalog.servers, vendor, name, region);
-    *ret = server ? server->price : (double)NAN;
-    return 0;
+    r = keeper_open(environment_own, text_of(request, "catalog"), &keeper, err);
+    return r < 0 ? r : keeper_find_price(&keeper, vendor, name, region ? region : "", ret, err);
 }
 
 static int add_price(const json_t *request, struct buffer *out, struct spoor_error *err)

@@ -30,15 +30,15 @@
 struct server_search {
     struct server_table table; /* the servers found */
     size_t runs;
-    bool is_here; /* the longest run was made on this machine */
-    struct catalog catalog;
+    bool is_here;                            /* the longest run was made on this machine */
+    struct keeper keeper;                    /* lists servers and prices */
     struct cloud_facts cloud;                /* facts of this machine */
     struct spoor_error failure, run_failure; /* why an entry of `table` was not found */
 };
 
 static void server_search_done(struct server_search *search)
 {
-    catalog_done(&search->catalog);
+    keeper_close(&search->keeper);
 }
 
 /* Called for each run, before the search. */
@@ -86,38 +86,20 @@ static void set_own_price(struct server_search *search, double price)
 
 /* ---- lists of servers ----------------------------------------------------- */
 
-static int search_catalog(struct server_search *search, const char *path,
-                          struct spoor_error *err)
+static int list_servers(struct server_search *search, const struct server_filter *filter,
+                        const char *path, size_t count, struct spoor_error *err)
 {
     const struct cloud_facts *cloud = &search->cloud;
-    const struct server *own;
-    int r = catalog_load(path, &search->catalog, err);
-
-    search->table.source = path;
-    if (r < 0 || !search->table.run_server)
-        return r;
-    own = servers_find(&search->catalog.servers, cloud->vendor, cloud->instance_type,
-                       cloud->region);
-    set_own_price(search, own ? own->price : (double)NAN);
-    return 0;
-}
-
-static int search_keeper(struct server_search *search, const struct server_filter *filter,
-                         size_t count, struct spoor_error *err)
-{
-    const struct cloud_facts *cloud = &search->cloud;
-    CLEANUP(keeper_close) struct keeper keeper = { 0 };
     double price;
-    int r = keeper_open(environment_own, &keeper, err);
+    int r = keeper_open(environment_own, path, &search->keeper, err);
 
-    if (r < 0)
-        return r;
-    search->table.source = keeper.url;
-    r = keeper_find_servers(&keeper, filter, count, &search->catalog, err);
+    search->table.source = search->keeper.url;
+    if (r == 0)
+        r = keeper_find_servers(&search->keeper, filter, count, err);
     if (r < 0 || !search->table.run_server)
         return r;
-    if (keeper_find_price(&keeper, cloud->vendor, cloud->instance_type, cloud->region, &price,
-                          &search->run_failure) == 0)
+    if (keeper_find_price(&search->keeper, cloud->vendor, cloud->instance_type, cloud->region,
+                          &price, &search->run_failure) == 0)
         set_own_price(search, price);
     else
         search->table.run_reason = search->run_failure.message;
@@ -142,12 +124,11 @@ static int find(struct server_search *search, const struct settings *settings,
                          "no server can be chosen: the reports have no %s of the job",
                          isnan(needs->memory_bytes.value) ? "peak memory" : "CPU time");
     find_own_server(search);
-    r = settings->catalog_path ? search_catalog(search, settings->catalog_path, err)
-                               : search_keeper(search, &filter, settings->server_count, err);
+    r = list_servers(search, &filter, settings->catalog_path, settings->server_count, err);
     if (r < 0)
         return r;
-    servers_choose(&search->catalog.servers, &filter);
-    search->table.catalog = &search->catalog;
+    servers_choose(&search->keeper.catalog.servers, &filter);
+    search->table.catalog = &search->keeper.catalog;
     return 0;
 }
 

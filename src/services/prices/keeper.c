@@ -37,25 +37,30 @@ static int read_timeout(environment_get *get, uint64_t *ret_ms, struct spoor_err
     return 0;
 }
 
-int keeper_open(environment_get *get, struct keeper *ret, struct spoor_error *err)
+int keeper_open(environment_get *get, const char *path, struct keeper *ret,
+                struct spoor_error *err)
 {
     const char *url = get(KEEPER_URL_VARIABLE);
-    struct keeper keeper = { .url = url && *url ? url : KEEPER_URL };
     struct spoor_error failure = { 0 };
-    int r = read_timeout(get, &keeper.timeout_ms, err);
+    int r;
 
+    *ret = (struct keeper){ .url = path };
+    if (path)
+        return catalog_load(path, &ret->catalog, err);
+    r = read_timeout(get, &ret->timeout_ms, err);
     if (r < 0)
         return r;
-    r = http_open(&keeper.http, &failure);
+    r = http_open(&ret->http, &failure);
     if (r < 0)
         return error_set(err, r, "%.200s" INSTEAD, failure.message);
-    *ret = keeper;
+    ret->url = url && *url ? url : KEEPER_URL;
     return 0;
 }
 
 void keeper_close(struct keeper *keeper)
 {
     keeper->http = http_close(keeper->http);
+    catalog_done(&keeper->catalog);
 }
 
 /* ---- requests ------------------------------------------------------------- */
@@ -123,7 +128,7 @@ static void add_text(struct buffer *url, const char *name, const char *text)
 }
 
 int keeper_find_servers(struct keeper *keeper, const struct server_filter *filter, size_t count,
-                        struct catalog *ret, struct spoor_error *err)
+                        struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer url = { 0 };
     CLEANUP(http_response_done) struct http_response response = { 0 };
@@ -131,6 +136,8 @@ int keeper_find_servers(struct keeper *keeper, const struct server_filter *filte
     struct spoor_error failure = { 0 };
     int r;
 
+    if (!keeper->http)
+        return 0; /* the catalogue has all servers */
     if (needs->gpus.value > 0 && *needs->gpu_vendor && count < COUNT_WITH_GPUS)
         count = COUNT_WITH_GPUS;
     begin_url(keeper, &url);
@@ -146,7 +153,8 @@ int keeper_find_servers(struct keeper *keeper, const struct server_filter *filte
     r = get(keeper, &url, &response, err);
     if (r < 0)
         return r;
-    if (catalog_parse_json(response.body.text, response.body.length, ret, &failure) < 0)
+    if (catalog_parse_json(response.body.text, response.body.length, &keeper->catalog,
+                           &failure) < 0)
         return error_set(err, failure.code, "the answer of %.80s cannot be used: %.80s" INSTEAD,
                          keeper->url, failure.message);
     return 0;
@@ -186,10 +194,16 @@ int keeper_find_price(struct keeper *keeper, const char *vendor, const char *ser
 {
     CLEANUP(buffer_done) struct buffer url = { 0 };
     CLEANUP(http_response_done) struct http_response response = { 0 };
+    const struct server *listed;
     double found = (double)NAN;
     json_t *list;
     int r;
 
+    if (!keeper->http) {
+        listed = servers_find(&keeper->catalog.servers, vendor, server, region);
+        *ret = listed ? listed->price : (double)NAN;
+        return 0;
+    }
     begin_url(keeper, &url);
     buffer_add_text(&url, "/server/");
     escape_url(vendor, &url);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper.h - queries the Spare Cores keeper, a web service, for servers and prices. Part of the program, not
- * of the library.
+ * keeper.h - servers and prices: from the Spare Cores keeper, a web service, or from a catalogue in a file.
+ * Part of the program, not of the library.
  *
  * Responses are untrusted: a malformed one is an error with a message of one line, or an unknown price.
  */
@@ -20,23 +20,25 @@
 struct http;
 
 struct keeper {
-    struct http *http;
-    const char *url; /* borrowed from the environment */
+    struct http *http; /* NULL: a file */
+    const char *url;   /* or the path of the file; borrowed */
     uint64_t timeout_ms;
+    struct catalog catalog; /* the servers found; owned */
 };
 
-/* -ENOSYS: libcurl is not installed. -EINVAL: a variable has no valid value. The caller
- * calls keeper_close(). */
-int keeper_open(environment_get *get, struct keeper *ret, struct spoor_error *err);
+/* `path` NULL: the web service. -ENOSYS: libcurl is not installed. -EINVAL: a variable has no valid value.
+ * Others: as catalog_load(). The caller calls keeper_close(), also after a failure. */
+int keeper_open(environment_get *get, const char *path, struct keeper *ret,
+                struct spoor_error *err);
 void keeper_close(struct keeper *keeper);
 
 /* Finds servers for a job, `count` or more if there are that many. Some of them may not pass
- * the filter: servers_choose() decides. The caller calls catalog_done(). */
+ * the filter: servers_choose() decides. */
 int keeper_find_servers(struct keeper *keeper, const struct server_filter *filter, size_t count,
-                        struct catalog *ret, struct spoor_error *err);
+                        struct spoor_error *err);
 
 /* Finds the price of a server, in USD per hour, on demand, with Linux: in that region if it
- * is offered there, else in the first region listed; NaN: unknown. */
+ * is offered there, else in the first region listed; NaN: unknown. Of a file, before servers_choose(). */
 int keeper_find_price(struct keeper *keeper, const char *vendor, const char *server,
                       const char *region, double *ret, struct spoor_error *err);
 
