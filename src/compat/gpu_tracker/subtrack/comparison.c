@@ -76,31 +76,25 @@ static bool differ_by_line(const char *a, const char *b)
            memcmp(a, b, (size_t)(line_a - a)) == 0;
 }
 
-/* The receiver of messages. */
-struct listener {
-    comparison_say *say;
-    void *data;
-};
+/* Adds a message, or none if memory ran out. Returns -EINVAL. */
+static int say(struct text_list *messages, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static void say_formatted(const struct listener *listener, bool is_error, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
-
-static void say_formatted(const struct listener *listener, bool is_error, const char *fmt, ...)
+static int say(struct text_list *messages, const char *fmt, ...)
 {
     AUTO_FREE char *message = NULL;
     va_list args;
-    int length;
 
     va_start(args, fmt);
-    length = vasprintf(&message, fmt, args);
-    va_end(args);
-    if (length < 0)
+    if (vasprintf(&message, fmt, args) < 0)
         message = NULL;
-    listener->say(listener->data, is_error, message ? message : "out of memory");
+    va_end(args);
+    if (message)
+        (void)text_list_add(messages, message, NULL);
+    return -EINVAL;
 }
 
 static int match_names(const struct compared *first, const struct compared *other, size_t i,
-                       const struct listener *listener)
+                       struct text_list *messages)
 {
     const char *name = first->results.blocks[i].name;
     const char *other_name = other->results.blocks[i].name;
@@ -108,36 +102,33 @@ static int match_names(const struct compared *first, const struct compared *othe
     if (strcmp(name, other_name) == 0)
         return 0;
     if (differ_by_line(name, other_name)) {
-        say_formatted(listener, false,
-                      "Code block name \"%s\" of tracking session \"%s\" matched with code "
-                      "block name \"%s\" of tracking session \"%s\" but they differ by line "
-                      "number. If these code blocks were not meant to match, their comparison "
-                      "will not be valid and their names must be disambiguated.",
-                      name, first->name, other_name, other->name);
+        (void)say(messages,
+                  "Code block name \"%s\" of tracking session \"%s\" matched with code "
+                  "block name \"%s\" of tracking session \"%s\" but they differ by line "
+                  "number. If these code blocks were not meant to match, their comparison "
+                  "will not be valid and their names must be disambiguated.",
+                  name, first->name, other_name, other->name);
         return 0;
     }
-    say_formatted(listener, true,
-                  "Code block name \"%s\" of tracking session \"%s\" does not match code block "
-                  "name \"%s\" of tracking session \"%s\"",
-                  name, first->name, other_name, other->name);
-    return -EINVAL;
+    return say(messages,
+               "Code block name \"%s\" of tracking session \"%s\" does not match code block "
+               "name \"%s\" of tracking session \"%s\"",
+               name, first->name, other_name, other->name);
 }
 
 static int match_sessions(const struct compared *first, const struct compared *other,
-                          const struct listener *listener)
+                          struct text_list *messages)
 {
     size_t count = first->results.block_count;
 
-    if (other->results.block_count != count) {
-        say_formatted(listener, true,
-                      "All sub-tracking results must have the same number of code blocks. The "
-                      "first has %zu code blocks but tracking session \"%s\" has %zu code "
-                      "blocks.",
-                      count, other->name, other->results.block_count);
-        return -EINVAL;
-    }
+    if (other->results.block_count != count)
+        return say(messages,
+                   "All sub-tracking results must have the same number of code blocks. The "
+                   "first has %zu code blocks but tracking session \"%s\" has %zu code "
+                   "blocks.",
+                   count, other->name, other->results.block_count);
     for (size_t i = 0; i < count; i++) {
-        int r = match_names(first, other, i, listener);
+        int r = match_names(first, other, i, messages);
 
         if (r < 0)
             return r;
@@ -145,9 +136,8 @@ static int match_sessions(const struct compared *first, const struct compared *o
     return 0;
 }
 
-int comparison_match(struct compared *sessions, size_t count, comparison_say *say, void *data)
+int comparison_match(struct compared *sessions, size_t count, struct text_list *messages)
 {
-    const struct listener listener = { say, data };
     const struct compared *first = &sessions[0];
     int r = 0;
 
@@ -157,7 +147,7 @@ int comparison_match(struct compared *sessions, size_t count, comparison_say *sa
             first = &sessions[i];
     }
     for (size_t i = 0; i < count && r == 0; i++)
-        r = match_sessions(first, &sessions[i], &listener);
+        r = match_sessions(first, &sessions[i], messages);
     return r;
 }
 

@@ -9,6 +9,7 @@
 #include "compat/gpu_tracker/report.h"
 #include "compat/tracking/sub_tracking_file.h"
 #include "compat/tracking/tracking_file.h"
+#include "front/option.h"
 #include "text/buffer.h"
 
 /* ---- statistics --------------------------------------------------------- */
@@ -156,14 +157,10 @@ struct compared {
     struct results results; /* owned */
 };
 
-/* A message for the user: a warning, or why the sessions cannot be compared. It names blocks
- * and sessions, so it may be longer than a struct spoor_error. */
-typedef void comparison_say(void *data, bool is_error, const char *message);
-
-/* Sorts the blocks of each session and matches them. Returns 0, or -EINVAL after passing the
- * reason to `say`. Names that differ in the line number cause a warning. There must be at
- * least one session. */
-int comparison_match(struct compared *sessions, size_t count, comparison_say *say, void *data);
+/* Sorts the blocks of each session and matches them. Names that differ in the line number cause a warning,
+ * which is added to the messages. -EINVAL: the last message is the reason. Messages name blocks and sessions, so
+ * they may be longer than a struct spoor_error. There must be at least one session. */
+int comparison_match(struct compared *sessions, size_t count, struct text_list *messages);
 
 /* Finds a statistic by its name. -EINVAL: there is none of that name. */
 int comparison_statistic(const char *name, enum statistic *ret, struct spoor_error *err);

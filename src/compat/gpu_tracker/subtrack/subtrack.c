@@ -22,6 +22,7 @@
 struct subtrack_settings {
     char *output;
     char *format;
+    enum gpu_tracker_format checked_format;
     char *tracking_file;
     char *sub_tracking_file;
     char *config;
@@ -37,26 +38,14 @@ typedef int subtrack_writer(enum gpu_tracker_format format, const void *data,
 
 /* ---- the report --------------------------------------------------------- */
 
-/* Parses the value of --format. Returns 0; or 1, the exit code, after an error on stderr. */
-static int subtrack_format(const struct subtrack_settings *settings,
-                           enum gpu_tracker_format *ret)
-{
-    struct spoor_error err;
-
-    if (gpu_tracker_format_parse(settings->format, ret, &err) < 0)
-        return gpu_tracker_error("%s", err.message);
-    return 0;
-}
-
 /* Writes a report to the file of --output, or to stdout with a newline. The report is complete before
  * the file is touched. Returns the exit code. */
-static int subtrack_write(const struct subtrack_settings *settings,
-                          enum gpu_tracker_format format, subtrack_writer *write,
+static int subtrack_write(const struct subtrack_settings *settings, subtrack_writer *write,
                           const void *data)
 {
     CLEANUP(buffer_done) struct buffer report = { 0 };
     struct spoor_error err;
-    int r = write(format, data, &report);
+    int r = write(settings->checked_format, data, &report);
 
     if (r == 0)
         r = buffer_error(&report);
@@ -165,15 +154,12 @@ static int subtrack_results(const char *tracking_file, const char *sub_tracking_
 static int subtrack_analyze(const struct subtrack_settings *settings)
 {
     CLEANUP(results_done) struct results results = { 0 };
-    enum gpu_tracker_format format;
     struct spoor_error err;
 
-    if (subtrack_format(settings, &format) != 0)
-        return 1;
     if (subtrack_results(settings->tracking_file, settings->sub_tracking_file, &results, &err) <
         0)
         return gpu_tracker_error("%s", err.message);
-    return subtrack_write(settings, format, write_results, &results);
+    return subtrack_write(settings, write_results, &results);
 }
 
 /* ---- compare ------------------------------------------------------------ */
@@ -245,13 +231,9 @@ static int load_sessions(struct plan *plan, struct spoor_error *err)
     return r;
 }
 
-static void say(void *data, bool is_error, const char *message)
+static const char *last_message(const struct text_list *messages)
 {
-    (void)data;
-    if (is_error)
-        (void)gpu_tracker_error("%s", message);
-    else
-        gpu_tracker_warning("%s", message);
+    return messages->count > 0 ? messages->items[messages->count - 1] : "out of memory";
 }
 
 static int write_comparison(enum gpu_tracker_format format, const void *data,
@@ -265,16 +247,18 @@ static int write_comparison(enum gpu_tracker_format format, const void *data,
 static int subtrack_compare(const struct subtrack_settings *settings)
 {
     CLEANUP(plan_done) struct plan plan = { 0 };
-    enum gpu_tracker_format format;
+    CLEANUP(text_list_done) struct text_list messages = { 0 };
     struct spoor_error err;
+    int r;
 
-    if (subtrack_format(settings, &format) != 0)
-        return 1;
     if (plan_sessions(settings, &plan, &err) < 0 || load_sessions(&plan, &err) < 0)
         return gpu_tracker_error("%s", err.message);
-    if (comparison_match(plan.sessions, plan.count, say, NULL) < 0)
-        return 1;
-    return subtrack_write(settings, format, write_comparison, &plan);
+    r = comparison_match(plan.sessions, plan.count, &messages);
+    for (size_t i = 0; i + (r < 0) < messages.count; i++)
+        gpu_tracker_warning("%s", messages.items[i]);
+    if (r < 0)
+        return gpu_tracker_error("%s", last_message(&messages));
+    return subtrack_write(settings, write_comparison, &plan);
 }
 
 /* ---- options and commands ----------------------------------------------- */
@@ -348,10 +332,13 @@ int subtrack_main(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct subtrack_settings settings = { 0 };
     struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &settings);
+    struct spoor_error err;
     int code = program_read(&arguments, argc, argv);
 
     if (code >= 0)
         return code;
+    if (gpu_tracker_format_parse(settings.format, &settings.checked_format, &err) < 0)
+        return gpu_tracker_error("%s", err.message);
     if (arguments.command->scope == COMBINE)
         return subtrack_combine(&settings);
     if (arguments.command->scope == ANALYZE)
@@ -444,32 +431,20 @@ static int combine(void *data, const struct agent_request *request, struct json_
                                 request->argument_count - 1, err);
 }
 
-/* The receiver of the messages of a comparison. */
-struct listener {
-    const struct agent_request *request;
-    struct json_writer *json; /* inside of "warnings" */
-};
-
-static void say_failure(void *data, bool is_error, const char *message)
-{
-    const struct listener *listener = data;
-
-    if (is_error)
-        agent_answer_error(listener->request, EINVAL, message);
-    else
-        json_add_text(listener->json, NULL, message);
-}
-
 /* Returns 1 if it has already responded with an error. */
 static int add_comparisons(struct plan *plan, const struct agent_request *request,
                            struct json_writer *json, struct spoor_error *err)
 {
-    struct listener listener = { request, json };
-    int r = 0;
+    CLEANUP(text_list_done) struct text_list messages = { 0 };
+    int r = comparison_match(plan->sessions, plan->count, &messages);
 
-    json_begin(json, "warnings", '[');
-    if (comparison_match(plan->sessions, plan->count, say_failure, &listener) < 0)
+    if (r < 0) {
+        agent_answer_error(request, EINVAL, last_message(&messages));
         return 1;
+    }
+    json_begin(json, "warnings", '[');
+    for (size_t i = 0; i < messages.count; i++)
+        json_add_text(json, NULL, messages.items[i]);
     json_end(json);
     json_begin(json, "statistics", '{');
     for (size_t i = 0; i < STATISTICS && r == 0; i++) {
