@@ -21,7 +21,7 @@ def start_discovery() -> None:
 
     if _call is None or _owner != os.getpid():
         try:
-            _call, _owner = Call("resource-tracker", "agent-lookup", "cloud"), os.getpid()
+            _call, _owner = Call("resource-tracker", "cloud"), os.getpid()
         except Error:
             _call = None
 

@@ -6,6 +6,7 @@ SPOOR_KEEPER_URL replaces the address of the service. Its time limit is 2 second
 """
 from __future__ import annotations
 
+import json
 import os
 from typing import Any, Iterable
 
@@ -21,7 +22,7 @@ def _ask(what: str, request: dict[str, Any], catalog: str | os.PathLike[str] | N
     if catalog is not None:
         request["catalog"] = os.path.abspath(os.fspath(catalog))
     try:
-        return Call("resource-tracker", "agent-lookup", what, request=request).result()
+        return Call("resource-tracker", what, json.dumps(request)).result()
     except Error as error:  # translates options to parameters
         message = str(error).replace("use --catalog FILE", "use catalog=FILE")
         raise make_error(error.code, message) from None

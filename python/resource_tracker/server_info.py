@@ -20,7 +20,7 @@ def get_server_info() -> dict[str, Any]:
     numa_nodes, caches, disks, hypervisor, container, and vendor and model of the machine. None is
     unknown.
     """
-    found = Call("resource-tracker", "agent-lookup", "server").result()
+    found = Call("resource-tracker", "server").result()["machine"]
     host = found["host"]
     names = [gpu["name"] or "" for gpu in host["gpus"]]
     gpu_bytes = sum(gpu["memory_bytes"] or 0 for gpu in host["gpus"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of the program spoor that work for this one: an agent, which tracks it from outside, and
-calls, which answer one request.
+calls, agents for one request.
 
 libspoor starts them (spoor_agent_start) such that they are not our children: os.wait() and SIGCHLD never
 report them. They exit when our end of their socket is closed, which the kernel does however this process
@@ -20,7 +20,7 @@ import socket
 import threading
 import time
 import weakref
-from typing import Any, Mapping
+from typing import Any
 
 from . import _library
 from ._program import EndedError, Error, find_program, make_error
@@ -109,15 +109,14 @@ class _Program:
 
 
 class Call(_Program):
-    """The program with these arguments, and a request on its standard input. It runs in the
-    background; result() reads its answer, a JSON object."""
+    """An agent with this name, and a request. It runs in the background; result() reads its answer."""
 
-    def __init__(self, name: str, *arguments: str, request: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, name: str, op: str, *arguments: str) -> None:
         self._data = b""
         self._answer: dict[str, Any] | None = None
-        super().__init__(name, *arguments)
+        super().__init__(name, "agent")
         try:
-            self._send(b"" if request is None else json.dumps(request).encode())
+            self._send(f"{json.dumps({'id': 1, 'op': op, 'arguments': arguments})}\n".encode())
         except BaseException:
             self.close()
             raise
@@ -137,10 +136,12 @@ class Call(_Program):
             while data:
                 self._data += data
                 data = self._socket.recv(65536)
-            answer = json.loads(self._data.decode(errors="replace"))
+            answer = dict(json.loads(self._data.decode(errors="replace").rstrip().rpartition("\n")[2]))
         except (ConnectionError, ValueError):
+            answer = {"event": "ready"}
+        if answer["event"] == "ready":
             raise EndedError("the program 'spoor' ended unexpectedly") from None
-        return dict(answer)
+        return answer
 
     def result(self) -> dict[str, Any]:
         """Waits for the answer. May be called again, also after an interrupt."""
@@ -148,7 +149,7 @@ class Call(_Program):
             if self._answer is None:
                 self._answer = self._read()
                 self.close()
-        if self._answer.get("event") == "error":
+        if self._answer["event"] == "error":
             raise make_error(self._answer["code"], self._answer["message"])
         return self._answer
 

@@ -10,7 +10,7 @@
 #include "spoor/spoor.h"
 
 #define PROGRAM "spoor"
-#define AGENT_COMMAND "agent" /* also matches "agent-lookup" */
+#define AGENT_COMMAND "agent"
 #define PHASE_COMMAND "phase" /* reports a phase to the tracker */
 
 static bool runs_program(const struct root *root, pid_t pid)
@@ -56,8 +56,7 @@ bool agents_has(const struct root *root, const struct member *member)
     if (strcmp(member->comm, PROGRAM) != 0 || member->reading.is_zombie)
         return false;
     read_second(root, member->id.pid, word, sizeof(word)); /* it has not set its name yet */
-    return strncmp(word, AGENT_COMMAND, strlen(AGENT_COMMAND)) == 0 ||
-           strcmp(word, PHASE_COMMAND) == 0;
+    return strcmp(word, AGENT_COMMAND) == 0 || strcmp(word, PHASE_COMMAND) == 0;
 }
 
 void agents_note(struct agents *agents, struct process_id id)

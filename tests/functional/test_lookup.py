@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource-tracker agent-lookup: requests of the Python package."""
+"""Operations of the agent of resource-tracker that need no tracking."""
 import csv
 import json
 import os
@@ -33,14 +33,24 @@ def keeper(monkeypatch):
         yield keeper
 
 
+def make_request(op, *arguments):
+    return json.dumps({"id": 1, "op": op, "arguments": arguments}) + "\n"
+
+
+def read_answer(stdout):
+    """The answer after the event "ready", without its id and event."""
+    ready, answer = map(json.loads, stdout.splitlines())
+    assert ready["event"] == "ready" and answer.pop("id") == 1
+    assert (answer.pop("event") == "error") == ("code" in answer)
+    return answer
+
+
 @pytest.fixture
 def lookup(resource_tracker):
-    """lookup(kind, **request): the exit code is 0 if the answer is not an error."""
-    def lookup(what, **request):
-        done = resource_tracker("agent-lookup", what, stdin=None, input=json.dumps(request))
-        answer = json.loads(done.stdout)
-        assert done.stderr == "" and (done.returncode == 0) == (answer.get("event") != "error")
-        return answer
+    def lookup(op, *arguments):
+        done = resource_tracker("agent", stdin=None, input=make_request(op, *arguments))
+        assert (done.stderr, done.returncode) == ("", 0)
+        return read_answer(done.stdout)
     return lookup
 
 
@@ -53,9 +63,9 @@ def test_cloud_is_null_outside_a_cloud(resource_tracker, tmp_path):
     if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
     started = time.monotonic()
-    done = subprocess.run([*prefix, resource_tracker.binary, "agent-lookup", "cloud"], text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=DEADLINE_SECONDS)
-    answer = json.loads(done.stdout)
+    done = subprocess.run([*prefix, resource_tracker.binary, "agent"], text=True,
+                          input=make_request("cloud"), stdout=subprocess.PIPE, check=True, timeout=DEADLINE_SECONDS)
+    answer = read_answer(done.stdout)
     assert 0 < answer.pop("seconds") < time.monotonic() - started and set(answer.values()) == {None}
 
 
@@ -65,10 +75,10 @@ def test_cloud_is_reported_in_a_cloud(resource_tracker, tmp_path):
         pytest.skip("namespaces are refused")
 
     def run(url):
-        done = subprocess.run([*prefix, resource_tracker.binary, "agent-lookup", "cloud"], text=True,
+        done = subprocess.run([*prefix, resource_tracker.binary, "agent"], text=True,
                               env={**os.environ, "SPOOR_METADATA_URL": url, "XDG_CACHE_HOME": str(tmp_path)},
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=DEADLINE_SECONDS)
-        return json.loads(done.stdout)
+                              input=make_request("cloud"), stdout=subprocess.PIPE, check=True, timeout=DEADLINE_SECONDS)
+        return read_answer(done.stdout)
     failed = run("http://127.0.0.1:1")
     assert failed["vendor"] == "aws" and "Failed to connect" in failed["reason"]
     with Service(METADATA["aws"]) as service:
@@ -80,21 +90,21 @@ def test_cloud_is_reported_in_a_cloud(resource_tracker, tmp_path):
 
 def test_server_equals_spoor_info(lookup, spoor):
     info = json.loads(spoor("info", "-f", "json", "--gpus=all").stdout)
-    assert lookup("server") == {**info, "cloud": None, "cloud_reason": None}
+    assert lookup("server") == {"machine": {**info, "cloud": None, "cloud_reason": None}}
 
 
 def test_fitting_servers_are_listed_by_price(lookup, keeper):
-    answer = lookup("servers", cpus=2, memory_mib=4000)
+    answer = lookup("servers", json.dumps(dict(cpus=2, memory_mib=4000)))
     assert names(answer) == ["cax11", "cx22", "m5.large", "g4ad.xlarge", "n2-highmem-8",
                              "g4dn.xlarge", "p4d.24xlarge"]
     assert answer["servers"]["fitting"][0]["details"] == SERVERS[1]
-    assert names(lookup("servers", cpus=2, memory_mib=4000, gpus=0, vram_mib=0, count=1)) == ["cax11"]
-    assert names(lookup("servers", cpus=2, memory_mib=4000, vendors=["gcp", "aws"], count=2)) == [
+    assert names(lookup("servers", json.dumps(dict(cpus=2, memory_mib=4000, gpus=0, vram_mib=0, count=1)))) == ["cax11"]
+    assert names(lookup("servers", json.dumps(dict(cpus=2, memory_mib=4000, vendors=["gcp", "aws"], count=2)))) == [
         "m5.large", "g4ad.xlarge"]
-    assert names(lookup("servers", cpus=1, memory_mib=1, architecture="arm64")) == ["cax11"]
-    assert names(lookup("servers", cpus=1, memory_mib=1, gpus=1, vram_mib=12000)) == [
+    assert names(lookup("servers", json.dumps(dict(cpus=1, memory_mib=1, architecture="arm64")))) == ["cax11"]
+    assert names(lookup("servers", json.dumps(dict(cpus=1, memory_mib=1, gpus=1, vram_mib=12000)))) == [
         "g4dn.xlarge", "p4d.24xlarge"]
-    assert names(lookup("servers", cpus=1000, memory_mib=1)) == []
+    assert names(lookup("servers", json.dumps(dict(cpus=1000, memory_mib=1)))) == []
     assert keeper.queries()[0]["memory_min"] == "4"
 
 
@@ -105,30 +115,29 @@ def test_servers_are_searched_in_a_catalogue(lookup, tmp_path):
                                 extrasaction="ignore")
         writer.writeheader()
         writer.writerows(SERVERS)
-    answer = lookup("servers", cpus=2, memory_mib=4000, catalog=str(path), count=2)
+    answer = lookup("servers", json.dumps(dict(cpus=2, memory_mib=4000, catalog=str(path), count=2)))
     assert names(answer) == ["cax11", "cx22"] and answer["servers"]["source"] == str(path)
-    assert lookup("price", vendor="aws", server="m5.large", catalog=str(path)) == {"price": 0.096}
-    assert lookup("price", vendor="aws", server="none", catalog=str(path)) == {"price": None}
+    assert lookup("price", json.dumps(dict(vendor="aws", server="m5.large", catalog=str(path)))) == {"price": 0.096}
+    assert lookup("price", json.dumps(dict(vendor="aws", server="none", catalog=str(path)))) == {"price": None}
     path = str(tmp_path / "missing.csv")
-    for answer in (lookup("servers", cpus=1, memory_mib=1, catalog=path),
-                   lookup("price", vendor="aws", server="x", catalog=path)):
+    for answer in (lookup("servers", json.dumps(dict(cpus=1, memory_mib=1, catalog=path))),
+                   lookup("price", json.dumps(dict(vendor="aws", server="x", catalog=path)))):
         assert answer["code"] == "ENOENT" and path in answer["message"]
 
 
 def test_price_of_a_server_depends_on_the_region(lookup, keeper):
-    assert lookup("price", vendor="aws", server="m5.large", region="eu-west-1") == {"price": 0.107}
-    assert lookup("price", vendor="aws", server="m5.large") == {"price": 0.096}
-    assert "status 404" in lookup("price", vendor="aws", server="x")["message"]
+    assert lookup("price", json.dumps(dict(vendor="aws", server="m5.large", region="eu-west-1"))) == {"price": 0.107}
+    assert lookup("price", json.dumps(dict(vendor="aws", server="m5.large"))) == {"price": 0.096}
+    assert "status 404" in lookup("price", json.dumps(dict(vendor="aws", server="x")))["message"]
 
 
-def test_wrong_requests_are_refused(lookup, resource_tracker):
+def test_wrong_requests_are_refused(lookup):
     for what, request in (("servers", {}), ("servers", {"cpus": "x", "memory_mib": 1}), ("price", {}),
                           ("price", {"vendor": 1, "server": "x"}), ("x", {})):
-        assert lookup(what, **request)["code"] == "EINVAL"
-    done = resource_tracker("agent-lookup", "price", stdin=None, input="[")
-    assert "expected a JSON object" in done.stdout
+        assert lookup(what, json.dumps(request))["code"] == "EINVAL"
+    assert lookup("price", "[")["code"] == "EINVAL"
     for what, request in (("servers", {"cpus": 1, "memory_mib": 1}), ("price", {"vendor": "a", "server": "b"})):
-        assert "Failed to connect" in lookup(what, **request)["message"]
+        assert "Failed to connect" in lookup(what, json.dumps(request))["message"]
 
 
 def test_a_run_is_registered_with_its_cloud(resource_tracker, sentinel, tmp_path):

@@ -199,19 +199,24 @@ static void run_keeper(char *text, size_t length)
 /* The requests of the Python package. A catalogue could be any file of the user. */
 static void run_lookup(char *text, size_t length)
 {
-    static const char *const names[] = { "servers", "price" };
+    static const struct {
+        const char *name;
+        int (*act)(void *data, const struct agent_request *request, struct json_writer *json,
+                   struct spoor_error *err);
+    } ops[] = { { "servers", lookup_servers }, { "price", lookup_price } };
     CLEANUP(buffer_done) struct buffer out = { 0 };
     struct spoor_error err = { 0 };
 
     begin(text, length);
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        const char *request = part_text(names[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+        const char *argument = part_text(ops[i].name);
+        const struct agent_request request = { .arguments = &argument, .argument_count = 1 };
+        struct json_writer json = { .out = &out };
 
         buffer_clear(&out);
-        if (strstr(request, "catalog") || strchr(request, '\\'))
+        if (strstr(argument, "catalog") || strchr(argument, '\\'))
             continue;
-        CHECK(lookup_answer(names[i], request, strlen(request), &out, &err) == 0 ||
-              err.message[0] != '\0');
+        CHECK(ops[i].act(NULL, &request, &json, &err) == 0 || err.message[0] != '\0');
     }
 }
 

@@ -44,29 +44,16 @@ option_words <- function(options) {
 }
 
 # Runs the program and returns the lines that it writes.
-call_program <- function(words, input = NULL, name = "spoor") {
+call_program <- function(words, input = NULL) {
   errors <- tempfile("spoor-")
   on.exit(unlink(errors))
-  command <- if (name == "spoor") get_program() else link_program(name)
-  lines <- suppressWarnings(system2(command, shQuote(words), stdout = TRUE, stderr = errors, input = input))
+  lines <- suppressWarnings(system2(get_program(), shQuote(words), stdout = TRUE, stderr = errors, input = input))
   if (!is.null(attr(lines, "status"))) {
     reason <- paste(readLines(errors, warn = FALSE), collapse = "\n")
-    if (length(lines) == 1 && startsWith(lines, "{")) { # an answer for programs
-      answer <- read_json(lines)
-      fail(answer$message, answer$code)
-    }
     fail(if (nzchar(reason)) sub("^spoor: ", "", reason) else "the program 'spoor' failed")
   }
   Encoding(lines) <- "UTF-8"
   lines
-}
-
-# The program decides by its name which tracker it stands in for.
-link_program <- function(name) {
-  link <- file.path(tempdir(), name)
-  unlink(link)
-  file.symlink(get_program(), link)
-  link
 }
 
 read_json <- function(text) .Call(C_spoor_json, paste(text, collapse = "\n"))

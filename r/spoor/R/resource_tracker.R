@@ -30,8 +30,11 @@ STATS <- list(process_cpu_usage = c("mean", "max"), process_memory_mib = c("mean
 SHARED <- list(list("cpu_usage", "cpu_usage", 1.25, 0.25), list("memory_mib", "memory_used_mib", 1.5, 512),
                list("gpu_usage", "gpu_usage", 1.25, 0.2), list("gpu_vram_mib", "gpu_vram_mib", 1.25, 512))
 
-lookup <- function(what, request = NULL)
-  read_json(call_program(c("agent-lookup", what), request, name = "resource-tracker"))
+lookup <- function(...) {
+  agent <- open_agent(character(), name = "resource-tracker")
+  on.exit(close_agent(agent))
+  ask(agent, ...)
+}
 
 # A server with the keys of the keeper. For a server from a CSV file, only some are known.
 describe_server <- function(server)
@@ -235,7 +238,7 @@ tracker_class <- function() R6::R6Class("ResourceTracker", cloneable = FALSE,
     system_metrics = function() read_rows(private$rows$system, "system"),
     server_info = function() {
       if (!private$discovers$server) return(NULL)
-      if (is.null(private$server)) private$server <- lookup("server")
+      if (is.null(private$server)) private$server <- lookup("server")$machine
       host <- private$server$host
       gpus <- vapply(host$gpus, function(gpu) gpu$name %||% "", "")
       memory <- vapply(host$gpus, function(gpu) gpu$memory_bytes %||% 0, 0)

@@ -25,6 +25,8 @@
  *                      repeated
  *     finish CODE STATUS
  *                      with --upload, see upload.h: stops, and ends the upload
+ *     cloud, server, servers REQUEST, price REQUEST
+ *                      see lookup.c
  *
  * The files may be deleted once the agent is ready.
  *
@@ -691,6 +693,10 @@ static const struct agent_op ops[] = {
     { "figures", 0, 0, show_figures },
     { "stop", 0, 0, show_result },
     { "finish", 2, 2, finish_upload },
+    { "cloud", 0, 0, lookup_cloud },
+    { "server", 0, 0, lookup_server },
+    { "servers", 1, 1, lookup_servers },
+    { "price", 1, 1, lookup_price },
 };
 
 /* ---- the agent ------------------------------------------------------------ */

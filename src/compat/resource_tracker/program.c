@@ -431,12 +431,6 @@ static const struct command commands[] = {
         .main = resource_tracker_agent,
     },
     {
-        .name = "agent-lookup",
-        .is_hidden = true,
-        .ignores_variables = true,
-        .main = tracker_lookup_main,
-    },
-    {
         .name = "upload",
         .options = &resource_tracker_table,
         .scope = UPLOAD_SCOPE,

@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "front/agent.h"
 #include "front/arguments.h"
 #include "front/option.h"
 #include "front/program.h"
-#include "text/buffer.h"
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -67,12 +67,17 @@ int tracker_config_read(struct arguments *arguments, const char *path, struct sp
 
 extern const struct program resource_tracker_program;
 
-/* Hidden commands for the Python package. */
+/* A hidden command for the packages of Python and R. */
 int resource_tracker_agent(const struct command *command, int argc, char **argv);
-int tracker_lookup_main(const struct command *command, int argc, char **argv);
 
-/* Adds the response of a lookup. The request is ignored if there is no need for one. */
-int lookup_answer(const char *what, const char *request, size_t length, struct buffer *out,
+/* Operations of that agent, see lookup.c. */
+int lookup_cloud(void *data, const struct agent_request *request, struct json_writer *json,
+                 struct spoor_error *err);
+int lookup_server(void *data, const struct agent_request *request, struct json_writer *json,
                   struct spoor_error *err);
+int lookup_servers(void *data, const struct agent_request *request, struct json_writer *json,
+                   struct spoor_error *err);
+int lookup_price(void *data, const struct agent_request *request, struct json_writer *json,
+                 struct spoor_error *err);
 
 #endif
