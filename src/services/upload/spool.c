@@ -254,7 +254,8 @@ static bool try_base(const char *directory, const char *below, char base[PATH_MA
     return n > 0 && n < PATH_MAX && output_make_directories(base) == 0 && is_ours(base);
 }
 
-int spool_find_base(char base[PATH_MAX], struct spoor_error *err)
+/* The directory of all spools. It is created if it does not exist. */
+static int find_base(char base[PATH_MAX], struct spoor_error *err)
 {
     const char *temporary = getenv("TMPDIR");
     char below[64];
@@ -275,11 +276,15 @@ static int is_visible(const struct dirent *entry)
 }
 
 /* Names start with a date. */
-int spool_for_each(const char *base, void (*each)(const char *path, void *data), void *data)
+int spool_for_each(void (*each)(const char *path, void *data), void *data)
 {
     struct dirent **entries = NULL;
-    int count = scandir(base, &entries, is_visible, alphasort);
+    char base[PATH_MAX];
+    int count, r = find_base(base, NULL);
 
+    if (r < 0)
+        return r;
+    count = scandir(base, &entries, is_visible, alphasort);
     if (count < 0)
         return -errno;
     for (int i = 0; i < count; i++) {
@@ -296,6 +301,7 @@ int spool_for_each(const char *base, void (*each)(const char *path, void *data),
 
 /* ---- files ------------------------------------------------------------------ */
 
+/* Replaces a file of the spool as a whole. */
 static int replace_file(const struct spool *spool, const char *name, const struct buffer *text,
                         bool is_synced)
 {
@@ -316,19 +322,6 @@ static int replace_file(const struct spool *spool, const char *name, const struc
         return replacement_commit(&replacement, false);
     replacement_cancel(&replacement);
     return r;
-}
-
-int spool_write(const struct spool *spool, const char *name, const struct buffer *text)
-{
-    return replace_file(spool, name, text, false);
-}
-
-int spool_read(const struct spool *spool, const char *name, struct buffer *ret)
-{
-    char path[PATH_MAX];
-    int r = name_file(spool, name, path);
-
-    return r < 0 ? r : buffer_read_file(ret, path, FILE_MAX_BYTES);
 }
 
 /* Makes a new file of zeros. */
@@ -401,8 +394,11 @@ static uint64_t load_count(const json_t *object, const char *key)
 int spool_load(const struct spool *spool, const char *name, json_t **ret)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    int r = spool_read(spool, name, &text);
+    char path[PATH_MAX];
+    int r = name_file(spool, name, path);
 
+    if (r == 0)
+        r = buffer_read_file(&text, path, FILE_MAX_BYTES);
     if (r < 0)
         return r;
     *ret = json_loadb(text.text, text.length, 0, NULL);
@@ -457,7 +453,7 @@ static int lock_directory(struct spool *spool, int how)
 static int populate(struct spool *spool, const struct buffer *description, int *ret_run_fd)
 {
     AUTO_CLOSE int run_fd = -1;
-    int r = spool_write(spool, SPOOL_RUN, description);
+    int r = replace_file(spool, SPOOL_RUN, description, false);
 
     if (r == 0)
         r = make_file(spool, END_SPACE, END_BYTES);
@@ -508,7 +504,7 @@ int spool_create(const struct buffer *description, struct spool *ret, int *ret_r
 {
     enum { ATTEMPTS = 10 };
     char base[PATH_MAX];
-    int r = spool_find_base(base, err);
+    int r = find_base(base, err);
 
     if (r < 0)
         return r;

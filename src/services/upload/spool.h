@@ -59,9 +59,6 @@ static inline const char *spool_rows(const struct spool *spool)
     return *spool->service ? "rows.jsonl" : "rows.csv";
 }
 
-/* The directory of all spools. It is created if it does not exist. */
-int spool_find_base(char base[PATH_MAX], struct spoor_error *err);
-
 /* Creates a spool and locks it. On success, *ret_run_fd is run.json, locked: the run lasts until it is
  * closed. */
 int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
@@ -80,11 +77,7 @@ void spool_remove(struct spool *spool);
 /* Whether the tracker has ended the run, or was killed. */
 bool spool_run_is_over(const struct spool *spool);
 
-/* Replaces a file of the spool as a whole. */
-int spool_write(const struct spool *spool, const char *name, const struct buffer *text);
-int spool_read(const struct spool *spool, const char *name, struct buffer *ret);
-
-/* The same for JSON. *ret is to be freed with json_decref(). */
+/* Reads a file of JSON of the spool. *ret is to be freed with json_decref(). */
 int spool_load(const struct spool *spool, const char *name, struct json_t **ret);
 
 /* Writes end.json, once. */
@@ -93,8 +86,8 @@ int spool_write_end(const struct spool *spool, const struct buffer *text);
 /* Replaces state.json. */
 int spool_save(const struct spool *spool);
 
-/* Calls `each` with the path of every spool in the base, the oldest first. */
-int spool_for_each(const char *base, void (*each)(const char *path, void *data), void *data);
+/* Calls `each` with the path of every spool, the oldest first. 0, or -errno: they cannot be found. */
+int spool_for_each(void (*each)(const char *path, void *data), void *data);
 
 /* A part of the rows. */
 struct spool_batch {

@@ -301,15 +301,6 @@ struct round {
     bool is_given_up; /* the network is down: the rest is only counted */
 };
 
-static void count_kept(struct round *round, const struct spool *spool)
-{
-    uint64_t rows = 0, bytes = 0;
-
-    (void)spool_count(spool, &rows, &bytes);
-    round->report->kept_runs++;
-    round->report->kept_rows += rows;
-}
-
 /* Whether the next run would fail as well: the network or the service is down. A run that is refused or
  * damaged does not predict the next. */
 static bool is_for_all(int error)
@@ -341,7 +332,9 @@ static void send_run(struct round *round, struct spool *spool)
         spool_remove(spool);
         return;
     }
-    count_kept(round, spool);
+    (void)spool_count(spool, &rows, &bytes);
+    report->kept_runs++;
+    report->kept_rows += rows;
     round->is_given_up = is_for_all(r);
     if (report->err.code == 0)
         report->err = err;
@@ -365,12 +358,9 @@ static void visit(const char *path, void *data)
 int kept_runs_send(struct uploader *uploader, struct kept_report *ret)
 {
     struct round round = { .uploader = uploader, .report = ret };
-    char base[PATH_MAX];
-    int r;
 
     *ret = (struct kept_report){ 0 };
-    r = spool_find_base(base, NULL);
-    return r < 0 ? r : spool_for_each(base, visit, &round);
+    return spool_for_each(visit, &round);
 }
 
 struct trim {
@@ -399,21 +389,17 @@ static void trim(const char *path, void *data)
     }
 }
 
-/* Removes the oldest of them until the rest holds no more than the limit. *ret_rows is how many rows
- * were dropped. */
-static int kept_runs_trim(uint64_t limit_bytes, uint64_t *ret_rows)
+/* Removes the oldest of them until the rest holds no more than the limit. Returns how many rows were
+ * dropped. */
+static uint64_t kept_runs_trim(uint64_t limit_bytes)
 {
     struct trim state = { .limit_bytes = limit_bytes, .is_counting = true };
-    char base[PATH_MAX];
-    int r = spool_find_base(base, NULL);
 
-    if (r == 0)
-        r = spool_for_each(base, trim, &state);
+    (void)spool_for_each(trim, &state); /* if they cannot be found, nothing is dropped */
     state.is_counting = false;
-    if (r == 0 && state.bytes > limit_bytes)
-        r = spool_for_each(base, trim, &state);
-    *ret_rows = state.dropped_rows;
-    return r;
+    if (state.bytes > limit_bytes)
+        (void)spool_for_each(trim, &state);
+    return state.dropped_rows;
 }
 
 /* ---- the process that uploads -------------------------------------------
@@ -516,7 +502,7 @@ static void follow_run(struct child *child)
     uint64_t due_ns = clock_now().monotonic_ns;
     bool has_kept = true;
 
-    (void)kept_runs_trim(child->settings.disk_limit_bytes, &child->dropped_rows);
+    child->dropped_rows = kept_runs_trim(child->settings.disk_limit_bytes);
     child->back_off_ns = smaller(BACK_OFF_MIN_NS, child->settings.interval_ns);
     for (bool has_batch = false; !child->is_over; has_batch = true) {
         due_ns = work(child, due_ns, has_batch);
