@@ -48,7 +48,7 @@ static bool find_instant(const char *machine, unsigned step, char *path, size_t 
 
 struct gpu_tracker {
     spoor_session *session;
-    struct usage_facts facts;
+    struct tracking_facts facts;
     struct rows rows;
     bool writes_rows;
 };
@@ -72,10 +72,8 @@ static void gpu_tracker_init(struct gpu_tracker *tracker, const char *format)
 {
     *tracker = (struct gpu_tracker){
         .facts = {
-            .ram_unit = usage_unit_find(usage_memory_units, "megabytes"),
-            .gpu_ram_unit = usage_unit_find(usage_memory_units, "megabytes"),
-            .time_unit = usage_unit_find(usage_time_units, "seconds"),
-            .expected_core_count = 2,
+            .texts = { "megabytes", "megabytes", "seconds" },
+            .numbers = { [TRACKING_EXPECTED_CORES] = 2 },
         },
         .writes_rows = strcmp(format, "gpu-tracker-rows") == 0,
     };
@@ -218,8 +216,10 @@ int main(int argc, char **argv)
         return fail(err.message);
     memset(session->run.id, '0', sizeof(session->run.id) - 1);
     tracker.session = session;
-    tracker.facts.core_count = session->host.cpus;
-    tracker.facts.ram_bytes = (double)session->host.memory_bytes;
+    tracker.facts.numbers[TRACKING_CORE_COUNT] = (double)session->host.cpus;
+    tracker.facts.numbers[TRACKING_RAM_CAPACITY] =
+        (double)session->host.memory_bytes *
+        usage_coefficient(&tracker.facts, TRACKING_RAM_UNIT);
     step_through(session, argv[1], argv[3], &rows);
     r = is_gpu_tracker ? gpu_tracker_write(&tracker, argv[3])
                        : write_result(session, argv[3], &rows);

@@ -31,19 +31,22 @@ static double find(void *data, const char *path)
     return (double)NAN;
 }
 
-static struct usage_facts facts_in(const char *memory_unit, const char *time_unit)
+static struct tracking_facts facts_in(const char *memory_unit, const char *time_unit)
 {
-    return (struct usage_facts){
-        .ram_unit = usage_unit_find(usage_memory_units, memory_unit),
-        .gpu_ram_unit = usage_unit_find(usage_memory_units, memory_unit),
-        .time_unit = usage_unit_find(usage_time_units, time_unit),
-        .core_count = 12,
-        .expected_core_count = 2,
-        .ram_bytes = 63088230400,
-        .gpu_count = 2,
-        .expected_gpu_count = 1,
-        .gpu_ram_bytes = 34359738368,
+    double coefficient = usage_unit_find(usage_memory_units, memory_unit)->coefficient;
+    struct tracking_facts facts = {
+        .numbers = { [TRACKING_RAM_CAPACITY] = 63088230400 * coefficient,
+                     [TRACKING_GPU_RAM_CAPACITY] = 34359738368 * coefficient,
+                     [TRACKING_CORE_COUNT] = 12,
+                     [TRACKING_EXPECTED_CORES] = 2,
+                     [TRACKING_GPU_COUNT] = 2,
+                     [TRACKING_EXPECTED_GPUS] = 1 },
     };
+
+    for (size_t i = TRACKING_RAM_UNIT; i <= TRACKING_TIME_UNIT; i++)
+        (void)snprintf(facts.texts[i], sizeof(facts.texts[i]), "%s",
+                       i == TRACKING_TIME_UNIT ? time_unit : memory_unit);
+    return facts;
 }
 
 static void same(double a, double b)
@@ -88,7 +91,7 @@ static void bytes_are_multiplied_by_the_unit(void **state)
         { "gpu.memory.system_bytes", 353000000 },
         { 0 },
     };
-    struct usage_facts facts = facts_in("megabytes", "seconds");
+    struct tracking_facts facts = facts_in("megabytes", "seconds");
     struct usage_run run = { 1, nan(""), nan(""), nan("") };
     struct resource_usage usage = usage_of(&facts, &run, find, figures);
 
@@ -129,14 +132,14 @@ static void every_unit_has_its_coefficient(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(memory); i++) {
-        struct usage_facts facts = facts_in(memory[i].unit, "hours");
+        struct tracking_facts facts = facts_in(memory[i].unit, "hours");
         struct resource_usage usage = usage_of(&facts, &run, find, &none);
 
         assert_true(fabs(number(&usage, "max_ram.system_capacity") / memory[i].capacity - 1) <
                     1e-15);
     }
     for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
-        struct usage_facts facts = facts_in("bytes", times[i].unit);
+        struct tracking_facts facts = facts_in("bytes", times[i].unit);
         struct resource_usage usage = usage_of(&facts, &run, find, &none);
 
         assert_true(fabs(number(&usage, "compute_time.time") / times[i].time - 1) < 1e-15);
@@ -160,7 +163,7 @@ static void mean_is_cpu_time_over_wall_time(void **state)
         { "cpu.threads.combined", 40 },
         { 0 },
     };
-    struct usage_facts facts = facts_in("bytes", "seconds");
+    struct tracking_facts facts = facts_in("bytes", "seconds");
     struct usage_run run = { .elapsed_seconds = 8,
                              .main_cpu_seconds = 4,
                              .descendants_cpu_seconds = 16,
@@ -194,7 +197,7 @@ static void mean_is_cpu_time_over_wall_time(void **state)
 static void no_maximum_is_below_its_mean(void **state)
 {
     struct figure figures[] = { { "cpu.main.max_cores", 0.4 }, { 0 } };
-    struct usage_facts facts = facts_in("bytes", "seconds");
+    struct tracking_facts facts = facts_in("bytes", "seconds");
     struct usage_run run = { 2, 1, 0, 1 };
     struct resource_usage usage = usage_of(&facts, &run, find, figures);
 
@@ -212,7 +215,7 @@ static void the_machine_is_between_the_job_and_all_cores(void **state)
         { "cpu.system.mean_cores", 0 },
         { 0 },
     };
-    struct usage_facts facts = facts_in("bytes", "seconds");
+    struct tracking_facts facts = facts_in("bytes", "seconds");
     struct usage_run run = { 2, 0, 2, 2 };
     struct resource_usage usage = usage_of(&facts, &run, find, figures);
 
@@ -224,13 +227,13 @@ static void the_machine_is_between_the_job_and_all_cores(void **state)
 
 static void unknown_totals_are_0(void **state)
 {
-    struct usage_facts facts = facts_in("bytes", "seconds");
+    struct tracking_facts facts = facts_in("bytes", "seconds");
     struct usage_run run = { 0, nan(""), nan(""), nan("") };
     struct figure none = { 0 };
     struct resource_usage usage;
 
     (void)state;
-    facts.gpu_count = facts.expected_gpu_count = 0;
+    facts.numbers[TRACKING_GPU_COUNT] = facts.numbers[TRACKING_EXPECTED_GPUS] = 0;
     usage = usage_of(&facts, &run, find, &none);
     same(number(&usage, "max_ram.main.total_rss"), 0);
     same(number(&usage, "max_gpu_ram.combined"), 0);
@@ -244,13 +247,9 @@ static void unknown_totals_are_0(void **state)
 
 enum { METRICS_MAX = 256 };
 
-static const struct usage_facts facts = {
-    .ram_unit = &(const struct usage_unit){ "megabytes", 1e-6 },
-    .gpu_ram_unit = &(const struct usage_unit){ "bytes", 1 },
-    .time_unit = &(const struct usage_unit){ "seconds", 1 },
-    .core_count = 4,
-    .expected_core_count = 2,
-    .expected_gpu_count = 0,
+static const struct tracking_facts facts = {
+    .texts = { "megabytes", "bytes", "seconds" },
+    .numbers = { [TRACKING_CORE_COUNT] = 4, [TRACKING_EXPECTED_CORES] = 2 },
 };
 
 /* A sample with some known metrics. */

@@ -147,6 +147,14 @@ const struct usage_unit *usage_unit_find(const struct usage_unit *units, const c
     return NULL;
 }
 
+double usage_coefficient(const struct tracking_facts *facts, enum tracking_fact unit)
+{
+    const struct usage_unit *found = usage_unit_find(
+        unit == TRACKING_TIME_UNIT ? usage_time_units : usage_memory_units, facts->texts[unit]);
+
+    return found ? found->coefficient : (double)NAN;
+}
+
 /* "sum": percent of one core or GPU, summed over all; "hardware": the sum divided by the
  * number expected. */
 struct percentages {
@@ -157,8 +165,9 @@ enum group { SYSTEM, MAIN, DESCENDANTS, COMBINED, GPUS, GROUPS };
 
 /* clang-format off */
 #define SECTION(depth, key, label) { depth, REPORT_SECTION, key, label, NULL, 0 }
-#define UNIT(member) { 1, REPORT_UNIT, "unit", "Unit", NULL, offsetof(struct usage_facts, member) }
-#define FACT(key, label, member) { 1, REPORT_COUNT, key, label, NULL, offsetof(struct usage_facts, member) }
+#define UNIT(fact) { 1, REPORT_UNIT, "unit", "Unit", NULL, fact }
+#define FACT(key, label, fact) { 1, REPORT_COUNT, key, label, NULL, fact }
+#define CAPACITY(kind, fact) { 1, kind, "system_capacity", "System capacity", NULL, fact }
 #define THREADS(key, label, path) { 1, REPORT_COUNT, key "_n_threads", label " number of threads", path, 0 }
 #define RAM(depth, key, label, path) { depth, REPORT_RAM, key, label, path, 0 }
 #define GPU_RAM(key, label, path) { 1, REPORT_GPU_RAM, key, label, path, 0 }
@@ -178,22 +187,22 @@ enum group { SYSTEM, MAIN, DESCENDANTS, COMBINED, GPUS, GROUPS };
 
 const struct usage_row usage_rows[USAGE_ROWS] = {
     SECTION(0, "max_ram", "Max RAM"),
-    UNIT(ram_unit),
-    RAM(1, "system_capacity", "System capacity", NULL),
+    UNIT(TRACKING_RAM_UNIT),
+    CAPACITY(REPORT_RAM, TRACKING_RAM_CAPACITY),
     RAM(1, "system", "System", "memory.system_peak_bytes"),
     RSS("main", "Main"),
     RSS("descendants", "Descendants"),
     RSS("combined", "Combined"),
     SECTION(0, "max_gpu_ram", "Max GPU RAM"),
-    UNIT(gpu_ram_unit),
-    GPU_RAM("system_capacity", "System capacity", NULL),
+    UNIT(TRACKING_GPU_RAM_UNIT),
+    CAPACITY(REPORT_GPU_RAM, TRACKING_GPU_RAM_CAPACITY),
     GPU_RAM("system", "System", "gpu.memory.system_bytes"),
     GPU_RAM("main", "Main", "gpu.memory.main_bytes"),
     GPU_RAM("descendants", "Descendants", "gpu.memory.descendants_bytes"),
     GPU_RAM("combined", "Combined", "gpu.memory.combined_bytes"),
     SECTION(0, "cpu_utilization", "CPU utilization"),
-    FACT("system_core_count", "System core count", core_count),
-    FACT("n_expected_cores", "Number of expected cores", expected_core_count),
+    FACT("system_core_count", "System core count", TRACKING_CORE_COUNT),
+    FACT("n_expected_cores", "Number of expected cores", TRACKING_EXPECTED_CORES),
     PERCENTAGES("system", "System", SYSTEM),
     PERCENTAGES("main", "Main", MAIN),
     PERCENTAGES("descendants", "Descendants", DESCENDANTS),
@@ -202,11 +211,11 @@ const struct usage_row usage_rows[USAGE_ROWS] = {
     THREADS("descendants", "Descendants", "cpu.threads.descendants"),
     THREADS("combined", "Combined", "cpu.threads.combined"),
     SECTION(0, "gpu_utilization", "GPU utilization"),
-    FACT("system_gpu_count", "System GPU count", gpu_count),
-    FACT("n_expected_gpus", "Number of expected GPUs", expected_gpu_count),
+    FACT("system_gpu_count", "System GPU count", TRACKING_GPU_COUNT),
+    FACT("n_expected_gpus", "Number of expected GPUs", TRACKING_EXPECTED_GPUS),
     PERCENTAGES("gpu_percentages", "GPU percentages", GPUS),
     SECTION(0, "compute_time", "Compute time"),
-    UNIT(time_unit),
+    UNIT(TRACKING_TIME_UNIT),
     { 1, REPORT_TIME, "time", "Time", NULL, 0 },
 };
 /* clang-format on */
@@ -217,11 +226,11 @@ static double or_zero(double value)
 }
 
 /* The mean may come from a better source than the maximum, and is never above it. */
-static struct percentages percentages(double max_units, double mean_units, uint64_t count)
+static struct percentages percentages(double max_units, double mean_units, double count)
 {
     double mean_sum = 100 * or_zero(mean_units);
     double max_sum = fmax(100 * or_zero(max_units), mean_sum);
-    double divisor = count > 0 ? (double)count : 1;
+    double divisor = count > 0 ? count : 1;
 
     return (struct percentages){ max_sum, max_sum / divisor, mean_sum, mean_sum / divisor };
 }
@@ -229,79 +238,69 @@ static struct percentages percentages(double max_units, double mean_units, uint6
 /* The machine's CPU time comes in steps of 10 ms, too coarse for a short run: it is limited to the
  * machine's CPUs, and is at least the job's. */
 static struct percentages bounded(struct percentages system, const struct percentages *job,
-                                  uint64_t count)
+                                  double count)
 {
-    double all = 100 * (double)count;
+    double all = 100 * count;
     double max_sum = fmax(fmin(system.max_sum, all), job->max_sum);
     double mean_sum = fmax(fmin(system.mean_sum, all), job->mean_sum);
 
     return percentages(max_sum / 100, mean_sum / 100, count);
 }
 
-/* Returns the value of a row in its unit. */
-static double number_of(const struct usage_row *row, const struct usage_facts *facts,
-                        double figure)
+/* Returns a figure in the unit of its row. */
+static double in_unit(const struct usage_row *row, const struct tracking_facts *facts,
+                      double figure)
 {
-    switch (row->kind) {
-    case REPORT_COUNT:
-        return row->path ? figure
-                         : (double)*(const uint64_t *)(const void *)((const char *)facts +
-                                                                     row->place);
-    case REPORT_RAM:
-        return (row->path ? figure : facts->ram_bytes) * facts->ram_unit->coefficient;
-    case REPORT_GPU_RAM:
-        return (row->path ? figure : facts->gpu_ram_bytes) * facts->gpu_ram_unit->coefficient;
-    case REPORT_TIME:
-        return figure * facts->time_unit->coefficient;
-    case REPORT_PERCENT:
-        return figure;
-    case REPORT_SECTION:
-    case REPORT_UNIT:
-        break;
-    }
-    return 0;
+    enum tracking_fact unit = row->kind == REPORT_RAM       ? TRACKING_RAM_UNIT
+                              : row->kind == REPORT_GPU_RAM ? TRACKING_GPU_RAM_UNIT
+                                                            : TRACKING_TIME_UNIT;
+
+    return row->kind == REPORT_COUNT ? figure : figure * usage_coefficient(facts, unit);
 }
 
-struct resource_usage usage_of(const struct usage_facts *facts, const struct usage_run *run,
+struct resource_usage usage_of(const struct tracking_facts *facts, const struct usage_run *run,
                                usage_figure *figure, void *data)
 {
-    uint64_t cores = facts->expected_core_count;
+    const double *numbers = facts->numbers;
+    double cores = numbers[TRACKING_EXPECTED_CORES];
     double seconds = run->elapsed_seconds;
     struct percentages groups[GROUPS] = {
-        [SYSTEM] = percentages(figure(data, "cpu.system.max_cores"),
-                               figure(data, "cpu.system.mean_cores"), facts->core_count),
+        [SYSTEM] =
+            percentages(figure(data, "cpu.system.max_cores"),
+                        figure(data, "cpu.system.mean_cores"), numbers[TRACKING_CORE_COUNT]),
         [MAIN] = percentages(figure(data, "cpu.main.max_cores"),
                              run->main_cpu_seconds / seconds, cores),
         [DESCENDANTS] = percentages(figure(data, "cpu.descendants.max_cores"),
                                     run->descendants_cpu_seconds / seconds, cores),
         [COMBINED] = percentages(figure(data, "cpu.max_cores"),
                                  run->combined_cpu_seconds / seconds, cores),
-        [GPUS] =
-            percentages(figure(data, "gpu.utilization.max_gpus"),
-                        figure(data, "gpu.utilization.mean_gpus"), facts->expected_gpu_count),
+        [GPUS] = percentages(figure(data, "gpu.utilization.max_gpus"),
+                             figure(data, "gpu.utilization.mean_gpus"),
+                             numbers[TRACKING_EXPECTED_GPUS]),
     };
     struct resource_usage usage = { 0 };
 
-    groups[SYSTEM] = bounded(groups[SYSTEM], &groups[COMBINED], facts->core_count);
+    groups[SYSTEM] = bounded(groups[SYSTEM], &groups[COMBINED], numbers[TRACKING_CORE_COUNT]);
     for (size_t i = 0; i < USAGE_ROWS; i++) {
         const struct usage_row *row = &usage_rows[i];
-        double value = row->kind == REPORT_PERCENT ? ((const double *)groups)[row->place]
-                       : row->path                 ? or_zero(figure(data, row->path))
-                                                   : seconds;
+        double *number = &usage.values[i].number;
 
         if (row->kind == REPORT_UNIT)
-            usage.values[i].unit =
-                (*(const struct usage_unit *const *)(const void *)((const char *)facts +
-                                                                   row->place))
-                    ->name;
-        usage.values[i].number = number_of(row, facts, value);
+            usage.values[i].unit = facts->texts[row->place];
+        else if (row->kind == REPORT_PERCENT)
+            *number = ((const double *)groups)[row->place];
+        else if (row->path)
+            *number = in_unit(row, facts, or_zero(figure(data, row->path)));
+        else
+            *number =
+                row->kind == REPORT_TIME ? in_unit(row, facts, seconds) : numbers[row->place];
     }
     return usage;
 }
 
 /* ---- rows --------------------------------------------------------------- */
 
-void rows_init(struct rows *rows, const struct usage_facts *facts, double interval_seconds)
+void rows_init(struct rows *rows, const struct tracking_facts *facts, double interval_seconds)
 {
     static const char *const peaks[ROWS_PEAKS] = { "main_rss_peak_bytes",
                                                    "descendants_rss_peak_bytes",
@@ -346,7 +345,7 @@ static void raise_ram(const struct rows *rows, double row[TRACKING_COLUMNS])
         double peak = rows->latest.value[TRACKING_COLUMNS + i];
 
         if (peak > rows->first.value[TRACKING_COLUMNS + i]) /* fmax() ignores NaN */
-            row[i] = fmax(row[i], peak * rows->facts->ram_unit->coefficient);
+            row[i] = fmax(row[i], peak * usage_coefficient(rows->facts, TRACKING_RAM_UNIT));
     }
 }
 
@@ -354,9 +353,9 @@ static double scale_of(const struct rows *rows, enum tracking_unit unit)
 {
     switch (unit) {
     case TRACKING_IN_RAM:
-        return rows->facts->ram_unit->coefficient;
+        return usage_coefficient(rows->facts, TRACKING_RAM_UNIT);
     case TRACKING_IN_GPU_RAM:
-        return rows->facts->gpu_ram_unit->coefficient;
+        return usage_coefficient(rows->facts, TRACKING_GPU_RAM_UNIT);
     case TRACKING_PERCENT:
         return 100;
     case TRACKING_COUNTS:
@@ -370,8 +369,9 @@ static void fill(struct rows *rows, const struct rows_sample *from,
 {
     double *system = &row[TRACKING_CPU_SYSTEM_SUM_UTILIZATION_PERCENT];
     double *gpus = &row[TRACKING_GPU_SUM_UTILIZATION_PERCENT];
-    double core_count = (double)rows->facts->core_count;
-    double gpu_count = (double)rows->facts->expected_gpu_count;
+    const double *numbers = rows->facts->numbers;
+    double core_count = numbers[TRACKING_CORE_COUNT];
+    double gpu_count = numbers[TRACKING_EXPECTED_GPUS];
 
     for (size_t i = 0; i < TRACKING_TIMESTAMP; i++) {
         const struct tracking_field *field = &tracking_row_fields[i];
@@ -379,7 +379,7 @@ static void fill(struct rows *rows, const struct rows_sample *from,
             field->moment == TRACKING_HELD ? &rows->alive : &rows->latest;
 
         if (!field->metric)
-            row[i] = row[i - 1] / (double)rows->facts->expected_core_count;
+            row[i] = row[i - 1] / numbers[TRACKING_EXPECTED_CORES];
         else if (field->moment == TRACKING_RATE)
             row[i] = percent(from, &rows->latest, i);
         else
@@ -437,7 +437,7 @@ bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, doubl
     for (size_t i = 0; i < ROWS_PEAKS; i++) {
         size_t index = rows->metric[i];
         double value = index < sample->count ? sample->values[index] : (double)NAN;
-        double peak = value * rows->facts->ram_unit->coefficient;
+        double peak = value * usage_coefficient(rows->facts, TRACKING_RAM_UNIT);
 
         is_more |= peak > row[i] * little;
         row[i] = fmax(row[i], peak); /* fmax() ignores NaN */

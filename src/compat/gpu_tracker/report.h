@@ -47,14 +47,8 @@ extern const struct usage_unit usage_time_units[];
 /* NULL: unknown unit. */
 const struct usage_unit *usage_unit_find(const struct usage_unit *units, const char *name);
 
-/* Facts that do not change while the job runs. Amounts are in base units. */
-struct usage_facts {
-    const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
-    uint64_t core_count, expected_core_count;
-    double ram_bytes;
-    uint64_t gpu_count, expected_gpu_count;
-    double gpu_ram_bytes; /* of all GPUs */
-};
+/* The coefficient of a unit of the facts: TRACKING_RAM_UNIT, ...; NaN: unknown unit. */
+double usage_coefficient(const struct tracking_facts *facts, enum tracking_fact unit);
 
 /* A line of the report. */
 struct usage_row {
@@ -70,8 +64,7 @@ struct usage_row {
     } kind;
     const char *key, *label;
     const char *path; /* path of the figure; NULL: the value is not a figure */
-    /* For a unit or count: its offset in the facts; for a percentage: its index. */
-    size_t place;
+    size_t place;     /* without a path, index of a fact, or of a percentage */
 };
 
 enum { USAGE_ROWS = 60 };
@@ -95,7 +88,7 @@ struct usage_run {
 /* Returns a figure of the run by its path, as spoor_session_figure(); NaN: unknown. */
 typedef double usage_figure(void *data, const char *path);
 
-struct resource_usage usage_of(const struct usage_facts *facts, const struct usage_run *run,
+struct resource_usage usage_of(const struct tracking_facts *facts, const struct usage_run *run,
                                usage_figure *figure, void *data);
 
 /* ---- rows ---------------------------------------------------------------
@@ -120,7 +113,7 @@ struct rows_sample {
 };
 
 struct rows {
-    const struct usage_facts *facts; /* borrowed */
+    const struct tracking_facts *facts; /* borrowed */
     double interval_seconds;
     size_t metric[ROWS_METRICS]; /* index in a sample; SIZE_MAX: no such metric */
     size_t sample_count, row_count;
@@ -131,7 +124,7 @@ struct rows {
     struct rows_sample older;    /* the sample of the row before `previous` */
 };
 
-void rows_init(struct rows *rows, const struct usage_facts *facts, double interval_seconds);
+void rows_init(struct rows *rows, const struct tracking_facts *facts, double interval_seconds);
 
 /* Takes a sample. Returns true if it makes a row. `wanted_after` is NULL if this sample was
  * not requested. Otherwise a row is requested that is later than *wanted_after (seconds

@@ -263,48 +263,29 @@ static double read_ram_bytes(void)
     return (double)kibibytes * 1024;
 }
 
-static struct usage_facts read_facts(const struct gpu_tracker_settings *settings,
-                                     const struct gpu_tracker_gpus *gpus)
+static struct tracking_facts read_facts(const struct gpu_tracker_settings *settings,
+                                        const struct gpu_tracker_gpus *gpus)
 {
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    uint64_t core_count = online > 0 ? (uint64_t)online : 1;
-
-    return (struct usage_facts){
-        .ram_unit = settings->ram_unit,
-        .gpu_ram_unit = settings->gpu_ram_unit,
-        .time_unit = settings->time_unit,
-        .core_count = core_count,
-        .expected_core_count =
-            settings->expected_core_count ? settings->expected_core_count : core_count,
-        .ram_bytes = read_ram_bytes(),
-        .gpu_count = gpus->count,
-        .expected_gpu_count = gpus->expected_count,
-        .gpu_ram_bytes = gpus->memory_bytes,
-    };
-}
-
-static int open_file(struct tracking *tracking, struct spoor_error *err)
-{
-    const struct gpu_tracker_settings *settings = tracking->settings;
-    const struct usage_facts *facts = &tracking->facts;
-    const char *const units[] = { [TRACKING_RAM_UNIT] = facts->ram_unit->name,
-                                  [TRACKING_GPU_RAM_UNIT] = facts->gpu_ram_unit->name,
-                                  [TRACKING_TIME_UNIT] = facts->time_unit->name };
-    struct tracking_facts written = {
+    const char *const units[] = { [TRACKING_RAM_UNIT] = settings->ram_unit->name,
+                                  [TRACKING_GPU_RAM_UNIT] = settings->gpu_ram_unit->name,
+                                  [TRACKING_TIME_UNIT] = settings->time_unit->name };
+    double online = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double cores = online > 0 ? online : 1;
+    double expected = (double)settings->expected_core_count;
+    struct tracking_facts facts = {
         .numbers = {
-            [TRACKING_RAM_CAPACITY] = facts->ram_bytes * facts->ram_unit->coefficient,
-            [TRACKING_GPU_RAM_CAPACITY] = facts->gpu_ram_bytes * facts->gpu_ram_unit->coefficient,
-            [TRACKING_CORE_COUNT] = (double)facts->core_count,
-            [TRACKING_EXPECTED_CORES] = (double)facts->expected_core_count,
-            [TRACKING_GPU_COUNT] = (double)facts->gpu_count,
-            [TRACKING_EXPECTED_GPUS] = (double)facts->expected_gpu_count,
+            [TRACKING_RAM_CAPACITY] = read_ram_bytes() * settings->ram_unit->coefficient,
+            [TRACKING_GPU_RAM_CAPACITY] = gpus->memory_bytes * settings->gpu_ram_unit->coefficient,
+            [TRACKING_CORE_COUNT] = cores,
+            [TRACKING_EXPECTED_CORES] = expected > 0 ? expected : cores,
+            [TRACKING_GPU_COUNT] = (double)gpus->count,
+            [TRACKING_EXPECTED_GPUS] = (double)gpus->expected_count,
         },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-        (void)snprintf(written.texts[i], sizeof(written.texts[i]), "%s", units[i]); /* fits */
-    return settings->given->tracking_path ? tracking_writer_open(&tracking->file, &written, err)
-                                          : 0;
+        (void)snprintf(facts.texts[i], sizeof(facts.texts[i]), "%s", units[i]); /* fits */
+    return facts;
 }
 
 /* Also called if there is a GPU that cannot be used. */
@@ -333,7 +314,8 @@ static const char *prepare(struct tracking *tracking, struct spoor_error *err)
     tracking->facts = read_facts(settings, gpus);
     rows_init(&tracking->rows, &tracking->facts, settings->sleep_seconds);
     tracking->wanted_after = tracking->row_seconds = (double)NAN;
-    if (open_file(tracking, err) < 0)
+    if (settings->given->tracking_path &&
+        tracking_writer_open(&tracking->file, &tracking->facts, err) < 0)
         return err->message;
     tracking->finds_gpus_later |= gpus->is_silent;
     warn_of_no_gpus(tracking);
@@ -495,7 +477,7 @@ static double find_figure(void *data, const char *path)
     bool is_gpu = strncmp(path, "gpu.", 4) == 0;
     struct spoor_figure figure;
 
-    if (is_gpu && tracking->facts.gpu_count == 0) /* already reported by a warning */
+    if (is_gpu && tracking->gpus.count == 0) /* already reported by a warning */
         return (double)NAN;
     if (!tracking->session || spoor_session_figure(tracking->session, path, &figure, NULL) < 0)
         return (double)NAN;

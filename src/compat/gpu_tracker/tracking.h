@@ -69,7 +69,7 @@ struct tracking {
     bool finds_gpus_later;
 
     struct gpu_tracker_gpus gpus;
-    struct usage_facts facts;
+    struct tracking_facts facts;
     struct rows rows;
     struct tracking_writer file;  /* closed: none */
     spoor_session *session;       /* NULL: nothing was tracked */

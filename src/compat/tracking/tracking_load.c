@@ -19,20 +19,18 @@ struct tracking {
     size_t rows;
 };
 
-static double bytes_in(const char *unit)
+static double bytes_in(const struct tracking *tracking, enum tracking_fact unit)
 {
-    const struct usage_unit *found = usage_unit_find(usage_memory_units, unit);
-
-    return found ? round(1 / found->coefficient) : (double)NAN;
+    return round(1 / usage_coefficient(&tracking->facts, unit));
 }
 
 static double scale_of(const struct tracking *tracking, enum tracking_unit unit)
 {
     switch (unit) {
     case TRACKING_IN_RAM:
-        return bytes_in(tracking->facts.texts[TRACKING_RAM_UNIT]);
+        return bytes_in(tracking, TRACKING_RAM_UNIT);
     case TRACKING_IN_GPU_RAM:
-        return bytes_in(tracking->facts.texts[TRACKING_GPU_RAM_UNIT]);
+        return bytes_in(tracking, TRACKING_GPU_RAM_UNIT);
     case TRACKING_PERCENT:
         return 0.01;
     case TRACKING_COUNTS:
@@ -124,8 +122,8 @@ static void add_measures(struct record *record, struct record_gpu *gpu)
 static void add_gpus(const struct tracking *tracking, struct record *record)
 {
     const double *numbers = tracking->facts.numbers;
-    double bytes = numbers[TRACKING_GPU_RAM_CAPACITY] *
-                   bytes_in(tracking->facts.texts[TRACKING_GPU_RAM_UNIT]);
+    double bytes =
+        numbers[TRACKING_GPU_RAM_CAPACITY] * bytes_in(tracking, TRACKING_GPU_RAM_UNIT);
     size_t count = is_known(record->whole_gpus) ? (size_t)record->whole_gpus : 0;
 
     if (count == 0 || count > GPUS_MAX)
@@ -151,8 +149,8 @@ static void add_facts(const struct tracking *tracking, struct record *record)
     const double *numbers = tracking->facts.numbers;
 
     record->cpus = count_of(numbers[TRACKING_CORE_COUNT]);
-    record->memory_bytes = count_of(numbers[TRACKING_RAM_CAPACITY] *
-                                    bytes_in(tracking->facts.texts[TRACKING_RAM_UNIT]));
+    record->memory_bytes =
+        count_of(numbers[TRACKING_RAM_CAPACITY] * bytes_in(tracking, TRACKING_RAM_UNIT));
     if (numbers[TRACKING_EXPECTED_CORES] > 0)
         record->cpus_limit = numbers[TRACKING_EXPECTED_CORES];
     record->whole_gpus = gpu_count(tracking);
