@@ -442,7 +442,7 @@ static void a_machine_outside_a_cloud_makes_no_request(void **state)
     (void)state;
     fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", "QEMU\n");
     memset(&facts, 'x', sizeof(facts));
-    assert_int_equal(cloud_find(&fake.root, &facts, &err), -ENODEV);
+    assert_int_equal(cloud_find(&fake.root, true, &facts, &err), -ENODEV);
     assert_memory_equal(&facts, &none, sizeof(facts));
 }
 
@@ -454,14 +454,14 @@ static void without_a_response_only_firmware_facts_are_known(void **state)
     (void)state;
     fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
     fake_root_write(&fake, "sys/class/dmi/id/product_name", "m5.large\n");
-    assert_int_equal(cloud_find(&fake.root, &facts, &err), -ECONNREFUSED);
+    assert_int_equal(cloud_find(&fake.root, true, &facts, &err), -ECONNREFUSED);
     assert_string_equal(facts.vendor, "aws");
     assert_string_equal(facts.instance_type, "m5.large");
     assert_string_equal(facts.region, "");
     assert_non_null(strstr(err.message, "the metadata service of aws: " DEAD_END));
     assert_false(root_exists(&fake.root, "spoor/cloud.json")); /* not cached */
     fake_root_write(&fake, "sys/class/dmi/id/product_name", "HVM domU\n");
-    assert_int_equal(cloud_find(&fake.root, &facts, &err), -ECONNREFUSED);
+    assert_int_equal(cloud_find(&fake.root, true, &facts, &err), -ECONNREFUSED);
     assert_string_equal(facts.instance_type, "");
 }
 
@@ -471,7 +471,7 @@ static void a_guess_is_not_a_vendor(void **state)
 
     (void)state;
     fake_root_write(&fake, "sys/class/dmi/id/product_name", "OpenStack Nova\n");
-    assert_int_equal(cloud_find(&fake.root, &facts, NULL), -ECONNREFUSED);
+    assert_int_equal(cloud_find(&fake.root, true, &facts, NULL), -ECONNREFUSED);
     assert_string_equal(facts.vendor, "");
 }
 
@@ -484,15 +484,15 @@ static void the_service_can_be_disabled_and_bad_timeouts_are_refused(void **stat
     fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", "Hetzner\n");
     fake_root_write(&fake, "sys/class/dmi/id/product_name", "vServer\n");
     setenv(CLOUD_TIMEOUT_VARIABLE, "0", 1);
-    assert_int_equal(cloud_find(&fake.root, &facts, &err), -ECANCELED);
+    assert_int_equal(cloud_find(&fake.root, true, &facts, &err), -ECANCELED);
     assert_string_equal(facts.vendor, "hcloud");
     assert_string_equal(err.message,
                         CLOUD_TIMEOUT_VARIABLE " is 0, so the metadata service is not asked");
     setenv(CLOUD_TIMEOUT_VARIABLE, "nan", 1);
-    assert_int_equal(cloud_find(&fake.root, &facts, &err), -EINVAL);
+    assert_int_equal(cloud_find(&fake.root, true, &facts, &err), -EINVAL);
     assert_string_equal(err.message, CLOUD_TIMEOUT_VARIABLE ": expected 0 to 60 seconds");
     setenv(CLOUD_TIMEOUT_VARIABLE, "61", 1);
-    assert_int_equal(cloud_find(&fake.root, &facts, &err), -EINVAL);
+    assert_int_equal(cloud_find(&fake.root, true, &facts, &err), -EINVAL);
 }
 
 int main(void)

@@ -64,7 +64,7 @@ int lookup_cloud(void *data, const struct agent_request *request, struct json_wr
     (void)request;
     if (r < 0)
         return error_sys(err, r, "/");
-    r = cloud_find(&root, &facts, err);
+    r = cloud_find(&root, true, &facts, err);
     json_add_known_text(json, "vendor", facts.vendor);
     json_add_known_text(json, "region", facts.region);
     json_add_known_text(json, "zone", facts.zone);

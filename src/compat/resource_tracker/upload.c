@@ -173,7 +173,7 @@ static void add_cloud(const struct root *root, struct json_writer *json)
 {
     struct cloud_facts facts;
 
-    (void)cloud_find(root, &facts, NULL); /* unknown values are empty */
+    (void)cloud_find(root, true, &facts, NULL); /* unknown values are empty */
     json_add_known_text(json, "cloud_vendor_id", facts.vendor);
     json_add_known_text(json, "cloud_account_id", facts.account);
     json_add_known_text(json, "cloud_region_id", facts.region);

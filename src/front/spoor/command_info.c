@@ -74,7 +74,7 @@ int command_info(const struct command *command, int argc, char **argv)
         return code;
     r = root_open(NULL, &root);
     if (r == 0)
-        r = cloud_find(&root, &facts, &cloud_err);
+        r = cloud_find(&root, true, &facts, &cloud_err);
     root_close(&root);
     machine.cloud = cloud_describe(&facts);
     machine.cloud.reason = r < 0 && r != -ENODEV ? cloud_err.message : NULL;

@@ -66,7 +66,7 @@ static void find_own_server(struct server_search *search)
     if (!search->is_here || root_open(NULL, &root) < 0)
         return;
     /* If this fails, the facts of the firmware may be enough. */
-    (void)cloud_find(&root, &search->cloud, NULL);
+    (void)cloud_find(&root, true, &search->cloud, NULL);
     if (!*search->cloud.vendor || !*search->cloud.instance_type)
         return;
     search->table.run_vendor = search->cloud.vendor;

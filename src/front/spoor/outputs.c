@@ -425,7 +425,7 @@ static struct spoor_cloud recall_cloud(struct cloud_facts *facts)
 
     *facts = (struct cloud_facts){ 0 };
     if (root_open(NULL, &root) == 0)
-        cloud_recall(&root, facts);
+        (void)cloud_find(&root, false, facts, NULL); /* unknown values are empty */
     root_close(&root);
     cloud = cloud_describe(facts);
     cloud.account = NULL;

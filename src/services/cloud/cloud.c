@@ -470,11 +470,9 @@ static int find_path(environment_get *get_variable, bool is_made, struct buffer 
     if (!base || *base != '/' || stat(base, &status) < 0 || status.st_uid != geteuid())
         return -ENOENT;
     buffer_format(ret, "%s%s", base, has_cache ? "" : "/.cache");
-    if (is_made && buffer_error(ret) == 0)
-        (void)mkdir(ret->text, 0700); /* on failure the file cannot be created */
     buffer_add_text(ret, "/spoor");
     if (is_made && buffer_error(ret) == 0)
-        (void)mkdir(ret->text, 0700);
+        (void)output_make_directories(ret->text); /* on failure the file cannot be created */
     buffer_add_text(ret, "/cloud.json");
     return buffer_error(ret);
 }
@@ -614,28 +612,6 @@ static struct cloud_facts facts_of(const struct dmi *dmi, const struct cloud_ven
     return facts;
 }
 
-/* Returns -ENODEV if the machine does not belong to a cloud, -ENOENT if there was no
- * response since boot; *ret has the facts of the firmware. */
-static int recall(const struct root *root, const struct cloud_vendor **ret_vendor,
-                  struct cloud_cache_key *ret_key, struct cloud_facts *ret)
-{
-    const char *url = environment_own(CLOUD_URL_VARIABLE);
-    const struct cloud_vendor *vendor;
-    struct dmi dmi;
-
-    *ret = (struct cloud_facts){ 0 };
-    dmi_read(root, &dmi);
-    vendor = cloud_vendor_find(&dmi);
-    if (!vendor)
-        return -ENODEV;
-    *ret_vendor = vendor;
-    *ret_key = (struct cloud_cache_key){ vendor->name, url && *url ? url : vendor->url };
-    if (cloud_cache_read(root, environment_own, ret_key, ret) == 0)
-        return 0;
-    *ret = facts_of(&dmi, vendor);
-    return -ENOENT;
-}
-
 struct spoor_cloud cloud_describe(const struct cloud_facts *facts)
 {
     return (struct spoor_cloud){
@@ -648,25 +624,27 @@ struct spoor_cloud cloud_describe(const struct cloud_facts *facts)
     };
 }
 
-void cloud_recall(const struct root *root, struct cloud_facts *ret)
+int cloud_find(const struct root *root, bool may_ask, struct cloud_facts *ret,
+               struct spoor_error *err)
 {
+    const char *url = environment_own(CLOUD_URL_VARIABLE);
     const struct cloud_vendor *vendor;
     struct cloud_cache_key key;
-
-    (void)recall(root, &vendor, &key, ret); /* unknown values are empty */
-}
-
-int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_error *err)
-{
-    const struct cloud_vendor *vendor;
-    struct cloud_cache_key key;
+    struct dmi dmi;
     uint64_t timeout_ms;
-    int r = recall(root, &vendor, &key, ret);
+    int r;
 
-    if (r == -ENODEV)
+    *ret = (struct cloud_facts){ 0 };
+    dmi_read(root, &dmi);
+    vendor = cloud_vendor_find(&dmi);
+    if (!vendor)
         return error_set(err, ENODEV, "not a machine of a known cloud");
-    if (r == 0)
+    key = (struct cloud_cache_key){ vendor->name, url && *url ? url : vendor->url };
+    if (cloud_cache_read(root, environment_own, &key, ret) == 0)
         return 0;
+    *ret = facts_of(&dmi, vendor);
+    if (!may_ask)
+        return error_set(err, ENOENT, "the metadata service is not asked");
     r = read_timeout(&timeout_ms, err);
     if (r == 0)
         r = metadata_ask(vendor, key.url, timeout_ms, ret, err);

@@ -36,13 +36,12 @@ struct cloud_facts {
     char account[64]; /* account, project or subscription */
 };
 
-/* Looks up the cloud, for at most one second (CLOUD_TIMEOUT_VARIABLE). Always sets *ret. 0: the metadata
- * service has responded, now or since boot. -ENODEV: not a machine of a known cloud. Other errors: there
- * was no usable response, as `err` explains; *ret holds the other facts, such as the vendor. */
-int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_error *err);
-
-/* Returns the facts without a query: from the firmware, and from a response since boot. */
-void cloud_recall(const struct root *root, struct cloud_facts *ret);
+/* Looks up the cloud, for at most one second (CLOUD_TIMEOUT_VARIABLE); unless `may_ask`, without a query.
+ * Always sets *ret. 0: the metadata service has responded, now or since boot. -ENODEV: not a machine of a
+ * known cloud. Other errors: there was no usable response, as `err` explains; *ret holds the other facts, such
+ * as the vendor. */
+int cloud_find(const struct root *root, bool may_ask, struct cloud_facts *ret,
+               struct spoor_error *err);
 
 /* Describes the facts for the library; the texts are borrowed from the facts. */
 struct spoor_cloud cloud_describe(const struct cloud_facts *facts);
