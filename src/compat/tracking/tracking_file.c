@@ -35,12 +35,12 @@ const struct tracking_field tracking_fact_fields[TRACKING_FACTS] = {
 
 /* clang-format off */
 #define MEMORY(name, metric, unit, moment) \
-    { name, TRACKING_REAL, metric, TRACKING_IN_##unit, TRACKING_##moment }
+    { name, TRACKING_REAL, metric, TRACKING_IN_##unit, TRACKING_##moment, 0 }
 #define THREADS(name, metric) \
-    { name, TRACKING_INTEGER, metric, TRACKING_COUNTS, TRACKING_HELD }
+    { name, TRACKING_INTEGER, metric, TRACKING_COUNTS, TRACKING_HELD, 0 }
 /* Percent of one CPU or GPU, and of all that are expected. */
-#define PERCENT(name, metric, moment) \
-    { name "_sum_utilization_percent", TRACKING_REAL, metric, TRACKING_PERCENT, TRACKING_##moment }, \
+#define PERCENT(name, metric, moment, threads) \
+    { name "_sum_utilization_percent", TRACKING_REAL, metric, TRACKING_PERCENT, TRACKING_##moment, threads }, \
     { name "_hardware_utilization_percent", .type = TRACKING_REAL }
 
 /* The columns, in the order of enum tracking_column. */
@@ -53,14 +53,14 @@ const struct tracking_field tracking_row_fields[TRACKING_COLUMNS] = {
     MEMORY("descendants_gpu_ram", "descendants_gpu_memory_bytes", GPU_RAM, HELD),
     MEMORY("combined_gpu_ram", "job_gpu_memory_bytes", GPU_RAM, HELD),
     MEMORY("system_gpu_ram", "host_gpu_memory_bytes", GPU_RAM, NOW),
-    PERCENT("gpu", "host_gpu_utilization_gpus", NOW),
+    PERCENT("gpu", "host_gpu_utilization_gpus", NOW, 0),
     THREADS("main_n_threads", "main_threads"),
     THREADS("descendants_n_threads", "descendants_threads"),
     THREADS("combined_n_threads", "job_threads"),
-    PERCENT("cpu_system", "host_cpu_seconds", RATE),
-    PERCENT("cpu_main", "main_cpu_seconds", RATE),
-    PERCENT("cpu_descendants", "descendants_cpu_seconds", RATE),
-    PERCENT("cpu_combined", "job_cpu_seconds", RATE),
+    PERCENT("cpu_system", "host_cpu_seconds", RATE, 0),
+    PERCENT("cpu_main", "main_cpu_seconds", RATE, TRACKING_MAIN_N_THREADS),
+    PERCENT("cpu_descendants", "descendants_cpu_seconds", RATE, TRACKING_DESCENDANTS_N_THREADS),
+    PERCENT("cpu_combined", "job_cpu_seconds", RATE, TRACKING_COMBINED_N_THREADS),
     { "timestamp", .type = TRACKING_REAL },
 };
 /* clang-format on */
@@ -141,33 +141,19 @@ static int write_csv_facts(struct tracking_file *file, const struct tracking_fac
     return write_lines(file, err);
 }
 
-/* A group without a process has the integer 0, as the predecessor writes it: the sum of no
- * percentages. */
-static bool is_sum_of_nothing(const double row[TRACKING_COLUMNS], size_t column)
-{
-    switch (column) {
-    case TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT:
-        return !(row[TRACKING_MAIN_N_THREADS] > 0);
-    case TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT:
-        return !(row[TRACKING_DESCENDANTS_N_THREADS] > 0);
-    case TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT:
-        return !(row[TRACKING_COMBINED_N_THREADS] > 0);
-    default:
-        return false;
-    }
-}
-
 static int add_csv_row(struct tracking_file *file, const double row[TRACKING_COLUMNS],
                        struct spoor_error *err)
 {
     struct csv_writer writer = begin_lines(file);
 
     for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
-        enum tracking_type type = tracking_row_fields[i].type;
+        const struct tracking_field *field = &tracking_row_fields[i];
+        /* A group without a process has the integer 0, as the predecessor writes it: the sum of no
+         * percentages. */
+        bool is_sum_of_nothing =
+            field->threads != 0 && !(row[field->threads] > 0) && !(row[i] > 0);
 
-        if (!(row[i] > 0) && is_sum_of_nothing(row, i))
-            type = TRACKING_INTEGER;
-        add_number(&writer, row[i], type);
+        add_number(&writer, row[i], is_sum_of_nothing ? TRACKING_INTEGER : field->type);
     }
     csv_end_row(&writer);
     return write_lines(file, err);

@@ -79,6 +79,7 @@ struct tracking_field {
     const char *metric;
     enum tracking_unit unit;
     enum tracking_moment moment;
+    enum tracking_column threads; /* column with the threads of the same processes; 0: none */
 };
 
 extern const struct tracking_field tracking_fact_fields[TRACKING_FACTS];
