@@ -119,18 +119,18 @@ static void run_catalog(char *text, size_t length)
 
     if (catalog_parse(text, length, &catalog, &err) < 0)
         return;
-    count = catalog.servers.count;
+    count = catalog.count;
     for (size_t i = 0; i < count; i++)
-        check_server(&catalog.servers.items[i]);
+        check_server(&catalog.items[i]);
     (void)needs_combine(NULL, 0, 1, &needs);
     needs.cpus.value = 2;
-    servers_choose(&catalog.servers, &filter);
-    CHECK(catalog.servers.count <= count);
-    for (size_t i = 0; i < catalog.servers.count; i++) {
-        CHECK(server_fits(&catalog.servers.items[i], &filter));
-        if (i > 0 && !isnan(catalog.servers.items[i].price))
-            CHECK(catalog.servers.items[i - 1].price <= catalog.servers.items[i].price);
-        catalog_add_row(&catalog, catalog.servers.items[i].row, &row);
+    catalog_choose(&catalog, &filter);
+    CHECK(catalog.count <= count);
+    for (size_t i = 0; i < catalog.count; i++) {
+        CHECK(server_fits(&catalog.items[i], &filter));
+        if (i > 0 && !isnan(catalog.items[i].price))
+            CHECK(catalog.items[i - 1].price <= catalog.items[i].price);
+        catalog_add_row(&catalog, catalog.items[i].row, &row);
     }
     catalog_done(&catalog);
 }

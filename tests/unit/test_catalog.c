@@ -44,19 +44,19 @@ static struct needs need(double cpus, double memory_bytes, double gpus, double v
 /* Compares the names of the fitting servers in order, each followed by a blank. */
 static void check(const struct server_filter *filter, const char *expected)
 {
-    struct servers servers = { 0 };
+    struct catalog servers = { 0 };
     char found[256] = "";
 
     for (size_t i = 0; i < ARRAY_SIZE(offered); i++)
-        assert_int_equal(servers_add(&servers, &offered[i]), 0);
-    servers_choose(&servers, filter);
+        assert_int_equal(catalog_add(&servers, &offered[i]), 0);
+    catalog_choose(&servers, filter);
     for (size_t i = 0; i < servers.count; i++) {
         size_t length = strlen(found);
 
         snprintf(found + length, sizeof(found) - length, "%s ", servers.items[i].name);
     }
     assert_string_equal(found, expected);
-    servers_done(&servers);
+    catalog_done(&servers);
     assert_int_equal(servers.count, 0);
 }
 
@@ -128,16 +128,16 @@ static void servers_of_one_price_are_ordered_by_size_and_name(void **state)
         { "a", "x", "", "", "", 4, 2, 0, NO, 1, 5 },
     };
     static const size_t order[] = { 4, 3, 2, 5, 1, 0 };
-    struct servers servers = { 0 };
+    struct catalog servers = { 0 };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(equal); i++)
-        assert_int_equal(servers_add(&servers, &equal[i]), 0);
-    servers_choose(&servers, &(struct server_filter){ &needs, NULL, NULL });
+        assert_int_equal(catalog_add(&servers, &equal[i]), 0);
+    catalog_choose(&servers, &(struct server_filter){ &needs, NULL, NULL });
     assert_int_equal(servers.count, ARRAY_SIZE(order));
     for (size_t i = 0; i < servers.count; i++)
         assert_int_equal(servers.items[i].row, order[i]);
-    servers_done(&servers);
+    catalog_done(&servers);
 }
 
 static void a_server_is_found_in_its_region_or_else_anywhere(void **state)
@@ -147,18 +147,18 @@ static void a_server_is_found_in_its_region_or_else_anywhere(void **state)
         { "aws", "m5.large", "eu-west-1", "", "", 2, 8, 0, NO, 0.107, 1 },
         { "gcp", "m5.large", "eu-west-1", "", "", 2, 8, 0, NO, 9, 2 },
     };
-    struct servers servers = { 0 };
+    struct catalog servers = { 0 };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(listed); i++)
-        assert_int_equal(servers_add(&servers, &listed[i]), 0);
-    assert_int_equal(servers_find(&servers, "aws", "m5.large", "eu-west-1")->row, 1);
-    assert_int_equal(servers_find(&servers, "aws", "m5.large", "ap-south-1")->row, 0);
-    assert_int_equal(servers_find(&servers, "aws", "m5.large", "")->row, 0);
-    assert_int_equal(servers_find(&servers, "gcp", "m5.large", "us-east-1")->row, 2);
-    assert_null(servers_find(&servers, "aws", "m5.xlarge", "eu-west-1"));
-    assert_null(servers_find(&servers, "", "m5.large", "eu-west-1"));
-    servers_done(&servers);
+        assert_int_equal(catalog_add(&servers, &listed[i]), 0);
+    assert_int_equal(catalog_find(&servers, "aws", "m5.large", "eu-west-1")->row, 1);
+    assert_int_equal(catalog_find(&servers, "aws", "m5.large", "ap-south-1")->row, 0);
+    assert_int_equal(catalog_find(&servers, "aws", "m5.large", "")->row, 0);
+    assert_int_equal(catalog_find(&servers, "gcp", "m5.large", "us-east-1")->row, 2);
+    assert_null(catalog_find(&servers, "aws", "m5.xlarge", "eu-west-1"));
+    assert_null(catalog_find(&servers, "", "m5.large", "eu-west-1"));
+    catalog_done(&servers);
 }
 
 static void a_run_costs_its_time_at_the_price(void **state)
@@ -171,14 +171,14 @@ static void a_run_costs_its_time_at_the_price(void **state)
 
 static void the_number_of_offers_is_limited(void **state)
 {
-    struct servers servers = { 0 };
+    struct catalog servers = { 0 };
 
     (void)state;
     for (size_t i = 0; i < SERVERS_MAX; i++)
-        assert_int_equal(servers_add(&servers, &offered[0]), 0);
-    assert_int_equal(servers_add(&servers, &offered[0]), -E2BIG);
+        assert_int_equal(catalog_add(&servers, &offered[0]), 0);
+    assert_int_equal(catalog_add(&servers, &offered[0]), -E2BIG);
     assert_int_equal(servers.count, SERVERS_MAX);
-    servers_done(&servers);
+    catalog_done(&servers);
 }
 
 /* ---- catalog ------------------------------------------------------------ */
@@ -214,8 +214,8 @@ static void a_csv_file_has_the_columns_of_its_header(void **state)
         "\r\n"
         "30,96,,1e6,aws,p4d,,8,40960,NVIDIA,,\r\n",
         &catalog);
-    assert_int_equal(catalog.servers.count, 2);
-    server = &catalog.servers.items[0];
+    assert_int_equal(catalog.count, 2);
+    server = &catalog.items[0];
     assert_string_equal(server->vendor, "aws");
     assert_string_equal(server->name, "t3.micro");
     assert_string_equal(server->region, "eu-west-1");
@@ -225,7 +225,7 @@ static void a_csv_file_has_the_columns_of_its_header(void **state)
     assert_true(is_number(server->memory_bytes, 1024 * MIB));
     assert_true(is_number(server->gpus, 0) && isnan(server->vram_bytes));
     assert_true(is_number(server->price, 0.0052));
-    server = &catalog.servers.items[1];
+    server = &catalog.items[1];
     assert_string_equal(server->name, "p4d");
     assert_int_equal(server->row, 1);
     assert_true(is_number(server->gpus, 8) && is_number(server->vram_bytes, 8 * 40960 * MIB));
@@ -248,12 +248,12 @@ static void json_is_a_list_of_objects(void **state)
         "\"description\": \"\\u202e\\u00e9\", \"gpus\": [{}], \"vendor\": {\"name\": 1}},"
         "{\"name\": \"x\", \"vcpus\": null, \"min_price_ondemand\": null}]",
         &catalog);
-    assert_int_equal(catalog.servers.count, 2);
-    server = &catalog.servers.items[0];
+    assert_int_equal(catalog.count, 2);
+    server = &catalog.items[0];
     assert_string_equal(server->vendor, "gcp");
     assert_string_equal(server->name, "e2-small");
     assert_true(is_number(server->gpus, 0.5) && is_number(server->vram_bytes, 8192 * MIB));
-    server = &catalog.servers.items[1];
+    server = &catalog.items[1];
     assert_string_equal(server->vendor, "");
     assert_true(isnan(server->vcpus) && isnan(server->price) && isnan(server->memory_bytes));
     catalog_add_row(&catalog, 1, &row);
@@ -276,7 +276,7 @@ static void a_catalogue_may_have_no_servers(void **state)
         struct catalog catalog = { 0 };
 
         parse(texts[i], &catalog);
-        assert_int_equal(catalog.servers.count, 0);
+        assert_int_equal(catalog.count, 0);
         catalog_done(&catalog);
     }
 }

@@ -111,7 +111,7 @@ static void check_query(const struct server_filter *filter, size_t count, const 
     assert_int_equal(find_servers(NULL, filter, count, &catalog, NULL), 0);
     assert_string_equal(network.url, expected);
     assert_int_equal(network.timeout_ms, 2000);
-    assert_int_equal(catalog.servers.count, 0);
+    assert_int_equal(catalog.count, 0);
     catalog_done(&catalog);
 }
 
@@ -168,7 +168,7 @@ static void the_url_can_be_set(void **state)
     assert_int_equal(find_servers("http://127.0.0.1:8080/v1//", &filter, 7, &catalog, NULL), 0);
     assert_string_equal(network.url, "http://127.0.0.1:8080/v1/servers?order_by="
                                      "min_price_ondemand&order_dir=asc&limit=7");
-    assert_int_equal(catalog.servers.count, 1);
+    assert_int_equal(catalog.count, 1);
     catalog_done(&catalog);
 }
 

@@ -134,7 +134,7 @@ int lookup_servers(void *data, const struct agent_request *request, struct json_
         r = keeper_find_servers(&keeper, &filter, table.count, err);
     if (r < 0)
         return r;
-    servers_choose(&keeper.catalog.servers, &filter);
+    catalog_choose(&keeper.catalog, &filter);
     server_table_add_json(&table, json);
     return 0;
 }

@@ -127,7 +127,7 @@ static int find(struct server_search *search, const struct settings *settings,
     r = list_servers(search, &filter, settings->catalog_path, settings->server_count, err);
     if (r < 0)
         return r;
-    servers_choose(&search->keeper.catalog.servers, &filter);
+    catalog_choose(&search->keeper.catalog, &filter);
     search->table.catalog = &search->keeper.catalog;
     return 0;
 }

@@ -22,19 +22,13 @@
 
 enum { SECONDS_PER_HOUR = 3600 };
 
-void servers_done(struct servers *servers)
+int catalog_add(struct catalog *catalog, const struct server *server)
 {
-    free(servers->items);
-    *servers = (struct servers){ 0 };
-}
-
-int servers_add(struct servers *servers, const struct server *server)
-{
-    if (servers->count == SERVERS_MAX)
+    if (catalog->count == SERVERS_MAX)
         return -E2BIG;
-    if (reserve(&servers->items, &servers->capacity, servers->count + 1, sizeof(*server)) < 0)
+    if (reserve(&catalog->items, &catalog->capacity, catalog->count + 1, sizeof(*server)) < 0)
         return -ENOMEM;
-    servers->items[servers->count++] = *server;
+    catalog->items[catalog->count++] = *server;
     return 0;
 }
 
@@ -97,29 +91,29 @@ static int compare(const void *left, const void *right)
     return order == 0 ? (a->row > b->row) - (a->row < b->row) : order;
 }
 
-void servers_choose(struct servers *servers, const struct server_filter *filter)
+void catalog_choose(struct catalog *catalog, const struct server_filter *filter)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < servers->count; i++) {
-        if (!server_fits(&servers->items[i], filter))
+    for (size_t i = 0; i < catalog->count; i++) {
+        if (!server_fits(&catalog->items[i], filter))
             continue;
         if (count < i)
-            servers->items[count] = servers->items[i];
+            catalog->items[count] = catalog->items[i];
         count++;
     }
-    servers->count = count;
+    catalog->count = count;
     if (count > 0)
-        qsort(servers->items, count, sizeof(*servers->items), compare);
+        qsort(catalog->items, count, sizeof(*catalog->items), compare);
 }
 
-const struct server *servers_find(const struct servers *servers, const char *vendor,
+const struct server *catalog_find(const struct catalog *catalog, const char *vendor,
                                   const char *name, const char *region)
 {
     const struct server *found = NULL;
 
-    for (size_t i = 0; i < servers->count; i++) {
-        const struct server *server = &servers->items[i];
+    for (size_t i = 0; i < catalog->count; i++) {
+        const struct server *server = &catalog->items[i];
 
         if (strcasecmp(server->vendor, vendor) != 0 || strcasecmp(server->name, name) != 0)
             continue;
@@ -182,7 +176,7 @@ enum { COLUMNS = ARRAY_SIZE(columns) };
 
 void catalog_done(struct catalog *catalog)
 {
-    servers_done(&catalog->servers);
+    free(catalog->items);
     json_decref(catalog->document);
     *catalog = (struct catalog){ 0 };
 }
@@ -224,7 +218,7 @@ static int set_number(struct row *row, const struct column *column, double value
     return 0;
 }
 
-static int end_row(struct row *row, struct servers *servers, struct spoor_error *err)
+static int end_row(struct row *row, struct catalog *catalog, struct spoor_error *err)
 {
     struct server *server = &row->server;
     int r;
@@ -233,7 +227,7 @@ static int end_row(struct row *row, struct servers *servers, struct spoor_error 
         return error_set(err, EBADMSG, "no name: expected api_reference, server_id or name");
     if (isnan(server->vram_bytes) && server->gpus > 0)
         server->vram_bytes = row->vram_bytes_each * fmax(server->gpus, 1);
-    r = servers_add(servers, server);
+    r = catalog_add(catalog, server);
     if (r == -E2BIG)
         return error_set(err, EFBIG, "more than %d servers", SERVERS_MAX);
     return r < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
@@ -299,7 +293,7 @@ static int set_cell(struct row *row, const struct column *column, const char *ce
 }
 
 static int read_cells(const struct csv_reader *csv, const struct header *header,
-                      struct servers *servers, struct spoor_error *err)
+                      struct catalog *catalog, struct spoor_error *err)
 {
     struct row row;
     int r = 0;
@@ -307,14 +301,14 @@ static int read_cells(const struct csv_reader *csv, const struct header *header,
     if (csv->count != header->cells)
         return error_set(err, EBADMSG, "%zu cells, but the header has %zu", csv->count,
                          header->cells);
-    begin_row(&row, servers->count);
+    begin_row(&row, catalog->count);
     for (size_t i = 0; r == 0 && i < COLUMNS; i++)
         if (header->cell[i] != SIZE_MAX)
             r = set_cell(&row, &columns[i], csv_reader_cell(csv, header->cell[i]), err);
-    return r < 0 ? r : end_row(&row, servers, err);
+    return r < 0 ? r : end_row(&row, catalog, err);
 }
 
-static int read_csv(FILE *in, struct servers *servers, struct spoor_error *err)
+static int read_csv(FILE *in, struct catalog *catalog, struct spoor_error *err)
 {
     CLEANUP(csv_reader_done) struct csv_reader csv = { .in = in };
     struct header header = { 0 };
@@ -327,14 +321,14 @@ static int read_csv(FILE *in, struct servers *servers, struct spoor_error *err)
             return 0;
         if (next < 0)
             return refuse_csv(&csv, next, err);
-        r = read_cells(&csv, &header, servers, err);
+        r = read_cells(&csv, &header, catalog, err);
         if (r < 0)
             return error_prefix(err, r, "line %u", csv.line);
     }
     return r;
 }
 
-static int parse_csv(const char *text, size_t length, struct servers *servers,
+static int parse_csv(const char *text, size_t length, struct catalog *catalog,
                      struct spoor_error *err)
 {
     FILE *in;
@@ -350,7 +344,7 @@ static int parse_csv(const char *text, size_t length, struct servers *servers,
     in = fmemopen((void *)(uintptr_t)text, length, "r");
     if (!in)
         return error_sys(err, errno, "fmemopen");
-    r = read_csv(in, servers, err);
+    r = read_csv(in, catalog, err);
     (void)fclose(in); /* the file was only read */
     return r;
 }
@@ -371,17 +365,17 @@ static int set_value(struct row *row, const struct column *column, const json_t 
                : error_set(err, EBADMSG, "%s: expected a number", column->name);
 }
 
-static int read_object(const json_t *object, struct servers *servers, struct spoor_error *err)
+static int read_object(const json_t *object, struct catalog *catalog, struct spoor_error *err)
 {
     struct row row;
     int r = 0;
 
     if (!json_is_object(object))
         return error_set(err, EBADMSG, "expected an object");
-    begin_row(&row, servers->count);
+    begin_row(&row, catalog->count);
     for (size_t i = 0; r == 0 && i < COLUMNS; i++)
         r = set_value(&row, &columns[i], json_object_get(object, columns[i].name), err);
-    return r < 0 ? r : end_row(&row, servers, err);
+    return r < 0 ? r : end_row(&row, catalog, err);
 }
 
 static int parse_json(const char *text, size_t length, struct catalog *catalog,
@@ -398,7 +392,7 @@ static int parse_json(const char *text, size_t length, struct catalog *catalog,
     if (!json_is_array(root))
         return error_set(err, EBADMSG, "expected a list of servers");
     for (size_t i = 0; i < json_array_size(root); i++) {
-        r = read_object(json_array_get(root, i), &catalog->servers, err);
+        r = read_object(json_array_get(root, i), catalog, err);
         if (r < 0)
             return error_prefix(err, r, "server %zu", i + 1);
     }
@@ -437,7 +431,7 @@ static int parse(const char *text, size_t length, bool as_json, struct catalog *
 {
     CLEANUP(catalog_done) struct catalog catalog = { 0 };
     int r = as_json ? parse_json(text, length, &catalog, err)
-                    : parse_csv(text, length, &catalog.servers, err);
+                    : parse_csv(text, length, &catalog, err);
 
     if (r < 0)
         return r;
@@ -481,7 +475,7 @@ enum { NAME_COLUMNS = 32 };
 
 static size_t shown_count(const struct server_table *table)
 {
-    size_t count = table->catalog ? table->catalog->servers.count : 0;
+    size_t count = table->catalog ? table->catalog->count : 0;
 
     return count < table->count ? count : table->count;
 }
@@ -533,8 +527,7 @@ static void add_text(const struct page *page, const char *text, struct buffer *o
 static void add_cell(const struct page *page, const struct server_table *table, size_t row,
                      const struct table_column *table_column, struct buffer *out)
 {
-    const char *member =
-        (const char *)&table->catalog->servers.items[row] + table_column->offset;
+    const char *member = (const char *)&table->catalog->items[row] + table_column->offset;
     double value = table_column->kind == KIND_TEXT ? 0 : *(const double *)(const void *)member;
 
     switch (table_column->kind) {
@@ -717,7 +710,7 @@ void server_table_add_json(const struct server_table *table, struct json_writer 
     if (table->catalog) {
         json_begin(json, "fitting", '[');
         for (size_t i = 0; i < shown_count(table); i++)
-            add_server(table, &table->catalog->servers.items[i], json);
+            add_server(table, &table->catalog->items[i], json);
         json_end(json);
     } else {
         json_add_null(json, "fitting");

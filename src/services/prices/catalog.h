@@ -42,15 +42,16 @@ struct server {
 enum { SERVERS_MAX = 100000 };
 
 /* A zeroed struct is empty. */
-struct servers {
+struct catalog {
     struct server *items; /* owned */
     size_t count, capacity;
+    void *document; /* the JSON it was read from; NULL: CSV */
 };
 
-void servers_done(struct servers *servers);
+void catalog_done(struct catalog *catalog);
 
 /* Returns 0, -ENOMEM, or -E2BIG: there are SERVERS_MAX already. */
-int servers_add(struct servers *servers, const struct server *server);
+int catalog_add(struct catalog *catalog, const struct server *server);
 
 /* Requirements of a server. */
 struct server_filter {
@@ -63,25 +64,17 @@ struct server_filter {
 bool server_fits(const struct server *server, const struct server_filter *filter);
 
 /* Keeps the servers that fit, the cheapest first; those without a price are last. */
-void servers_choose(struct servers *servers, const struct server_filter *filter);
+void catalog_choose(struct catalog *catalog, const struct server_filter *filter);
 
 /* Returns the server of that name, in that region if it is listed, else in any. NULL: there
  * is none. */
-const struct server *servers_find(const struct servers *servers, const char *vendor,
+const struct server *catalog_find(const struct catalog *catalog, const char *vendor,
                                   const char *name, const char *region);
 
 /* Returns the cost of a time at a price per hour; NaN: unknown. */
 double server_cost(double price, double seconds);
 
 /* ---- lists of servers --------------------------------------------------- */
-
-/* A zeroed struct is empty. */
-struct catalog {
-    struct servers servers;
-    void *document; /* the JSON it was read from; NULL: CSV */
-};
-
-void catalog_done(struct catalog *catalog);
 
 /* Reads a file, or a text: JSON if it starts with a bracket, and CSV otherwise. Messages
  * about a text contain no file name. On success the caller calls catalog_done(); *ret is

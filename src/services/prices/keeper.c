@@ -200,7 +200,7 @@ int keeper_find_price(struct keeper *keeper, const char *vendor, const char *ser
     int r;
 
     if (!keeper->http) {
-        listed = servers_find(&keeper->catalog.servers, vendor, server, region);
+        listed = catalog_find(&keeper->catalog, vendor, server, region);
         *ret = listed ? listed->price : (double)NAN;
         return 0;
     }

@@ -33,12 +33,12 @@ int keeper_open(environment_get *get, const char *path, struct keeper *ret,
 void keeper_close(struct keeper *keeper);
 
 /* Finds servers for a job, `count` or more if there are that many. Some of them may not pass
- * the filter: servers_choose() decides. */
+ * the filter: catalog_choose() decides. */
 int keeper_find_servers(struct keeper *keeper, const struct server_filter *filter, size_t count,
                         struct spoor_error *err);
 
 /* Finds the price of a server, in USD per hour, on demand, with Linux: in that region if it
- * is offered there, else in the first region listed; NaN: unknown. Of a file, before servers_choose(). */
+ * is offered there, else in the first region listed; NaN: unknown. Of a file, before catalog_choose(). */
 int keeper_find_price(struct keeper *keeper, const char *vendor, const char *server,
                       const char *region, double *ret, struct spoor_error *err);
 
