@@ -453,7 +453,7 @@ static void the_size_of_a_file_is_limited(void **state)
 
 /* ---- the keys of gpu-tracker ------------------------------------------------ */
 
-static int apply_gpu_tracker(const char *text, struct gpu_tracker_texts *texts,
+static int apply_gpu_tracker(const char *text, struct gpu_tracker_settings *texts,
                              struct spoor_error *err)
 {
     struct arguments arguments =
@@ -464,7 +464,7 @@ static int apply_gpu_tracker(const char *text, struct gpu_tracker_texts *texts,
 
 static void a_row_may_have_another_key(void **state)
 {
-    struct gpu_tracker_texts texts = { 0 };
+    struct gpu_tracker_settings texts = { 0 };
 
     (void)state;
     assert_int_equal(apply_gpu_tracker("{\"sleep_time\": 0.5, \"overwrite\": true,"
@@ -476,10 +476,10 @@ static void a_row_may_have_another_key(void **state)
     assert_string_equal(texts.gpu_uuids, "a,b");
     assert_true(texts.overwrites);
     assert_null(texts.gpu_brand);
-    gpu_tracker_texts_done(&texts);
+    gpu_tracker_settings_done(&texts);
     assert_int_equal(apply_gpu_tracker("{\"gpu_uuids\": []}", &texts, NULL), 0);
     assert_string_equal(texts.gpu_uuids, "");
-    gpu_tracker_texts_done(&texts);
+    gpu_tracker_settings_done(&texts);
 }
 
 static void a_row_sets_the_type_of_its_key(void **state)
@@ -499,12 +499,12 @@ static void a_row_sets_the_type_of_its_key(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++) {
-        struct gpu_tracker_texts texts = { 0 };
+        struct gpu_tracker_settings texts = { 0 };
         struct spoor_error err;
 
         assert_int_equal(apply_gpu_tracker(mistakes[i].text, &texts, &err), -EINVAL);
         assert_string_equal(err.message, mistakes[i].message);
-        gpu_tracker_texts_done(&texts);
+        gpu_tracker_settings_done(&texts);
     }
 }
 

@@ -94,7 +94,7 @@ static int attach(struct agent_state *state, pid_t pid, struct attachment *ret,
     (void)snprintf(message, sizeof(message),
                    "The target process of ID %d ended before tracking could begin.",
                    (int)pid); /* fits */
-    if (!state->tracking.settings->given->is_silent)
+    if (!state->tracking.settings->is_silent)
         keep_warning(state, message);
     return 0;
 }
@@ -130,8 +130,7 @@ static int check(const struct gpu_tracker_settings *settings)
 {
     CLEANUP(gpu_tracker_gpus_done) struct gpu_tracker_gpus gpus = { 0 };
     struct agent_answer ready;
-    int r =
-        gpu_tracker_gpus_find(settings->given->gpu_uuids, settings->given->gpu_brand, &gpus);
+    int r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, &gpus);
 
     if (r < 0)
         return agent_refuse(r, gpus.message);
@@ -151,10 +150,9 @@ static int read_pid(const char *text, pid_t *ret, struct spoor_error *err)
 
 int gpu_tracker_agent(const struct command *command, int argc, char **argv)
 {
-    CLEANUP(gpu_tracker_texts_done) struct gpu_tracker_texts texts = { 0 };
     CLEANUP(gpu_tracker_settings_done) struct gpu_tracker_settings settings = { 0 };
     CLEANUP(agent_state_done) struct agent_state state = { .reported_count = 0 };
-    struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &texts);
+    struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &settings);
     struct spoor_error err = { 0 };
     pid_t pid = 0;
 
@@ -162,13 +160,13 @@ int gpu_tracker_agent(const struct command *command, int argc, char **argv)
         return subtrack_agent(argc - 2);
     agent_begin();
     if (arguments_parse(&arguments, argc, argv, &err) < 0 ||
-        (!texts.is_check && read_pid(texts.pid, &pid, &err) < 0) ||
-        gpu_tracker_settings_make(&texts, &settings, &err) < 0)
+        (!settings.is_check && read_pid(settings.pid, &pid, &err) < 0) ||
+        gpu_tracker_settings_check(&settings, &err) < 0)
         return agent_refuse(err.code, err.message);
     state.tracking = (struct tracking){
         .settings = &settings,
         .warn = keep_warning,
         .warn_data = &state,
     };
-    return texts.is_check ? check(&settings) : serve(&state, pid);
+    return settings.is_check ? check(&settings) : serve(&state, pid);
 }

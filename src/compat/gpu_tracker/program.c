@@ -115,8 +115,8 @@ static int refuse_process_id(void *target, const struct option *option, const ch
 #define BOTH (GPU_TRACKER_TRACK | GPU_TRACKER_AGENT)
 #define STRING OPTION_FILE_STRING
 #define NO_FILE OPTION_NO_FILE
-#define TEXT(member) OPTION_ANY_TEXT(struct gpu_tracker_texts, member)
-#define FLAG(member) OPTION_FLAG(struct gpu_tracker_texts, member)
+#define TEXT(member) OPTION_ANY_TEXT(struct gpu_tracker_settings, member)
+#define FLAG(member) OPTION_FLAG(struct gpu_tracker_settings, member)
 #define MEMORY_UNIT "bytes, kilobytes, megabytes, gigabytes (default) or terabytes"
 #define MEMORY_UNITS "bytes kilobytes megabytes gigabytes terabytes"
 
@@ -129,9 +129,9 @@ static const struct option rows[] = {
 { 'f',  "format",       "<format>",        "format of the report: text (default) or json", TRACK | NO_FILE, TEXT(format), .complete = "text json" },
 { '\0', "tconfig",      "<config-file>",   "read parameters of the Python class Tracker from a JSON file; options override them", TRACK | NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
 { '\0', "st",           "<sleep-time>",    "seconds between samples, at least 0.1 (default: 1)", BOTH, TEXT(sleep_time), .key = "sleep_time" },
-{ '\0', "ru",           "<ram-unit>",      "unit of RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(ram_unit), .key = "ram_unit", .complete = MEMORY_UNITS },
-{ '\0', "gru",          "<gpu-ram-unit>",  "unit of GPU RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(gpu_ram_unit), .key = "gpu_ram_unit", .complete = MEMORY_UNITS },
-{ '\0', "tu",           "<time-unit>",     "unit of time: seconds, minutes, hours (default) or days", BOTH | STRING, TEXT(time_unit), .key = "time_unit", .complete = "seconds minutes hours days" },
+{ '\0', "ru",           "<ram-unit>",      "unit of RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(ram_unit_name), .key = "ram_unit", .complete = MEMORY_UNITS },
+{ '\0', "gru",          "<gpu-ram-unit>",  "unit of GPU RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(gpu_ram_unit_name), .key = "gpu_ram_unit", .complete = MEMORY_UNITS },
+{ '\0', "tu",           "<time-unit>",     "unit of time: seconds, minutes, hours (default) or days", BOTH | STRING, TEXT(time_unit_name), .key = "time_unit", .complete = "seconds minutes hours days" },
 { '\0', "nec",          "<num-cores>",     "number of cores the command is expected to use; hardware percentages are relative to it (default: all cores)", BOTH, TEXT(core_count), .key = "n_expected_cores" },
 { '\0', "guuids",       "<gpu-uuids>",     "comma-separated UUIDs of the GPUs whose utilization to measure (default: all)", BOTH | OPTION_FILE_LIST, TEXT(gpu_uuids), .key = "gpu_uuids" },
 { '\0', "disable-logs", NULL,              "do not print warnings", BOTH, FLAG(is_silent), .key = "disable_logs" },
@@ -155,9 +155,10 @@ static const struct option rows[] = {
 _Static_assert(ARRAY_SIZE(rows) <= OPTIONS_MAX, "struct arguments has room for all");
 static const struct option_table gpu_tracker_table = { rows, ARRAY_SIZE(rows) };
 
-void gpu_tracker_texts_done(struct gpu_tracker_texts *texts)
+void gpu_tracker_settings_done(struct gpu_tracker_settings *settings)
 {
-    option_free(&gpu_tracker_table, texts);
+    option_free(&gpu_tracker_table, settings);
+    text_list_done(&settings->words);
 }
 
 /* ---- the checks ---------------------------------------------------------- */
@@ -229,53 +230,39 @@ static int check_spelling(const char *text, bool *ret, struct spoor_error *err)
     return 0;
 }
 
-static int check_all(const struct gpu_tracker_texts *texts, struct gpu_tracker_settings *ret,
-                     struct spoor_error *err)
+static int split_command(struct gpu_tracker_settings *settings, struct spoor_error *err)
 {
-    int r = check_sleep_time(texts->sleep_time, &ret->sleep_seconds, err);
+    int r = words_split(settings->command, &settings->words, err);
+
+    if (r == 0 && settings->words.count == 0)
+        r = error_set(err, EINVAL, "Empty command provided.");
+    return r;
+}
+
+int gpu_tracker_settings_check(struct gpu_tracker_settings *settings, struct spoor_error *err)
+{
+    int r = check_sleep_time(settings->sleep_time, &settings->sleep_seconds, err);
 
     if (r == 0)
-        r = check_cores(texts->core_count, &ret->expected_core_count, err);
+        r = check_cores(settings->core_count, &settings->expected_core_count, err);
     if (r == 0)
-        r = check_unit(texts->ram_unit, usage_memory_units, "gigabytes", "RAM", &ret->ram_unit,
-                       err);
+        r = check_unit(settings->ram_unit_name, usage_memory_units, "gigabytes", "RAM",
+                       &settings->ram_unit, err);
     if (r == 0)
-        r = check_unit(texts->gpu_ram_unit, usage_memory_units, "gigabytes", "GPU RAM",
-                       &ret->gpu_ram_unit, err);
+        r = check_unit(settings->gpu_ram_unit_name, usage_memory_units, "gigabytes", "GPU RAM",
+                       &settings->gpu_ram_unit, err);
     if (r == 0)
-        r = check_unit(texts->time_unit, usage_time_units, "hours", "time", &ret->time_unit,
-                       err);
-    if (r == 0 && texts->tracking_path && table_check_name(texts->tracking_path, err) < 0)
+        r = check_unit(settings->time_unit_name, usage_time_units, "hours", "time",
+                       &settings->time_unit, err);
+    if (r == 0 && settings->tracking_path && table_check_name(settings->tracking_path, err) < 0)
         r = -EINVAL;
     if (r == 0)
-        r = check_brand(texts->gpu_brand, err);
+        r = check_brand(settings->gpu_brand, err);
     if (r == 0)
-        r = gpu_tracker_format_parse(texts->format, &ret->style.format, err);
+        r = gpu_tracker_format_parse(settings->format, &settings->style.format, err);
     if (r == 0)
-        r = check_spelling(texts->spelling, &ret->style.is_descendents, err);
-    return r;
-}
-
-int gpu_tracker_settings_make(const struct gpu_tracker_texts *texts,
-                              struct gpu_tracker_settings *ret, struct spoor_error *err)
-{
-    struct gpu_tracker_settings settings = { .given = texts };
-    int r = check_all(texts, &settings, err);
-
-    if (r == 0 && texts->command)
-        r = words_split(texts->command, &settings.words, err);
-    if (r == 0 && texts->command && settings.words.count == 0)
-        r = error_set(err, EINVAL, "Empty command provided.");
-    if (r == 0)
-        *ret = settings;
-    else
-        gpu_tracker_settings_done(&settings);
-    return r;
-}
-
-void gpu_tracker_settings_done(struct gpu_tracker_settings *settings)
-{
-    text_list_done(&settings->words);
+        r = check_spelling(settings->spelling, &settings->style.is_descendents, err);
+    return r < 0 || !settings->command ? r : split_command(settings, err);
 }
 
 /* ---- tracking a command -------------------------------------------------
@@ -306,7 +293,7 @@ static int write_result(void *data)
     int wait_status = tracked->end.wait_status;
     struct resource_usage usage = tracking_usage(tracking, elapsed_seconds(tracking, tracked));
     CLEANUP(buffer_done) struct buffer report = { 0 };
-    const char *path = tracking->settings->given->output_path;
+    const char *path = tracking->settings->output_path;
     struct spoor_error err = { 0 };
     char line[100];
     int r;
@@ -335,9 +322,9 @@ static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
     CLEANUP(buffer_done) struct buffer line = { 0 };
 
     if (code == ENOENT)
-        return gpu_tracker_error("Command not found: \"%s\"", settings->given->command);
+        return gpu_tracker_error("Command not found: \"%s\"", settings->command);
     gpu_tracker_error("The following error occurred when starting the command \"%s\":",
-                      settings->given->command);
+                      settings->command);
     buffer_format(&line, "[Errno %d] %s: '", code, strerror(code));
     escape_unsafe(settings->words.items[0], &line);
     buffer_add_text(&line, "'\n");
@@ -393,7 +380,7 @@ static int run_command(struct tracking *tracking)
     tracking->session = spoor_session_close(tracked.session);
     if (tracked.end.is_by_our_signal)
         reraise(WTERMSIG(tracked.end.wait_status));
-    if (code == 0 && settings->given->propagates)
+    if (code == 0 && settings->propagates)
         code = supervise_exit_code(tracked.end.wait_status);
     return code;
 }
@@ -413,15 +400,14 @@ static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
         .warn = warn,
         /* otherwise a GPU may have to be refused, the tracking file begins with the number
          * of GPUs, or there are certainly none */
-        .finds_gpus_later = !settings->given->gpu_uuids && !settings->given->gpu_brand &&
-                            !settings->given->tracking_path && spoor_may_have_gpus(NULL),
+        .finds_gpus_later = !settings->gpu_uuids && !settings->gpu_brand &&
+                            !settings->tracking_path && spoor_may_have_gpus(NULL),
     };
     struct spoor_error err = { 0 };
     const char *failure;
     int code;
 
-    if (settings->given->output_path &&
-        gpu_tracker_output_check(settings->given->output_path, &err) < 0)
+    if (settings->output_path && gpu_tracker_output_check(settings->output_path, &err) < 0)
         return gpu_tracker_error("%s", err.message);
     failure = tracking_prepare(&tracking, &err);
     code = failure ? gpu_tracker_error("%s", failure) : run_command(&tracking);
@@ -433,16 +419,14 @@ static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
 
 static int track_main(const struct command *command, int argc, char **argv)
 {
-    CLEANUP(gpu_tracker_texts_done) struct gpu_tracker_texts texts = { 0 };
-    CLEANUP(gpu_tracker_settings_done)
-    struct gpu_tracker_settings settings = { .given = &texts };
-    struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &texts);
+    CLEANUP(gpu_tracker_settings_done) struct gpu_tracker_settings settings = { 0 };
+    struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &settings);
     struct spoor_error err = { 0 };
     int code = program_read(&arguments, argc, argv);
 
     if (code >= 0)
         return code;
-    if (gpu_tracker_settings_make(&texts, &settings, &err) < 0)
+    if (gpu_tracker_settings_check(&settings, &err) < 0)
         return gpu_tracker_error("%s", err.message);
     return gpu_tracker_track(&settings);
 }

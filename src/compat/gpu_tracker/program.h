@@ -29,14 +29,15 @@ int words_split(const char *text, struct text_list *ret, struct spoor_error *err
 /* Which commands have an option: bits of option.flags. */
 enum { GPU_TRACKER_TRACK = 1u << 0, GPU_TRACKER_AGENT = 1u << 1 };
 
-/* The options as they were given; NULL: not given. The texts are owned. */
-struct gpu_tracker_texts {
+/* A zeroed struct is empty. */
+struct gpu_tracker_settings {
+    /* The options as they were given; NULL: not given. The texts are owned. */
     char *command;     /* NULL for an agent */
     char *output_path; /* NULL: stdout */
     char *format;
     char *config_path;
     char *sleep_time;
-    char *ram_unit, *gpu_ram_unit, *time_unit;
+    char *ram_unit_name, *gpu_ram_unit_name, *time_unit_name;
     char *core_count;
     char *gpu_uuids;     /* separated by commas; NULL: all */
     char *gpu_brand;     /* NULL: any */
@@ -47,23 +48,17 @@ struct gpu_tracker_texts {
     bool is_silent; /* no warnings */
     bool overwrites;
     bool propagates; /* exit with the exit code of the command */
-};
 
-/* The options, checked. */
-struct gpu_tracker_settings {
-    const struct gpu_tracker_texts *given; /* borrowed */
-    struct text_list words;                /* the words of the command; empty for an agent */
+    /* Set by gpu_tracker_settings_check(): */
+    struct text_list words; /* the words of the command; empty for an agent */
     struct report_style style;
     double sleep_seconds; /* at most an hour */
     const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
     uint64_t expected_core_count; /* 0: all cores of the machine */
 };
 
-void gpu_tracker_texts_done(struct gpu_tracker_texts *texts);
-
-/* Checks all options. On success the caller frees *ret with gpu_tracker_settings_done(). */
-int gpu_tracker_settings_make(const struct gpu_tracker_texts *texts,
-                              struct gpu_tracker_settings *ret, struct spoor_error *err);
+/* Checks all options. */
+int gpu_tracker_settings_check(struct gpu_tracker_settings *settings, struct spoor_error *err);
 void gpu_tracker_settings_done(struct gpu_tracker_settings *settings);
 
 /* ---- the program -------------------------------------------------------- */

@@ -238,7 +238,7 @@ static void warn(struct tracking *tracking, const char *fmt, ...)
     char message[512];
     va_list args;
 
-    if (tracking->settings->given->is_silent)
+    if (tracking->settings->is_silent)
         return;
     va_start(args, fmt);
     (void)vsnprintf(message, sizeof(message), fmt, args); /* cut is fine */
@@ -301,20 +301,20 @@ static const char *prepare(struct tracking *tracking, struct spoor_error *err)
     struct gpu_tracker_gpus *gpus = &tracking->gpus;
     int r = 0;
 
-    if (settings->given->tracking_path) /* first, because drivers start threads */
-        r = tracking_writer_start(&tracking->file, settings->given->tracking_path,
-                                  settings->given->overwrites, err);
+    if (settings->tracking_path) /* first, because drivers start threads */
+        r = tracking_writer_start(&tracking->file, settings->tracking_path,
+                                  settings->overwrites, err);
     if (r < 0)
         return err->message;
     if (!tracking->finds_gpus_later)
-        r = gpu_tracker_gpus_find(settings->given->gpu_uuids, settings->given->gpu_brand, gpus);
+        r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
     err->code = -r;
     if (r < 0)
         return gpus->message;
     tracking->facts = read_facts(settings, gpus);
     rows_init(&tracking->rows, &tracking->facts, settings->sleep_seconds);
     tracking->wanted_after = tracking->row_seconds = (double)NAN;
-    if (settings->given->tracking_path &&
+    if (settings->tracking_path &&
         tracking_writer_open(&tracking->file, &tracking->facts, err) < 0)
         return err->message;
     tracking->finds_gpus_later |= gpus->is_silent;
@@ -388,7 +388,7 @@ static void answer_request(void *data, const char *request, char ret[JOB_REQUEST
 void tracking_listen(struct tracking *tracking, pid_t pid)
 {
     /* On failure, code blocks get only the rows that are written anyway. */
-    if (tracking->settings->given->tracking_path)
+    if (tracking->settings->tracking_path)
         (void)job_listener_open(&tracking->requests, "gpu-tracker-rows", pid);
 }
 
@@ -397,7 +397,7 @@ void tracking_started(struct tracking *tracking, spoor_session *session)
     struct spoor_error err;
 
     tracking->session = session;
-    if (!tracking->settings->given->tracking_path)
+    if (!tracking->settings->tracking_path)
         return;
     if (tracking_writer_begin(&tracking->file, &err) < 0) {
         warn(tracking, "%s", err.message);
@@ -495,8 +495,7 @@ static void take_gpus(struct tracking *tracking)
     if (!tracking->finds_gpus_later || !tracking->session)
         return;
     gpu_tracker_gpus_done(&tracking->gpus);
-    (void)gpu_tracker_gpus_ask(tracking->session, settings->given->gpu_uuids,
-                               settings->given->gpu_brand,
+    (void)gpu_tracker_gpus_ask(tracking->session, settings->gpu_uuids, settings->gpu_brand,
                                &tracking->gpus); /* too late to refuse the list */
     tracking->facts = read_facts(settings, &tracking->gpus);
     tracking->finds_gpus_later = false;
