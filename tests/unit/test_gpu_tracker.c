@@ -100,11 +100,10 @@ static const struct spoor_gpu machine[] = {
 static int choose(const struct spoor_gpu *list, size_t count, const char *uuids,
                   const char *brand, struct gpu_tracker_gpus *ret)
 {
-    CLEANUP(gpu_tracker_found_done) struct gpu_tracker_found found = { .brand = brand };
-
+    *ret = (struct gpu_tracker_gpus){ .brand = brand };
     for (size_t i = 0; i < count; i++)
-        gpu_tracker_found_add(&list[i], &found);
-    return gpu_tracker_gpus_choose(&found, uuids, ret);
+        gpu_tracker_gpus_add(&list[i], ret);
+    return gpu_tracker_gpus_choose(ret, uuids);
 }
 
 static void gpu_tracker_gpus_check(const char *uuids, const char *brand, uint64_t count,
@@ -114,7 +113,7 @@ static void gpu_tracker_gpus_check(const char *uuids, const char *brand, uint64_
     struct gpu_tracker_gpus gpus;
 
     assert_int_equal(choose(machine, ARRAY_SIZE(machine), uuids, brand, &gpus), 0);
-    assert_int_equal(gpus.count, count);
+    assert_int_equal(gpus.whole.count, count);
     assert_int_equal(gpus.expected_count, expected_count);
     assert_true(gpus.memory_bytes >= memory_bytes && gpus.memory_bytes <= memory_bytes);
     assert_string_equal(gpus.selection, selection);
@@ -174,6 +173,7 @@ static void a_missing_gpu_is_refused(void **state)
                          wrong[i].code);
         assert_string_equal(gpus.message, wrong[i].message);
         assert_null(gpus.selection);
+        gpu_tracker_gpus_done(&gpus);
     }
 }
 
@@ -186,7 +186,7 @@ static void without_a_gpu_the_list_is_ignored(void **state)
         struct gpu_tracker_gpus gpus;
 
         assert_int_equal(choose(machine, 0, lists[i], NULL, &gpus), 0);
-        assert_int_equal(gpus.count, 0);
+        assert_int_equal(gpus.whole.count, 0);
         assert_int_equal(gpus.expected_count, 0);
         assert_string_equal(gpus.selection, "none");
         assert_string_equal(gpus.message,
@@ -214,6 +214,7 @@ static void a_long_list_is_shown_in_full(void **state)
         found += strlen(uuid);
     }
     assert_string_equal(found, "");
+    gpu_tracker_gpus_done(&gpus);
 }
 
 int main(void)

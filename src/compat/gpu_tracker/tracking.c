@@ -34,24 +34,26 @@ static int fail(struct gpu_tracker_gpus *gpus, int code, const char *fmt, ...)
     return -code;
 }
 
-void gpu_tracker_found_done(struct gpu_tracker_found *found)
+void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus)
 {
-    text_list_done(&found->uuids);
-    text_list_done(&found->whole);
+    text_list_done(&gpus->uuids);
+    text_list_done(&gpus->whole);
+    free(gpus->selection);
+    *gpus = (struct gpu_tracker_gpus){ 0 };
 }
 
-void gpu_tracker_found_add(const struct spoor_gpu *gpu, void *data)
+void gpu_tracker_gpus_add(const struct spoor_gpu *gpu, void *data)
 {
-    struct gpu_tracker_found *found = data;
+    struct gpu_tracker_gpus *gpus = data;
 
-    if (found->brand && strcmp(gpu->vendor, found->brand) != 0)
+    if (gpus->brand && strcmp(gpu->vendor, gpus->brand) != 0)
         return;
-    found->is_full |= text_list_add(&found->uuids, gpu->uuid, NULL) < 0;
+    gpus->is_full |= text_list_add(&gpus->uuids, gpu->uuid, NULL) < 0;
     if (gpu->is_part)
         return;
-    found->is_full |= text_list_add(&found->whole, gpu->uuid, NULL) < 0;
+    gpus->is_full |= text_list_add(&gpus->whole, gpu->uuid, NULL) < 0;
     if (gpu->memory_bytes != UINT64_MAX)
-        found->memory_bytes += (double)gpu->memory_bytes;
+        gpus->memory_bytes += (double)gpu->memory_bytes;
 }
 
 /* ---- the choice ---------------------------------------------------------- */
@@ -70,22 +72,20 @@ static void join(const struct text_list *list, const char *separator, struct buf
     }
 }
 
-static int refuse_uuid(const struct gpu_tracker_found *found, const char *uuid, size_t length,
-                       struct gpu_tracker_gpus *gpus)
+static int refuse_uuid(struct gpu_tracker_gpus *gpus, const char *uuid, size_t length)
 {
     CLEANUP(buffer_done) struct buffer known = { 0 };
 
-    qsort(found->whole.items, found->whole.count, sizeof(*found->whole.items), compare_texts);
-    join(&found->whole, ", ", &known);
+    qsort(gpus->whole.items, gpus->whole.count, sizeof(*gpus->whole.items), compare_texts);
+    join(&gpus->whole, ", ", &known);
     return fail(gpus, EINVAL, "GPU UUID of %.*s is not valid. Available UUIDs are: %s",
                 (int)length, uuid, known.text ? known.text : "");
 }
 
 /* Counts the GPUs of a comma-separated list, each once. */
-static int count_uuids(const struct gpu_tracker_found *found, const char *uuids,
-                       struct gpu_tracker_gpus *gpus)
+static int count_uuids(struct gpu_tracker_gpus *gpus, const char *uuids)
 {
-    AUTO_FREE bool *is_named = calloc(found->uuids.count, sizeof(*is_named));
+    AUTO_FREE bool *is_named = calloc(gpus->uuids.count, sizeof(*is_named));
 
     if (!is_named)
         return fail(gpus, ENOMEM, "out of memory");
@@ -94,11 +94,11 @@ static int count_uuids(const struct gpu_tracker_found *found, const char *uuids,
         size_t length = strcspn(uuids, ",");
         size_t i = 0;
 
-        while (i < found->uuids.count && (strncmp(found->uuids.items[i], uuids, length) != 0 ||
-                                          found->uuids.items[i][length] != '\0'))
+        while (i < gpus->uuids.count && (strncmp(gpus->uuids.items[i], uuids, length) != 0 ||
+                                         gpus->uuids.items[i][length] != '\0'))
             i++;
-        if (i == found->uuids.count)
-            return refuse_uuid(found, uuids, length, gpus);
+        if (i == gpus->uuids.count)
+            return refuse_uuid(gpus, uuids, length);
         gpus->expected_count += !is_named[i];
         is_named[i] = true;
         if (uuids[length] == '\0')
@@ -107,45 +107,43 @@ static int count_uuids(const struct gpu_tracker_found *found, const char *uuids,
     }
 }
 
-int gpu_tracker_gpus_choose(const struct gpu_tracker_found *found, const char *uuids,
-                            struct gpu_tracker_gpus *ret)
+int gpu_tracker_gpus_choose(struct gpu_tracker_gpus *gpus, const char *uuids)
 {
-    size_t count = found->whole.count;
+    size_t count = gpus->whole.count;
     struct buffer selection = { 0 };
     int r = 0;
 
-    *ret = (struct gpu_tracker_gpus){ .count = count,
-                                      .expected_count = count,
-                                      .memory_bytes = found->memory_bytes };
-    if (count == 0 && found->brand)
-        return fail(ret, ENODEV, "No GPU of the brand \"%s\" was found.", found->brand);
+    gpus->expected_count = count;
+    if (count == 0 && gpus->brand)
+        return fail(gpus, ENODEV, "No GPU of the brand \"%s\" was found.", gpus->brand);
     if (count == 0)
         (void)fail(
-            ret, ENODEV,
+            gpus, ENODEV,
             "Neither the nvidia-smi command nor the amd-smi command is installed. Install one "
             "of these to profile the GPU. Otherwise the GPU RAM and GPU utilization values "
             "will remain 0.0.");
     else if (uuids && *uuids == '\0')
-        return fail(ret, EINVAL,
+        return fail(gpus, EINVAL,
                     "gpu_uuids is not None but the set is empty. Please provide a set of at "
                     "least one GPU UUID.");
     else if (uuids)
-        r = count_uuids(found, uuids, ret);
+        r = count_uuids(gpus, uuids);
     if (r < 0)
         return r;
-    if (count > 0 && found->brand && !uuids)
-        join(&found->whole, ",", &selection);
+    if (count > 0 && gpus->brand && !uuids)
+        join(&gpus->whole, ",", &selection);
     else
         buffer_add_text(&selection, count == 0 ? "none" : uuids ? uuids : "all");
-    ret->selection = selection.text;
-    return found->is_full || buffer_error(&selection) < 0 ? fail(ret, ENOMEM, "out of memory")
-                                                          : 0;
+    gpus->selection = selection.text;
+    return gpus->is_full || buffer_error(&selection) < 0 ? fail(gpus, ENOMEM, "out of memory")
+                                                         : 0;
 }
 
 /* If the driver responds later, its GPUs are tracked. */
 static int pass_over_silence(const char *uuids, struct gpu_tracker_gpus *ret)
 {
-    *ret = (struct gpu_tracker_gpus){ .is_silent = true };
+    gpu_tracker_gpus_done(ret);
+    ret->is_silent = true;
     (void)fail(ret, ETIMEDOUT, "The GPU driver does not respond." REMAIN);
     ret->selection = strdup(uuids ? uuids : "all");
     return ret->selection ? 0 : fail(ret, ENOMEM, "out of memory");
@@ -184,17 +182,17 @@ static void warn_of_tools(struct gpu_tracker_gpus *gpus)
 
 int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_tracker_gpus *ret)
 {
-    CLEANUP(gpu_tracker_found_done) struct gpu_tracker_found found = { .brand = brand };
     struct spoor_error err;
-    int listed = spoor_gpu_list(NULL, "all", gpu_tracker_found_add, &found, &err);
-    int r;
+    int listed, r;
 
+    *ret = (struct gpu_tracker_gpus){ .brand = brand };
+    listed = spoor_gpu_list(NULL, "all", gpu_tracker_gpus_add, ret, &err);
     if (listed == -ETIMEDOUT)
         return pass_over_silence(uuids, ret);
-    r = gpu_tracker_gpus_choose(&found, uuids, ret);
-    if (listed == 0 && r == 0 && ret->count == 0)
+    r = gpu_tracker_gpus_choose(ret, uuids);
+    if (listed == 0 && r == 0 && ret->whole.count == 0)
         warn_of_tools(ret);
-    if (listed < 0 && ret->count == 0) /* there is a GPU, but its driver cannot be used */
+    if (listed < 0 && ret->whole.count == 0) /* there is a GPU, but its driver cannot be used */
         (void)fail(ret, ENODEV, "%s." REMAIN, err.message);
     return r;
 }
@@ -203,19 +201,12 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
 static int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const char *brand,
                                 struct gpu_tracker_gpus *ret)
 {
-    CLEANUP(gpu_tracker_found_done) struct gpu_tracker_found found = { .brand = brand };
-
-    if (spoor_session_gpus(session, gpu_tracker_found_add, &found, NULL) < 0)
+    *ret = (struct gpu_tracker_gpus){ .brand = brand };
+    if (spoor_session_gpus(session, gpu_tracker_gpus_add, ret, NULL) < 0)
         return pass_over_silence(uuids, ret);
-    if (found.uuids.count == 0) /* finds the reason */
+    if (ret->uuids.count == 0) /* finds the reason */
         return gpu_tracker_gpus_find(uuids, brand, ret);
-    return gpu_tracker_gpus_choose(&found, uuids, ret);
-}
-
-void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus)
-{
-    free(gpus->selection);
-    gpus->selection = NULL;
+    return gpu_tracker_gpus_choose(ret, uuids);
 }
 
 /* ---- tracking ----------------------------------------------------------- */
@@ -278,7 +269,7 @@ static struct tracking_facts read_facts(const struct gpu_tracker_settings *setti
             [TRACKING_GPU_RAM_CAPACITY] = gpus->memory_bytes * settings->gpu_ram_unit->coefficient,
             [TRACKING_CORE_COUNT] = cores,
             [TRACKING_EXPECTED_CORES] = expected > 0 ? expected : cores,
-            [TRACKING_GPU_COUNT] = (double)gpus->count,
+            [TRACKING_GPU_COUNT] = (double)gpus->whole.count,
             [TRACKING_EXPECTED_GPUS] = (double)gpus->expected_count,
         },
     };
@@ -291,7 +282,7 @@ static struct tracking_facts read_facts(const struct gpu_tracker_settings *setti
 /* Also called if there is a GPU that cannot be used. */
 static void warn_of_no_gpus(struct tracking *tracking)
 {
-    if (tracking->gpus.count == 0 && !tracking->finds_gpus_later)
+    if (tracking->gpus.whole.count == 0 && !tracking->finds_gpus_later)
         warn(tracking, "%s", tracking->gpus.message);
 }
 
@@ -477,7 +468,7 @@ static double find_figure(void *data, const char *path)
     bool is_gpu = strncmp(path, "gpu.", 4) == 0;
     struct spoor_figure figure;
 
-    if (is_gpu && tracking->gpus.count == 0) /* already reported by a warning */
+    if (is_gpu && tracking->gpus.whole.count == 0) /* already reported by a warning */
         return (double)NAN;
     if (!tracking->session || spoor_session_figure(tracking->session, path, &figure, NULL) < 0)
         return (double)NAN;

@@ -17,10 +17,14 @@
 
 /* ---- GPUs --------------------------------------------------------------- */
 
+/* A zeroed struct is empty. */
 struct gpu_tracker_gpus {
-    uint64_t count;          /* GPUs of the machine, or of the brand */
-    uint64_t expected_count; /* the GPUs whose utilization counts */
+    const char *brand;       /* NULL: any */
+    struct text_list uuids;  /* MIG devices have their own */
+    struct text_list whole;  /* UUIDs without MIG devices, which are parts of GPUs */
     double memory_bytes;     /* of all */
+    bool is_full;            /* out of memory: the lists are incomplete */
+    uint64_t expected_count; /* the GPUs whose utilization counts */
     char *selection;         /* for spoor_options.gpus; owned; NULL after a failure */
     bool is_silent;          /* the driver does not respond: the number of GPUs is unknown */
     char message[4096];      /* why it failed, or why there is no GPU; else empty */
@@ -30,28 +34,14 @@ struct gpu_tracker_gpus {
  * NULL. Finding no GPU is not a failure: the list is ignored, as by the predecessor. Nor is a
  * driver that does not respond within 2 s.
  * -EINVAL: the list is empty or names a GPU that does not exist; -ENODEV: no GPU of that brand.
- * The message is for the user. */
+ * The message is for the user. The caller calls gpu_tracker_gpus_done(), also after a failure. */
 int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_tracker_gpus *ret);
-
-/* Accepts a zeroed struct. */
 void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus);
 
-/* The GPUs of the machine, or of a brand. The lists are owned. */
-struct gpu_tracker_found {
-    const char *brand;      /* NULL: any */
-    struct text_list uuids; /* MIG devices have their own */
-    struct text_list whole; /* UUIDs without MIG devices, which are parts of GPUs */
-    double memory_bytes;
-    bool is_full; /* out of memory: the list is incomplete */
-};
-
-/* For spoor_gpu_list(). */
-void gpu_tracker_found_add(const struct spoor_gpu *gpu, void *data);
-void gpu_tracker_found_done(struct gpu_tracker_found *found);
-
-/* gpu_tracker_gpus_find() for GPUs that were found. Pure. */
-int gpu_tracker_gpus_choose(const struct gpu_tracker_found *found, const char *uuids,
-                            struct gpu_tracker_gpus *ret);
+/* The two parts of gpu_tracker_gpus_find(): adds a GPU of the machine, if it is of the brand, for
+ * spoor_gpu_list(); and chooses among those added. Pure. */
+void gpu_tracker_gpus_add(const struct spoor_gpu *gpu, void *data);
+int gpu_tracker_gpus_choose(struct gpu_tracker_gpus *gpus, const char *uuids);
 
 /* ---- tracking ----------------------------------------------------------- */
 
