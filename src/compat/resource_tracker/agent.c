@@ -704,13 +704,15 @@ static const struct agent_op ops[] = {
 static void serve(struct tracking *tracking)
 {
     struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops), .data = tracking };
+    struct upload_result unwanted;
 
     if (agent_follow(&agent, &tracking->watch) == WATCH_PROCESS_ENDED &&
         tracking->process.fd >= 0) /* the session of the machine goes on */
         (void)spoor_session_end_stream(tracking->session, tracking->process.stream, NULL);
     agent_finish(&agent);
     stop(tracking);
-    agent_upload_abandon(&tracking->upload);
+    upload_process_end(&tracking->upload, 1, true, &unwanted); /* if it has not ended */
+    buffer_done(&unwanted.answer);
 }
 
 int resource_tracker_agent(const struct command *command, int argc, char **argv)

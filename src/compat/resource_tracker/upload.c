@@ -309,16 +309,6 @@ int agent_upload_finish(struct upload_process *process, const char *exit_code,
     return 0;
 }
 
-void agent_upload_abandon(struct upload_process *process)
-{
-    struct upload_result result;
-
-    if (process->pid == 0)
-        return;
-    upload_process_end(process, 1, true, &result);
-    buffer_done(&result.answer);
-}
-
 /* ---- uploads of a run --------------------------------------------------- */
 
 #define warn(...) program_warn(&resource_tracker_program, __VA_ARGS__)
@@ -351,8 +341,6 @@ void tracker_upload_end(struct upload_process *process, int exit_code, bool is_q
     struct upload_result result;
     bool has_room;
 
-    if (process->pid == 0)
-        return;
     upload_process_end(process, exit_code, exit_code != 0, &result);
     has_room = poll(&output, 1, 0) == 1; /* do not block on the reader of stderr */
     if (!result.is_complete && !is_quiet && has_room)

@@ -35,9 +35,6 @@ int agent_upload_start(const char *path, struct upload_process *ret, struct spoo
 int agent_upload_finish(struct upload_process *process, const char *exit_code,
                         const char *status, struct json_writer *json, struct spoor_error *err);
 
-/* Called when the agent ends; does nothing if the upload has ended, or there is none. */
-void agent_upload_abandon(struct upload_process *process);
-
 /* ---- uploads of a run --------------------------------------------------- */
 
 /* Starts the upload of a run if SENTINEL_API_TOKEN is set; a failure is a warning. *ret is

@@ -763,7 +763,9 @@ void upload_process_end(struct upload_process *process, int exit_code, bool has_
     uint64_t bytes;
     bool has_ended;
 
-    *ret = (struct upload_result){ 0 };
+    *ret = (struct upload_result){ .is_complete = process->pid == 0 };
+    if (process->pid == 0)
+        return;
     upload_process_finish(process, exit_code, has_failed);
     has_ended = listen_to(process, &said);
     stop(process);

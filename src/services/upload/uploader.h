@@ -114,7 +114,7 @@ void upload_process_finish(const struct upload_process *process, int exit_code,
                            bool has_failed);
 
 /* Does the same, if that was not called. Waits as long as the settings allow. Unsent rows stay in the spool. The caller
- * ends ret->answer with buffer_done(). */
+ * ends ret->answer with buffer_done(). Without a process, the result is complete and empty. */
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret);
 

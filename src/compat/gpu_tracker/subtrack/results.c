@@ -55,11 +55,6 @@ void spread_get(const struct spread *spread, double ret[STATISTICS])
     ret[STATISTIC_STD] = (double)sqrtl(spread->squares / (long double)spread->count);
 }
 
-double spread_total(const struct spread *spread)
-{
-    return (double)spread->total;
-}
-
 /* ---- calls -------------------------------------------------------------- */
 
 static int compare_numbers(double a, double b)
@@ -699,7 +694,7 @@ static int find_block(const struct analysis *analysis, const struct block *block
         ret->num_non_empty_calls += has_sample(analysis, &block->calls[i]);
     }
     spread_get(&time, ret->compute_time);
-    ret->compute_time_total = spread_total(&time);
+    ret->compute_time_total = (double)time.total;
     for (size_t i = 0; i < MEASUREMENTS; i++)
         spread_get(&block->usage[i], ret->usage[i]);
     return 0;

@@ -32,9 +32,6 @@ void spread_add(struct spread *spread, double value);
 /* Statistics of all values added; the standard deviation is that of a population. NaN: none was added. */
 void spread_get(const struct spread *spread, double ret[STATISTICS]);
 
-/* 0 if none was added. */
-double spread_total(const struct spread *spread);
-
 /* ---- calls --------------------------------------------------------------
  *
  * In each process a stop ends the latest start that is still open, so that a block may call
