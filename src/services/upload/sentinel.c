@@ -50,7 +50,7 @@ int gzip_add(const char *bytes, size_t size, struct buffer *out)
 
 enum { REGION_TIMEOUT_MS = 2000, REQUEST_TIMEOUT_MS = 30000 };
 
-/* Characters of a bucket, a key or a region: none of them can end a URL's host. */
+/* Characters of a bucket, a key, a region or a run: none of them can end a URL's host. */
 static bool is_name(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -284,8 +284,7 @@ static int refuse_answer(struct spoor_error *err, const char *what)
     return error_set(err, EPROTO, "the answer of the upload service has no valid %s", what);
 }
 
-/* Copies a text; false: it is missing, empty or too long. */
-static bool copy_text(const json_t *object, const char *key, char *buf, size_t size)
+bool sentinel_copy_text(const json_t *object, const char *key, char *buf, size_t size)
 {
     const char *text = json_string_value(json_object_get(object, key));
     size_t length = text ? strlen(text) : 0;
@@ -298,11 +297,7 @@ static bool copy_text(const json_t *object, const char *key, char *buf, size_t s
 
 bool sentinel_is_run_id(const char *text)
 {
-    for (const char *c = text; *c != '\0'; c++) {
-        if (!isalnum((unsigned char)*c) && !strchr("-._", *c))
-            return false;
-    }
-    return *text != '\0' && *text != '.';
+    return is_name(text, strlen(text)) && *text != '.';
 }
 
 static bool read_id(const json_t *value, char *buf, size_t size)
@@ -323,7 +318,8 @@ int sentinel_parse_run(const struct buffer *answer, struct sentinel_run *ret,
 
     if (!read_id(json_object_get(document, "run_id"), run.id, sizeof(run.id)))
         return refuse_answer(err, "run_id");
-    if (!copy_text(document, "upload_uri_prefix", run.uri_prefix, sizeof(run.uri_prefix)))
+    if (!sentinel_copy_text(document, "upload_uri_prefix", run.uri_prefix,
+                            sizeof(run.uri_prefix)))
         return refuse_answer(err, "upload_uri_prefix");
     *ret = run;
     return 0;
@@ -354,11 +350,12 @@ int sentinel_parse_credentials(const struct buffer *answer, struct s3_credential
     const json_t *expiry = json_object_get(object, "expires_at");
     struct s3_credentials found = { 0 };
 
-    if (!copy_text(object, "access_key", found.access_key, sizeof(found.access_key)) ||
-        !copy_text(object, "secret_key", found.secret_key, sizeof(found.secret_key)))
+    if (!sentinel_copy_text(object, "access_key", found.access_key, sizeof(found.access_key)) ||
+        !sentinel_copy_text(object, "secret_key", found.secret_key, sizeof(found.secret_key)))
         return refuse_answer(err, "upload_credentials");
-    (void)copy_text(object, "session_token", found.session_token, sizeof(found.session_token));
-    (void)copy_text(object, "region", found.region, sizeof(found.region));
+    (void)sentinel_copy_text(object, "session_token", found.session_token,
+                             sizeof(found.session_token));
+    (void)sentinel_copy_text(object, "region", found.region, sizeof(found.region));
     if (!expiry)
         expiry = json_object_get(object, "expiration");
     found.expires_at = parse_expiry(json_string_value(expiry));

@@ -83,6 +83,8 @@ int upload_settings_set_interval(struct upload_settings *settings, double second
 
 /* ---- the Sentinel service ----------------------------------------------- */
 
+struct json_t;
+
 struct sentinel {
     struct http *http;
     const char *url; /* URL of the service, without a slash at the end */
@@ -112,6 +114,9 @@ int sentinel_refresh(const struct sentinel *sentinel, const char *run_id,
 /* `end` is a JSON object; the response is added to `ret`. */
 int sentinel_finish(const struct sentinel *sentinel, const char *run_id,
                     const struct buffer *end, struct buffer *ret, struct spoor_error *err);
+
+/* Copies a text of a JSON object; false: it is missing, empty or too long, and nothing is copied. */
+bool sentinel_copy_text(const struct json_t *object, const char *key, char *buf, size_t size);
 
 /* Parse the responses. -EPROTO with a message if one is invalid. */
 int sentinel_parse_run(const struct buffer *answer, struct sentinel_run *ret,

@@ -376,14 +376,6 @@ int spool_save(const struct spool *spool)
     return replace_file(spool, STATE, &text, true);
 }
 
-static void load_text(const json_t *object, const char *key, char *buf, size_t size)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    if (text && strlen(text) < size)
-        memcpy(buf, text, strlen(text) + 1);
-}
-
 static uint64_t load_count(const json_t *object, const char *key)
 {
     json_int_t count = json_integer_value(json_object_get(object, key));
@@ -412,8 +404,8 @@ static int load_run(struct spool *spool)
 
     if (r < 0)
         return r == -ENOENT ? -ENODATA : r;
-    load_text(object, "api_url", spool->api_url, sizeof(spool->api_url));
-    load_text(object, "service", spool->service, sizeof(spool->service));
+    (void)sentinel_copy_text(object, "api_url", spool->api_url, sizeof(spool->api_url));
+    (void)sentinel_copy_text(object, "service", spool->service, sizeof(spool->service));
     spool->has_short_keys = json_is_true(json_object_get(object, "has_short_keys"));
     json_decref(object);
     return 0;
@@ -427,10 +419,10 @@ static int load_state(struct spool *spool)
 
     if (r < 0)
         return r == -ENOENT ? 0 : r;
-    load_text(object, "run_id", spool->run.id, sizeof(spool->run.id));
-    load_text(object, "upload_uri_prefix", spool->run.uri_prefix,
-              sizeof(spool->run.uri_prefix));
-    load_text(object, "region", spool->region, sizeof(spool->region));
+    (void)sentinel_copy_text(object, "run_id", spool->run.id, sizeof(spool->run.id));
+    (void)sentinel_copy_text(object, "upload_uri_prefix", spool->run.uri_prefix,
+                             sizeof(spool->run.uri_prefix));
+    (void)sentinel_copy_text(object, "region", spool->region, sizeof(spool->region));
     spool->offset = load_count(object, "offset");
     spool->batches = load_count(object, "batches");
     spool->dropped_rows = load_count(object, "dropped_rows");
