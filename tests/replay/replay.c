@@ -91,7 +91,6 @@ static double find_figure(void *session, const char *path)
 static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
 {
     struct report_style style = { GPU_TRACKER_TEXT, false };
-    struct usage_run run = { .elapsed_seconds = tracker->rows.latest.elapsed_seconds };
     struct resource_usage usage;
     struct buffer out = { 0 };
     int r;
@@ -100,8 +99,8 @@ static int gpu_tracker_write(struct gpu_tracker *tracker, const char *format)
         return 0;
     if (strcmp(format, "gpu-tracker-json") == 0)
         style.format = GPU_TRACKER_JSON;
-    rows_cpu(&tracker->rows, &run);
-    usage = usage_of(&tracker->facts, &run, find_figure, tracker->session);
+    usage = usage_of(&tracker->facts, &tracker->rows, tracker->rows.latest.elapsed_seconds,
+                     find_figure, tracker->session);
     report_write(&usage, style, &out);
     buffer_add(&out, "\n", 1);
     r = buffer_write(&out, STDOUT_FILENO);

@@ -49,6 +49,17 @@ static struct tracking_facts facts_in(const char *memory_unit, const char *time_
     return facts;
 }
 
+/* Rows of a run with this CPU time. */
+static struct rows rows_of(double main, double descendants, double combined)
+{
+    struct rows rows = { .sample_count = 2 };
+
+    rows.latest.value[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT] = main;
+    rows.latest.value[TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT] = descendants;
+    rows.latest.value[TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT] = combined;
+    return rows;
+}
+
 static void same(double a, double b)
 {
     assert_memory_equal(&a, &b, sizeof(a)); /* bitwise equal */
@@ -92,8 +103,8 @@ static void bytes_are_multiplied_by_the_unit(void **state)
         { 0 },
     };
     struct tracking_facts facts = facts_in("megabytes", "seconds");
-    struct usage_run run = { 1, nan(""), nan(""), nan("") };
-    struct resource_usage usage = usage_of(&facts, &run, find, figures);
+    struct rows rows = rows_of(nan(""), nan(""), nan(""));
+    struct resource_usage usage = usage_of(&facts, &rows, 1, find, figures);
 
     (void)state;
     same(number(&usage, "max_ram.system_capacity"), 63088.2304);
@@ -127,20 +138,20 @@ static void every_unit_has_its_coefficient(void **state)
         { "hours", 24 },
         { "days", 1 },
     };
-    struct usage_run run = { 86400, 0, 0, 0 };
+    struct rows rows = rows_of(0, 0, 0);
     struct figure none = { 0 };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(memory); i++) {
         struct tracking_facts facts = facts_in(memory[i].unit, "hours");
-        struct resource_usage usage = usage_of(&facts, &run, find, &none);
+        struct resource_usage usage = usage_of(&facts, &rows, 86400, find, &none);
 
         assert_true(fabs(number(&usage, "max_ram.system_capacity") / memory[i].capacity - 1) <
                     1e-15);
     }
     for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
         struct tracking_facts facts = facts_in("bytes", times[i].unit);
-        struct resource_usage usage = usage_of(&facts, &run, find, &none);
+        struct resource_usage usage = usage_of(&facts, &rows, 86400, find, &none);
 
         assert_true(fabs(number(&usage, "compute_time.time") / times[i].time - 1) < 1e-15);
     }
@@ -164,11 +175,8 @@ static void mean_is_cpu_time_over_wall_time(void **state)
         { 0 },
     };
     struct tracking_facts facts = facts_in("bytes", "seconds");
-    struct usage_run run = { .elapsed_seconds = 8,
-                             .main_cpu_seconds = 4,
-                             .descendants_cpu_seconds = 16,
-                             .combined_cpu_seconds = 20 };
-    struct resource_usage usage = usage_of(&facts, &run, find, figures);
+    struct rows rows = rows_of(4, 16, 20);
+    struct resource_usage usage = usage_of(&facts, &rows, 8, find, figures);
 
     (void)state;
     same(number(&usage, "cpu_utilization.main.mean_sum_percent"), 50);
@@ -198,8 +206,8 @@ static void no_maximum_is_below_its_mean(void **state)
 {
     struct figure figures[] = { { "cpu.main.max_cores", 0.4 }, { 0 } };
     struct tracking_facts facts = facts_in("bytes", "seconds");
-    struct usage_run run = { 2, 1, 0, 1 };
-    struct resource_usage usage = usage_of(&facts, &run, find, figures);
+    struct rows rows = rows_of(1, 0, 1);
+    struct resource_usage usage = usage_of(&facts, &rows, 2, find, figures);
 
     (void)state;
     same(number(&usage, "cpu_utilization.main.mean_sum_percent"), 50);
@@ -216,8 +224,8 @@ static void the_machine_is_between_the_job_and_all_cores(void **state)
         { 0 },
     };
     struct tracking_facts facts = facts_in("bytes", "seconds");
-    struct usage_run run = { 2, 0, 2, 2 };
-    struct resource_usage usage = usage_of(&facts, &run, find, figures);
+    struct rows rows = rows_of(0, 2, 2);
+    struct resource_usage usage = usage_of(&facts, &rows, 2, find, figures);
 
     (void)state;
     same(number(&usage, "cpu_utilization.system.max_sum_percent"), 1200);
@@ -228,13 +236,13 @@ static void the_machine_is_between_the_job_and_all_cores(void **state)
 static void unknown_totals_are_0(void **state)
 {
     struct tracking_facts facts = facts_in("bytes", "seconds");
-    struct usage_run run = { 0, nan(""), nan(""), nan("") };
+    struct rows rows = rows_of(nan(""), nan(""), nan(""));
     struct figure none = { 0 };
     struct resource_usage usage;
 
     (void)state;
     facts.numbers[TRACKING_GPU_COUNT] = facts.numbers[TRACKING_EXPECTED_GPUS] = 0;
-    usage = usage_of(&facts, &run, find, &none);
+    usage = usage_of(&facts, &rows, 0, find, &none);
     same(number(&usage, "max_ram.main.total_rss"), 0);
     same(number(&usage, "max_gpu_ram.combined"), 0);
     same(number(&usage, "cpu_utilization.main.mean_sum_percent"), 0);
@@ -339,7 +347,6 @@ static void near(double a, double b)
 static void rows_are_an_interval_apart_including_the_last(void **state)
 {
     double row[TRACKING_COLUMNS];
-    struct usage_run run;
     struct rows rows;
 
     (void)state;
@@ -367,10 +374,9 @@ static void rows_are_an_interval_apart_including_the_last(void **state)
     near(row[TRACKING_MAIN_RAM], 3); /* as last seen */
     near(row[TRACKING_MAIN_N_THREADS], 1);
     assert_false(rows_finish(&rows, row));
-    rows_cpu(&rows, &run);
-    near(run.main_cpu_seconds, 1.6);
-    near(run.combined_cpu_seconds, 1.6);
-    near(run.descendants_cpu_seconds, 0);
+    near(rows_cpu_seconds(&rows, TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT), 1.6);
+    near(rows_cpu_seconds(&rows, TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT), 1.6);
+    near(rows_cpu_seconds(&rows, TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT), 0);
 }
 
 static void a_last_sample_with_a_row_adds_no_second_row(void **state)
@@ -495,13 +501,11 @@ static void unknown_values_are_nan_or_0(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct moment moment;
-    struct usage_run run;
     struct rows rows;
 
     (void)state;
     rows_init(&rows, &facts, 1);
-    rows_cpu(&rows, &run);
-    assert_true(isnan(run.main_cpu_seconds));
+    assert_true(isnan(rows_cpu_seconds(&rows, TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT)));
     assert_false(rows_finish(&rows, row));
     moment_init(&moment, 0);
     rows_take(&rows, &moment.sample, NULL, row);
@@ -512,8 +516,7 @@ static void unknown_values_are_nan_or_0(void **state)
     assert_true(isnan(row[TRACKING_MAIN_GPU_RAM]));
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 0);
     near(row[TRACKING_GPU_HARDWARE_UTILIZATION_PERCENT], 0);
-    rows_cpu(&rows, &run);
-    assert_true(isnan(run.combined_cpu_seconds));
+    assert_true(isnan(rows_cpu_seconds(&rows, TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT)));
 }
 
 /* 10 ms of the machine's time in a millisecond are not ten cores. */

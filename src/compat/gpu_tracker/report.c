@@ -258,22 +258,29 @@ static double in_unit(const struct usage_row *row, const struct tracking_facts *
     return row->kind == REPORT_COUNT ? figure : figure * usage_coefficient(facts, unit);
 }
 
-struct resource_usage usage_of(const struct tracking_facts *facts, const struct usage_run *run,
-                               usage_figure *figure, void *data)
+struct resource_usage usage_of(const struct tracking_facts *facts, const struct rows *rows,
+                               double elapsed_seconds, usage_figure *figure, void *data)
 {
     const double *numbers = facts->numbers;
     double cores = numbers[TRACKING_EXPECTED_CORES];
-    double seconds = run->elapsed_seconds;
     struct percentages groups[GROUPS] = {
         [SYSTEM] =
             percentages(figure(data, "cpu.system.max_cores"),
                         figure(data, "cpu.system.mean_cores"), numbers[TRACKING_CORE_COUNT]),
         [MAIN] = percentages(figure(data, "cpu.main.max_cores"),
-                             run->main_cpu_seconds / seconds, cores),
-        [DESCENDANTS] = percentages(figure(data, "cpu.descendants.max_cores"),
-                                    run->descendants_cpu_seconds / seconds, cores),
-        [COMBINED] = percentages(figure(data, "cpu.max_cores"),
-                                 run->combined_cpu_seconds / seconds, cores),
+                             rows_cpu_seconds(rows, TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT) /
+                                 elapsed_seconds,
+                             cores),
+        [DESCENDANTS] = percentages(
+            figure(data, "cpu.descendants.max_cores"),
+            rows_cpu_seconds(rows, TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT) /
+                elapsed_seconds,
+            cores),
+        [COMBINED] =
+            percentages(figure(data, "cpu.max_cores"),
+                        rows_cpu_seconds(rows, TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT) /
+                            elapsed_seconds,
+                        cores),
         [GPUS] = percentages(figure(data, "gpu.utilization.max_gpus"),
                              figure(data, "gpu.utilization.mean_gpus"),
                              numbers[TRACKING_EXPECTED_GPUS]),
@@ -292,8 +299,8 @@ struct resource_usage usage_of(const struct tracking_facts *facts, const struct 
         else if (row->path)
             *number = in_unit(row, facts, or_zero(figure(data, row->path)));
         else
-            *number =
-                row->kind == REPORT_TIME ? in_unit(row, facts, seconds) : numbers[row->place];
+            *number = row->kind == REPORT_TIME ? in_unit(row, facts, elapsed_seconds)
+                                               : numbers[row->place];
     }
     return usage;
 }
@@ -457,21 +464,13 @@ bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS])
     return true;
 }
 
-static double growth(const struct rows *rows, enum tracking_column metric)
+double rows_cpu_seconds(const struct rows *rows, enum tracking_column column)
 {
-    double value = rows->latest.value[metric] - rows->first.value[metric];
+    double value = rows->latest.value[column] - rows->first.value[column];
 
     if (rows->sample_count == 0)
         return (double)NAN;
     return value < 0 ? 0 : value;
-}
-
-void rows_cpu(const struct rows *rows, struct usage_run *run)
-{
-    run->main_cpu_seconds = growth(rows, TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT);
-    run->descendants_cpu_seconds =
-        growth(rows, TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT);
-    run->combined_cpu_seconds = growth(rows, TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT);
 }
 
 /* ---- the report ---------------------------------------------------------

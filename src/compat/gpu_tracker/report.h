@@ -79,17 +79,14 @@ struct resource_usage {
     } values[USAGE_ROWS];
 };
 
-/* Measurements that are not figures of the report. */
-struct usage_run {
-    double elapsed_seconds;
-    double main_cpu_seconds, descendants_cpu_seconds, combined_cpu_seconds; /* NaN: not known */
-};
-
 /* Returns a figure of the run by its path, as spoor_session_figure(); NaN: unknown. */
 typedef double usage_figure(void *data, const char *path);
 
-struct resource_usage usage_of(const struct tracking_facts *facts, const struct usage_run *run,
-                               usage_figure *figure, void *data);
+struct rows;
+
+/* `rows` have the CPU time, which is not a figure. */
+struct resource_usage usage_of(const struct tracking_facts *facts, const struct rows *rows,
+                               double elapsed_seconds, usage_figure *figure, void *data);
 
 /* ---- rows ---------------------------------------------------------------
  *
@@ -142,8 +139,8 @@ bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, doubl
  * one. */
 bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS]);
 
-/* The job's CPU time from the first sample to the latest; NaN if unknown. */
-void rows_cpu(const struct rows *rows, struct usage_run *run);
+/* The CPU time of a column, a percentage of it, from the first sample to the latest; NaN if unknown. */
+double rows_cpu_seconds(const struct rows *rows, enum tracking_column column);
 
 /* ---- the report --------------------------------------------------------- */
 

@@ -495,13 +495,11 @@ static void take_gpus(struct tracking *tracking)
 
 struct resource_usage tracking_usage(struct tracking *tracking, double elapsed_seconds)
 {
-    struct usage_run run = { .elapsed_seconds = elapsed_seconds };
     struct resource_usage usage;
 
     take_gpus(tracking);
     memset(tracking->missing, 0, sizeof(tracking->missing));
-    rows_cpu(&tracking->rows, &run);
-    usage = usage_of(&tracking->facts, &run, find_figure, tracking);
+    usage = usage_of(&tracking->facts, &tracking->rows, elapsed_seconds, find_figure, tracking);
     warn_of_missing(tracking);
     return usage;
 }
