@@ -276,7 +276,7 @@ static int is_visible(const struct dirent *entry)
 }
 
 /* Names start with a date. */
-int spool_for_each(void (*each)(const char *path, void *data), void *data)
+int spool_for_each(bool is_newest_first, void (*each)(const char *path, void *data), void *data)
 {
     struct dirent **entries = NULL;
     char base[PATH_MAX];
@@ -288,12 +288,13 @@ int spool_for_each(void (*each)(const char *path, void *data), void *data)
     if (count < 0)
         return -errno;
     for (int i = 0; i < count; i++) {
+        struct dirent *entry = entries[is_newest_first ? count - 1 - i : i];
         char path[PATH_MAX];
-        int n = snprintf(path, sizeof(path), "%s/%s", base, entries[i]->d_name);
+        int n = snprintf(path, sizeof(path), "%s/%s", base, entry->d_name);
 
         if (n > 0 && (size_t)n < sizeof(path))
             each(path, data);
-        free(entries[i]);
+        free(entry);
     }
     free(entries);
     return 0;

@@ -86,8 +86,10 @@ int spool_write_end(const struct spool *spool, const struct buffer *text);
 /* Replaces state.json. */
 int spool_save(const struct spool *spool);
 
-/* Calls `each` with the path of every spool, the oldest first. 0, or -errno: they cannot be found. */
-int spool_for_each(void (*each)(const char *path, void *data), void *data);
+/* Calls `each` with the path of every spool, the oldest or the newest first. 0, or -errno: they cannot be
+ * found. */
+int spool_for_each(bool is_newest_first, void (*each)(const char *path, void *data),
+                   void *data);
 
 /* A part of the rows. */
 struct spool_batch {

@@ -360,17 +360,16 @@ int kept_runs_send(struct uploader *uploader, struct kept_report *ret)
     struct round round = { .uploader = uploader, .report = ret };
 
     *ret = (struct kept_report){ 0 };
-    return spool_for_each(visit, &round);
+    return spool_for_each(false, visit, &round);
 }
 
 struct trim {
     uint64_t limit_bytes;
     uint64_t bytes; /* size of the runs visited so far */
     uint64_t dropped_rows;
-    bool is_counting;
 };
 
-/* Called twice for each run: first adds up the sizes, then removes runs until the rest fits. */
+/* Called for the newest run first: removes those for which there is no room. */
 static void trim(const char *path, void *data)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
@@ -380,10 +379,8 @@ static void trim(const char *path, void *data)
     if (spool_open(path, &spool) < 0 || !spool_run_is_over(&spool) ||
         spool_count(&spool, &rows, &bytes) < 0)
         return;
-    if (trim->is_counting) {
-        trim->bytes += bytes;
-    } else if (trim->bytes > trim->limit_bytes) {
-        trim->bytes -= smaller(bytes, trim->bytes);
+    trim->bytes += bytes;
+    if (trim->bytes > trim->limit_bytes) {
         trim->dropped_rows += rows;
         spool_remove(&spool);
     }
@@ -393,12 +390,9 @@ static void trim(const char *path, void *data)
  * dropped. */
 static uint64_t kept_runs_trim(uint64_t limit_bytes)
 {
-    struct trim state = { .limit_bytes = limit_bytes, .is_counting = true };
+    struct trim state = { .limit_bytes = limit_bytes };
 
-    (void)spool_for_each(trim, &state); /* if they cannot be found, nothing is dropped */
-    state.is_counting = false;
-    if (state.bytes > limit_bytes)
-        (void)spool_for_each(trim, &state);
+    (void)spool_for_each(true, trim, &state); /* if they cannot be found, nothing is dropped */
     return state.dropped_rows;
 }
 
