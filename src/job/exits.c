@@ -77,18 +77,13 @@ static bool was_inherited(struct job *job, const struct member *member,
 
 void job_remember(struct job *job, struct member *member)
 {
-    bool is_main = member->id.pid == job->main_pid;
-
     if (member->reading.rss_bytes > 0 && !member->reading.borrows_memory)
-        *(is_main ? &job->marks.saw_main : &job->marks.saw_descendant) = true;
-    if (is_main) {
+        job->marks.has_seen[member->group] = true;
+    if (member->group == GROUP_MAIN) {
         raise_to(&job->main.cpu_ns, member->reading.cpu_ns);
         job->main.has_clock = is_known(member->reading.clock_ns);
-        if (member->reading.rss_peak_bytes > job->marks.main_rss_peak_bytes)
-            job->marks.main_rss_peak_bytes = member->reading.rss_peak_bytes;
-    } else if (member->reading.rss_peak_bytes > job->marks.largest_peak_bytes) {
-        job->marks.largest_peak_bytes = member->reading.rss_peak_bytes;
     }
+    raise_to(&job->marks.rss_peak_bytes[member->group], member->reading.rss_peak_bytes);
     job->ledger.has_waited |=
         (job->is_spawned || job->was_read) &&
         member->account.waited_faults >= member->notes.first_waited_faults + FORK_FAULTS_MIN;
@@ -149,7 +144,7 @@ void job_account_exits(struct job *job)
         if (!member->account.is_counted)
             add_departed(job, member, member->account.is_inherited);
         job_note_end(job, member, member->account.is_inherited);
-        if (member->id.pid == job->main_pid)
+        if (member->group == GROUP_MAIN)
             job->main.has_ended = true;
         memory_sharing_member_left(&job->sharing, member);
         list_siblings_again(job, member);
@@ -173,7 +168,7 @@ void job_drop_agents(struct job *job)
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
 
-        if (member->comm[0] != SPOOR_AGENT_NAME[0] || member->id.pid == job->main_pid ||
+        if (member->comm[0] != SPOOR_AGENT_NAME[0] || member->group == GROUP_MAIN ||
             member->account.is_counted || !agents_has(job->root, member))
             continue;
         member->account.has_left = member->account.is_counted = member->notes.is_disowned =
@@ -246,17 +241,17 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
     struct peak_owner owner = main->reading.child_faults > 0 && !is_same
                                   ? peak_owner_of(&evidence)
                                   : (struct peak_owner){ true, true };
-    uint64_t *peak =
-        owner.is_main ? &main->reading.rss_peak_bytes : &job->marks.largest_peak_bytes;
+    uint64_t *descendants_peak = &job->marks.rss_peak_bytes[GROUP_DESCENDANTS];
+    uint64_t *peak = owner.is_main ? &main->reading.rss_peak_bytes : descendants_peak;
 
     job->marks.main_peak_is_exact |=
         owner.is_main && owner.is_certain && maxrss_bytes > job->marks.spawn_rss_bytes;
     if (maxrss_bytes <= job->marks.spawn_rss_bytes ||
         maxrss_bytes <= main->reading.rss_peak_bytes ||
-        (maxrss_bytes <= job->marks.largest_peak_bytes && !job->marks.main_peak_is_exact))
+        (maxrss_bytes <= *descendants_peak && !job->marks.main_peak_is_exact))
         return;
     if (!owner.is_certain)
-        raise_to(owner.is_main ? &job->marks.discount.main : &job->marks.discount.descendants,
+        raise_to(&job->marks.discount[owner.is_main ? GROUP_MAIN : GROUP_DESCENDANTS],
                  maxrss_bytes - *peak);
     *peak = maxrss_bytes;
 }
@@ -273,15 +268,15 @@ static void take_descendant_peak(struct job *job, const struct member *member,
                                  uint64_t maxrss_bytes)
 {
     if (!member->reading.has_borrowed && maxrss_bytes > job->marks.spawn_rss_bytes &&
-        maxrss_bytes > job->marks.main_rss_peak_bytes)
-        raise_to(&job->marks.largest_peak_bytes, maxrss_bytes);
+        maxrss_bytes > job->marks.rss_peak_bytes[GROUP_MAIN])
+        raise_to(&job->marks.rss_peak_bytes[GROUP_DESCENDANTS], maxrss_bytes);
 }
 
 static void take_peak(struct job *job, struct member *member, uint64_t maxrss_bytes,
                       uint64_t faults)
 {
     raise_to(&job->marks.largest_bound_bytes, maxrss_bytes);
-    if (member->id.pid != job->main_pid) {
+    if (member->group != GROUP_MAIN) {
         take_descendant_peak(job, member, maxrss_bytes);
         return;
     }
@@ -316,7 +311,7 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
     job->ledger.lost_chars |= member->reading.io_is_stale;
     job->ledger.has_unknown_chars |=
         member->reading.io_is_stale &&
-        (member->reading.io_is_denied || member->id.pid == job->main_pid);
+        (member->reading.io_is_denied || member->group == GROUP_MAIN);
     take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024, faults);
 }
 

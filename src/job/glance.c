@@ -131,8 +131,8 @@ uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes)
 /* Reads the resident sizes of all processes, and swapped sizes that may have changed. */
 static void read_sizes(struct job *job, const struct look *look)
 {
-    uint64_t swap_bytes = 0, process_count = 0, main_threads = 0, threads = 0,
-             resident_bytes = 0;
+    uint64_t swap_bytes = 0, process_count = 0, resident_bytes = 0,
+             threads[GROUP_COUNT] = { 0 };
 
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
@@ -146,7 +146,7 @@ static void read_sizes(struct job *job, const struct look *look)
         if (look->uses_clocks && look->reads_status)
             member_read_status(member, look->root);
         swap_bytes += member->reading.swap_bytes;
-        if (member->id.pid == job->main_pid)
+        if (member->group == GROUP_MAIN)
             job_check_program(job, member, look);
         if (cgroup_escape_is_due(&job->meters.escape, member))
             cgroup_escape_check(&job->meters.escape, job->root, member);
@@ -155,12 +155,11 @@ static void read_sizes(struct job *job, const struct look *look)
             continue;
         process_count++;
         resident_bytes += member->reading.rss_bytes + member->reading.hugetlb_bytes;
-        *(member->id.pid == job->main_pid ? &main_threads : &threads) +=
-            member->reading.threads;
+        threads[member->group] += member->reading.threads;
     }
     raise_to(&job->peaks.swap_bytes, job_cap_swap(job, swap_bytes));
     job_note_status_read(job);
-    job_raise_threads(job, main_threads, threads);
+    job_raise_threads(job, threads);
     /* Accounts for all exited processes, zombies too: if a parent were accounted for before
      * its child, the child's usage would seem lost. */
     job_account_exits(job);

@@ -297,7 +297,7 @@ static struct activity_seen look_at_members(struct job *job, const struct look *
         if (member->account.has_left)
             continue;
         member_look(member, look);
-        if (member->id.pid == job->main_pid)
+        if (member->group == GROUP_MAIN)
             job_check_program(job, member, look);
         if (member->reading.slow_read_ns == look->now_ns ||
             cgroup_escape_is_due(&job->meters.escape, member))

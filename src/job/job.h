@@ -78,14 +78,14 @@ struct job_peaks {
 };
 
 /* Nothing was read yet: the parts of memory are unknown. */
-#define JOB_PEAKS_NONE                                      \
-    (struct job_peaks)                                      \
-    {                                                       \
-        .memory = { .main = { 0, UNKNOWN, UNKNOWN },        \
-                    .descendants = { 0, UNKNOWN, UNKNOWN }, \
-                    .combined = { 0, UNKNOWN, UNKNOWN },    \
-                    .pss_bytes = UNKNOWN },                 \
-        .at_peak = MEMORY_SPLIT_UNKNOWN,                    \
+#define JOB_PEAKS_NONE                                 \
+    (struct job_peaks)                                 \
+    {                                                  \
+        .memory = { .of = { { 0, UNKNOWN, UNKNOWN },   \
+                            { 0, UNKNOWN, UNKNOWN },   \
+                            { 0, UNKNOWN, UNKNOWN } }, \
+                    .pss_bytes = UNKNOWN },            \
+        .at_peak = MEMORY_SPLIT_UNKNOWN,               \
     }
 
 /* Sums over all processes; job_measure() returns each value with its origin. */
@@ -120,15 +120,11 @@ struct job_reading {
     uint64_t refaulted_bytes;
     uint64_t hardware[COUNTER_COUNT];
     uint64_t swap_bytes;
-    uint64_t rss_peak_bytes; /* the larger of the next two */
-    uint64_t main_rss_peak_bytes;
-    uint64_t descendants_rss_peak_bytes; /* the largest peak of one process */
-    struct group_bytes discount;         /* upper bound of pages counted twice in the peaks */
-    uint64_t main_rss_bound_bytes;       /* upper bounds; or UNKNOWN */
-    uint64_t descendants_rss_bound_bytes;
-    uint64_t rss_bound_bytes;
-    uint64_t main_threads, descendants_threads, threads;
-    struct heads thread_peaks; /* peaks so far; threads only */
+    uint64_t rss_peak_bytes[GROUP_COUNT];  /* the largest peak of one process */
+    uint64_t discount[GROUP_COUNT];        /* upper bound of pages counted twice in the peaks */
+    uint64_t rss_bound_bytes[GROUP_COUNT]; /* upper bounds; or UNKNOWN */
+    uint64_t threads[GROUP_COUNT];
+    uint64_t thread_peaks[GROUP_COUNT]; /* peaks so far */
     uint64_t process_count, started_count;
     uint64_t process_peak;  /* the most at once, from events; UNKNOWN: no events */
     uint64_t process_bound; /* upper bound of process_peak */
@@ -195,20 +191,19 @@ struct job_ledger {
 
 /* Peaks of single processes and of the job, and their bounds. */
 struct job_marks {
-    uint64_t main_rss_peak_bytes;
-    uint64_t largest_peak_bytes; /* largest peak of a process of the job except main */
+    uint64_t rss_peak_bytes[GROUP_JOB]; /* the largest peak of one process */
     bool main_peak_is_exact;
     uint64_t spawn_rss_bytes;     /* our own size at the fork: a floor of ru_maxrss */
     uint64_t main_bound_bytes;    /* ru_maxrss of main: its own, or a child's; 0: unknown yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all processes we reaped */
     bool outlived_main;           /* other processes were alive when main exited */
-    struct group_bytes discount;  /* upper bound of pages counted twice in a resident size */
-    uint64_t hugetlb_bytes;       /* huge pages: the most of one process */
-    struct double_mapping main_doubled, descendants_doubled;
-    struct heads thread_peaks;     /* peaks of all looks; threads only */
-    uint64_t cgroup_peak_bytes;    /* the cgroup's own peak, as last read */
-    uint64_t page_cache_bytes;     /* the most seen in the cgroup */
-    bool saw_main, saw_descendant; /* seen with its own memory, at least once */
+    uint64_t discount[GROUP_COUNT]; /* upper bound of pages counted twice in a resident size */
+    uint64_t hugetlb_bytes;         /* huge pages: the most of one process */
+    struct double_mapping doubled[GROUP_JOB];
+    uint64_t thread_peaks[GROUP_COUNT]; /* peaks of all looks */
+    uint64_t cgroup_peak_bytes;         /* the cgroup's own peak, as last read */
+    uint64_t page_cache_bytes;          /* the most seen in the cgroup */
+    bool has_seen[GROUP_JOB]; /* a process with its own memory was seen, at least once */
 };
 
 struct job {
@@ -395,7 +390,7 @@ struct peak_owner peak_owner_of(const struct peak_evidence *evidence);
 
 /* memory_totals.c */
 /* `is_glance`: between samples. */
-void job_read_discount(const struct job *job, struct group_bytes *ret);
+void job_read_discount(const struct job *job, uint64_t ret[GROUP_COUNT]);
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
 /* Whether a count of the job cgroup in this hierarchy is exact. */
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
@@ -408,7 +403,8 @@ bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
                             const struct job_cgroup_reading *cgroup);
 void job_raise_to_peaks(struct job *job, struct job_reading *reading);
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
-void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants); /* totals.c */
+/* totals.c: sets the sum of the threads, and raises the peaks. */
+void job_raise_threads(struct job *job, uint64_t threads[GROUP_COUNT]);
 
 /* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last
  * program that a process ran, ru_maxrss the peak of all of them: after an exec() with much

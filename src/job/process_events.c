@@ -54,8 +54,7 @@ void process_events_open(struct process_events *events, const struct root *root,
 {
     *events = (struct process_events){
         .started_count = UNKNOWN,
-        .main_peak_bytes = UNKNOWN,
-        .largest_peak_bytes = UNKNOWN,
+        .peak_bytes = { UNKNOWN, UNKNOWN },
         .root = root,
         .roster = roster,
         .main_pid = main_pid,
@@ -246,8 +245,7 @@ void process_events_announce(struct process_events *events, uint64_t until_ns,
     if (kept == 0) {
         events->settled_peak = events->peak;
         events->process_peak.settled = events->process_peak.count;
-        events->main_threads_peak.settled = events->main_threads_peak.confirmed;
-        events->descendants_threads_peak.settled = events->descendants_threads_peak.confirmed;
-        events->threads_peak.settled = events->threads_peak.confirmed;
+        for (int i = 0; i < GROUP_COUNT; i++)
+            events->thread_peaks[i].settled = events->thread_peaks[i].confirmed;
     }
 }

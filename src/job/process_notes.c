@@ -68,7 +68,7 @@ static bool is_candidate(const struct job *job, const struct member *member)
     bool hardly_runs =
         member->notes.seen_cpu_ns < HARDLY_CPU_NS && member_peak_bytes(member) < HARDLY_BYTES;
 
-    if (member->id.pid != job->main_pid && job->roster.count > PROCESSES_LARGEST && hardly_runs)
+    if (member->group != GROUP_MAIN && job->roster.count > PROCESSES_LARGEST && hardly_runs)
         return false;
     return process_table_keeps(&job->roster.ended, member->notes.seen_cpu_ns,
                                member_peak_bytes(member));
@@ -77,7 +77,7 @@ static bool is_candidate(const struct job *job, const struct member *member)
 /* A main process that we start has our command until it calls exec. */
 static bool has_own_command(const struct job *job, const struct member *member)
 {
-    return member->id.pid != job->main_pid || job->main.has_program;
+    return member->group != GROUP_MAIN || job->main.has_program;
 }
 
 static bool is_newborn(const struct job *job, const struct member *member)

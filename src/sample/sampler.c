@@ -18,7 +18,7 @@
  * reading of the parts, which other processes may map too. More makes the parts unknown. */
 enum { UNEXPLAINED_SHARE = 50 };
 
-static const struct group {
+static const struct memory_metrics {
     enum metric total, private, shared;
 } groups[] = {
     { METRIC_MAIN_RSS, METRIC_MAIN_PRIVATE, METRIC_MAIN_SHARED },
@@ -26,7 +26,7 @@ static const struct group {
     { METRIC_JOB_RSS, METRIC_JOB_PRIVATE, METRIC_JOB_SHARED },
 };
 
-static void reconcile(uint64_t *value, const struct group *group)
+static void reconcile(uint64_t *value, const struct memory_metrics *group)
 {
     uint64_t total = value[group->total];
     uint64_t known = sum_u64(value[group->private], value[group->shared]);

@@ -42,28 +42,6 @@ void memory_sharing_member_left(struct memory_sharing *sharing, const struct mem
 
 /* ---- reading ------------------------------------------------------------ */
 
-static struct group_bytes largest_resident(const struct memory_view *views, size_t count)
-{
-    struct group_bytes largest = { 0 };
-
-    for (size_t i = 0; i < count; i++) {
-        uint64_t *group = views[i].is_main ? &largest.main : &largest.descendants;
-
-        *group = larger(*group, views[i].resident);
-    }
-    largest.combined = larger(largest.main, largest.descendants);
-    return largest;
-}
-
-static void take_bases(struct memory_sharing *sharing, const struct roster *roster,
-                       pid_t main_pid, size_t view_count)
-{
-    struct group_bytes largest = largest_resident(sharing->views, view_count);
-    struct rss_deltas deltas = rss_deltas_measure(sharing->root, roster, main_pid);
-
-    sharing->bases = rss_bases_take(&deltas, &sharing->estimate, &largest);
-}
-
 /* Unopened forks have as much private memory as some that are opened. These were read while they
  * started, so they are read again, but for no more than 1 % of the time. */
 static void read_forks(struct memory_sharing *sharing, const struct roster *roster,
@@ -105,7 +83,7 @@ static void check_expected(struct memory_sharing *sharing, const struct survey *
         rss_bytes += sharing->views[i].resident;
     if (survey->count + sharing->unopened_count >= sharing->expected_count &&
         !survey->has_ended)
-        most_bytes = sharing->estimate.combined.total_bytes +
+        most_bytes = sharing->estimate.of[GROUP_JOB].total_bytes +
                      sub_floor0(sharing->expected_rss_bytes, rss_bytes) +
                      unopened_bytes(sharing);
     less_bytes = sub_floor0(expected->total_bytes, most_bytes);
@@ -120,9 +98,7 @@ static void check_expected(struct memory_sharing *sharing, const struct survey *
 static void remember(struct memory_sharing *sharing, const struct survey *survey)
 {
     check_expected(sharing, survey);
-    memory_split_raise(&sharing->highest.main, &sharing->estimate.main);
-    memory_split_raise(&sharing->highest.descendants, &sharing->estimate.descendants);
-    memory_split_raise(&sharing->highest.combined, &sharing->estimate.combined);
+    memory_estimate_raise(&sharing->highest, &sharing->estimate);
     sharing->has_estimate = true;
     sharing->is_denied = survey->is_denied;
     sharing->guessed_bytes = survey->guessed_bytes;
@@ -142,21 +118,21 @@ static int read_mappings(struct memory_sharing *sharing, size_t view_count,
     memory_areas_clear(areas);
     for (size_t i = 0; i < view_count && r == 0; i++)
         r = memory_areas_read(areas, sharing->root, sharing->views[i].pid,
-                              sharing->views[i].is_main);
+                              sharing->views[i].group);
     sharing->has_too_many_areas |= r == -E2BIG;
     return r != 0 ? r : shared_files_estimate(areas, ret);
 }
 
-static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid)
+static void read_all(struct memory_sharing *sharing, struct roster *roster)
 {
     const struct root *root = sharing->root;
     uint64_t started_ns = cpu_spent_ns(root), spent_ns;
     struct survey survey =
-        survey_plan(roster, main_pid, sharing->mode == SPOOR_DETAIL_ALWAYS, sharing->page_ns);
+        survey_plan(roster, sharing->mode == SPOOR_DETAIL_ALWAYS, sharing->page_ns);
     struct shared_files files;
     bool has_files;
 
-    survey_take(&survey, root, roster, main_pid, sharing->views);
+    survey_take(&survey, root, roster, sharing->views);
     has_files = sharing->uses_smaps && !survey.is_denied &&
                 read_mappings(sharing, survey.count, &files) == 0;
     survey_look_again(&survey, root, roster);
@@ -166,7 +142,7 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
         shared_files_correct(&files, sharing->views, survey.count, survey.gained_bytes,
                              &sharing->estimate);
     remember(sharing, &survey);
-    take_bases(sharing, roster, main_pid, survey.count);
+    sharing->base = rss_deltas_measure(root, roster);
     spent_ns = cpu_spent_ns(root) - started_ns;
     sharing->page_ns = survey_learn(&survey, sharing->page_ns, spent_ns);
     (sharing->is_on_credit ? budget_borrow : budget_charge)(sharing->budget, SPENT_SHARING,
@@ -181,8 +157,8 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
 static bool has_moved(const struct memory_sharing *sharing, const struct rss_delta *delta)
 {
     unsigned part = sharing->activity == JOB_GROWS ? 4 : 50;
-    uint64_t threshold = sharing->estimate.combined.total_bytes / part;
-    uint64_t mapped = abs_diff(delta->mapped, sharing->bases.job.mapped);
+    uint64_t threshold = sharing->estimate.of[GROUP_JOB].total_bytes / part;
+    uint64_t mapped = abs_diff(delta->mapped, sharing->base.of[GROUP_JOB].mapped);
 
     if (!sharing->has_estimate || sharing->members_changed || mapped > threshold)
         return true;
@@ -195,7 +171,7 @@ static bool has_moved(const struct memory_sharing *sharing, const struct rss_del
 static uint64_t uncertain_bytes(const struct memory_sharing *sharing,
                                 const struct rss_delta *delta)
 {
-    const struct rss_base *base = &sharing->bases.job;
+    const struct rss_delta *base = &sharing->base.of[GROUP_JOB];
     uint64_t mapped = sub_floor0(delta->mapped, base->mapped);
 
     return sub_floor0(mapped, sub_floor0(delta->mapped_max, base->mapped_max)) +
@@ -214,27 +190,26 @@ static bool exceeds(const struct memory_split *split, const struct memory_split 
 static bool may_be_highest(const struct memory_sharing *sharing, const struct rss_delta *delta,
                            const struct memory_estimate *estimate, uint64_t margin)
 {
-    const struct memory_estimate *highest = &sharing->highest;
+    bool may_be = false;
 
-    return exceeds(&estimate->combined, &highest->combined, uncertain_bytes(sharing, delta),
-                   margin) ||
-           exceeds(&estimate->descendants, &highest->descendants, 0, margin) ||
-           exceeds(&estimate->main, &highest->main, 0, margin);
+    for (int i = 0; i < GROUP_COUNT; i++)
+        may_be |= exceeds(&estimate->of[i], &sharing->highest.of[i],
+                          i == GROUP_JOB ? uncertain_bytes(sharing, delta) : 0, margin);
+    return may_be;
 }
 
 /* A maximum of several processes may be read on credit; for a single one, sizes show most.
  * While the job runs, the value may soon be exceeded: then some credit is left for when it
  * becomes idle. */
-static bool is_affordable(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid,
-                          bool is_peak)
+static bool is_affordable(struct memory_sharing *sharing, struct roster *roster, bool is_peak)
 {
     enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* in reads */
-    struct survey plan = survey_plan(roster, main_pid, false, sharing->page_ns);
+    struct survey plan = survey_plan(roster, false, sharing->page_ns);
     uint64_t cost_ns = survey_cost_ns(&plan, sharing->page_ns);
     bool is_resting = sharing->activity == JOB_RESTS;
 
     sharing->is_on_credit =
-        is_peak && (is_resting || sharing->delta.job.count > 1) &&
+        is_peak && (is_resting || sharing->delta.of[GROUP_JOB].count > 1) &&
         budget_lends(sharing->budget, is_resting ? cost_ns : LEFT_FOR_REST * cost_ns);
     return sharing->is_on_credit || budget_allows(sharing->budget, SPENT_SHARING,
                                                   is_peak ? cost_ns : LEFT_FOR_PEAK * cost_ns);
@@ -242,12 +217,12 @@ static bool is_affordable(struct memory_sharing *sharing, struct roster *roster,
 
 /* Between samples only a maximum is read: one that exceeds the last by an eighth, or one of
  * a job that has become idle. */
-static bool should_read(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid,
-                        bool is_glance, const struct memory_estimate *followed)
+static bool should_read(struct memory_sharing *sharing, struct roster *roster, bool is_glance,
+                        const struct memory_estimate *followed)
 {
-    const struct rss_delta *delta = &sharing->delta.job;
+    const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];
     bool is_fleeting = is_glance && sharing->activity != JOB_RESTS;
-    uint64_t margin = is_fleeting ? sharing->highest.combined.total_bytes / 8 : 0;
+    uint64_t margin = is_fleeting ? sharing->highest.of[GROUP_JOB].total_bytes / 8 : 0;
     bool is_peak = !sharing->has_estimate || sharing->was_racy ||
                    may_be_highest(sharing, delta, followed, margin);
 
@@ -258,42 +233,32 @@ static bool should_read(struct memory_sharing *sharing, struct roster *roster, p
     if (!has_moved(sharing, delta) ||
         (is_fleeting && (sharing->activity == JOB_GROWS || !is_peak)))
         return false;
-    return is_affordable(sharing, roster, main_pid, is_peak);
+    return is_affordable(sharing, roster, is_peak);
 }
 
 /* ---- between reads ------------------------------------------------------ */
 
-static void forget_sharing(struct memory_estimate *estimate)
-{
-    struct memory_split *splits[] = { &estimate->main, &estimate->descendants,
-                                      &estimate->combined };
-
-    for (size_t i = 0; i < ARRAY_SIZE(splits); i++)
-        splits[i]->private_bytes = splits[i]->shared_bytes = UNKNOWN;
-    estimate->pss_bytes = UNKNOWN;
-}
-
 /* Estimates from resident sizes alone. */
-static void follow(struct memory_sharing *sharing, const struct roster *roster, pid_t main_pid,
+static void follow(struct memory_sharing *sharing, const struct roster *roster,
                    struct memory_estimate *ret)
 {
-    sharing->delta = rss_deltas_measure(sharing->root, roster, main_pid);
+    sharing->delta = rss_deltas_measure(sharing->root, roster);
     if (!sharing->has_estimate) {
         rss_deltas_estimate(&sharing->delta, ret);
         return;
     }
     *ret = sharing->estimate;
-    rss_deltas_apply(&sharing->delta, &sharing->bases, sharing->left_private_bytes, ret);
+    rss_deltas_apply(&sharing->delta, sharing->left_private_bytes, ret);
     if (sharing->is_denied)
-        forget_sharing(ret);
+        memory_estimate_forget_parts(ret);
 }
 
 /* Includes forks that were not opened, and pages that forks may have copied since the last
  * read. Page faults do not show whether those pages are private. */
 static void expect_unread(struct memory_sharing *sharing)
 {
-    const struct rss_delta *delta = &sharing->delta.job;
-    uint64_t mapped = sub_floor0(delta->mapped, sharing->bases.job.mapped);
+    const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];
+    uint64_t mapped = sub_floor0(delta->mapped, sharing->base.of[GROUP_JOB].mapped);
     uint64_t copied = smaller(sharing->copied_bytes, sub_floor0(delta->copies, mapped));
     struct memory_split split = sharing->followed;
     uint64_t unopened = unopened_bytes(sharing);
@@ -321,26 +286,26 @@ void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct ro
 }
 
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
-                           pid_t main_pid, bool is_glance, struct memory_estimate *ret)
+                           bool is_glance, struct memory_estimate *ret)
 {
     sharing->was_read = false;
-    follow(sharing, roster, main_pid, ret);
-    sharing->followed = ret->combined;
+    follow(sharing, roster, ret);
+    sharing->followed = ret->of[GROUP_JOB];
     expect_unread(sharing);
-    if (!should_read(sharing, roster, main_pid, is_glance, ret) ||
+    if (!should_read(sharing, roster, is_glance, ret) ||
         reserve(&sharing->views, &sharing->view_capacity, roster->count,
                 sizeof(*sharing->views)) < 0) {
         sharing->is_pending = sharing->mode != SPOOR_DETAIL_NEVER &&
-                              sharing->delta.job.rss > 0 &&
-                              has_moved(sharing, &sharing->delta.job);
+                              sharing->delta.of[GROUP_JOB].rss > 0 &&
+                              has_moved(sharing, &sharing->delta.of[GROUP_JOB]);
         return;
     }
-    read_all(sharing, roster, main_pid);
+    read_all(sharing, roster);
     sharing->is_pending = false;
     sharing->was_read = true;
     *ret = sharing->estimate;
-    sharing->followed = ret->combined;
+    sharing->followed = ret->of[GROUP_JOB];
     expect_unread(sharing);
     if (sharing->is_denied)
-        forget_sharing(ret);
+        memory_estimate_forget_parts(ret);
 }

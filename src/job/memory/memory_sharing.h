@@ -59,7 +59,7 @@ struct memory_sharing {
     struct memory_split unread_peak; /* the same, not overruled by a read; 0: none */
     struct memory_estimate estimate; /* estimate of the last read */
     struct memory_estimate highest;  /* highest totals and private memory of all reads */
-    struct rss_bases bases;          /* bases of the last read */
+    struct rss_deltas base;          /* sizes after the last read */
     struct rss_deltas delta;         /* changes since then, as of the last update */
 };
 
@@ -68,11 +68,10 @@ void memory_sharing_init(struct memory_sharing *sharing, const struct root *root
                          struct budget *budget, enum spoor_detail mode, bool uses_smaps);
 void memory_sharing_done(struct memory_sharing *sharing);
 
-/* Computes the job's current memory. `main_pid` is 0 before the job's program is loaded and
- * after its exit. If memory was never read, private, shared and PSS are UNKNOWN.
+/* Computes the job's current memory. If memory was never read, private, shared and PSS are UNKNOWN.
  * `is_glance`: between samples, when memory is seldom read. */
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
-                           pid_t main_pid, bool is_glance, struct memory_estimate *ret);
+                           bool is_glance, struct memory_estimate *ret);
 
 /* Called when `count` forks of a process are alive besides those in the list; it has many in
  * the list. */

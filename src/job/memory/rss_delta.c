@@ -45,8 +45,7 @@ static void add_member(struct rss_delta *delta, const struct member *member,
     delta->copies += smaller(sub_floor0(faults, grown), inherited(member));
 }
 
-struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster,
-                                     pid_t main_pid)
+struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster)
 {
     struct rss_deltas deltas = { 0 };
 
@@ -55,33 +54,10 @@ struct rss_deltas rss_deltas_measure(const struct root *root, const struct roste
 
         if (member->reading.borrows_memory)
             continue;
-        add_member(&deltas.job, member, root->page_bytes);
-        add_member(member->id.pid == main_pid ? &deltas.main : &deltas.descendants, member,
-                   root->page_bytes);
+        add_member(&deltas.of[GROUP_JOB], member, root->page_bytes);
+        add_member(&deltas.of[member->group], member, root->page_bytes);
     }
     return deltas;
-}
-
-static struct rss_base base_of(const struct rss_delta *delta, const struct memory_split *split,
-                               uint64_t largest)
-{
-    return (struct rss_base){
-        .mapped = delta->mapped,
-        .mapped_max = delta->mapped_max,
-        .discount = sub_floor0(largest, split->total_bytes),
-    };
-}
-
-struct rss_bases rss_bases_take(const struct rss_deltas *deltas,
-                                const struct memory_estimate *estimate,
-                                const struct group_bytes *largest)
-{
-    return (struct rss_bases){
-        .job = base_of(&deltas->job, &estimate->combined, largest->combined),
-        .main = base_of(&deltas->main, &estimate->main, largest->main),
-        .descendants =
-            base_of(&deltas->descendants, &estimate->descendants, largest->descendants),
-    };
 }
 
 /* The minimum: all anonymous memory, and the largest mapped size of one process. */
@@ -90,8 +66,8 @@ static uint64_t least_total(const struct rss_delta *delta)
     return larger(delta->own + delta->mapped_max, delta->rss_max);
 }
 
-static void follow(struct memory_split *split, const struct rss_delta *delta,
-                   const struct rss_base *base, uint64_t left_bytes, bool has_forked)
+static void follow(struct memory_split *split, const struct rss_delta *delta, uint64_t discount,
+                   uint64_t left_bytes, bool has_forked)
 {
     uint64_t shrunk = delta->shrunk + left_bytes;
     uint64_t grown = delta->grown;
@@ -100,7 +76,7 @@ static void follow(struct memory_split *split, const struct rss_delta *delta,
     uint64_t private = sub_floor0(split->private_bytes + grown, shrunk);
     uint64_t total = sub_floor0(split->total_bytes + grown, shrunk);
 
-    total = larger(total, sub_floor0(least_total(delta), base->discount));
+    total = larger(total, sub_floor0(least_total(delta), discount));
     split->total_bytes = smaller(total, delta->rss);
     split->private_bytes = smaller(private, split->total_bytes);
     split->shared_bytes =
@@ -111,33 +87,25 @@ static void follow(struct memory_split *split, const struct rss_delta *delta,
         split->private_bytes = split->shared_bytes = UNKNOWN;
 }
 
-void rss_deltas_apply(const struct rss_deltas *deltas, const struct rss_bases *bases,
-                      uint64_t left_bytes, struct memory_estimate *estimate)
+void rss_deltas_apply(const struct rss_deltas *deltas, uint64_t left_bytes,
+                      struct memory_estimate *estimate)
 {
-    bool has_forked = deltas->job.copy_count > 0;
-    uint64_t shrunk = deltas->job.shrunk + left_bytes;
+    const struct rss_delta *job = &deltas->of[GROUP_JOB];
 
-    follow(&estimate->main, &deltas->main, &bases->main, 0, has_forked);
-    follow(&estimate->descendants, &deltas->descendants, &bases->descendants, left_bytes,
-           has_forked);
-    follow(&estimate->combined, &deltas->job, &bases->job, left_bytes, has_forked);
+    for (enum member_group i = GROUP_MAIN; i < GROUP_COUNT; i++)
+        follow(&estimate->of[i], &deltas->of[i], memory_estimate_discount(estimate, i),
+               i == GROUP_MAIN ? 0 : left_bytes, job->copy_count > 0);
     /* Private memory counts in full. A fork divides pages, not their sum. */
     if (is_known(estimate->pss_bytes))
-        estimate->pss_bytes = sub_floor0(estimate->pss_bytes + deltas->job.grown, shrunk);
+        estimate->pss_bytes =
+            sub_floor0(estimate->pss_bytes + job->grown, job->shrunk + left_bytes);
     memory_estimate_order(estimate);
-}
-
-static struct memory_split at_least(const struct rss_delta *delta)
-{
-    return (struct memory_split){ least_total(delta), UNKNOWN, UNKNOWN };
 }
 
 void rss_deltas_estimate(const struct rss_deltas *deltas, struct memory_estimate *ret)
 {
-    *ret = (struct memory_estimate){
-        .main = at_least(&deltas->main),
-        .descendants = at_least(&deltas->descendants),
-        .combined = at_least(&deltas->job),
-        .pss_bytes = UNKNOWN,
-    };
+    *ret = (struct memory_estimate){ 0 };
+    for (int i = 0; i < GROUP_COUNT; i++)
+        ret->of[i].total_bytes = least_total(&deltas->of[i]);
+    memory_estimate_forget_parts(ret);
 }

@@ -34,33 +34,15 @@ struct rss_delta {
 };
 
 struct rss_deltas {
-    struct rss_delta job, main, descendants;
+    struct rss_delta of[GROUP_COUNT];
 };
 
-struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster,
-                                     pid_t main_pid);
+struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster);
 
-/* A group at the last read. */
-struct rss_base {
-    uint64_t mapped, mapped_max;
-    /* How far the total was below the largest resident size of the same read, and so may be
-     * now: pages mapped twice or merged. */
-    uint64_t discount;
-};
-
-struct rss_bases {
-    struct rss_base job, main, descendants;
-};
-
-/* `largest`: the largest resident size of a process in that read. */
-struct rss_bases rss_bases_take(const struct rss_deltas *deltas,
-                                const struct memory_estimate *estimate,
-                                const struct group_bytes *largest);
-
-/* Applies the changes since `bases` to the estimate of that read. `left_bytes` were private
- * to processes that have exited. */
-void rss_deltas_apply(const struct rss_deltas *deltas, const struct rss_bases *bases,
-                      uint64_t left_bytes, struct memory_estimate *estimate);
+/* Applies the changes since a read to its estimate. `left_bytes` were private to processes that
+ * have exited. */
+void rss_deltas_apply(const struct rss_deltas *deltas, uint64_t left_bytes,
+                      struct memory_estimate *estimate);
 
 /* Makes an estimate if memory was never read: private, shared and PSS are UNKNOWN. */
 void rss_deltas_estimate(const struct rss_deltas *deltas, struct memory_estimate *ret);
