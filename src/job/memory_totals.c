@@ -340,7 +340,7 @@ static uint64_t lives_bound(const struct job *job)
 {
     /* The peak of a living process is still unknown. */
     return job_records_hold(job) && job->process_events.now.processes == 0
-               ? lives_bound_bytes(&job->process_events.lives)
+               ? lives_bound_bytes(job->process_events.lives)
                : UNKNOWN;
 }
 

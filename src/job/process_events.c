@@ -81,7 +81,7 @@ void process_events_open(struct process_events *events, const struct root *root,
     events->has_peaks =
         !(disabled & SOURCE_TASKSTATS) && taskstats_open(root, &events->taskstats) == 0;
     if (events->has_peaks)
-        lives_open(&events->lives);
+        events->lives = calloc(1, sizeof(*events->lives)); /* NULL: there are no bounds */
 }
 
 void process_events_close(struct process_events *events)
@@ -91,7 +91,8 @@ void process_events_close(struct process_events *events)
     fork_ring_close(&events->ring);
     proc_connector_close(&events->connector);
     taskstats_close(&events->taskstats);
-    lives_close(&events->lives);
+    free(events->lives);
+    events->lives = NULL;
     free(events->newborns.pids);
     free(events->ended.pids);
     free(events->records.list);
@@ -149,13 +150,13 @@ static void release_ended(struct process_events *events)
 
         if (!process || !process->is_recording)
             continue;
-        lives_end(&events->lives, process);
+        lives_end(events->lives, process);
         process->is_recording = false;
         roster_release(events->roster, process);
     }
     events->ended.count = 0;
-    if (lives_are_many(&events->lives))
-        lives_close_moments(&events->lives, events->roster);
+    if (lives_are_many(events->lives))
+        lives_close_moments(events->lives, events->roster);
 }
 
 /* After a loss, some exits may never be reported. */

@@ -87,7 +87,7 @@ struct process_events {
     struct proc_connector connector;
     struct taskstats_socket taskstats;
     struct roster *roster;     /* borrowed */
-    struct lives lives;        /* lives of descendants, from exit records */
+    struct lives *lives;       /* lives of descendants, from exit records; owned */
     uint64_t lost_count;       /* events lost until the last drain */
     size_t event_count;        /* events read since the last drain */
     uint64_t records_read_ns;  /* when exit records were last read; monotonic */

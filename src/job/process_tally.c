@@ -264,7 +264,7 @@ static void note_fork(struct process_events *events, const struct process_event 
     /* If the process is already alive, its exit was lost and its PID reused. */
     if (process->threads > 0)
         set_threads(events, process, 0);
-    lives_start(&events->lives, process, event->time_ns);
+    lives_start(events->lives, process, event->time_ns);
     process->is_foreign = process->is_recording = process->is_listed = false;
     process->has_wait_status = process->has_children = false;
     process->parent_pid = event->parent_pid;
