@@ -103,8 +103,8 @@ static void read_split(struct job *job, struct job_reading *reading)
     struct cpu_split split =
         cpu_split_divide(&job->ledger.split, counter[USAGE_CPU_NS], counted);
 
-    counter[USAGE_USER_NS] = split.user_ns;
-    counter[USAGE_SYSTEM_NS] = split.system_ns;
+    counter[USAGE_USER_NS] = split.first_ns;
+    counter[USAGE_SYSTEM_NS] = split.second_ns;
     /* The files of running processes are in ticks. */
     user->is_exact = reading->origin[METRIC_JOB_CPU].is_exact &&
                      (!by_cgroup ? evidence->has_ended || !evidence->has_begun

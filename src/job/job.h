@@ -110,7 +110,7 @@ struct job_reading {
     /* Events of the cgroup that counts the job's memory or throttles it. */
     struct cgroup_events events;
 
-    uint64_t main_cpu_ns, descendants_cpu_ns;
+    struct cpu_split parts; /* CPU time of main and of the descendants */
     struct memory_estimate memory; /* each the highest since the last reading */
     struct memory_estimate memory_now;
     uint64_t process_count_now;
@@ -177,7 +177,8 @@ struct job_ledger {
     /* The most that the sum over processes had without main's CPU time. */
     uint64_t descendants_ns;
     uint64_t waited_ns;     /* CPU time that wait4 reported for the processes we reaped */
-    struct cpu_split split; /* as last reported */
+    struct cpu_split split; /* user and system time, as last reported */
+    struct cpu_split parts; /* main and descendants, likewise */
     bool has_waited;        /* a process has reaped a child of this run, seen or not */
     bool saw_unwaited;      /* a process exited and its parent did not wait for it */
     bool is_suspect;        /* a process that ignores SIGCHLD had children */

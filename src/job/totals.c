@@ -259,11 +259,11 @@ static void read_hardware(const struct job *job, struct job_reading *reading)
 
 /* A counter of the whole job is read after all processes, which may take long. Main's clock
  * is read again after that counter: main may be ahead of it, but the rest is never more than
- * the descendants have used. */
+ * the descendants have used. Both parts add up to the job. */
 static void read_main_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     const struct member *main = roster_member(&job->roster, job->main_pid);
-    uint64_t ns;
+    uint64_t ns, job_ns = reading->usage.counter[USAGE_CPU_NS];
 
     reading->main_cpu_span = job->look_span;
     if (main && main->reading.clock_span.from_ns >= job->look_span.from_ns)
@@ -274,9 +274,11 @@ static void read_main_cpu(struct job *job, uint64_t now_ns, struct job_reading *
         reading->main_cpu_span =
             (struct clock_span){ reading->cpu_span.until_ns, job_now_ns(job, now_ns) };
     }
-    reading->main_cpu_ns = job->main.cpu_ns;
-    reading->descendants_cpu_ns =
-        sub_known(reading->usage.counter[USAGE_CPU_NS], reading->main_cpu_ns);
+    reading->parts = (struct cpu_split){ job->main.cpu_ns, UNKNOWN };
+    if (is_known(job_ns)) {
+        cpu_split_set(&job->ledger.parts, job_ns, job->main.cpu_ns);
+        reading->parts = job->ledger.parts;
+    }
     reading->origin[METRIC_MAIN_CPU].source =
         job->main.has_clock ? "procfs.cpuclock" : "procfs.stat";
 }

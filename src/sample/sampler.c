@@ -76,21 +76,6 @@ void memory_parts_reconcile(struct sample *sample)
     reconcile_all(sample->moment);
 }
 
-/* ---- CPU parts ------------------------------------------------------------- */
-
-void cpu_parts_reconcile(struct sample *sample, uint64_t *descendants_ns)
-{
-    uint64_t *value = sample->value, job_ns = value[METRIC_JOB_CPU];
-
-    if (!is_known(value[METRIC_MAIN_CPU]) || !is_known(job_ns))
-        return;
-    value[METRIC_MAIN_CPU] =
-        smaller(value[METRIC_MAIN_CPU], sub_floor0(job_ns, *descendants_ns));
-    value[METRIC_DESCENDANTS_CPU] = *descendants_ns = job_ns - value[METRIC_MAIN_CPU];
-    sample->moment[METRIC_MAIN_CPU] = value[METRIC_MAIN_CPU];
-    sample->moment[METRIC_DESCENDANTS_CPU] = value[METRIC_DESCENDANTS_CPU];
-}
-
 /* ---- sampler --------------------------------------------------------------- */
 
 static struct untracked_scope untracked_scope(const struct job_options *options)
@@ -269,7 +254,6 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     job_update_network(&sampler->job, now.monotonic_ns, kind == SAMPLE_LAST);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);
-    cpu_parts_reconcile(ret, &sampler->descendants_cpu_ns);
     ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns, kind == SAMPLE_LAST);
     ret->at_peak = sampler->reading.at_peak;
     /* Other processes may enter an adopted cgroup. */

@@ -39,7 +39,7 @@ static void grandchildren_belong_to_the_job(void **state)
     assert_int_equal(f.reading.process_count, 3);
     assert_int_equal(f.reading.started_count, 3);
     assert_int_equal(fake_job_cpu_ticks(&f), 7);
-    assert_int_equal(f.reading.main_cpu_ns, SECOND / 100);
+    assert_int_equal(f.reading.parts.first_ns, SECOND / 100);
     fake_job_end(&f);
 }
 

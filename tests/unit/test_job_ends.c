@@ -30,7 +30,7 @@ static void a_waited_for_child_is_counted_once(void **state)
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 65);
     assert_int_equal(f.reading.process_count, 1);
-    assert_int_equal(f.reading.main_cpu_ns, SECOND / 10); /* only its own part */
+    assert_int_equal(f.reading.parts.first_ns, SECOND / 10); /* only its own part */
     fake_job_end(&f);
 }
 
@@ -50,7 +50,7 @@ static void a_waited_for_child_keeps_the_time_of_its_clock(void **state)
         &f.fake, &(struct fake_process){ .pid = 10, .user_ticks = 30, .child_user_ticks = 49 });
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 80);
-    assert_int_equal(f.reading.descendants_cpu_ns, SECOND / 2);
+    assert_int_equal(f.reading.parts.second_ns, SECOND / 2);
     fake_job_end(&f);
 }
 
