@@ -9,6 +9,7 @@
  *   a living parent, or us.
  * - If we are the reaper, the last figures of a process are read from the zombie.
  */
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,10 +17,10 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "job/job.h"
-#include "job/untracked.h"
 #include "source/proc/pid_files.h"
 
 /* Caches whether the last parent waits for its children: many processes share one. */
@@ -95,6 +96,28 @@ void job_remember(struct job *job, struct member *member)
     }
     job_note_command(job, member);
 }
+
+/* ---- programs whose work is done elsewhere ---------------------------------- */
+
+const struct untracked untracked_programs[] = {
+    { "srun", "srun: slurmd starts the tasks, so they are not included; to track them: srun "
+              "spoor run -- COMMAND" },
+    { "docker", "docker: the Docker daemon starts the containers, so they are not included; to "
+                "track one, run spoor in it" },
+};
+
+const size_t untracked_count = ARRAY_SIZE(untracked_programs);
+
+unsigned untracked_bit(const char *name)
+{
+    for (size_t i = 0; i < untracked_count; i++) {
+        if (strcmp(untracked_programs[i].name, name) == 0)
+            return 1u << i;
+    }
+    return 0;
+}
+
+/* ---- accounts of exited processes -------------------------------------------- */
 
 /* The PID may have been reused by another child when the children were last listed. */
 static void list_siblings_again(struct job *job, const struct member *member)
@@ -177,11 +200,6 @@ void job_drop_agents(struct job *job)
         job->ledger.descendants_ns = 0; /* the value includes the agent's time */
         job_disown(job, member);
     }
-}
-
-static uint64_t timeval_to_ns(struct timeval time)
-{
-    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * NS_PER_US;
 }
 
 /* Reads the rusage that the reaper of this zombie gets: CPU time in microseconds, page
@@ -295,8 +313,8 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
         read_final_rusage(member->id.pid, &rusage, &member->notes.wait_status);
     if (!member->notes.has_wait_status)
         return;
-    member->account.usage.counter[USAGE_USER_NS] = timeval_to_ns(rusage.ru_utime);
-    member->account.usage.counter[USAGE_SYSTEM_NS] = timeval_to_ns(rusage.ru_stime);
+    member->account.usage.counter[USAGE_USER_NS] = usage_timeval_ns(rusage.ru_utime);
+    member->account.usage.counter[USAGE_SYSTEM_NS] = usage_timeval_ns(rusage.ru_stime);
     member->account.usage.counter[USAGE_CPU_NS] =
         member->account.usage.counter[USAGE_USER_NS] +
         member->account.usage.counter[USAGE_SYSTEM_NS];
@@ -324,7 +342,7 @@ static void end_agent(struct job *job, pid_t pid)
     if (job->agents.live_count > 0 && read_final_rusage(pid, &rusage, &wait_status) &&
         pid_stat_read_once(job->root, pid, &stat) == 0)
         agents_end(&job->agents, (struct process_id){ pid, stat.start_ticks },
-                   timeval_to_ns(rusage.ru_utime) + timeval_to_ns(rusage.ru_stime));
+                   usage_timeval_ns(rusage.ru_utime) + usage_timeval_ns(rusage.ru_stime));
 }
 
 /* The signal dispositions of a zombie are still readable: they show whether it may not have

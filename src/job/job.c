@@ -228,7 +228,6 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .lists_children = !(options->disabled & SOURCE_CHILDREN) && children_are_listed(root),
         .main.has_program = !options->caller_spawned,
         .storage_is_local = options->storage_is_local,
-        .meters.job_cgroup = CGROUP_TREE_NONE,
         .network = JOB_NETWORK_CLOSED,
         .meters.events = { UNKNOWN, UNKNOWN },
         .sentinel = { .file = CACHED_FILE_CLOSED, .least_bytes = UNKNOWN },

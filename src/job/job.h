@@ -110,7 +110,7 @@ struct job_reading {
     /* Events of the cgroup that counts the job's memory or throttles it. */
     struct cgroup_events events;
 
-    struct cpu_split parts; /* CPU time of main and of the descendants */
+    struct cpu_split parts;        /* CPU time of main and of the descendants */
     struct memory_estimate memory; /* each the highest since the last reading */
     struct memory_estimate memory_now;
     uint64_t process_count_now;
@@ -371,6 +371,19 @@ void job_note_status_read(struct job *job);
 
 /* Records the CPU time of the job so far; or UNKNOWN. */
 void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
+
+/* exits.c: programs whose work is done by a daemon: its processes are not descendants of the job,
+ * and their usage is not in its figures. */
+struct untracked {
+    const char *name; /* name of the program, as in /proc/PID/comm */
+    const char *message;
+};
+
+extern const struct untracked untracked_programs[];
+extern const size_t untracked_count; /* at most 32 */
+
+/* Returns the bit of that program (1 << its index); 0: it does its own work. */
+unsigned untracked_bit(const char *name);
 
 /* exits.c: decides whether ru_maxrss of main, which has waited for children, is its own peak
  * or a child's. Memory grows by page faults, and the kernel counts those of main and of its

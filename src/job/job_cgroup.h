@@ -112,11 +112,6 @@ struct job_cgroup {
     const char *reason; /* why all or part of it is missing; static; or NULL */
 };
 
-#define CGROUP_TREE_NONE \
-    {                    \
-        .root = NULL     \
-    }
-
 /* Creates it and moves `child` into it, which has not started anything yet. `folder` is a
  * cgroup delegated to us; if it is NULL, the cgroup is created in one of `cgroups`, the
  * tracker's own (NULL: none is visible). `environment` is checked for signs that another

@@ -632,7 +632,7 @@ static bool look_if_affordable(struct job *job, uint64_t now_ns, bool is_sample)
     return true;
 }
 
-static bool look_if_due(struct job *job, uint64_t now_ns, bool is_sample)
+bool job_look_at_network(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct job_network *network = &job->network;
 
@@ -643,11 +643,6 @@ static bool look_if_due(struct job *job, uint64_t now_ns, bool is_sample)
         network->due_ns = smaller(network->due_ns, now_ns + EMPTY_GAP_NS);
     return now_ns >= network->due_ns && (is_sample || now_ns >= network->affordable_ns) &&
            may_have_changed(job) && look_if_affordable(job, now_ns, is_sample);
-}
-
-bool job_look_at_network(struct job *job, uint64_t now_ns)
-{
-    return look_if_due(job, now_ns, false);
 }
 
 static void read_sockets(struct job_network *network)
@@ -768,7 +763,7 @@ void job_update_network(struct job *job, uint64_t now_ns, bool is_last)
 
     if (network->reason)
         return;
-    (void)look_if_due(job, now_ns, true);
+    (void)job_look_at_network(job, now_ns, true);
     if (!network->has_begun)
         begin_count(network);
     if (network->requests_fd >= 0 &&

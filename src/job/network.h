@@ -136,7 +136,7 @@ void job_open_network(struct job *job, unsigned disabled, uint64_t now_ns);
 void job_close_network(struct job *job);
 
 /* Reads the reports, and looks for new sockets if it is time and the budget allows it. False: it did not. */
-bool job_look_at_network(struct job *job, uint64_t now_ns);
+bool job_look_at_network(struct job *job, uint64_t now_ns, bool is_sample);
 
 /* Returns when to look next; UINT64_MAX: with the next glance. */
 uint64_t job_network_due_ns(const struct job *job);

@@ -201,7 +201,7 @@ static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill
         watch_memory(session, pace, bill);
     if (clock_now().monotonic_ns >= pace->glance_ns)
         glance(session, pace, bill);
-    if (job_look_at_network(job, now_ns))
+    if (job_look_at_network(job, now_ns, false))
         (void)charge(session, bill, SPENT_NETWORK);
     if (session_look_at_gpus(session, now_ns))
         (void)charge(session, bill, SPENT_GPUS);

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include "base/arithmetic.h"
-#include "job/untracked.h"
 #include "series/series.h"
 #include "session/session.h"
 

@@ -204,17 +204,12 @@ static void read_energy(struct gpu_watch *watch, uint64_t now_ns, bool is_border
     }
 }
 
-static void poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border)
+void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border)
 {
     list_processes(watch, now_ns);
     read_energy(watch, now_ns, is_border);
     count_work(watch, now_ns, !is_border);
     gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
-}
-
-void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
-{
-    poll(watch, now_ns, false);
 }
 
 static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
@@ -272,7 +267,7 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
 void gpu_watch_look_at_border(struct gpu_watch *watch, uint64_t now_ns)
 {
     if (now_ns < watch->read_ns + BORDER_GAP_NS) {
-        poll(watch, now_ns, true);
+        gpu_watch_poll(watch, now_ns, true);
         return;
     }
     read_energy(watch, now_ns, true);

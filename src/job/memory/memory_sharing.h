@@ -3,7 +3,7 @@
  * memory_sharing.h - private and shared memory of the job: when it is read, and estimates in between.
  *
  * Reading smaps_rollup costs the job 6-8 ms per GiB, so it is done when memory has changed and the
- * budget allows it. Between two reads the figures follow the resident sizes (rss_delta.h), which are
+ * budget allows it. Between two reads the figures follow the resident sizes, which are
  * read at every sample and more often. A read that can show a new peak goes first.
  *
  * With SPOOR_DETAIL_ALWAYS memory is read at every sample, with the mappings of all processes
@@ -19,11 +19,31 @@
 #include "base/root.h"
 #include "job/activity.h"
 #include "job/budget.h"
-#include "job/memory/rss_delta.h"
 #include "job/memory/shared_files.h"
 #include "job/memory/shared_memory.h"
 #include "job/roster.h"
 #include "spoor/spoor.h"
+
+/* Values of a group of processes, in bytes. */
+struct rss_delta {
+    size_t count;      /* processes with memory */
+    size_t copy_count; /* copies of their parents among them, not read yet */
+    uint64_t rss, rss_max;
+    uint64_t own;                /* anonymous; for copies of a parent only later growth */
+    uint64_t mapped, mapped_max; /* files and shared memory */
+    uint64_t grown;              /* growth of `own` since the last read */
+    uint64_t shrunk;             /* decrease that no other process can hold */
+    uint64_t fallen;             /* decrease, whether others hold it or not */
+    uint64_t faults;             /* pages faulted in: a copy on write changes no size */
+    uint64_t copies;             /* faults of forks that may have copied shared pages */
+};
+
+struct rss_deltas {
+    struct rss_delta of[GROUP_COUNT];
+};
+
+/* Changes of resident sizes since memory was last read. Reads no files. */
+struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster);
 
 struct memory_sharing {
     enum spoor_detail mode;
