@@ -30,7 +30,7 @@ static void begin(struct process_events *events, bool is_machine_wide)
         .started_count = 1,
         .now = { 1, { 1, 0, 1 } },
         .peak = { 1, { 1, 0, 1 } },
-        .settled_peak = { 1, 1, 0, 1 },
+        .settled_peak = { 1, { 1, 0, 1 } },
         .root = &none,
         .main_pid = MAIN,
         .connector = PROC_CONNECTOR_CLOSED,
