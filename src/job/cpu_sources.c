@@ -87,11 +87,6 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
     };
 }
 
-static uint64_t growth(uint64_t last_ns, uint64_t ns)
-{
-    return is_known(last_ns) && is_known(ns) ? sub_floor0(ns, last_ns) : 0;
-}
-
 uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
                        enum cpu_source source)
 {
@@ -113,7 +108,7 @@ uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
             sub_floor0(total->reported_ns, first_known(last_ns[source], now_ns[source]));
     /* Time that one counter gets at once, and another step by step, is not counted twice. */
     missed_ns = sub_floor0(total->base_ns + now_ns[source], total->reported_ns);
-    grown_ns = smaller(growth(last_ns[before], now_ns[before]), missed_ns);
+    grown_ns = smaller(known_or_0(sub_known(now_ns[before], last_ns[before])), missed_ns);
     total->reported_ns += grown_ns;
     total->has_begun = true;
     total->source = source;

@@ -129,12 +129,12 @@ static void list_siblings_again(struct job *job, const struct member *member)
 }
 
 /* No parent inherits the time that a process waited for a CPU. */
-static void add_departed(struct job *job, const struct member *member, bool is_inherited)
+static void add_departed(struct job *job, const struct member *member)
 {
     struct usage usage = member_usage(member);
     uint64_t wait_ns = usage.counter[USAGE_CPU_WAIT_NS];
 
-    if (is_inherited)
+    if (member->account.is_inherited)
         usage_clear(&usage);
     usage.counter[USAGE_CPU_WAIT_NS] = wait_ns;
     usage_add(&job->ledger.departed, &usage);
@@ -165,8 +165,8 @@ void job_account_exits(struct job *job)
         if (!member->account.has_left)
             continue;
         if (!member->account.is_counted)
-            add_departed(job, member, member->account.is_inherited);
-        job_note_end(job, member, member->account.is_inherited);
+            add_departed(job, member);
+        job_note_end(job, member);
         if (member->group == GROUP_MAIN)
             job->main.has_ended = true;
         memory_sharing_member_left(&job->sharing, member);
@@ -385,7 +385,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     take_rusage(job, member, sub_floor0(member->reading.faults, faults));
     job_remember(job, member);
     note_suspect(job, pid);
-    add_departed(job, member, false);
+    add_departed(job, member);
     member->account.is_counted = true;
     member->account.has_left = true; /* the caller reaps it now */
     activity_forget(&job->activity);

@@ -323,13 +323,12 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes);
 /* ---- among the files of the job ---- */
 
 /* process_notes.c: a process was opened; its command may be read; commands of processes that
- * were too young before; all were read for the first time; it has exited (`was_inherited`: a
- * parent has its counts). */
+ * were too young before; all were read for the first time; it has exited. */
 void job_note_start(struct job *job, struct member *member, uint64_t now_ns);
 void job_note_command(struct job *job, struct member *member);
 void job_note_newborn(struct job *job);
 void job_note_first_reading(struct job *job);
-void job_note_end(struct job *job, struct member *member, bool was_inherited);
+void job_note_end(struct job *job, struct member *member);
 
 /* Returns the time of the live machine; on a fixture machine the time given. */
 uint64_t job_now_ns(const struct job *job, uint64_t now_ns);

@@ -453,12 +453,6 @@ static void take_risen_peaks(struct job_cgroup *job_cgroup, struct job_cgroup_re
             peaks->memory_seen_bytes > 0 ? peaks->memory_seen_bytes : UNKNOWN;
 }
 
-static void read_memory(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
-{
-    (void)read_memory_stat(job_cgroup, &reading->memory); /* on failure it stays unknown */
-    reading->memory_peak_bytes = read_number(job_cgroup, JOB_CGROUP_FILE_MEMORY_PEAK);
-}
-
 void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory *peak)
 {
     struct cgroup_memory memory;
@@ -540,7 +534,8 @@ void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
     if (!job_cgroup->root)
         return;
     read_cpu(job_cgroup, ret);
-    read_memory(job_cgroup, ret);
+    (void)read_memory_stat(job_cgroup, &ret->memory); /* on failure it stays unknown */
+    ret->memory_peak_bytes = read_number(job_cgroup, JOB_CGROUP_FILE_MEMORY_PEAK);
     read_io(job_cgroup, ret);
     job_cgroup_read_pressure(job_cgroup, ret);
     ret->threads_peak = read_number(job_cgroup, JOB_CGROUP_FILE_THREADS_PEAK);

@@ -745,7 +745,6 @@ static void finish(struct job *job, uint64_t now_ns)
             add_bytes(network->uncertain_bytes, tcp, tcp->received_bytes, tcp->sent_bytes);
     }
     network->is_finished = network->is_bounded;
-    network->is_final = network->is_bounded && network->sockets.count == 0;
 }
 
 /* Sockets that were destroyed before the first sample do not count. */
@@ -754,7 +753,6 @@ static void begin_count(struct job_network *network)
     memset(network->uncertain_bytes, 0, sizeof(network->uncertain_bytes));
     memset(network->mark_bytes, 0, sizeof(network->mark_bytes));
     network->uncertain_connections = 0;
-    network->has_begun = true;
 }
 
 void job_update_network(struct job *job, uint64_t now_ns, bool is_last)
@@ -764,7 +762,7 @@ void job_update_network(struct job *job, uint64_t now_ns, bool is_last)
     if (network->reason)
         return;
     (void)job_look_at_network(job, now_ns, true);
-    if (!network->has_begun)
+    if (!job->was_read)
         begin_count(network);
     if (network->requests_fd >= 0 &&
         (is_last || job->is_border ||
@@ -781,6 +779,7 @@ void job_read_network(const struct job *job, struct job_reading *reading)
 {
     const struct job_network *network = &job->network;
     bool has_begun = !reading->is_first;
+    bool is_final = network->is_finished && network->sockets.count == 0; /* all were closed */
 
     for (int i = 0; i < NETWORK_COUNTS; i++) {
         uint64_t bound =
@@ -794,13 +793,12 @@ void job_read_network(const struct job *job, struct job_reading *reading)
                 : UNKNOWN;
         if (network->namespace_count > 0)
             origin->source = "procfs.net.dev";
-        origin->is_exact =
-            !has_begun || (network->is_final && network->uncertain_bytes[i] == 0);
+        origin->is_exact = !has_begun || (is_final && network->uncertain_bytes[i] == 0);
     }
     reading->network_connections = network->reason ? UNKNOWN : network->connections;
     reading->origin[METRIC_JOB_CONNECTIONS].is_exact =
-        !has_begun || (network->is_final && network->uncertain_connections == 0 &&
-                       network->namespace_count == 0);
+        !has_begun ||
+        (is_final && network->uncertain_connections == 0 && network->namespace_count == 0);
 }
 
 static uint64_t peer_bytes(const struct network_peer *peer)

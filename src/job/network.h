@@ -83,10 +83,8 @@ struct job_network {
     /* Bytes of sockets that may have been the job's, and end marks that may be data. */
     uint64_t uncertain_bytes[NETWORK_COUNTS], mark_bytes[NETWORK_COUNTS];
     uint64_t connections, uncertain_connections;
-    bool has_begun;   /* the first sample was taken */
     bool is_bounded;  /* every destroyed socket was reported */
     bool is_finished; /* the last reading was made, and its bounds hold */
-    bool is_final;    /* and all connections of the job were closed */
     struct network_peer peers[NETWORK_PEERS_MAX];
     size_t peer_count;
 

@@ -247,12 +247,12 @@ static void give_to_parent(struct job *job, const struct member *member)
         io.written_bytes + member->notes.foreign_io.written_bytes;
 }
 
-void job_note_end(struct job *job, struct member *member, bool was_inherited)
+void job_note_end(struct job *job, struct member *member)
 {
     struct process *slot = roster_slot_of(&job->roster, member);
     struct process_entry entry;
 
-    if (was_inherited)
+    if (member->account.is_inherited)
         give_to_parent(job, member);
     if (member->notes.is_disowned || (slot && slot->is_listed))
         return;

@@ -120,13 +120,17 @@ static void correct_io(struct job_reading *reading, enum metric metric, uint64_t
  * count the pages they dirtied, rounded up to whole folios; only they count bytes sent to other
  * machines. So the sum over processes is used within the bounds set by the cgroup. The counts of an
  * adopted cgroup and of its processes began at different times: there, one or the other is used. */
-static void read_storage(const struct job *job, struct job_reading *reading)
+static void read_io(struct job *job, struct job_reading *reading)
 {
     const struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     uint64_t *counter = reading->usage.counter;
-    uint64_t read = counter[USAGE_READ_BYTES], written = counter[USAGE_WRITTEN_BYTES];
+    uint64_t read, written;
     uint64_t bound = sum_u64(job_cgroup->written_bytes, job_cgroup->memory.dirty_bytes);
 
+    for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++)
+        take_recorded(job, reading, io_counters[i].counter, io_counters[i].metric);
+    read = counter[USAGE_READ_BYTES];
+    written = counter[USAGE_WRITTEN_BYTES];
     if (job->meters.job_cgroup.is_adopted && job->storage_is_local) {
         read = first_known(job_cgroup->read_bytes, read);
         written = first_known(job_cgroup->written_bytes, written);
@@ -140,13 +144,6 @@ static void read_storage(const struct job *job, struct job_reading *reading)
     correct_io(reading, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written);
     /* Pages are counted when dirtied, and more of them than are written: only 0 is certain. */
     reading->origin[METRIC_JOB_WRITTEN].is_exact &= written == 0;
-}
-
-static void read_io(struct job *job, struct job_reading *reading)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++)
-        take_recorded(job, reading, io_counters[i].counter, io_counters[i].metric);
-    read_storage(job, reading);
 }
 
 /* A 0 would mean no I/O, although processes with missing counts may have had some. */

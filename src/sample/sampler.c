@@ -126,16 +126,13 @@ void sampler_done(struct sampler *sampler)
     energy_close(&sampler->energy);
 }
 
-static uint64_t middle_ns(struct clock_span span)
-{
-    return span.from_ns + sub_floor0(span.until_ns, span.from_ns) / 2;
-}
-
 static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, uint64_t now_ns)
 {
+    uint64_t length_ns = sub_floor0(span.until_ns, span.from_ns);
+
     return (struct sample_clock){
-        .late_ns = sub_floor0(middle_ns(span), now_ns),
-        .resolution_ns = error_ns + sub_floor0(span.until_ns, span.from_ns),
+        .late_ns = sub_floor0(span.from_ns + length_ns / 2, now_ns),
+        .resolution_ns = error_ns + length_ns,
     };
 }
 

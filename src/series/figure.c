@@ -303,8 +303,7 @@ static void bound_written(struct spoor_figure *figure, const struct row *row,
                           const struct summary *summary)
 {
     const struct tally *disks = &summary->tally[METRIC_HOST_DISK_WRITTEN];
-    uint64_t bound = sum_u64(counter_delta(disks->first, disks->last),
-                             summary->tally[METRIC_HOST_DIRTY].last);
+    uint64_t bound = sum_u64(tally_growth(disks), summary->tally[METRIC_HOST_DIRTY].last);
 
     if (row->metric != METRIC_JOB_WRITTEN || row->derivation != TOTAL ||
         !summary->storage_is_local || disks->is_lost || !tally_growth_origin(disks).is_exact ||
@@ -328,10 +327,8 @@ static void bound_wait(struct spoor_figure *figure, const struct row *row,
         return;
     figure->low = figure->value;
     if (threads->max_origin.is_exact && is_known(cpu->last))
-        figure->high =
-            fmax(figure->value,
-                 metric_value(row->metric,
-                              sub_floor0(room_ns, counter_delta(cpu->first, cpu->last))));
+        figure->high = fmax(figure->value,
+                            metric_value(row->metric, sub_floor0(room_ns, tally_growth(cpu))));
 }
 
 /* All energy of the packages bounds the job's share; the energy at rest may not be the job's at all. */
@@ -347,8 +344,7 @@ static void bound_energy(struct spoor_figure *figure, const struct row *row,
     if (is_known(low->first) && low->last > low->first)
         figure->low = fmin(figure->value, metric_value(row->metric, low->last - low->first));
     if (tally_growth_origin(all).is_exact)
-        figure->high = fmax(figure->value,
-                            metric_value(row->metric, counter_delta(all->first, all->last)));
+        figure->high = fmax(figure->value, metric_value(row->metric, tally_growth(all)));
 }
 
 static double derive_seen(const struct summary *summary, enum metric metric)
@@ -358,7 +354,7 @@ static double derive_seen(const struct summary *summary, enum metric metric)
 
     if (!is_known(there))
         there = tally->first;
-    return metric_value(metric, sum_u64(there, counter_delta(tally->first, tally->last)));
+    return metric_value(metric, sum_u64(there, tally_growth(tally)));
 }
 
 /* Whether the parts of the job's memory were read near its peak: within 1/16, not counting
@@ -422,15 +418,14 @@ static double derive_peak(const struct summary *summary, enum metric metric)
 /* A single value gives no growth. */
 static double derive_span(const struct tally *tally, enum metric metric)
 {
-    return tally->last_ns > tally->first_ns
-               ? metric_value(metric, counter_delta(tally->first, tally->last))
-               : nan("");
+    return tally->last_ns > tally->first_ns ? metric_value(metric, tally_growth(tally))
+                                            : nan("");
 }
 
 /* A counter that did not change was not updated. */
 static double derive_growth(const struct tally *tally, enum metric metric)
 {
-    uint64_t delta = counter_delta(tally->first, tally->last);
+    uint64_t delta = tally_growth(tally);
 
     return delta > 0 ? metric_value(metric, delta) : nan("");
 }
@@ -478,9 +473,7 @@ static double derive(const struct row *row, const struct summary *summary)
 
     switch (row->derivation) {
     case TOTAL:
-        return tally->is_lost
-                   ? nan("")
-                   : metric_value(row->metric, counter_delta(tally->first, tally->last));
+        return tally->is_lost ? nan("") : metric_value(row->metric, tally_growth(tally));
     case GROWTH:
         return derive_growth(tally, row->metric);
     case SPAN:
@@ -500,8 +493,8 @@ static double derive(const struct row *row, const struct summary *summary)
         return metric_value(row->metric,
                             is_known(tally->later_max) ? tally->later_max : tally->max);
     case PER_CYCLE:
-        return metric_value(row->metric, counter_delta(tally->first, tally->last)) /
-               metric_value(row->metric, counter_delta(cycles->first, cycles->last));
+        return metric_value(row->metric, tally_growth(tally)) /
+               metric_value(row->metric, tally_growth(cycles));
     case CARBON:
         break;
     }

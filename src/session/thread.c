@@ -101,7 +101,7 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
     struct job *job = &session->sampler.job;
     bool has_grown = job_watch_memory(job);
 
-    budget_record(&job->budget, SPENT_GLANCES, unpaid_ns(session, bill));
+    job->budget.spent_ns[SPENT_GLANCES] += unpaid_ns(session, bill);
     pace_watched(pace, clock_now().monotonic_ns, has_grown, &job->budget);
 }
 
