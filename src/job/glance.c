@@ -13,12 +13,6 @@ enum { SAME_SHARE = 64 };
 /* Ignore growth of the machine's memory in use below this size: other processes use it too. */
 #define SENTINEL_BYTES ((uint64_t)4 * 1024 * 1024)
 
-static bool memory_cgroup_is_whole(const struct job *job)
-{
-    return !job->meters.escape
-                .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
-}
-
 enum { FEW = 8 };
 
 /* A job needs this much CPU time to touch memory that matters. */
@@ -51,8 +45,9 @@ void job_note_status_read(struct job *job)
 /* Returns the memory of the job cgroup; UNKNOWN: none counts all processes. */
 static uint64_t cgroup_bytes(struct job *job)
 {
-    return memory_cgroup_is_whole(job) ? job_cgroup_read_memory_bytes(&job->meters.job_cgroup)
-                                       : UNKNOWN;
+    return job_left_cgroup(job, CGROUP_TREE_MEMORY)
+               ? UNKNOWN
+               : job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 }
 
 /* `bytes`: memory of the job cgroup; if UNKNOWN, the memory of the machine is read. */
@@ -176,7 +171,7 @@ static bool may_have_changed(struct job *job)
     uint64_t bytes = job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 
     if (activity_state(&job->activity) != JOB_GROWS && is_known(bytes) &&
-        memory_cgroup_is_whole(job) &&
+        !job_left_cgroup(job, CGROUP_TREE_MEMORY) &&
         abs_diff(bytes, before_bytes) <= larger(SAME_BYTES, before_bytes / SAME_SHARE))
         return false;
     job->glanced_memory_bytes = bytes;

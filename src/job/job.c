@@ -336,15 +336,6 @@ static void refresh_resting(struct job *job, const struct look *look)
     job_account_exits(job);
 }
 
-static bool has_departed(const struct job *job)
-{
-    for (size_t i = 0; i < job->roster.count; i++) {
-        if (job->roster.list[i].account.has_left)
-            return true;
-    }
-    return false;
-}
-
 /* Repeats the first look at an attached job until no process exits during it. A process that is
  * reaped after its parent was read is in neither count: its earlier usage would seem to be new. */
 static struct activity_seen look_at_attached(struct job *job, const struct look *look)
@@ -352,7 +343,7 @@ static struct activity_seen look_at_attached(struct job *job, const struct look 
     enum { LOOKS_MAX = 4 };
     struct activity_seen seen = look_at_members(job, look);
 
-    for (int i = 1; i < LOOKS_MAX && has_departed(job); i++) {
+    for (int i = 1; i < LOOKS_MAX && roster_left_count(&job->roster) > 0; i++) {
         job_account_exits(job);
         seen = look_at_members(job, look);
     }

@@ -306,6 +306,12 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret);
 bool job_measure(const struct job *job, const struct job_reading *reading, enum metric metric,
                  struct measure *ret);
 
+/* Whether a process was seen outside of the job cgroup in this hierarchy. */
+static inline bool job_left_cgroup(const struct job *job, enum cgroup_tree tree)
+{
+    return job->meters.escape.has_left[job_cgroup_tree(&job->meters.job_cgroup, tree)];
+}
+
 /* CPU time of the job in one number, exited processes included; or UNKNOWN. */
 uint64_t job_whole_cpu_ns(struct job *job);
 

@@ -24,18 +24,8 @@ bool job_cgroup_is_exact(const struct job *job, const struct job_reading *readin
 {
     struct evidence evidence = reading->evidence;
 
-    evidence.left_cgroup =
-        job->meters.escape.has_left[job_cgroup_tree(&job->meters.job_cgroup, tree)];
+    evidence.left_cgroup = job_left_cgroup(job, tree);
     return count_is_exact(&evidence, COUNTED_BY_CGROUP);
-}
-
-static bool has_living(const struct job *job)
-{
-    for (size_t i = 0; i < job->roster.count; i++) {
-        if (!job->roster.list[i].account.has_left)
-            return true;
-    }
-    return false;
 }
 
 /* Evidence known before the CPU times are compared. */
@@ -46,7 +36,8 @@ static struct evidence gather_evidence(const struct job *job, const struct job_r
     return (struct evidence){
         .was_spawned = job->is_spawned,
         .has_begun = job->main.has_program && !(reading->is_first && job->is_spawned),
-        .has_ended = job->main.has_ended && !has_living(job),
+        .has_ended =
+            job->main.has_ended && roster_left_count(&job->roster) == job->roster.count,
         .is_alone = events->source && events->is_exact && events->started_count == 1,
         .is_fresh = job->was_thorough,
         .may_be_unwaited = job->ledger.is_suspect,
@@ -431,9 +422,7 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
     bool is_v1 = job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_MEMORY);
     bool is_whole;
 
-    reading->left_memory_cgroup =
-        job->meters.escape
-            .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
+    reading->left_memory_cgroup = job_left_cgroup(job, CGROUP_TREE_MEMORY);
     origin->source = names[job_cgroup->memory_peak_is_sampled][is_v1];
     is_whole = job_cgroup_is_exact(job, reading, CGROUP_TREE_MEMORY);
     surrounding_bound(job, reading);

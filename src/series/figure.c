@@ -209,20 +209,9 @@ static void raise_peak(struct spoor_figure *figure, const struct row *row,
  * mapping, and only some of many similar processes are read. */
 static double discount(const struct summary *summary, enum metric peak)
 {
-    static const enum metric discounts[METRIC_COUNT] = {
-        [METRIC_MAIN_RSS] = METRIC_MAIN_RSS_DISCOUNT,
-        [METRIC_MAIN_SHARED] = METRIC_MAIN_RSS_DISCOUNT,
-        [METRIC_DESCENDANTS_RSS] = METRIC_DESCENDANTS_RSS_DISCOUNT,
-        [METRIC_DESCENDANTS_PRIVATE] = METRIC_DESCENDANTS_RSS_DISCOUNT,
-        [METRIC_DESCENDANTS_SHARED] = METRIC_DESCENDANTS_RSS_DISCOUNT,
-        [METRIC_JOB_RSS] = METRIC_JOB_RSS_DISCOUNT,
-        [METRIC_JOB_PRIVATE] = METRIC_JOB_RSS_DISCOUNT,
-        [METRIC_JOB_SHARED] = METRIC_JOB_RSS_DISCOUNT,
-        [METRIC_JOB_PSS] = METRIC_JOB_RSS_DISCOUNT,
-    };
-    uint64_t bytes = discounts[peak] ? summary->tally[discounts[peak]].max : 0;
+    enum metric metric = metric_row(peak)->discount;
 
-    return is_known(bytes) ? (double)bytes : 0;
+    return metric ? (double)known_or_0(summary->tally[metric].max) : 0;
 }
 
 /* Handles a bound below the peak. Small differences between the kernel's counts are
@@ -388,17 +377,9 @@ static double derive_at_peak(const struct summary *summary, enum metric metric)
 /* Whether processes had memory, of which neither the private nor the shared part was read near the peak. */
 static bool was_read_too_early(const struct summary *summary, enum metric part)
 {
-    static const enum metric totals[METRIC_COUNT] = {
-        [METRIC_MAIN_PRIVATE] = METRIC_MAIN_RSS,
-        [METRIC_MAIN_SHARED] = METRIC_MAIN_RSS,
-        [METRIC_DESCENDANTS_PRIVATE] = METRIC_DESCENDANTS_RSS,
-        [METRIC_DESCENDANTS_SHARED] = METRIC_DESCENDANTS_RSS,
-        [METRIC_JOB_PRIVATE] = METRIC_JOB_RSS,
-        [METRIC_JOB_SHARED] = METRIC_JOB_RSS,
-    };
-    uint64_t total = totals[part] ? summary->tally[totals[part]].max : 0;
+    enum metric total = metric_row(part)->total;
 
-    return is_known(total) && total > 0 && !has_split_near_peak(summary);
+    return total && known_or_0(summary->tally[total].max) > 0 && !has_split_near_peak(summary);
 }
 
 /* A part may be larger at the moment of the highest total than in any sample. */

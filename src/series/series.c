@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
-#include "base/compiler.h"
 #include "base/unknown.h"
 
 /* ---- rate ------------------------------------------------------------------ */
@@ -33,21 +32,6 @@ static const enum gpu_measure gpu_measures[SERIES_GPU_MEASURES] = {
     GPU_WORK + GPU_WORK_DRAM,
 };
 
-static const enum metric ending_gauges[] = {
-    METRIC_MAIN_RSS,    METRIC_DESCENDANTS_RSS, METRIC_JOB_RSS,  METRIC_JOB_PRIVATE,
-    METRIC_JOB_SHARED,  METRIC_JOB_SWAP,        METRIC_JOB_ANON, METRIC_JOB_PAGE_CACHE,
-    METRIC_JOB_THREADS, METRIC_JOB_PROCESSES,
-};
-
-static bool ends_with_job(int metric)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(ending_gauges); i++) {
-        if ((int)ending_gauges[i] == metric)
-            return true;
-    }
-    return false;
-}
-
 static struct series_value one(float value)
 {
     return (struct series_value){ value, value, value };
@@ -67,7 +51,7 @@ int series_init(struct series *series, size_t points)
                 .metric = (uint8_t)i,
                 .place = (uint8_t)(is_rate ? new.counter_count++ : new.gauge_count++),
                 .is_rate = is_rate,
-                .ends_with_job = ends_with_job(i),
+                .ends_with_job = row->ends_with_job,
                 .unit = metric_value((enum metric)i, 1),
             };
     }
