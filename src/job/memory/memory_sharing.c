@@ -216,7 +216,6 @@ static void remember(struct memory_sharing *sharing, const struct survey *survey
 {
     check_expected(sharing, survey);
     memory_estimate_raise(&sharing->highest, &sharing->estimate);
-    sharing->has_estimate = true;
     sharing->is_denied = survey->is_denied;
     sharing->guessed_bytes = survey->guessed_bytes;
     sharing->members_changed = survey->has_ended;
@@ -277,7 +276,7 @@ static bool has_moved(const struct memory_sharing *sharing, const struct rss_del
     uint64_t threshold = sharing->estimate.of[GROUP_JOB].total_bytes / part;
     uint64_t mapped = abs_diff(delta->mapped, sharing->base.of[GROUP_JOB].mapped);
 
-    if (!sharing->has_estimate || sharing->members_changed || mapped > threshold)
+    if (sharing->reads == 0 || sharing->members_changed || mapped > threshold)
         return true;
     return delta->count > 1 && (sharing->was_racy || delta->grown > threshold ||
                                 delta->fallen > threshold || delta->faults > threshold);
@@ -340,7 +339,7 @@ static bool should_read(struct memory_sharing *sharing, struct roster *roster, b
     const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];
     bool is_fleeting = is_glance && sharing->activity != JOB_RESTS;
     uint64_t margin = is_fleeting ? sharing->highest.of[GROUP_JOB].total_bytes / 8 : 0;
-    bool is_peak = !sharing->has_estimate || sharing->was_racy ||
+    bool is_peak = sharing->reads == 0 || sharing->was_racy ||
                    may_be_highest(sharing, delta, followed, margin);
 
     if (delta->rss == 0 || sharing->mode == SPOOR_DETAIL_NEVER)
@@ -360,7 +359,7 @@ static void follow(struct memory_sharing *sharing, const struct roster *roster,
                    struct memory_estimate *ret)
 {
     sharing->delta = rss_deltas_measure(sharing->root, roster);
-    if (!sharing->has_estimate) {
+    if (sharing->reads == 0) {
         estimate_by_sizes(&sharing->delta, ret);
         return;
     }
@@ -382,8 +381,7 @@ static void expect_unread(struct memory_sharing *sharing)
     uint64_t added = smaller(copied, sub_floor0(delta->rss, split.total_bytes)) + unopened;
 
     split.total_bytes += added;
-    if (!sharing->has_estimate || added == 0 ||
-        split.total_bytes <= sharing->expected.total_bytes)
+    if (sharing->reads == 0 || added == 0 || split.total_bytes <= sharing->expected.total_bytes)
         return;
     if (is_known(split.private_bytes))
         split.private_bytes += unopened;

@@ -55,7 +55,6 @@ struct memory_sharing {
     struct memory_areas areas; /* reused */
     double page_ns;            /* measured cost of walking a page */
     uint64_t reads;            /* how often memory was read */
-    bool has_estimate;
     bool is_denied; /* some process could not be read: private and shared are unknown */
     bool has_too_many_areas;      /* too many mappings to examine */
     bool is_pending;              /* a read is due, but the budget does not allow it yet */
