@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The processes that a figure covers. */
+enum member_group { GROUP_MAIN, GROUP_DESCENDANTS, GROUP_JOB, GROUP_COUNT };
+
 /* The metrics; their names, units and help texts are in sample/metric.c. Scopes are ranges of them: main,
  * descendants, job, host, in this order. */
 enum metric {

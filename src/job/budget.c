@@ -81,11 +81,6 @@ void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns)
     budget->share_ns[what] -= (int64_t)cost_ns;
 }
 
-void budget_record(struct budget *budget, enum spending what, uint64_t cost_ns)
-{
-    budget->spent_ns[what] += cost_ns;
-}
-
 static int64_t needed_ns(uint64_t cost_ns)
 {
     return cost_ns < (uint64_t)SAVED_MOST_NS ? (int64_t)cost_ns : SAVED_MOST_NS;

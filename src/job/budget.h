@@ -29,7 +29,8 @@ enum spending {
 };
 
 struct budget {
-    uint64_t spent_ns[SPENDING_COUNT];
+    uint64_t spent_ns
+        [SPENDING_COUNT]; /* callers add small costs known in advance: these take no tokens */
     uint64_t postponed[SPENDING_COUNT]; /* times there were too few tokens */
 
     /* Private. */
@@ -54,9 +55,6 @@ void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns
 void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns);
 
 void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns);
-
-/* Records a cost without taking tokens: for small costs known in advance. */
-void budget_record(struct budget *budget, enum spending what, uint64_t cost_ns);
 
 /* Whether work of that cost may be done now. Work that costs more than can be saved is allowed
  * when the bucket is full, and is repaid afterwards. If refused, it counts as postponed. */

@@ -87,11 +87,6 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
     };
 }
 
-static uint64_t growth(uint64_t last_ns, uint64_t ns)
-{
-    return is_known(last_ns) && is_known(ns) ? sub_floor0(ns, last_ns) : 0;
-}
-
 uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
                        enum cpu_source source)
 {
@@ -113,7 +108,7 @@ uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
             sub_floor0(total->reported_ns, first_known(last_ns[source], now_ns[source]));
     /* Time that one counter gets at once, and another step by step, is not counted twice. */
     missed_ns = sub_floor0(total->base_ns + now_ns[source], total->reported_ns);
-    grown_ns = smaller(growth(last_ns[before], now_ns[before]), missed_ns);
+    grown_ns = smaller(known_or_0(sub_known(now_ns[before], last_ns[before])), missed_ns);
     total->reported_ns += grown_ns;
     total->has_begun = true;
     total->source = source;
@@ -125,16 +120,23 @@ uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
     return missed_ns - grown_ns;
 }
 
+void cpu_split_set(struct cpu_split *split, uint64_t total_ns, uint64_t first_ns)
+{
+    split->first_ns =
+        smaller(larger(first_ns, split->first_ns), sub_floor0(total_ns, split->second_ns));
+    split->second_ns = total_ns - split->first_ns;
+}
+
 struct cpu_split cpu_split_divide(struct cpu_split *last, uint64_t total_ns,
                                   struct cpu_split counted)
 {
-    uint64_t divided_ns = sum_u64(counted.user_ns, counted.system_ns), user_ns = total_ns;
+    uint64_t divided_ns = sum_u64(counted.first_ns, counted.second_ns), first_ns = total_ns;
 
     if (!is_known(total_ns) || !is_known(divided_ns))
         return (struct cpu_split){ UNKNOWN, UNKNOWN };
-    if (counted.system_ns > 0)
-        user_ns = (uint64_t)((double)total_ns * ((double)counted.user_ns / (double)divided_ns));
-    user_ns = smaller(larger(user_ns, last->user_ns), sub_floor0(total_ns, last->system_ns));
-    *last = (struct cpu_split){ user_ns, total_ns - user_ns };
+    if (counted.second_ns > 0)
+        first_ns =
+            (uint64_t)((double)total_ns * ((double)counted.first_ns / (double)divided_ns));
+    cpu_split_set(last, total_ns, first_ns);
     return *last;
 }

@@ -64,10 +64,13 @@ struct cpu_total {
 uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
                        enum cpu_source source);
 
-/* The parts of a CPU time, which add up to it. */
+/* The parts of a CPU time, which add up to it: user and system, or main and descendants. */
 struct cpu_split {
-    uint64_t user_ns, system_ns;
+    uint64_t first_ns, second_ns;
 };
+
+/* Sets both parts. Neither falls below its last value. */
+void cpu_split_set(struct cpu_split *split, uint64_t total_ns, uint64_t first_ns);
 
 /* Divides a CPU time in proportion to two counts, as the kernel does: the counts are in
  * ticks or incomplete. Neither part falls below its last value. UNKNOWN: one of the three is

@@ -103,8 +103,8 @@ static void read_split(struct job *job, struct job_reading *reading)
     struct cpu_split split =
         cpu_split_divide(&job->ledger.split, counter[USAGE_CPU_NS], counted);
 
-    counter[USAGE_USER_NS] = split.user_ns;
-    counter[USAGE_SYSTEM_NS] = split.system_ns;
+    counter[USAGE_USER_NS] = split.first_ns;
+    counter[USAGE_SYSTEM_NS] = split.second_ns;
     /* The files of running processes are in ticks. */
     user->is_exact = reading->origin[METRIC_JOB_CPU].is_exact &&
                      (!by_cgroup ? evidence->has_ended || !evidence->has_begun
@@ -132,9 +132,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
         .is_alone = evidence->is_alone,
         .exits_ns = product_u64(evidence->exited_count, EXIT_CPU_NS),
         .is_cgroup = job->meters.job_cgroup.is_adopted,
-        .left_cgroup =
-            job->meters.escape
-                .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_CPUACCT)],
+        .left_cgroup = job_left_cgroup(job, CGROUP_TREE_CPUACCT),
         .saw_unwaited = job->ledger.saw_unwaited,
         .is_suspect = job->ledger.is_suspect && evidence->has_ended,
     };
@@ -175,9 +173,7 @@ uint64_t job_whole_cpu_ns(struct job *job)
 {
     /* The surrounding cgroup also counts the tracker. */
     bool misses_some =
-        job->meters.job_cgroup.is_surrounding ||
-        job->meters.escape
-            .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_CPUACCT)];
+        job->meters.job_cgroup.is_surrounding || job_left_cgroup(job, CGROUP_TREE_CPUACCT);
     uint64_t job_cgroup_ns =
         misses_some ? UNKNOWN : job_cgroup_read_cpu_ns(&job->meters.job_cgroup);
 

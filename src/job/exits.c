@@ -9,6 +9,7 @@
  *   a living parent, or us.
  * - If we are the reaper, the last figures of a process are read from the zombie.
  */
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,10 +17,10 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "job/job.h"
-#include "job/untracked.h"
 #include "source/proc/pid_files.h"
 
 /* Caches whether the last parent waits for its children: many processes share one. */
@@ -77,18 +78,13 @@ static bool was_inherited(struct job *job, const struct member *member,
 
 void job_remember(struct job *job, struct member *member)
 {
-    bool is_main = member->id.pid == job->main_pid;
-
     if (member->reading.rss_bytes > 0 && !member->reading.borrows_memory)
-        *(is_main ? &job->marks.saw_main : &job->marks.saw_descendant) = true;
-    if (is_main) {
+        job->marks.has_seen[member->group] = true;
+    if (member->group == GROUP_MAIN) {
         raise_to(&job->main.cpu_ns, member->reading.cpu_ns);
         job->main.has_clock = is_known(member->reading.clock_ns);
-        if (member->reading.rss_peak_bytes > job->marks.main_rss_peak_bytes)
-            job->marks.main_rss_peak_bytes = member->reading.rss_peak_bytes;
-    } else if (member->reading.rss_peak_bytes > job->marks.largest_peak_bytes) {
-        job->marks.largest_peak_bytes = member->reading.rss_peak_bytes;
     }
+    raise_to(&job->marks.rss_peak_bytes[member->group], member->reading.rss_peak_bytes);
     job->ledger.has_waited |=
         (job->is_spawned || job->was_read) &&
         member->account.waited_faults >= member->notes.first_waited_faults + FORK_FAULTS_MIN;
@@ -101,6 +97,28 @@ void job_remember(struct job *job, struct member *member)
     job_note_command(job, member);
 }
 
+/* ---- programs whose work is done elsewhere ---------------------------------- */
+
+const struct untracked untracked_programs[] = {
+    { "srun", "srun: slurmd starts the tasks, so they are not included; to track them: srun "
+              "spoor run -- COMMAND" },
+    { "docker", "docker: the Docker daemon starts the containers, so they are not included; to "
+                "track one, run spoor in it" },
+};
+
+const size_t untracked_count = ARRAY_SIZE(untracked_programs);
+
+unsigned untracked_bit(const char *name)
+{
+    for (size_t i = 0; i < untracked_count; i++) {
+        if (strcmp(untracked_programs[i].name, name) == 0)
+            return 1u << i;
+    }
+    return 0;
+}
+
+/* ---- accounts of exited processes -------------------------------------------- */
+
 /* The PID may have been reused by another child when the children were last listed. */
 static void list_siblings_again(struct job *job, const struct member *member)
 {
@@ -111,12 +129,12 @@ static void list_siblings_again(struct job *job, const struct member *member)
 }
 
 /* No parent inherits the time that a process waited for a CPU. */
-static void add_departed(struct job *job, const struct member *member, bool is_inherited)
+static void add_departed(struct job *job, const struct member *member)
 {
     struct usage usage = member_usage(member);
     uint64_t wait_ns = usage.counter[USAGE_CPU_WAIT_NS];
 
-    if (is_inherited)
+    if (member->account.is_inherited)
         usage_clear(&usage);
     usage.counter[USAGE_CPU_WAIT_NS] = wait_ns;
     usage_add(&job->ledger.departed, &usage);
@@ -147,9 +165,9 @@ void job_account_exits(struct job *job)
         if (!member->account.has_left)
             continue;
         if (!member->account.is_counted)
-            add_departed(job, member, member->account.is_inherited);
-        job_note_end(job, member, member->account.is_inherited);
-        if (member->id.pid == job->main_pid)
+            add_departed(job, member);
+        job_note_end(job, member);
+        if (member->group == GROUP_MAIN)
             job->main.has_ended = true;
         memory_sharing_member_left(&job->sharing, member);
         list_siblings_again(job, member);
@@ -173,7 +191,7 @@ void job_drop_agents(struct job *job)
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
 
-        if (member->comm[0] != SPOOR_AGENT_NAME[0] || member->id.pid == job->main_pid ||
+        if (member->comm[0] != SPOOR_AGENT_NAME[0] || member->group == GROUP_MAIN ||
             member->account.is_counted || !agents_has(job->root, member))
             continue;
         member->account.has_left = member->account.is_counted = member->notes.is_disowned =
@@ -182,11 +200,6 @@ void job_drop_agents(struct job *job)
         job->ledger.descendants_ns = 0; /* the value includes the agent's time */
         job_disown(job, member);
     }
-}
-
-static uint64_t timeval_to_ns(struct timeval time)
-{
-    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * NS_PER_US;
 }
 
 /* Reads the rusage that the reaper of this zombie gets: CPU time in microseconds, page
@@ -246,17 +259,17 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
     struct peak_owner owner = main->reading.child_faults > 0 && !is_same
                                   ? peak_owner_of(&evidence)
                                   : (struct peak_owner){ true, true };
-    uint64_t *peak =
-        owner.is_main ? &main->reading.rss_peak_bytes : &job->marks.largest_peak_bytes;
+    uint64_t *descendants_peak = &job->marks.rss_peak_bytes[GROUP_DESCENDANTS];
+    uint64_t *peak = owner.is_main ? &main->reading.rss_peak_bytes : descendants_peak;
 
     job->marks.main_peak_is_exact |=
         owner.is_main && owner.is_certain && maxrss_bytes > job->marks.spawn_rss_bytes;
     if (maxrss_bytes <= job->marks.spawn_rss_bytes ||
         maxrss_bytes <= main->reading.rss_peak_bytes ||
-        (maxrss_bytes <= job->marks.largest_peak_bytes && !job->marks.main_peak_is_exact))
+        (maxrss_bytes <= *descendants_peak && !job->marks.main_peak_is_exact))
         return;
     if (!owner.is_certain)
-        raise_to(owner.is_main ? &job->marks.discount.main : &job->marks.discount.descendants,
+        raise_to(&job->marks.discount[owner.is_main ? GROUP_MAIN : GROUP_DESCENDANTS],
                  maxrss_bytes - *peak);
     *peak = maxrss_bytes;
 }
@@ -273,15 +286,15 @@ static void take_descendant_peak(struct job *job, const struct member *member,
                                  uint64_t maxrss_bytes)
 {
     if (!member->reading.has_borrowed && maxrss_bytes > job->marks.spawn_rss_bytes &&
-        maxrss_bytes > job->marks.main_rss_peak_bytes)
-        raise_to(&job->marks.largest_peak_bytes, maxrss_bytes);
+        maxrss_bytes > job->marks.rss_peak_bytes[GROUP_MAIN])
+        raise_to(&job->marks.rss_peak_bytes[GROUP_DESCENDANTS], maxrss_bytes);
 }
 
 static void take_peak(struct job *job, struct member *member, uint64_t maxrss_bytes,
                       uint64_t faults)
 {
     raise_to(&job->marks.largest_bound_bytes, maxrss_bytes);
-    if (member->id.pid != job->main_pid) {
+    if (member->group != GROUP_MAIN) {
         take_descendant_peak(job, member, maxrss_bytes);
         return;
     }
@@ -300,8 +313,8 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
         read_final_rusage(member->id.pid, &rusage, &member->notes.wait_status);
     if (!member->notes.has_wait_status)
         return;
-    member->account.usage.counter[USAGE_USER_NS] = timeval_to_ns(rusage.ru_utime);
-    member->account.usage.counter[USAGE_SYSTEM_NS] = timeval_to_ns(rusage.ru_stime);
+    member->account.usage.counter[USAGE_USER_NS] = usage_timeval_ns(rusage.ru_utime);
+    member->account.usage.counter[USAGE_SYSTEM_NS] = usage_timeval_ns(rusage.ru_stime);
     member->account.usage.counter[USAGE_CPU_NS] =
         member->account.usage.counter[USAGE_USER_NS] +
         member->account.usage.counter[USAGE_SYSTEM_NS];
@@ -316,7 +329,7 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
     job->ledger.lost_chars |= member->reading.io_is_stale;
     job->ledger.has_unknown_chars |=
         member->reading.io_is_stale &&
-        (member->reading.io_is_denied || member->id.pid == job->main_pid);
+        (member->reading.io_is_denied || member->group == GROUP_MAIN);
     take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024, faults);
 }
 
@@ -329,7 +342,7 @@ static void end_agent(struct job *job, pid_t pid)
     if (job->agents.live_count > 0 && read_final_rusage(pid, &rusage, &wait_status) &&
         pid_stat_read_once(job->root, pid, &stat) == 0)
         agents_end(&job->agents, (struct process_id){ pid, stat.start_ticks },
-                   timeval_to_ns(rusage.ru_utime) + timeval_to_ns(rusage.ru_stime));
+                   usage_timeval_ns(rusage.ru_utime) + usage_timeval_ns(rusage.ru_stime));
 }
 
 /* The signal dispositions of a zombie are still readable: they show whether it may not have
@@ -372,7 +385,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     take_rusage(job, member, sub_floor0(member->reading.faults, faults));
     job_remember(job, member);
     note_suspect(job, pid);
-    add_departed(job, member, false);
+    add_departed(job, member);
     member->account.is_counted = true;
     member->account.has_left = true; /* the caller reaps it now */
     activity_forget(&job->activity);

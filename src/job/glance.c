@@ -13,12 +13,6 @@ enum { SAME_SHARE = 64 };
 /* Ignore growth of the machine's memory in use below this size: other processes use it too. */
 #define SENTINEL_BYTES ((uint64_t)4 * 1024 * 1024)
 
-static bool memory_cgroup_is_whole(const struct job *job)
-{
-    return !job->meters.escape
-                .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
-}
-
 enum { FEW = 8 };
 
 /* A job needs this much CPU time to touch memory that matters. */
@@ -51,8 +45,9 @@ void job_note_status_read(struct job *job)
 /* Returns the memory of the job cgroup; UNKNOWN: none counts all processes. */
 static uint64_t cgroup_bytes(struct job *job)
 {
-    return memory_cgroup_is_whole(job) ? job_cgroup_read_memory_bytes(&job->meters.job_cgroup)
-                                       : UNKNOWN;
+    return job_left_cgroup(job, CGROUP_TREE_MEMORY)
+               ? UNKNOWN
+               : job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 }
 
 /* `bytes`: memory of the job cgroup; if UNKNOWN, the memory of the machine is read. */
@@ -131,8 +126,8 @@ uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes)
 /* Reads the resident sizes of all processes, and swapped sizes that may have changed. */
 static void read_sizes(struct job *job, const struct look *look)
 {
-    uint64_t swap_bytes = 0, process_count = 0, main_threads = 0, threads = 0,
-             resident_bytes = 0;
+    uint64_t swap_bytes = 0, process_count = 0, resident_bytes = 0,
+             threads[GROUP_COUNT] = { 0 };
 
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
@@ -146,7 +141,7 @@ static void read_sizes(struct job *job, const struct look *look)
         if (look->uses_clocks && look->reads_status)
             member_read_status(member, look->root);
         swap_bytes += member->reading.swap_bytes;
-        if (member->id.pid == job->main_pid)
+        if (member->group == GROUP_MAIN)
             job_check_program(job, member, look);
         if (cgroup_escape_is_due(&job->meters.escape, member))
             cgroup_escape_check(&job->meters.escape, job->root, member);
@@ -155,12 +150,11 @@ static void read_sizes(struct job *job, const struct look *look)
             continue;
         process_count++;
         resident_bytes += member->reading.rss_bytes + member->reading.hugetlb_bytes;
-        *(member->id.pid == job->main_pid ? &main_threads : &threads) +=
-            member->reading.threads;
+        threads[member->group] += member->reading.threads;
     }
     raise_to(&job->peaks.swap_bytes, job_cap_swap(job, swap_bytes));
     job_note_status_read(job);
-    job_raise_threads(job, main_threads, threads);
+    job_raise_threads(job, threads);
     /* Accounts for all exited processes, zombies too: if a parent were accounted for before
      * its child, the child's usage would seem lost. */
     job_account_exits(job);
@@ -177,7 +171,7 @@ static bool may_have_changed(struct job *job)
     uint64_t bytes = job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 
     if (activity_state(&job->activity) != JOB_GROWS && is_known(bytes) &&
-        memory_cgroup_is_whole(job) &&
+        !job_left_cgroup(job, CGROUP_TREE_MEMORY) &&
         abs_diff(bytes, before_bytes) <= larger(SAME_BYTES, before_bytes / SAME_SHARE))
         return false;
     job->glanced_memory_bytes = bytes;

@@ -197,19 +197,14 @@ static int begin(struct job *job, const struct job_options *options, uint64_t no
     return r;
 }
 
-/* Watches the events of the job's own cgroup instead of those of its first one, and checks
- * which pressures it counts. */
+/* Watches the events of the job's own cgroup instead of those of its first one. */
 static void watch_cgroup(struct job_meters *meters)
 {
     struct job_cgroup *cgroup = &meters->job_cgroup;
-    struct job_cgroup_reading first = JOB_CGROUP_READING_UNKNOWN;
 
     if (job_cgroup_has_memory(cgroup))
         meters->cgroup_watch.memory =
             cgroup->folders[job_cgroup_tree(cgroup, CGROUP_TREE_MEMORY)].own;
-    job_cgroup_read_pressure(cgroup, &first);
-    for (int i = 0; i < PRESSURE_COUNT; i++)
-        meters->has_pressure[i] = is_known(first.pressure_ns[i]);
 }
 
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
@@ -228,7 +223,6 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .lists_children = !(options->disabled & SOURCE_CHILDREN) && children_are_listed(root),
         .main.has_program = !options->caller_spawned,
         .storage_is_local = options->storage_is_local,
-        .meters.job_cgroup = CGROUP_TREE_NONE,
         .network = JOB_NETWORK_CLOSED,
         .meters.events = { UNKNOWN, UNKNOWN },
         .sentinel = { .file = CACHED_FILE_CLOSED, .least_bytes = UNKNOWN },
@@ -297,7 +291,7 @@ static struct activity_seen look_at_members(struct job *job, const struct look *
         if (member->account.has_left)
             continue;
         member_look(member, look);
-        if (member->id.pid == job->main_pid)
+        if (member->group == GROUP_MAIN)
             job_check_program(job, member, look);
         if (member->reading.slow_read_ns == look->now_ns ||
             cgroup_escape_is_due(&job->meters.escape, member))
@@ -337,15 +331,6 @@ static void refresh_resting(struct job *job, const struct look *look)
     job_account_exits(job);
 }
 
-static bool has_departed(const struct job *job)
-{
-    for (size_t i = 0; i < job->roster.count; i++) {
-        if (job->roster.list[i].account.has_left)
-            return true;
-    }
-    return false;
-}
-
 /* Repeats the first look at an attached job until no process exits during it. A process that is
  * reaped after its parent was read is in neither count: its earlier usage would seem to be new. */
 static struct activity_seen look_at_attached(struct job *job, const struct look *look)
@@ -353,7 +338,7 @@ static struct activity_seen look_at_attached(struct job *job, const struct look 
     enum { LOOKS_MAX = 4 };
     struct activity_seen seen = look_at_members(job, look);
 
-    for (int i = 1; i < LOOKS_MAX && has_departed(job); i++) {
+    for (int i = 1; i < LOOKS_MAX && roster_left_count(&job->roster) > 0; i++) {
         job_account_exits(job);
         seen = look_at_members(job, look);
     }

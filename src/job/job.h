@@ -78,14 +78,14 @@ struct job_peaks {
 };
 
 /* Nothing was read yet: the parts of memory are unknown. */
-#define JOB_PEAKS_NONE                                      \
-    (struct job_peaks)                                      \
-    {                                                       \
-        .memory = { .main = { 0, UNKNOWN, UNKNOWN },        \
-                    .descendants = { 0, UNKNOWN, UNKNOWN }, \
-                    .combined = { 0, UNKNOWN, UNKNOWN },    \
-                    .pss_bytes = UNKNOWN },                 \
-        .at_peak = MEMORY_SPLIT_UNKNOWN,                    \
+#define JOB_PEAKS_NONE                                 \
+    (struct job_peaks)                                 \
+    {                                                  \
+        .memory = { .of = { { 0, UNKNOWN, UNKNOWN },   \
+                            { 0, UNKNOWN, UNKNOWN },   \
+                            { 0, UNKNOWN, UNKNOWN } }, \
+                    .pss_bytes = UNKNOWN },            \
+        .at_peak = MEMORY_SPLIT_UNKNOWN,               \
     }
 
 /* Sums over all processes; job_measure() returns each value with its origin. */
@@ -110,7 +110,7 @@ struct job_reading {
     /* Events of the cgroup that counts the job's memory or throttles it. */
     struct cgroup_events events;
 
-    uint64_t main_cpu_ns, descendants_cpu_ns;
+    struct cpu_split parts;        /* CPU time of main and of the descendants */
     struct memory_estimate memory; /* each the highest since the last reading */
     struct memory_estimate memory_now;
     uint64_t process_count_now;
@@ -120,15 +120,11 @@ struct job_reading {
     uint64_t refaulted_bytes;
     uint64_t hardware[COUNTER_COUNT];
     uint64_t swap_bytes;
-    uint64_t rss_peak_bytes; /* the larger of the next two */
-    uint64_t main_rss_peak_bytes;
-    uint64_t descendants_rss_peak_bytes; /* the largest peak of one process */
-    struct group_bytes discount;         /* upper bound of pages counted twice in the peaks */
-    uint64_t main_rss_bound_bytes;       /* upper bounds; or UNKNOWN */
-    uint64_t descendants_rss_bound_bytes;
-    uint64_t rss_bound_bytes;
-    uint64_t main_threads, descendants_threads, threads;
-    struct heads thread_peaks; /* peaks so far; threads only */
+    uint64_t rss_peak_bytes[GROUP_COUNT];  /* the largest peak of one process */
+    uint64_t discount[GROUP_COUNT];        /* upper bound of pages counted twice in the peaks */
+    uint64_t rss_bound_bytes[GROUP_COUNT]; /* upper bounds; or UNKNOWN */
+    uint64_t threads[GROUP_COUNT];
+    uint64_t thread_peaks[GROUP_COUNT]; /* peaks so far */
     uint64_t process_count, started_count;
     uint64_t process_peak;  /* the most at once, from events; UNKNOWN: no events */
     uint64_t process_bound; /* upper bound of process_peak */
@@ -147,13 +143,12 @@ struct job_meters {
     struct cgroup_watch cgroup_watch;
     struct cgroup_events events; /* as last read */
     struct cgroup_escape escape;
-    bool has_pressure[PRESSURE_COUNT]; /* counted by the job cgroup */
-    struct event_set task_clock;       /* perf's count of the job's CPU time; empty: none */
-    struct counters counters;          /* counters of the hardware; closed: none */
-    const char *why_no_counters;       /* NULL: they were not requested */
-    uint64_t attached_cpu_ns;          /* usage of the processes when perf began to count */
-    uint64_t swap_used_bytes; /* swap in use on the machine; at samples set by the caller */
-    uint64_t swap_read_bytes; /* its value when the job's part was last read */
+    struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
+    struct counters counters;    /* counters of the hardware; closed: none */
+    const char *why_no_counters; /* NULL: they were not requested */
+    uint64_t attached_cpu_ns;    /* usage of the processes when perf began to count */
+    uint64_t swap_used_bytes;    /* swap in use on the machine; at samples set by the caller */
+    uint64_t swap_read_bytes;    /* its value when the job's part was last read */
     /* The most huge pages of the machine so far, used or free; set by the caller. */
     uint64_t huge_pool_bytes;
     uint64_t huge_used_bytes, huge_read_bytes; /* as for swap */
@@ -181,7 +176,8 @@ struct job_ledger {
     /* The most that the sum over processes had without main's CPU time. */
     uint64_t descendants_ns;
     uint64_t waited_ns;     /* CPU time that wait4 reported for the processes we reaped */
-    struct cpu_split split; /* as last reported */
+    struct cpu_split split; /* user and system time, as last reported */
+    struct cpu_split parts; /* main and descendants, likewise */
     bool has_waited;        /* a process has reaped a child of this run, seen or not */
     bool saw_unwaited;      /* a process exited and its parent did not wait for it */
     bool is_suspect;        /* a process that ignores SIGCHLD had children */
@@ -195,20 +191,19 @@ struct job_ledger {
 
 /* Peaks of single processes and of the job, and their bounds. */
 struct job_marks {
-    uint64_t main_rss_peak_bytes;
-    uint64_t largest_peak_bytes; /* largest peak of a process of the job except main */
+    uint64_t rss_peak_bytes[GROUP_JOB]; /* the largest peak of one process */
     bool main_peak_is_exact;
     uint64_t spawn_rss_bytes;     /* our own size at the fork: a floor of ru_maxrss */
     uint64_t main_bound_bytes;    /* ru_maxrss of main: its own, or a child's; 0: unknown yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all processes we reaped */
     bool outlived_main;           /* other processes were alive when main exited */
-    struct group_bytes discount;  /* upper bound of pages counted twice in a resident size */
-    uint64_t hugetlb_bytes;       /* huge pages: the most of one process */
-    struct double_mapping main_doubled, descendants_doubled;
-    struct heads thread_peaks;     /* peaks of all looks; threads only */
-    uint64_t cgroup_peak_bytes;    /* the cgroup's own peak, as last read */
-    uint64_t page_cache_bytes;     /* the most seen in the cgroup */
-    bool saw_main, saw_descendant; /* seen with its own memory, at least once */
+    uint64_t discount[GROUP_COUNT]; /* upper bound of pages counted twice in a resident size */
+    uint64_t hugetlb_bytes;         /* huge pages: the most of one process */
+    struct double_mapping doubled[GROUP_JOB];
+    uint64_t thread_peaks[GROUP_COUNT]; /* peaks of all looks */
+    uint64_t cgroup_peak_bytes;         /* the cgroup's own peak, as last read */
+    uint64_t page_cache_bytes;          /* the most seen in the cgroup */
+    bool has_seen[GROUP_JOB]; /* a process with its own memory was seen, at least once */
 };
 
 struct job {
@@ -310,6 +305,12 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret);
 bool job_measure(const struct job *job, const struct job_reading *reading, enum metric metric,
                  struct measure *ret);
 
+/* Whether a process was seen outside of the job cgroup in this hierarchy. */
+static inline bool job_left_cgroup(const struct job *job, enum cgroup_tree tree)
+{
+    return job->meters.escape.has_left[job_cgroup_tree(&job->meters.job_cgroup, tree)];
+}
+
 /* CPU time of the job in one number, exited processes included; or UNKNOWN. */
 uint64_t job_whole_cpu_ns(struct job *job);
 
@@ -327,13 +328,12 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes);
 /* ---- among the files of the job ---- */
 
 /* process_notes.c: a process was opened; its command may be read; commands of processes that
- * were too young before; all were read for the first time; it has exited (`was_inherited`: a
- * parent has its counts). */
+ * were too young before; all were read for the first time; it has exited. */
 void job_note_start(struct job *job, struct member *member, uint64_t now_ns);
 void job_note_command(struct job *job, struct member *member);
 void job_note_newborn(struct job *job);
 void job_note_first_reading(struct job *job);
-void job_note_end(struct job *job, struct member *member, bool was_inherited);
+void job_note_end(struct job *job, struct member *member);
 
 /* Returns the time of the live machine; on a fixture machine the time given. */
 uint64_t job_now_ns(const struct job *job, uint64_t now_ns);
@@ -376,6 +376,19 @@ void job_note_status_read(struct job *job);
 /* Records the CPU time of the job so far; or UNKNOWN. */
 void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
 
+/* exits.c: programs whose work is done by a daemon: its processes are not descendants of the job,
+ * and their usage is not in its figures. */
+struct untracked {
+    const char *name; /* name of the program, as in /proc/PID/comm */
+    const char *message;
+};
+
+extern const struct untracked untracked_programs[];
+extern const size_t untracked_count; /* at most 32 */
+
+/* Returns the bit of that program (1 << its index); 0: it does its own work. */
+unsigned untracked_bit(const char *name);
+
 /* exits.c: decides whether ru_maxrss of main, which has waited for children, is its own peak
  * or a child's. Memory grows by page faults, and the kernel counts those of main and of its
  * children separately; one fault may bring a huge page. */
@@ -395,7 +408,7 @@ struct peak_owner peak_owner_of(const struct peak_evidence *evidence);
 
 /* memory_totals.c */
 /* `is_glance`: between samples. */
-void job_read_discount(const struct job *job, struct group_bytes *ret);
+void job_read_discount(const struct job *job, uint64_t ret[GROUP_COUNT]);
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
 /* Whether a count of the job cgroup in this hierarchy is exact. */
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
@@ -408,7 +421,8 @@ bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
                             const struct job_cgroup_reading *cgroup);
 void job_raise_to_peaks(struct job *job, struct job_reading *reading);
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
-void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants); /* totals.c */
+/* totals.c: sets the sum of the threads, and raises the peaks. */
+void job_raise_threads(struct job *job, uint64_t threads[GROUP_COUNT]);
 
 /* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last
  * program that a process ran, ru_maxrss the peak of all of them: after an exec() with much

@@ -206,26 +206,179 @@ void job_cgroup_remove(struct job_cgroup *job_cgroup)
         remove_folders(job_cgroup);
 }
 
+/* ---- a cgroup made by systemd, if we may not create one with controllers ---------- */
+
+#define TIME_NS (250 * NS_PER_MS)
+
+enum { UNIT_SIZE = 64 };
+
+/* systemd finds the processes of a service by its cgroup when the service is stopped. The
+ * processes of a scope were moved there from outside, as in a login session; but folders
+ * below one have another owner. */
+static bool is_in_scope(const struct cgroup *cgroup)
+{
+    const char *part = basename(cgroup->path);
+    const char *dot = strrchr(part, '.');
+
+    return dot && dot != part && strcmp(dot, ".scope") == 0;
+}
+
+/* Whether the cgroup has no limit of its own. Limits on the number of processes are ignored:
+ * systemd sets the same one on every scope. */
+static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
+{
+    static const struct {
+        const char *file;
+        const char *unlimited; /* the start of its text if unlimited; "": it is empty */
+    } limits[] = {
+        { "memory.max", "max" }, { "memory.high", "max" }, { "memory.swap.max", "max" },
+        { "cpu.max", "max" },    { "cpuset.cpus", "" },    { "cpuset.mems", "" },
+        { "io.max", "" },
+    };
+    char text[256];
+
+    for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+        const char *unlimited = limits[i].unlimited;
+        ssize_t n =
+            root_read_start(root, text, sizeof(text), "%s/%s", cgroup->path, limits[i].file);
+
+        if (n < 0) /* without its controller there is no limit */
+            continue;
+        if (*unlimited ? strncmp(text, unlimited, strlen(unlimited)) != 0
+                       : text[strspn(text, "\n")] != '\0')
+            return false;
+    }
+    return true;
+}
+
+/* Checks all cgroups that the job would leave. The manager of a user is in the user's slice;
+ * the machine's manager may be anywhere. */
+static bool leaves_no_limit(const struct root *root, struct cgroup cgroup, uid_t uid)
+{
+    char slice[32];
+
+    (void)snprintf(slice, sizeof(slice), "user-%u.slice", (unsigned)uid); /* fits */
+    do {
+        if (uid != 0 && strcmp(basename(cgroup.path), slice) == 0)
+            return true;
+        if (!is_unlimited(root, &cgroup))
+            return false;
+    } while (cgroup_to_parent(&cgroup));
+    return uid == 0;
+}
+
+static bool machine_counts_memory(const struct root *root, struct cgroup cgroup)
+{
+    char text[256];
+
+    while (cgroup_to_parent(&cgroup))
+        continue;
+    return root_read(root, text, sizeof(text), "%s/cgroup.controllers", cgroup.path) >= 0 &&
+           parse_has_word(text, "memory");
+}
+
+bool job_cgroup_may_leave(const struct root *root, const struct cgroups *cgroups, uid_t uid)
+{
+    const struct cgroup *cgroup = &cgroups->of[CGROUP_UNIFIED];
+
+    return cgroup_is_visible(cgroup) && cgroups->of[CGROUP_MEMORY].is_v2 &&
+           is_in_scope(cgroup) && !root_exists(root, ".dockerenv") &&
+           !root_exists(root, "run/.containerenv") && machine_counts_memory(root, *cgroup) &&
+           leaves_no_limit(root, *cgroup, uid);
+}
+
+/* The kernel allows no process beside cgroups with controllers: so both processes in the scope
+ * get a folder in it. Their cgroups are read from the kernel, not from systemd's reply. */
+static int populate_scope(const struct job_cgroup *job_cgroup, pid_t keeper, pid_t child,
+                          struct job_cgroup_folder *ret)
+{
+    const struct root *root = job_cgroup->root;
+    struct cgroup aside;
+    struct cgroups cgroups;
+    char text[UNIT_SIZE];
+    int r = cgroups_read(root, child, &cgroups);
+
+    if (r < 0)
+        return r;
+    ret->parent = cgroups.of[CGROUP_UNIFIED];
+    (void)snprintf(text, sizeof(text), "%s.scope", job_cgroup->name); /* fits */
+    if (strcmp(basename(ret->parent.path), text) != 0)
+        return -ENOENT;
+    (void)snprintf(text, sizeof(text), "%s-self", job_cgroup->name); /* fits */
+    r = cgroup_make_child(root, &ret->parent, text, keeper, &aside);
+    return r < 0 ? r
+                 : cgroup_make_child(root, &ret->parent, job_cgroup->name, child, &ret->own);
+}
+
+static int request_scope(const struct job_cgroup *job_cgroup, int fd, uint64_t deadline_ns,
+                         pid_t keeper, pid_t child, struct job_cgroup_folder *ret)
+{
+    const struct root *root = job_cgroup->root;
+    char unit[UNIT_SIZE], before[4096], now[4096];
+    int r = (int)root_read(root, before, sizeof(before), "proc/%d/cgroup", (int)child);
+
+    if (r < 0)
+        return r;
+    (void)snprintf(unit, sizeof(unit), "%s.scope", job_cgroup->name); /* fits */
+    r = systemd_start_scope(fd, deadline_ns, unit, child, keeper);
+    if (r == 0)
+        return populate_scope(job_cgroup, keeper, child, ret) < 0 ? -EINPROGRESS : 0;
+    /* A failing manager may still have moved it. */
+    if (root_read(root, now, sizeof(now), "proc/%d/cgroup", (int)child) < 0 ||
+        strcmp(now, before) != 0)
+        return -EINPROGRESS;
+    return r;
+}
+
+/* Asks systemd to move `child`, which has not started anything yet. Takes 250 ms at most.
+ *
+ * -EINPROGRESS: the child has been moved or may be at any time, but there is no cgroup for
+ * us to read. Other failures: the child was not moved. */
+static int start_scope(const struct job_cgroup *job_cgroup, const struct cgroups *cgroups,
+                       pid_t child, struct job_cgroup_folder *ret, struct scope_keeper *keeper)
+{
+    uint64_t deadline_ns = clock_now().monotonic_ns + TIME_NS;
+    AUTO_CLOSE int fd = -1;
+    char path[64] = "/run/systemd/private";
+    uid_t uid = geteuid();
+    int r;
+
+    if (!job_cgroup->root->is_live || !job_cgroup_may_leave(job_cgroup->root, cgroups, uid))
+        return -ENOTSUP;
+    if (uid != 0) /* fits: a uid has ten digits at most */
+        (void)snprintf(path, sizeof(path), "/run/user/%u/systemd/private", (unsigned)uid);
+    fd = systemd_connect(path, deadline_ns);
+    if (fd < 0)
+        return fd;
+    r = scope_keeper_start(keeper);
+    if (r == 0)
+        r = request_scope(job_cgroup, fd, deadline_ns, keeper->pid, child, ret);
+    if (r < 0)
+        scope_keeper_stop(keeper);
+    return r;
+}
+
 /* Uses systemd instead of a cgroup made by us. `r` is the result of our own attempt, and is
  * returned if systemd changes nothing. */
 static int open_scope(struct job_cgroup *job_cgroup, const struct cgroups *cgroups, pid_t child,
                       int r)
 {
-    struct job_cgroup_scope scope;
-    int asked =
-        job_cgroup_scope_open(job_cgroup->root, cgroups, job_cgroup->name, child, &scope);
+    struct job_cgroup_folder folder = { .is_made = true };
+    struct scope_keeper keeper = { 0 };
+    int asked = start_scope(job_cgroup, cgroups, child, &folder, &keeper);
 
     if (asked < 0 && asked != -EINPROGRESS)
         return r;
     remove_folders(job_cgroup); /* the job is not in them any more, or soon will not be */
     if (asked < 0)
         return asked;
-    (void)enable_controllers(job_cgroup->root, &scope.scope); /* systemd removes it */
-    job_cgroup->folders[CGROUP_TREE_UNIFIED] =
-        (struct job_cgroup_folder){ scope.scope, scope.own, true };
-    job_cgroup->keeper = scope.keeper;
+    (void)enable_controllers(job_cgroup->root, &folder.parent); /* systemd removes it */
+    job_cgroup->folders[CGROUP_TREE_UNIFIED] = folder;
+    job_cgroup->keeper = keeper;
     return 0;
 }
+
+/* ---- opening and closing ------------------------------------------------------- */
 
 static int open_own(struct job_cgroup *job_cgroup, pid_t tracker, pid_t child,
                     const struct cgroups *cgroups)
@@ -453,12 +606,6 @@ static void take_risen_peaks(struct job_cgroup *job_cgroup, struct job_cgroup_re
             peaks->memory_seen_bytes > 0 ? peaks->memory_seen_bytes : UNKNOWN;
 }
 
-static void read_memory(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
-{
-    (void)read_memory_stat(job_cgroup, &reading->memory); /* on failure it stays unknown */
-    reading->memory_peak_bytes = read_number(job_cgroup, JOB_CGROUP_FILE_MEMORY_PEAK);
-}
-
 void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory *peak)
 {
     struct cgroup_memory memory;
@@ -540,7 +687,8 @@ void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
     if (!job_cgroup->root)
         return;
     read_cpu(job_cgroup, ret);
-    read_memory(job_cgroup, ret);
+    (void)read_memory_stat(job_cgroup, &ret->memory); /* on failure it stays unknown */
+    ret->memory_peak_bytes = read_number(job_cgroup, JOB_CGROUP_FILE_MEMORY_PEAK);
     read_io(job_cgroup, ret);
     job_cgroup_read_pressure(job_cgroup, ret);
     ret->threads_peak = read_number(job_cgroup, JOB_CGROUP_FILE_THREADS_PEAK);
@@ -567,153 +715,4 @@ ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t 
     return cached_file_read(&job_cgroup->files[JOB_CGROUP_FILE_PROCS], job_cgroup->root, text,
                             size, "%s/cgroup.procs",
                             job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
-}
-
-/* ---- a cgroup made by systemd ---------------------------------------------------- */
-
-#define TIME_NS (250 * NS_PER_MS)
-
-enum { UNIT_SIZE = 64 };
-
-/* systemd finds the processes of a service by its cgroup when the service is stopped. The
- * processes of a scope were moved there from outside, as in a login session; but folders
- * below one have another owner. */
-static bool is_in_scope(const struct cgroup *cgroup)
-{
-    const char *part = basename(cgroup->path);
-    const char *dot = strrchr(part, '.');
-
-    return dot && dot != part && strcmp(dot, ".scope") == 0;
-}
-
-/* Whether the cgroup has no limit of its own. Limits on the number of processes are ignored:
- * systemd sets the same one on every scope. */
-static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
-{
-    static const struct {
-        const char *file;
-        const char *unlimited; /* the start of its text if unlimited; "": it is empty */
-    } limits[] = {
-        { "memory.max", "max" }, { "memory.high", "max" }, { "memory.swap.max", "max" },
-        { "cpu.max", "max" },    { "cpuset.cpus", "" },    { "cpuset.mems", "" },
-        { "io.max", "" },
-    };
-    char text[256];
-
-    for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
-        const char *unlimited = limits[i].unlimited;
-        ssize_t n =
-            root_read_start(root, text, sizeof(text), "%s/%s", cgroup->path, limits[i].file);
-
-        if (n < 0) /* without its controller there is no limit */
-            continue;
-        if (*unlimited ? strncmp(text, unlimited, strlen(unlimited)) != 0
-                       : text[strspn(text, "\n")] != '\0')
-            return false;
-    }
-    return true;
-}
-
-/* Checks all cgroups that the job would leave. The manager of a user is in the user's slice;
- * the machine's manager may be anywhere. */
-static bool leaves_no_limit(const struct root *root, struct cgroup cgroup, uid_t uid)
-{
-    char slice[32];
-
-    (void)snprintf(slice, sizeof(slice), "user-%u.slice", (unsigned)uid); /* fits */
-    do {
-        if (uid != 0 && strcmp(basename(cgroup.path), slice) == 0)
-            return true;
-        if (!is_unlimited(root, &cgroup))
-            return false;
-    } while (cgroup_to_parent(&cgroup));
-    return uid == 0;
-}
-
-static bool machine_counts_memory(const struct root *root, struct cgroup cgroup)
-{
-    char text[256];
-
-    while (cgroup_to_parent(&cgroup))
-        continue;
-    return root_read(root, text, sizeof(text), "%s/cgroup.controllers", cgroup.path) >= 0 &&
-           parse_has_word(text, "memory");
-}
-
-bool job_cgroup_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid)
-{
-    const struct cgroup *cgroup = &cgroups->of[CGROUP_UNIFIED];
-
-    return cgroup_is_visible(cgroup) && cgroups->of[CGROUP_MEMORY].is_v2 &&
-           is_in_scope(cgroup) && !root_exists(root, ".dockerenv") &&
-           !root_exists(root, "run/.containerenv") && machine_counts_memory(root, *cgroup) &&
-           leaves_no_limit(root, *cgroup, uid);
-}
-
-/* The kernel allows no process beside cgroups with controllers: so both processes in the scope
- * get a folder in it. Their cgroups are read from the kernel, not from systemd's reply. */
-static int populate_scope(const struct root *root, const char *unit, const char *name,
-                          pid_t child, struct job_cgroup_scope *scope)
-{
-    struct cgroup aside;
-    struct cgroups cgroups;
-    char text[UNIT_SIZE];
-    int r = cgroups_read(root, child, &cgroups);
-
-    if (r < 0)
-        return r;
-    scope->scope = cgroups.of[CGROUP_UNIFIED];
-    if (strcmp(basename(scope->scope.path), unit) != 0)
-        return -ENOENT;
-    if ((size_t)snprintf(text, sizeof(text), "%s-self", name) >= sizeof(text))
-        return -ENAMETOOLONG;
-    r = cgroup_make_child(root, &scope->scope, text, scope->keeper.pid, &aside);
-    return r < 0 ? r : cgroup_make_child(root, &scope->scope, name, child, &scope->own);
-}
-
-static int request_scope(const struct root *root, int fd, uint64_t deadline_ns,
-                         const char *name, pid_t child, struct job_cgroup_scope *scope)
-{
-    char unit[UNIT_SIZE], before[4096], now[4096];
-    int r = (int)root_read(root, before, sizeof(before), "proc/%d/cgroup", (int)child);
-
-    if (r < 0)
-        return r;
-    if ((size_t)snprintf(unit, sizeof(unit), "%s.scope", name) >= sizeof(unit))
-        return -ENAMETOOLONG;
-    r = systemd_start_scope(fd, deadline_ns, unit, child, scope->keeper.pid);
-    if (r == 0)
-        return populate_scope(root, unit, name, child, scope) < 0 ? -EINPROGRESS : 0;
-    /* A failing manager may still have moved it. */
-    if (root_read(root, now, sizeof(now), "proc/%d/cgroup", (int)child) < 0 ||
-        strcmp(now, before) != 0)
-        return -EINPROGRESS;
-    return r;
-}
-
-int job_cgroup_scope_open(const struct root *root, const struct cgroups *cgroups,
-                          const char *name, pid_t child, struct job_cgroup_scope *ret)
-{
-    uint64_t deadline_ns = clock_now().monotonic_ns + TIME_NS;
-    struct job_cgroup_scope scope = { 0 };
-    AUTO_CLOSE int fd = -1;
-    char path[64] = "/run/systemd/private";
-    uid_t uid = geteuid();
-    int r;
-
-    if (!root->is_live || !job_cgroup_scope_is_fit(root, cgroups, uid))
-        return -ENOTSUP;
-    if (uid != 0) /* fits: a uid has ten digits at most */
-        (void)snprintf(path, sizeof(path), "/run/user/%u/systemd/private", (unsigned)uid);
-    fd = systemd_connect(path, deadline_ns);
-    if (fd < 0)
-        return fd;
-    r = scope_keeper_start(&scope.keeper);
-    if (r == 0)
-        r = request_scope(root, fd, deadline_ns, name, child, &scope);
-    if (r < 0)
-        scope_keeper_stop(&scope.keeper);
-    else
-        *ret = scope;
-    return r;
 }

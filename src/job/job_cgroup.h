@@ -9,8 +9,7 @@
  *
  * The job cgroup is created below the tracker's own, so that all limits still apply. It is
  * removed at the end; remaining processes go back to the parent cgroup. If it cannot count
- * memory, systemd may provide a cgroup (struct job_cgroup_scope), which systemd removes once it
- * is empty.
+ * memory, systemd may provide a cgroup, which systemd removes once it is empty.
  *
  * An existing cgroup is only read. Its peaks are since it was created; they count only if they rise
  * during the run. It can be adopted: then everything in it is the job. Or it surrounds the job: the
@@ -112,11 +111,6 @@ struct job_cgroup {
     const char *reason; /* why all or part of it is missing; static; or NULL */
 };
 
-#define CGROUP_TREE_NONE \
-    {                    \
-        .root = NULL     \
-    }
-
 /* Creates it and moves `child` into it, which has not started anything yet. `folder` is a
  * cgroup delegated to us; if it is NULL, the cgroup is created in one of `cgroups`, the
  * tracker's own (NULL: none is visible). `environment` is checked for signs that another
@@ -175,29 +169,9 @@ const char *job_cgroup_dmem_path(const struct job_cgroup *job_cgroup);
  * not on version 2, or lists the tracker too. */
 ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size);
 
-/*
- * A cgroup for the job created by systemd, for use if we may not create one with controllers
- * ourselves, as in a login session.
- *
- * The job leaves the cgroup of the session for one beside it. This is done only if no limit
- * ceases to apply, and no service, container or batch system relies on the job's cgroup.
- */
-struct job_cgroup_scope {
-    /* We may enable controllers in it; removed when all its processes have exited. */
-    struct cgroup scope;
-    struct cgroup own;          /* below it, contains the job */
-    struct scope_keeper keeper; /* below it too; the caller stops it */
-};
-
-/* Whether a job may be moved out of these cgroups into one of a manager of `uid`. */
-bool job_cgroup_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid);
-
-/* Asks systemd to move `child`, which has not started anything yet. `cgroups` are the
- * tracker's, `name` is that of the new cgroup. Takes 250 ms at most.
- *
- * -EINPROGRESS: the child has been moved or may be at any time, but there is no cgroup for
- * us to read. Other failures: the child was not moved. */
-int job_cgroup_scope_open(const struct root *root, const struct cgroups *cgroups,
-                          const char *name, pid_t child, struct job_cgroup_scope *ret);
+/* Whether systemd may move a job out of these cgroups into one of a manager of `uid`. The job leaves
+ * the cgroup of its login session for one beside it: only if no limit ceases to apply, and no
+ * service, container or batch system relies on the job's cgroup. */
+bool job_cgroup_may_leave(const struct root *root, const struct cgroups *cgroups, uid_t uid);
 
 #endif

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lives.h - the lifetime and the peak of each descendant, and from these the most memory that
- * all of them can have had together. Available only with exit records.
+ * lives.h - the most memory that all descendants can have had together, from the lifetime and
+ * the peak of each. Available only with exit records.
+ *
+ * The sum over living processes is highest at the start of one of them. So it is kept for the
+ * moments at which processes started; when the peak of a process is known, it is added to all
+ * moments of its life. Moments before the oldest living process are final: only their maximum
+ * is kept. If there are too many, neighbours are joined, and the result is a little too high.
  */
 #ifndef JOB_LIVES_H
 #define JOB_LIVES_H
@@ -13,54 +18,28 @@
 #include "job/roster.h"
 #include "source/events/taskstats.h"
 
-/*
- * The most memory that processes can have had together, from the lifetime and the peak of each.
- * Pure.
- *
- * The sum over living processes is highest at the start of one of them. So it is kept for the
- * moments at which processes started; when the peak of a process is known, it is added to all
- * moments of its life. Moments before the oldest living process are final: only their maximum
- * is kept. If there are too many, neighbours are joined, and the result is a little too high.
- */
-enum { PEAK_MOMENTS_MAX = 1024, PEAK_LIVES_KEPT = 16 };
+enum { LIVES_MOMENTS_MAX = 1024, LIVES_KEPT = 16 };
 
-struct peak_life {
+struct life {
     uint64_t started_ns, ended_ns;
     uint64_t peak_bytes;
 };
 
-struct peak_moment {
+struct life_moment {
     uint64_t first_ns, last_ns; /* times of the joined starts */
     uint64_t sum_bytes;
 };
 
-/* A zeroed struct is empty. */
-struct peak_timeline {
+/* A zeroed struct is empty. All functions accept NULL: nothing is kept. */
+struct lives {
     uint64_t highest_bytes; /* maximum over moments that are no longer kept */
     size_t count;
-    struct peak_moment moments[PEAK_MOMENTS_MAX]; /* sorted by last_ns */
+    struct life_moment moments[LIVES_MOMENTS_MAX]; /* sorted by last_ns */
     /* The lives that ended last, in case a start is reported late. */
-    struct peak_life lives[PEAK_LIVES_KEPT];
-    size_t life_count;
+    struct life ended[LIVES_KEPT];
+    size_t ended_count;
+    bool is_partial; /* the peak of some process is unknown */
 };
-
-void peak_timeline_start(struct peak_timeline *timeline, uint64_t now_ns);
-
-void peak_timeline_end(struct peak_timeline *timeline, const struct peak_life *life);
-
-/* Closes the moments before `oldest_ns`, the start of the oldest living process. */
-void peak_timeline_close_moments(struct peak_timeline *timeline, uint64_t oldest_ns);
-
-uint64_t peak_timeline_highest(const struct peak_timeline *timeline);
-
-/* A zeroed struct is closed: nothing is kept. */
-struct lives {
-    struct peak_timeline *timeline; /* owned */
-    bool is_partial;                /* the peak of some process is unknown */
-};
-
-void lives_open(struct lives *lives); /* stays closed if memory runs out */
-void lives_close(struct lives *lives);
 
 void lives_start(struct lives *lives, struct process *process, uint64_t now_ns);
 void lives_note_record(struct process *process, const struct exit_record *record);

@@ -20,14 +20,16 @@
 #define AT_END "known only at the end of a job started by spoor"
 #define NO_SWITCHES "known only at the end of a command started by spoor"
 #define NO_IO_WAIT "requires exit records (root) of a command started by spoor"
-#define NO_COUNTERS "requires --counters"
-#define NO_CGROUP "requires a cgroup for the job alone"
 #define NO_BOUND "the peak is exact, or no cgroup counts the job's memory"
 #define NO_REPORTS "known at the end of a run, if every closed connection was reported"
-#define NO_IO "cannot read /proc/PID/io"
 #define DENIED                                                                            \
     "permission denied: a process of another user or user namespace, or of a set-uid or " \
     "unreadable program"
+
+/* General reasons: replace_reason() has better ones. */
+static const char no_counters[] = "requires --counters";
+static const char no_cgroup[] = "requires a cgroup for the job alone";
+static const char no_io[] = "cannot read /proc/PID/io";
 
 #define AT(field) offsetof(struct job_reading, field)
 #define USED(name) AT(usage.counter[USAGE_##name])
@@ -45,24 +47,24 @@ static const struct row {
     enum need need;
     struct origin origin;
 } rows[METRIC_JOB_END] = {
-[METRIC_MAIN_CPU] =                 { AT(main_cpu_ns), 0,                          NO_FILES,        { "procfs.cpuclock",      MAIN_EXITED, true } },
-[METRIC_MAIN_RSS] =                 { MEMORY(main.total_bytes),                    FILES,           { "procfs.statm",         MAIN_EXITED, false } },
-[METRIC_MAIN_PRIVATE] =             { MEMORY(main.private_bytes),                  FILES,           { "procfs.smaps_rollup",  MAIN_EXITED, false } },
-[METRIC_MAIN_SHARED] =              { MEMORY(main.shared_bytes),                   FILES,           { "procfs.smaps_rollup",  MAIN_EXITED, false } },
-[METRIC_MAIN_RSS_PEAK] =            { AT(main_rss_peak_bytes), 0,                  FILES,           { "procfs.status.VmHWM",  MAIN_EXITED, false } },
-[METRIC_MAIN_RSS_BOUND] =           { AT(main_rss_bound_bytes), 0,                 NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
-[METRIC_MAIN_RSS_DISCOUNT] =        { AT(discount.main), 0,                        NO_FILES,        { "procfs.smaps",         MAIN_EXITED, false } },
-[METRIC_MAIN_THREADS] =             { AT(main_threads), 0,                         FILES,           { "procfs.stat",          MAIN_EXITED, false } },
-[METRIC_MAIN_THREADS_PEAK] =        { AT(thread_peaks.main_threads), 0,            NO_FILES,        { "procfs.stat",          MAIN_EXITED, false } },
-[METRIC_DESCENDANTS_CPU] =          { AT(descendants_cpu_ns), 0,                   NO_FILES,        { "procfs.cpuclock",      NONE_READ,   false } },
-[METRIC_DESCENDANTS_RSS] =          { MEMORY(descendants.total_bytes),             FILES,           { "procfs.smaps_rollup",  THEY_EXITED, false } },
-[METRIC_DESCENDANTS_PRIVATE] =      { MEMORY(descendants.private_bytes),           FILES,           { "procfs.smaps_rollup",  THEY_EXITED, false } },
-[METRIC_DESCENDANTS_SHARED] =       { MEMORY(descendants.shared_bytes),            FILES,           { "procfs.smaps_rollup",  THEY_EXITED, false } },
-[METRIC_DESCENDANTS_RSS_PEAK] =     { AT(descendants_rss_peak_bytes), 0,           FILES,           { "procfs.status.VmHWM",  THEY_EXITED, false } },
-[METRIC_DESCENDANTS_RSS_BOUND] =    { AT(descendants_rss_bound_bytes), 0,          NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
-[METRIC_DESCENDANTS_RSS_DISCOUNT] = { AT(discount.descendants), 0,                 NO_FILES,        { "procfs.smaps",         THEY_EXITED, false } },
-[METRIC_DESCENDANTS_THREADS] =      { AT(descendants_threads), 0,                  FILES,           { "procfs.stat",          THEY_EXITED, false } },
-[METRIC_DESCENDANTS_THREADS_PEAK] = { AT(thread_peaks.descendants_threads), 0,     NO_FILES,        { "procfs.stat",          THEY_EXITED, false } },
+[METRIC_MAIN_CPU] =                 { AT(parts.first_ns), 0,                       NO_FILES,        { "procfs.cpuclock",      MAIN_EXITED, true } },
+[METRIC_MAIN_RSS] =                 { MEMORY(of[GROUP_MAIN].total_bytes),                    FILES,           { "procfs.statm",         MAIN_EXITED, false } },
+[METRIC_MAIN_PRIVATE] =             { MEMORY(of[GROUP_MAIN].private_bytes),                  FILES,           { "procfs.smaps_rollup",  MAIN_EXITED, false } },
+[METRIC_MAIN_SHARED] =              { MEMORY(of[GROUP_MAIN].shared_bytes),                   FILES,           { "procfs.smaps_rollup",  MAIN_EXITED, false } },
+[METRIC_MAIN_RSS_PEAK] =            { AT(rss_peak_bytes[GROUP_MAIN]), 0,                  FILES,           { "procfs.status.VmHWM",  MAIN_EXITED, false } },
+[METRIC_MAIN_RSS_BOUND] =           { AT(rss_bound_bytes[GROUP_MAIN]), 0,                 NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
+[METRIC_MAIN_RSS_DISCOUNT] =        { AT(discount[GROUP_MAIN]), 0,                        NO_FILES,        { "procfs.smaps",         MAIN_EXITED, false } },
+[METRIC_MAIN_THREADS] =             { AT(threads[GROUP_MAIN]), 0,                         FILES,           { "procfs.stat",          MAIN_EXITED, false } },
+[METRIC_MAIN_THREADS_PEAK] =        { AT(thread_peaks[GROUP_MAIN]), 0,            NO_FILES,        { "procfs.stat",          MAIN_EXITED, false } },
+[METRIC_DESCENDANTS_CPU] =          { AT(parts.second_ns), 0,                      NO_FILES,        { "procfs.cpuclock",      NONE_READ,   false } },
+[METRIC_DESCENDANTS_RSS] =          { MEMORY(of[GROUP_DESCENDANTS].total_bytes),             FILES,           { "procfs.smaps_rollup",  THEY_EXITED, false } },
+[METRIC_DESCENDANTS_PRIVATE] =      { MEMORY(of[GROUP_DESCENDANTS].private_bytes),           FILES,           { "procfs.smaps_rollup",  THEY_EXITED, false } },
+[METRIC_DESCENDANTS_SHARED] =       { MEMORY(of[GROUP_DESCENDANTS].shared_bytes),            FILES,           { "procfs.smaps_rollup",  THEY_EXITED, false } },
+[METRIC_DESCENDANTS_RSS_PEAK] =     { AT(rss_peak_bytes[GROUP_DESCENDANTS]), 0,           FILES,           { "procfs.status.VmHWM",  THEY_EXITED, false } },
+[METRIC_DESCENDANTS_RSS_BOUND] =    { AT(rss_bound_bytes[GROUP_DESCENDANTS]), 0,          NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
+[METRIC_DESCENDANTS_RSS_DISCOUNT] = { AT(discount[GROUP_DESCENDANTS]), 0,                 NO_FILES,        { "procfs.smaps",         THEY_EXITED, false } },
+[METRIC_DESCENDANTS_THREADS] =      { AT(threads[GROUP_DESCENDANTS]), 0,                  FILES,           { "procfs.stat",          THEY_EXITED, false } },
+[METRIC_DESCENDANTS_THREADS_PEAK] = { AT(thread_peaks[GROUP_DESCENDANTS]), 0,     NO_FILES,        { "procfs.stat",          THEY_EXITED, false } },
 [METRIC_JOB_CPU] =                  { USED(CPU_NS), 0,                             NO_FILES,        { "procfs.cpuclock",      NONE_READ,   false } },
 [METRIC_JOB_USER] =                 { USED(USER_NS), 0,                            FILES_UNTIL_END, { "procfs.stat",          NONE_READ,   false } },
 [METRIC_JOB_SYSTEM] =               { USED(SYSTEM_NS), 0,                          FILES_UNTIL_END, { "procfs.stat",          NONE_READ,   false } },
@@ -72,32 +74,32 @@ static const struct row {
 [METRIC_JOB_INVOLUNTARY_SWITCHES] = { USED(INVOLUNTARY_SWITCHES), 0,               NO_FILES,        { "wait4",                NO_SWITCHES, false } },
 [METRIC_JOB_CPU_WAIT] =             { USED(CPU_WAIT_NS), 0,                        NO_FILES,        { "procfs.schedstat",     "no process ran long enough to be read", false } },
 [METRIC_JOB_IO_WAIT] =              { USED(IO_WAIT_NS), 0,                         NO_FILES,        { "taskstats",            NO_IO_WAIT,  true } },
-[METRIC_JOB_CYCLES] =               { AT(hardware[COUNTER_CYCLES]), 0,             NO_FILES,        { "perf.hardware",        NO_COUNTERS, true } },
-[METRIC_JOB_INSTRUCTIONS] =         { AT(hardware[COUNTER_INSTRUCTIONS]), 0,       NO_FILES,        { "perf.hardware",        NO_COUNTERS, true } },
-[METRIC_JOB_CACHE_MISSES] =         { AT(hardware[COUNTER_CACHE_MISSES]), 0,       NO_FILES,        { "perf.hardware",        NO_COUNTERS, true } },
-[METRIC_JOB_BRANCH_MISSES] =        { AT(hardware[COUNTER_BRANCH_MISSES]), 0,      NO_FILES,        { "perf.hardware",        NO_COUNTERS, true } },
-[METRIC_JOB_RSS] =                  { MEMORY(combined.total_bytes),                FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
-[METRIC_JOB_PRIVATE] =              { MEMORY(combined.private_bytes),              FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
-[METRIC_JOB_SHARED] =               { MEMORY(combined.shared_bytes),               FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
+[METRIC_JOB_CYCLES] =               { AT(hardware[COUNTER_CYCLES]), 0,             NO_FILES,        { "perf.hardware",        no_counters, true } },
+[METRIC_JOB_INSTRUCTIONS] =         { AT(hardware[COUNTER_INSTRUCTIONS]), 0,       NO_FILES,        { "perf.hardware",        no_counters, true } },
+[METRIC_JOB_CACHE_MISSES] =         { AT(hardware[COUNTER_CACHE_MISSES]), 0,       NO_FILES,        { "perf.hardware",        no_counters, true } },
+[METRIC_JOB_BRANCH_MISSES] =        { AT(hardware[COUNTER_BRANCH_MISSES]), 0,      NO_FILES,        { "perf.hardware",        no_counters, true } },
+[METRIC_JOB_RSS] =                  { MEMORY(of[GROUP_JOB].total_bytes),                FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
+[METRIC_JOB_PRIVATE] =              { MEMORY(of[GROUP_JOB].private_bytes),              FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
+[METRIC_JOB_SHARED] =               { MEMORY(of[GROUP_JOB].shared_bytes),               FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
 [METRIC_JOB_PSS] =                  { MEMORY(pss_bytes),                           FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
 [METRIC_JOB_SWAP] =                 { AT(swap_bytes), 0,                           FILES,           { "procfs.status.VmSwap", "cannot read /proc/PID/status", false } },
-[METRIC_JOB_RSS_PEAK] =             { AT(rss_peak_bytes), 0,                       NO_FILES,        { "procfs.status.VmHWM",  ALL_EXITED,  false } },
-[METRIC_JOB_RSS_BOUND] =            { AT(rss_bound_bytes), 0,                      NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
-[METRIC_JOB_RSS_DISCOUNT] =         { AT(discount.combined), 0,                    NO_FILES,        { "procfs.smaps",         ALL_EXITED,  false } },
-[METRIC_JOB_MEMORY_PEAK] =          { AT(job_cgroup.memory_peak_bytes), 0,               NO_FILES,        { "cgroup.memory.peak",   NO_CGROUP,   true } },
+[METRIC_JOB_RSS_PEAK] =             { AT(rss_peak_bytes[GROUP_JOB]), 0,                       NO_FILES,        { "procfs.status.VmHWM",  ALL_EXITED,  false } },
+[METRIC_JOB_RSS_BOUND] =            { AT(rss_bound_bytes[GROUP_JOB]), 0,                      NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
+[METRIC_JOB_RSS_DISCOUNT] =         { AT(discount[GROUP_JOB]), 0,                    NO_FILES,        { "procfs.smaps",         ALL_EXITED,  false } },
+[METRIC_JOB_MEMORY_PEAK] =          { AT(job_cgroup.memory_peak_bytes), 0,               NO_FILES,        { "cgroup.memory.peak",   no_cgroup,   true } },
 [METRIC_JOB_MEMORY_BOUND] =         { AT(memory_bound_bytes), 0,                   NO_FILES,        { "cgroup.memory.peak",   NO_BOUND,    true } },
-[METRIC_JOB_ANON] =                 { AT(anon_bytes), 0,                           NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
-[METRIC_JOB_PAGE_CACHE] =           { AT(job_cgroup.memory.page_cache_bytes), 0,         NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
-[METRIC_JOB_REFAULTED] =            { AT(refaulted_bytes), 0,                      NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
-[METRIC_JOB_THREADS] =              { AT(threads), 0,                              FILES,           { "procfs.stat",          NONE_READ,   false } },
-[METRIC_JOB_THREADS_PEAK] =         { AT(thread_peaks.threads), 0,                 NO_FILES,        { "cgroup.pids.peak",     NO_CGROUP,   true } },
+[METRIC_JOB_ANON] =                 { AT(anon_bytes), 0,                           NO_FILES,        { "cgroup.memory.stat",   no_cgroup,   false } },
+[METRIC_JOB_PAGE_CACHE] =           { AT(job_cgroup.memory.page_cache_bytes), 0,         NO_FILES,        { "cgroup.memory.stat",   no_cgroup,   false } },
+[METRIC_JOB_REFAULTED] =            { AT(refaulted_bytes), 0,                      NO_FILES,        { "cgroup.memory.stat",   no_cgroup,   false } },
+[METRIC_JOB_THREADS] =              { AT(threads[GROUP_JOB]), 0,                              FILES,           { "procfs.stat",          NONE_READ,   false } },
+[METRIC_JOB_THREADS_PEAK] =         { AT(thread_peaks[GROUP_JOB]), 0,                 NO_FILES,        { "cgroup.pids.peak",     no_cgroup,   true } },
 [METRIC_JOB_PROCESSES] =            { AT(process_count), AT(process_count_now),    FILES,           { "procfs.children",      NONE_READ,   false } },
 [METRIC_JOB_PROCESSES_PEAK] =       { AT(process_peak), 0,                         NO_FILES,        { "perf.fork-ring",       "no source of process events is available", false } },
 [METRIC_JOB_STARTED] =              { AT(started_count), 0,                        NO_FILES,        { "procfs.children",      NONE_READ,   false } },
-[METRIC_JOB_READ] =                 { USED(READ_BYTES), 0,                         FILES_UNTIL_END, { "procfs.io",            NO_IO,       false } },
-[METRIC_JOB_WRITTEN] =              { USED(WRITTEN_BYTES), 0,                      FILES_UNTIL_END, { "procfs.io",            NO_IO,       false } },
-[METRIC_JOB_READ_CHARS] =           { USED(READ_CHARS), 0,                         FILES,           { "procfs.io",            NO_IO,       false } },
-[METRIC_JOB_WRITTEN_CHARS] =        { USED(WRITTEN_CHARS), 0,                      FILES,           { "procfs.io",            NO_IO,       false } },
+[METRIC_JOB_READ] =                 { USED(READ_BYTES), 0,                         FILES_UNTIL_END, { "procfs.io",            no_io,       false } },
+[METRIC_JOB_WRITTEN] =              { USED(WRITTEN_BYTES), 0,                      FILES_UNTIL_END, { "procfs.io",            no_io,       false } },
+[METRIC_JOB_READ_CHARS] =           { USED(READ_CHARS), 0,                         FILES,           { "procfs.io",            no_io,       false } },
+[METRIC_JOB_WRITTEN_CHARS] =        { USED(WRITTEN_CHARS), 0,                      FILES,           { "procfs.io",            no_io,       false } },
 [METRIC_JOB_NETWORK_RECEIVED] = { AT(network_bytes[0]), 0, NO_FILES, { "sock_diag", NULL, false } },
 [METRIC_JOB_NETWORK_SENT] = { AT(network_bytes[1]), 0, NO_FILES, { "sock_diag", NULL, false } },
 [METRIC_JOB_LOOPBACK_RECEIVED] = { AT(network_bytes[2]), 0, NO_FILES, { "sock_diag", NULL, false } },
@@ -114,15 +116,6 @@ static const struct row {
 [METRIC_JOB_IO_PRESSURE] =          { AT(job_cgroup.pressure_ns[PRESSURE_IO]), 0,        NO_FILES,        { "cgroup.io.pressure",   NULL,        true } },
 };
 
-static const enum metric of_cgroup[] = {
-    METRIC_JOB_MEMORY_PEAK, METRIC_JOB_ANON,         METRIC_JOB_PAGE_CACHE,
-    METRIC_JOB_REFAULTED,   METRIC_JOB_THREADS_PEAK,
-};
-
-static const enum metric of_hardware[] = {
-    METRIC_JOB_CYCLES, METRIC_JOB_INSTRUCTIONS, METRIC_JOB_CACHE_MISSES, METRIC_JOB_BRANCH_MISSES,
-};
-
 static const enum metric of_sharing[] = {
     METRIC_MAIN_PRIVATE, METRIC_MAIN_SHARED, METRIC_DESCENDANTS_PRIVATE,
     METRIC_DESCENDANTS_SHARED, METRIC_JOB_PRIVATE, METRIC_JOB_SHARED, METRIC_JOB_PSS,
@@ -132,28 +125,21 @@ static const enum metric of_sharing[] = {
 static const enum metric of_wait4[] = {
     METRIC_JOB_USER, METRIC_JOB_SYSTEM, METRIC_JOB_MAJOR_FAULTS, METRIC_JOB_MINOR_FAULTS,
 };
-
-static const enum metric of_io[] = {
-    METRIC_JOB_READ, METRIC_JOB_WRITTEN, METRIC_JOB_READ_CHARS, METRIC_JOB_WRITTEN_CHARS,
-};
 /* clang-format on */
 
-static void explain(struct origin *origins, const enum metric *metrics, size_t count,
-                    const char *reason)
+static void replace_reason(struct origin *origins, const char *general, const char *reason)
 {
-    for (size_t i = 0; reason && i < count; i++)
-        origins[metrics[i]].reason = reason;
+    for (int i = 0; reason && i < METRIC_JOB_END; i++) {
+        if (rows[i].origin.reason == general)
+            origins[i].reason = reason;
+    }
 }
 
 static void label_cgroup(const struct job *job, struct origin *origins)
 {
     const struct job_cgroup *cgroup = &job->meters.job_cgroup;
 
-    explain(origins, of_cgroup, ARRAY_SIZE(of_cgroup), cgroup->reason);
-    for (int i = 0; i < PRESSURE_COUNT; i++) {
-        if (!job->meters.has_pressure[i]) /* the sample has the machine's pressure */
-            origins[METRIC_JOB_CPU_PRESSURE + i].source = NULL;
-    }
+    replace_reason(origins, no_cgroup, cgroup->reason);
     if ((job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) && !cgroup->is_surrounding) ||
         cgroup->is_adopted)
         origins[METRIC_JOB_PROCESSES].source = "cgroup.procs";
@@ -165,7 +151,8 @@ static void label_cgroup(const struct job *job, struct origin *origins)
 /* Without private and shared parts, the total is a sum of resident sizes. */
 static void omit_sharing(struct origin *origins, const char *reason)
 {
-    explain(origins, of_sharing, ARRAY_SIZE(of_sharing), reason);
+    for (size_t i = 0; i < ARRAY_SIZE(of_sharing); i++)
+        origins[of_sharing[i]].reason = reason;
     origins[METRIC_JOB_RSS].source = origins[METRIC_DESCENDANTS_RSS].source = "procfs.statm";
 }
 
@@ -188,7 +175,7 @@ void job_label(const struct job *job, struct job_reading *reading)
     for (size_t i = 0; job->is_spawned && i < ARRAY_SIZE(of_wait4); i++)
         origins[of_wait4[i]].source = "wait4";
     label_cgroup(job, origins);
-    explain(origins, of_hardware, ARRAY_SIZE(of_hardware), job->meters.why_no_counters);
+    replace_reason(origins, no_counters, job->meters.why_no_counters);
     if (job->sharing.mode == SPOOR_DETAIL_NEVER)
         omit_sharing(origins, "disabled by --detail never");
     for (int i = METRIC_JOB_NETWORK_RECEIVED; i <= METRIC_JOB_CONNECTIONS; i++) {
@@ -202,7 +189,7 @@ void job_label(const struct job *job, struct job_reading *reading)
 void job_label_denied(const struct job *job, struct job_reading *reading)
 {
     if (reading->io_is_denied)
-        explain(reading->origin, of_io, ARRAY_SIZE(of_io), DENIED);
+        replace_reason(reading->origin, no_io, DENIED);
     if (job->sharing.is_denied)
         omit_sharing(reading->origin, DENIED);
 }

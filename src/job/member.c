@@ -260,7 +260,7 @@ static void read_status(struct member *member, const struct root *root)
 /* Without a CPU clock, the ticks of the stat file are used instead. */
 static int read_clock(struct member *member, const struct look *look)
 {
-    bool is_timed = !member->is_descendant && look->root->is_live;
+    bool is_timed = member->group == GROUP_MAIN && look->root->is_live;
     uint64_t ns, from_ns = is_timed ? clock_now().monotonic_ns : look->now_ns;
     int r = look->uses_clocks ? cpu_clock_read(look->root, member->id.pid, &ns) : -ENOTSUP;
 

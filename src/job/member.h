@@ -19,6 +19,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/measure.h"
 #include "base/process_id.h"
 #include "base/root.h"
 #include "job/process_table.h"
@@ -141,7 +142,7 @@ struct member {
     struct process_id id;
     pid_t parent_pid;
     char comm[PROCESS_NAME_SIZE]; /* hostile text */
-    bool is_descendant;           /* not the job's first process */
+    enum member_group group;      /* GROUP_MAIN or GROUP_DESCENDANTS */
     bool has_exec;
 
     struct member_files files;
@@ -186,7 +187,7 @@ uint64_t member_space_bytes(struct member *member, const struct root *root);
  * job may be one too, but its parent is not part of the job. */
 static inline bool member_is_copy(const struct member *member)
 {
-    return member->is_descendant && !member->has_exec;
+    return member->group != GROUP_MAIN && !member->has_exec;
 }
 
 /* The most memory that we or the kernel recorded for it. */

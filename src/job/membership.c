@@ -113,7 +113,7 @@ static void add_opened(struct job *job, const struct look *look, struct member *
         member->account.base = member->account.usage;
         job->ledger.has_joined = true;
     }
-    member->is_descendant = member->id.pid != job->main_pid;
+    member->group = member->id.pid == job->main_pid ? GROUP_MAIN : GROUP_DESCENDANTS;
     added = roster_add_member(&job->roster, member);
     if (!added) {
         member_close(member);
@@ -429,6 +429,6 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
     budget_charge(&job->budget, SPENT_EVENTS, cpu_spent_ns(job->root) - before_ns);
     if (!events->has_peaks)
         return;
-    raise_to(&job->marks.main_rss_peak_bytes, events->main_peak_bytes);
-    raise_to(&job->marks.largest_peak_bytes, events->largest_peak_bytes);
+    for (int i = 0; i < GROUP_JOB; i++)
+        raise_to(&job->marks.rss_peak_bytes[i], events->peak_bytes[i]);
 }

@@ -15,23 +15,17 @@ static void forget(struct memory_split *split)
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
     bool has_descendants = job->started_count > 1 || job->ledger.has_waited;
+    const bool *has_seen = job->marks.has_seen;
+    struct memory_split *descendants = &memory->of[GROUP_DESCENDANTS];
 
-    if (!job->marks.saw_main)
-        forget(&memory->main);
-    if (has_descendants && !job->marks.saw_descendant)
-        forget(&memory->descendants);
-    else if (!has_descendants && memory->descendants.total_bytes == 0)
-        memory->descendants = (struct memory_split){ 0 };
-    if (!job->marks.saw_main && !job->marks.saw_descendant)
-        forget(&memory->combined);
-}
-
-/* Records the result of a read, and the size mapped at its end. */
-static void note_doubled(struct double_mapping *mapping, uint64_t read_bytes,
-                         uint64_t doubled_bytes, uint64_t mapped_bytes)
-{
-    double_mapping_read(mapping, read_bytes, doubled_bytes);
-    double_mapping_seen(mapping, mapped_bytes);
+    if (!has_seen[GROUP_MAIN])
+        forget(&memory->of[GROUP_MAIN]);
+    if (has_descendants && !has_seen[GROUP_DESCENDANTS])
+        forget(descendants);
+    else if (!has_descendants && descendants->total_bytes == 0)
+        *descendants = (struct memory_split){ 0 };
+    if (!has_seen[GROUP_MAIN] && !has_seen[GROUP_DESCENDANTS])
+        forget(&memory->of[GROUP_JOB]);
 }
 
 /* Resident sizes may exceed the memory in use by this much: merged pages, pages that one
@@ -39,39 +33,32 @@ static void note_doubled(struct double_mapping *mapping, uint64_t read_bytes,
 static void note_discount(struct job *job)
 {
     const struct memory_sharing *sharing = &job->sharing;
-    const struct rss_bases *bases = &sharing->bases;
     const struct memory_estimate *found = &sharing->estimate;
+    struct double_mapping *doubled = job->marks.doubled;
+    uint64_t *discount = job->marks.discount;
 
     if (sharing->is_denied || sharing->mode == SPOOR_DETAIL_NEVER)
         return;
     if (sharing->was_read) {
-        note_doubled(&job->marks.main_doubled, found->mapped_max.main, found->doubled.main,
-                     bases->main.mapped_max);
-        note_doubled(&job->marks.descendants_doubled, found->mapped_max.descendants,
-                     found->doubled.descendants, bases->descendants.mapped_max);
-        raise_to(&job->marks.discount.main, bases->main.discount);
-        raise_to(&job->marks.discount.descendants,
-                 larger(bases->descendants.discount, sharing->guessed_bytes));
-        raise_to(&job->marks.discount.combined, sharing->guessed_bytes);
-    } else if (sharing->delta.job.count == 1) {
-        double_mapping_seen(&job->marks.main_doubled, sharing->delta.main.mapped);
+        for (enum member_group i = GROUP_MAIN; i < GROUP_JOB; i++) {
+            double_mapping_read(&doubled[i], found->mapped_max[i], found->doubled[i]);
+            double_mapping_seen(&doubled[i], sharing->base.of[i].mapped_max);
+            raise_to(&discount[i], memory_estimate_discount(found, i));
+        }
+        raise_to(&discount[GROUP_DESCENDANTS], sharing->guessed_bytes);
+        raise_to(&discount[GROUP_JOB], sharing->guessed_bytes);
+    } else if (sharing->delta.of[GROUP_JOB].count == 1) {
+        double_mapping_seen(&doubled[GROUP_MAIN], sharing->delta.of[GROUP_MAIN].mapped);
     }
 }
 
-void job_read_discount(const struct job *job, struct group_bytes *ret)
+void job_read_discount(const struct job *job, uint64_t ret[GROUP_COUNT])
 {
-    *ret = job->marks.discount;
-    raise_to(&ret->main, double_mapping_bytes(&job->marks.main_doubled));
-    raise_to(&ret->descendants, double_mapping_bytes(&job->marks.descendants_doubled));
-    raise_to(&ret->combined, larger(ret->main, ret->descendants));
-}
-
-static void raise_estimate(struct memory_estimate *peak, const struct memory_estimate *seen)
-{
-    memory_split_raise(&peak->main, &seen->main);
-    memory_split_raise(&peak->descendants, &seen->descendants);
-    memory_split_raise(&peak->combined, &seen->combined);
-    raise_to(&peak->pss_bytes, seen->pss_bytes);
+    ret[GROUP_JOB] = job->marks.discount[GROUP_JOB];
+    for (int i = 0; i < GROUP_JOB; i++) {
+        ret[i] = larger(job->marks.discount[i], double_mapping_bytes(&job->marks.doubled[i]));
+        raise_to(&ret[GROUP_JOB], ret[i]);
+    }
 }
 
 /* Keeps the split of the highest total with known parts. */
@@ -117,7 +104,7 @@ static void add_huge_pages(const struct job *job, const struct huge_sums *sums,
 /* Resident sizes do not include huge pages. */
 static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
 {
-    struct huge_sums all = { 0 }, main = { 0 }, descendants = { 0 };
+    struct huge_sums sums[GROUP_COUNT] = { 0 };
 
     for (size_t i = 0; i < job->roster.count && job->marks.hugetlb_bytes > 0; i++) {
         const struct member *member = &job->roster.list[i];
@@ -125,20 +112,16 @@ static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
         if (member->account.has_left || member->reading.rss_bytes == 0 ||
             member->reading.borrows_memory)
             continue;
-        add_huge_pages_of(&all, member);
-        add_huge_pages_of(member->id.pid == job->main_pid ? &main : &descendants, member);
+        add_huge_pages_of(&sums[GROUP_JOB], member);
+        add_huge_pages_of(&sums[member->group], member);
     }
-    if (all.all == 0)
-        return;
-    add_huge_pages(job, &main, &estimate->main);
-    add_huge_pages(job, &descendants, &estimate->descendants);
-    add_huge_pages(job, &all, &estimate->combined);
-    if (is_known(estimate->pss_bytes))
-        estimate->pss_bytes += huge_total(job, &all);
     /* Only the huge pages of one process are certain: the rest may belong to another program. */
-    raise_to(&job->marks.discount.descendants,
-             huge_total(job, &descendants) - descendants.most);
-    raise_to(&job->marks.discount.combined, huge_total(job, &all) - all.most);
+    for (int i = 0; i < GROUP_COUNT; i++) {
+        add_huge_pages(job, &sums[i], &estimate->of[i]);
+        raise_to(&job->marks.discount[i], huge_total(job, &sums[i]) - sums[i].most);
+    }
+    if (is_known(estimate->pss_bytes))
+        estimate->pss_bytes += huge_total(job, &sums[GROUP_JOB]);
 }
 
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret)
@@ -146,11 +129,10 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
     struct memory_estimate *peaks = &job->peaks.memory;
 
     job->sharing.activity = activity_state(&job->activity);
-    memory_sharing_update(&job->sharing, &job->roster, job->main_pid,
-                          is_glance || job->is_early, ret);
+    memory_sharing_update(&job->sharing, &job->roster, is_glance || job->is_early, ret);
     count_huge_pages(job, ret);
-    note_at_peak(job, &ret->combined);
-    raise_estimate(peaks, ret);
+    note_at_peak(job, &ret->of[GROUP_JOB]);
+    memory_estimate_raise(peaks, ret);
     memory_estimate_order(peaks);
     note_discount(job);
 }
@@ -161,13 +143,9 @@ static void raise_known(const struct job *job, struct memory_estimate *memory,
 {
     struct memory_estimate seen = *peaks;
 
-    if (job->sharing.is_denied || job->sharing.mode == SPOOR_DETAIL_NEVER) {
-        seen.main.private_bytes = seen.main.shared_bytes = UNKNOWN;
-        seen.descendants.private_bytes = seen.descendants.shared_bytes = UNKNOWN;
-        seen.combined.private_bytes = seen.combined.shared_bytes = UNKNOWN;
-        seen.pss_bytes = UNKNOWN;
-    }
-    raise_estimate(memory, &seen);
+    if (job->sharing.is_denied || job->sharing.mode == SPOOR_DETAIL_NEVER)
+        memory_estimate_forget_parts(&seen);
+    memory_estimate_raise(memory, &seen);
 }
 
 /* Stack, page tables and structures of a process: 76 kB were measured for small ones on
@@ -213,7 +191,7 @@ bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
 {
     enum { NEAR = 32 };
     uint64_t peak_bytes = cgroup->memory_peak_bytes,
-             seen_bytes = job->peaks.memory.combined.total_bytes;
+             seen_bytes = job->peaks.memory.of[GROUP_JOB].total_bytes;
 
     if (!is_known(peak_bytes) || cgroup->memory_peak_is_sampled || cgroup->is_gone ||
         job->root->proc_fault || peak_bytes <= job->marks.cgroup_peak_bytes)
@@ -239,26 +217,26 @@ static void raise_unseen(uint64_t *value, uint64_t *discount, uint64_t bytes)
 static void raise_to_unseen_peak(const struct job *job, struct job_reading *reading,
                                  struct memory_split peak, const char *source)
 {
-    struct memory_estimate *memory = &reading->memory;
-    struct group_bytes *discount = &reading->discount;
-    uint64_t added_bytes = sub_floor0(peak.total_bytes, memory->combined.total_bytes);
-    uint64_t others_bytes = sub_floor0(peak.total_bytes, job->marks.main_rss_peak_bytes);
+    struct memory_split *of = reading->memory.of, *all = &of[GROUP_JOB],
+                        *descendants = &of[GROUP_DESCENDANTS];
+    uint64_t *discount = reading->discount;
+    uint64_t added_bytes = sub_floor0(peak.total_bytes, all->total_bytes);
+    uint64_t others_bytes = sub_floor0(peak.total_bytes, job->marks.rss_peak_bytes[GROUP_MAIN]);
 
     if (reading->evidence.is_alone)
         return;
-    raise_unseen(&memory->combined.private_bytes, &discount->combined, peak.private_bytes);
-    raise_unseen(&memory->descendants.private_bytes, &discount->descendants,
-                 sub_floor0(peak.private_bytes, known_or_0(memory->main.private_bytes)));
+    raise_unseen(&all->private_bytes, &discount[GROUP_JOB], peak.private_bytes);
+    raise_unseen(&descendants->private_bytes, &discount[GROUP_DESCENDANTS],
+                 sub_floor0(peak.private_bytes, known_or_0(of[GROUP_MAIN].private_bytes)));
     if (added_bytes == 0)
         return;
-    raise_unseen(&memory->combined.total_bytes, &discount->combined, peak.total_bytes);
-    raise_unseen(&memory->pss_bytes, &discount->combined,
-                 sum_u64(memory->pss_bytes, added_bytes));
+    raise_unseen(&all->total_bytes, &discount[GROUP_JOB], peak.total_bytes);
+    raise_unseen(&reading->memory.pss_bytes, &discount[GROUP_JOB],
+                 sum_u64(reading->memory.pss_bytes, added_bytes));
     reading->origin[METRIC_JOB_RSS].source = source;
-    if (!is_known(memory->descendants.total_bytes) ||
-        others_bytes <= memory->descendants.total_bytes)
+    if (!is_known(descendants->total_bytes) || others_bytes <= descendants->total_bytes)
         return;
-    raise_unseen(&memory->descendants.total_bytes, &discount->descendants, others_bytes);
+    raise_unseen(&descendants->total_bytes, &discount[GROUP_DESCENDANTS], others_bytes);
     reading->origin[METRIC_DESCENDANTS_RSS].source = source;
 }
 
@@ -297,7 +275,7 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
 {
     const struct job_peaks *peaks = &job->peaks;
 
-    note_at_peak(job, &reading->memory.combined);
+    note_at_peak(job, &reading->memory.of[GROUP_JOB]);
     reading->at_peak = peaks->at_peak;
     raise_known(job, &reading->memory, &peaks->memory);
     raise_to_unread_peak(job, reading);
@@ -308,7 +286,8 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
                  peaks->job_cgroup.page_cache_bytes);
     }
     if (job_anon_is_certain(job, reading)) {
-        raise_to(&reading->memory.combined.total_bytes, reading->job_cgroup.memory.anon_bytes);
+        raise_to(&reading->memory.of[GROUP_JOB].total_bytes,
+                 reading->job_cgroup.memory.anon_bytes);
         if (is_known(reading->memory.pss_bytes))
             raise_to(&reading->memory.pss_bytes, reading->job_cgroup.memory.anon_bytes);
     }
@@ -340,12 +319,9 @@ bool job_records_hold(const struct job *job)
     enum { LEEWAY = 1 << 20 }; /* the kernel's page counts lag a little on each CPU */
     const struct process_events *events = &job->process_events;
     uint64_t largest = larger(job->marks.largest_bound_bytes, job->marks.main_bound_bytes);
-    uint64_t recorded = 0;
+    uint64_t recorded = larger(known_or_0(events->peak_bytes[GROUP_MAIN]),
+                               known_or_0(events->peak_bytes[GROUP_DESCENDANTS]));
 
-    if (is_known(events->main_peak_bytes))
-        raise_to(&recorded, events->main_peak_bytes);
-    if (is_known(events->largest_peak_bytes))
-        raise_to(&recorded, events->largest_peak_bytes);
     return events->has_peaks && (largest <= job->marks.spawn_rss_bytes ||
                                  largest <= recorded + recorded / 64 + LEEWAY);
 }
@@ -353,9 +329,9 @@ bool job_records_hold(const struct job *job)
 /* The main process's own peak; without its exit record it may be a child's. */
 static uint64_t main_bound(const struct job *job)
 {
-    if (job_records_hold(job) && is_known(job->process_events.main_peak_bytes))
-        return smaller(job->process_events.main_peak_bytes, job->marks.main_bound_bytes);
-    return job->marks.main_bound_bytes;
+    return job_records_hold(job) ? smaller(job->process_events.peak_bytes[GROUP_MAIN],
+                                           job->marks.main_bound_bytes)
+                                 : job->marks.main_bound_bytes;
 }
 
 /* Bound of all descendants from their lifetimes and peaks; UNKNOWN, the largest number,
@@ -364,7 +340,7 @@ static uint64_t lives_bound(const struct job *job)
 {
     /* The peak of a living process is still unknown. */
     return job_records_hold(job) && job->process_events.now.processes == 0
-               ? lives_bound_bytes(&job->process_events.lives)
+               ? lives_bound_bytes(job->process_events.lives)
                : UNKNOWN;
 }
 
@@ -374,12 +350,12 @@ static void note_main_peak(const struct job *job, struct job_reading *reading)
 {
     const struct job_marks *marks = &job->marks;
     struct origin *origin = &reading->origin[METRIC_MAIN_RSS_PEAK];
-    bool is_certain = reading->discount.main <= marks->main_rss_peak_bytes / 100;
-    bool is_waited =
-        marks->main_bound_bytes > 0 && marks->main_rss_peak_bytes == marks->main_bound_bytes;
+    uint64_t peak_bytes = marks->rss_peak_bytes[GROUP_MAIN];
+    bool is_certain = reading->discount[GROUP_MAIN] <= peak_bytes / 100;
+    bool is_waited = marks->main_bound_bytes > 0 && peak_bytes == marks->main_bound_bytes;
 
     if (is_certain && !marks->main_peak_is_exact && job_records_hold(job) &&
-        is_known(job->process_events.main_peak_bytes) && job->is_spawned)
+        is_known(job->process_events.peak_bytes[GROUP_MAIN]) && job->is_spawned)
         *origin = (struct origin){ "taskstats.hiwater_rss", NULL, true };
     else if (marks->main_peak_is_exact || is_waited)
         *origin =
@@ -394,34 +370,33 @@ static void read_resident_bounds(struct job *job, struct job_reading *reading)
     uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
     bool has_records = reading->evidence.has_all_records && job_records_hold(job);
     uint64_t largest = job->marks.largest_bound_bytes, together = lives_bound(job);
+    uint64_t *bound = reading->rss_bound_bytes;
 
-    reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
-    reading->rss_bound_bytes = UNKNOWN;
+    for (int i = 0; i < GROUP_COUNT; i++)
+        bound[i] = UNKNOWN;
     if (job->main.has_ended)
         note_main_peak(job, reading);
     if (!job->main.has_ended || !job->is_spawned)
         return;
-    reading->main_rss_bound_bytes = main_bound(job);
+    bound[GROUP_MAIN] = main_bound(job);
     if (!(reading->processes_are_exact || has_records) || !events->is_exact)
         return;
     if (has_records) /* ru_maxrss covers only processes that were waited for */
-        raise_to(&largest, events->largest_peak_bytes);
+        raise_to(&largest, events->peak_bytes[GROUP_DESCENDANTS]);
     /* If main exited first, all processes of the peak may have been descendants. */
-    reading->descendants_rss_bound_bytes =
+    bound[GROUP_DESCENDANTS] =
         smaller(product_u64(others + job->marks.outlived_main, largest), together);
-    reading->rss_bound_bytes =
-        smaller(sum_u64(product_u64(others, largest),
-                        job->marks.outlived_main ? largest : main_bound(job)),
-                sum_u64(together, main_bound(job)));
+    bound[GROUP_JOB] = smaller(sum_u64(product_u64(others, largest),
+                                       job->marks.outlived_main ? largest : main_bound(job)),
+                               sum_u64(together, main_bound(job)));
 }
 
 /* The kernel keeps no peak of huge pages: the job may have had all of the machine's. */
 void job_read_bounds(struct job *job, struct job_reading *reading)
 {
-    uint64_t *bounds[] = { &reading->main_rss_bound_bytes,
-                           &reading->descendants_rss_bound_bytes, &reading->rss_bound_bytes };
+    uint64_t *bound = reading->rss_bound_bytes;
 
     read_resident_bounds(job, reading);
-    for (size_t i = 0; i < ARRAY_SIZE(bounds) && job->marks.hugetlb_bytes > 0; i++)
-        *bounds[i] = sum_u64(*bounds[i], job->meters.huge_pool_bytes);
+    for (int i = 0; i < GROUP_COUNT && job->marks.hugetlb_bytes > 0; i++)
+        bound[i] = sum_u64(bound[i], job->meters.huge_pool_bytes);
 }

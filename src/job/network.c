@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -58,76 +59,44 @@ enum { LOOK_SHARE = 32, LOOK_RESERVE = 4 };
 
 /* ---- owners by cookie ------------------------------------------------------- */
 
-static size_t slot_of(const struct job_network *network, uint64_t cookie)
+static int compare_cookies(const void *a, const void *b)
 {
-    size_t mask = network->owners.slot_count - 1;
-    size_t at = (size_t)(cookie * UINT64_C(0x9E3779B97F4A7C15) >> 32) & mask;
-
-    while (network->owners.slots[at].cookie != 0 && network->owners.slots[at].cookie != cookie)
-        at = (at + 1) & mask;
-    return at;
+    return compare_u64(((const struct network_owner *)a)->cookie,
+                       ((const struct network_owner *)b)->cookie);
 }
 
 static struct network_owner *find_owner(const struct job_network *network, uint64_t cookie)
 {
-    struct network_owner *owner = network->owners.slot_count > 0
-                                      ? &network->owners.slots[slot_of(network, cookie)]
-                                      : NULL;
+    const struct network_owner key = { .cookie = cookie };
+    void *const *node = tfind(&key, &network->owners, compare_cookies);
 
-    return owner && owner->cookie != 0 ? owner : NULL;
-}
-
-static int grow_owners(struct job_network *network)
-{
-    struct network_owner *old = network->owners.slots;
-    size_t old_count = network->owners.slot_count;
-    size_t count = old_count > 0 ? 2 * old_count : 64;
-    struct network_owner *slots = calloc(count, sizeof(*slots));
-
-    if (!slots)
-        return -ENOMEM;
-    network->owners.slots = slots;
-    network->owners.slot_count = count;
-    for (size_t i = 0; i < old_count; i++) {
-        if (old[i].cookie != 0)
-            slots[slot_of(network, old[i].cookie)] = old[i];
-    }
-    free(old);
-    return 0;
+    return node ? *node : NULL;
 }
 
 static int set_owner(struct job_network *network, uint64_t cookie, uint32_t position)
 {
     struct network_owner *owner = find_owner(network, cookie);
 
-    if (owner) {
-        owner->position = position;
-        return 0;
+    if (!owner) {
+        owner = network->owner_count < OWNERS_MAX ? malloc(sizeof(*owner)) : NULL;
+        if (!owner)
+            return -ENOMEM;
+        owner->cookie = cookie;
+        if (!tsearch(owner, &network->owners, compare_cookies)) {
+            free(owner);
+            return -ENOMEM;
+        }
+        network->owner_count++;
     }
-    if (network->owners.count >= OWNERS_MAX ||
-        (2 * network->owners.count >= network->owners.slot_count && grow_owners(network) < 0))
-        return -ENOMEM;
-    network->owners.slots[slot_of(network, cookie)] =
-        (struct network_owner){ cookie, position };
-    network->owners.count++;
+    owner->position = position;
     return 0;
 }
 
-/* Moves later entries of the same run of slots, so that all of them are still found. */
 static void drop_owner(struct job_network *network, struct network_owner *owner)
 {
-    struct network_owner *slots = network->owners.slots;
-    size_t mask = network->owners.slot_count - 1;
-
-    network->owners.count--;
-    owner->cookie = 0;
-    for (size_t at = (size_t)(owner - slots + 1) & mask; slots[at].cookie != 0;
-         at = (at + 1) & mask) {
-        struct network_owner moved = slots[at];
-
-        slots[at].cookie = 0;
-        slots[slot_of(network, moved.cookie)] = moved;
-    }
+    (void)tdelete(owner, &network->owners, compare_cookies); /* it is there */
+    network->owner_count--;
+    free(owner);
 }
 
 /* ---- connections of the job ------------------------------------------------- */
@@ -542,7 +511,7 @@ void job_close_network(struct job *job)
     for (size_t i = 0; i < network->namespace_count; i++)
         cached_file_close(&network->namespaces[i].counts);
     free(network->sockets.list);
-    free(network->owners.slots);
+    tdestroy(network->owners, free);
     free(network->inodes.list);
     free(network->previous.list);
     free(network->inherited.list);
@@ -663,7 +632,7 @@ static bool look_if_affordable(struct job *job, uint64_t now_ns, bool is_sample)
     return true;
 }
 
-static bool look_if_due(struct job *job, uint64_t now_ns, bool is_sample)
+bool job_look_at_network(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct job_network *network = &job->network;
 
@@ -674,11 +643,6 @@ static bool look_if_due(struct job *job, uint64_t now_ns, bool is_sample)
         network->due_ns = smaller(network->due_ns, now_ns + EMPTY_GAP_NS);
     return now_ns >= network->due_ns && (is_sample || now_ns >= network->affordable_ns) &&
            may_have_changed(job) && look_if_affordable(job, now_ns, is_sample);
-}
-
-bool job_look_at_network(struct job *job, uint64_t now_ns)
-{
-    return look_if_due(job, now_ns, false);
 }
 
 static void read_sockets(struct job_network *network)
@@ -781,7 +745,6 @@ static void finish(struct job *job, uint64_t now_ns)
             add_bytes(network->uncertain_bytes, tcp, tcp->received_bytes, tcp->sent_bytes);
     }
     network->is_finished = network->is_bounded;
-    network->is_final = network->is_bounded && network->sockets.count == 0;
 }
 
 /* Sockets that were destroyed before the first sample do not count. */
@@ -790,7 +753,6 @@ static void begin_count(struct job_network *network)
     memset(network->uncertain_bytes, 0, sizeof(network->uncertain_bytes));
     memset(network->mark_bytes, 0, sizeof(network->mark_bytes));
     network->uncertain_connections = 0;
-    network->has_begun = true;
 }
 
 void job_update_network(struct job *job, uint64_t now_ns, bool is_last)
@@ -799,8 +761,8 @@ void job_update_network(struct job *job, uint64_t now_ns, bool is_last)
 
     if (network->reason)
         return;
-    (void)look_if_due(job, now_ns, true);
-    if (!network->has_begun)
+    (void)job_look_at_network(job, now_ns, true);
+    if (!job->was_read)
         begin_count(network);
     if (network->requests_fd >= 0 &&
         (is_last || job->is_border ||
@@ -817,6 +779,7 @@ void job_read_network(const struct job *job, struct job_reading *reading)
 {
     const struct job_network *network = &job->network;
     bool has_begun = !reading->is_first;
+    bool is_final = network->is_finished && network->sockets.count == 0; /* all were closed */
 
     for (int i = 0; i < NETWORK_COUNTS; i++) {
         uint64_t bound =
@@ -830,13 +793,12 @@ void job_read_network(const struct job *job, struct job_reading *reading)
                 : UNKNOWN;
         if (network->namespace_count > 0)
             origin->source = "procfs.net.dev";
-        origin->is_exact =
-            !has_begun || (network->is_final && network->uncertain_bytes[i] == 0);
+        origin->is_exact = !has_begun || (is_final && network->uncertain_bytes[i] == 0);
     }
     reading->network_connections = network->reason ? UNKNOWN : network->connections;
     reading->origin[METRIC_JOB_CONNECTIONS].is_exact =
-        !has_begun || (network->is_final && network->uncertain_connections == 0 &&
-                       network->namespace_count == 0);
+        !has_begun ||
+        (is_final && network->uncertain_connections == 0 && network->namespace_count == 0);
 }
 
 static uint64_t peer_bytes(const struct network_peer *peer)

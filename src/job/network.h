@@ -36,7 +36,7 @@ struct network_socket {
 
 /* The owner of a socket. */
 struct network_owner {
-    uint64_t cookie;   /* 0: a free slot */
+    uint64_t cookie;
     uint32_t position; /* among the sockets of the job, or one of the marks in network.c */
 };
 
@@ -83,10 +83,8 @@ struct job_network {
     /* Bytes of sockets that may have been the job's, and end marks that may be data. */
     uint64_t uncertain_bytes[NETWORK_COUNTS], mark_bytes[NETWORK_COUNTS];
     uint64_t connections, uncertain_connections;
-    bool has_begun;   /* the first sample was taken */
     bool is_bounded;  /* every destroyed socket was reported */
     bool is_finished; /* the last reading was made, and its bounds hold */
-    bool is_final;    /* and all connections of the job were closed */
     struct network_peer peers[NETWORK_PEERS_MAX];
     size_t peer_count;
 
@@ -96,10 +94,8 @@ struct job_network {
         struct network_socket *list; /* owned */
         size_t count, capacity;
     } sockets;
-    struct {
-        struct network_owner *slots; /* owned */
-        size_t slot_count, count;    /* the first is a power of two */
-    } owners;
+    void *owners; /* of sockets, a tree of tsearch() by cookie; owned */
+    size_t owner_count;
     struct network_inodes inodes, previous; /* sorted; as of the last look and the one before */
     struct {
         struct tcp_socket *list; /* owned */
@@ -138,7 +134,7 @@ void job_open_network(struct job *job, unsigned disabled, uint64_t now_ns);
 void job_close_network(struct job *job);
 
 /* Reads the reports, and looks for new sockets if it is time and the budget allows it. False: it did not. */
-bool job_look_at_network(struct job *job, uint64_t now_ns);
+bool job_look_at_network(struct job *job, uint64_t now_ns, bool is_sample);
 
 /* Returns when to look next; UINT64_MAX: with the next glance. */
 uint64_t job_network_due_ns(const struct job *job);

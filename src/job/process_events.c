@@ -54,8 +54,7 @@ void process_events_open(struct process_events *events, const struct root *root,
 {
     *events = (struct process_events){
         .started_count = UNKNOWN,
-        .main_peak_bytes = UNKNOWN,
-        .largest_peak_bytes = UNKNOWN,
+        .peak_bytes = { UNKNOWN, UNKNOWN },
         .root = root,
         .roster = roster,
         .main_pid = main_pid,
@@ -82,7 +81,7 @@ void process_events_open(struct process_events *events, const struct root *root,
     events->has_peaks =
         !(disabled & SOURCE_TASKSTATS) && taskstats_open(root, &events->taskstats) == 0;
     if (events->has_peaks)
-        lives_open(&events->lives);
+        events->lives = calloc(1, sizeof(*events->lives)); /* NULL: there are no bounds */
 }
 
 void process_events_close(struct process_events *events)
@@ -92,7 +91,8 @@ void process_events_close(struct process_events *events)
     fork_ring_close(&events->ring);
     proc_connector_close(&events->connector);
     taskstats_close(&events->taskstats);
-    lives_close(&events->lives);
+    free(events->lives);
+    events->lives = NULL;
     free(events->newborns.pids);
     free(events->ended.pids);
     free(events->records.list);
@@ -150,13 +150,13 @@ static void release_ended(struct process_events *events)
 
         if (!process || !process->is_recording)
             continue;
-        lives_end(&events->lives, process);
+        lives_end(events->lives, process);
         process->is_recording = false;
         roster_release(events->roster, process);
     }
     events->ended.count = 0;
-    if (lives_are_many(&events->lives))
-        lives_close_moments(&events->lives, events->roster);
+    if (lives_are_many(events->lives))
+        lives_close_moments(events->lives, events->roster);
 }
 
 /* After a loss, some exits may never be reported. */
@@ -246,8 +246,7 @@ void process_events_announce(struct process_events *events, uint64_t until_ns,
     if (kept == 0) {
         events->settled_peak = events->peak;
         events->process_peak.settled = events->process_peak.count;
-        events->main_threads_peak.settled = events->main_threads_peak.confirmed;
-        events->descendants_threads_peak.settled = events->descendants_threads_peak.confirmed;
-        events->threads_peak.settled = events->threads_peak.confirmed;
+        for (int i = 0; i < GROUP_COUNT; i++)
+            events->thread_peaks[i].settled = events->thread_peaks[i].confirmed;
     }
 }

@@ -28,9 +28,7 @@
 /* Processes and threads alive at once. */
 struct heads {
     uint64_t processes;
-    uint64_t main_threads;
-    uint64_t descendants_threads;
-    uint64_t threads; /* of both */
+    uint64_t threads[GROUP_COUNT];
 };
 
 struct pid_queue {
@@ -59,8 +57,7 @@ struct process_events {
     uint64_t all_ended_ns; /* when the last process exited, if none is alive; monotonic */
     struct heads peak;     /* the connector may count one more per CPU, see proc_connector.h */
     struct heads settled_peak; /* values when every new process was last known to belong */
-    struct event_peak process_peak;
-    struct event_peak main_threads_peak, descendants_threads_peak, threads_peak;
+    struct event_peak process_peak, thread_peaks[GROUP_COUNT];
     bool saw_agent;      /* processes alive before it was recognized are not in the peaks */
     uint64_t drained_ns; /* time of the last drain; monotonic */
     /* clock_suspended_ns() at that time: before all events that arrive now. */
@@ -75,8 +72,7 @@ struct process_events {
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
     bool has_peaks; /* exit records are available, and none was lost */
-    uint64_t main_peak_bytes;
-    uint64_t largest_peak_bytes; /* peak of one process other than the main one */
+    uint64_t peak_bytes[GROUP_JOB];
 
     /* Threads, first ones included: started, and recorded when they exited. */
     uint64_t started_tasks, recorded_tasks;
@@ -91,7 +87,7 @@ struct process_events {
     struct proc_connector connector;
     struct taskstats_socket taskstats;
     struct roster *roster;     /* borrowed */
-    struct lives lives;        /* lives of descendants, from exit records */
+    struct lives *lives;       /* lives of descendants, from exit records; owned */
     uint64_t lost_count;       /* events lost until the last drain */
     size_t event_count;        /* events read since the last drain */
     uint64_t records_read_ns;  /* when exit records were last read; monotonic */

@@ -68,7 +68,7 @@ static bool is_candidate(const struct job *job, const struct member *member)
     bool hardly_runs =
         member->notes.seen_cpu_ns < HARDLY_CPU_NS && member_peak_bytes(member) < HARDLY_BYTES;
 
-    if (member->id.pid != job->main_pid && job->roster.count > PROCESSES_LARGEST && hardly_runs)
+    if (member->group != GROUP_MAIN && job->roster.count > PROCESSES_LARGEST && hardly_runs)
         return false;
     return process_table_keeps(&job->roster.ended, member->notes.seen_cpu_ns,
                                member_peak_bytes(member));
@@ -77,7 +77,7 @@ static bool is_candidate(const struct job *job, const struct member *member)
 /* A main process that we start has our command until it calls exec. */
 static bool has_own_command(const struct job *job, const struct member *member)
 {
-    return member->id.pid != job->main_pid || job->main.has_program;
+    return member->group != GROUP_MAIN || job->main.has_program;
 }
 
 static bool is_newborn(const struct job *job, const struct member *member)
@@ -247,12 +247,12 @@ static void give_to_parent(struct job *job, const struct member *member)
         io.written_bytes + member->notes.foreign_io.written_bytes;
 }
 
-void job_note_end(struct job *job, struct member *member, bool was_inherited)
+void job_note_end(struct job *job, struct member *member)
 {
     struct process *slot = roster_slot_of(&job->roster, member);
     struct process_entry entry;
 
-    if (was_inherited)
+    if (member->account.is_inherited)
         give_to_parent(job, member);
     if (member->notes.is_disowned || (slot && slot->is_listed))
         return;

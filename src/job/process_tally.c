@@ -35,9 +35,8 @@
 static void raise_heads(struct heads *peak, const struct heads *now)
 {
     peak->processes = larger(peak->processes, now->processes);
-    peak->main_threads = larger(peak->main_threads, now->main_threads);
-    peak->descendants_threads = larger(peak->descendants_threads, now->descendants_threads);
-    peak->threads = larger(peak->threads, now->threads);
+    for (int i = 0; i < GROUP_COUNT; i++)
+        peak->threads[i] = larger(peak->threads[i], now->threads[i]);
 }
 
 static void raise_event_peak(struct event_peak *peak, uint64_t now, uint64_t fork_ns)
@@ -54,9 +53,8 @@ static void raise_event_peaks(struct process_events *events, uint64_t fork_ns)
     const struct heads *now = &events->now;
 
     raise_event_peak(&events->process_peak, now->processes, fork_ns);
-    raise_event_peak(&events->main_threads_peak, now->main_threads, fork_ns);
-    raise_event_peak(&events->descendants_threads_peak, now->descendants_threads, fork_ns);
-    raise_event_peak(&events->threads_peak, now->threads, fork_ns);
+    for (int i = 0; i < GROUP_COUNT; i++)
+        raise_event_peak(&events->thread_peaks[i], now->threads[i], fork_ns);
 }
 
 /* Processes and threads that exited before the fork of the peak were not alive at the peak,
@@ -76,23 +74,16 @@ static void correct_event_peak(struct event_peak *peak, uint64_t exit_ns, uint64
 
 /* A thread is gone before its exit is reported: the process may have started the next one by
  * then. On a busy machine several threads that were alive after the last exit may be gone. */
-static void correct_thread_peak(struct event_peak *peak, uint64_t now, uint64_t exit_ns)
+static void correct_thread_peak(struct process_events *events, enum member_group group,
+                                uint64_t exit_ns)
 {
-    correct_event_peak(peak, exit_ns, OUT_OF_ORDER_NS);
-    peak->rest = now;
+    correct_event_peak(&events->thread_peaks[group], exit_ns, OUT_OF_ORDER_NS);
+    events->thread_peaks[group].rest = events->now.threads[group];
 }
 
-static void correct_thread_peaks(struct process_events *events, const struct process *process,
-                                 uint64_t exit_ns)
+static enum member_group group_of(const struct process_events *events, pid_t pid)
 {
-    const struct heads *now = &events->now;
-
-    if (process->pid == events->main_pid)
-        correct_thread_peak(&events->main_threads_peak, now->main_threads, exit_ns);
-    else
-        correct_thread_peak(&events->descendants_threads_peak, now->descendants_threads,
-                            exit_ns);
-    correct_thread_peak(&events->threads_peak, now->threads, exit_ns);
+    return pid == events->main_pid ? GROUP_MAIN : GROUP_DESCENDANTS;
 }
 
 /* Sets the number of threads of a process; 0: it has exited. */
@@ -100,13 +91,13 @@ static void set_threads(struct process_events *events, struct process *process,
                         uint32_t threads)
 {
     struct heads *now = &events->now;
-    uint64_t *count =
-        process->pid == events->main_pid ? &now->main_threads : &now->descendants_threads;
+    uint64_t *count = &now->threads[group_of(events, process->pid)];
+    uint32_t before = process->threads;
 
     if (!process->is_foreign) {
-        now->processes = now->processes + (threads > 0) - (process->threads > 0);
-        *count = *count + threads - process->threads;
-        now->threads = now->main_threads + now->descendants_threads;
+        now->processes = now->processes + (threads > 0) - (before > 0);
+        *count = *count + threads - before;
+        now->threads[GROUP_JOB] = now->threads[GROUP_JOB] + threads - before;
         raise_heads(&events->peak, now);
     }
     process->threads = threads & THREADS_MASK;
@@ -273,7 +264,7 @@ static void note_fork(struct process_events *events, const struct process_event 
     /* If the process is already alive, its exit was lost and its PID reused. */
     if (process->threads > 0)
         set_threads(events, process, 0);
-    lives_start(&events->lives, process, event->time_ns);
+    lives_start(events->lives, process, event->time_ns);
     process->is_foreign = process->is_recording = process->is_listed = false;
     process->has_wait_status = process->has_children = false;
     process->parent_pid = event->parent_pid;
@@ -340,8 +331,10 @@ static void note_exit(struct process_events *events, const struct process_event 
     }
     process->ended_ns = event->time_ns;
     set_threads(events, process, process->threads - 1);
-    if (!process->is_foreign)
-        correct_thread_peaks(events, process, event->time_ns);
+    if (!process->is_foreign) {
+        correct_thread_peak(events, group_of(events, event->pid), event->time_ns);
+        correct_thread_peak(events, GROUP_JOB, event->time_ns);
+    }
     if (process->threads > 0) {
         events->exited_threads += !process->is_foreign;
         return;
@@ -474,8 +467,8 @@ static void add_record(struct process_events *events, const struct exit_record *
 bool process_events_note_record(struct process_events *events, const struct exit_record *record)
 {
     struct process *process = roster_find(events->roster, record->tgid);
-    bool is_main = record->tgid == events->main_pid;
-    uint64_t *peak = is_main ? &events->main_peak_bytes : &events->largest_peak_bytes;
+    enum member_group group = group_of(events, record->tgid);
+    bool is_main = group == GROUP_MAIN;
 
     if (!process)
         return false;
@@ -489,6 +482,6 @@ bool process_events_note_record(struct process_events *events, const struct exit
     lives_note_record(process, record);
     list_recorded(events, process, record);
     if (is_main || !record->may_be_borrowed)
-        raise_to(peak, record->peak_rss_bytes);
+        raise_to(&events->peak_bytes[group], record->peak_rss_bytes);
     return true;
 }

@@ -175,6 +175,15 @@ void roster_order(struct roster *roster, size_t count)
         roster_find(roster, roster->list[i].id.pid)->member = (uint32_t)i + 1;
 }
 
+size_t roster_left_count(const struct roster *roster)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < roster->count; i++)
+        count += roster->list[i].account.has_left;
+    return count;
+}
+
 void roster_remove_left(struct roster *roster)
 {
     size_t kept = 0;

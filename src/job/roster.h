@@ -85,6 +85,9 @@ struct member *roster_add_member(struct roster *roster, const struct member *mem
 /* Sorts the processes added after the first `count` by the order of their forks. */
 void roster_order(struct roster *roster, size_t count);
 
+/* Counts the open processes that have exited. */
+size_t roster_left_count(const struct roster *roster);
+
 /* Closes and removes exited processes; the others keep their order. */
 void roster_remove_left(struct roster *roster);
 

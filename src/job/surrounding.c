@@ -95,11 +95,6 @@ static bool is_ours(struct job *job, const struct cgroup *cgroup, bool is_deep)
 
 /* ---- the tracker's part ----------------------------------------------------- */
 
-static uint64_t timeval_ns(struct timeval time)
-{
-    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * NS_PER_US;
-}
-
 /* The CPU clock is read last: reading it also updates the count of the cgroup. */
 static struct tracker_usage read_tracker(struct job *job)
 {
@@ -113,8 +108,8 @@ static struct tracker_usage read_tracker(struct job *job)
             sub_floor0(statm.resident_pages, statm.shared_pages) * job->root->page_bytes;
     cached_file_close(&file);
     if (job->root->is_live && getrusage(RUSAGE_SELF, &usage) == 0) {
-        tracker.user_ns = timeval_ns(usage.ru_utime);
-        tracker.system_ns = timeval_ns(usage.ru_stime);
+        tracker.user_ns = usage_timeval_ns(usage.ru_utime);
+        tracker.system_ns = usage_timeval_ns(usage.ru_stime);
     }
     (void)cpu_clock_read(job->root, job->tracker_pid, &tracker.cpu_ns); /* 0 for a fixture */
     return tracker;

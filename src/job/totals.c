@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* totals.c - the usage of the job: each quantity from the best available source. */
+#include <string.h>
+
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -22,18 +24,8 @@ bool job_cgroup_is_exact(const struct job *job, const struct job_reading *readin
 {
     struct evidence evidence = reading->evidence;
 
-    evidence.left_cgroup =
-        job->meters.escape.has_left[job_cgroup_tree(&job->meters.job_cgroup, tree)];
+    evidence.left_cgroup = job_left_cgroup(job, tree);
     return count_is_exact(&evidence, COUNTED_BY_CGROUP);
-}
-
-static bool has_living(const struct job *job)
-{
-    for (size_t i = 0; i < job->roster.count; i++) {
-        if (!job->roster.list[i].account.has_left)
-            return true;
-    }
-    return false;
 }
 
 /* Evidence known before the CPU times are compared. */
@@ -44,7 +36,8 @@ static struct evidence gather_evidence(const struct job *job, const struct job_r
     return (struct evidence){
         .was_spawned = job->is_spawned,
         .has_begun = job->main.has_program && !(reading->is_first && job->is_spawned),
-        .has_ended = job->main.has_ended && !has_living(job),
+        .has_ended =
+            job->main.has_ended && roster_left_count(&job->roster) == job->roster.count,
         .is_alone = events->source && events->is_exact && events->started_count == 1,
         .is_fresh = job->was_thorough,
         .may_be_unwaited = job->ledger.is_suspect,
@@ -118,13 +111,17 @@ static void correct_io(struct job_reading *reading, enum metric metric, uint64_t
  * count the pages they dirtied, rounded up to whole folios; only they count bytes sent to other
  * machines. So the sum over processes is used within the bounds set by the cgroup. The counts of an
  * adopted cgroup and of its processes began at different times: there, one or the other is used. */
-static void read_storage(const struct job *job, struct job_reading *reading)
+static void read_io(struct job *job, struct job_reading *reading)
 {
     const struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     uint64_t *counter = reading->usage.counter;
-    uint64_t read = counter[USAGE_READ_BYTES], written = counter[USAGE_WRITTEN_BYTES];
+    uint64_t read, written;
     uint64_t bound = sum_u64(job_cgroup->written_bytes, job_cgroup->memory.dirty_bytes);
 
+    for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++)
+        take_recorded(job, reading, io_counters[i].counter, io_counters[i].metric);
+    read = counter[USAGE_READ_BYTES];
+    written = counter[USAGE_WRITTEN_BYTES];
     if (job->meters.job_cgroup.is_adopted && job->storage_is_local) {
         read = first_known(job_cgroup->read_bytes, read);
         written = first_known(job_cgroup->written_bytes, written);
@@ -138,13 +135,6 @@ static void read_storage(const struct job *job, struct job_reading *reading)
     correct_io(reading, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written);
     /* Pages are counted when dirtied, and more of them than are written: only 0 is certain. */
     reading->origin[METRIC_JOB_WRITTEN].is_exact &= written == 0;
-}
-
-static void read_io(struct job *job, struct job_reading *reading)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++)
-        take_recorded(job, reading, io_counters[i].counter, io_counters[i].metric);
-    read_storage(job, reading);
 }
 
 /* A 0 would mean no I/O, although processes with missing counts may have had some. */
@@ -178,20 +168,17 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
 
 /* ---- the reading -------------------------------------------------------- */
 
-void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants)
+void job_raise_threads(struct job *job, uint64_t threads[GROUP_COUNT])
 {
-    struct heads *peaks = &job->marks.thread_peaks;
-
-    raise_to(&peaks->main_threads, main);
-    raise_to(&peaks->descendants_threads, descendants);
-    raise_to(&peaks->threads, main + descendants);
+    threads[GROUP_JOB] = threads[GROUP_MAIN] + threads[GROUP_DESCENDANTS];
+    for (int i = 0; i < GROUP_COUNT; i++)
+        raise_to(&job->marks.thread_peaks[i], threads[i]);
 }
 
 static void add_living(struct job *job, struct job_reading *reading)
 {
     for (size_t i = 0; i < job->roster.count; i++) {
         const struct member *member = &job->roster.list[i];
-        bool is_main = member->id.pid == job->main_pid;
         struct usage usage = member_usage(member);
 
         if (member->account.has_left)
@@ -201,13 +188,11 @@ static void add_living(struct job *job, struct job_reading *reading)
             continue;
         reading->process_count++;
         reading->swap_bytes += member->reading.swap_bytes;
-        *(is_main ? &reading->main_threads : &reading->descendants_threads) +=
-            member->reading.threads;
+        reading->threads[member->group] += member->reading.threads;
     }
     reading->swap_bytes = job_cap_swap(job, reading->swap_bytes);
     raise_to(&reading->swap_bytes, job->peaks.swap_bytes);
-    reading->threads = reading->main_threads + reading->descendants_threads;
-    job_raise_threads(job, reading->main_threads, reading->descendants_threads);
+    job_raise_threads(job, reading->threads);
 }
 
 /* Page faults of a running process are read from its stat file. Context switches are known
@@ -262,11 +247,11 @@ static void read_hardware(const struct job *job, struct job_reading *reading)
 
 /* A counter of the whole job is read after all processes, which may take long. Main's clock
  * is read again after that counter: main may be ahead of it, but the rest is never more than
- * the descendants have used. */
+ * the descendants have used. Both parts add up to the job. */
 static void read_main_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     const struct member *main = roster_member(&job->roster, job->main_pid);
-    uint64_t ns;
+    uint64_t ns, job_ns = reading->usage.counter[USAGE_CPU_NS];
 
     reading->main_cpu_span = job->look_span;
     if (main && main->reading.clock_span.from_ns >= job->look_span.from_ns)
@@ -277,9 +262,11 @@ static void read_main_cpu(struct job *job, uint64_t now_ns, struct job_reading *
         reading->main_cpu_span =
             (struct clock_span){ reading->cpu_span.until_ns, job_now_ns(job, now_ns) };
     }
-    reading->main_cpu_ns = job->main.cpu_ns;
-    reading->descendants_cpu_ns =
-        sub_known(reading->usage.counter[USAGE_CPU_NS], reading->main_cpu_ns);
+    reading->parts = (struct cpu_split){ job->main.cpu_ns, UNKNOWN };
+    if (is_known(job_ns)) {
+        cpu_split_set(&job->ledger.parts, job_ns, job->main.cpu_ns);
+        reading->parts = job->ledger.parts;
+    }
     reading->origin[METRIC_MAIN_CPU].source =
         job->main.has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
@@ -313,11 +300,11 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     forget_denied_io(job, reading);
     forget_uncertain_zeros(job, reading);
     job_read_memory(job, false, &reading->memory);
-    reading->main_rss_peak_bytes = job->marks.main_rss_peak_bytes;
-    reading->descendants_rss_peak_bytes = job->marks.largest_peak_bytes;
-    reading->rss_peak_bytes =
-        larger(job->marks.main_rss_peak_bytes, job->marks.largest_peak_bytes);
-    job_read_discount(job, &reading->discount);
+    for (int i = 0; i < GROUP_JOB; i++) {
+        reading->rss_peak_bytes[i] = job->marks.rss_peak_bytes[i];
+        raise_to(&reading->rss_peak_bytes[GROUP_JOB], job->marks.rss_peak_bytes[i]);
+    }
+    job_read_discount(job, reading->discount);
 }
 
 /* Whether this is the last look of the run. */
@@ -331,31 +318,24 @@ static bool is_final(const struct job *job)
 static void raise_threads_by_events(const struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
-    struct heads *peaks = &reading->thread_peaks;
+    uint64_t *peaks = reading->thread_peaks;
     const struct origin *of_job = &reading->origin[METRIC_JOB_THREADS_PEAK];
-    const struct {
-        const struct event_peak *estimate;
-        uint64_t *peak;
-        enum metric metric;
-    } scopes[] = {
-        { &events->main_threads_peak, &peaks->main_threads, METRIC_MAIN_THREADS_PEAK },
-        { &events->descendants_threads_peak, &peaks->descendants_threads,
-          METRIC_DESCENDANTS_THREADS_PEAK },
-        { &events->threads_peak, &peaks->threads, METRIC_JOB_THREADS_PEAK },
-    };
+    static const enum metric metrics[GROUP_COUNT] = { METRIC_MAIN_THREADS_PEAK,
+                                                      METRIC_DESCENDANTS_THREADS_PEAK,
+                                                      METRIC_JOB_THREADS_PEAK };
 
-    for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
-        const struct event_peak *estimate = scopes[i].estimate;
+    for (int i = 0; i < GROUP_COUNT; i++) {
+        const struct event_peak *estimate = &events->thread_peaks[i];
         uint64_t count = is_final(job) ? estimate->count : estimate->settled;
 
         if (of_job->is_exact)
-            count = smaller(count, peaks->threads);
-        if (count <= *scopes[i].peak)
+            count = smaller(count, peaks[GROUP_JOB]);
+        if (count <= peaks[i])
             continue;
-        *scopes[i].peak = count;
-        reading->origin[scopes[i].metric] = (struct origin){ events->source, NULL, false };
+        peaks[i] = count;
+        reading->origin[metrics[i]] = (struct origin){ events->source, NULL, false };
     }
-    raise_to(&peaks->threads, larger(peaks->main_threads, peaks->descendants_threads));
+    raise_to(&peaks[GROUP_JOB], larger(peaks[GROUP_MAIN], peaks[GROUP_DESCENDANTS]));
 }
 
 /* Process events count the threads of all scopes, a cgroup only those of the job. */
@@ -366,14 +346,14 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
     struct origin *origins = reading->origin, *peak = &origins[METRIC_JOB_THREADS_PEAK];
 
     if (events->source && !events->is_machine_wide && !events->saw_agent) {
-        reading->thread_peaks = *by_events;
+        memcpy(reading->thread_peaks, by_events->threads, sizeof(reading->thread_peaks));
         peak->source = events->source;
         peak->is_exact = count_is_exact(&reading->evidence, COUNTED_BY_EVENTS);
         origins[METRIC_MAIN_THREADS_PEAK] = origins[METRIC_DESCENDANTS_THREADS_PEAK] = *peak;
         return;
     }
-    reading->thread_peaks = job->marks.thread_peaks;
-    raise_to(&reading->thread_peaks.threads, reading->job_cgroup.threads_peak);
+    memcpy(reading->thread_peaks, job->marks.thread_peaks, sizeof(reading->thread_peaks));
+    raise_to(&reading->thread_peaks[GROUP_JOB], reading->job_cgroup.threads_peak);
     if (is_known(reading->job_cgroup.threads_peak))
         peak->is_exact = job_cgroup_is_exact(job, reading, CGROUP_TREE_PIDS);
     else
@@ -390,12 +370,12 @@ static void estimate_process_peak(struct job *job, struct job_reading *reading)
     uint64_t count = is_final(job) ? estimate->count : estimate->settled;
 
     if (reading->origin[METRIC_JOB_THREADS_PEAK].is_exact)
-        count = smaller(count, reading->thread_peaks.threads);
+        count = smaller(count, reading->thread_peaks[GROUP_JOB]);
     reading->process_peak = count;
     reading->origin[METRIC_JOB_PROCESSES_PEAK].is_exact = false;
     /* Each has at least one thread: samples may have counted fewer. */
-    raise_to(&reading->thread_peaks.threads, count);
-    raise_to(&reading->thread_peaks.descendants_threads, count - 1);
+    raise_to(&reading->thread_peaks[GROUP_JOB], count);
+    raise_to(&reading->thread_peaks[GROUP_DESCENDANTS], count - 1);
 }
 
 static void read_process_events(struct job *job, struct job_reading *reading)
@@ -435,15 +415,14 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
         { "cgroup.memory.current", "cgroup.memory.usage_in_bytes" },
     };
     const enum metric larger_ones[] = { METRIC_JOB_RSS, METRIC_JOB_RSS_PEAK };
-    const uint64_t sizes[] = { reading->memory.combined.total_bytes, reading->rss_peak_bytes };
+    const uint64_t sizes[] = { reading->memory.of[GROUP_JOB].total_bytes,
+                               reading->rss_peak_bytes[GROUP_JOB] };
     struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     struct origin *origin = &reading->origin[METRIC_JOB_MEMORY_PEAK];
     bool is_v1 = job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_MEMORY);
     bool is_whole;
 
-    reading->left_memory_cgroup =
-        job->meters.escape
-            .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
+    reading->left_memory_cgroup = job_left_cgroup(job, CGROUP_TREE_MEMORY);
     origin->source = names[job_cgroup->memory_peak_is_sampled][is_v1];
     is_whole = job_cgroup_is_exact(job, reading, CGROUP_TREE_MEMORY);
     surrounding_bound(job, reading);
@@ -473,11 +452,15 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
         reading->origin[METRIC_JOB_REFAULTED].reason = NO_REFAULTS;
     read_memory_peak(job, reading);
     reading->origin[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
-    for (int i = 0; i < PRESSURE_COUNT; i++)
+    for (int i = 0; i < PRESSURE_COUNT; i++) {
+        struct origin *pressure = &reading->origin[METRIC_JOB_CPU_PRESSURE + i];
+
+        if (!is_known(reading->job_cgroup.pressure_ns[i]))
+            pressure->source = NULL; /* the sample has the machine's pressure */
         /* The pressure of the tracker would count too. */
-        reading->origin[METRIC_JOB_CPU_PRESSURE + i].is_exact =
-            job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED) &&
-            !job->meters.job_cgroup.is_surrounding;
+        pressure->is_exact = job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED) &&
+                             !job->meters.job_cgroup.is_surrounding;
+    }
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
@@ -497,7 +480,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         reading.cpu_span = reading.main_cpu_span = job->look_span;
     reading.memory_now = reading.memory;
     if (job_anon_is_certain(job, &reading))
-        raise_to(&reading.memory_now.combined.total_bytes,
+        raise_to(&reading.memory_now.of[GROUP_JOB].total_bytes,
                  reading.job_cgroup.memory.anon_bytes);
     reading.process_count_now = reading.process_count;
     read_process_events(job, &reading);
@@ -505,7 +488,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     job_read_bounds(job, &reading);
     job_forget_unseen(job, &reading.memory);
     job_forget_unseen(job, &reading.memory_now);
-    if (!job->marks.saw_main && !job->marks.saw_descendant)
+    if (!job->marks.has_seen[GROUP_MAIN] && !job->marks.has_seen[GROUP_DESCENDANTS])
         reading.at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
     job_label_denied(job, &reading);
     read_cgroup(job, &reading);

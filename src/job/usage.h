@@ -10,6 +10,9 @@
 #define JOB_USAGE_H
 
 #include <stdint.h>
+#include <sys/time.h>
+
+#include "base/clock.h"
 
 enum usage_counter {
     USAGE_CPU_NS,
@@ -36,6 +39,12 @@ struct usage {
 };
 
 void usage_clear(struct usage *usage); /* all UNKNOWN */
+
+/* Converts a time of struct rusage. */
+static inline uint64_t usage_timeval_ns(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * NS_PER_US;
+}
 
 /* Adds known counters. A counter stays UNKNOWN until a known value is added. */
 void usage_add(struct usage *into, const struct usage *usage);

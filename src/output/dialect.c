@@ -168,7 +168,7 @@ static uint64_t steps_grown(const struct column *column, uint64_t before, uint64
 
     if (!is_known(before) || !is_known(now))
         return UNKNOWN;
-    return counter_delta(before / step, now / step);
+    return sub_known(now / step, before / step);
 }
 
 static double in_units(const struct column *column, uint64_t steps)
@@ -204,7 +204,7 @@ uint64_t dialect_rate_span_ns(const struct stream_row *row, enum metric_clock cl
 static double cores(const struct column *column, const struct stream_row *row)
 {
     const struct sample *from = row->rates_from ? row->rates_from : row->previous;
-    uint64_t delta = counter_delta(balance(column, from), balance(column, row->sample));
+    uint64_t delta = sub_known(balance(column, row->sample), balance(column, from));
     uint64_t cpus = larger(from->host.cpu.cpus, row->sample->host.cpu.cpus);
 
     if (!is_known(delta))
@@ -220,8 +220,8 @@ static double share(const struct column *column, const struct stream_row *row)
 {
     uint64_t first = raw_at(row->sample, column->plus[1]);
     uint64_t second = raw_at(row->sample, column->plus[2]);
-    uint64_t more_first = counter_delta(raw_at(row->previous, column->plus[1]), first);
-    uint64_t more_second = counter_delta(raw_at(row->previous, column->plus[2]), second);
+    uint64_t more_first = sub_known(first, raw_at(row->previous, column->plus[1]));
+    uint64_t more_second = sub_known(second, raw_at(row->previous, column->plus[2]));
 
     if (!is_known(first) || !is_known(second))
         return nan("");

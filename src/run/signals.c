@@ -72,6 +72,15 @@ bool forward_is_wanted(const siginfo_t *info, const struct forward_facts *facts)
 
 /* ---- dying as the command did ------------------------------------------- */
 
+static sigset_t set_of(int signal)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, signal);
+    return set;
+}
+
 /* If the core pattern is a program, the kernel ignores the limit but not the dumpable flag. */
 static void prevent_core_file(void)
 {
@@ -84,14 +93,12 @@ static void prevent_core_file(void)
 void reraise(int signal)
 {
     static const struct sigaction standard = { .sa_handler = SIG_DFL };
-    sigset_t only;
+    sigset_t only = set_of(signal);
 
     (void)fflush(NULL); /* errors were reported by the writers */
     prevent_core_file();
     (void)sigaction(signal, &standard, NULL); /* fails for SIGKILL, which needs no action */
     (void)kill(getpid(), signal);
-    (void)sigemptyset(&only);
-    (void)sigaddset(&only, signal);
     (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
 }
 
@@ -160,15 +167,6 @@ int run_interruptible(int (*work)(void *data), void *data)
 /* The helper doubles its polling interval, since most stops are long. */
 #define FIRST_POLL_MS 10
 #define LAST_POLL_MS 320
-
-static sigset_t set_of(int signal)
-{
-    sigset_t set;
-
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, signal);
-    return set;
-}
 
 void stop_by(int signal)
 {

@@ -32,14 +32,6 @@ struct pid_fd_info {
 #define PID_FD_INFO_EXIT (UINT64_C(1) << 3)
 #define PID_FD_GET_INFO _IOWR(0xFF, 11, struct pid_fd_info)
 
-static void ending_signals(sigset_t *ret)
-{
-    sigemptyset(ret);
-    sigaddset(ret, SIGINT);
-    sigaddset(ret, SIGTERM);
-    sigaddset(ret, SIGHUP);
-}
-
 int watch_identify(struct watch *watch)
 {
     struct pid_stat process;
@@ -75,7 +67,10 @@ static int open_signals(struct watch *watch, struct spoor_error *err)
 {
     sigset_t blocked;
 
-    ending_signals(&blocked);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGHUP);
     watch->signal_fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
     if (watch->signal_fd < 0)
         return error_sys(err, errno, "signalfd");

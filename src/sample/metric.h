@@ -37,6 +37,9 @@ struct metric_row {
     enum metric_clock clock;
     bool starts_at_zero; /* a counter that is 0 when the run begins, even if read only later */
     bool is_charted;     /* shown in the curve of a run (series/series.h) */
+    bool ends_with_job;  /* a gauge that is 0 after the end of the job */
+    /* Of memory: the total that it is a part of, and by how much its peak may be too high; 0: none. */
+    enum metric total, discount;
     /* A counter that may include usage found later to be foreign or counted twice. */
     bool may_fall;
     /* Its name in OpenTelemetry, by its conventions if they cover it, and an attribute "KEY=VALUE"

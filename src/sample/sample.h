@@ -43,20 +43,13 @@ struct sample {
 
 static inline void sample_clear(struct sample *sample)
 {
-    sample->elapsed_ns = 0;
-    sample->realtime_ns = 0;
-    for (int i = 0; i < METRIC_COUNT; i++) {
+    *sample = (struct sample){
+        .at_peak = MEMORY_SPLIT_UNKNOWN,
+        .host = HOST_READING_UNKNOWN,
+        .job_cgroup_cpu_ns = UNKNOWN,
+    };
+    for (int i = 0; i < METRIC_COUNT; i++)
         sample->value[i] = sample->moment[i] = sample->highest[i] = UNKNOWN;
-        sample->origin[i] = (struct origin){ 0 };
-    }
-    for (int i = 0; i < METRIC_CLOCK_COUNT; i++)
-        sample->clocks[i] = (struct sample_clock){ 0, 0 };
-    sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
-    sample->storage_is_local = false;
-    sample->host = HOST_READING_UNKNOWN;
-    sample->missed_cpu_ns = 0;
-    sample->job_cgroup_cpu_ns = UNKNOWN;
-    sample->job_is_over = false;
 }
 
 /* Whether the job has ended or is ending: memory left in its cgroup is not the job's. */

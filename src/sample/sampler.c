@@ -18,7 +18,7 @@
  * reading of the parts, which other processes may map too. More makes the parts unknown. */
 enum { UNEXPLAINED_SHARE = 50 };
 
-static const struct group {
+static const struct memory_metrics {
     enum metric total, private, shared;
 } groups[] = {
     { METRIC_MAIN_RSS, METRIC_MAIN_PRIVATE, METRIC_MAIN_SHARED },
@@ -26,7 +26,7 @@ static const struct group {
     { METRIC_JOB_RSS, METRIC_JOB_PRIVATE, METRIC_JOB_SHARED },
 };
 
-static void reconcile(uint64_t *value, const struct group *group)
+static void reconcile(uint64_t *value, const struct memory_metrics *group)
 {
     uint64_t total = value[group->total];
     uint64_t known = sum_u64(value[group->private], value[group->shared]);
@@ -74,21 +74,6 @@ void memory_parts_reconcile(struct sample *sample)
     }
     reconcile_all(value);
     reconcile_all(sample->moment);
-}
-
-/* ---- CPU parts ------------------------------------------------------------- */
-
-void cpu_parts_reconcile(struct sample *sample, uint64_t *descendants_ns)
-{
-    uint64_t *value = sample->value, job_ns = value[METRIC_JOB_CPU];
-
-    if (!is_known(value[METRIC_MAIN_CPU]) || !is_known(job_ns))
-        return;
-    value[METRIC_MAIN_CPU] =
-        smaller(value[METRIC_MAIN_CPU], sub_floor0(job_ns, *descendants_ns));
-    value[METRIC_DESCENDANTS_CPU] = *descendants_ns = job_ns - value[METRIC_MAIN_CPU];
-    sample->moment[METRIC_MAIN_CPU] = value[METRIC_MAIN_CPU];
-    sample->moment[METRIC_DESCENDANTS_CPU] = value[METRIC_DESCENDANTS_CPU];
 }
 
 /* ---- sampler --------------------------------------------------------------- */
@@ -141,16 +126,13 @@ void sampler_done(struct sampler *sampler)
     energy_close(&sampler->energy);
 }
 
-static uint64_t middle_ns(struct clock_span span)
-{
-    return span.from_ns + sub_floor0(span.until_ns, span.from_ns) / 2;
-}
-
 static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, uint64_t now_ns)
 {
+    uint64_t length_ns = sub_floor0(span.until_ns, span.from_ns);
+
     return (struct sample_clock){
-        .late_ns = sub_floor0(middle_ns(span), now_ns),
-        .resolution_ns = error_ns + sub_floor0(span.until_ns, span.from_ns),
+        .late_ns = sub_floor0(span.from_ns + length_ns / 2, now_ns),
+        .resolution_ns = error_ns + length_ns,
     };
 }
 
@@ -269,7 +251,6 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     job_update_network(&sampler->job, now.monotonic_ns, kind == SAMPLE_LAST);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);
-    cpu_parts_reconcile(ret, &sampler->descendants_cpu_ns);
     ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns, kind == SAMPLE_LAST);
     ret->at_peak = sampler->reading.at_peak;
     /* Other processes may enter an adopted cgroup. */

@@ -31,11 +31,6 @@
 /* Keeps the highest values of the parts in sample->highest. */
 void memory_parts_reconcile(struct sample *sample);
 
-/* Makes main and descendants add up to the job: main's clock is read after the job's CPU
- * time and may be ahead of it. Neither part ever falls. `descendants_ns`: value of the
- * previous sample, 0 before the first; updated. */
-void cpu_parts_reconcile(struct sample *sample, uint64_t *descendants_ns);
-
 /* The metrics from `first` to before `end`, which this run does not measure, and why. */
 struct untracked_scope {
     enum metric first, end; /* equal: there are none */
@@ -53,7 +48,6 @@ struct sampler {
     struct host_reading host_reading;
     struct energy energy; /* energy of the machine */
     struct cpu_energy cpu_energy;
-    uint64_t descendants_cpu_ns;                             /* as last reported */
     uint64_t gpu_counts[GPU_TOTAL_COUNT - GPU_TOTAL_LEVELS]; /* as last reported */
     uint64_t first_oom_kills;  /* count of the machine at the first sample */
     struct cpu_stat first_cpu; /* CPU times of the machine at the first sample */

@@ -30,7 +30,6 @@ struct row {
     enum metric metric;
     enum metric raised_by;  /* high-water mark of the kernel, or METRIC_NONE */
     enum metric bounded_by; /* upper bound of the peak, or METRIC_NONE */
-    const char *reason;     /* for CARBON */
     enum figure_merge merge;
 };
 
@@ -49,106 +48,104 @@ struct row {
 #define SAME_SHARE 0.01
 #define SAME_BYTES 1048576.0
 
-#define NO_CARBON "requires --carbon-intensity"
-
 /* clang-format off */
 static const struct row rows[] = {
-    { "cpu.total_seconds",                   TOTAL,     METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.user_seconds",                    TOTAL,     METRIC_JOB_USER,             METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.system_seconds",                  TOTAL,     METRIC_JOB_SYSTEM,           METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.mean_cores",                      MEAN_RATE, METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL, MEAN },
-    { "cpu.max_cores",                       MAX_RATE,  METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL, ALIGN },
-    { "cpu.main.mean_cores",                 MEAN_RATE, METRIC_MAIN_CPU,             METRIC_NONE, METRIC_NONE, NULL, MEAN },
-    { "cpu.main.max_cores",                  MAX_RATE,  METRIC_MAIN_CPU,             METRIC_NONE, METRIC_NONE, NULL, ALIGN },
-    { "cpu.descendants.mean_cores",          MEAN_RATE, METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, NULL, MEAN },
-    { "cpu.descendants.max_cores",           MAX_RATE,  METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, NULL, ALIGN },
-    { "cpu.system.mean_cores",               MEAN_RATE, METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL, HOST },
-    { "cpu.system.max_cores",                MAX_RATE,  METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL, HOST },
-    { "cpu.threads.main",                    PEAK,      METRIC_MAIN_THREADS,         METRIC_MAIN_THREADS_PEAK, METRIC_JOB_THREADS_PEAK, NULL, ALIGN },
-    { "cpu.threads.descendants",             PEAK,      METRIC_DESCENDANTS_THREADS,  METRIC_DESCENDANTS_THREADS_PEAK, METRIC_JOB_THREADS_PEAK, NULL, ALIGN },
-    { "cpu.threads.combined",                PEAK,      METRIC_JOB_THREADS,          METRIC_JOB_THREADS_PEAK, METRIC_NONE, NULL, ALIGN },
-    { "cpu.page_faults.major",               TOTAL,     METRIC_JOB_MAJOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.page_faults.minor",               TOTAL,     METRIC_JOB_MINOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.context_switches.voluntary",      SPAN,      METRIC_JOB_VOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.context_switches.involuntary",    SPAN,      METRIC_JOB_INVOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.wait_seconds",                    SPAN,      METRIC_JOB_CPU_WAIT,         METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.counters.cycles",                TOTAL,     METRIC_JOB_CYCLES,            METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.counters.instructions",          TOTAL,     METRIC_JOB_INSTRUCTIONS,      METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.counters.cache_misses",          TOTAL,     METRIC_JOB_CACHE_MISSES,      METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.counters.branch_misses",         TOTAL,     METRIC_JOB_BRANCH_MISSES,     METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "cpu.counters.instructions_per_cycle", PER_CYCLE, METRIC_JOB_INSTRUCTIONS,     METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
+    { "cpu.total_seconds",                   TOTAL,     METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.user_seconds",                    TOTAL,     METRIC_JOB_USER,             METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.system_seconds",                  TOTAL,     METRIC_JOB_SYSTEM,           METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.mean_cores",                      MEAN_RATE, METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, MEAN },
+    { "cpu.max_cores",                       MAX_RATE,  METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, ALIGN },
+    { "cpu.main.mean_cores",                 MEAN_RATE, METRIC_MAIN_CPU,             METRIC_NONE, METRIC_NONE, MEAN },
+    { "cpu.main.max_cores",                  MAX_RATE,  METRIC_MAIN_CPU,             METRIC_NONE, METRIC_NONE, ALIGN },
+    { "cpu.descendants.mean_cores",          MEAN_RATE, METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, MEAN },
+    { "cpu.descendants.max_cores",           MAX_RATE,  METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, ALIGN },
+    { "cpu.system.mean_cores",               MEAN_RATE, METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, HOST },
+    { "cpu.system.max_cores",                MAX_RATE,  METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, HOST },
+    { "cpu.threads.main",                    PEAK,      METRIC_MAIN_THREADS,         METRIC_MAIN_THREADS_PEAK, METRIC_JOB_THREADS_PEAK, ALIGN },
+    { "cpu.threads.descendants",             PEAK,      METRIC_DESCENDANTS_THREADS,  METRIC_DESCENDANTS_THREADS_PEAK, METRIC_JOB_THREADS_PEAK, ALIGN },
+    { "cpu.threads.combined",                PEAK,      METRIC_JOB_THREADS,          METRIC_JOB_THREADS_PEAK, METRIC_NONE, ALIGN },
+    { "cpu.page_faults.major",               TOTAL,     METRIC_JOB_MAJOR_FAULTS,     METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.page_faults.minor",               TOTAL,     METRIC_JOB_MINOR_FAULTS,     METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.context_switches.voluntary",      SPAN,      METRIC_JOB_VOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.context_switches.involuntary",    SPAN,      METRIC_JOB_INVOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.wait_seconds",                    SPAN,      METRIC_JOB_CPU_WAIT,         METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.counters.cycles",                TOTAL,     METRIC_JOB_CYCLES,            METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.counters.instructions",          TOTAL,     METRIC_JOB_INSTRUCTIONS,      METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.counters.cache_misses",          TOTAL,     METRIC_JOB_CACHE_MISSES,      METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.counters.branch_misses",         TOTAL,     METRIC_JOB_BRANCH_MISSES,     METRIC_NONE, METRIC_NONE, ADD },
+    { "cpu.counters.instructions_per_cycle", PER_CYCLE, METRIC_JOB_INSTRUCTIONS,     METRIC_NONE, METRIC_NONE, NO_MERGE },
 
-    { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_BOUND, NULL, PER_NODE },
-    { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL, PER_NODE },
-    { "memory.main.shared_rss_bytes",        PEAK,      METRIC_MAIN_SHARED,          METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL, PER_NODE },
-    { "memory.descendants.total_rss_bytes",  PEAK,      METRIC_DESCENDANTS_RSS,      METRIC_DESCENDANTS_RSS_PEAK, METRIC_DESCENDANTS_RSS_BOUND, NULL, PER_NODE },
-    { "memory.descendants.private_rss_bytes", PEAK,     METRIC_DESCENDANTS_PRIVATE,  METRIC_NONE, METRIC_DESCENDANTS_RSS_BOUND, NULL, PER_NODE },
-    { "memory.descendants.shared_rss_bytes", PEAK,      METRIC_DESCENDANTS_SHARED,   METRIC_NONE, METRIC_DESCENDANTS_RSS_BOUND, NULL, PER_NODE },
-    { "memory.combined.total_rss_bytes",     PEAK,      METRIC_JOB_RSS,              METRIC_JOB_RSS_PEAK, METRIC_JOB_RSS_BOUND, NULL, PER_NODE },
-    { "memory.combined.private_rss_bytes",   PEAK,      METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL, PER_NODE },
-    { "memory.combined.shared_rss_bytes",    PEAK,      METRIC_JOB_SHARED,           METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL, PER_NODE },
-    { "memory.combined.pss_bytes",           PEAK,      METRIC_JOB_PSS,              METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL, PER_NODE },
-    { "memory.at_peak.total_rss_bytes",      AT_PEAK,   METRIC_JOB_RSS,              METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
-    { "memory.at_peak.private_rss_bytes",    AT_PEAK,   METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
-    { "memory.at_peak.shared_rss_bytes",     AT_PEAK,   METRIC_JOB_SHARED,           METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
-    { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_JOB_MEMORY_BOUND, NULL, PER_NODE },
-    { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL, PER_NODE },
-    { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL, PER_NODE },
-    { "memory.refaulted_bytes",              TOTAL,     METRIC_JOB_REFAULTED,        METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, NULL, PER_NODE },
-    { "memory.system_peak_bytes",            PEAK,      METRIC_HOST_MEMORY_USED,     METRIC_NONE, METRIC_NONE, NULL, HOST_PEAK },
+    { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_BOUND, PER_NODE },
+    { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_MAIN_RSS_BOUND, PER_NODE },
+    { "memory.main.shared_rss_bytes",        PEAK,      METRIC_MAIN_SHARED,          METRIC_NONE, METRIC_MAIN_RSS_BOUND, PER_NODE },
+    { "memory.descendants.total_rss_bytes",  PEAK,      METRIC_DESCENDANTS_RSS,      METRIC_DESCENDANTS_RSS_PEAK, METRIC_DESCENDANTS_RSS_BOUND, PER_NODE },
+    { "memory.descendants.private_rss_bytes", PEAK,     METRIC_DESCENDANTS_PRIVATE,  METRIC_NONE, METRIC_DESCENDANTS_RSS_BOUND, PER_NODE },
+    { "memory.descendants.shared_rss_bytes", PEAK,      METRIC_DESCENDANTS_SHARED,   METRIC_NONE, METRIC_DESCENDANTS_RSS_BOUND, PER_NODE },
+    { "memory.combined.total_rss_bytes",     PEAK,      METRIC_JOB_RSS,              METRIC_JOB_RSS_PEAK, METRIC_JOB_RSS_BOUND, PER_NODE },
+    { "memory.combined.private_rss_bytes",   PEAK,      METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_JOB_RSS_BOUND, PER_NODE },
+    { "memory.combined.shared_rss_bytes",    PEAK,      METRIC_JOB_SHARED,           METRIC_NONE, METRIC_JOB_RSS_BOUND, PER_NODE },
+    { "memory.combined.pss_bytes",           PEAK,      METRIC_JOB_PSS,              METRIC_NONE, METRIC_JOB_RSS_BOUND, PER_NODE },
+    { "memory.at_peak.total_rss_bytes",      AT_PEAK,   METRIC_JOB_RSS,              METRIC_NONE, METRIC_NONE, NO_MERGE },
+    { "memory.at_peak.private_rss_bytes",    AT_PEAK,   METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_NONE, NO_MERGE },
+    { "memory.at_peak.shared_rss_bytes",     AT_PEAK,   METRIC_JOB_SHARED,           METRIC_NONE, METRIC_NONE, NO_MERGE },
+    { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_JOB_MEMORY_BOUND, PER_NODE },
+    { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_JOB_MEMORY_PEAK, PER_NODE },
+    { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_JOB_MEMORY_PEAK, PER_NODE },
+    { "memory.refaulted_bytes",              TOTAL,     METRIC_JOB_REFAULTED,        METRIC_NONE, METRIC_NONE, ADD },
+    { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, PER_NODE },
+    { "memory.system_peak_bytes",            PEAK,      METRIC_HOST_MEMORY_USED,     METRIC_NONE, METRIC_NONE, HOST_PEAK },
 
-    { "gpu.memory.main_bytes",               LATER_PEAK, METRIC_MAIN_GPU_MEMORY,      METRIC_NONE, METRIC_NONE, NULL, ALIGN },
-    { "gpu.memory.descendants_bytes",        LATER_PEAK, METRIC_DESCENDANTS_GPU_MEMORY, METRIC_NONE, METRIC_NONE, NULL, ALIGN },
-    { "gpu.memory.combined_bytes",           LATER_PEAK, METRIC_JOB_GPU_MEMORY,       METRIC_NONE, METRIC_NONE, NULL, ALIGN },
-    { "gpu.memory.system_bytes",             LATER_PEAK, METRIC_HOST_GPU_MEMORY,      METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.utilization.mean_gpus",           MEAN_RATE, METRIC_HOST_GPU_BUSY,        METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.utilization.max_gpus",            LATER_PEAK, METRIC_HOST_GPU_UTILIZATION, METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.job_utilization.mean_gpus",       MEAN_RATE, METRIC_JOB_GPU_BUSY,         METRIC_NONE, METRIC_NONE, NULL, MEAN },
-    { "gpu.job_utilization.max_gpus",        LATER_PEAK, METRIC_JOB_GPU_UTILIZATION,  METRIC_NONE, METRIC_NONE, NULL, ALIGN },
-    { "gpu.work.sm_gpus",                    MEAN_RATE, METRIC_HOST_GPU_SM,                    METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.work.occupancy_gpus",             MEAN_RATE, METRIC_HOST_GPU_OCCUPANCY,             METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.work.tensor_gpus",                MEAN_RATE, METRIC_HOST_GPU_TENSOR,                METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.work.fp64_gpus",                  MEAN_RATE, METRIC_HOST_GPU_FP64,                  METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.work.fp32_gpus",                  MEAN_RATE, METRIC_HOST_GPU_FP32,                  METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.work.fp16_gpus",                  MEAN_RATE, METRIC_HOST_GPU_FP16,                  METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.work.dram_gpus",                  MEAN_RATE, METRIC_HOST_GPU_DRAM,                  METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.work.pcie_sent_bytes",            TOTAL,     METRIC_HOST_GPU_PCIE_SENT,             METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.work.pcie_received_bytes",        TOTAL,     METRIC_HOST_GPU_PCIE_RECEIVED,         METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.work.nvlink_sent_bytes",          TOTAL,     METRIC_HOST_GPU_NVLINK_SENT,           METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "gpu.work.nvlink_received_bytes",      TOTAL,     METRIC_HOST_GPU_NVLINK_RECEIVED,       METRIC_NONE, METRIC_NONE, NULL, GPUS },
+    { "gpu.memory.main_bytes",               LATER_PEAK, METRIC_MAIN_GPU_MEMORY,      METRIC_NONE, METRIC_NONE, ALIGN },
+    { "gpu.memory.descendants_bytes",        LATER_PEAK, METRIC_DESCENDANTS_GPU_MEMORY, METRIC_NONE, METRIC_NONE, ALIGN },
+    { "gpu.memory.combined_bytes",           LATER_PEAK, METRIC_JOB_GPU_MEMORY,       METRIC_NONE, METRIC_NONE, ALIGN },
+    { "gpu.memory.system_bytes",             LATER_PEAK, METRIC_HOST_GPU_MEMORY,      METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.utilization.mean_gpus",           MEAN_RATE, METRIC_HOST_GPU_BUSY,        METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.utilization.max_gpus",            LATER_PEAK, METRIC_HOST_GPU_UTILIZATION, METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.job_utilization.mean_gpus",       MEAN_RATE, METRIC_JOB_GPU_BUSY,         METRIC_NONE, METRIC_NONE, MEAN },
+    { "gpu.job_utilization.max_gpus",        LATER_PEAK, METRIC_JOB_GPU_UTILIZATION,  METRIC_NONE, METRIC_NONE, ALIGN },
+    { "gpu.work.sm_gpus",                    MEAN_RATE, METRIC_HOST_GPU_SM,                    METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.work.occupancy_gpus",             MEAN_RATE, METRIC_HOST_GPU_OCCUPANCY,             METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.work.tensor_gpus",                MEAN_RATE, METRIC_HOST_GPU_TENSOR,                METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.work.fp64_gpus",                  MEAN_RATE, METRIC_HOST_GPU_FP64,                  METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.work.fp32_gpus",                  MEAN_RATE, METRIC_HOST_GPU_FP32,                  METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.work.fp16_gpus",                  MEAN_RATE, METRIC_HOST_GPU_FP16,                  METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.work.dram_gpus",                  MEAN_RATE, METRIC_HOST_GPU_DRAM,                  METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.work.pcie_sent_bytes",            TOTAL,     METRIC_HOST_GPU_PCIE_SENT,             METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.work.pcie_received_bytes",        TOTAL,     METRIC_HOST_GPU_PCIE_RECEIVED,         METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.work.nvlink_sent_bytes",          TOTAL,     METRIC_HOST_GPU_NVLINK_SENT,           METRIC_NONE, METRIC_NONE, GPUS },
+    { "gpu.work.nvlink_received_bytes",      TOTAL,     METRIC_HOST_GPU_NVLINK_RECEIVED,       METRIC_NONE, METRIC_NONE, GPUS },
 
-    { "io.read_bytes",                       TOTAL,     METRIC_JOB_READ,             METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "io.written_bytes",                    TOTAL,     METRIC_JOB_WRITTEN,          METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "io.read_chars",                       TOTAL,     METRIC_JOB_READ_CHARS,       METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "io.written_chars",                    TOTAL,     METRIC_JOB_WRITTEN_CHARS,    METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "io.wait_seconds",                     SPAN,      METRIC_JOB_IO_WAIT,          METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "io.read_bytes",                       TOTAL,     METRIC_JOB_READ,             METRIC_NONE, METRIC_NONE, ADD },
+    { "io.written_bytes",                    TOTAL,     METRIC_JOB_WRITTEN,          METRIC_NONE, METRIC_NONE, ADD },
+    { "io.read_chars",                       TOTAL,     METRIC_JOB_READ_CHARS,       METRIC_NONE, METRIC_NONE, ADD },
+    { "io.written_chars",                    TOTAL,     METRIC_JOB_WRITTEN_CHARS,    METRIC_NONE, METRIC_NONE, ADD },
+    { "io.wait_seconds",                     SPAN,      METRIC_JOB_IO_WAIT,          METRIC_NONE, METRIC_NONE, ADD },
 
-    { "network.received_bytes",              TOTAL,     METRIC_HOST_NETWORK_RECEIVED, METRIC_NONE, METRIC_NONE, NULL, HOST },
-    { "network.sent_bytes",                  TOTAL,     METRIC_HOST_NETWORK_SENT,    METRIC_NONE, METRIC_NONE, NULL, HOST },
-    { "network.rdma.received_bytes",         TOTAL,     METRIC_HOST_RDMA_RECEIVED,   METRIC_NONE, METRIC_NONE, NULL, HOST },
-    { "network.rdma.sent_bytes",             TOTAL,     METRIC_HOST_RDMA_SENT,       METRIC_NONE, METRIC_NONE, NULL, HOST },
-    { "network.nfs.read_bytes",              TOTAL,     METRIC_HOST_NFS_READ,        METRIC_NONE, METRIC_NONE, NULL, HOST },
-    { "network.nfs.written_bytes",           TOTAL,     METRIC_HOST_NFS_WRITTEN,     METRIC_NONE, METRIC_NONE, NULL, HOST },
-    { "network.job.received_bytes",          TOTAL,     METRIC_JOB_NETWORK_RECEIVED, METRIC_NONE, METRIC_JOB_NETWORK_RECEIVED_BOUND, NULL, ADD },
-    { "network.job.sent_bytes",              TOTAL,     METRIC_JOB_NETWORK_SENT, METRIC_NONE, METRIC_JOB_NETWORK_SENT_BOUND, NULL, ADD },
-    { "network.job.loopback_received_bytes", TOTAL,     METRIC_JOB_LOOPBACK_RECEIVED, METRIC_NONE, METRIC_JOB_LOOPBACK_RECEIVED_BOUND, NULL, ADD },
-    { "network.job.loopback_sent_bytes",     TOTAL,     METRIC_JOB_LOOPBACK_SENT, METRIC_NONE, METRIC_JOB_LOOPBACK_SENT_BOUND, NULL, ADD },
-    { "network.job.connections",             TOTAL,     METRIC_JOB_CONNECTIONS,      METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "network.received_bytes",              TOTAL,     METRIC_HOST_NETWORK_RECEIVED, METRIC_NONE, METRIC_NONE, HOST },
+    { "network.sent_bytes",                  TOTAL,     METRIC_HOST_NETWORK_SENT,    METRIC_NONE, METRIC_NONE, HOST },
+    { "network.rdma.received_bytes",         TOTAL,     METRIC_HOST_RDMA_RECEIVED,   METRIC_NONE, METRIC_NONE, HOST },
+    { "network.rdma.sent_bytes",             TOTAL,     METRIC_HOST_RDMA_SENT,       METRIC_NONE, METRIC_NONE, HOST },
+    { "network.nfs.read_bytes",              TOTAL,     METRIC_HOST_NFS_READ,        METRIC_NONE, METRIC_NONE, HOST },
+    { "network.nfs.written_bytes",           TOTAL,     METRIC_HOST_NFS_WRITTEN,     METRIC_NONE, METRIC_NONE, HOST },
+    { "network.job.received_bytes",          TOTAL,     METRIC_JOB_NETWORK_RECEIVED, METRIC_NONE, METRIC_JOB_NETWORK_RECEIVED_BOUND, ADD },
+    { "network.job.sent_bytes",              TOTAL,     METRIC_JOB_NETWORK_SENT, METRIC_NONE, METRIC_JOB_NETWORK_SENT_BOUND, ADD },
+    { "network.job.loopback_received_bytes", TOTAL,     METRIC_JOB_LOOPBACK_RECEIVED, METRIC_NONE, METRIC_JOB_LOOPBACK_RECEIVED_BOUND, ADD },
+    { "network.job.loopback_sent_bytes",     TOTAL,     METRIC_JOB_LOOPBACK_SENT, METRIC_NONE, METRIC_JOB_LOOPBACK_SENT_BOUND, ADD },
+    { "network.job.connections",             TOTAL,     METRIC_JOB_CONNECTIONS,      METRIC_NONE, METRIC_NONE, ADD },
 
-    { "energy.cpu_joules",                   SPAN,      METRIC_JOB_CPU_ENERGY,       METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "energy.gpu_joules",                   GROWTH,    METRIC_HOST_GPU_ENERGY,      METRIC_NONE, METRIC_NONE, NULL, GPUS },
-    { "energy.co2e_grams",                   CARBON,    METRIC_JOB_CPU_ENERGY,       METRIC_NONE, METRIC_NONE, NO_CARBON, ADD },
+    { "energy.cpu_joules",                   SPAN,      METRIC_JOB_CPU_ENERGY,       METRIC_NONE, METRIC_NONE, ADD },
+    { "energy.gpu_joules",                   GROWTH,    METRIC_HOST_GPU_ENERGY,      METRIC_NONE, METRIC_NONE, GPUS },
+    { "energy.co2e_grams",                   CARBON,    METRIC_JOB_CPU_ENERGY,       METRIC_NONE, METRIC_NONE, ADD },
 
-    { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_JOB_PROCESSES_PEAK, METRIC_NONE, NULL, ALIGN },
-    { "processes.started",                   SEEN,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_JOB_PROCESSES_PEAK, METRIC_NONE, ALIGN },
+    { "processes.started",                   SEEN,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, ADD },
 
-    { "pressure.cpu_seconds",                TOTAL,     METRIC_JOB_CPU_PRESSURE,    METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "pressure.memory_seconds",             TOTAL,     METRIC_JOB_MEMORY_PRESSURE, METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "pressure.io_seconds",                 TOTAL,     METRIC_JOB_IO_PRESSURE,     METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "pressure.cpu_seconds",                TOTAL,     METRIC_JOB_CPU_PRESSURE,    METRIC_NONE, METRIC_NONE, ADD },
+    { "pressure.memory_seconds",             TOTAL,     METRIC_JOB_MEMORY_PRESSURE, METRIC_NONE, METRIC_NONE, ADD },
+    { "pressure.io_seconds",                 TOTAL,     METRIC_JOB_IO_PRESSURE,     METRIC_NONE, METRIC_NONE, ADD },
 
-    { "events.oom_kills",                    TOTAL,     METRIC_JOB_OOM_KILLS,        METRIC_NONE, METRIC_NONE, NULL, ADD },
-    { "events.throttled_seconds",            TOTAL,     METRIC_JOB_THROTTLED,        METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "events.oom_kills",                    TOTAL,     METRIC_JOB_OOM_KILLS,        METRIC_NONE, METRIC_NONE, ADD },
+    { "events.throttled_seconds",            TOTAL,     METRIC_JOB_THROTTLED,        METRIC_NONE, METRIC_NONE, ADD },
 };
 /* clang-format on */
 
@@ -209,20 +206,9 @@ static void raise_peak(struct spoor_figure *figure, const struct row *row,
  * mapping, and only some of many similar processes are read. */
 static double discount(const struct summary *summary, enum metric peak)
 {
-    static const enum metric discounts[METRIC_COUNT] = {
-        [METRIC_MAIN_RSS] = METRIC_MAIN_RSS_DISCOUNT,
-        [METRIC_MAIN_SHARED] = METRIC_MAIN_RSS_DISCOUNT,
-        [METRIC_DESCENDANTS_RSS] = METRIC_DESCENDANTS_RSS_DISCOUNT,
-        [METRIC_DESCENDANTS_PRIVATE] = METRIC_DESCENDANTS_RSS_DISCOUNT,
-        [METRIC_DESCENDANTS_SHARED] = METRIC_DESCENDANTS_RSS_DISCOUNT,
-        [METRIC_JOB_RSS] = METRIC_JOB_RSS_DISCOUNT,
-        [METRIC_JOB_PRIVATE] = METRIC_JOB_RSS_DISCOUNT,
-        [METRIC_JOB_SHARED] = METRIC_JOB_RSS_DISCOUNT,
-        [METRIC_JOB_PSS] = METRIC_JOB_RSS_DISCOUNT,
-    };
-    uint64_t bytes = discounts[peak] ? summary->tally[discounts[peak]].max : 0;
+    enum metric metric = metric_row(peak)->discount;
 
-    return is_known(bytes) ? (double)bytes : 0;
+    return metric ? (double)known_or_0(summary->tally[metric].max) : 0;
 }
 
 /* Handles a bound below the peak. Small differences between the kernel's counts are
@@ -303,8 +289,7 @@ static void bound_written(struct spoor_figure *figure, const struct row *row,
                           const struct summary *summary)
 {
     const struct tally *disks = &summary->tally[METRIC_HOST_DISK_WRITTEN];
-    uint64_t bound = sum_u64(counter_delta(disks->first, disks->last),
-                             summary->tally[METRIC_HOST_DIRTY].last);
+    uint64_t bound = sum_u64(tally_growth(disks), summary->tally[METRIC_HOST_DIRTY].last);
 
     if (row->metric != METRIC_JOB_WRITTEN || row->derivation != TOTAL ||
         !summary->storage_is_local || disks->is_lost || !tally_growth_origin(disks).is_exact ||
@@ -328,10 +313,8 @@ static void bound_wait(struct spoor_figure *figure, const struct row *row,
         return;
     figure->low = figure->value;
     if (threads->max_origin.is_exact && is_known(cpu->last))
-        figure->high =
-            fmax(figure->value,
-                 metric_value(row->metric,
-                              sub_floor0(room_ns, counter_delta(cpu->first, cpu->last))));
+        figure->high = fmax(figure->value,
+                            metric_value(row->metric, sub_floor0(room_ns, tally_growth(cpu))));
 }
 
 /* All energy of the packages bounds the job's share; the energy at rest may not be the job's at all. */
@@ -347,8 +330,7 @@ static void bound_energy(struct spoor_figure *figure, const struct row *row,
     if (is_known(low->first) && low->last > low->first)
         figure->low = fmin(figure->value, metric_value(row->metric, low->last - low->first));
     if (tally_growth_origin(all).is_exact)
-        figure->high = fmax(figure->value,
-                            metric_value(row->metric, counter_delta(all->first, all->last)));
+        figure->high = fmax(figure->value, metric_value(row->metric, tally_growth(all)));
 }
 
 static double derive_seen(const struct summary *summary, enum metric metric)
@@ -358,7 +340,7 @@ static double derive_seen(const struct summary *summary, enum metric metric)
 
     if (!is_known(there))
         there = tally->first;
-    return metric_value(metric, sum_u64(there, counter_delta(tally->first, tally->last)));
+    return metric_value(metric, sum_u64(there, tally_growth(tally)));
 }
 
 /* Whether the parts of the job's memory were read near its peak: within 1/16, not counting
@@ -392,17 +374,9 @@ static double derive_at_peak(const struct summary *summary, enum metric metric)
 /* Whether processes had memory, of which neither the private nor the shared part was read near the peak. */
 static bool was_read_too_early(const struct summary *summary, enum metric part)
 {
-    static const enum metric totals[METRIC_COUNT] = {
-        [METRIC_MAIN_PRIVATE] = METRIC_MAIN_RSS,
-        [METRIC_MAIN_SHARED] = METRIC_MAIN_RSS,
-        [METRIC_DESCENDANTS_PRIVATE] = METRIC_DESCENDANTS_RSS,
-        [METRIC_DESCENDANTS_SHARED] = METRIC_DESCENDANTS_RSS,
-        [METRIC_JOB_PRIVATE] = METRIC_JOB_RSS,
-        [METRIC_JOB_SHARED] = METRIC_JOB_RSS,
-    };
-    uint64_t total = totals[part] ? summary->tally[totals[part]].max : 0;
+    enum metric total = metric_row(part)->total;
 
-    return is_known(total) && total > 0 && !has_split_near_peak(summary);
+    return total && known_or_0(summary->tally[total].max) > 0 && !has_split_near_peak(summary);
 }
 
 /* A part may be larger at the moment of the highest total than in any sample. */
@@ -422,15 +396,14 @@ static double derive_peak(const struct summary *summary, enum metric metric)
 /* A single value gives no growth. */
 static double derive_span(const struct tally *tally, enum metric metric)
 {
-    return tally->last_ns > tally->first_ns
-               ? metric_value(metric, counter_delta(tally->first, tally->last))
-               : nan("");
+    return tally->last_ns > tally->first_ns ? metric_value(metric, tally_growth(tally))
+                                            : nan("");
 }
 
 /* A counter that did not change was not updated. */
 static double derive_growth(const struct tally *tally, enum metric metric)
 {
-    uint64_t delta = counter_delta(tally->first, tally->last);
+    uint64_t delta = tally_growth(tally);
 
     return delta > 0 ? metric_value(metric, delta) : nan("");
 }
@@ -478,9 +451,7 @@ static double derive(const struct row *row, const struct summary *summary)
 
     switch (row->derivation) {
     case TOTAL:
-        return tally->is_lost
-                   ? nan("")
-                   : metric_value(row->metric, counter_delta(tally->first, tally->last));
+        return tally->is_lost ? nan("") : metric_value(row->metric, tally_growth(tally));
     case GROWTH:
         return derive_growth(tally, row->metric);
     case SPAN:
@@ -500,8 +471,8 @@ static double derive(const struct row *row, const struct summary *summary)
         return metric_value(row->metric,
                             is_known(tally->later_max) ? tally->later_max : tally->max);
     case PER_CYCLE:
-        return metric_value(row->metric, counter_delta(tally->first, tally->last)) /
-               metric_value(row->metric, counter_delta(cycles->first, cycles->last));
+        return metric_value(row->metric, tally_growth(tally)) /
+               metric_value(row->metric, tally_growth(cycles));
     case CARBON:
         break;
     }
@@ -621,7 +592,7 @@ static struct origin value_origin(const struct row *row, const struct summary *s
 static struct spoor_figure find_figure(const char *path, const struct summary *summary);
 
 /* If the energy of CPUs or GPUs is unknown, it is missing in the sum, which is then a lower bound. */
-static struct spoor_figure make_carbon(const struct row *row, const struct summary *summary)
+static struct spoor_figure make_carbon(const struct summary *summary)
 {
     struct spoor_figure cpu = find_figure("energy.cpu_joules", summary);
     struct spoor_figure gpu = find_figure("energy.gpu_joules", summary);
@@ -630,7 +601,7 @@ static struct spoor_figure make_carbon(const struct row *row, const struct summa
     bool has_cpu = !isnan(cpu.value);
 
     if (!(factor > 0))
-        return not_measured(row->reason);
+        return not_measured("requires --carbon-intensity");
     if (!has_cpu && isnan(gpu.value))
         return not_measured(cpu.reason);
     return (struct spoor_figure){
@@ -647,7 +618,7 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
     struct origin origin;
 
     if (row->derivation == CARBON)
-        return make_carbon(row, summary);
+        return make_carbon(summary);
     figure.value = derive(row, summary);
     origin = value_origin(row, summary);
     figure.source = origin.source;
@@ -682,8 +653,7 @@ static struct spoor_figure find_figure(const char *path, const struct summary *s
 
 struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary)
 {
-    const struct row row = { NULL,        MEAN_RATE, metric,     METRIC_NONE,
-                             METRIC_NONE, NULL,      FIGURE_MEAN };
+    const struct row row = { NULL, MEAN_RATE, metric, METRIC_NONE, METRIC_NONE, FIGURE_MEAN };
 
     return make_figure(&row, summary);
 }

@@ -5,21 +5,13 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
-#include "base/compiler.h"
 #include "base/unknown.h"
 
 /* ---- rate ------------------------------------------------------------------ */
 
-uint64_t counter_delta(uint64_t from, uint64_t to)
-{
-    if (!is_known(from) || !is_known(to))
-        return UNKNOWN;
-    return to > from ? to - from : 0;
-}
-
 double counter_rate(enum metric metric, uint64_t from, uint64_t to, uint64_t span_ns)
 {
-    uint64_t delta = counter_delta(from, to);
+    uint64_t delta = sub_known(to, from);
 
     if (!is_known(delta) || span_ns == 0)
         return nan("");
@@ -40,21 +32,6 @@ static const enum gpu_measure gpu_measures[SERIES_GPU_MEASURES] = {
     GPU_WORK + GPU_WORK_DRAM,
 };
 
-static const enum metric ending_gauges[] = {
-    METRIC_MAIN_RSS,    METRIC_DESCENDANTS_RSS, METRIC_JOB_RSS,  METRIC_JOB_PRIVATE,
-    METRIC_JOB_SHARED,  METRIC_JOB_SWAP,        METRIC_JOB_ANON, METRIC_JOB_PAGE_CACHE,
-    METRIC_JOB_THREADS, METRIC_JOB_PROCESSES,
-};
-
-static bool ends_with_job(int metric)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(ending_gauges); i++) {
-        if ((int)ending_gauges[i] == metric)
-            return true;
-    }
-    return false;
-}
-
 static struct series_value one(float value)
 {
     return (struct series_value){ value, value, value };
@@ -74,7 +51,7 @@ int series_init(struct series *series, size_t points)
                 .metric = (uint8_t)i,
                 .place = (uint8_t)(is_rate ? new.counter_count++ : new.gauge_count++),
                 .is_rate = is_rate,
-                .ends_with_job = ends_with_job(i),
+                .ends_with_job = row->ends_with_job,
                 .unit = metric_value((enum metric)i, 1),
             };
     }

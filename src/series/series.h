@@ -30,12 +30,6 @@
 #include "sample/sample.h"
 #include "series/summary.h"
 
-/* ---- The only place where counters are subtracted and divided -------------- */
-
-/* Growth of a counter. UNKNOWN if either end is; 0 if it stepped back, which is a reset or a
- * race and never growth. */
-uint64_t counter_delta(uint64_t from, uint64_t to);
-
 /* Base units of a metric per second over a span; NaN if it is unknown or no time has passed. For CPU
  * seconds the result is cores. */
 double counter_rate(enum metric metric, uint64_t from, uint64_t to, uint64_t span_ns);

@@ -162,7 +162,7 @@ bool summary_open_window(const struct summary *summary, enum metric metric,
     if (is_dated_back(
             metric)) /* a whole tick is counted at once, most of it possibly from before */
         span_ns = larger(span_ns, tally->anchor_resolution_ns);
-    grown = metric_value(metric, counter_delta(tally->anchor, count));
+    grown = metric_value(metric, sub_known(count, tally->anchor));
     if (taken_ns > 0)
         grown += tally->rate * (double)taken_ns / 1e9;
     *ret = (struct rate_window){

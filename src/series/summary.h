@@ -56,6 +56,13 @@ struct rate_window {
     double rate;
 };
 
+/* Growth of a counter. UNKNOWN if either end is; 0 if it stepped back, which is a reset or a
+ * race and never growth. */
+static inline uint64_t tally_growth(const struct tally *tally)
+{
+    return sub_known(tally->last, tally->first);
+}
+
 /* The origin of the growth from the first to the last value: exact if both ends are. */
 struct origin tally_growth_origin(const struct tally *tally);
 

@@ -84,7 +84,7 @@ static void look(struct gpu_look_data *data)
         return;
     now_ns = is_first ? clock_now().monotonic_ns : now_ns;
     if (data->request == GPU_LOOK_QUICK)
-        gpu_watch_poll(&data->watch, now_ns);
+        gpu_watch_poll(&data->watch, now_ns, false);
     else if (data->request == GPU_LOOK_BORDER)
         gpu_watch_look_at_border(&data->watch, now_ns);
     else

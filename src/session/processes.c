@@ -19,7 +19,7 @@ static uint64_t job_cpu_ns(spoor_session *session)
     uint64_t ns;
 
     pthread_mutex_lock(&session->mutex);
-    ns = is_known(tally->first) ? counter_delta(tally->first, tally->last) : UNKNOWN;
+    ns = is_known(tally->first) ? tally_growth(tally) : UNKNOWN;
     pthread_mutex_unlock(&session->mutex);
     return ns;
 }

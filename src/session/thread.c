@@ -101,7 +101,7 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
     struct job *job = &session->sampler.job;
     bool has_grown = job_watch_memory(job);
 
-    budget_record(&job->budget, SPENT_GLANCES, unpaid_ns(session, bill));
+    job->budget.spent_ns[SPENT_GLANCES] += unpaid_ns(session, bill);
     pace_watched(pace, clock_now().monotonic_ns, has_grown, &job->budget);
 }
 
@@ -201,7 +201,7 @@ static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill
         watch_memory(session, pace, bill);
     if (clock_now().monotonic_ns >= pace->glance_ns)
         glance(session, pace, bill);
-    if (job_look_at_network(job, now_ns))
+    if (job_look_at_network(job, now_ns, false))
         (void)charge(session, bill, SPENT_NETWORK);
     if (session_look_at_gpus(session, now_ns))
         (void)charge(session, bill, SPENT_GPUS);

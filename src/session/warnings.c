@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include "base/arithmetic.h"
-#include "job/untracked.h"
 #include "series/series.h"
 #include "session/session.h"
 
@@ -63,7 +62,7 @@ uint64_t spoor_session_lost_rows(spoor_session *session, size_t stream, const ch
 static uint64_t growth(const spoor_session *session, enum metric metric)
 {
     const struct tally *tally = &session->summary.tally[metric];
-    uint64_t delta = counter_delta(tally->first, tally->last);
+    uint64_t delta = tally_growth(tally);
 
     return is_known(delta) ? delta : 0;
 }
@@ -73,8 +72,8 @@ static uint64_t growth(const spoor_session *session, enum metric metric)
 static void warn_about_oom(spoor_session *session)
 {
     uint64_t in_cgroup = growth(session, METRIC_JOB_OOM_KILLS);
-    uint64_t on_host = counter_delta(session->sampler.first_oom_kills,
-                                     session->sampler.host_reading.oom_kills_count);
+    uint64_t on_host = sub_known(session->sampler.host_reading.oom_kills_count,
+                                 session->sampler.first_oom_kills);
     bool was_killed = session->has_wait_status && WIFSIGNALED(session->wait_status) &&
                       WTERMSIG(session->wait_status) == SIGKILL;
 

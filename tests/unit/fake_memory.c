@@ -105,7 +105,7 @@ struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes)
         .id.pid = pid,
         .parent_pid = MAIN,
         .has_exec = true,
-        .is_descendant = pid != MAIN,
+        .group = pid == MAIN ? GROUP_MAIN : GROUP_DESCENDANTS,
         .files = MEMBER_FILES_CLOSED,
         .reading.rss_bytes = rss_bytes,
         .survey.own_bytes = rss_bytes,
@@ -137,12 +137,12 @@ void memory_update(struct memory_fixture *f)
 {
     f->now_ns += NS_PER_SECOND;
     budget_earn(&f->budget, f->now_ns, UNKNOWN);
-    memory_sharing_update(&f->sharing, &f->roster, MAIN, false, &f->estimate);
+    memory_sharing_update(&f->sharing, &f->roster, false, &f->estimate);
 }
 
 void memory_follow(struct memory_fixture *f)
 {
-    memory_sharing_update(&f->sharing, &f->roster, MAIN, true, &f->estimate);
+    memory_sharing_update(&f->sharing, &f->roster, true, &f->estimate);
 }
 
 void memory_put_file_job(struct memory_fixture *f)

@@ -21,7 +21,7 @@ struct escape {
 
 static void begin(struct escape *e, const char *text)
 {
-    *e = (struct escape){ .job_cgroup = CGROUP_TREE_NONE };
+    *e = (struct escape){ 0 };
     fake_root_init(&e->fake);
     fake_process_put(&e->fake, &(struct fake_process){ .pid = 10, .resident_pages = 9 });
     fake_root_write(&e->fake, "proc/10/cgroup", text);
@@ -102,7 +102,7 @@ static void a_process_that_grows_is_checked_again(void **state)
 static void without_a_cgroup_nothing_is_checked(void **state)
 {
     struct cgroup_escape escape;
-    struct job_cgroup none = CGROUP_TREE_NONE;
+    struct job_cgroup none = { 0 };
 
     (void)state;
     cgroup_escape_init(&escape, &none, 10);

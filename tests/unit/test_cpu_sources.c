@@ -248,19 +248,19 @@ static void user_and_system_time_add_up_to_the_total(void **state)
 
     (void)state;
     split = cpu_split_divide(&last, 5, (struct cpu_split){ 0, 0 });
-    assert_int_equal(split.user_ns, 5); /* no tick came yet */
+    assert_int_equal(split.first_ns, 5); /* no tick came yet */
     last = (struct cpu_split){ 0 };
     split = cpu_split_divide(&last, 1000, (struct cpu_split){ 900, 300 });
-    assert_int_equal(split.user_ns, 750);
-    assert_int_equal(split.system_ns, 250);
+    assert_int_equal(split.first_ns, 750);
+    assert_int_equal(split.second_ns, 250);
     split = cpu_split_divide(&last, 1100, (struct cpu_split){ 1200, 300 }); /* by ticks 220 */
-    assert_int_equal(split.user_ns, 850);
-    assert_int_equal(split.system_ns, 250);
+    assert_int_equal(split.first_ns, 850);
+    assert_int_equal(split.second_ns, 250);
     split = cpu_split_divide(&last, 1200, (struct cpu_split){ 1200, 900 });
-    assert_int_equal(split.user_ns, 850);
-    assert_int_equal(split.system_ns, 350);
+    assert_int_equal(split.first_ns, 850);
+    assert_int_equal(split.second_ns, 350);
     split = cpu_split_divide(&last, 5, (struct cpu_split){ UNKNOWN, 7 });
-    assert_false(is_known(split.user_ns));
+    assert_false(is_known(split.first_ns));
 }
 
 int main(void)

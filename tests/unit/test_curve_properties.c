@@ -17,6 +17,7 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "job/cpu_sources.h"
 #include "output/format.h"
 #include "record/fill.h"
 #include "record/load.h"
@@ -34,7 +35,7 @@ struct run {
     double main_ns, descendants_ns;
     uint64_t read_job_ns, read_main_ns; /* as last read: clocks never step back */
     uint64_t host_ns, read_host_ns;
-    uint64_t settled_descendants_ns; /* see cpu_parts_reconcile() */
+    struct cpu_split parts; /* main and descendants, as reported */
     uint64_t read_bytes, disk_bytes, missed_ns;
     size_t cpu_gap, io_gap; /* samples for which they are unknown yet */
     struct summary summary;
@@ -86,8 +87,9 @@ static void read_cpu(struct run *run, struct sample *sample)
     sample->clocks[CLOCK_JOB_CPU] = (struct sample_clock){ late_ns, run->interval_ns / 20 };
     sample->missed_cpu_ns = run->missed_ns;
     sample->value[METRIC_JOB_CPU] = run->read_job_ns;
-    sample->value[METRIC_MAIN_CPU] = run->read_main_ns;
-    cpu_parts_reconcile(sample, &run->settled_descendants_ns);
+    cpu_split_set(&run->parts, run->read_job_ns, run->read_main_ns);
+    sample->value[METRIC_MAIN_CPU] = run->parts.first_ns;
+    sample->value[METRIC_DESCENDANTS_CPU] = run->parts.second_ns;
 }
 
 /* In ticks, and long after the time of the sample if the tracker had to wait. */

@@ -163,7 +163,7 @@ static void figures_of_all_drivers_add_up(void **state)
     fake_drm_fd(&machine.fake, 41, 7, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));
     fake_drm_fd(&machine.fake, 99, 3, "/dev/dri/renderD128", AMDGPU("9", "0", "512 MiB"));
     update(&machine, 2, MS(500));
-    gpu_watch_poll(&machine.watch, MS(500));
+    gpu_watch_poll(&machine.watch, MS(500), false);
     assert_true(machine.watch.holds_context);
     assert_int_equal(totals->measures[GPU_TOTAL_MAIN_MEMORY].value,
                      72 * MIB); /* a shared client once */
@@ -255,7 +255,7 @@ static void the_kernels_count_replaces_the_sum_over_processes(void **state)
     assert_int_equal(totals.measures[GPU_TOTAL_DESCENDANTS_MEMORY].value, 36 * MIB);
     assert_true(view->is_job_memory_exact);
     put_charges(&machine, "drm/" AMD_PCI "/vram 0\n", "drm/" AMD_PCI "/vram 314572800\n");
-    gpu_watch_poll(&machine.watch, MS(100));
+    gpu_watch_poll(&machine.watch, MS(100), false);
     assert_int_equal(job_memory(&machine).value, 0); /* the spike was before that */
     assert_true(job_memory(&machine).origin.is_exact);
     assert_int_equal(view->figures[GPU_JOB_MEMORY].peak, 300 * MIB);
@@ -288,7 +288,7 @@ static void the_peak_of_an_older_cgroup_counts_if_it_rises(void **state)
     assert_int_equal(job_memory(&machine).value, MIB);
     assert_false(job_memory(&machine).origin.is_exact);
     put_charges(&machine, "drm/" AMD_PCI "/vram 1048576\n", "drm/" AMD_PCI "/vram 419430400\n");
-    gpu_watch_poll(&machine.watch, MS(100));
+    gpu_watch_poll(&machine.watch, MS(100), false);
     assert_int_equal(job_memory(&machine).value, 400 * MIB);
     assert_true(job_memory(&machine).origin.is_exact);
     tear_down(&machine);
@@ -304,7 +304,7 @@ static void a_process_outside_the_cgroup_is_counted_with_the_others(void **state
     gpu_watch_read(&machine.watch, MS(0), true);
     assert_true(job_memory(&machine).origin.is_exact);
     machine.owners.have_left_cgroup = true;
-    gpu_watch_poll(&machine.watch, MS(100));
+    gpu_watch_poll(&machine.watch, MS(100), false);
     assert_int_equal(job_memory(&machine).value, 64 * MIB);
     assert_string_equal(job_memory(&machine).origin.source, "drm.fdinfo");
     assert_false(job_memory(&machine).origin.is_exact);
@@ -324,12 +324,12 @@ static void a_region_comes_and_goes(void **state)
                 "drm/" AMD_PCI "/vram 209715200\n");
     gpu_watch_read(&machine.watch, MS(0), true);
     put_charges(&machine, "drm/" XE_PCI "/vram0 0\n", "drm/" XE_PCI "/vram0 0\n");
-    gpu_watch_poll(&machine.watch, MS(100));
+    gpu_watch_poll(&machine.watch, MS(100), false);
     assert_int_equal(job_memory(&machine).value, 64 * MIB);
     assert_string_equal(job_memory(&machine).origin.source, "drm.fdinfo");
     put_charges(&machine, "drm/" AMD_PCI "/vram 104857600\n",
                 "drm/" AMD_PCI "/vram 104857600\n");
-    gpu_watch_poll(&machine.watch, MS(200));
+    gpu_watch_poll(&machine.watch, MS(200), false);
     assert_int_equal(job_memory(&machine).value, 100 * MIB);
     assert_int_equal(view->figures[GPU_JOB_MEMORY].peak, 200 * MIB);
     assert_false(view->is_job_memory_exact);
@@ -348,7 +348,7 @@ static void a_cgroup_that_cannot_be_read_is_left_alone(void **state)
     assert_int_equal(job_memory(&machine).value, 64 * MIB);
     assert_null(machine.watch.cgroup); /* not read again */
     put_charges(&machine, "drm/" AMD_PCI "/vram 104857600\n", NULL);
-    gpu_watch_poll(&machine.watch, MS(100));
+    gpu_watch_poll(&machine.watch, MS(100), false);
     assert_int_equal(job_memory(&machine).value, 64 * MIB);
     tear_down(&machine);
 }
@@ -371,7 +371,7 @@ static void the_peak_over_two_gpus_is_not_exact(void **state)
     assert_true(job_memory(&machine).origin.is_exact); /* the other was not used */
     put_charges(&machine, "drm/" AMD_PCI "/vram 0\ndrm/" XE_PCI "/vram0 1048576\n",
                 "drm/" AMD_PCI "/vram 2097152\ndrm/" XE_PCI "/vram0 3145728\n");
-    gpu_watch_poll(&machine.watch, MS(100));
+    gpu_watch_poll(&machine.watch, MS(100), false);
     assert_int_equal(job_memory(&machine).value, 2 * MIB);
     assert_false(job_memory(&machine).origin.is_exact);
     assert_true(view->is_job_memory_exact);

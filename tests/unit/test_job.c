@@ -39,7 +39,7 @@ static void grandchildren_belong_to_the_job(void **state)
     assert_int_equal(f.reading.process_count, 3);
     assert_int_equal(f.reading.started_count, 3);
     assert_int_equal(fake_job_cpu_ticks(&f), 7);
-    assert_int_equal(f.reading.main_cpu_ns, SECOND / 100);
+    assert_int_equal(f.reading.parts.first_ns, SECOND / 100);
     fake_job_end(&f);
 }
 
@@ -288,9 +288,10 @@ static void memory_of_an_unseen_process_is_unknown(void **state)
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .state = 'Z', .resident_pages = 0 },
                    true);
     fake_job_look(&f);
-    assert_false(is_known(f.reading.memory.main.total_bytes));
-    assert_false(is_known(f.reading.memory.combined.total_bytes));
-    assert_int_equal(f.reading.memory.descendants.total_bytes, 0); /* there were none */
+    assert_false(is_known(f.reading.memory.of[GROUP_MAIN].total_bytes));
+    assert_false(is_known(f.reading.memory.of[GROUP_JOB].total_bytes));
+    assert_int_equal(f.reading.memory.of[GROUP_DESCENDANTS].total_bytes,
+                     0); /* there were none */
     fake_job_end(&f);
 }
 
@@ -306,13 +307,13 @@ static void memory_of_children_that_exited_unseen_is_unknown(void **state)
     fake_job_begin(&f, &main_process, true);
     fake_job_look(&f);
     fake_job_look(&f);
-    assert_int_equal(f.reading.memory.descendants.total_bytes, 0);
+    assert_int_equal(f.reading.memory.of[GROUP_DESCENDANTS].total_bytes, 0);
     main_process.user_ticks = 1;
     main_process.child_minor_faults = 6000;
     fake_process_put(&f.fake, &main_process);
     fake_job_look(&f);
-    assert_false(is_known(f.reading.memory.descendants.total_bytes));
-    assert_true(is_known(f.reading.memory.main.total_bytes));
+    assert_false(is_known(f.reading.memory.of[GROUP_DESCENDANTS].total_bytes));
+    assert_true(is_known(f.reading.memory.of[GROUP_MAIN].total_bytes));
     fake_job_end(&f);
 }
 

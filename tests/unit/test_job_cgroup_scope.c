@@ -7,7 +7,6 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,7 +48,7 @@ static bool is_fit(struct fake_root *fake, const char *line, uid_t uid)
 
     if (cgroups_parse(line, mountinfo, &cgroups) < 0)
         return false;
-    return job_cgroup_scope_is_fit(&fake->root, &cgroups, uid);
+    return job_cgroup_may_leave(&fake->root, &cgroups, uid);
 }
 
 static void a_login_session_may_be_left(void **state)
@@ -145,7 +144,7 @@ static void memory_on_version_1_is_not_left_to_systemd(void **state)
                                    "0::/user.slice/user-1000.slice/session-3.scope\n",
                                    both, &cgroups),
                      0);
-    assert_false(job_cgroup_scope_is_fit(&fake->root, &cgroups, 1000));
+    assert_false(job_cgroup_may_leave(&fake->root, &cgroups, 1000));
 }
 
 static void a_container_is_not_left(void **state)
@@ -160,17 +159,25 @@ static void a_container_is_not_left(void **state)
     assert_false(is_fit(*state, line, 1000));
 }
 
+static const char *no_variable(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
 static void on_a_fixture_no_manager_is_called(void **state)
 {
     struct fake_root *fake = *state;
-    struct job_cgroup_scope scope;
+    struct job_cgroup job_cgroup;
     struct cgroups cgroups;
 
     assert_int_equal(
         cgroups_parse("0::/user.slice/user-1000.slice/session-3.scope\n", mountinfo, &cgroups),
         0);
-    assert_int_equal(job_cgroup_scope_open(&fake->root, &cgroups, "x", getpid(), &scope),
-                     -ENOTSUP);
+    job_cgroup_open(&job_cgroup, &fake->root, getpid(), getpid(), &cgroups, NULL, no_variable);
+    assert_int_equal(job_cgroup.keeper.pid, 0);
+    assert_non_null(job_cgroup.reason);
+    job_cgroup_close(&job_cgroup);
 }
 
 int main(void)

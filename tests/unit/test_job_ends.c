@@ -30,7 +30,7 @@ static void a_waited_for_child_is_counted_once(void **state)
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 65);
     assert_int_equal(f.reading.process_count, 1);
-    assert_int_equal(f.reading.main_cpu_ns, SECOND / 10); /* only its own part */
+    assert_int_equal(f.reading.parts.first_ns, SECOND / 10); /* only its own part */
     fake_job_end(&f);
 }
 
@@ -50,7 +50,7 @@ static void a_waited_for_child_keeps_the_time_of_its_clock(void **state)
         &f.fake, &(struct fake_process){ .pid = 10, .user_ticks = 30, .child_user_ticks = 49 });
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 80);
-    assert_int_equal(f.reading.descendants_cpu_ns, SECOND / 2);
+    assert_int_equal(f.reading.parts.second_ns, SECOND / 2);
     fake_job_end(&f);
 }
 
@@ -103,13 +103,13 @@ static void a_child_without_memory_of_its_own_is_not_a_descendant(void **state)
     fake_process_put(&f.fake, &parent);
     fake_job_look(&f);
     assert_false(f.job.ledger.has_waited);
-    assert_int_equal(f.reading.memory.descendants.total_bytes, 0);
+    assert_int_equal(f.reading.memory.of[GROUP_DESCENDANTS].total_bytes, 0);
     parent.user_ticks = 1;
     parent.child_minor_faults = 12;
     fake_process_put(&f.fake, &parent);
     fake_job_look(&f);
     assert_true(f.job.ledger.has_waited);
-    assert_false(is_known(f.reading.memory.descendants.total_bytes));
+    assert_false(is_known(f.reading.memory.of[GROUP_DESCENDANTS].total_bytes));
     fake_job_end(&f);
 }
 
@@ -335,13 +335,14 @@ static void peaks_outlive_their_process(void **state)
     fake_process_put(&f.fake,
                      &(struct fake_process){ .pid = 11, .parent = 10, .resident_pages = 5000 });
     fake_job_look(&f);
-    assert_int_equal(f.reading.memory.combined.total_bytes, 5100 * 4096);
+    assert_int_equal(f.reading.memory.of[GROUP_JOB].total_bytes, 5100 * 4096);
     fake_process_end(&f.fake, 11);
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 10, .resident_pages = 100 });
     fake_job_look(&f);
-    assert_int_equal(f.reading.descendants_rss_peak_bytes, 5000 * 4096);
-    assert_int_equal(f.reading.memory.descendants.total_bytes, 0);
-    assert_false(is_known(f.reading.rss_bound_bytes)); /* not for a job that we did not start */
+    assert_int_equal(f.reading.rss_peak_bytes[GROUP_DESCENDANTS], 5000 * 4096);
+    assert_int_equal(f.reading.memory.of[GROUP_DESCENDANTS].total_bytes, 0);
+    assert_false(is_known(
+        f.reading.rss_bound_bytes[GROUP_JOB])); /* not for a job that we did not start */
     fake_job_end(&f);
 }
 

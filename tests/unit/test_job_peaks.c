@@ -64,11 +64,11 @@ static void a_peak_is_not_the_current_value(void **state)
     job_glance(&f.job, f.now_ns);
     put_memory(&f, 900, 0);
     fake_job_look(&f);
-    assert_int_equal(f.reading.memory.main.total_bytes, 6000 * 1024);
-    assert_int_equal(f.reading.memory.combined.total_bytes, 6000 * 1024);
-    assert_int_equal(f.reading.memory_now.main.total_bytes, 3600 * 1024);
-    assert_int_equal(f.reading.memory_now.combined.total_bytes, 3600 * 1024);
-    assert_int_equal(f.reading.memory_now.descendants.total_bytes, 0);
+    assert_int_equal(f.reading.memory.of[GROUP_MAIN].total_bytes, 6000 * 1024);
+    assert_int_equal(f.reading.memory.of[GROUP_JOB].total_bytes, 6000 * 1024);
+    assert_int_equal(f.reading.memory_now.of[GROUP_MAIN].total_bytes, 3600 * 1024);
+    assert_int_equal(f.reading.memory_now.of[GROUP_JOB].total_bytes, 3600 * 1024);
+    assert_int_equal(f.reading.memory_now.of[GROUP_DESCENDANTS].total_bytes, 0);
     assert_int_equal(f.reading.process_count_now, 1);
     fake_job_end(&f);
 }
@@ -97,12 +97,12 @@ static void a_glance_finds_a_newly_loaded_program(void **state)
         true);
     f.job.main.has_program = false;
     job_glance(&f.job, f.now_ns);
-    assert_int_equal(f.job.marks.main_rss_peak_bytes, 0);
+    assert_int_equal(f.job.marks.rss_peak_bytes[GROUP_MAIN], 0);
     put_memory(&f, 1500, 0);
     job_glance(&f.job, f.now_ns);
     put_memory(&f, 900, 0);
     fake_job_look(&f);
-    assert_int_equal(f.reading.memory.main.total_bytes, 6000 * 1024);
+    assert_int_equal(f.reading.memory.of[GROUP_MAIN].total_bytes, 6000 * 1024);
     fake_job_end(&f);
 }
 
@@ -178,12 +178,12 @@ static void copies_that_were_not_read_are_counted(void **state)
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 10, .resident_pages = 40960 });
     fake_process_end(&f.fake, 11);
     fake_job_look(&f);
-    assert_int_equal(f.reading.memory.combined.total_bytes, (SHARED_MB + COPIED_MB) * MB);
+    assert_int_equal(f.reading.memory.of[GROUP_JOB].total_bytes, (SHARED_MB + COPIED_MB) * MB);
     assert_int_equal(f.reading.memory.pss_bytes, (SHARED_MB + COPIED_MB) * MB);
-    assert_int_equal(f.reading.discount.combined,
+    assert_int_equal(f.reading.discount[GROUP_JOB],
                      COPIED_MB * MB); /* the lower bound is the value seen */
     fake_job_look(&f);
-    assert_int_equal(f.reading.memory.combined.total_bytes, SHARED_MB * MB);
+    assert_int_equal(f.reading.memory.of[GROUP_JOB].total_bytes, SHARED_MB * MB);
     fake_job_end(&f);
 }
 
@@ -198,12 +198,12 @@ static void unopened_forks_have_private_memory(void **state)
     f.job.sharing.unread_peak = (struct memory_split){ .total_bytes = 2 * SHARED_MB * MB,
                                                        .private_bytes = SHARED_MB * MB };
     fake_job_look(&f);
-    assert_int_equal(f.reading.memory.combined.total_bytes, 2 * SHARED_MB * MB);
-    assert_int_equal(f.reading.memory.combined.private_bytes, SHARED_MB * MB);
-    assert_int_equal(f.reading.memory.descendants.private_bytes, SHARED_MB * MB);
+    assert_int_equal(f.reading.memory.of[GROUP_JOB].total_bytes, 2 * SHARED_MB * MB);
+    assert_int_equal(f.reading.memory.of[GROUP_JOB].private_bytes, SHARED_MB * MB);
+    assert_int_equal(f.reading.memory.of[GROUP_DESCENDANTS].private_bytes, SHARED_MB * MB);
     assert_int_equal(f.reading.memory.pss_bytes, 2 * SHARED_MB * MB);
-    assert_int_equal(f.reading.discount.combined, SHARED_MB * MB);
-    assert_int_equal(f.reading.discount.descendants, SHARED_MB * MB);
+    assert_int_equal(f.reading.discount[GROUP_JOB], SHARED_MB * MB);
+    assert_int_equal(f.reading.discount[GROUP_DESCENDANTS], SHARED_MB * MB);
     fake_job_end(&f);
 }
 
@@ -218,10 +218,10 @@ static void a_read_overrules_expected_copies(void **state)
     f.job.budget.share_ns[SPENT_SHARING] = (int64_t)NS_PER_SECOND;
     fake_job_look(&f);
     assert_int_equal(f.job.sharing.reads, 2);
-    assert_int_equal(f.reading.memory.combined.total_bytes, SHARED_MB * MB);
+    assert_int_equal(f.reading.memory.of[GROUP_JOB].total_bytes, SHARED_MB * MB);
     fake_process_end(&f.fake, 11);
     fake_job_look(&f);
-    assert_int_equal(f.reading.memory.combined.total_bytes, SHARED_MB * MB);
+    assert_int_equal(f.reading.memory.of[GROUP_JOB].total_bytes, SHARED_MB * MB);
     fake_job_end(&f);
 }
 

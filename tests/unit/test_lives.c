@@ -26,19 +26,16 @@ static void the_bound_is_over_processes_alive_together(void **state)
     struct lives lives = { 0 };
 
     (void)state;
-    lives_open(&lives);
-    assert_non_null(lives.timeline);
     live(&lives, 10, 20, &(struct exit_record){ .peak_rss_bytes = 100 });
     live(&lives, 15, 30, &(struct exit_record){ .peak_rss_bytes = 50 });
     live(&lives, 25, 40, &(struct exit_record){ .peak_rss_bytes = 70 });
     assert_int_equal(lives_bound_bytes(&lives), 150);
     lives_close_moments(&lives, &(struct roster){ 0 });
-    assert_int_equal(lives.timeline->count, 0);
+    assert_int_equal(lives.count, 0);
     /* Borrowed memory belongs to another process. */
     live(&lives, 110, 120,
          &(struct exit_record){ .peak_rss_bytes = 900, .may_be_borrowed = true });
     assert_int_equal(lives_bound_bytes(&lives), 150);
-    lives_close(&lives);
 }
 
 static void without_a_record_there_is_no_bound(void **state)
@@ -46,12 +43,92 @@ static void without_a_record_there_is_no_bound(void **state)
     struct lives lives = { 0 };
 
     (void)state;
-    assert_int_equal(lives_bound_bytes(&lives), UNKNOWN);
-    lives_open(&lives);
+    assert_int_equal(lives_bound_bytes(NULL), UNKNOWN);
     assert_int_equal(lives_bound_bytes(&lives), 0);
     live(&lives, 10, 20, &(struct exit_record){ .peak_rss_bytes = UNKNOWN });
     assert_int_equal(lives_bound_bytes(&lives), UNKNOWN);
-    lives_close(&lives);
+}
+
+static void end(struct lives *lives, struct process *process, uint64_t to_ns, uint64_t bytes)
+{
+    process->ended_ns = to_ns;
+    process->peak_bytes = bytes;
+    lives_end(lives, process);
+}
+
+static void only_processes_alive_together_add_up(void **state)
+{
+    struct process first = { .pid = 1 }, second = { .pid = 2 }, third = { .pid = 3 };
+    struct lives lives = { 0 };
+
+    (void)state;
+    assert_int_equal(lives_bound_bytes(&lives), 0);
+    lives_start(&lives, &first, 10);
+    lives_start(&lives, &second, 20);
+    end(&lives, &first, 30, 100);
+    assert_int_equal(lives_bound_bytes(&lives), 100);
+    lives_start(&lives, &third, 35);
+    end(&lives, &second, 40, 50);
+    assert_int_equal(lives_bound_bytes(&lives), 150);
+    end(&lives, &third, 50, 60);
+    assert_int_equal(lives_bound_bytes(&lives), 150);
+}
+
+/* The event of a start may arrive after that of a later exit. */
+static void a_late_start_counts_exited_processes(void **state)
+{
+    struct process first = { .pid = 1 }, second = { .pid = 2 };
+    struct lives lives = { 0 };
+
+    (void)state;
+    lives_start(&lives, &first, 10);
+    end(&lives, &first, 30, 100);
+    lives_start(&lives, &second, 29);
+    end(&lives, &second, 40, 50);
+    assert_int_equal(lives_bound_bytes(&lives), 150);
+}
+
+static void a_long_lived_process_counts_with_all(void **state)
+{
+    struct roster roster = { 0 };
+    struct process *first = roster_add(&roster, 1), other = { .pid = 2 };
+    struct lives lives = { 0 };
+
+    (void)state;
+    assert_non_null(first);
+    first->threads = 1;
+    lives_start(&lives, first, 1);
+    for (uint64_t i = 1; i <= 5; i++) {
+        lives_start(&lives, &other, 10 * i);
+        end(&lives, &other, 10 * i + 5, i);
+        lives_close_moments(&lives, &roster); /* the first is alive: nothing is final */
+    }
+    end(&lives, first, 30, 100);
+    assert_int_equal(lives_bound_bytes(&lives), 103);
+    lives_close_moments(&lives, &roster);
+    assert_int_equal(lives.count, 0);
+    assert_int_equal(lives_bound_bytes(&lives), 103);
+    roster_done(&roster);
+}
+
+/* Ten at a time, of 1 MB each, and one that outlives them all. */
+static void many_processes_have_an_upper_bound(void **state)
+{
+    struct process first = { .pid = 1 }, others[10] = { 0 };
+    struct lives lives = { 0 };
+    uint64_t count = 10 * LIVES_MOMENTS_MAX;
+
+    (void)state;
+    lives_start(&lives, &first, 1);
+    for (uint64_t i = 2; i <= count; i++) {
+        lives_start(&lives, &others[i % 10], i);
+        if (i > 10)
+            end(&lives, &others[(i - 9) % 10], i, 1);
+    }
+    end(&lives, &first, count, 100);
+    assert_in_range(lives.count, 1, LIVES_MOMENTS_MAX);
+    /* Joining adds lives next to each other, a few times ten of them. */
+    assert_in_range(lives_bound_bytes(&lives), 110, 100 + 64);
 }
 
 int main(void)
@@ -59,6 +136,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bound_is_over_processes_alive_together),
         cmocka_unit_test(without_a_record_there_is_no_bound),
+        cmocka_unit_test(only_processes_alive_together_add_up),
+        cmocka_unit_test(a_late_start_counts_exited_processes),
+        cmocka_unit_test(a_long_lived_process_counts_with_all),
+        cmocka_unit_test(many_processes_have_an_upper_bound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,11 +17,11 @@ static void mappings_resolve_ambiguous_sums(void **state)
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put_file_job(&f);
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 230 * MB);
-    assert_int_equal(f.estimate.combined.private_bytes, 30 * MB);
-    assert_int_equal(f.estimate.combined.shared_bytes, 200 * MB);
-    assert_int_equal(f.estimate.descendants.total_bytes, 220 * MB);
-    assert_int_equal(f.estimate.main.total_bytes, 10 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 230 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].private_bytes, 30 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].shared_bytes, 200 * MB);
+    assert_int_equal(f.estimate.of[GROUP_DESCENDANTS].total_bytes, 220 * MB);
+    assert_int_equal(f.estimate.of[GROUP_MAIN].total_bytes, 10 * MB);
     memory_end(&f);
 }
 
@@ -37,7 +37,7 @@ static void mappings_are_read_only_on_request(void **state)
         memory_put_file_job(&f);
         memory_update(&f);
         assert_int_equal(f.sharing.reads, 1);
-        assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
+        assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 130 * MB);
         memory_end(&f);
     }
     memory_begin(&f, SPOOR_DETAIL_AUTO);
@@ -56,12 +56,12 @@ static void a_file_mapped_twice_counts_once(void **state)
     memory_put(&f, &(struct fake_memory){
                        .pid = MAIN, .own = 10, .file = 100, .file_pss = 75, .twice = 50 });
     memory_update(&f);
-    assert_int_equal(f.estimate.main.total_bytes, 160 * MB);
-    assert_int_equal(f.estimate.combined.total_bytes, 160 * MB);
+    assert_int_equal(f.estimate.of[GROUP_MAIN].total_bytes, 160 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 160 * MB);
     roster_member(&f.roster, MAIN)->reading.rss_bytes += MB;
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 161 * MB);
-    assert_int_equal(f.estimate.main.total_bytes, 161 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 161 * MB);
+    assert_int_equal(f.estimate.of[GROUP_MAIN].total_bytes, 161 * MB);
     memory_end(&f);
 }
 
@@ -88,7 +88,7 @@ static void a_read_waits_for_the_budget(void **state)
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 1); /* it would take 0.45 ms */
     assert_true(f.sharing.is_pending);
-    assert_int_equal(f.estimate.combined.total_bytes, 101 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 101 * MB);
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 2);
     assert_false(f.sharing.is_pending);
@@ -106,18 +106,18 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     memory_put(
         &f, &(struct fake_memory){ .pid = CHILD, .own = 10, .shared = 50, .shared_pss = 25 });
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 70 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 70 * MB);
     set_tokens(&f, 0);
     roster_member(&f.roster, MAIN)->reading.rss_bytes += 30 * MB;
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
-    assert_int_equal(f.estimate.combined.private_bytes, 50 * MB);
-    assert_int_equal(f.estimate.descendants.total_bytes, 60 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].private_bytes, 50 * MB);
+    assert_int_equal(f.estimate.of[GROUP_DESCENDANTS].total_bytes, 60 * MB);
     /* The child exits: its own memory is freed, shared memory stays with main. */
     roster_member(&f.roster, CHILD)->reading.rss_bytes = 0;
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
-    assert_int_equal(f.estimate.descendants.total_bytes, 0);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 90 * MB);
+    assert_int_equal(f.estimate.of[GROUP_DESCENDANTS].total_bytes, 0);
     assert_int_equal(f.sharing.reads, 1);
     memory_end(&f);
 }
@@ -134,15 +134,15 @@ static void growth_that_main_also_maps_is_not_added(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 10 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD + 1, .own = 10 });
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 130 * MB);
     for (int pid = CHILD; pid <= CHILD + 1; pid++) {
         roster_member(&f.roster, pid)->reading.rss_bytes += 90 * MB;
         roster_member(&f.roster, pid)->reading.shared_bytes += 90 * MB;
     }
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
-    assert_int_equal(f.estimate.combined.private_bytes, 30 * MB);
-    assert_int_equal(f.estimate.descendants.total_bytes, 110 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 130 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].private_bytes, 30 * MB);
+    assert_int_equal(f.estimate.of[GROUP_DESCENDANTS].total_bytes, 110 * MB);
     memory_end(&f);
 }
 
@@ -158,12 +158,12 @@ static void memory_of_a_new_program_counts_in_full(void **state)
     memory_update(&f);
     memory_add(&f, CHILD, 40 * MB)->has_exec = false;
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 50 * MB);
-    assert_int_equal(f.estimate.descendants.total_bytes, 40 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 50 * MB);
+    assert_int_equal(f.estimate.of[GROUP_DESCENDANTS].total_bytes, 40 * MB);
     roster_member(&f.roster, CHILD)->has_exec = true;
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
-    assert_int_equal(f.estimate.combined.private_bytes, 90 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 90 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].private_bytes, 90 * MB);
     memory_end(&f);
 }
 
@@ -178,9 +178,9 @@ static void unchanged_shared_memory_is_not_added_again(void **state)
     roster_member(&f.roster, MAIN)->has_exec = true;
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 100, .shared_pss = 50 });
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
     memory_end(&f);
 }
 
@@ -201,7 +201,7 @@ static void growth_during_a_read_causes_another(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 60 });
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 2);
-    assert_int_equal(f.estimate.combined.total_bytes, 61 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 61 * MB);
     memory_update(&f); /* nothing moves any more */
     assert_int_equal(f.sharing.reads, 2);
     memory_end(&f);
@@ -220,8 +220,8 @@ static void growth_after_the_walk_is_not_lost(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 101 });
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 1);
-    assert_int_equal(f.estimate.combined.private_bytes, 101 * MB);
-    assert_int_equal(f.estimate.combined.total_bytes, 101 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].private_bytes, 101 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 101 * MB);
     memory_end(&f);
 }
 
@@ -234,11 +234,11 @@ static void without_detail_only_totals_are_known(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 20 });
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 30 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 30 * MB);
     memory_update(&f);
-    assert_int_equal(f.estimate.main.total_bytes, 10 * MB);
-    assert_int_equal(f.estimate.descendants.total_bytes, 20 * MB);
-    assert_false(is_known(f.estimate.combined.private_bytes));
+    assert_int_equal(f.estimate.of[GROUP_MAIN].total_bytes, 10 * MB);
+    assert_int_equal(f.estimate.of[GROUP_DESCENDANTS].total_bytes, 20 * MB);
+    assert_false(is_known(f.estimate.of[GROUP_JOB].private_bytes));
     assert_false(is_known(f.estimate.pss_bytes));
     assert_int_equal(f.sharing.reads, 0);
     memory_end(&f);
@@ -339,8 +339,8 @@ static void memory_that_moves_during_a_read_is_not_counted_twice(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 100, .shared_pss = 50 });
     memory_put_statm(&f, CHILD, 101, 0);
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
-    assert_int_equal(f.estimate.combined.shared_bytes, 100 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].shared_bytes, 100 * MB);
     memory_end(&f);
 }
 
@@ -356,8 +356,8 @@ static void memory_that_becomes_shared_counts_once(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 90, .shared_pss = 45 });
     memory_put_statm(&f, CHILD, 180, 0);
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
-    assert_int_equal(f.estimate.combined.private_bytes, 90 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 90 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].private_bytes, 90 * MB);
     memory_end(&f);
 }
 
@@ -373,8 +373,8 @@ static void a_single_process_is_read_when_its_mappings_change(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 500, .file = 5, .file_pss = 5 });
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 1);
-    assert_int_equal(f.estimate.combined.total_bytes, 505 * MB);
-    assert_int_equal(f.estimate.combined.private_bytes, 500 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 505 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].private_bytes, 500 * MB);
     memory_put(&f,
                &(struct fake_memory){ .pid = MAIN, .own = 500, .file = 105, .file_pss = 105 });
     memory_update(&f);
@@ -412,7 +412,7 @@ static void begin_crowd(struct memory_fixture *f)
     memory_put(
         f, &(struct fake_memory){ .pid = CHILD + 1, .own = 3, .shared = 9, .shared_pss = 3 });
     memory_update(f);
-    assert_int_equal(f->estimate.combined.total_bytes, 13 * MB);
+    assert_int_equal(f->estimate.of[GROUP_JOB].total_bytes, 13 * MB);
     memory_sharing_expect_forks(&f->sharing, &f->roster, 10, MAIN);
     assert_int_equal(f->sharing.expected.total_bytes, (13 + 10 * 2) * MB);
     assert_int_equal(f->sharing.expected.private_bytes, (4 + 10 * 2) * MB);

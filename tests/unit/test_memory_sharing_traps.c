@@ -23,7 +23,7 @@ static void an_exit_during_the_read_leaves_the_safe_bound(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 100, .shared_pss = 100 });
     memory_put_statm(&f, CHILD, 0, 0);
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
     assert_true(f.sharing.members_changed);
     memory_end(&f);
 }
@@ -38,8 +38,8 @@ static void an_empty_file_is_an_exited_process(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 30 });
     memory_write(&f, CHILD, "smaps_rollup", "");
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 20 * MB);
-    assert_true(is_known(f.estimate.combined.private_bytes));
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 20 * MB);
+    assert_true(is_known(f.estimate.of[GROUP_JOB].private_bytes));
     memory_end(&f);
 }
 
@@ -53,7 +53,7 @@ static void a_process_without_mappings_causes_no_correction(void **state)
     memory_put_file_job(&f);
     memory_write(&f, CHILD + 1, "smaps", "");
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 130 * MB);
     memory_end(&f);
 }
 
@@ -72,11 +72,11 @@ static void an_unreadable_process_makes_sharing_unknown(void **state)
     assert_int_equal(mkdir(path, 0700), 0);
     memory_update(&f);
     assert_true(f.sharing.is_denied);
-    assert_int_equal(f.estimate.combined.total_bytes, 50 * MB);
-    assert_false(is_known(f.estimate.combined.private_bytes));
-    assert_false(is_known(f.estimate.combined.shared_bytes));
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 50 * MB);
+    assert_false(is_known(f.estimate.of[GROUP_JOB].private_bytes));
+    assert_false(is_known(f.estimate.of[GROUP_JOB].shared_bytes));
     memory_follow(&f);
-    assert_false(is_known(f.estimate.combined.private_bytes));
+    assert_false(is_known(f.estimate.of[GROUP_JOB].private_bytes));
     memory_end(&f);
 }
 
@@ -90,11 +90,11 @@ static void merged_pages_are_not_resident_memory(void **state)
     memory_put(&f,
                &(struct fake_memory){ .pid = MAIN, .own = 2, .merged = 100, .shared_pss = 1 });
     memory_update(&f);
-    assert_int_equal(f.estimate.main.total_bytes, 3 * MB);
-    assert_int_equal(f.estimate.combined.total_bytes, 3 * MB);
-    assert_int_equal(f.estimate.combined.private_bytes, 2 * MB);
+    assert_int_equal(f.estimate.of[GROUP_MAIN].total_bytes, 3 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 3 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].private_bytes, 2 * MB);
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 3 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 3 * MB);
     memory_end(&f);
 }
 
@@ -107,7 +107,7 @@ static void huge_pages_are_counted_separately(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 2, .hugetlb = 64 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 2, .hugetlb = 64 });
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 4 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 4 * MB);
     memory_end(&f);
 }
 
@@ -124,19 +124,19 @@ static void borrowed_memory_counts_once(void **state)
     child->has_exec = false;
     child->reading.borrows_memory = true;
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
-    assert_int_equal(f.estimate.main.total_bytes, 100 * MB);
-    assert_int_equal(f.estimate.descendants.total_bytes, 0);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
+    assert_int_equal(f.estimate.of[GROUP_MAIN].total_bytes, 100 * MB);
+    assert_int_equal(f.estimate.of[GROUP_DESCENDANTS].total_bytes, 0);
     /* The parent's size may be from before it grew. */
     child->reading.rss_bytes = 150 * MB;
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
     /* After exec it has its own memory. */
     child->reading.rss_bytes = 100 * MB;
     child->has_exec = true;
     child->reading.borrows_memory = false;
     memory_update(&f);
-    assert_int_equal(f.estimate.combined.total_bytes, 200 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 200 * MB);
     memory_end(&f);
 }
 
@@ -148,7 +148,8 @@ static void faults_use_the_page_size_of_the_machine(void **state)
     memory_begin(&f, SPOOR_DETAIL_NEVER);
     f.fake.root.page_bytes = 65536;
     memory_add(&f, MAIN, 100 * MB)->reading.faults = 10;
-    assert_int_equal(rss_deltas_measure(&f.fake.root, &f.roster, MAIN).job.faults, 10 * 65536);
+    assert_int_equal(rss_deltas_measure(&f.fake.root, &f.roster).of[GROUP_JOB].faults,
+                     10 * 65536);
     memory_end(&f);
 }
 
@@ -164,7 +165,7 @@ static void pss_follows_private_memory(void **state)
     assert_int_equal(f.estimate.pss_bytes, 200 * MB);
     roster_member(&f.roster, MAIN)->reading.rss_bytes += 100 * MB;
     memory_follow(&f);
-    assert_int_equal(f.estimate.combined.private_bytes, 300 * MB);
+    assert_int_equal(f.estimate.of[GROUP_JOB].private_bytes, 300 * MB);
     assert_int_equal(f.estimate.pss_bytes, 300 * MB);
     roster_member(&f.roster, MAIN)->reading.rss_bytes -= 250 * MB;
     memory_follow(&f);
@@ -182,8 +183,8 @@ static void growth_during_a_read_is_not_a_double_mapping(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
     memory_put_statm(&f, MAIN, 300, 0);
     memory_update(&f);
-    assert_int_equal(f.sharing.bases.main.discount, 0);
-    assert_int_equal(f.sharing.bases.job.discount, 0);
+    assert_int_equal(memory_estimate_discount(&f.sharing.estimate, GROUP_MAIN), 0);
+    assert_int_equal(memory_estimate_discount(&f.sharing.estimate, GROUP_JOB), 0);
     memory_end(&f);
 }
 

@@ -27,9 +27,9 @@ static void a_look_that_is_refused_waits_for_the_budget(void **state)
     (void)state;
     prepare(&job, &root);
     budget_charge(&job.budget, SPENT_NETWORK, 100 * NS_PER_MS);
-    assert_false(job_look_at_network(&job, NOW_NS));
+    assert_false(job_look_at_network(&job, NOW_NS, false));
     assert_true(job_network_due_ns(&job) >= NOW_NS + 10 * NS_PER_MS);
-    assert_true(job_look_at_network(&job, NOW_NS + NS_PER_SECOND) ||
+    assert_true(job_look_at_network(&job, NOW_NS + NS_PER_SECOND, false) ||
                 job_network_due_ns(&job) > NOW_NS + NS_PER_SECOND);
 }
 

@@ -28,9 +28,9 @@ static void begin(struct process_events *events, bool is_machine_wide)
         .is_exact = true,
         .is_machine_wide = is_machine_wide,
         .started_count = 1,
-        .now = { 1, 1, 0, 1 },
-        .peak = { 1, 1, 0, 1 },
-        .settled_peak = { 1, 1, 0, 1 },
+        .now = { 1, { 1, 0, 1 } },
+        .peak = { 1, { 1, 0, 1 } },
+        .settled_peak = { 1, { 1, 0, 1 } },
         .root = &none,
         .main_pid = MAIN,
         .connector = PROC_CONNECTOR_CLOSED,
@@ -144,10 +144,10 @@ static void threads_at_once_are_counted(void **state)
         thread_at(&events, PROCESS_FORKED, NS_PER_SECOND + i);
     for (uint64_t i = 1; i <= 500; i++)
         thread_at(&events, PROCESS_EXITED, NS_PER_SECOND + 20 * NS_PER_MS + i);
-    assert_int_equal(events.main_threads_peak.count, 501);
-    assert_int_equal(events.threads_peak.count, 501);
-    assert_int_equal(events.threads_peak.confirmed, 501);
-    assert_int_equal(events.descendants_threads_peak.count, 0);
+    assert_int_equal(events.thread_peaks[GROUP_MAIN].count, 501);
+    assert_int_equal(events.thread_peaks[GROUP_JOB].count, 501);
+    assert_int_equal(events.thread_peaks[GROUP_JOB].confirmed, 501);
+    assert_int_equal(events.thread_peaks[GROUP_DESCENDANTS].count, 0);
     end(&events);
 }
 
@@ -163,8 +163,8 @@ static void threads_in_turn_are_not_at_once(void **state)
         if (i > 1)
             thread_at(&events, PROCESS_EXITED, (2 * i + 1) * NS_PER_MS);
     }
-    assert_true(events.threads_peak.count <= 2);
-    assert_int_equal(events.peak.threads, 3); /* upper bound */
+    assert_true(events.thread_peaks[GROUP_JOB].count <= 2);
+    assert_int_equal(events.peak.threads[GROUP_JOB], 3); /* upper bound */
     end(&events);
 }
 
@@ -183,14 +183,14 @@ static void threads_of_the_last_wave_are_not_at_once(void **state)
     now_ns += 20 * NS_PER_MS;
     for (int i = 0; i < WAVE - LATE; i++)
         thread_at(&events, PROCESS_EXITED, now_ns);
-    assert_int_equal(events.threads_peak.count, 1 + WAVE);
+    assert_int_equal(events.thread_peaks[GROUP_JOB].count, 1 + WAVE);
     for (int i = 0; i < WAVE; i++)
         thread_at(&events, PROCESS_FORKED, now_ns);
-    assert_int_equal(events.threads_peak.count, 1 + WAVE + LATE);
+    assert_int_equal(events.thread_peaks[GROUP_JOB].count, 1 + WAVE + LATE);
     now_ns += 200 * NS_PER_MS;
     for (int i = 0; i < LATE; i++)
         thread_at(&events, PROCESS_EXITED, now_ns);
-    assert_int_equal(events.threads_peak.count, 1 + WAVE);
+    assert_int_equal(events.thread_peaks[GROUP_JOB].count, 1 + WAVE);
     end(&events);
 }
 
@@ -205,8 +205,8 @@ static void threads_are_not_processes(void **state)
     thread(&events, PROCESS_EXITED, MAIN);
     assert_int_equal(events.started_count, 1);
     assert_int_equal(events.now.processes, 1);
-    assert_int_equal(events.now.main_threads, 2);
-    assert_int_equal(events.peak.main_threads, 3);
+    assert_int_equal(events.now.threads[GROUP_MAIN], 2);
+    assert_int_equal(events.peak.threads[GROUP_MAIN], 3);
     end(&events);
 }
 
@@ -519,7 +519,7 @@ static void records_of_very_many_threads_are_not_requested(void **state)
         assert_true(events.taskstats.skips_threads);
         assert_true(events.recorded_tasks < events.started_tasks);
         assert_false(process_events_has_all_records(&events));
-        assert_true(is_known(events.main_peak_bytes)); /* the last thread is recorded */
+        assert_true(is_known(events.peak_bytes[GROUP_MAIN])); /* the last thread is recorded */
     } else {
         print_message("no exit records\n");
     }
@@ -561,7 +561,7 @@ static void an_agent_is_disowned_with_its_intermediate_process(void **state)
     assert_int_equal(events.started_count, 1);
     assert_int_equal(events.now.processes, 1);
     assert_int_equal(events.peak.processes, 1);
-    assert_int_equal(events.peak.threads, 1);
+    assert_int_equal(events.peak.threads[GROUP_JOB], 1);
     thread(&events, PROCESS_FORKED, MAIN + 2);
     thread(&events, PROCESS_EXITED, MAIN + 2);
     exited(&events, MAIN + 2);

@@ -430,14 +430,14 @@ static void peaks_of_exited_processes_are_kept(void **state)
         if (has_peaks) {
             assert_true(w.process_events.has_peaks);
             /* Both also have the test's own memory. */
-            assert_in_range(w.process_events.main_peak_bytes, MAIN_BYTES, UNKNOWN - 1);
-            assert_in_range(w.process_events.largest_peak_bytes -
-                                w.process_events.main_peak_bytes,
+            assert_in_range(w.process_events.peak_bytes[GROUP_MAIN], MAIN_BYTES, UNKNOWN - 1);
+            assert_in_range(w.process_events.peak_bytes[GROUP_DESCENDANTS] -
+                                w.process_events.peak_bytes[GROUP_MAIN],
                             (CHILD_BYTES - MAIN_BYTES) / 2, CHILD_BYTES);
             served++;
         } else {
-            assert_false(is_known(w.process_events.main_peak_bytes));
-            assert_false(is_known(w.process_events.largest_peak_bytes));
+            assert_false(is_known(w.process_events.peak_bytes[GROUP_MAIN]));
+            assert_false(is_known(w.process_events.peak_bytes[GROUP_DESCENDANTS]));
         }
         done(&w);
     }

@@ -42,7 +42,8 @@ static void begin(struct memory_areas *areas)
 
 static void put_process(struct memory_areas *areas, int pid)
 {
-    assert_int_equal(memory_areas_add_process(areas, pid, pid == MAIN), 0);
+    assert_int_equal(
+        memory_areas_add_process(areas, pid == MAIN ? GROUP_MAIN : GROUP_DESCENDANTS), 0);
 }
 
 static struct shared_files estimate(struct memory_areas *areas)
@@ -62,7 +63,7 @@ static void no_mappings_give_0(void **state)
     (void)state;
     begin(&areas);
     files = estimate(&areas);
-    assert_int_equal(files.total.combined, 0);
+    assert_int_equal(files.total[GROUP_JOB], 0);
 }
 
 /* 300 MB of a file, 150 MB by each of three, at 0, 75 and 150; an outsider maps it all, so
@@ -81,10 +82,10 @@ static void disjoint_parts_of_a_file_add_up(void **state)
         put(&areas, 9, 75 * (uint64_t)i, 75 * (uint64_t)i + 150, 0, 58);
     }
     files = estimate(&areas);
-    assert_int_equal(files.total.main, MB);
-    assert_int_equal(files.total.descendants, 300 * MB);
-    assert_int_equal(files.total.combined, 301 * MB);
-    assert_int_equal(files.rss.combined, 451 * MB);
+    assert_int_equal(files.total[GROUP_MAIN], MB);
+    assert_int_equal(files.total[GROUP_DESCENDANTS], 300 * MB);
+    assert_int_equal(files.total[GROUP_JOB], 301 * MB);
+    assert_int_equal(files.rss[GROUP_JOB], 451 * MB);
 }
 
 /* 0-100 and 50-150 of one file in one process: each page of the middle is mapped twice. */
@@ -99,8 +100,8 @@ static void a_file_mapped_twice_counts_once(void **state)
     put(&areas, 9, 0, 100, 50, 25);
     put(&areas, 9, 50, 150, 50, 25);
     files = estimate(&areas);
-    assert_int_equal(files.total.main, 150 * MB);
-    assert_int_equal(files.total.combined, 150 * MB);
+    assert_int_equal(files.total[GROUP_MAIN], 150 * MB);
+    assert_int_equal(files.total[GROUP_JOB], 150 * MB);
 }
 
 /* The child inherited 100 MB and moved them to another address. */
@@ -116,9 +117,9 @@ static void anonymous_memory_counts_once_at_any_address(void **state)
     put_process(&areas, CHILD);
     put(&areas, 0, 5000, 5100, 0, 50);
     files = estimate(&areas);
-    assert_int_equal(files.total.main, 100 * MB);
-    assert_int_equal(files.total.descendants, 100 * MB);
-    assert_int_equal(files.total.combined, 100 * MB);
+    assert_int_equal(files.total[GROUP_MAIN], 100 * MB);
+    assert_int_equal(files.total[GROUP_DESCENDANTS], 100 * MB);
+    assert_int_equal(files.total[GROUP_JOB], 100 * MB);
 }
 
 /* Main shares 90 MB with two children and has 100 MB of its own. */
@@ -136,8 +137,8 @@ static void descendants_map_all_except_private_pages_of_main(void **state)
         put(&areas, 0, 0, 90, 0, 30);
     }
     files = estimate(&areas);
-    assert_int_equal(files.total.combined, 190 * MB);
-    assert_int_equal(files.total.descendants, 90 * MB);
+    assert_int_equal(files.total[GROUP_JOB], 190 * MB);
+    assert_int_equal(files.total[GROUP_DESCENDANTS], 90 * MB);
 }
 
 static void an_inode_of_another_device_is_another_file(void **state)
@@ -153,7 +154,7 @@ static void an_inode_of_another_device_is_another_file(void **state)
     put(&areas, 9, 0, 10, 0, 1);
     areas.list[1].device = 2;
     files = estimate(&areas);
-    assert_int_equal(files.total.combined, 20 * MB);
+    assert_int_equal(files.total[GROUP_JOB], 20 * MB);
 }
 
 /* 25,600 addresses of one page. */
@@ -176,7 +177,7 @@ static void merged_pages_count_by_their_pss(void **state)
     put_process(&areas, MAIN);
     assert_int_equal(memory_areas_add(&areas, &area), 0);
     files = estimate(&areas);
-    assert_int_equal(files.total.main, 4096);
+    assert_int_equal(files.total[GROUP_MAIN], 4096);
 }
 
 static uint32_t mixed(uint32_t *seed)
@@ -228,8 +229,8 @@ static void the_heaviest_set_is_found(void **state)
         }
         best = heaviest(&areas);
         files = estimate(&areas);
-        assert_int_equal(files.total.descendants, best);
-        assert_int_equal(files.total.combined, best);
+        assert_int_equal(files.total[GROUP_DESCENDANTS], best);
+        assert_int_equal(files.total[GROUP_JOB], best);
     }
 }
 
@@ -254,11 +255,11 @@ static void totals_do_not_exceed_the_resident_size(void **state)
             }
         }
         files = estimate(&areas);
-        assert_true(files.total.combined <= files.rss.combined);
-        assert_true(files.total.main <= files.rss.main);
-        assert_true(files.total.descendants <= files.rss.descendants);
-        assert_true(files.total.combined >= files.total.main);
-        assert_true(files.total.combined >= files.total.descendants);
+        assert_true(files.total[GROUP_JOB] <= files.rss[GROUP_JOB]);
+        assert_true(files.total[GROUP_MAIN] <= files.rss[GROUP_MAIN]);
+        assert_true(files.total[GROUP_DESCENDANTS] <= files.rss[GROUP_DESCENDANTS]);
+        assert_true(files.total[GROUP_JOB] >= files.total[GROUP_MAIN]);
+        assert_true(files.total[GROUP_JOB] >= files.total[GROUP_DESCENDANTS]);
     }
 }
 
@@ -290,7 +291,7 @@ static void many_areas_of_one_file_are_fast(void **state)
     for (uint64_t i = 0; i < 100000; i++)
         put(&areas, 9, (i * 7919) % 100000, (i * 7919) % 100000 + 1, 0, 0);
     files = estimate(&areas);
-    assert_int_equal(files.total.main, 100000 * MB);
+    assert_int_equal(files.total[GROUP_MAIN], 100000 * MB);
 }
 
 /* 100 MB shared by both. The child copies 4 MB of them after both were read and before their
@@ -298,12 +299,16 @@ static void many_areas_of_one_file_are_fast(void **state)
 static void pages_copied_between_the_reads_are_not_shared(void **state)
 {
     const struct memory_view views[] = {
-        { .is_main = true,
+        { .group = GROUP_MAIN,
           .resident = 100 * MB,
           .rss = 100 * MB,
           .pss = 50 * MB,
           .shared_total = 100 * MB },
-        { .resident = 100 * MB, .rss = 100 * MB, .pss = 50 * MB, .shared_total = 100 * MB },
+        { .group = GROUP_DESCENDANTS,
+          .resident = 100 * MB,
+          .rss = 100 * MB,
+          .pss = 50 * MB,
+          .shared_total = 100 * MB },
     };
     struct memory_estimate result;
     struct memory_areas areas;
@@ -316,11 +321,11 @@ static void pages_copied_between_the_reads_are_not_shared(void **state)
     put_process(&areas, CHILD);
     put(&areas, 0, 0, 100, 4, 48);
     files = estimate(&areas);
-    assert_int_equal(files.total.combined, 104 * MB);
+    assert_int_equal(files.total[GROUP_JOB], 104 * MB);
     shared_memory_estimate(views, 2, false, 4 * MB, &result);
     shared_files_correct(&files, views, 2, 4 * MB, &result);
-    assert_int_equal(result.combined.shared_bytes, 100 * MB);
-    assert_int_equal(result.combined.total_bytes, 100 * MB);
+    assert_int_equal(result.of[GROUP_JOB].shared_bytes, 100 * MB);
+    assert_int_equal(result.of[GROUP_JOB].total_bytes, 100 * MB);
 }
 
 int main(void)

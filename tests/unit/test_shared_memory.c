@@ -19,6 +19,7 @@ static struct memory_view view(uint64_t own, uint64_t shared, unsigned sharers,
                                uint64_t library, uint64_t library_share)
 {
     return (struct memory_view){
+        .group = GROUP_DESCENDANTS,
         .rss = own + shared + library,
         .pss = own + shared / sharers + library_share,
         .pss_file = library_share,
@@ -36,7 +37,7 @@ static void no_processes_give_0(void **state)
 
     (void)state;
     shared_memory_estimate(NULL, 0, false, 0, &estimate);
-    assert_int_equal(estimate.combined.total_bytes, 0);
+    assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 0);
     assert_int_equal(estimate.pss_bytes, 0);
 }
 
@@ -46,13 +47,13 @@ static void a_single_process_has_its_resident_size(void **state)
     struct memory_estimate estimate;
 
     (void)state;
-    views[0].is_main = true;
+    views[0].group = GROUP_MAIN;
     shared_memory_estimate(views, 1, false, 0, &estimate);
-    assert_int_equal(estimate.main.total_bytes, 102 * MB);
-    assert_int_equal(estimate.main.private_bytes, 100 * MB);
-    assert_int_equal(estimate.main.shared_bytes, 2 * MB);
-    assert_int_equal(estimate.combined.total_bytes, 102 * MB);
-    assert_int_equal(estimate.descendants.total_bytes, 0);
+    assert_int_equal(estimate.of[GROUP_MAIN].total_bytes, 102 * MB);
+    assert_int_equal(estimate.of[GROUP_MAIN].private_bytes, 100 * MB);
+    assert_int_equal(estimate.of[GROUP_MAIN].shared_bytes, 2 * MB);
+    assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 102 * MB);
+    assert_int_equal(estimate.of[GROUP_DESCENDANTS].total_bytes, 0);
 }
 
 /* Four processes that share 300 MB: main and three children. */
@@ -64,13 +65,13 @@ static void shared_pages_count_once(void **state)
     (void)state;
     for (int i = 0; i < 4; i++)
         views[i] = view(MB, 300 * MB, 4, 0, 0);
-    views[0].is_main = true;
+    views[0].group = GROUP_MAIN;
     shared_memory_estimate(views, 4, false, 0, &estimate);
-    assert_int_equal(estimate.combined.total_bytes, 304 * MB);
-    assert_int_equal(estimate.combined.private_bytes, 4 * MB);
-    assert_int_equal(estimate.combined.shared_bytes, 300 * MB);
+    assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 304 * MB);
+    assert_int_equal(estimate.of[GROUP_JOB].private_bytes, 4 * MB);
+    assert_int_equal(estimate.of[GROUP_JOB].shared_bytes, 300 * MB);
     /* Main is an outsider to the three; they still map all 300 MB. */
-    assert_int_equal(estimate.descendants.total_bytes, 303 * MB);
+    assert_int_equal(estimate.of[GROUP_DESCENDANTS].total_bytes, 303 * MB);
     assert_int_equal(estimate.pss_bytes, 304 * MB);
 }
 
@@ -82,9 +83,9 @@ static void a_library_counts_as_its_largest_user(void **state)
     struct memory_estimate estimate;
 
     (void)state;
-    views[0].is_main = true;
+    views[0].group = GROUP_MAIN;
     shared_memory_estimate(views, 2, false, 0, &estimate);
-    assert_int_equal(estimate.combined.total_bytes, 40 * MB);
+    assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 40 * MB);
 }
 
 /* A child ended between two reads: parts of different instants must not be added up. */
@@ -96,12 +97,12 @@ static void a_race_leaves_the_safe_bound(void **state)
     (void)state;
     /* The first was read while it shared with one child, the second when alone. */
     views[0] = view(0, 100 * MB, 2, 0, 0);
-    views[0].is_main = true;
+    views[0].group = GROUP_MAIN;
     views[1] = view(0, 100 * MB, 1, 0, 0);
     shared_memory_estimate(views, 2, false, 0, &estimate);
-    assert_int_equal(estimate.combined.total_bytes, 150 * MB);
+    assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 150 * MB);
     shared_memory_estimate(views, 2, true, 0, &estimate);
-    assert_int_equal(estimate.combined.total_bytes, 100 * MB);
+    assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 100 * MB);
 }
 
 /* 100 MB of addresses, each hundred of which are one page: PSS has 1 MB of them. */
@@ -111,13 +112,13 @@ static void merged_pages_count_by_their_pss(void **state)
     struct memory_estimate estimate;
 
     (void)state;
-    views[0].is_main = true;
+    views[0].group = GROUP_MAIN;
     views[0].resident = 102 * MB;
     views[0].pss += MB;
     shared_memory_estimate(views, 1, false, 0, &estimate);
-    assert_int_equal(estimate.main.total_bytes, 3 * MB);
-    assert_int_equal(estimate.combined.total_bytes, 3 * MB);
-    assert_int_equal(estimate.combined.private_bytes, 2 * MB);
+    assert_int_equal(estimate.of[GROUP_MAIN].total_bytes, 3 * MB);
+    assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 3 * MB);
+    assert_int_equal(estimate.of[GROUP_JOB].private_bytes, 2 * MB);
 }
 
 /* Pages that a process shares, but with no other process of the job, may be mapped twice. */
@@ -128,18 +129,18 @@ static void a_possible_double_mapping_is_suspected(void **state)
     struct memory_estimate estimate;
 
     (void)state;
-    views[0].is_main = true;
+    views[0].group = GROUP_MAIN;
     shared_memory_estimate(views, 2, false, 0, &estimate);
-    assert_int_equal(estimate.main.total_bytes, 50 * MB);
-    assert_int_equal(estimate.doubled.main, 40 * MB);
-    assert_int_equal(estimate.doubled.descendants, 0);
-    assert_int_equal(estimate.doubled.combined, 40 * MB);
+    assert_int_equal(estimate.of[GROUP_MAIN].total_bytes, 50 * MB);
+    assert_int_equal(estimate.doubled[GROUP_MAIN], 40 * MB);
+    assert_int_equal(estimate.doubled[GROUP_DESCENDANTS], 0);
+    assert_int_equal(estimate.doubled[GROUP_JOB], 40 * MB);
     views[1] = view(10 * MB, 0, 1, 30 * MB, 20 * MB);
     shared_memory_estimate(views, 2, false, 0, &estimate);
-    assert_int_equal(estimate.doubled.main, 10 * MB);
+    assert_int_equal(estimate.doubled[GROUP_MAIN], 10 * MB);
     views[0] = view(10 * MB, 40 * MB, 1, 0, 0);
     shared_memory_estimate(views, 1, false, 0, &estimate);
-    assert_int_equal(estimate.doubled.combined, 0);
+    assert_int_equal(estimate.doubled[GROUP_JOB], 0);
 }
 
 static void parts_always_add_up(void **state)
@@ -154,15 +155,16 @@ static void parts_always_add_up(void **state)
 
             views[i] = view(mix % 977 * 4096, mix % 613 * 4096, 1 + (unsigned)(mix % 5),
                             mix % 401 * 4096, mix % 401 * 1024);
-            views[i].is_main = i == 0;
+            views[i].group = i == 0 ? GROUP_MAIN : GROUP_DESCENDANTS;
         }
         shared_memory_estimate(views, 3, seed % 2, 0, &estimate);
-        assert_int_equal(estimate.combined.private_bytes + estimate.combined.shared_bytes,
-                         estimate.combined.total_bytes);
-        assert_true(estimate.combined.total_bytes >= views[0].rss);
-        assert_true(estimate.combined.total_bytes <=
+        assert_int_equal(estimate.of[GROUP_JOB].private_bytes +
+                             estimate.of[GROUP_JOB].shared_bytes,
+                         estimate.of[GROUP_JOB].total_bytes);
+        assert_true(estimate.of[GROUP_JOB].total_bytes >= views[0].rss);
+        assert_true(estimate.of[GROUP_JOB].total_bytes <=
                     views[0].rss + views[1].rss + views[2].rss);
-        assert_true(estimate.combined.total_bytes >= estimate.main.total_bytes);
+        assert_true(estimate.of[GROUP_JOB].total_bytes >= estimate.of[GROUP_MAIN].total_bytes);
     }
 }
 

@@ -51,8 +51,8 @@ static void pages_copied_before_their_process_is_read_count(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 40, .shared = 60 });
     put_stat(&f, MAIN, 0);
     put_stat(&f, CHILD, 0);
-    survey = survey_plan(&f.roster, MAIN, false, SURVEY_PAGE_NS);
-    survey_take(&survey, &f.fake.root, &f.roster, MAIN, views);
+    survey = survey_plan(&f.roster, false, SURVEY_PAGE_NS);
+    survey_take(&survey, &f.fake.root, &f.roster, views);
     survey_look_again(&survey, &f.fake.root, &f.roster);
     assert_int_equal(survey.count, 2);
     assert_int_equal(survey.gained_bytes, COPIED_PAGES * PAGE_BYTES);
@@ -73,10 +73,10 @@ static void many_small_processes_are_not_walked(void **state)
     for (int i = 0; i < CROWD - 2; i++)
         memory_add(&f, CHILD + 1 + i, MB);
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 40 });
-    survey = survey_plan(&f.roster, MAIN, false, SURVEY_PAGE_NS);
+    survey = survey_plan(&f.roster, false, SURVEY_PAGE_NS);
     assert_int_equal(survey.walk_count, 2);
     assert_int_equal(survey.walk_bytes, 41 * MB);
-    survey_take(&survey, &f.fake.root, &f.roster, MAIN, views);
+    survey_take(&survey, &f.fake.root, &f.roster, views);
     survey_look_again(&survey, &f.fake.root, &f.roster);
     assert_int_equal(survey.count, CROWD);
     assert_false(survey.has_ended);
@@ -84,8 +84,8 @@ static void many_small_processes_are_not_walked(void **state)
     /* Only a walk shows the pages shared by a copy and its parent. */
     roster_member(&f.roster, CHILD + 1)->has_exec = false;
     roster_member(&f.roster, CHILD + 1)->parent_pid = CHILD + 2;
-    assert_int_equal(survey_plan(&f.roster, MAIN, false, SURVEY_PAGE_NS).walk_count, 4);
-    assert_int_equal(survey_plan(&f.roster, MAIN, true, SURVEY_PAGE_NS).walk_count, CROWD);
+    assert_int_equal(survey_plan(&f.roster, false, SURVEY_PAGE_NS).walk_count, 4);
+    assert_int_equal(survey_plan(&f.roster, true, SURVEY_PAGE_NS).walk_count, CROWD);
     memory_end(&f);
 }
 
@@ -115,9 +115,9 @@ static void walk_some_of_many(unsigned shared_mb, int each)
         5 * PAGE_BYTES; /* it is still growing */
     for (int i = CHILD; i <= OTHER; i++)
         roster_member(&f.roster, i)->has_exec = false;
-    survey = survey_plan(&f.roster, MAIN, false, SURVEY_PAGE_NS);
+    survey = survey_plan(&f.roster, false, SURVEY_PAGE_NS);
     assert_int_equal(survey.walk_count, walked + 2);
-    survey_take(&survey, &f.fake.root, &f.roster, MAIN, views);
+    survey_take(&survey, &f.fake.root, &f.roster, views);
     survey_look_again(&survey, &f.fake.root, &f.roster);
     assert_int_equal(survey.count, ALL);
     assert_false(survey.has_ended);
@@ -126,7 +126,7 @@ static void walk_some_of_many(unsigned shared_mb, int each)
     assert_int_equal(private_bytes, (1 + ALIKE + 3) * MB - 5 * PAGE_BYTES);
     assert_int_equal(survey.guessed_bytes, (uint64_t)(ALIKE - walked) * MB - 5 * PAGE_BYTES);
     assert_int_equal(views[ALL - 2].pid, OTHER - 1);
-    assert_int_equal(survey_plan(&f.roster, MAIN, true, SURVEY_PAGE_NS).walk_count, ALL);
+    assert_int_equal(survey_plan(&f.roster, true, SURVEY_PAGE_NS).walk_count, ALL);
     memory_end(&f);
 }
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "job/untracked.h"
+#include "job/job.h"
 
 static void each_program_has_a_bit_and_a_name(void **state)
 {

@@ -608,7 +608,7 @@ static void raise_to_charges(struct gpu_account *account)
 static uint64_t value_of(const struct gpu_unit_account *unit, enum gpu_total total,
                          uint64_t now_ns)
 {
-    switch (total) {
+    switch ((int)total) { /* the memory of the job is summed up by total_memory() */
     case GPU_TOTAL_HOST_MEMORY:
         return unit->view.figures[GPU_MEMORY].measure.value;
     case GPU_TOTAL_UTILIZATION:
@@ -622,15 +622,9 @@ static uint64_t value_of(const struct gpu_unit_account *unit, enum gpu_total tot
     case GPU_TOTAL_ENERGY:
         return unit->view.figures[GPU_ENERGY]
             .peak; /* for a lost or sleeping device: its last value */
-    case GPU_TOTAL_MAIN_MEMORY:
-    case GPU_TOTAL_DESCENDANTS_MEMORY:
-    case GPU_TOTAL_JOB_MEMORY:
-    case GPU_TOTAL_COUNT:
-        return UNKNOWN;
-    case GPU_TOTAL_WORK:
-        break;
+    default:
+        return total_work(unit, (int)total - GPU_TOTAL_WORK);
     }
-    return total_work(unit, (int)total - GPU_TOTAL_WORK);
 }
 
 /* Processes use either the whole GPU or a part, so both count. A figure of the device counts
@@ -703,34 +697,15 @@ static bool note_unreported_busy(struct gpu_account *account)
 
 static void total_others(struct gpu_account *account, uint64_t now_ns)
 {
-    static const struct {
-        enum gpu_total total;
-        enum gpu_measure measure; /* the measure that provides its reasons */
-    } rows[] = {
-        { GPU_TOTAL_HOST_MEMORY, GPU_MEASURE_COUNT },
-        { GPU_TOTAL_UTILIZATION, GPU_UTILIZATION },
-        { GPU_TOTAL_BUSY, GPU_UTILIZATION },
-        { GPU_TOTAL_ENERGY, GPU_ENERGY },
-        { GPU_TOTAL_JOB_UTILIZATION, GPU_JOB_UTILIZATION },
-        { GPU_TOTAL_JOB_BUSY, GPU_JOB_UTILIZATION },
-    };
     bool is_job_unknown = note_unreported_busy(account);
 
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        bool is_unknown = rows[i].measure == GPU_JOB_UTILIZATION && is_job_unknown;
+    for (enum gpu_total i = GPU_TOTAL_HOST_MEMORY; i < GPU_TOTAL_COUNT; i++) {
+        enum gpu_measure measure = gpu_total_measure(i);
+        bool is_unknown = measure == GPU_JOB_UTILIZATION && is_job_unknown;
 
-        set_total(account, rows[i].total,
-                  is_unknown ? UNKNOWN : sum_of(account, rows[i].total, now_ns));
-        account->totals.measures[rows[i].total].origin.reason =
-            rows[i].measure == GPU_MEASURE_COUNT ? gpu_not_reported
-                                                 : first_reason(account, rows[i].measure);
-    }
-    for (int i = 0; i < GPU_WORK_KINDS; i++) {
-        enum gpu_total total = (enum gpu_total)(GPU_TOTAL_WORK + i);
-
-        set_total(account, total, sum_of(account, total, now_ns));
-        account->totals.measures[total].origin.reason =
-            first_reason(account, (enum gpu_measure)(GPU_WORK + i));
+        set_total(account, i, is_unknown ? UNKNOWN : sum_of(account, i, now_ns));
+        account->totals.measures[i].origin.reason =
+            i == GPU_TOTAL_HOST_MEMORY ? gpu_not_reported : first_reason(account, measure);
     }
 }
 

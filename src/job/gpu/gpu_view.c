@@ -31,23 +31,32 @@ static const struct gpu_measure_row rows[GPU_MEASURE_COUNT] = {
 };
 /* clang-format on */
 
-static const enum metric total_metrics[GPU_TOTAL_WORK] = {
-    [GPU_TOTAL_MAIN_MEMORY] = METRIC_MAIN_GPU_MEMORY,
-    [GPU_TOTAL_DESCENDANTS_MEMORY] = METRIC_DESCENDANTS_GPU_MEMORY,
-    [GPU_TOTAL_JOB_MEMORY] = METRIC_JOB_GPU_MEMORY,
-    [GPU_TOTAL_HOST_MEMORY] = METRIC_HOST_GPU_MEMORY,
-    [GPU_TOTAL_UTILIZATION] = METRIC_HOST_GPU_UTILIZATION,
-    [GPU_TOTAL_JOB_UTILIZATION] = METRIC_JOB_GPU_UTILIZATION,
-    [GPU_TOTAL_BUSY] = METRIC_HOST_GPU_BUSY,
-    [GPU_TOTAL_JOB_BUSY] = METRIC_JOB_GPU_BUSY,
-    [GPU_TOTAL_ENERGY] = METRIC_HOST_GPU_ENERGY,
+static const struct {
+    enum metric metric;
+    enum gpu_measure measure;
+} total_rows[GPU_TOTAL_WORK] = {
+    [GPU_TOTAL_MAIN_MEMORY] = { METRIC_MAIN_GPU_MEMORY, GPU_JOB_MEMORY },
+    [GPU_TOTAL_DESCENDANTS_MEMORY] = { METRIC_DESCENDANTS_GPU_MEMORY, GPU_JOB_MEMORY },
+    [GPU_TOTAL_JOB_MEMORY] = { METRIC_JOB_GPU_MEMORY, GPU_JOB_MEMORY },
+    [GPU_TOTAL_HOST_MEMORY] = { METRIC_HOST_GPU_MEMORY, GPU_MEMORY },
+    [GPU_TOTAL_UTILIZATION] = { METRIC_HOST_GPU_UTILIZATION, GPU_UTILIZATION },
+    [GPU_TOTAL_JOB_UTILIZATION] = { METRIC_JOB_GPU_UTILIZATION, GPU_JOB_UTILIZATION },
+    [GPU_TOTAL_BUSY] = { METRIC_HOST_GPU_BUSY, GPU_UTILIZATION },
+    [GPU_TOTAL_JOB_BUSY] = { METRIC_JOB_GPU_BUSY, GPU_JOB_UTILIZATION },
+    [GPU_TOTAL_ENERGY] = { METRIC_HOST_GPU_ENERGY, GPU_ENERGY },
 };
 
 enum metric gpu_total_metric(enum gpu_total total)
 {
     return total < GPU_TOTAL_WORK
-               ? total_metrics[total]
+               ? total_rows[total].metric
                : (enum metric)(METRIC_HOST_GPU_WORK + total - GPU_TOTAL_WORK);
+}
+
+enum gpu_measure gpu_total_measure(enum gpu_total total)
+{
+    return total < GPU_TOTAL_WORK ? total_rows[total].measure
+                                  : (enum gpu_measure)(GPU_WORK + total - GPU_TOTAL_WORK);
 }
 
 static const struct measure unknown = { .value = UNKNOWN, .now = UNKNOWN };

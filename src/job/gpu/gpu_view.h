@@ -87,8 +87,9 @@ enum gpu_total {
     GPU_TOTAL_COUNT = GPU_TOTAL_WORK + GPU_WORK_KINDS,
 };
 
-/* The metric of a total in a sample. */
+/* The metric of a total in a sample, and the figure of each GPU that it sums up. */
 enum metric gpu_total_metric(enum gpu_total total);
+enum gpu_measure gpu_total_measure(enum gpu_total total);
 
 struct gpu_totals {
     /* The value of a gauge is the largest since it was taken, so that peaks between two

@@ -204,17 +204,12 @@ static void read_energy(struct gpu_watch *watch, uint64_t now_ns, bool is_border
     }
 }
 
-static void poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border)
+void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border)
 {
     list_processes(watch, now_ns);
     read_energy(watch, now_ns, is_border);
     count_work(watch, now_ns, !is_border);
     gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
-}
-
-void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
-{
-    poll(watch, now_ns, false);
 }
 
 static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
@@ -228,13 +223,12 @@ static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh
         const struct gpu_unit *unit = &inventory->units[i];
         const struct gpu_opened *opened = &inventory->opened[unit->opened];
         struct gpu_reading reading;
+        int r;
 
         if (!unit->is_selected && !reads_others)
             continue;
-        if (opened->vendor->read(opened->state, unit->number, now_ns, &reading) < 0)
-            gpu_account_device(&watch->account, i, NULL, now_ns);
-        else
-            gpu_account_device(&watch->account, i, &reading, now_ns);
+        r = opened->vendor->read(opened->state, unit->number, now_ns, &reading);
+        gpu_account_device(&watch->account, i, r < 0 ? NULL : &reading, now_ns);
     }
 }
 
@@ -273,7 +267,7 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
 void gpu_watch_look_at_border(struct gpu_watch *watch, uint64_t now_ns)
 {
     if (now_ns < watch->read_ns + BORDER_GAP_NS) {
-        poll(watch, now_ns, true);
+        gpu_watch_poll(watch, now_ns, true);
         return;
     }
     read_energy(watch, now_ns, true);
@@ -315,32 +309,17 @@ void gpu_watch_accounts(struct gpu_watch *watch)
     free(accounts);
 }
 
-/* The figure of each GPU that provides the sources of a total. */
-static const enum gpu_measure source_measures[GPU_TOTAL_WORK] = {
-    [GPU_TOTAL_MAIN_MEMORY] = GPU_JOB_MEMORY,
-    [GPU_TOTAL_DESCENDANTS_MEMORY] = GPU_JOB_MEMORY,
-    [GPU_TOTAL_JOB_MEMORY] = GPU_JOB_MEMORY,
-    [GPU_TOTAL_HOST_MEMORY] = GPU_MEMORY,
-    [GPU_TOTAL_UTILIZATION] = GPU_UTILIZATION,
-    [GPU_TOTAL_JOB_UTILIZATION] = GPU_JOB_UTILIZATION,
-    [GPU_TOTAL_BUSY] = GPU_UTILIZATION,
-    [GPU_TOTAL_JOB_BUSY] = GPU_JOB_UTILIZATION,
-    [GPU_TOTAL_ENERGY] = GPU_ENERGY,
-};
-
 /* Returns the sources of the GPUs, joined by "+". `is_known_only`: only the sources of GPUs that
  * have reported the figure; NULL: there is none. */
 static const char *join_sources(struct gpu_watch *watch, enum gpu_total total,
                                 bool is_known_only)
 {
-    enum gpu_measure measure = total < GPU_TOTAL_WORK
-                                   ? source_measures[total]
-                                   : (enum gpu_measure)(GPU_WORK + total - GPU_TOTAL_WORK);
     char text[sizeof(watch->sources[0])] = "";
     const char *source = NULL;
 
     for (size_t i = 0; i < watch->inventory.count; i++) {
-        const struct gpu_figure *figure = &watch->account.list[i].view.figures[measure];
+        const struct gpu_figure *figure =
+            &watch->account.list[i].view.figures[gpu_total_measure(total)];
         const char *name = total == GPU_TOTAL_MAIN_MEMORY
                                ? watch->inventory.units[i].sources->process_memory
                                : figure->measure.origin.source;

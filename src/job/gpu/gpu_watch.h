@@ -50,8 +50,8 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                    const struct gpu_watch_options *options);
 void gpu_watch_close(struct gpu_watch *watch);
 
-/* Makes the quick reading. */
-void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns);
+/* Makes the quick reading. `is_border`: counters are read anew. */
+void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border);
 
 /* Makes the slow reading. `is_fresh`: bypasses cached values, for the first and the last
  * reading. Drops processes that exited long ago, after reading their accounting records. */

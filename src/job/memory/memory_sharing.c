@@ -40,29 +40,124 @@ void memory_sharing_member_left(struct memory_sharing *sharing, const struct mem
         memory_split_raise(&sharing->unread_peak, &sharing->expected);
 }
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- resident sizes ----------------------------------------------------------
+ *
+ * Resident sizes do not show sharing, but two facts hold. Anonymous memory that a process gains
+ * is new and private. A group has at least the files and shared memory of its largest member;
+ * memory that the others gain is most often the same pages, which a forked child maps one by
+ * one as it touches them. So the figures may lag behind until the next read, but hardly ever
+ * run ahead: a peak that is too high would stay.
+ */
 
-static struct group_bytes largest_resident(const struct memory_view *views, size_t count)
+/* Returns the anonymous memory of a process at the last read. A program that was loaded since
+ * then shares none: all of it is new. A forked copy starts with its parent's. */
+static uint64_t own_before(const struct member *member)
 {
-    struct group_bytes largest = { 0 };
+    return member->has_exec && !member->survey.is_known ? 0 : member->survey.own_bytes;
+}
 
-    for (size_t i = 0; i < count; i++) {
-        uint64_t *group = views[i].is_main ? &largest.main : &largest.descendants;
+/* The anonymous memory that it shared with its forks or its parent at the last read, or
+ * since it was forked. */
+static uint64_t inherited(const struct member *member)
+{
+    return member->survey.is_known || member_is_copy(member)
+               ? sub_floor0(member->survey.own_bytes, member->survey.private_bytes)
+               : 0;
+}
 
-        *group = larger(*group, views[i].resident);
+static void add_sizes(struct rss_delta *delta, const struct member *member, uint64_t page_bytes)
+{
+    uint64_t rss = member->reading.rss_bytes;
+    uint64_t mapped = smaller(member->reading.shared_bytes, rss);
+    uint64_t own = rss - mapped;
+    uint64_t fallen = sub_floor0(own_before(member), own);
+    uint64_t grown = sub_floor0(own, own_before(member));
+    uint64_t faults = sub_floor0(member->reading.faults, member->survey.faults) * page_bytes;
+
+    delta->count += rss > 0;
+    delta->copy_count += rss > 0 && member_is_copy(member) && !member->survey.is_known;
+    delta->rss += rss;
+    delta->rss_max = larger(delta->rss_max, rss);
+    delta->own += member_is_copy(member) ? sub_floor0(own, member->survey.own_bytes) : own;
+    delta->mapped += mapped;
+    delta->mapped_max = larger(delta->mapped_max, mapped);
+    delta->grown += grown;
+    delta->fallen += fallen;
+    delta->shrunk +=
+        rss == 0 ? member->survey.private_bytes : smaller(fallen, member->survey.private_bytes);
+    delta->faults += faults;
+    delta->copies += smaller(sub_floor0(faults, grown), inherited(member));
+}
+
+struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster)
+{
+    struct rss_deltas deltas = { 0 };
+
+    for (size_t i = 0; i < roster->count; i++) {
+        const struct member *member = &roster->list[i];
+
+        if (member->reading.borrows_memory)
+            continue;
+        add_sizes(&deltas.of[GROUP_JOB], member, root->page_bytes);
+        add_sizes(&deltas.of[member->group], member, root->page_bytes);
     }
-    largest.combined = larger(largest.main, largest.descendants);
-    return largest;
+    return deltas;
 }
 
-static void take_bases(struct memory_sharing *sharing, const struct roster *roster,
-                       pid_t main_pid, size_t view_count)
+/* The minimum: all anonymous memory, and the largest mapped size of one process. */
+static uint64_t least_total(const struct rss_delta *delta)
 {
-    struct group_bytes largest = largest_resident(sharing->views, view_count);
-    struct rss_deltas deltas = rss_deltas_measure(sharing->root, roster, main_pid);
-
-    sharing->bases = rss_bases_take(&deltas, &sharing->estimate, &largest);
+    return larger(delta->own + delta->mapped_max, delta->rss_max);
 }
+
+static void follow_sizes(struct memory_split *split, const struct rss_delta *delta,
+                         uint64_t discount, uint64_t left_bytes, bool has_forked)
+{
+    uint64_t shrunk = delta->shrunk + left_bytes;
+    uint64_t grown = delta->grown;
+    /* Newly mapped files and shared memory may be private or shared: only the next read
+     * shows it. */
+    uint64_t private = sub_floor0(split->private_bytes + grown, shrunk);
+    uint64_t total = sub_floor0(split->total_bytes + grown, shrunk);
+
+    total = larger(total, sub_floor0(least_total(delta), discount));
+    split->total_bytes = smaller(total, delta->rss);
+    split->private_bytes = smaller(private, split->total_bytes);
+    split->shared_bytes =
+        smaller(split->shared_bytes, split->total_bytes - split->private_bytes);
+    /* Private memory of a process that has forked since is shared with the copy, until one
+     * of them writes to it or exits. */
+    if (has_forked)
+        split->private_bytes = split->shared_bytes = UNKNOWN;
+}
+
+/* Applies the changes since a read to its estimate. `left_bytes` were private to processes that
+ * have exited. */
+static void apply_deltas(const struct rss_deltas *deltas, uint64_t left_bytes,
+                         struct memory_estimate *estimate)
+{
+    const struct rss_delta *job = &deltas->of[GROUP_JOB];
+
+    for (enum member_group i = GROUP_MAIN; i < GROUP_COUNT; i++)
+        follow_sizes(&estimate->of[i], &deltas->of[i], memory_estimate_discount(estimate, i),
+                     i == GROUP_MAIN ? 0 : left_bytes, job->copy_count > 0);
+    /* Private memory counts in full. A fork divides pages, not their sum. */
+    if (is_known(estimate->pss_bytes))
+        estimate->pss_bytes =
+            sub_floor0(estimate->pss_bytes + job->grown, job->shrunk + left_bytes);
+    memory_estimate_order(estimate);
+}
+
+/* Makes an estimate if memory was never read. */
+static void estimate_by_sizes(const struct rss_deltas *deltas, struct memory_estimate *ret)
+{
+    *ret = (struct memory_estimate){ 0 };
+    for (int i = 0; i < GROUP_COUNT; i++)
+        ret->of[i].total_bytes = least_total(&deltas->of[i]);
+    memory_estimate_forget_parts(ret);
+}
+
+/* ---- reading ------------------------------------------------------------ */
 
 /* Unopened forks have as much private memory as some that are opened. These were read while they
  * started, so they are read again, but for no more than 1 % of the time. */
@@ -105,7 +200,7 @@ static void check_expected(struct memory_sharing *sharing, const struct survey *
         rss_bytes += sharing->views[i].resident;
     if (survey->count + sharing->unopened_count >= sharing->expected_count &&
         !survey->has_ended)
-        most_bytes = sharing->estimate.combined.total_bytes +
+        most_bytes = sharing->estimate.of[GROUP_JOB].total_bytes +
                      sub_floor0(sharing->expected_rss_bytes, rss_bytes) +
                      unopened_bytes(sharing);
     less_bytes = sub_floor0(expected->total_bytes, most_bytes);
@@ -120,10 +215,7 @@ static void check_expected(struct memory_sharing *sharing, const struct survey *
 static void remember(struct memory_sharing *sharing, const struct survey *survey)
 {
     check_expected(sharing, survey);
-    memory_split_raise(&sharing->highest.main, &sharing->estimate.main);
-    memory_split_raise(&sharing->highest.descendants, &sharing->estimate.descendants);
-    memory_split_raise(&sharing->highest.combined, &sharing->estimate.combined);
-    sharing->has_estimate = true;
+    memory_estimate_raise(&sharing->highest, &sharing->estimate);
     sharing->is_denied = survey->is_denied;
     sharing->guessed_bytes = survey->guessed_bytes;
     sharing->members_changed = survey->has_ended;
@@ -142,21 +234,21 @@ static int read_mappings(struct memory_sharing *sharing, size_t view_count,
     memory_areas_clear(areas);
     for (size_t i = 0; i < view_count && r == 0; i++)
         r = memory_areas_read(areas, sharing->root, sharing->views[i].pid,
-                              sharing->views[i].is_main);
+                              sharing->views[i].group);
     sharing->has_too_many_areas |= r == -E2BIG;
     return r != 0 ? r : shared_files_estimate(areas, ret);
 }
 
-static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid)
+static void read_all(struct memory_sharing *sharing, struct roster *roster)
 {
     const struct root *root = sharing->root;
     uint64_t started_ns = cpu_spent_ns(root), spent_ns;
     struct survey survey =
-        survey_plan(roster, main_pid, sharing->mode == SPOOR_DETAIL_ALWAYS, sharing->page_ns);
+        survey_plan(roster, sharing->mode == SPOOR_DETAIL_ALWAYS, sharing->page_ns);
     struct shared_files files;
     bool has_files;
 
-    survey_take(&survey, root, roster, main_pid, sharing->views);
+    survey_take(&survey, root, roster, sharing->views);
     has_files = sharing->uses_smaps && !survey.is_denied &&
                 read_mappings(sharing, survey.count, &files) == 0;
     survey_look_again(&survey, root, roster);
@@ -166,7 +258,7 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
         shared_files_correct(&files, sharing->views, survey.count, survey.gained_bytes,
                              &sharing->estimate);
     remember(sharing, &survey);
-    take_bases(sharing, roster, main_pid, survey.count);
+    sharing->base = rss_deltas_measure(root, roster);
     spent_ns = cpu_spent_ns(root) - started_ns;
     sharing->page_ns = survey_learn(&survey, sharing->page_ns, spent_ns);
     (sharing->is_on_credit ? budget_borrow : budget_charge)(sharing->budget, SPENT_SHARING,
@@ -181,10 +273,10 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
 static bool has_moved(const struct memory_sharing *sharing, const struct rss_delta *delta)
 {
     unsigned part = sharing->activity == JOB_GROWS ? 4 : 50;
-    uint64_t threshold = sharing->estimate.combined.total_bytes / part;
-    uint64_t mapped = abs_diff(delta->mapped, sharing->bases.job.mapped);
+    uint64_t threshold = sharing->estimate.of[GROUP_JOB].total_bytes / part;
+    uint64_t mapped = abs_diff(delta->mapped, sharing->base.of[GROUP_JOB].mapped);
 
-    if (!sharing->has_estimate || sharing->members_changed || mapped > threshold)
+    if (sharing->reads == 0 || sharing->members_changed || mapped > threshold)
         return true;
     return delta->count > 1 && (sharing->was_racy || delta->grown > threshold ||
                                 delta->fallen > threshold || delta->faults > threshold);
@@ -195,7 +287,7 @@ static bool has_moved(const struct memory_sharing *sharing, const struct rss_del
 static uint64_t uncertain_bytes(const struct memory_sharing *sharing,
                                 const struct rss_delta *delta)
 {
-    const struct rss_base *base = &sharing->bases.job;
+    const struct rss_delta *base = &sharing->base.of[GROUP_JOB];
     uint64_t mapped = sub_floor0(delta->mapped, base->mapped);
 
     return sub_floor0(mapped, sub_floor0(delta->mapped_max, base->mapped_max)) +
@@ -214,27 +306,26 @@ static bool exceeds(const struct memory_split *split, const struct memory_split 
 static bool may_be_highest(const struct memory_sharing *sharing, const struct rss_delta *delta,
                            const struct memory_estimate *estimate, uint64_t margin)
 {
-    const struct memory_estimate *highest = &sharing->highest;
+    bool may_be = false;
 
-    return exceeds(&estimate->combined, &highest->combined, uncertain_bytes(sharing, delta),
-                   margin) ||
-           exceeds(&estimate->descendants, &highest->descendants, 0, margin) ||
-           exceeds(&estimate->main, &highest->main, 0, margin);
+    for (int i = 0; i < GROUP_COUNT; i++)
+        may_be |= exceeds(&estimate->of[i], &sharing->highest.of[i],
+                          i == GROUP_JOB ? uncertain_bytes(sharing, delta) : 0, margin);
+    return may_be;
 }
 
 /* A maximum of several processes may be read on credit; for a single one, sizes show most.
  * While the job runs, the value may soon be exceeded: then some credit is left for when it
  * becomes idle. */
-static bool is_affordable(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid,
-                          bool is_peak)
+static bool is_affordable(struct memory_sharing *sharing, struct roster *roster, bool is_peak)
 {
     enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* in reads */
-    struct survey plan = survey_plan(roster, main_pid, false, sharing->page_ns);
+    struct survey plan = survey_plan(roster, false, sharing->page_ns);
     uint64_t cost_ns = survey_cost_ns(&plan, sharing->page_ns);
     bool is_resting = sharing->activity == JOB_RESTS;
 
     sharing->is_on_credit =
-        is_peak && (is_resting || sharing->delta.job.count > 1) &&
+        is_peak && (is_resting || sharing->delta.of[GROUP_JOB].count > 1) &&
         budget_lends(sharing->budget, is_resting ? cost_ns : LEFT_FOR_REST * cost_ns);
     return sharing->is_on_credit || budget_allows(sharing->budget, SPENT_SHARING,
                                                   is_peak ? cost_ns : LEFT_FOR_PEAK * cost_ns);
@@ -242,13 +333,13 @@ static bool is_affordable(struct memory_sharing *sharing, struct roster *roster,
 
 /* Between samples only a maximum is read: one that exceeds the last by an eighth, or one of
  * a job that has become idle. */
-static bool should_read(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid,
-                        bool is_glance, const struct memory_estimate *followed)
+static bool should_read(struct memory_sharing *sharing, struct roster *roster, bool is_glance,
+                        const struct memory_estimate *followed)
 {
-    const struct rss_delta *delta = &sharing->delta.job;
+    const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];
     bool is_fleeting = is_glance && sharing->activity != JOB_RESTS;
-    uint64_t margin = is_fleeting ? sharing->highest.combined.total_bytes / 8 : 0;
-    bool is_peak = !sharing->has_estimate || sharing->was_racy ||
+    uint64_t margin = is_fleeting ? sharing->highest.of[GROUP_JOB].total_bytes / 8 : 0;
+    bool is_peak = sharing->reads == 0 || sharing->was_racy ||
                    may_be_highest(sharing, delta, followed, margin);
 
     if (delta->rss == 0 || sharing->mode == SPOOR_DETAIL_NEVER)
@@ -258,50 +349,39 @@ static bool should_read(struct memory_sharing *sharing, struct roster *roster, p
     if (!has_moved(sharing, delta) ||
         (is_fleeting && (sharing->activity == JOB_GROWS || !is_peak)))
         return false;
-    return is_affordable(sharing, roster, main_pid, is_peak);
+    return is_affordable(sharing, roster, is_peak);
 }
 
 /* ---- between reads ------------------------------------------------------ */
 
-static void forget_sharing(struct memory_estimate *estimate)
-{
-    struct memory_split *splits[] = { &estimate->main, &estimate->descendants,
-                                      &estimate->combined };
-
-    for (size_t i = 0; i < ARRAY_SIZE(splits); i++)
-        splits[i]->private_bytes = splits[i]->shared_bytes = UNKNOWN;
-    estimate->pss_bytes = UNKNOWN;
-}
-
 /* Estimates from resident sizes alone. */
-static void follow(struct memory_sharing *sharing, const struct roster *roster, pid_t main_pid,
+static void follow(struct memory_sharing *sharing, const struct roster *roster,
                    struct memory_estimate *ret)
 {
-    sharing->delta = rss_deltas_measure(sharing->root, roster, main_pid);
-    if (!sharing->has_estimate) {
-        rss_deltas_estimate(&sharing->delta, ret);
+    sharing->delta = rss_deltas_measure(sharing->root, roster);
+    if (sharing->reads == 0) {
+        estimate_by_sizes(&sharing->delta, ret);
         return;
     }
     *ret = sharing->estimate;
-    rss_deltas_apply(&sharing->delta, &sharing->bases, sharing->left_private_bytes, ret);
+    apply_deltas(&sharing->delta, sharing->left_private_bytes, ret);
     if (sharing->is_denied)
-        forget_sharing(ret);
+        memory_estimate_forget_parts(ret);
 }
 
 /* Includes forks that were not opened, and pages that forks may have copied since the last
  * read. Page faults do not show whether those pages are private. */
 static void expect_unread(struct memory_sharing *sharing)
 {
-    const struct rss_delta *delta = &sharing->delta.job;
-    uint64_t mapped = sub_floor0(delta->mapped, sharing->bases.job.mapped);
+    const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];
+    uint64_t mapped = sub_floor0(delta->mapped, sharing->base.of[GROUP_JOB].mapped);
     uint64_t copied = smaller(sharing->copied_bytes, sub_floor0(delta->copies, mapped));
     struct memory_split split = sharing->followed;
     uint64_t unopened = unopened_bytes(sharing);
     uint64_t added = smaller(copied, sub_floor0(delta->rss, split.total_bytes)) + unopened;
 
     split.total_bytes += added;
-    if (!sharing->has_estimate || added == 0 ||
-        split.total_bytes <= sharing->expected.total_bytes)
+    if (sharing->reads == 0 || added == 0 || split.total_bytes <= sharing->expected.total_bytes)
         return;
     if (is_known(split.private_bytes))
         split.private_bytes += unopened;
@@ -321,26 +401,26 @@ void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct ro
 }
 
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
-                           pid_t main_pid, bool is_glance, struct memory_estimate *ret)
+                           bool is_glance, struct memory_estimate *ret)
 {
     sharing->was_read = false;
-    follow(sharing, roster, main_pid, ret);
-    sharing->followed = ret->combined;
+    follow(sharing, roster, ret);
+    sharing->followed = ret->of[GROUP_JOB];
     expect_unread(sharing);
-    if (!should_read(sharing, roster, main_pid, is_glance, ret) ||
+    if (!should_read(sharing, roster, is_glance, ret) ||
         reserve(&sharing->views, &sharing->view_capacity, roster->count,
                 sizeof(*sharing->views)) < 0) {
         sharing->is_pending = sharing->mode != SPOOR_DETAIL_NEVER &&
-                              sharing->delta.job.rss > 0 &&
-                              has_moved(sharing, &sharing->delta.job);
+                              sharing->delta.of[GROUP_JOB].rss > 0 &&
+                              has_moved(sharing, &sharing->delta.of[GROUP_JOB]);
         return;
     }
-    read_all(sharing, roster, main_pid);
+    read_all(sharing, roster);
     sharing->is_pending = false;
     sharing->was_read = true;
     *ret = sharing->estimate;
-    sharing->followed = ret->combined;
+    sharing->followed = ret->of[GROUP_JOB];
     expect_unread(sharing);
     if (sharing->is_denied)
-        forget_sharing(ret);
+        memory_estimate_forget_parts(ret);
 }

@@ -3,7 +3,7 @@
  * memory_sharing.h - private and shared memory of the job: when it is read, and estimates in between.
  *
  * Reading smaps_rollup costs the job 6-8 ms per GiB, so it is done when memory has changed and the
- * budget allows it. Between two reads the figures follow the resident sizes (rss_delta.h), which are
+ * budget allows it. Between two reads the figures follow the resident sizes, which are
  * read at every sample and more often. A read that can show a new peak goes first.
  *
  * With SPOOR_DETAIL_ALWAYS memory is read at every sample, with the mappings of all processes
@@ -19,11 +19,31 @@
 #include "base/root.h"
 #include "job/activity.h"
 #include "job/budget.h"
-#include "job/memory/rss_delta.h"
 #include "job/memory/shared_files.h"
 #include "job/memory/shared_memory.h"
 #include "job/roster.h"
 #include "spoor/spoor.h"
+
+/* Values of a group of processes, in bytes. */
+struct rss_delta {
+    size_t count;      /* processes with memory */
+    size_t copy_count; /* copies of their parents among them, not read yet */
+    uint64_t rss, rss_max;
+    uint64_t own;                /* anonymous; for copies of a parent only later growth */
+    uint64_t mapped, mapped_max; /* files and shared memory */
+    uint64_t grown;              /* growth of `own` since the last read */
+    uint64_t shrunk;             /* decrease that no other process can hold */
+    uint64_t fallen;             /* decrease, whether others hold it or not */
+    uint64_t faults;             /* pages faulted in: a copy on write changes no size */
+    uint64_t copies;             /* faults of forks that may have copied shared pages */
+};
+
+struct rss_deltas {
+    struct rss_delta of[GROUP_COUNT];
+};
+
+/* Changes of resident sizes since memory was last read. Reads no files. */
+struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster);
 
 struct memory_sharing {
     enum spoor_detail mode;
@@ -35,7 +55,6 @@ struct memory_sharing {
     struct memory_areas areas; /* reused */
     double page_ns;            /* measured cost of walking a page */
     uint64_t reads;            /* how often memory was read */
-    bool has_estimate;
     bool is_denied; /* some process could not be read: private and shared are unknown */
     bool has_too_many_areas;      /* too many mappings to examine */
     bool is_pending;              /* a read is due, but the budget does not allow it yet */
@@ -59,7 +78,7 @@ struct memory_sharing {
     struct memory_split unread_peak; /* the same, not overruled by a read; 0: none */
     struct memory_estimate estimate; /* estimate of the last read */
     struct memory_estimate highest;  /* highest totals and private memory of all reads */
-    struct rss_bases bases;          /* bases of the last read */
+    struct rss_deltas base;          /* sizes after the last read */
     struct rss_deltas delta;         /* changes since then, as of the last update */
 };
 
@@ -68,11 +87,10 @@ void memory_sharing_init(struct memory_sharing *sharing, const struct root *root
                          struct budget *budget, enum spoor_detail mode, bool uses_smaps);
 void memory_sharing_done(struct memory_sharing *sharing);
 
-/* Computes the job's current memory. `main_pid` is 0 before the job's program is loaded and
- * after its exit. If memory was never read, private, shared and PSS are UNKNOWN.
+/* Computes the job's current memory. If memory was never read, private, shared and PSS are UNKNOWN.
  * `is_glance`: between samples, when memory is seldom read. */
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
-                           pid_t main_pid, bool is_glance, struct memory_estimate *ret);
+                           bool is_glance, struct memory_estimate *ret);
 
 /* Called when `count` forks of a process are alive besides those in the list; it has many in
  * the list. */

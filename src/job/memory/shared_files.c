@@ -43,13 +43,12 @@ void memory_areas_clear(struct memory_areas *areas)
     areas->count = areas->process_count = areas->seen_count = 0;
 }
 
-int memory_areas_add_process(struct memory_areas *areas, pid_t pid, bool is_main)
+int memory_areas_add_process(struct memory_areas *areas, enum member_group group)
 {
     if (reserve(&areas->processes, &areas->process_capacity, areas->process_count + 1,
                 sizeof(*areas->processes)) < 0)
         return -ENOMEM;
-    areas->processes[areas->process_count++] =
-        (struct area_process){ .pid = pid, .is_main = is_main };
+    areas->processes[areas->process_count++] = (struct area_process){ .group = group };
     return 0;
 }
 
@@ -105,14 +104,12 @@ static int add_read(const struct smaps_area *area, void *data)
 }
 
 int memory_areas_read(struct memory_areas *areas, const struct root *root, pid_t pid,
-                      bool is_main)
+                      enum member_group group)
 {
-    int r = memory_areas_add_process(areas, pid, is_main);
+    int r = memory_areas_add_process(areas, group);
 
     return r < 0 ? r : smaps_read(root, pid, add_read, areas);
 }
-
-enum group { MAIN, DESCENDANTS, COMBINED, GROUP_COUNT };
 
 /* The areas of one file: a slice of the list, in the order of their ends. */
 struct file_areas {
@@ -141,9 +138,9 @@ static int compare_areas(const void *left, const void *right)
     return order != 0 ? order : compare_u64(a->offset_end, b->offset_end);
 }
 
-static bool is_in(const struct area_process *process, enum group group)
+static bool is_in(const struct area_process *process, enum member_group group)
 {
-    return group == COMBINED || process->is_main == (group == MAIN);
+    return group == GROUP_JOB || process->group == group;
 }
 
 static void add(struct area_bytes *sum, const struct area_bytes *bytes)
@@ -168,7 +165,7 @@ static size_t count_up_to(const uint64_t *values, size_t count, uint64_t limit)
     return low;
 }
 
-static struct group_sums sum_group(const struct file_areas *file, enum group group,
+static struct group_sums sum_group(const struct file_areas *file, enum member_group group,
                                    const struct scratch *scratch)
 {
     struct group_sums sums = { 0 };
@@ -192,7 +189,8 @@ static struct group_sums sum_group(const struct file_areas *file, enum group gro
     return sums;
 }
 
-static struct group_sums sum_anonymous(const struct memory_areas *areas, enum group group)
+static struct group_sums sum_anonymous(const struct memory_areas *areas,
+                                       enum member_group group)
 {
     struct group_sums sums = { 0 };
 
@@ -212,42 +210,31 @@ static uint64_t total_of(const struct group_sums *sums)
     return sums->bytes.own + larger(sums->bytes.proportional, sums->heaviest);
 }
 
-static struct group_bytes totals(const struct group_sums sums[GROUP_COUNT])
+static void add_totals(const struct group_sums sums[GROUP_COUNT], uint64_t ret[GROUP_COUNT])
 {
-    const struct group_sums *job = &sums[COMBINED], *descendants = &sums[DESCENDANTS];
-    struct group_bytes total = {
-        .main = total_of(&sums[MAIN]),
-        .descendants = total_of(descendants),
-        .combined = total_of(job),
-    };
+    const struct group_sums *job = &sums[GROUP_JOB], *descendants = &sums[GROUP_DESCENDANTS];
+    uint64_t main_total = total_of(&sums[GROUP_MAIN]), total = total_of(job);
+    uint64_t descendants_total = total_of(descendants);
     /* PSS is rounded down to kB in every area. */
     uint64_t explained = job->bytes.proportional + job->bytes.proportional / 1000 + 4096;
 
     if (explained >= job->heaviest)
-        total.descendants = larger(total.descendants,
-                                   smaller(sub_floor0(total.combined, sums[MAIN].bytes.own),
+        descendants_total = larger(descendants_total,
+                                   smaller(sub_floor0(total, sums[GROUP_MAIN].bytes.own),
                                            descendants->bytes.own + descendants->bytes.shared));
-    total.combined = larger(total.combined, larger(total.main, total.descendants));
-    return total;
-}
-
-static void add_total(struct group_bytes *sum, const struct group_bytes *total)
-{
-    sum->main += total->main;
-    sum->descendants += total->descendants;
-    sum->combined += total->combined;
+    ret[GROUP_MAIN] += main_total;
+    ret[GROUP_DESCENDANTS] += descendants_total;
+    ret[GROUP_JOB] += larger(total, larger(main_total, descendants_total));
 }
 
 static void add_file(const struct file_areas *file, const struct scratch *scratch,
-                     struct group_bytes *total)
+                     uint64_t total[GROUP_COUNT])
 {
     struct group_sums sums[GROUP_COUNT];
-    struct group_bytes mapped;
 
-    for (enum group group = MAIN; group < GROUP_COUNT; group++)
+    for (enum member_group group = GROUP_MAIN; group < GROUP_COUNT; group++)
         sums[group] = sum_group(file, group, scratch);
-    mapped = totals(sums);
-    add_total(total, &mapped);
+    add_totals(sums, total);
 }
 
 static size_t same_file_count(const struct memory_area *list, size_t count)
@@ -269,14 +256,14 @@ int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret)
     if (!numbers)
         return -ENOMEM;
     scratch.best = numbers + areas->count + 1;
-    for (enum group group = MAIN; group < GROUP_COUNT; group++)
+    for (enum member_group group = GROUP_MAIN; group < GROUP_COUNT; group++)
         anonymous[group] = sum_anonymous(areas, group);
-    result.total = totals(anonymous);
+    add_totals(anonymous, result.total);
     for (size_t i = 0; i < areas->process_count; i++) {
         const struct area_process *process = &areas->processes[i];
 
-        *(process->is_main ? &result.rss.main : &result.rss.descendants) += process->rss;
-        result.rss.combined += process->rss;
+        result.rss[process->group] += process->rss;
+        result.rss[GROUP_JOB] += process->rss;
     }
     if (areas->count > 0)
         qsort(areas->list, areas->count, sizeof(*areas->list), compare_areas);
@@ -284,7 +271,7 @@ int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret)
         struct file_areas file = { .all = areas, .list = &areas->list[first] };
 
         file.count = same_file_count(file.list, areas->count - first);
-        add_file(&file, &scratch, &result.total);
+        add_file(&file, &scratch, result.total);
         first += file.count;
     }
     *ret = result;
@@ -306,19 +293,18 @@ static void correct(struct memory_split *split, uint64_t resident, uint64_t rss,
 void shared_files_correct(const struct shared_files *files, const struct memory_view *views,
                           size_t count, uint64_t gained_bytes, struct memory_estimate *estimate)
 {
-    struct group_bytes resident = { 0 }, rss = { 0 };
+    uint64_t resident[GROUP_COUNT] = { 0 }, rss[GROUP_COUNT] = { 0 };
 
     for (size_t i = 0; i < count; i++) {
-        *(views[i].is_main ? &resident.main : &resident.descendants) += views[i].resident;
-        *(views[i].is_main ? &rss.main : &rss.descendants) += views[i].rss;
+        resident[views[i].group] += views[i].resident;
+        resident[GROUP_JOB] += views[i].resident;
+        rss[views[i].group] += views[i].rss;
+        rss[GROUP_JOB] += views[i].rss;
     }
-    resident.combined = resident.main + resident.descendants;
-    rss.combined = rss.main + rss.descendants;
-    correct(&estimate->main, resident.main, rss.main, files->rss.main, files->total.main, 0);
-    correct(&estimate->descendants, resident.descendants, rss.descendants,
-            files->rss.descendants, files->total.descendants, gained_bytes);
-    correct(&estimate->combined, resident.combined, rss.combined, files->rss.combined,
-            files->total.combined, gained_bytes);
-    estimate->doubled = (struct group_bytes){ 0 };
+    for (int i = 0; i < GROUP_COUNT; i++) {
+        correct(&estimate->of[i], resident[i], rss[i], files->rss[i], files->total[i],
+                i == GROUP_MAIN ? 0 : gained_bytes);
+        estimate->doubled[i] = 0;
+    }
     memory_estimate_reconcile(estimate);
 }

@@ -46,8 +46,7 @@ struct memory_area {
 };
 
 struct area_process {
-    pid_t pid;
-    bool is_main;
+    enum member_group group;
     uint64_t rss;                /* without merged pages */
     struct area_bytes anonymous; /* sums of the areas without a file */
 };
@@ -67,18 +66,18 @@ void memory_areas_done(struct memory_areas *areas);
 void memory_areas_clear(struct memory_areas *areas);
 
 /* Adds a process without areas. -ENOMEM. */
-int memory_areas_add_process(struct memory_areas *areas, pid_t pid, bool is_main);
+int memory_areas_add_process(struct memory_areas *areas, enum member_group group);
 
 /* Adds an area to the last added process. -E2BIG: too many; -ENOMEM. */
 int memory_areas_add(struct memory_areas *areas, const struct smaps_area *area);
 
 /* Adds a process with all its areas. Returns as smaps_read(), or -E2BIG, -ENOMEM. */
 int memory_areas_read(struct memory_areas *areas, const struct root *root, pid_t pid,
-                      bool is_main);
+                      enum member_group group);
 
 struct shared_files {
-    struct group_bytes total;
-    struct group_bytes rss; /* sums: a page counts once per mapping */
+    uint64_t total[GROUP_COUNT];
+    uint64_t rss[GROUP_COUNT]; /* sums: a page counts once per mapping */
 };
 
 /* Sorts the areas. -ENOMEM. */

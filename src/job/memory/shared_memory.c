@@ -30,6 +30,7 @@ struct sums {
     uint64_t shared_max;
     uint64_t file_max;
     uint64_t mapped_max; /* files and shared memory */
+    uint64_t resident_max;
     uint64_t mapped_shared, mapped_shared_max;
 };
 
@@ -45,6 +46,7 @@ static void sums_add(struct sums *sums, const struct memory_view *view)
     sums->shared_max = larger(sums->shared_max, view->shared_total);
     sums->file_max = larger(sums->file_max, view->file);
     sums->mapped_max = larger(sums->mapped_max, view->mapped);
+    sums->resident_max = larger(sums->resident_max, view->resident);
     sums->mapped_shared += mapped_shared;
     sums->mapped_shared_max = larger(sums->mapped_shared_max, mapped_shared);
 }
@@ -72,6 +74,26 @@ void memory_split_raise(struct memory_split *highest, const struct memory_split 
     raise_to(&highest->shared_bytes, seen->shared_bytes);
 }
 
+void memory_estimate_raise(struct memory_estimate *highest, const struct memory_estimate *seen)
+{
+    for (int i = 0; i < GROUP_COUNT; i++)
+        memory_split_raise(&highest->of[i], &seen->of[i]);
+    raise_to(&highest->pss_bytes, seen->pss_bytes);
+}
+
+void memory_estimate_forget_parts(struct memory_estimate *estimate)
+{
+    for (int i = 0; i < GROUP_COUNT; i++)
+        estimate->of[i].private_bytes = estimate->of[i].shared_bytes = UNKNOWN;
+    estimate->pss_bytes = UNKNOWN;
+}
+
+uint64_t memory_estimate_discount(const struct memory_estimate *estimate,
+                                  enum member_group group)
+{
+    return sub_floor0(estimate->resident_max[group], estimate->of[group].total_bytes);
+}
+
 /* Private memory is a lower bound of the total. */
 static void order_split(struct memory_split *split)
 {
@@ -83,15 +105,13 @@ static void order_split(struct memory_split *split)
 
 void memory_estimate_order(struct memory_estimate *estimate)
 {
-    struct memory_split *job = &estimate->combined;
+    struct memory_split *job = &estimate->of[GROUP_JOB];
 
-    order_split(&estimate->main);
-    order_split(&estimate->descendants);
-    raise_to(&job->total_bytes, estimate->main.total_bytes);
-    raise_to(&job->total_bytes, estimate->descendants.total_bytes);
-    if (is_known(job->private_bytes)) {
-        raise_to(&job->private_bytes, estimate->main.private_bytes);
-        raise_to(&job->private_bytes, estimate->descendants.private_bytes);
+    for (int i = 0; i < GROUP_JOB; i++) {
+        order_split(&estimate->of[i]);
+        raise_to(&job->total_bytes, estimate->of[i].total_bytes);
+        if (is_known(job->private_bytes))
+            raise_to(&job->private_bytes, estimate->of[i].private_bytes);
     }
     order_split(job);
     if (is_known(estimate->pss_bytes)) {
@@ -102,7 +122,7 @@ void memory_estimate_order(struct memory_estimate *estimate)
 
 void memory_estimate_reconcile(struct memory_estimate *estimate)
 {
-    struct memory_split *job = &estimate->combined;
+    struct memory_split *job = &estimate->of[GROUP_JOB];
 
     memory_estimate_order(estimate);
     if (is_known(job->private_bytes))
@@ -150,28 +170,31 @@ static uint64_t doubled(const struct sums *job, uint64_t mapped_shared_max)
 void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,
                             uint64_t gained_bytes, struct memory_estimate *ret)
 {
-    struct sums job = { 0 }, main = { 0 }, descendants = { 0 };
+    struct sums sums[GROUP_COUNT] = { 0 };
+    const struct sums *job = &sums[GROUP_JOB], *main = &sums[GROUP_MAIN],
+                      *descendants = &sums[GROUP_DESCENDANTS];
     uint64_t main_private_dirty = 0;
 
     for (size_t i = 0; i < count; i++) {
-        sums_add(&job, &views[i]);
-        sums_add(views[i].is_main ? &main : &descendants, &views[i]);
-        if (views[i].is_main)
+        sums_add(&sums[GROUP_JOB], &views[i]);
+        sums_add(&sums[views[i].group], &views[i]);
+        if (views[i].group == GROUP_MAIN)
             main_private_dirty = views[i].private_dirty;
     }
     if (count == 1)
         gained_bytes = 0;
-    ret->main = split(larger(main.rss, pss(&main)), &main, 0);
-    ret->combined = split(is_racy ? 0 : job.memory_pss + file_total(&job), &job, gained_bytes);
-    ret->descendants =
-        split(is_racy ? 0 : descendants_total(&job, &descendants, main_private_dirty),
-              &descendants, gained_bytes);
-    ret->pss_bytes = pss(&job);
-    ret->doubled.main = doubled(&job, main.mapped_shared_max);
-    ret->doubled.descendants = doubled(&job, descendants.mapped_shared_max);
-    ret->doubled.combined = larger(ret->doubled.main, ret->doubled.descendants);
-    ret->mapped_max =
-        (struct group_bytes){ main.mapped_max, descendants.mapped_max, job.mapped_max };
+    ret->of[GROUP_MAIN] = split(larger(main->rss, pss(main)), main, 0);
+    ret->of[GROUP_JOB] =
+        split(is_racy ? 0 : job->memory_pss + file_total(job), job, gained_bytes);
+    ret->of[GROUP_DESCENDANTS] =
+        split(is_racy ? 0 : descendants_total(job, descendants, main_private_dirty),
+              descendants, gained_bytes);
+    ret->pss_bytes = pss(job);
+    for (int i = 0; i < GROUP_COUNT; i++) {
+        ret->doubled[i] = doubled(job, sums[i].mapped_shared_max);
+        ret->mapped_max[i] = sums[i].mapped_max;
+        ret->resident_max[i] = sums[i].resident_max;
+    }
     memory_estimate_reconcile(ret);
 }
 

@@ -20,13 +20,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/measure.h"
 #include "base/unknown.h"
 
 /* The memory of one process, in bytes. Thousands of addresses may map one page that the kernel merged
  * (KSM): such addresses count only by their part of pss. */
 struct memory_view {
     pid_t pid;
-    bool is_main;
+    enum member_group group;
     uint64_t resident; /* as the kernel counts it: merged pages once per address */
     uint64_t rss;
     uint64_t pss;
@@ -56,19 +57,26 @@ void memory_split_keep_higher(struct memory_split *kept, const struct memory_spl
 /* Raises each part to the new value. */
 void memory_split_raise(struct memory_split *highest, const struct memory_split *seen);
 
-/* A value for each of three groups of processes. */
-struct group_bytes {
-    uint64_t main, descendants, combined;
-};
-
 struct memory_estimate {
-    struct memory_split main, descendants, combined;
-    uint64_t pss_bytes;
+    struct memory_split of[GROUP_COUNT];
+    uint64_t pss_bytes; /* of the job */
     /* Upper bound of the pages that one process may map twice: pages it shares, but not with
      * the job; an outsider may map them too. */
-    struct group_bytes doubled;
-    struct group_bytes mapped_max; /* the largest mapped size of one process at that time */
+    uint64_t doubled[GROUP_COUNT];
+    /* The largest mapped and resident sizes of one process at that time. */
+    uint64_t mapped_max[GROUP_COUNT], resident_max[GROUP_COUNT];
 };
+
+/* Raises each part to the new value. */
+void memory_estimate_raise(struct memory_estimate *highest, const struct memory_estimate *seen);
+
+/* Keeps only the totals. */
+void memory_estimate_forget_parts(struct memory_estimate *estimate);
+
+/* Returns how far the total of a read is below the largest resident size, and so may be later:
+ * pages mapped twice or merged. */
+uint64_t memory_estimate_discount(const struct memory_estimate *estimate,
+                                  enum member_group group);
 
 /* `is_racy`: processes came or went while the views were taken. Then only the bound that
  * does not add up parts of different instants is used. `gained_bytes`: growth meanwhile,

@@ -43,7 +43,7 @@ static uint64_t shmem_bytes(const struct root *root, pid_t pid, uint64_t pss_shm
     return status.rss_shmem_bytes + STATUS_LAG_BYTES;
 }
 
-/* Reads smaps_rollup. pid and is_main are not changed. -ESRCH or -ENOENT: the process has
+/* Reads smaps_rollup. pid and group are not changed. -ESRCH or -ENOENT: the process has
  * exited; -EACCES: it belongs to another user. */
 static int memory_view_read(const struct root *root, pid_t pid, struct memory_view *view)
 {
@@ -134,8 +134,8 @@ static bool is_like_another(struct survey *survey, const struct member *member, 
 }
 
 /* Plans a survey that walks about `models` of similar copies up to the size `alike_bytes`. */
-static struct survey plan(struct roster *roster, pid_t main_pid, bool walks_all,
-                          uint64_t alike_bytes, size_t models)
+static struct survey plan(struct roster *roster, bool walks_all, uint64_t alike_bytes,
+                          size_t models)
 {
     struct survey survey = { 0 };
 
@@ -146,7 +146,7 @@ static struct survey plan(struct roster *roster, pid_t main_pid, bool walks_all,
 
         survey.has_copies |= member_is_copy(member);
         member->survey.is_walked =
-            walks_all || roster->count <= FEW || member->id.pid == main_pid ||
+            walks_all || roster->count <= FEW || member->group == GROUP_MAIN ||
             (member_is_copy(member) ? !is_like_another(&survey, member, models)
                                     : member->reading.rss_bytes > SMALL_BYTES);
     }
@@ -169,13 +169,13 @@ static struct survey plan(struct roster *roster, pid_t main_pid, bool walks_all,
     return survey;
 }
 
-struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all, double page_ns)
+struct survey survey_plan(struct roster *roster, bool walks_all, double page_ns)
 {
-    struct survey survey = plan(roster, main_pid, walks_all, SMALL_BYTES, SURVEY_MODELS);
+    struct survey survey = plan(roster, walks_all, SMALL_BYTES, SURVEY_MODELS);
 
     for (size_t models = SURVEY_MODELS;
          !walks_all && models > 1 && survey_cost_ns(&survey, page_ns) > LONG_NS; models /= 2)
-        survey = plan(roster, main_pid, false, UINT64_MAX, models);
+        survey = plan(roster, false, UINT64_MAX, models);
     return survey;
 }
 
@@ -329,7 +329,7 @@ static void note_faults(const struct survey *survey, const struct root *root,
 }
 
 void survey_take(struct survey *survey, const struct root *root, struct roster *roster,
-                 pid_t main_pid, struct memory_view *views)
+                 struct memory_view *views)
 {
     note_faults(survey, root, roster);
     for (size_t i = 0; i < roster->count; i++) {
@@ -338,8 +338,8 @@ void survey_take(struct survey *survey, const struct root *root, struct roster *
 
         if (member->reading.rss_bytes == 0 || member->reading.borrows_memory)
             continue;
-        *view = (struct memory_view){ .pid = member_memory_pid(member),
-                                      .is_main = member->id.pid == main_pid };
+        *view =
+            (struct memory_view){ .pid = member_memory_pid(member), .group = member->group };
         read_member(survey, root, member, view);
     }
 }

@@ -45,8 +45,7 @@ struct survey {
 };
 
 /* Decides which processes to walk: all, or those whose sizes are not sufficient. `page_ns`: the cost of a page. */
-struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all,
-                          double page_ns);
+struct survey survey_plan(struct roster *roster, bool walks_all, double page_ns);
 
 /* Assumed cost of a page until a walk was measured. */
 #define SURVEY_PAGE_NS 16.0
@@ -59,7 +58,7 @@ double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_
 /* Reads each member that has its own memory into `views`, which has room for all of them,
  * and records the result in each member. Small processes may be estimated from their sizes. */
 void survey_take(struct survey *survey, const struct root *root, struct roster *roster,
-                 pid_t main_pid, struct memory_view *views);
+                 struct memory_view *views);
 
 /* Reads the sizes again: a process that has exited since then shared its pages with others
  * that were read without it, and the statm of a zombie is all zeros. Later estimates start
