@@ -295,7 +295,7 @@ int program_main(const struct program *program, int argc, char **argv)
     const struct command *command = word ? command_find(program->commands, word) : NULL;
 
     if (command)
-        return command->main(command, argc - 1, argv + 1);
+        return (command->main ? command->main : program->main)(command, argc - 1, argv + 1);
     if (program->main_command)
         return program->main_command->main(program->main_command, argc, argv);
     if (!word) {

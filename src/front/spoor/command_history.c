@@ -77,22 +77,6 @@ static void warn_about_damage(const struct query *query)
                      query->index.damaged == 1 ? "" : "s", query->folder);
 }
 
-static int write_table(const struct table *table, const struct output *output, int fd,
-                       struct spoor_error *err)
-{
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    struct format_style style = format_style_for(fd, output->flags & SPOOR_COLOR);
-    int r = table_error(table);
-
-    if (r == 0) {
-        table_write(table, output->format, &style, &text);
-        r = buffer_error(&text);
-    }
-    if (r == 0)
-        r = buffer_write(&text, fd);
-    return r < 0 ? error_sys(err, r, "cannot write the list") : 0;
-}
-
 static bool is_for_people(const struct output *output)
 {
     return output->format == SPOOR_TEXT || output->format == SPOOR_MARKDOWN;
@@ -368,7 +352,8 @@ static void list_done(struct list *list)
     free(list->names);
 }
 
-static int write_list(void *data, const struct output *output, int fd, struct spoor_error *err)
+static int write_list(void *data, const struct output *output, const struct format_style *style,
+                      struct buffer *out, struct spoor_error *err)
 {
     static const char people[] = "id,started,name,time,cpu,memory,exit,command",
                       programs[] =
@@ -380,7 +365,7 @@ static int write_list(void *data, const struct output *output, int fd, struct sp
     int r;
 
     list.is_for_people = is_for_people(output);
-    if (query->filter.limit == 0 && isatty(fd))
+    if (query->filter.limit == 0 && isatty(output->fd))
         query->filter.limit = LISTED_ON_TERMINAL;
     r = find_columns(&list, columns ? columns : list.is_for_people ? people : programs, err);
     list.table.columns = list.headings;
@@ -390,7 +375,9 @@ static int write_list(void *data, const struct output *output, int fd, struct sp
     if (r == 0 && list.table.cell_count == 0)
         program_warn(&spoor_program, "no such runs in '%s'; 'spoor run --save' keeps a run",
                      query->folder);
-    return r < 0 ? r : write_table(&list.table, output, fd, err);
+    if (r == 0)
+        table_write(&list.table, output->format, style, out);
+    return r < 0 ? r : table_error(&list.table);
 }
 
 /* Prints a table of the runs that the filters select. Returns the exit code, as do the
@@ -405,17 +392,17 @@ static int print_table(struct settings *settings, char **filters, int count,
         query_filter(&query, filters, count, &err) < 0)
         return complain("%s", err.message);
     warn_about_damage(&query);
-    return outputs_print(settings, FORMATS_TABLE, write, &query);
+    return outputs_print(settings, FORMATS_TABLE, "the list", write, &query);
 }
 
-static int list_runs(struct settings *settings, char **filters, int count)
+int command_history(struct settings *settings, char **filters, int count)
 {
     return print_table(settings, filters, count, write_list);
 }
 
 /* ---- show ----------------------------------------------------------------- */
 
-static int show_runs(struct settings *settings, char **operands, int count)
+int command_history_show(struct settings *settings, char **operands, int count)
 {
     CLEANUP(text_list_done) struct text_list runs = { 0 };
     struct spoor_error err = { 0 };
@@ -626,7 +613,9 @@ static int add_request(struct groups *groups, const struct group *group,
     return 0;
 }
 
-static int write_stats(void *data, const struct output *output, int fd, struct spoor_error *err)
+static int write_stats(void *data, const struct output *output,
+                       const struct format_style *style, struct buffer *out,
+                       struct spoor_error *err)
 {
     struct query *query = data;
     CLEANUP(table_done)
@@ -648,10 +637,12 @@ static int write_stats(void *data, const struct output *output, int fd, struct s
         add_quantiles(&table, group->memory, group->memories, &run_figures[FIGURE_MEMORY]);
         r = add_request(&groups, group, err);
     }
-    return r < 0 ? r : write_table(&table, output, fd, err);
+    if (r == 0)
+        table_write(&table, output->format, style, out);
+    return r < 0 ? r : table_error(&table);
 }
 
-static int show_stats(struct settings *settings, char **filters, int count)
+int command_history_stats(struct settings *settings, char **filters, int count)
 {
     return print_table(settings, filters, count, write_stats);
 }
@@ -685,7 +676,7 @@ double history_usual_seconds(const char *folder, const char *name)
 
 /* ---- prune ---------------------------------------------------------------- */
 
-static int prune(struct settings *settings, char **operands, int count)
+int command_history_prune(struct settings *settings, char **operands, int count)
 {
     CLEANUP(query_done) struct query query = { 0 };
     struct history_removed removed = { 0 };
@@ -735,7 +726,7 @@ static int import_run(struct query *query, struct record *record, struct spoor_e
     return r;
 }
 
-static int import_files(struct settings *settings, char **paths, int count)
+int command_history_import(struct settings *settings, char **paths, int count)
 {
     CLEANUP(query_done) struct query query = { 0 };
     CLEANUP(run_set_done) struct run_set set = { 0 };
@@ -761,7 +752,7 @@ static int import_files(struct settings *settings, char **paths, int count)
 
 /* ---- push ----------------------------------------------------------------- */
 
-static int push_runs(struct settings *settings, char **operands, int count)
+int command_history_push(struct settings *settings, char **operands, int count)
 {
     CLEANUP(query_done) struct query query = { 0 };
     struct history_pushed pushed;
@@ -783,52 +774,4 @@ static int push_runs(struct settings *settings, char **operands, int count)
                  (unsigned long long)pushed.added, pushed.added == 1 ? "" : "s",
                  (unsigned long long)(pushed.runs - pushed.added));
     return 0;
-}
-
-/* ---- the command ---------------------------------------------------------- */
-
-static const struct {
-    const char *name; /* NULL: the command without a subcommand */
-    int (*main)(struct settings *settings, char **operands, int count);
-} actions[] = {
-    { "show", show_runs },      { "stats", show_stats }, { "prune", prune },
-    { "import", import_files }, { "push", push_runs },   { NULL, list_runs },
-};
-
-/* All subcommands share the table of options. */
-static const char *find_foreign_option(const struct arguments *arguments, const char *command)
-{
-    static const struct {
-        const char *option, *command;
-    } owners[] = {
-        { "older", "prune" },     { "keep", "prune" },    { "max-size", "prune" },
-        { "columns", "history" }, { "limit", "history" }, { "create", "push" },
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
-        if (arguments_source(arguments, owners[i].option) != SET_BY_NOTHING &&
-            strcmp(owners[i].command, command) != 0)
-            return owners[i].option;
-    }
-    return NULL;
-}
-
-int command_history(const struct command *command, int argc, char **argv)
-{
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
-    const char *foreign;
-    size_t i = 0;
-
-    if (code >= 0)
-        return code;
-    foreign = find_foreign_option(&arguments, arguments.command->name);
-    if (foreign)
-        return complain("--%s cannot be used with 'spoor history%s%s'", foreign,
-                        arguments.command == command ? "" : " ",
-                        arguments.command == command ? "" : arguments.command->name);
-    while (actions[i].name && strcmp(actions[i].name, arguments.command->name) != 0)
-        i++;
-    return actions[i].main(&settings, argv + arguments.first_operand, arguments.operand_count);
 }

@@ -265,26 +265,21 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
     return code == 0 && !report.is_limit_kept ? EXIT_LIMIT : code;
 }
 
-int command_run(const struct command *command, int argc, char **argv)
+int command_run(struct settings *settings, char **command, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct rank_group group;
     struct spoor_error err;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    if (code >= 0)
-        return code;
-    if (arguments.first_operand >= argc)
+    if (count == 0)
         return complain("missing command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
-    if (argv[arguments.first_operand][0] == '\0')
+    if (command[0][0] == '\0')
         return complain("empty command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
-    if (outputs_plan(&settings, &outputs, &err) < 0)
+    if (outputs_plan(settings, &outputs, &err) < 0)
         return complain("%s", err.message);
-    rank_group_begin(&settings, argv + arguments.first_operand, &group);
+    rank_group_begin(settings, command, &group);
     outputs.group = group.folder[0] ? &group : NULL;
-    return run_job(&settings, &outputs, argv + arguments.first_operand);
+    return run_job(settings, &outputs, command);
 }
 
 /* ---- attach ------------------------------------------------------------- */
@@ -353,23 +348,21 @@ static int follow(struct settings *settings, const struct outputs *outputs)
     return code;
 }
 
-int command_attach(const struct command *command, int argc, char **argv)
+/* The settings have the operand. */
+int command_attach(struct settings *settings, char **operands, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    if (code >= 0)
-        return code;
-    if (settings.process_name && watch_find(settings.process_name, &settings.pid, &err) < 0)
+    (void)operands;
+    (void)count;
+    if (settings->process_name && watch_find(settings->process_name, &settings->pid, &err) < 0)
         return complain("%s", err.message);
-    if (settings.pid == 0 && !settings.cgroup)
+    if (settings->pid == 0 && !settings->cgroup)
         return complain("missing process: spoor attach [OPTIONS] PID|NAME");
-    if (outputs_plan(&settings, &outputs, &err) < 0)
+    if (outputs_plan(settings, &outputs, &err) < 0)
         return complain("%s", err.message);
-    return follow(&settings, &outputs);
+    return follow(settings, &outputs);
 }
 
 /* ---- system ------------------------------------------------------------- */
@@ -450,20 +443,17 @@ static int measure(struct settings *settings, const struct outputs *outputs)
     return code;
 }
 
-int command_system(const struct command *command, int argc, char **argv)
+int command_system(struct settings *settings, char **operands, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    if (code >= 0)
-        return code;
-    if (is_followed(&settings) ? outputs_plan(&settings, &outputs, &err) < 0
-                               : outputs_plan_stdout(&settings, &outputs, &err) < 0)
+    (void)operands;
+    (void)count;
+    if (is_followed(settings) ? outputs_plan(settings, &outputs, &err) < 0
+                              : outputs_plan_stdout(settings, &outputs, &err) < 0)
         return complain("%s", err.message);
-    return measure(&settings, &outputs);
+    return measure(settings, &outputs);
 }
 
 /* ---- agent -------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -16,7 +15,6 @@
 #include "front/spoor/print.h"
 #include "front/spoor/program.h"
 #include "history/store.h"
-#include "output/format.h"
 #include "output/output_file.h"
 #include "output/save.h"
 #include "output/stream.h"
@@ -307,37 +305,37 @@ static int refuse_format(const struct output *output, unsigned formats, struct s
                      names.text ? names.text : "");
 }
 
-/* A file is replaced after everything is written. */
-static int print_one(const struct output *output, unsigned formats, output_write *write,
-                     void *data, struct spoor_error *err)
+static int print_one(const struct output *output, unsigned formats, const char *what,
+                     output_write *write, void *data, struct spoor_error *err)
 {
+    struct format_style style = format_style_for(output->fd, output->flags & SPOOR_COLOR);
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    AUTO_CLOSE int fd = -1;
     int r;
 
     if (!(formats & 1u << output->format))
         return refuse_format(output, formats, err);
-    if (output->fd >= 0)
-        return write(data, output, output->fd, err);
-    fd = memfd_create("output", MFD_CLOEXEC);
-    if (fd < 0)
-        return error_sys(err, errno, "--output '%s'", output->path);
-    r = write(data, output, fd, err);
-    if (r < 0)
+    r = write(data, output, &style, &text, err);
+    if (r == 0)
+        r = buffer_error(&text);
+    if (r == 0 && output->fd < 0)
+        return save_text(&text, -1, output->path, output->save, err);
+    if (r == 0)
+        r = buffer_write(&text, output->fd);
+    if (r == 0 || err->message[0])
         return r;
-    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : buffer_read(&text, fd, BUFFER_MAX);
-    return r < 0 ? error_sys(err, r, "--output '%s'", output->path)
-                 : save_text(&text, -1, output->path, output->save, err);
+    return what ? error_sys(err, r, "cannot write %s", what)
+                : error_sys(err, r, "cannot write to '%s'", output->path);
 }
 
-int outputs_print(struct settings *settings, unsigned formats, output_write *write, void *data)
+int outputs_print(struct settings *settings, unsigned formats, const char *what,
+                  output_write *write, void *data)
 {
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err = { 0 };
     int r = outputs_plan_stdout(settings, &outputs, &err);
 
     for (size_t i = 0; r == 0 && i < outputs.count; i++)
-        r = print_one(&outputs.items[i], formats, write, data, &err);
+        r = print_one(&outputs.items[i], formats, what, write, data, &err);
     return r < 0 ? complain("%s", err.message) : 0;
 }
 

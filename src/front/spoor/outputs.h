@@ -12,6 +12,7 @@
 
 #include "front/spoor/rank_group.h"
 #include "front/spoor/settings.h"
+#include "output/format.h"
 #include "record/record.h"
 #include "run/track.h"
 #include "spoor/spoor.h"
@@ -60,16 +61,19 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
  * as well, if no text report shows the warning. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
-/* For a command whose output is not a report: calls write(data, output, fd, err) for each of its outputs, -o or
- * stdout. `formats` has a bit for each format that it can write. Returns the exit code. */
+/* For a command whose output is not a report: calls write() for each of its outputs, -o or stdout, and writes its
+ * text there. `formats` has a bit for each format that it can write; `what` names the text in a message, NULL: the
+ * file. Returns the exit code. */
 enum {
     FORMATS_TEXT_JSON = 1u << SPOOR_TEXT | 1u << SPOOR_JSON,
     FORMATS_TABLE = FORMATS_TEXT_JSON | 1u << SPOOR_CSV | 1u << SPOOR_MARKDOWN,
     FORMATS_ALL = FORMATS_TABLE | 1u << SPOOR_HTML,
 };
-typedef int output_write(void *data, const struct output *output, int fd,
+typedef int output_write(void *data, const struct output *output,
+                         const struct format_style *style, struct buffer *out,
                          struct spoor_error *err);
-int outputs_print(struct settings *settings, unsigned formats, output_write *write, void *data);
+int outputs_print(struct settings *settings, unsigned formats, const char *what,
+                  output_write *write, void *data);
 
 /* Writes the figures of each report by the template of --print. */
 int outputs_print_records(const struct output *output, const struct record *records,
