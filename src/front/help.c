@@ -19,11 +19,10 @@ void help_wrap(FILE *out, const char *text, int column, int indent)
         .indent = (size_t)indent,
         .is_prose = true,
     };
-    struct buffer lines = { 0 };
+    CLEANUP(buffer_done) struct buffer lines = { 0 };
 
     wrap_text(text, &wrap, &lines);
     fprintf(out, "%s\n", lines.text ? lines.text : "");
-    buffer_done(&lines);
 }
 
 /* "--format=<format>", in brackets unless it is required; "-p <file-path>..." if repeatable. */

@@ -11,6 +11,8 @@
 #ifndef HISTORY_FILTER_H
 #define HISTORY_FILTER_H
 
+#include <stdbool.h>
+
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
@@ -22,6 +24,8 @@ struct history_filter {
     char *values[FILTER_VALUES_MAX];
     size_t value_count;
     size_t skip, limit; /* counted from the newest run; limit 0: all */
+    /* The runs of a name together, or else of a command, and these sorted; otherwise only by time. */
+    bool sorts_by_label;
 };
 
 /* Adds conditions. `now`: seconds since 1970. -EINVAL with a message; -ENOMEM. */

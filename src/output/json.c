@@ -625,8 +625,11 @@ void rank_write(const struct record *record, const struct format_style *style,
     buffer_add(out, "\n", 1);
 }
 
-static void add_server(struct json_writer *json, const struct record_server *server)
+static void add_server(struct json_writer *json, const struct record *record)
 {
+    const struct record_server *server = record->server;
+    const struct record_cloud *cloud = record->cloud;
+
     json_begin(json, "server", '{');
     add_fields(json, record_server_fields, server);
     add_rows(json, "caches", &record_cache_fields, server->caches, server->cache_count,
@@ -634,14 +637,14 @@ static void add_server(struct json_writer *json, const struct record_server *ser
     add_rows(json, "disks", &record_server_disk_fields, server->disks, server->disk_count,
              sizeof(*server->disks));
     json_end(json);
-    if (server->cloud.vendor) {
+    if (cloud && cloud->vendor) {
         json_begin(json, "cloud", '{');
-        add_fields(json, record_cloud_fields, &server->cloud);
+        add_fields(json, record_cloud_fields, cloud);
         json_end(json);
     } else {
         json_add_null(json, "cloud");
     }
-    json_add_text(json, "cloud_reason", server->cloud_reason);
+    json_add_text(json, "cloud_reason", cloud ? cloud->reason : NULL);
 }
 
 void machine_write_json(const struct record *record, struct buffer *out)
@@ -654,7 +657,7 @@ void machine_write_json(const struct record *record, struct buffer *out)
     add_sections(&json, &record_machine_fields, record);
     json_add_text(&json, "gpus_reason", record->gpus_reason);
     if (record->server)
-        add_server(&json, record->server);
+        add_server(&json, record);
     json_end(&json);
     buffer_add(out, "\n", 1);
 }

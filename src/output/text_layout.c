@@ -33,7 +33,7 @@ void page_add(struct page *page, enum page_style style, const char *text)
 static void escape_with(void (*escape)(const char *text, struct buffer *out),
                         const struct page *page, const char *text, struct buffer *out)
 {
-    struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
 
     if (page->has_unicode) {
         escape(text, out);
@@ -42,7 +42,6 @@ static void escape_with(void (*escape)(const char *text, struct buffer *out),
     escape(text, &safe);
     if (safe.text)
         escape_ascii(safe.text, out);
-    buffer_done(&safe);
 }
 
 void page_escape(const struct page *page, const char *text, struct buffer *out)
@@ -133,13 +132,12 @@ struct buffer *page_item(struct buffer *list)
 
 void page_headline(struct page *page, struct buffer *text)
 {
-    struct buffer ascii = { 0 }, cut = { 0 };
+    CLEANUP(buffer_done) struct buffer ascii = { 0 }, cut = { 0 };
 
     if (text->text && !page->has_unicode)
         escape_ascii(text->text, &ascii);
     page_cut(ascii.text ? ascii.text : text->text ? text->text : "", page->columns, &cut);
     page_line(page, PAGE_BOLD, &cut);
-    buffer_done(&ascii);
     buffer_done(text);
 }
 

@@ -61,8 +61,8 @@ static bool has_useful_bound(const struct topic *topic, const struct spoor_figur
 
 static void note_sampled(const struct spoor_figure *figures, struct page *page)
 {
-    struct buffer names = { 0 };
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer names = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
         if (isnan(figures[i].value) || figures[i].is_exact)
@@ -75,8 +75,6 @@ static void note_sampled(const struct spoor_figure *figures, struct page *page)
         buffer_format(&text, "sampled: %s", names.text);
         page_note(page, PAGE_DIM, "not exact", text.text ? text.text : "");
     }
-    buffer_done(&names);
-    buffer_done(&text);
 }
 
 /* Writes one line per reason, with all figures that are unknown for that reason. */
@@ -87,7 +85,7 @@ static void note_missing(const struct topic *of, const struct spoor_figure *figu
 
     for (size_t i = 0; i < count; i++) {
         const char *reason = figures[i].reason;
-        struct buffer text = { 0 };
+        CLEANUP(buffer_done) struct buffer text = { 0 };
 
         if (!isnan(figures[i].value) || is_noted[i] || !reason)
             continue;
@@ -100,7 +98,6 @@ static void note_missing(const struct topic *of, const struct spoor_figure *figu
         buffer_add_text(&text, ": ");
         page_escape(page, reason, &text);
         page_note(page, PAGE_DIM, "unknown", text.text ? text.text : "");
-        buffer_done(&text);
     }
 }
 
@@ -174,7 +171,7 @@ static void write_phase_title(struct page *page)
 
 static void write_phase(const struct record_phase *phase, struct page *page)
 {
-    struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
     struct buffer line = { 0 };
     size_t used;
 
@@ -190,7 +187,6 @@ static void write_phase(const struct record_phase *phase, struct page *page)
         buffer_format(&line, "%*s", columns[i].width, columns[i].format(value).text);
     }
     page_line(page, PAGE_PLAIN, &line);
-    buffer_done(&safe);
 }
 
 void phase_table_write(const struct record *record, struct page *page)
@@ -282,7 +278,7 @@ static void add_command(const struct record_process *process, const struct page 
 static void write_process(const struct record *record, const struct record_process *process,
                           struct page *page)
 {
-    struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
     struct buffer line = { 0 };
 
     buffer_format(&line, "%*s%12s%13s%12s  ", PID_COLUMNS,
@@ -293,7 +289,6 @@ static void write_process(const struct record *record, const struct record_proce
     add_command(process, page, &safe);
     page_cut(safe.text ? safe.text : "", page->columns - COMMAND_START, &line);
     page_line(page, PAGE_PLAIN, &line);
-    buffer_done(&safe);
 }
 
 /* Returns how many processes are not shown, as far as known. */

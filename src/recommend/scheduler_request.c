@@ -135,7 +135,7 @@ static void write_sbatch(const struct needs *needs, struct buffer *out)
 /* A chunk of `select` is a node. */
 static void write_pbs(const struct needs *needs, struct buffer *out)
 {
-    struct buffer chunk = { 0 };
+    CLEANUP(buffer_done) struct buffer chunk = { 0 };
 
     if (is_wanted(&needs->cpus))
         buffer_format(&chunk, ":ncpus=%" PRIu64, node_cpus(needs));
@@ -150,7 +150,6 @@ static void write_pbs(const struct needs *needs, struct buffer *out)
     if (chunk.length > 0)
         buffer_format(out, "#PBS -l select=%" PRIu64 "%s\n", nodes_of(needs), chunk.text);
     add_time("#PBS -l walltime=", needs, out);
-    buffer_done(&chunk);
 }
 
 /* The unit of memory is that of LSF_UNIT_FOR_LIMITS, which is KB by default. */
@@ -242,7 +241,7 @@ static void add_pair(const char *separator, const char *name, uint64_t value,
 
 static void write_metaflow(const struct needs *needs, struct buffer *out)
 {
-    struct buffer pairs = { 0 };
+    CLEANUP(buffer_done) struct buffer pairs = { 0 };
 
     if (is_wanted(&needs->cpus))
         add_pair(", ", "cpu", node_cpus(needs), &pairs);
@@ -254,7 +253,6 @@ static void write_metaflow(const struct needs *needs, struct buffer *out)
         buffer_format(out, "@timeout(minutes=%" PRIu64 ")\n", minutes_of(needs));
     if (pairs.length > 0)
         buffer_format(out, "@resources(%s)\n", pairs.text);
-    buffer_done(&pairs);
 }
 
 static void write_nextflow(const struct needs *needs, struct buffer *out)
@@ -274,7 +272,7 @@ static void write_nextflow(const struct needs *needs, struct buffer *out)
 static void write_snakemake(const struct needs *needs, struct buffer *out)
 {
     static const char separator[] = ",\n    ";
-    struct buffer pairs = { 0 };
+    CLEANUP(buffer_done) struct buffer pairs = { 0 };
 
     if (is_wanted(&needs->memory_bytes))
         add_pair(separator, "mem_mb", megabytes_of(needs), &pairs);
@@ -286,7 +284,6 @@ static void write_snakemake(const struct needs *needs, struct buffer *out)
         buffer_format(out, "threads: %" PRIu64 "\n", node_cpus(needs));
     if (pairs.length > 0)
         buffer_format(out, "resources:\n    %s\n", pairs.text);
-    buffer_done(&pairs);
 }
 
 static void write_docker(const struct needs *needs, struct buffer *out)

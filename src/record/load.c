@@ -759,20 +759,30 @@ void records_done(struct records *records)
     *records = (struct records){ 0 };
 }
 
+struct record *records_next(struct records *records, struct spoor_error *err)
+{
+    struct record *items = reallocarray(records->items, records->count + 1, sizeof(*items));
+
+    if (!items) {
+        (void)error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    records->items = items;
+    return &items[records->count];
+}
+
 static int parse_next(const char **cursor, const char *end, struct records *records,
                       struct spoor_error *err)
 {
-    struct record *items =
-        realloc(records->items, (records->count + 1) * sizeof(*records->items));
+    struct record *next = records_next(records, err);
     size_t length;
     int r;
 
-    if (!items)
-        return error_set(err, ENOMEM, "out of memory");
-    records->items = items;
+    if (!next)
+        return -ENOMEM;
     if (records->count == LOAD_REPORTS_MAX)
         return error_set(err, EFBIG, "more than %d reports", LOAD_REPORTS_MAX);
-    r = record_parse(*cursor, (size_t)(end - *cursor), &items[records->count], &length, err);
+    r = record_parse(*cursor, (size_t)(end - *cursor), next, &length, err);
     if (r < 0)
         return records->count > 0 ? error_prefix(err, r, "report %zu", records->count + 1) : r;
     records->count++;

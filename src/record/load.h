@@ -35,6 +35,9 @@ int records_read(int fd, const char *path, struct buffer *text, struct records *
                  struct spoor_error *err);
 void records_done(struct records *records);
 
+/* Makes room for one more record, which the caller fills in before it counts it. NULL: no memory, with a message. */
+struct record *records_next(struct records *records, struct spoor_error *err);
+
 /* Reads one report from a text; the message does not contain a file name. *ret_length is the
  * length of the report; NULL: nothing may follow it. The caller calls record_done(). */
 int record_parse(const char *text, size_t length, struct record *ret, size_t *ret_length,

@@ -96,31 +96,16 @@ void curve_highest(const struct record_curve *curve, const struct curve_column *
 
 void record_init(struct record *record)
 {
-    *record = (struct record){
-        .pid = UNKNOWN,
-        .started_at = (double)NAN,
-        .ended_at = (double)NAN,
-        .elapsed_seconds = (double)NAN,
-        .exit_code = UNKNOWN,
-        .interval_seconds = (double)NAN,
-        .samples = UNKNOWN,
-        .cpus = UNKNOWN,
-        .memory_bytes = UNKNOWN,
-        .cpus_limit = (double)NAN,
-        .memory_limit_bytes = UNKNOWN,
-        .whole_gpus = UNKNOWN,
-        .cores = { (double)NAN, (double)NAN, (double)NAN },
-        .memory = { (double)NAN, (double)NAN, (double)NAN },
-        .tracker_cpu_seconds = (double)NAN,
-        .tracker_max_rss_bytes = UNKNOWN,
-        .late_samples = UNKNOWN,
-        .detail_reads = UNKNOWN,
-        .budget_percent = (double)NAN,
+    static const struct field_table *const tables[] = {
+        &record_run_fields,
+        &record_machine_fields,
+        &record_distribution_fields,
+        &record_tracker_fields,
     };
-    for (int i = 0; i < SPENDING_COUNT; i++) {
-        record->spent_seconds[i] = (double)NAN;
-        record->postponed[i] = UNKNOWN;
-    }
+
+    *record = (struct record){ .whole_gpus = UNKNOWN };
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        field_table_clear(tables[i], record);
 }
 
 /* Memory is allocated in blocks: a record has many short texts. All blocks are in one list;
@@ -443,10 +428,10 @@ static const struct field cache[] = {
 };
 
 static const struct field server_disk[] = {
-    TEXT(record_server_disk, name),
-    TEXT(record_server_disk, type),
-    TEXT(record_server_disk, model),
-    COUNT(record_server_disk, capacity_bytes),
+    TEXT(record_disk, name),
+    TEXT(record_disk, type),
+    TEXT(record_disk, model),
+    COUNT(record_disk, capacity_bytes),
 };
 
 static const struct field cloud[] = {

@@ -187,7 +187,7 @@ struct record {
     size_t gpu_count;
     uint64_t
         whole_gpus; /* without parts; UNKNOWN: not read, or the drivers have not responded */
-    struct record_cloud *cloud; /* NULL: not known */
+    struct record_cloud *cloud; /* NULL: not looked up, or none */
     struct launch *launch;   /* NULL: neither a scheduler nor a launcher started it; launch.h */
     const char *gpus_reason; /* why some or all GPUs are missing; not in a JSON report */
 
@@ -332,15 +332,16 @@ struct record_cache {
     uint64_t total_bytes; /* size of all of them together */
 };
 
-struct record_server_disk {
-    const char *name;
+struct record_disk {
+    const char *name, *model, *vendor, *serial;
     const char *type; /* "nvme", "ssd", "hdd" */
-    const char *model;
     uint64_t capacity_bytes;
+    double read_bytes_per_second, written_bytes_per_second;
 };
 
 struct record_cloud {
     const char *vendor, *region, *zone, *instance_type, *account;
+    const char *reason; /* why some of them are unknown */
 };
 
 /* Unknown members are NULL or UNKNOWN. */
@@ -352,11 +353,8 @@ struct record_server {
     uint64_t sockets, cores, threads, numa_nodes;
     struct record_cache *caches;
     size_t cache_count;
-    struct record_server_disk *disks;
+    struct record_disk *disks; /* without their rates */
     size_t disk_count;
-    bool has_cloud; /* the cloud was looked up */
-    struct record_cloud cloud;
-    const char *cloud_reason; /* why some of the cloud's members are unknown */
 };
 
 extern const struct field_table record_server_fields;
@@ -366,13 +364,6 @@ extern const struct field_table record_cloud_fields;
 
 /* The usage of the machine during a run without a job: totals as figures, and its disks, network
  * interfaces and mounts one by one. Section "system" of the JSON report. */
-
-struct record_disk {
-    const char *name, *model, *vendor, *serial;
-    const char *type; /* "nvme", "ssd", "hdd" */
-    uint64_t capacity_bytes;
-    double read_bytes_per_second, written_bytes_per_second;
-};
 
 struct record_interface {
     const char *name, *mac_address, *driver;

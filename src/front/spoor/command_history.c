@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -435,75 +434,19 @@ enum { NEEDED_RUNS = 20 };
 
 /* The runs of one name, or of one command without a name. */
 struct group {
-    char *label;
+    struct query *query;
+    struct table *table;
+    char *label; /* NULL: there is no run yet */
     bool has_name;
     size_t runs, failed, times, memories; /* counts */
     double *time, *memory;                /* one array each */
 };
 
-struct groups {
-    struct query *query;
-    void *by_label; /* a tree of tsearch() */
-    struct group **items;
-    size_t count;
-    struct table *table;
-};
-
-static int compare_groups(const void *a, const void *b)
+static void group_done(struct group *group)
 {
-    const struct group *left = a, *right = b;
-
-    return left->has_name != right->has_name ? (int)right->has_name - (int)left->has_name
-                                             : strcmp(left->label, right->label);
-}
-
-static int compare_items(const void *a, const void *b)
-{
-    return compare_groups(*(const struct group *const *)a, *(const struct group *const *)b);
-}
-
-static void keep_node(void *node)
-{
-    (void)node; /* the list contains the node */
-}
-
-static void groups_done(struct groups *groups)
-{
-    tdestroy(groups->by_label, keep_node);
-    for (size_t i = 0; i < groups->count; i++) {
-        free(groups->items[i]->label);
-        free(groups->items[i]->time);
-        free(groups->items[i]->memory);
-        free(groups->items[i]);
-    }
-    free(groups->items);
-}
-
-/* NULL: no memory. */
-static struct group *find_group(struct groups *groups, const struct history_run *run)
-{
-    struct group key = { .has_name = run->name != NULL };
-    struct group **items, *made, **node;
-
-    key.label = strdup(run->name ? run->name : run->command ? run->command : "");
-    node = key.label ? tfind(&key, &groups->by_label, compare_groups) : NULL;
-    if (node || !key.label) {
-        free(key.label);
-        return node ? *node : NULL;
-    }
-    items = reallocarray(groups->items, groups->count + 1, sizeof(struct group *));
-    made = calloc(1, sizeof(*made));
-    if (items)
-        groups->items = items;
-    if (made)
-        *made = key;
-    if (!items || !made || !tsearch(made, &groups->by_label, compare_groups)) {
-        free(made);
-        free(key.label);
-        return NULL;
-    }
-    groups->items[groups->count++] = made;
-    return made;
+    free(group->label);
+    free(group->time);
+    free(group->memory);
 }
 
 static int append_value(double **values, size_t *count, double value)
@@ -522,18 +465,6 @@ static int append_value(double **values, size_t *count, double value)
 }
 
 enum { FIGURE_TIME = 0, FIGURE_MEMORY = 2 }; /* indexes in run_figures */
-
-static int add_to_group(const struct history_run *run, void *data, struct spoor_error *err)
-{
-    struct group *group = find_group(data, run);
-
-    if (!group || append_value(&group->time, &group->times, run->figures[FIGURE_TIME]) < 0 ||
-        append_value(&group->memory, &group->memories, run->figures[FIGURE_MEMORY]) < 0)
-        return error_set(err, ENOMEM, "out of memory");
-    group->runs++;
-    group->failed += run->exit_code > 0;
-    return 0;
-}
 
 static const struct table_column stats_columns[] = {
     { "NAME", "name" },
@@ -587,8 +518,7 @@ static int add_needs(const struct history_run *run, void *data, struct spoor_err
 }
 
 /* Adds the request for the next run of a group. */
-static int add_request(struct groups *groups, const struct group *group,
-                       struct spoor_error *err)
+static int add_request(const struct group *group, struct spoor_error *err)
 {
     CLEANUP(history_filter_done) struct history_filter filter = { .limit = NEEDED_RUNS };
     AUTO_FREE struct needs_list *list = calloc(1, sizeof(*list));
@@ -600,17 +530,61 @@ static int add_request(struct groups *groups, const struct group *group,
     r = history_filter_add_one(&filter, group->has_name ? "name" : "command", "=", group->label,
                                0, err);
     if (r == 0)
-        r = history_select(&groups->query->index, &filter, add_needs, list, err);
+        r = history_select(&group->query->index, &filter, add_needs, list, err);
     if (r == 0 && needs_combine(list->items, list->count, 1, &needs) < 0)
         r = error_set(err, ENOMEM, "out of memory");
     if (r < 0)
         return r;
-    table_add_number(groups->table, needs.cpus.value, number_count(needs.cpus.value).text);
-    table_add_number(groups->table, needs.memory_bytes.value,
+    table_add_number(group->table, needs.cpus.value, number_count(needs.cpus.value).text);
+    table_add_number(group->table, needs.memory_bytes.value,
                      number_memory_step(needs.memory_bytes.value).text);
-    table_add_number(groups->table, needs.seconds.value,
+    table_add_number(group->table, needs.seconds.value,
                      number_time_step(needs.seconds.value).text);
     return 0;
+}
+
+/* Adds the row of a group, and empties it. */
+static int end_group(struct group *group, struct spoor_error *err)
+{
+    struct group next = { .query = group->query, .table = group->table };
+    int r;
+
+    if (!group->label)
+        return 0;
+    table_add_text(group->table, group->label);
+    table_add_number(group->table, (double)group->runs, number_count((double)group->runs).text);
+    table_add_number(group->table, (double)group->failed,
+                     number_count((double)group->failed).text);
+    add_quantiles(group->table, group->time, group->times, &run_figures[FIGURE_TIME]);
+    add_quantiles(group->table, group->memory, group->memories, &run_figures[FIGURE_MEMORY]);
+    r = add_request(group, err);
+    group_done(group);
+    *group = next;
+    return r;
+}
+
+/* The runs of a group come one after the other. */
+static int add_to_group(const struct history_run *run, void *data, struct spoor_error *err)
+{
+    const char *label = run->name ? run->name : run->command ? run->command : "";
+    bool has_name = run->name != NULL;
+    struct group *group = data;
+    int r = 0;
+
+    if (group->label && (group->has_name != has_name || strcmp(group->label, label) != 0))
+        r = end_group(group, err);
+    if (!group->label) {
+        group->label = strdup(label);
+        group->has_name = has_name;
+    }
+    if (r == 0 &&
+        (!group->label ||
+         append_value(&group->time, &group->times, run->figures[FIGURE_TIME]) < 0 ||
+         append_value(&group->memory, &group->memories, run->figures[FIGURE_MEMORY]) < 0))
+        r = error_set(err, ENOMEM, "out of memory");
+    group->runs++;
+    group->failed += run->exit_code > 0;
+    return r;
 }
 
 static int write_stats(void *data, const struct output *output,
@@ -621,22 +595,13 @@ static int write_stats(void *data, const struct output *output,
     CLEANUP(table_done)
     struct table table = { .columns = stats_columns,
                            .column_count = ARRAY_SIZE(stats_columns) };
-    CLEANUP(groups_done) struct groups groups = { .query = query, .table = &table };
-    int r = history_select(&query->index, &query->filter, add_to_group, &groups, err);
+    CLEANUP(group_done) struct group group = { .query = query, .table = &table };
+    int r;
 
-    if (r == 0 && groups.count > 0)
-        qsort(groups.items, groups.count, sizeof(struct group *), compare_items);
-    for (size_t i = 0; r == 0 && i < groups.count; i++) {
-        struct group *group = groups.items[i];
-
-        table_add_text(&table, group->label);
-        table_add_number(&table, (double)group->runs, number_count((double)group->runs).text);
-        table_add_number(&table, (double)group->failed,
-                         number_count((double)group->failed).text);
-        add_quantiles(&table, group->time, group->times, &run_figures[FIGURE_TIME]);
-        add_quantiles(&table, group->memory, group->memories, &run_figures[FIGURE_MEMORY]);
-        r = add_request(&groups, group, err);
-    }
+    query->filter.sorts_by_label = true;
+    r = history_select(&query->index, &query->filter, add_to_group, &group, err);
+    if (r == 0)
+        r = end_group(&group, err);
     if (r == 0)
         table_write(&table, output->format, style, out);
     return r < 0 ? r : table_error(&table);

@@ -197,7 +197,7 @@ static struct live *open_live(const struct settings *settings, char **command,
         .has_color = outputs_has_color(settings->color, STDERR_FILENO),
         .is_line = settings->is_live_line,
     };
-    struct buffer title = { 0 };
+    CLEANUP(buffer_done) struct buffer title = { 0 };
     struct live *live;
     struct spoor_error err;
 
@@ -211,7 +211,6 @@ static struct live *open_live(const struct settings *settings, char **command,
     escape_command((const char *const *)command, &title);
     own.title = title.text ? title.text : "";
     live = live_open(&own, &err);
-    buffer_done(&title);
     if (!live) {
         complain("%s", err.message);
         return NULL;
@@ -306,12 +305,11 @@ static void write_title(const struct settings *settings, struct buffer *out)
 
 static struct live *begin_live(const struct settings *settings, struct spoor_options *options)
 {
-    struct buffer title = { 0 };
+    CLEANUP(buffer_done) struct buffer title = { 0 };
     struct live *live;
 
     write_title(settings, &title);
     live = live_begin(settings, LIVE_JOB, title.text ? title.text : "", options);
-    buffer_done(&title);
     return live;
 }
 
@@ -390,7 +388,7 @@ static struct live *begin_system_live(const struct settings *settings,
                                       struct spoor_options *options)
 {
     char name[HOST_NAME_MAX + 1] = "";
-    struct buffer title = { 0 };
+    CLEANUP(buffer_done) struct buffer title = { 0 };
     struct live *live;
 
     if (settings->stream_count == 0 &&
@@ -400,7 +398,6 @@ static struct live *begin_system_live(const struct settings *settings,
     (void)gethostname(name, sizeof(name) - 1); /* empty if unknown */
     escape_terminal(settings->name ? settings->name : name, &title);
     live = live_begin(settings, LIVE_HOST, title.text ? title.text : "", options);
-    buffer_done(&title);
     return live;
 }
 

@@ -81,11 +81,10 @@ static void add_run(pid_t tracker, const char *status, void *data)
     runs->has_gpus |= !isnan(run->gpu_bytes);
     runs->count++;
     if (runs->json && object) {
-        struct buffer document = { 0 };
+        CLEANUP(buffer_done) struct buffer document = { 0 };
 
         buffer_add_text(&document, status);
         json_add_document(runs->json, NULL, &document);
-        buffer_done(&document);
     } else if (runs->json) {
         json_begin_line(runs->json, NULL, '{');
         json_add_number(runs->json, "tracker_pid", tracker);
@@ -160,7 +159,7 @@ static struct number cell_of(const struct watched_run *run, int column)
 /* Adds a run, or the heading if `run` is NULL. */
 static void add_line(struct page *page, const struct watched_run *run, bool has_gpus)
 {
-    struct buffer line = { 0 }, safe = { 0 };
+    CLEANUP(buffer_done) struct buffer line = { 0 }, safe = { 0 };
 
     for (int i = 0; i < COLUMN_COUNT; i++) {
         if (page->columns >= columns[i].columns_min && (i != GPU_COLUMN || has_gpus))
@@ -175,7 +174,6 @@ static void add_line(struct page *page, const struct watched_run *run, bool has_
         page_cut(line.text, page->columns, &safe);
     page_add(page, run ? PAGE_PLAIN : PAGE_DIM, safe.text ? safe.text : "");
     buffer_done(&safe);
-    buffer_done(&line);
 }
 
 /* Writes at most that many lines, without the newline of the last. Returns their number. */

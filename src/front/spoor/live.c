@@ -329,7 +329,7 @@ static void draw(struct live *live, const struct live_view *view)
         .has_color = live->has_color,
         .has_unicode = live->has_unicode,
     };
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
     size_t lines;
 
     if (live->is_hidden || !live_screen_is_in_foreground(screen))
@@ -347,7 +347,6 @@ static void draw(struct live *live, const struct live_view *view)
         if (lines > 0)
             live_screen_draw(screen, text.text ? text.text : "", lines);
     }
-    buffer_done(&text);
 }
 
 /* ---- the thread --------------------------------------------------------- */

@@ -398,7 +398,7 @@ static void add_curve(struct page *page, const struct live_view *view,
 {
     const double *columns = curve->columns + LIVE_CURVE_COLUMNS - view->column_count;
     double shown[CURVE_MAX];
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     if (width > CURVE_MAX)
         width = CURVE_MAX;
@@ -412,7 +412,6 @@ static void add_curve(struct page *page, const struct live_view *view,
     }
     sparkline_write(shown, width, page->has_unicode, &text);
     page_add(page, PAGE_CYAN, text.text ? text.text : "");
-    buffer_done(&text);
 }
 
 /* "Memory       1.46 GB of 8 GiB    ▂▃▅▇█  max 1.62 GB": parts that do not fit are left out. */
@@ -423,7 +422,7 @@ static void add_row(struct page *page, const struct live_view *view, const struc
     bool is_near =
         row->limit == LIMIT_MEMORY && !isnan(limit) && curve->now > limit * NEAR_LIMIT;
     size_t width = page->columns >= WIDE_COLUMNS ? WIDE_VALUE_WIDTH : VALUE_WIDTH;
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
     size_t room;
     bool has_max;
 
@@ -447,14 +446,13 @@ static void add_row(struct page *page, const struct live_view *view, const struc
     add_value(curve->max, (double)NAN, row->unit, &text);
     if (has_max)
         page_add(page, PAGE_DIM, text.text ? text.text : "");
-    buffer_done(&text);
 }
 
 /* Adds the title on the left and the time on the right. */
 static void add_headline(struct page *page, const char *title, const struct live_view *view)
 {
     char time[96];
-    struct buffer cut = { 0 };
+    CLEANUP(buffer_done) struct buffer cut = { 0 };
     size_t room;
 
     (void)snprintf(time, sizeof(time), isnan(view->usual_seconds) ? "%s" : "%s, usually %s",
@@ -467,7 +465,6 @@ static void add_headline(struct page *page, const char *title, const struct live
     page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
     add_padding(page->out, cut.text ? cut.text : "", room + 2);
     buffer_add_text(page->out, time);
-    buffer_done(&cut);
 }
 
 /* Adds the caller's text and the scale of the curves. */
@@ -541,7 +538,7 @@ static void add_tree_row(struct page *page, const struct live_process *process, 
 {
     size_t room = page->columns - (PROCESS_COLUMNS_MIN - CURVE_MIN);
     size_t indent = depth * INDENT < room - CURVE_MIN ? depth * INDENT : room - CURVE_MIN;
-    struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
 
     buffer_format(page->out, "\n%*d%*s%*s  ", PID_WIDTH, (int)process->pid, CORES_WIDTH,
                   number_short(process->cores).text, RSS_WIDTH,
@@ -553,7 +550,6 @@ static void add_tree_row(struct page *page, const struct live_process *process, 
         page_escape(page, process->text, &safe);
     if (safe.text)
         page_cut(safe.text, room - indent, page->out);
-    buffer_done(&safe);
 }
 
 /* Children are in the order in which they started: rank changes too often. */
@@ -639,7 +635,7 @@ void live_view_write_line(const struct live_view *view, const struct live_style 
 
     for (size_t i = 0; i <= LIVE_ROWS_MAX && !is_full; i++) {
         const struct live_row *row = i > 0 ? &rows[view->scope][i - 1] : NULL;
-        struct buffer text = { 0 };
+        CLEANUP(buffer_done) struct buffer text = { 0 };
         size_t width;
 
         if (row && isnan(view->curves[i - 1].max))
@@ -660,6 +656,5 @@ void live_view_write_line(const struct live_view *view, const struct live_style 
             }
             buffer_add_text(out, text.text);
         }
-        buffer_done(&text);
     }
 }
