@@ -5,27 +5,14 @@
 
 #include "group/merge.h"
 #include "group/sweep.h"
+#include "record/launch.h"
 
 struct node;
 
 /* The begin of a rank, or its end: one attempt to run it. */
 struct group_rank {
-    const char *id, *host, *job, *step;
-    uint64_t rank, ranks, local_rank, node, nodes, restart;
-    double started_at;
-
-    struct spoor_figure *figures; /* NULL: not an end, and the rest is unknown */
-    double elapsed_seconds, ended_at;
-    uint64_t exit_code;
-    const char *signal;
-    uint64_t cpus, memory_bytes, memory_limit_bytes, whole_gpus, samples, late_samples;
-    uint64_t tracker_max_rss_bytes;
-    double tracker_cpu_seconds, cpus_limit;
-    const char *cpus_limit_source, *memory_limit_source;
-    struct record_gpu *gpus;
-    size_t gpu_count;
-    struct record_warning *warnings;
-    size_t warning_count;
+    struct record record;        /* owned; without figures: a begin */
+    const struct launch *launch; /* of the record, or unknown */
     struct rank_curve curve;
     const struct node *of_node;
     bool counts_gpus; /* false if its GPUs count with another rank */

@@ -12,10 +12,9 @@
 /* The curve of one rank. */
 struct rank_curve {
     double start; /* since the start of the group */
-    size_t count;
-    double *seconds;                            /* as in struct record_curve */
-    struct curve_value *columns[GROUP_COLUMNS]; /* one value per point; NULL: unknown */
-    struct curve_value now;                     /* for sweep_run() */
+    const struct record_curve *curve;
+    const struct curve_column *columns[GROUP_COLUMNS]; /* NULL: unknown */
+    struct curve_value now;                            /* for sweep_run() */
 };
 
 struct sweep_event;

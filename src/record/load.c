@@ -172,6 +172,7 @@ struct loader {
     char at[160]; /* the object whose members are read, for messages: "phases[3]." */
     const struct field_table *fields; /* for load_row() */
     bool has_ranks;                   /* arrays may have RANKS_MAX elements */
+    const char **recent; /* the text that was loaded last: sources and reasons repeat */
     struct spoor_error *err;
 };
 
@@ -227,7 +228,8 @@ static int load_text(const struct loader *loader, const char *path, const json_t
 {
     if (!json_is_string(value))
         return refuse(loader, path, "a string");
-    *ret = record_text(loader->record, json_string_value(value));
+    *ret = record_share_text(loader->record, json_string_value(value), *loader->recent);
+    *loader->recent = *ret;
     return 0;
 }
 
@@ -358,7 +360,9 @@ static const struct field_table figure_fields = { figure_rows, ARRAY_SIZE(figure
 static int load_figure(const struct loader *loader, const json_t *object, const char *path,
                        struct spoor_figure *ret)
 {
-    struct loader inner = { .record = loader->record, .err = loader->err };
+    struct loader inner = { .record = loader->record,
+                            .recent = loader->recent,
+                            .err = loader->err };
     json_t *value;
     int r = find(loader, object, path, &value);
 
@@ -716,7 +720,8 @@ static int load_all(struct loader *loader, const json_t *root)
 int record_from_json(const json_t *root, struct record *ret, struct spoor_error *err)
 {
     struct record record;
-    struct loader loader = { .record = &record, .err = err };
+    const char *recent = NULL;
+    struct loader loader = { .record = &record, .recent = &recent, .err = err };
     int r;
 
     record_init(&record);
