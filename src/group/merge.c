@@ -359,12 +359,6 @@ static uint64_t count_of(double value)
     return value >= 0 && value < 0x1p63 ? (uint64_t)value : UNKNOWN;
 }
 
-static void raise_limit(struct record_node *node, const struct group_rank *rank)
-{
-    raise_to(&node->cpus, rank->record.cpus);
-    raise_to(&node->memory_limit_bytes, rank->record.memory_limit_bytes);
-}
-
 static void list_node_gpus(struct merge *merge, const struct node *from,
                            struct record_node *node)
 {
@@ -411,7 +405,8 @@ static int add_nodes(struct merge *merge)
             const struct group_rank *rank = from->ranks[k];
             double seconds = rank->record.figures[cpu].value;
 
-            raise_limit(node, rank);
+            raise_to(&node->cpus, rank->record.cpus);
+            raise_to(&node->memory_limit_bytes, rank->record.memory_limit_bytes);
             start = fmin(start, rank->curve.start);
             end = fmax(end, rank->curve.start + rank->record.elapsed_seconds);
             if (!isnan(seconds))
@@ -484,42 +479,43 @@ static int add_ranks(struct merge *merge)
     return 0;
 }
 
-static double imbalance(const struct record_group *section,
-                        double (*get)(const struct record_rank *rank))
+/* The values of all ranks. */
+struct spread {
+    double sum, largest;
+    size_t count;
+};
+
+static void spread_add(struct spread *spread, double value)
 {
-    double sum = 0, largest = 0;
-    size_t count = 0;
+    if (isnan(value))
+        return;
+    spread->sum += value;
+    spread->largest = fmax(spread->largest, value);
+    spread->count++;
+}
+
+static double imbalance(const struct spread *spread)
+{
+    return spread->sum > 0 ? spread->largest / (spread->sum / (double)spread->count)
+                           : (double)NAN;
+}
+
+static void compare_ranks(struct record_group *section)
+{
+    struct spread cpu = { 0 }, memory = { 0 }, elapsed = { 0 }, waiting = { 0 };
 
     for (size_t i = 0; i < section->seen_count; i++) {
-        double value = get(&section->ranks_seen[i]);
+        const struct record_rank *rank = &section->ranks_seen[i];
 
-        if (isnan(value))
-            continue;
-        sum += value;
-        largest = fmax(largest, value);
-        count++;
+        spread_add(&cpu, rank->cpu_seconds);
+        spread_add(&memory, as_number(rank->peak_rss_bytes));
+        spread_add(&elapsed, rank->elapsed_seconds);
+        spread_add(&waiting, rank->wait_seconds);
     }
-    return sum > 0 ? largest / (sum / (double)count) : (double)NAN;
-}
-
-static double get_cpu(const struct record_rank *rank)
-{
-    return rank->cpu_seconds;
-}
-
-static double get_memory(const struct record_rank *rank)
-{
-    return as_number(rank->peak_rss_bytes);
-}
-
-static double get_elapsed(const struct record_rank *rank)
-{
-    return rank->elapsed_seconds;
-}
-
-static double get_wait(const struct record_rank *rank)
-{
-    return rank->wait_seconds;
+    section->cpu_imbalance = imbalance(&cpu);
+    section->memory_imbalance = imbalance(&memory);
+    section->elapsed_imbalance = imbalance(&elapsed);
+    section->wait_imbalance = imbalance(&waiting);
 }
 
 static void add_missing(struct merge *merge, uint64_t number, const struct group_rank *begun)
@@ -840,10 +836,7 @@ static void describe(struct merge *merge)
 
     section->ranks = merge->size;
     section->reported = merge->ended_count;
-    section->cpu_imbalance = imbalance(section, get_cpu);
-    section->memory_imbalance = imbalance(section, get_memory);
-    section->elapsed_imbalance = imbalance(section, get_elapsed);
-    section->wait_imbalance = imbalance(section, get_wait);
+    compare_ranks(section);
     for (size_t i = 0; i < merge->count; i++) {
         if (!is_known(section->nodes_expected))
             section->nodes_expected = merge->ranks[i]->launch->nodes;

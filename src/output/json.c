@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "output/format.h"
@@ -15,26 +16,11 @@
 
 /* ---- curve json ------------------------------------------------------------ */
 
-/* Several points become one, which keeps their highest and lowest values. */
-struct reduction {
-    const struct record_curve *curve;
-    size_t step;
-};
-
 enum curve_part { HIGH, LOW, MEAN };
 
 static double part_of(struct curve_value value, enum curve_part part)
 {
     return part == HIGH ? value.high : part == LOW ? value.low : value.mean;
-}
-
-static struct curve_value reduced(const struct reduction *reduction,
-                                  const struct curve_column *column, size_t first)
-{
-    size_t count = reduction->curve->count;
-    size_t end = count - first < reduction->step ? count : first + reduction->step;
-
-    return curve_get(reduction->curve, column, first, end);
 }
 
 static void add_rounded(struct json_writer *json, double value)
@@ -47,60 +33,43 @@ static void add_rounded(struct json_writer *json, double value)
     }
 }
 
-static void add_array(struct json_writer *json, const char *key,
-                      const struct reduction *reduction, const struct curve_column *column,
-                      enum curve_part part)
+/* `step` points become one, which keeps their highest and lowest values. The lowest or mean values are left out if they
+ * are written the same as the highest ones at every point. */
+static void add_part(struct json_writer *json, const char *key,
+                     const struct record_curve *curve, const struct curve_column *column,
+                     size_t step, enum curve_part part)
 {
+    bool is_same = part != HIGH;
+
+    for (size_t i = 0; is_same && i < curve->count; i += step) {
+        struct curve_value value = curve_get(curve, column, i, smaller(i + step, curve->count));
+
+        is_same = rounded_equal(value.high, part_of(value, part));
+    }
+    if (is_same)
+        return;
     json_begin_line(json, key, '[');
-    for (size_t i = 0; i < reduction->curve->count; i += reduction->step)
-        add_rounded(json, part_of(reduced(reduction, column, i), part));
+    for (size_t i = 0; i < curve->count; i += step)
+        add_rounded(
+            json, part_of(curve_get(curve, column, i, smaller(i + step, curve->count)), part));
     json_end(json);
 }
 
-/* Returns whether the lowest or mean values are written the same as the highest ones at
- * every point. */
-static bool is_same(const struct reduction *reduction, const struct curve_column *column,
-                    enum curve_part part)
-{
-    for (size_t i = 0; i < reduction->curve->count; i += reduction->step) {
-        struct curve_value value = reduced(reduction, column, i);
-
-        if (!rounded_equal(value.high, part_of(value, part)))
-            return false;
-    }
-    return true;
-}
-
-static void add_column(struct json_writer *json, const struct reduction *reduction,
-                       const struct curve_column *column)
+static void add_column(struct json_writer *json, const struct record_curve *curve,
+                       const struct curve_column *column, size_t step)
 {
     json_begin(json, column->name, '{');
     json_add_text(json, "kind", column->is_rate ? "rate" : "gauge");
-    add_array(json, "high", reduction, column, HIGH);
-    if (!is_same(reduction, column, LOW))
-        add_array(json, "low", reduction, column, LOW);
-    if (!is_same(reduction, column, MEAN))
-        add_array(json, "mean", reduction, column, MEAN);
-    json_end(json);
-}
-
-static void add_seconds(struct json_writer *json, const struct reduction *reduction)
-{
-    const struct record_curve *curve = reduction->curve;
-
-    json_begin_line(json, "seconds", '[');
-    for (size_t i = 0; i < curve->count; i += reduction->step) {
-        size_t last = i + reduction->step < curve->count ? i + reduction->step : curve->count;
-
-        json_add_number(json, NULL, curve_rounded_seconds(curve, last - 1));
-    }
+    add_part(json, "high", curve, column, step, HIGH);
+    add_part(json, "low", curve, column, step, LOW);
+    add_part(json, "mean", curve, column, step, MEAN);
     json_end(json);
 }
 
 void curve_add_json(struct json_writer *json, const struct record_curve *curve,
                     size_t max_points)
 {
-    const struct reduction reduction = { curve, curve_step(curve, max_points) };
+    size_t step = curve_step(curve, max_points);
 
     if (curve->count == 0) {
         json_add_null(json, "curve");
@@ -108,10 +77,14 @@ void curve_add_json(struct json_writer *json, const struct record_curve *curve,
     }
     json_begin(json, "curve", '{');
     json_add_u64(json, "samples", curve->samples);
-    add_seconds(json, &reduction);
+    json_begin_line(json, "seconds", '[');
+    for (size_t i = 0; i < curve->count; i += step)
+        json_add_number(json, NULL,
+                        curve_rounded_seconds(curve, smaller(i + step, curve->count) - 1));
+    json_end(json);
     json_begin(json, "columns", '{');
     for (size_t i = 0; i < curve->column_count; i++)
-        add_column(json, &reduction, &curve->columns[i]);
+        add_column(json, curve, &curve->columns[i], step);
     json_end(json);
     json_end(json);
 }

@@ -2,12 +2,10 @@
 #include "record/load.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -818,18 +816,4 @@ int records_read(int fd, const char *path, struct buffer *text, struct records *
     *ret = records;
     records = (struct records){ 0 };
     return 0;
-}
-
-int records_load(const char *path, struct records *ret, struct spoor_error *err)
-{
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    AUTO_CLOSE int opened = -1;
-    int fd = STDIN_FILENO;
-
-    if (strcmp(path, "-") != 0) {
-        opened = fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        if (fd < 0)
-            return error_sys(err, errno, "cannot read '%s'", path);
-    }
-    return records_read(fd, path, &text, ret, err);
 }

@@ -26,11 +26,8 @@ struct records {
     size_t count;         /* at least 1 */
 };
 
-/* Reads a file; "-" is standard input. On success the caller calls records_done(); *ret is
- * untouched on failure. -EBADMSG: something in the file is not a report. */
-int records_load(const char *path, struct records *ret, struct spoor_error *err);
-/* Does the same for an open file. `text` has the part that was already read, and gets the
- * rest; `path` is for messages. */
+/* Reads an open file. `text` has the part that was already read, and gets the rest; `path` is for messages. On success
+ * the caller calls records_done(); *ret is untouched on failure. -EBADMSG: something in the file is not a report. */
 int records_read(int fd, const char *path, struct buffer *text, struct records *ret,
                  struct spoor_error *err);
 void records_done(struct records *records);

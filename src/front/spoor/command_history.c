@@ -90,10 +90,7 @@ enum column_kind {
     COLUMN_ID,
     COLUMN_STARTED,
     COLUMN_EXIT,
-    COLUMN_NAME,
-    COLUMN_COMMAND,
-    COLUMN_HOST,
-    COLUMN_USER,
+    COLUMN_TEXT,   /* a text of the index */
     COLUMN_FIGURE, /* a figure of the index */
     COLUMN_TAG,
     COLUMN_PATH,  /* a figure of the record */
@@ -103,11 +100,15 @@ enum column_kind {
 static const struct {
     const char *name, *heading;
     enum column_kind kind;
+    size_t offset; /* of a text in struct history_run */
 } index_columns[] = {
-    { "id", "ID", COLUMN_ID },       { "started", "STARTED", COLUMN_STARTED },
-    { "exit", "EXIT", COLUMN_EXIT }, { "name", "NAME", COLUMN_NAME },
-    { "host", "HOST", COLUMN_HOST }, { "command", "COMMAND", COLUMN_COMMAND },
-    { "user", "USER", COLUMN_USER },
+    { "id", "ID", COLUMN_ID, 0 },
+    { "started", "STARTED", COLUMN_STARTED, 0 },
+    { "exit", "EXIT", COLUMN_EXIT, 0 },
+    { "name", "NAME", COLUMN_TEXT, offsetof(struct history_run, name) },
+    { "host", "HOST", COLUMN_TEXT, offsetof(struct history_run, host) },
+    { "command", "COMMAND", COLUMN_TEXT, offsetof(struct history_run, command) },
+    { "user", "USER", COLUMN_TEXT, offsetof(struct history_run, user) },
 };
 
 static const char *const figure_headings[RUN_FIGURES] = { "TIME",  "CPU",     "MEMORY",
@@ -118,6 +119,7 @@ struct list_column {
     enum column_kind kind;
     struct run_figure figure; /* for COLUMN_FIGURE and COLUMN_PATH */
     size_t index;             /* for COLUMN_FIGURE: its index in run_figures */
+    size_t offset;            /* for COLUMN_TEXT */
     const struct field *field;
 };
 
@@ -160,13 +162,14 @@ static int find_column(const char *name, struct list_column *ret, const char **r
     for (size_t i = 0; i < ARRAY_SIZE(index_columns); i++) {
         if (strcmp(index_columns[i].name, name) == 0) {
             ret->kind = index_columns[i].kind;
+            ret->offset = index_columns[i].offset;
             *ret_heading = index_columns[i].heading;
             return 0;
         }
     }
     for (size_t i = 0; i < RUN_FIGURES; i++) {
         if (strcmp(run_figures[i].name, name) == 0) {
-            *ret = (struct list_column){ COLUMN_FIGURE, run_figures[i], i, NULL };
+            *ret = (struct list_column){ COLUMN_FIGURE, run_figures[i], i, 0, NULL };
             *ret_heading = figure_headings[i];
             return 0;
         }
@@ -304,17 +307,9 @@ static void add_cell(struct list *list, size_t index, const struct history_run *
     case COLUMN_EXIT:
         add_count(list, run->exit_code);
         break;
-    case COLUMN_NAME:
-        table_add_text(&list->table, run->name);
-        break;
-    case COLUMN_COMMAND:
-        table_add_text(&list->table, run->command);
-        break;
-    case COLUMN_HOST:
-        table_add_text(&list->table, run->host);
-        break;
-    case COLUMN_USER:
-        table_add_text(&list->table, run->user);
+    case COLUMN_TEXT:
+        table_add_text(&list->table, *(const char *const *)(const void *)((const char *)run +
+                                                                          column->offset));
         break;
     case COLUMN_FIGURE:
         add_figure(list, &column->figure, run->figures[column->index]);

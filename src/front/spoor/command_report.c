@@ -124,19 +124,6 @@ static int write_texts(const struct run_set *set, const struct output *output, b
     return save_text(&text, output->fd, output->path, output->save, err);
 }
 
-static int write_runs(const struct settings *settings, const struct run_set *set,
-                      const struct output *output, struct spoor_error *err)
-{
-    if (settings->wants_charts || settings->is_brief)
-        return write_texts(set, output, settings->is_brief, err);
-    if (output->print)
-        return outputs_print_records(output, set->runs, set->count, err);
-    if (output->fd >= 0)
-        return save_to_descriptor(set->runs, set->count, output->format,
-                                  output->flags & SPOOR_COLOR, output->fd, err);
-    return save_to_file(set->runs, set->count, output->format, output->path, output->save, err);
-}
-
 /* Only a JSON report may be written in its own place: any other output holds less than its input. */
 static int check_inputs(const struct output *output, const struct run_set *set,
                         struct spoor_error *err)
@@ -165,7 +152,9 @@ static int write_outputs(const struct settings *settings, const struct outputs *
     for (size_t i = 0; i < set->count; i++)
         set->runs[i].shown_processes = settings->process_count;
     for (size_t i = 0; r == 0 && i < outputs->count; i++)
-        r = write_runs(settings, set, &outputs->items[i], err);
+        r = settings->wants_charts || settings->is_brief
+                ? write_texts(set, &outputs->items[i], settings->is_brief, err)
+                : outputs_write_records(&outputs->items[i], set->runs, set->count, err);
     return r;
 }
 

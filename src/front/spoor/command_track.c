@@ -94,17 +94,9 @@ static int write_all(void *data)
     for (size_t i = 0; i < report->outputs->count; i++) {
         const struct output *output = &report->outputs->items[i];
         struct spoor_error err = { 0 };
-        int r = 0;
 
-        if (output->print && output->fd != STDERR_FILENO)
-            r = outputs_print_records(output, report->record, 1, &err);
-        else if (output->fd < 0)
-            r = save_to_file(report->record, 1, output->format, output->path, output->save,
-                             &err);
-        else if (output->fd != STDERR_FILENO)
-            r = save_to_descriptor(report->record, 1, output->format,
-                                   output->flags & SPOOR_COLOR, output->fd, &err);
-        if (r < 0)
+        if (output->fd != STDERR_FILENO &&
+            outputs_write_records(output, report->record, 1, &err) < 0)
             complain("%s", err.message);
     }
     if (report->outputs->saves_run) {
@@ -190,35 +182,21 @@ static void hide_live(void *data, bool is_stopping)
 static struct live *open_live(const struct settings *settings, char **command,
                               struct track_options *options)
 {
-    struct live_options own = {
-        .name = settings_saves_run(settings) ? settings->name : NULL,
-        .scope = LIVE_JOB,
-        .interval_ns = settings->interval_ns,
-        .has_color = outputs_has_color(settings->color, STDERR_FILENO),
-        .is_line = settings->is_live_line,
-    };
     CLEANUP(buffer_done) struct buffer title = { 0 };
     struct live *live;
-    struct spoor_error err;
 
-    if (!settings->is_live || !live_is_possible())
-        return NULL;
-    if (live_shares_stdout() && !own.is_line) {
+    if (settings->is_live && live_is_possible() && live_shares_stdout() &&
+        !settings->is_live_line) {
         complain("no live view: the command writes to the same terminal (use --live=line, or "
                  "redirect its output, for example with >FILE)");
         return NULL;
     }
     escape_command((const char *const *)command, &title);
-    own.title = title.text ? title.text : "";
-    live = live_open(&own, &err);
-    if (!live) {
-        complain("%s", err.message);
-        return NULL;
-    }
-    options->session.flags |= SPOOR_LIST_PROCESSES;
-    options->session.sample_seen = live_sample_seen;
-    options->stopping = hide_live;
-    options->session.sample_data = options->stopping_data = live;
+    live =
+        live_begin(settings, LIVE_JOB, title.text ? title.text : "", false, &options->session);
+    if (live)
+        options->stopping = hide_live;
+    options->stopping_data = live;
     return live;
 }
 
@@ -309,7 +287,7 @@ static struct live *begin_live(const struct settings *settings, struct spoor_opt
     struct live *live;
 
     write_title(settings, &title);
-    live = live_begin(settings, LIVE_JOB, title.text ? title.text : "", options);
+    live = live_begin(settings, LIVE_JOB, title.text ? title.text : "", true, options);
     return live;
 }
 
@@ -397,7 +375,7 @@ static struct live *begin_system_live(const struct settings *settings,
         return NULL;
     (void)gethostname(name, sizeof(name) - 1); /* empty if unknown */
     escape_terminal(settings->name ? settings->name : name, &title);
-    live = live_begin(settings, LIVE_HOST, title.text ? title.text : "", options);
+    live = live_begin(settings, LIVE_HOST, title.text ? title.text : "", true, options);
     return live;
 }
 

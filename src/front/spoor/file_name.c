@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,98 +24,6 @@ static void add_value(const char *value, struct buffer *out)
         buffer_add(out, *value == '/' ? "_" : value, 1);
 }
 
-static void add_host(struct settings *settings, struct buffer *out)
-{
-    char name[HOST_NAME_MAX + 1] = "";
-
-    (void)settings;
-    (void)gethostname(name, sizeof(name) - 1); /* empty if unknown */
-    add_value(name, out);
-}
-
-static void add_pid(struct settings *settings, struct buffer *out)
-{
-    buffer_format(out, "%d", (int)(settings->pid ? settings->pid : getpid()));
-}
-
-/* Adds a part of "2026-03-14T09:26:53.589Z", without colons. */
-static void add_time(size_t start, size_t end, struct buffer *out)
-{
-    struct clock_text now = clock_format((double)(clock_now().realtime_ns / NS_PER_SECOND));
-
-    for (size_t i = start; i < end && now.text[0]; i++)
-        buffer_add(out, &now.text[i], now.text[i] != ':');
-}
-
-static void add_date(struct settings *settings, struct buffer *out)
-{
-    (void)settings;
-    add_time(0, strlen("2026-03-14"), out);
-}
-
-static void add_clock(struct settings *settings, struct buffer *out)
-{
-    (void)settings;
-    add_time(strlen("2026-03-14T"), strlen("2026-03-14T09:26:53"), out);
-}
-
-static void add_id(struct settings *settings, struct buffer *out)
-{
-    if (!settings->run_id[0])
-        record_make_id(settings->run_id);
-    add_value(settings->run_id, out);
-}
-
-static struct launch get_launch(void)
-{
-    struct launch launch;
-
-    launch_read(&launch, environment_own);
-    return launch;
-}
-
-static void add_rank(struct settings *settings, struct buffer *out)
-{
-    (void)settings;
-    buffer_format(out, "%llu", (unsigned long long)known_or_0(get_launch().rank));
-}
-
-static void add_job(struct settings *settings, struct buffer *out)
-{
-    const char *job = get_launch().job;
-
-    (void)settings;
-    add_value(job ? job : "0", out);
-}
-
-static void add_step(struct settings *settings, struct buffer *out)
-{
-    const char *step = get_launch().step;
-
-    (void)settings;
-    add_value(step ? step : "0", out);
-}
-
-/* Adds the name of the node, since few launchers provide its index. */
-static void add_node(struct settings *settings, struct buffer *out)
-{
-    const char *name = get_launch().node_name;
-
-    if (name)
-        add_value(name, out);
-    else
-        add_host(settings, out);
-}
-
-static const struct {
-    const char *name;
-    void (*add)(struct settings *settings, struct buffer *out);
-} parts[] = {
-    { "host", add_host },  { "pid", add_pid }, { "date", add_date },
-    { "time", add_clock }, { "id", add_id },   { "rank", add_rank },
-    { "node", add_node },  { "job", add_job }, { "step", add_step },
-};
-
 const char *run_tag(const struct settings *settings, const char *key)
 {
     for (size_t i = 0; i < settings->tags.count; i++) {
@@ -126,19 +35,50 @@ const char *run_tag(const struct settings *settings, const char *key)
     return NULL;
 }
 
+static struct launch get_launch(void)
+{
+    struct launch launch;
+
+    launch_read(&launch, environment_own);
+    return launch;
+}
+
 static int add_part(struct settings *settings, const char *name, struct buffer *out,
                     struct spoor_error *err)
 {
+    struct clock_text now = clock_format((double)(clock_now().realtime_ns / NS_PER_SECOND));
+    char host[HOST_NAME_MAX + 1] = "", pid[16], date[16], time[16], rank[24];
     bool is_tag = strncmp(name, "tag.", 4) == 0;
-    const char *value = strcmp(name, "name") == 0 ? settings->name
-                        : is_tag                  ? run_tag(settings, name + 4)
-                                                  : NULL;
+    const char *value = is_tag ? run_tag(settings, name + 4) : NULL;
+    const struct launch launch = get_launch();
+    const struct {
+        const char *name, *value;
+    } parts[] = {
+        { "name", settings->name },
+        { "host", host },
+        { "pid", pid },
+        { "date", date },
+        { "time", time },
+        { "id", settings->run_id },
+        { "rank", rank },
+        /* Few launchers provide the index of a node. */
+        { "node", launch.node_name ? launch.node_name : host },
+        { "job", launch.job ? launch.job : "0" },
+        { "step", launch.step ? launch.step : "0" },
+    };
 
+    (void)gethostname(host, sizeof(host) - 1); /* empty if unknown */
+    (void)snprintf(pid, sizeof(pid), "%d", (int)(settings->pid ? settings->pid : getpid()));
+    /* Parts of "2026-03-14T09:26:53.589Z", without colons. */
+    (void)snprintf(date, sizeof(date), "%.10s", now.text);
+    (void)snprintf(time, sizeof(time), "%.2s%.2s%.2s", now.text + 11, now.text + 14,
+                   now.text + 17);
+    (void)snprintf(rank, sizeof(rank), "%llu", (unsigned long long)known_or_0(launch.rank));
+    if (strcmp(name, "id") == 0 && !settings->run_id[0])
+        record_make_id(settings->run_id);
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-        if (strcmp(parts[i].name, name) == 0) {
-            parts[i].add(settings, out);
-            return 0;
-        }
+        if (strcmp(parts[i].name, name) == 0)
+            value = parts[i].value;
     }
     if (value) {
         add_value(value, out);

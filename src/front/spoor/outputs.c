@@ -373,13 +373,19 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
     return spoor_session_save(session, output->format, output->path, output->save, err);
 }
 
-int outputs_print_records(const struct output *output, const struct record *records,
+int outputs_write_records(const struct output *output, const struct record *records,
                           size_t count, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct format_style style = { 0 };
     int r = 0;
 
+    if (!output->print)
+        return output->fd < 0
+                   ? save_to_file(records, count, output->format, output->path, output->save,
+                                  err)
+                   : save_to_descriptor(records, count, output->format,
+                                        output->flags & SPOOR_COLOR, output->fd, err);
     for (size_t i = 0; r == 0 && i < count; i++) {
         CLEANUP(buffer_done) struct buffer json = { 0 };
 

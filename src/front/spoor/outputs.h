@@ -75,8 +75,8 @@ typedef int output_write(void *data, const struct output *output,
 int outputs_print(struct settings *settings, unsigned formats, const char *what,
                   output_write *write, void *data);
 
-/* Writes the figures of each report by the template of --print. */
-int outputs_print_records(const struct output *output, const struct record *records,
+/* Writes stored reports or, by the template of --print, figures of each. */
+int outputs_write_records(const struct output *output, const struct record *records,
                           size_t count, struct spoor_error *err);
 
 /* Fills in the report of a job that ran untracked: all figures are unknown. The caller calls
