@@ -395,7 +395,7 @@ static int add_nodes(struct merge *merge)
         struct record_node *node = &section->nodes[i];
         double start = HUGE_VAL, end = 0;
 
-        field_table_clear(&record_node_fields, node);
+        field_table_clear(&record_node_list.fields, node);
         node->host = record_text(merge->ret, from->host);
         node->node = from->index;
         node->ranks = from->count;

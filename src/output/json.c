@@ -193,14 +193,19 @@ static void add_fields(struct json_writer *json, struct field_table table, const
         add_field(json, table.rows[i].path, &table.rows[i], base);
 }
 
-static void add_rows(struct json_writer *json, const char *key,
-                     const struct field_table *fields, const void *items, size_t count,
-                     size_t item_size)
+/* `base` is the struct that has the list. */
+static void add_list(struct json_writer *json, const struct list_field *list, const void *base)
 {
-    json_begin(json, key, '[');
+    const char *dot = strrchr(list->path, '.');
+    const char *items;
+    size_t count;
+
+    memcpy(&items, (const char *)base + list->items, sizeof(items));
+    memcpy(&count, (const char *)base + list->count, sizeof(count));
+    json_begin(json, dot ? dot + 1 : list->path, '[');
     for (size_t i = 0; i < count; i++) {
         json_begin_line(json, NULL, '{');
-        add_fields(json, *fields, (const char *)items + i * item_size);
+        add_fields(json, list->fields, items + i * list->item_size);
         json_end(json);
     }
     json_end(json);
@@ -210,8 +215,7 @@ static void add_rows(struct json_writer *json, const char *key,
 
 static void add_gpu_list(struct json_writer *json, const struct place *place)
 {
-    add_rows(json, "gpus", &record_gpu_fields, place->record->gpus, place->record->gpu_count,
-             sizeof(*place->record->gpus));
+    add_list(json, &record_gpu_list, place->record);
     if (place->record->server) /* has it outside */
         return;
     json_begin_line(json, "cloud", '{');
@@ -269,8 +273,7 @@ static void end_network(struct json_writer *json, const struct place *place)
 
     json_add_text(json, "scope", "host");
     if (record && !record->system)
-        add_rows(json, "remotes", &record_remote_fields, record->remotes, record->remote_count,
-                 sizeof(*record->remotes));
+        add_list(json, &record_remote_list, record);
 }
 
 static void end_processes(struct json_writer *json, const struct place *place)
@@ -279,18 +282,13 @@ static void end_processes(struct json_writer *json, const struct place *place)
 
     if (!record || record->system)
         return;
-    add_rows(json, "largest", &record_process_fields, record->processes, record->process_count,
-             sizeof(*record->processes));
-    add_rows(json, "others", &record_process_sum_fields, record->other_processes,
-             record->other_process_count, sizeof(*record->other_processes));
+    add_list(json, &record_process_list, record);
+    add_list(json, &record_process_sum_list, record);
 }
 
 static void end_group(struct json_writer *json, const struct place *place)
 {
-    const struct record_group *group = place->record->group;
-
-    add_rows(json, "missing", &record_missing_fields, group->missing, group->missing_count,
-             sizeof(*group->missing));
+    add_list(json, &record_missing_list, place->record->group);
 }
 
 /* Text before the first key of a section's paths, and after the last. */
@@ -391,7 +389,8 @@ static void add_device(struct json_writer *json, const struct record_gpu *gpu)
     struct place place = { .gpu = gpu };
 
     json_begin(json, NULL, '{');
-    add_fields(json, (struct field_table){ record_gpu_fields.rows, RECORD_GPU_IDENTITY }, gpu);
+    add_fields(json, (struct field_table){ record_gpu_list.fields.rows, RECORD_GPU_IDENTITY },
+               gpu);
     for (int i = 0; i < RECORD_GPU_MEASURES; i++)
         json_add_measure(json, go_to(json, &place, record_gpu_path((enum record_gpu_measure)i)),
                          &gpu->measures[i]);
@@ -411,12 +410,8 @@ static void add_system(struct json_writer *json, const struct record *record)
         json_add_measure(json, go_to(json, &place, record_system_figure_path(i)),
                          &system->figures[i]);
     for (size_t i = 0; i < RECORD_SYSTEM_LISTS; i++) {
-        const struct record_system_list *kind = &record_system_lists[i];
-        const char *key = go_to(json, &place, kind->path);
-        const struct record_list *list =
-            (const struct record_list *)(const void *)((const char *)system + kind->offset);
-
-        add_rows(json, key, &kind->fields, list->items, list->count, kind->item_size);
+        (void)go_to(json, &place, record_system_lists[i].path);
+        add_list(json, &record_system_lists[i], system);
     }
     leave_to(json, &place, 0);
 }
@@ -442,7 +437,7 @@ static void add_nodes(struct json_writer *json, const struct record_group *group
     json_begin(json, "nodes", '[');
     for (size_t i = 0; i < group->node_count; i++) {
         json_begin_line(json, NULL, '{');
-        add_fields(json, record_node_fields, &group->nodes[i]);
+        add_fields(json, record_node_list.fields, &group->nodes[i]);
         json_add_measure(json, "memory", &group->nodes[i].memory);
         json_end(json);
     }
@@ -473,8 +468,7 @@ static void add_group(struct json_writer *json, const struct record *record)
         return;
     add_sections_of(json, &record_group_fields, record, group);
     add_nodes(json, group);
-    add_rows(json, "rank_table", &record_rank_fields, group->ranks_seen, group->seen_count,
-             sizeof(*group->ranks_seen));
+    add_list(json, &record_rank_list, group);
     json_begin(json, "rank_curves", '{');
     json_begin_line(json, "seconds", '[');
     for (size_t k = 0; k < group->cell_count; k++)
@@ -533,8 +527,7 @@ void json_add_report(struct json_writer *json, const struct record *record, size
     add_sections(json, &record_tracker_fields, record);
     add_group(json, record);
     curve_add_json(json, &record->curve, curve_points);
-    add_rows(json, "warnings", &record_warning_fields, record->warnings, record->warning_count,
-             sizeof(*record->warnings));
+    add_list(json, &record_warning_list, record);
     add_context(json, record);
     json_end(json);
 }
@@ -605,10 +598,8 @@ static void add_server(struct json_writer *json, const struct record *record)
 
     json_begin(json, "server", '{');
     add_fields(json, record_server_fields, server);
-    add_rows(json, "caches", &record_cache_fields, server->caches, server->cache_count,
-             sizeof(*server->caches));
-    add_rows(json, "disks", &record_server_disk_fields, server->disks, server->disk_count,
-             sizeof(*server->disks));
+    add_list(json, &record_cache_list, server);
+    add_list(json, &record_server_disk_list, server);
     json_end(json);
     if (cloud && cloud->vendor) {
         json_begin(json, "cloud", '{');

@@ -106,9 +106,9 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
 {
     json_begin(json, "recommendation", '{');
     for (size_t i = 0; i < NEEDS_FIELDS; i++) {
-        const struct need *need = needs_get(needs, i);
+        const struct need *need = &needs->fields[i];
 
-        json_begin_line(json, needs_fields[i].key, '{');
+        json_begin_line(json, needs_keys[i], '{');
         json_add_number(json, "value", need->value);
         json_add_bool(json, "guess", need->is_guess);
         if (extra == RECOMMENDATION_SPREAD) {
@@ -135,7 +135,7 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
 
 /* ---- text ----------------------------------------------------------------- */
 
-/* The rows in the order of needs_fields. */
+/* The rows in the order of needs_keys. */
 static const struct row {
     const char *label;
     struct number (*text)(double value);
@@ -195,7 +195,7 @@ void recommendation_write_text(const struct needs *needs, const struct format_st
 
     add_title(needs, &page);
     for (size_t i = 0; i < NEEDS_FIELDS; i++) {
-        const struct need *need = needs_get(needs, i);
+        const struct need *need = &needs->fields[i];
         CLEANUP(buffer_done) struct buffer details = { 0 };
 
         if (need == &needs->vram_bytes && needs->gpus.value <= 0)

@@ -365,7 +365,7 @@ void request_write(const struct request_format *format, const struct needs *need
     if (*needs->note)
         add_note(format, needs->note, out);
     for (size_t i = 0; i < NEEDS_FIELDS; i++)
-        add_comment(format, names[i], needs_get(needs, i), out);
+        add_comment(format, names[i], &needs->fields[i], out);
     if (is_wanted(&needs->gpus) && is_wanted(&needs->vram_bytes)) {
         escape_unsafe(format->comment, out);
         buffer_format(out, " GPU memory: %" PRIu64 " MiB in all\n",

@@ -421,36 +421,31 @@ static int load_row(struct loader *loader, const json_t *object, void *item)
     return load_fields(loader, object, loader->fields, item);
 }
 
-/* Loads the arrays of such objects. */
-static int load_rows(struct loader *loader, const json_t *root)
+/* `base` is the struct that has the list. */
+static int load_list(struct loader *loader, const json_t *root, const struct list_field *list,
+                     void *base,
+                     int (*each)(struct loader *loader, const json_t *object, void *item))
 {
-    struct record *record = loader->record;
-    const struct {
-        const char *path;
-        const struct field_table *fields;
-        size_t size;
-        void *items; /* the address of a pointer */
-        size_t *count;
-    } arrays[] = {
-        { "processes.largest", &record_process_fields, sizeof(*record->processes),
-          &record->processes, &record->process_count },
-        { "processes.others", &record_process_sum_fields, sizeof(*record->other_processes),
-          &record->other_processes, &record->other_process_count },
-        { "network.remotes", &record_remote_fields, sizeof(*record->remotes), &record->remotes,
-          &record->remote_count },
-        { "warnings", &record_warning_fields, sizeof(*record->warnings), &record->warnings,
-          &record->warning_count },
-    };
+    void *items = NULL;
+    int r;
+
+    loader->fields = &list->fields;
+    r = load_array(loader, root, list->path, list->item_size, &items,
+                   (size_t *)(void *)((char *)base + list->count), each);
+    memcpy((char *)base + list->items, &items, sizeof(items));
+    return r;
+}
+
+static int load_lists(struct loader *loader, const json_t *root)
+{
+    static const struct list_field *const lists[] = { &record_process_list,
+                                                      &record_process_sum_list,
+                                                      &record_remote_list,
+                                                      &record_warning_list };
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(arrays); i++) {
-        void *items = NULL;
-
-        loader->fields = arrays[i].fields;
-        r = load_array(loader, root, arrays[i].path, arrays[i].size, &items, arrays[i].count,
-                       load_row);
-        memcpy(arrays[i].items, &items, sizeof(items));
-    }
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(lists); i++)
+        r = load_list(loader, root, lists[i], loader->record, load_row);
     return r;
 }
 
@@ -475,7 +470,7 @@ static void forget_gpu(struct record_gpu *gpu)
 static int load_gpu(struct loader *loader, const json_t *object, void *item)
 {
     forget_gpu(item);
-    return load_fields(loader, object, &record_gpu_fields, item);
+    return load_fields(loader, object, &record_gpu_list.fields, item);
 }
 
 /* The GPUs of the job are in host.gpus as well; their numbers distinguish them. */
@@ -514,10 +509,8 @@ static int load_gpus(struct loader *loader, const json_t *root)
     struct record *record = loader->record;
     size_t count;
     void *items = NULL;
-    int r = load_array(loader, root, "host.gpus", sizeof(*record->gpus), &items,
-                       &record->gpu_count, load_gpu);
+    int r = load_list(loader, root, &record_gpu_list, record, load_gpu);
 
-    record->gpus = items;
     if (r == 0)
         r = load_array(loader, root, "gpu.devices", sizeof(*record->gpus), &items, &count,
                        load_device);
@@ -537,14 +530,8 @@ static int load_system(struct loader *loader, const json_t *root)
         return 0; /* the error is in the record */
     r = load_figures(loader, root, record_system_figure_count(), record_system_figure_path,
                      &record->system->figures);
-    for (size_t i = 0; r == 0 && i < RECORD_SYSTEM_LISTS; i++) {
-        const struct record_system_list *kind = &record_system_lists[i];
-        struct record_list *list = (void *)((char *)record->system + kind->offset);
-
-        loader->fields = &kind->fields;
-        r = load_array(loader, root, kind->path, kind->item_size, &list->items, &list->count,
-                       load_row);
-    }
+    for (size_t i = 0; r == 0 && i < RECORD_SYSTEM_LISTS; i++)
+        r = load_list(loader, root, &record_system_lists[i], record->system, load_row);
     return r;
 }
 
@@ -620,18 +607,12 @@ static int load_group(struct loader *loader, const json_t *root)
     field_table_clear(&record_group_fields, group);
     r = load_fields(loader, root, &record_group_fields, group);
     loader->has_ranks = true;
-    loader->fields = &record_missing_fields;
     if (r == 0)
-        r = load_array(loader, root, "group.missing", sizeof(*group->missing),
-                       (void **)(void *)&group->missing, &group->missing_count, load_row);
-    loader->fields = &record_node_fields;
+        r = load_list(loader, root, &record_missing_list, group, load_row);
     if (r == 0)
-        r = load_array(loader, root, "nodes", sizeof(*group->nodes),
-                       (void **)(void *)&group->nodes, &group->node_count, load_node);
-    loader->fields = &record_rank_fields;
+        r = load_list(loader, root, &record_node_list, group, load_node);
     if (r == 0)
-        r = load_array(loader, root, "rank_table", sizeof(*group->ranks_seen),
-                       (void **)(void *)&group->ranks_seen, &group->seen_count, load_row);
+        r = load_list(loader, root, &record_rank_list, group, load_row);
     loader->has_ranks = false;
     return r < 0 ? r : load_rank_curves(loader, root);
 }
@@ -704,7 +685,7 @@ static int load_all(struct loader *loader, const json_t *root)
                        &record->phase_count, load_phase);
     record->phases = items;
     if (r == 0)
-        r = load_rows(loader, root);
+        r = load_lists(loader, root);
     if (r == 0)
         r = load_system(loader, root);
     if (r == 0)

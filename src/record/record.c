@@ -478,27 +478,37 @@ const struct field_table record_run_fields = TABLE(run);
 const struct field_table record_machine_fields = TABLE(machine);
 const struct field_table record_distribution_fields = TABLE(distribution);
 const struct field_table record_tracker_fields = TABLE(tracker);
-const struct field_table record_warning_fields = TABLE(warning);
 const struct field_table record_phase_fields = TABLE(phase);
-const struct field_table record_gpu_fields = TABLE(gpu);
-const struct field_table record_process_fields = TABLE(process);
-const struct field_table record_process_sum_fields = TABLE(process_sum);
-const struct field_table record_remote_fields = TABLE(remote);
 const struct field_table record_server_fields = TABLE(server);
-const struct field_table record_cache_fields = TABLE(cache);
-const struct field_table record_server_disk_fields = TABLE(server_disk);
 const struct field_table record_cloud_fields = TABLE(cloud);
 
-#define LIST(rows, type, member)                             \
-    {                                                        \
-        "system." #member, TABLE(rows), sizeof(struct type), \
-            offsetof(struct record_system, member)           \
+#define LIST(path, rows, type, base, items, count)                            \
+    {                                                                         \
+        path, TABLE(rows), sizeof(struct type), offsetof(struct base, items), \
+            offsetof(struct base, count)                                      \
     }
 
-const struct record_system_list record_system_lists[RECORD_SYSTEM_LISTS] = {
-    LIST(disk, record_disk, disks),
-    LIST(interface, record_interface, interfaces),
-    LIST(mount, record_mount, mounts),
+const struct list_field record_gpu_list =
+    LIST("host.gpus", gpu, record_gpu, record, gpus, gpu_count);
+const struct list_field record_process_list =
+    LIST("processes.largest", process, record_process, record, processes, process_count);
+const struct list_field record_process_sum_list =
+    LIST("processes.others", process_sum, record_process_sum, record, other_processes,
+         other_process_count);
+const struct list_field record_remote_list =
+    LIST("network.remotes", remote, record_remote, record, remotes, remote_count);
+const struct list_field record_warning_list =
+    LIST("warnings", warning, record_warning, record, warnings, warning_count);
+const struct list_field record_cache_list =
+    LIST("caches", cache, record_cache, record_server, caches, cache_count);
+const struct list_field record_server_disk_list =
+    LIST("disks", server_disk, record_disk, record_server, disks, disk_count);
+
+const struct list_field record_system_lists[RECORD_SYSTEM_LISTS] = {
+    LIST("system.disks", disk, record_disk, record_system, disks.items, disks.count),
+    LIST("system.interfaces", interface, record_interface, record_system, interfaces.items,
+         interfaces.count),
+    LIST("system.mounts", mount, record_mount, record_system, mounts.items, mounts.count),
 };
 
 void field_table_clear(const struct field_table *table, void *base)

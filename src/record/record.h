@@ -302,14 +302,24 @@ extern const struct field_table record_run_fields;
 extern const struct field_table record_machine_fields; /* host and limits */
 extern const struct field_table record_distribution_fields;
 extern const struct field_table record_tracker_fields;
-extern const struct field_table record_warning_fields;
 extern const struct field_table record_phase_fields; /* before its figures */
-extern const struct field_table record_gpu_fields;
-extern const struct field_table record_process_fields;
-extern const struct field_table record_process_sum_fields;
-extern const struct field_table record_remote_fields;
 
-/* The first of record_gpu_fields identify the GPU. */
+/* A list of structs: where it stands in the JSON report, the fields of each, and the members of the struct that has the
+ * list: the pointer to its items and their count. */
+struct list_field {
+    const char *path; /* "processes.largest" */
+    struct field_table fields;
+    size_t item_size, items, count;
+};
+
+/* Lists of struct record. */
+extern const struct list_field record_gpu_list;
+extern const struct list_field record_process_list;
+extern const struct list_field record_process_sum_list;
+extern const struct list_field record_remote_list;
+extern const struct list_field record_warning_list;
+
+/* The first fields of a GPU identify it. */
 enum { RECORD_GPU_IDENTITY = 5 };
 
 /* Sets every field of a struct to unknown; flags are false. */
@@ -358,8 +368,8 @@ struct record_server {
 };
 
 extern const struct field_table record_server_fields;
-extern const struct field_table record_cache_fields;
-extern const struct field_table record_server_disk_fields;
+extern const struct list_field record_cache_list; /* of struct record_server */
+extern const struct list_field record_server_disk_list;
 extern const struct field_table record_cloud_fields;
 
 /* The usage of the machine during a run without a job: totals as figures, and its disks, network
@@ -391,16 +401,8 @@ struct record_system {
     struct record_list mounts;     /* of struct record_mount */
 };
 
-/* The lists, for code that writes or loads all of them. */
-struct record_system_list {
-    const char *path; /* "system.disks" */
-    struct field_table fields;
-    size_t item_size;
-    size_t offset; /* offset of the list in struct record_system */
-};
-
 enum { RECORD_SYSTEM_LISTS = 3 };
-extern const struct record_system_list record_system_lists[RECORD_SYSTEM_LISTS];
+extern const struct list_field record_system_lists[RECORD_SYSTEM_LISTS];
 
 size_t record_system_figure_count(void);
 const char *record_system_figure_path(size_t index);

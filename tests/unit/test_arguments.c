@@ -99,7 +99,7 @@ static void done(struct fixture *f)
 }
 
 #define WORDS(...)        \
-    (const char *const[]) \
+    (const char *[])      \
     {                     \
         __VA_ARGS__, NULL \
     }

@@ -325,7 +325,7 @@ int command_phase(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
-    const char *const *words = arguments.operands;
+    char **words;
     struct phase_mark mark = {
         .process_id = getppid(), /* the caller is in the phase, not this process */
         .timestamp = (double)clock_now().realtime_ns / (double)NS_PER_SECOND,
@@ -341,6 +341,7 @@ int command_phase(const struct command *command, int argc, char **argv)
         return program_show(&arguments);
     if (arguments.operand_count < 2)
         return complain("missing argument: spoor phase start|stop NAME");
+    words = arguments.operands;
     mark.is_stop = strcmp(words[0], "stop") == 0;
     if (!mark.is_stop && strcmp(words[0], "start") != 0)
         return complain("invalid argument '%s': expected start or stop", words[0]);

@@ -541,16 +541,13 @@ int settings_main(const struct command *command, int argc, char **argv)
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
     struct spoor_error err;
-    int count;
 
     settings_init(&settings);
     if (settings_load(&arguments, argc, argv, &err) < 0)
         return complain("%s", err.message);
     if (arguments.action != ACTION_WORK)
         return program_show(&arguments);
-    count = command->max_operands == OPERANDS_REST ? argc - arguments.first_operand
-                                                   : arguments.operand_count;
-    return arguments.command->work(&settings, argv + arguments.first_operand, count);
+    return arguments.command->work(&settings, arguments.operands, arguments.operand_count);
 }
 
 bool settings_saves_run(const struct settings *settings)
