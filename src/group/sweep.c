@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "group/sweep.h"
+#include "group/ranks.h"
 
 #include <errno.h>
 #include <math.h>

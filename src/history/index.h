@@ -64,4 +64,43 @@ struct records;
 /* Reads the runs of a filter (filter.h). -ENOENT: there is none. */
 int history_find(const char *text, struct records *ret, struct spoor_error *err);
 
+/* ---- removing runs (prune.c) ----
+ *
+ * Files are replaced or removed as a whole, so that a crash loses none. */
+
+/* A run that exceeds any of these limits is removed. A zeroed struct keeps all runs. */
+struct history_limits {
+    double started_after; /* seconds since 1970; 0: no limit */
+    size_t runs;  /* runs of each name, or of each command without a name; 0: no limit */
+    double bytes; /* size of all runs; 0: no limit */
+};
+
+struct history_removed {
+    uint64_t runs, of;
+};
+
+/* Afterwards the index no longer matches the files. */
+int history_prune(struct history_index *index, const struct history_limits *limits,
+                  struct history_removed *ret, struct spoor_error *err);
+
+/* ---- copying runs into a PostgreSQL database, where a team reads them with SQL (push.c) ----
+ *
+ *     spoor.runs      a row for each run: columns for common queries, and the whole line of the history as JSON
+ *     spoor.peaks, spoor.requests, spoor.failures     views
+ *
+ * A run that is already in the database is not changed. libpq is loaded when it is used. No
+ * message contains the URL: it may hold a password. */
+
+struct history_pushed {
+    uint64_t runs, added; /* runs that were read, and those that were new */
+};
+
+/* Returns whether this is a URL of PostgreSQL. */
+bool history_is_database(const char *text);
+
+/* Copies the runs of a filter in one transaction. `creates_tables`: if the database has none. */
+int history_push(struct history_index *index, const struct history_filter *filter,
+                 const char *url, bool creates_tables, struct history_pushed *ret,
+                 struct spoor_error *err);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "history/push.h"
+#include "history/index.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -134,12 +134,6 @@ static void shrink(const struct table *table, size_t columns, size_t *widths)
     }
 }
 
-static void pad(struct buffer *out, size_t count)
-{
-    while (count-- > 0)
-        buffer_add(out, " ", 1);
-}
-
 static void add_aligned(const char *text, size_t width, bool is_right, bool is_last,
                         struct buffer *out)
 {
@@ -149,13 +143,13 @@ static void add_aligned(const char *text, size_t width, bool is_right, bool is_l
     page_cut(text, width, &fitting);
     used = fitting.text ? utf8_columns(fitting.text) : 0;
     if (is_right)
-        pad(out, used < width ? width - used : 0);
+        buffer_format(out, "%*s", (int)(used < width ? width - used : 0), "");
     if (fitting.text)
         buffer_add_text(out, fitting.text);
     if (!is_right && !is_last)
-        pad(out, used < width ? width - used : 0);
+        buffer_format(out, "%*s", (int)(used < width ? width - used : 0), "");
     if (!is_last)
-        pad(out, GAP);
+        buffer_format(out, "%*s", GAP, "");
 }
 
 static void write_text(const struct table *table, const struct format_style *style,

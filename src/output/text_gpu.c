@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/text_gpu.h"
+#include "output/text_parts.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -64,16 +64,10 @@ void page_cut(const char *text, size_t columns, struct buffer *out)
     buffer_add_text(out, "...");
 }
 
-static void add_blanks(struct page *page, size_t count)
-{
-    while (count-- > 0)
-        buffer_add(page->out, " ", 1);
-}
-
 /* Adds blanks until `used` columns are `wanted`; at least one. */
 static void fill(struct page *page, size_t used, size_t wanted)
 {
-    add_blanks(page, used < wanted ? wanted - used : 1);
+    buffer_format(page->out, "%*s", (int)(used < wanted ? wanted - used : 1), "");
 }
 
 /* Adds a text whose first line starts at the current column, which is `indent`. */
@@ -97,7 +91,7 @@ void page_row(struct page *page, const char *label, const char *value, const cha
     fill(page, used, PAGE_DETAIL_START - 2);
     page_add(page, PAGE_PLAIN, value);
     if (details && *details) {
-        add_blanks(page, 2);
+        buffer_add_text(page->out, "  ");
         add_wrapped(page, PAGE_PLAIN, details, PAGE_DETAIL_START);
     }
     buffer_add(page->out, "\n", 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/text_system.h"
+#include "output/text_parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "output/format.h"
-#include "output/text_gpu.h"
 #include "text/number.h"
 
 /* ---- text system ----------------------------------------------------------- */

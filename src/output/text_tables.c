@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/text_tables.h"
+#include "output/text_parts.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -8,7 +8,6 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "output/text_gpu.h"
 #include "sample/origins.h"
 #include "text/number.h"
 #include "text/utf8.h"

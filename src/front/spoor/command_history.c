@@ -16,8 +16,6 @@
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "history/index.h"
-#include "history/prune.h"
-#include "history/push.h"
 #include "history/store.h"
 #include "output/format.h"
 #include "output/table.h"

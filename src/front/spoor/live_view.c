@@ -357,18 +357,12 @@ static double limit_of(const struct live_view *view, const struct live_row *row)
                                         : (double)NAN;
 }
 
-static void add_blanks(struct buffer *out, size_t count)
-{
-    while (count-- > 0)
-        buffer_add(out, " ", 1);
-}
-
 /* Adds blanks until the text is that many columns wide. */
 static void add_padding(struct buffer *out, const char *text, size_t width)
 {
     size_t used = utf8_columns(text);
 
-    add_blanks(out, used < width ? width - used : 0);
+    buffer_format(out, "%*s", (int)(used < width ? width - used : 0), "");
 }
 
 /* Adds as much of a text as fits, and releases it. */
@@ -543,7 +537,7 @@ static void add_tree_row(struct page *page, const struct live_process *process, 
     buffer_format(page->out, "\n%*d%*s%*s  ", PID_WIDTH, (int)process->pid, CORES_WIDTH,
                   number_short(process->cores).text, RSS_WIDTH,
                   number_bytes(process->rss_bytes).text);
-    add_blanks(page->out, indent);
+    buffer_format(page->out, "%*s", (int)indent, "");
     if (process->has_command)
         page_escape_command(page, process->text, &safe);
     else
