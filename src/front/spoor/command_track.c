@@ -259,7 +259,7 @@ int command_run(struct settings *settings, char **command, int count)
     return run_job(settings, &outputs, command);
 }
 
-/* ---- attach ------------------------------------------------------------- */
+/* ---- attach and system ------------------------------------------------------------- */
 
 /* "process 4242 (python3)", or the name of the run or cgroup. */
 static void write_title(const struct settings *settings, struct buffer *out)
@@ -290,58 +290,6 @@ static struct live *begin_live(const struct settings *settings, struct spoor_opt
     live = live_begin(settings, LIVE_JOB, title.text ? title.text : "", true, options);
     return live;
 }
-
-static int follow(struct settings *settings, const struct outputs *outputs)
-{
-    CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
-    CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
-    CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
-    struct spoor_options options = session_options(settings);
-    struct spoor_error err = { 0 };
-    int code;
-
-    options.pid = settings->pid;
-    if (settings->cgroup) {
-        options.flags |= SPOOR_TRACK_CGROUP;
-        options.cgroup_folder = settings->cgroup;
-        options.name = settings->name ? settings->name : settings->cgroup;
-    }
-    if (gpus_check(settings, &err) < 0)
-        return complain("%s", err.message);
-    live = begin_live(settings, &options);
-    if (exporter_open(settings, &options, &exporter, &err) < 0)
-        return complain("%s", err.message);
-    exporter_start(exporter);
-    code = attachment_follow(&spoor_program, &options, settings->duration_ns, live_end_fd(live),
-                             outputs_reader_fd(settings), &attachment);
-    live_stop(live);
-    exporter_stop(exporter);
-    if (code == 0) {
-        outputs_write(outputs, attachment.session);
-        (void)after_run(settings, outputs, attachment.session); /* attach has no limits */
-        exporter_end(exporter);
-    }
-    return code;
-}
-
-/* The settings have the operand. */
-int command_attach(struct settings *settings, char **operands, int count)
-{
-    CLEANUP(outputs_done) struct outputs outputs = { 0 };
-    struct spoor_error err;
-
-    (void)operands;
-    (void)count;
-    if (settings->process_name && watch_find(settings->process_name, &settings->pid, &err) < 0)
-        return complain("%s", err.message);
-    if (settings->pid == 0 && !settings->cgroup)
-        return complain("missing process: spoor attach [OPTIONS] PID|NAME");
-    if (outputs_plan(settings, &outputs, &err) < 0)
-        return complain("%s", err.message);
-    return follow(settings, &outputs);
-}
-
-/* ---- system ------------------------------------------------------------- */
 
 struct system_report {
     const struct outputs *outputs;
@@ -379,13 +327,16 @@ static struct live *begin_system_live(const struct settings *settings,
     return live;
 }
 
-/* Rows and exported samples last until the end, and then there is a summary as of a run. */
-static bool is_followed(const struct settings *settings)
+/* Whether a report of the machine is the only output. Rows and exported samples last until the end, and then there is a
+ * summary as of a run. */
+static bool is_once(const struct settings *settings)
 {
-    return settings->stream_count > 0 || export_is_requested(settings);
+    return settings->has_no_job && settings->stream_count == 0 &&
+           !export_is_requested(settings);
 }
 
-static int measure(struct settings *settings, const struct outputs *outputs)
+/* Tracks a process, a cgroup or the machine until its end, and writes the report. */
+static int follow(struct settings *settings, const struct outputs *outputs)
 {
     CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
     CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
@@ -396,26 +347,52 @@ static int measure(struct settings *settings, const struct outputs *outputs)
     struct spoor_error err = { 0 };
     int code;
 
+    options.pid = settings->pid;
+    if (settings->cgroup) {
+        options.flags |= SPOOR_TRACK_CGROUP;
+        options.cgroup_folder = settings->cgroup;
+        options.name = settings->name ? settings->name : settings->cgroup;
+    }
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
-    live = begin_system_live(settings, &options);
+    live = settings->has_no_job ? begin_system_live(settings, &options)
+                                : begin_live(settings, &options);
     if (exporter_open(settings, &options, &exporter, &err) < 0)
         return complain("%s", err.message);
     exporter_start(exporter);
-    if (duration_ns == 0 && !live && !is_followed(settings))
+    if (duration_ns == 0 && !live && is_once(settings))
         duration_ns = settings->interval_ns;
     code = attachment_follow(&spoor_program, &options, duration_ns, live_end_fd(live),
                              outputs_reader_fd(settings), &attachment);
     live_stop(live);
     exporter_stop(exporter);
     report.session = attachment.session;
-    if (code == 0 && is_followed(settings))
-        outputs_write(outputs, attachment.session);
-    else if (code == 0)
+    if (code == 0 && is_once(settings)) {
         code = program_write_report(&spoor_program, write_system_report, &report);
+    } else if (code == 0) {
+        outputs_write(outputs, attachment.session);
+        (void)after_run(settings, outputs, attachment.session); /* there are no limits */
+    }
     if (attachment.session)
         exporter_end(exporter);
     return code;
+}
+
+/* The settings have the operand. */
+int command_attach(struct settings *settings, char **operands, int count)
+{
+    CLEANUP(outputs_done) struct outputs outputs = { 0 };
+    struct spoor_error err;
+
+    (void)operands;
+    (void)count;
+    if (settings->process_name && watch_find(settings->process_name, &settings->pid, &err) < 0)
+        return complain("%s", err.message);
+    if (settings->pid == 0 && !settings->cgroup)
+        return complain("missing process: spoor attach [OPTIONS] PID|NAME");
+    if (outputs_plan(settings, &outputs, &err) < 0)
+        return complain("%s", err.message);
+    return follow(settings, &outputs);
 }
 
 int command_system(struct settings *settings, char **operands, int count)
@@ -425,10 +402,10 @@ int command_system(struct settings *settings, char **operands, int count)
 
     (void)operands;
     (void)count;
-    if (is_followed(settings) ? outputs_plan(settings, &outputs, &err) < 0
-                              : outputs_plan_stdout(settings, &outputs, &err) < 0)
+    if ((is_once(settings) ? outputs_plan_stdout(settings, &outputs, &err)
+                           : outputs_plan(settings, &outputs, &err)) < 0)
         return complain("%s", err.message);
-    return measure(settings, &outputs);
+    return follow(settings, &outputs);
 }
 
 /* ---- agent -------------------------------------------------------------- */
