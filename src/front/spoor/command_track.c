@@ -82,40 +82,6 @@ static void set_times(const struct tracked *tracked, struct record *record)
     record->started_at = (double)(now_ms - tracked->elapsed_ns / NS_PER_MS) / 1e3;
 }
 
-struct report {
-    const struct outputs *outputs;
-    const struct record *record;
-};
-
-static int write_all(void *data)
-{
-    const struct report *report = data;
-
-    for (size_t i = 0; i < report->outputs->count; i++) {
-        const struct output *output = &report->outputs->items[i];
-        struct spoor_error err = { 0 };
-
-        if (output->fd != STDERR_FILENO &&
-            outputs_write_records(output, report->record, 1, &err) < 0)
-            complain("%s", err.message);
-    }
-    if (report->outputs->saves_run) {
-        CLEANUP(buffer_done) struct buffer row = { 0 };
-
-        row_write(report->record, &row);
-        outputs_save_run(report->outputs, &row);
-    }
-    if (report->outputs->group) {
-        CLEANUP(buffer_done) struct buffer line = { 0 };
-
-        rank_write(report->record, NULL, &line);
-        rank_group_end(report->outputs->group, &line);
-    }
-    return 0;
-}
-
-/* Writes the report to all outputs except stderr, which already has the message. An old report in its place would
- * seem to describe this run. */
 struct run_report {
     const struct settings *settings;
     const struct outputs *outputs;
@@ -135,8 +101,7 @@ static bool untracked_report_write(const struct run_report *report,
     if (untracked_record_fill(tracked, report->options, &record) < 0)
         return report->settings->limits.count == 0; /* no memory */
     set_times(tracked, &record);
-    (void)program_write_report(&spoor_program, write_all,
-                               &(struct report){ report->outputs, &record });
+    outputs_write_untracked(report->outputs, &record);
     is_kept = after_run_of(report->settings, report->outputs, &record);
     record_done(&record);
     return is_kept;

@@ -419,7 +419,19 @@ static bool is_lost(const struct outputs *outputs, const int results[], size_t i
 struct report {
     const struct outputs *outputs;
     spoor_session *session;
+    const struct record *record; /* of a job that ran untracked, without a session */
 };
+
+static int format_report(const struct report *report, enum spoor_format format,
+                         struct buffer *ret, struct spoor_error *err)
+{
+    struct format_style style = { 0 };
+
+    if (report->session)
+        return tracking_agent_format(report->session, format, ret, err);
+    format_write(format_get(format), report->record, 1, &style, ret);
+    return buffer_error(ret) < 0 ? error_sys(err, buffer_error(ret), "report") : 0;
+}
 
 /* Sends no request over the network. The account is left out: reports may be published. */
 static struct spoor_cloud recall_cloud(struct cloud_facts *facts)
@@ -474,41 +486,43 @@ static char *find_report(const struct outputs *outputs)
     return NULL;
 }
 
-void outputs_save_run(const struct outputs *outputs, struct buffer *row)
+static void save_run(const struct report *report)
 {
-    AUTO_FREE char *path = find_report(outputs);
+    CLEANUP(buffer_done) struct buffer row = { 0 };
+    AUTO_FREE char *path = find_report(report->outputs);
     struct spoor_error err = { 0 };
     char folder[PATH_MAX];
-    int r = history_folder(folder, &err);
+    int r = format_report(report, SPOOR_ROW, &row, &err);
 
-    if (path)
-        row_add_report(row, path);
+    if (r == 0 && path)
+        row_add_report(&row, path);
     if (r == 0)
-        r = history_append(folder, (double)NAN, row, &err);
+        r = history_folder(folder, &err);
+    if (r == 0)
+        r = history_append(folder, (double)NAN, &row, &err);
     if (r < 0)
         complain("the run is not saved in the history: %s", err.message);
 }
 
-static void save_session(const struct outputs *outputs, spoor_session *session)
-{
-    CLEANUP(buffer_done) struct buffer row = { 0 };
-    struct spoor_error err = { 0 };
-
-    if (tracking_agent_format(session, SPOOR_ROW, &row, &err) < 0)
-        complain("the run is not saved in the history: %s", err.message);
-    else
-        outputs_save_run(outputs, &row);
-}
-
-static void save_rank(const struct outputs *outputs, spoor_session *session)
+static void save_rank(const struct report *report)
 {
     CLEANUP(buffer_done) struct buffer line = { 0 };
     struct spoor_error err = { 0 };
 
-    if (tracking_agent_format(session, SPOOR_RANK, &line, &err) < 0)
+    if (format_report(report, SPOOR_RANK, &line, &err) < 0)
         complain("the run is not added to the group: %s", err.message);
     else
-        rank_group_end(outputs->group, &line);
+        rank_group_end(report->outputs->group, &line);
+}
+
+static int write_one(const struct report *report, size_t index, struct spoor_error *err)
+{
+    const struct output *output = &report->outputs->items[index];
+
+    if (report->session)
+        return outputs_write_one(report->outputs, index, report->session, err);
+    return output->fd == STDERR_FILENO ? 0
+                                       : outputs_write_records(output, report->record, 1, err);
 }
 
 static int write_all(void *data)
@@ -519,36 +533,47 @@ static int write_all(void *data)
     struct cloud_facts facts;
     struct spoor_cloud cloud;
 
-    if (tells_of_clouds(outputs)) {
+    if (report->session && tells_of_clouds(outputs)) {
         cloud = recall_cloud(&facts);
         spoor_session_set_cloud(report->session, &cloud);
     }
     for (size_t i = 0; i < outputs->count; i++) {
         struct spoor_error err = { 0 };
 
-        results[i] = outputs_write_one(outputs, i, report->session, &err);
+        results[i] = write_one(report, i, &err);
         if (results[i] < 0)
             complain("%s", err.message);
     }
-    for (size_t i = 0; i < outputs->count; i++) {
+    for (size_t i = 0; report->session && i < outputs->count; i++) {
         if (is_lost(outputs, results, i))
             results[i] = spoor_session_write(report->session, rescue_format(outputs, i), 0,
                                              STDERR_FILENO, NULL);
     }
     if (outputs->saves_run)
-        save_session(outputs, report->session);
+        save_run(report);
     if (outputs->group)
-        save_rank(outputs, report->session);
-    spoor_session_set_cloud(report->session, NULL);
+        save_rank(report);
+    if (report->session)
+        spoor_session_set_cloud(report->session, NULL);
     return 0;
+}
+
+static void write_report(struct report *report)
+{
+    const struct outputs *outputs = report->outputs;
+
+    if (outputs->count > 0 || outputs->saves_run || outputs->group)
+        (void)program_write_report(&spoor_program, write_all, report);
+}
+
+void outputs_write_untracked(const struct outputs *outputs, const struct record *record)
+{
+    write_report(&(struct report){ outputs, NULL, record });
 }
 
 void outputs_write(const struct outputs *outputs, spoor_session *session)
 {
-    struct report report = { outputs, session };
-
     spoor_session_show_processes(session, outputs->process_count);
-    if (outputs->count > 0 || outputs->saves_run || outputs->group)
-        (void)program_write_report(&spoor_program, write_all, &report);
+    write_report(&(struct report){ outputs, session, NULL });
     complain_of_lost_rows(outputs, session);
 }

@@ -61,6 +61,10 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
  * as well, if no text report shows the warning. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
+/* Does the same for a job that ran untracked, except on stderr, which already has the message. An old report in its place
+ * would seem to describe this run. */
+void outputs_write_untracked(const struct outputs *outputs, const struct record *record);
+
 /* For a command whose output is not a report: calls write() for each of its outputs, -o or stdout, and writes its
  * text there. `formats` has a bit for each format that it can write; `what` names the text in a message, NULL: the
  * file. Returns the exit code. */
@@ -90,9 +94,6 @@ int report_runs(struct settings *settings, char **paths, size_t count);
 /* Returns the median time of the newest successful runs of a name (command_history.c); NaN:
  * unknown. */
 double history_usual_seconds(const char *folder, const char *name);
-
-/* Adds the row of a run (record/row.h) to the history; a failure is one line on stderr. */
-void outputs_save_run(const struct outputs *outputs, struct buffer *row);
 
 /* Returns whether text on this descriptor should have color. */
 bool outputs_has_color(enum color color, int fd);
