@@ -231,41 +231,6 @@ static int load_text(const struct loader *loader, const char *path, const json_t
     return 0;
 }
 
-static int load_number(const struct loader *loader, const char *path, const json_t *value,
-                       double *ret)
-{
-    if (!json_is_number(value))
-        return refuse(loader, path, "a number");
-    *ret = json_number_value(value);
-    return 0;
-}
-
-static int load_count(const struct loader *loader, const char *path, const json_t *value,
-                      uint64_t *ret)
-{
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return refuse(loader, path, "a whole number that is not negative");
-    *ret = (uint64_t)json_integer_value(value);
-    return 0;
-}
-
-static int load_flag(const struct loader *loader, const char *path, const json_t *value,
-                     bool *ret)
-{
-    if (!json_is_boolean(value))
-        return refuse(loader, path, "true or false");
-    *ret = json_is_true(value);
-    return 0;
-}
-
-static int load_date(const struct loader *loader, const char *path, const json_t *value,
-                     double *ret)
-{
-    if (!json_is_string(value) || clock_parse(json_string_value(value), ret) < 0)
-        return refuse(loader, path, "a date as 2026-03-14T09:26:53.589Z");
-    return 0;
-}
-
 static int load_texts(const struct loader *loader, const char *path, const json_t *value,
                       const char ***ret)
 {
@@ -317,14 +282,25 @@ static int load_field(const struct loader *loader, const json_t *object,
     case FIELD_TEXT:
         return load_text(loader, field->path, value, at);
     case FIELD_COUNT:
-        return load_count(loader, field->path, value, at);
+        if (!json_is_integer(value) || json_integer_value(value) < 0)
+            return refuse(loader, field->path, "a whole number that is not negative");
+        *(uint64_t *)at = (uint64_t)json_integer_value(value);
+        break;
     case FIELD_NUMBER:
-        return load_number(loader, field->path, value, at);
+        if (!json_is_number(value))
+            return refuse(loader, field->path, "a number");
+        *(double *)at = json_number_value(value);
+        break;
     case FIELD_DATE:
-        return load_date(loader, field->path, value, at);
+        if (!json_is_string(value) || clock_parse(json_string_value(value), at) < 0)
+            return refuse(loader, field->path, "a date as 2026-03-14T09:26:53.589Z");
+        break;
     case FIELD_FLAG:
     case FIELD_IF_TRUE:
-        return load_flag(loader, field->path, value, at);
+        if (!json_is_boolean(value))
+            return refuse(loader, field->path, "true or false");
+        *(bool *)at = json_is_true(value);
+        break;
     case FIELD_TEXTS:
         return load_texts(loader, field->path, value, at);
     case FIELD_TAGS:
@@ -663,15 +639,11 @@ static int load_all(struct loader *loader, const json_t *root)
 {
     struct record *record = loader->record;
     void *items = NULL;
-    int r = load_fields(loader, root, &record_run_fields, record);
+    int r = 0;
 
     load_context(record, json_object_get(root, "context"));
-    if (r == 0)
-        r = load_fields(loader, root, &record_machine_fields, record);
-    if (r == 0)
-        r = load_fields(loader, root, &record_distribution_fields, record);
-    if (r == 0)
-        r = load_fields(loader, root, &record_tracker_fields, record);
+    for (size_t i = 0; r == 0 && i < RECORD_TABLES; i++)
+        r = load_fields(loader, root, record_tables[i], record);
     if (r == 0)
         r = load_gpus(loader, root);
     if (r == 0)

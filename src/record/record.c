@@ -96,16 +96,9 @@ void curve_highest(const struct record_curve *curve, const struct curve_column *
 
 void record_init(struct record *record)
 {
-    static const struct field_table *const tables[] = {
-        &record_run_fields,
-        &record_machine_fields,
-        &record_distribution_fields,
-        &record_tracker_fields,
-    };
-
     *record = (struct record){ .whole_gpus = UNKNOWN };
-    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-        field_table_clear(tables[i], record);
+    for (size_t i = 0; i < RECORD_TABLES; i++)
+        field_table_clear(record_tables[i], record);
 }
 
 /* Memory is allocated in blocks: a record has many short texts. All blocks are in one list;
@@ -478,6 +471,12 @@ const struct field_table record_run_fields = TABLE(run);
 const struct field_table record_machine_fields = TABLE(machine);
 const struct field_table record_distribution_fields = TABLE(distribution);
 const struct field_table record_tracker_fields = TABLE(tracker);
+const struct field_table *const record_tables[RECORD_TABLES] = {
+    &record_run_fields,
+    &record_machine_fields,
+    &record_distribution_fields,
+    &record_tracker_fields,
+};
 const struct field_table record_phase_fields = TABLE(phase);
 const struct field_table record_server_fields = TABLE(server);
 const struct field_table record_cloud_fields = TABLE(cloud);

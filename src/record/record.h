@@ -302,7 +302,9 @@ extern const struct field_table record_run_fields;
 extern const struct field_table record_machine_fields; /* host and limits */
 extern const struct field_table record_distribution_fields;
 extern const struct field_table record_tracker_fields;
-extern const struct field_table record_phase_fields; /* before its figures */
+enum { RECORD_TABLES = 4 };
+extern const struct field_table *const record_tables[RECORD_TABLES]; /* all of these */
+extern const struct field_table record_phase_fields;                 /* before its figures */
 
 /* A list of structs: where it stands in the JSON report, the fields of each, and the members of the struct that has the
  * list: the pointer to its items and their count. */
