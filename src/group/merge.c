@@ -421,11 +421,6 @@ static int add_nodes(struct merge *merge)
     return 0;
 }
 
-static double value_of(const struct group_rank *rank, const char *path)
-{
-    return record_find(rank->record.figures, path).value;
-}
-
 /* The pressure of the machine does not belong to one rank. */
 static double wait_of(const struct group_rank *rank)
 {
@@ -463,12 +458,14 @@ static int add_ranks(struct merge *merge)
             .id = record_text(ret, from->record.id),
             .started_seconds = from->curve.start,
             .elapsed_seconds = from->record.elapsed_seconds,
-            .cpu_seconds = value_of(from, "cpu.total_seconds"),
-            .mean_cores = value_of(from, "cpu.mean_cores"),
-            .peak_rss_bytes = count_of(value_of(from, "memory.combined.total_rss_bytes")),
-            .gpu_memory_bytes = count_of(value_of(from, "gpu.memory.combined_bytes")),
-            .read_bytes = count_of(value_of(from, "io.read_bytes")),
-            .written_bytes = count_of(value_of(from, "io.written_bytes")),
+            .cpu_seconds = record_value(&from->record, "cpu.total_seconds"),
+            .mean_cores = record_value(&from->record, "cpu.mean_cores"),
+            .peak_rss_bytes =
+                count_of(record_value(&from->record, "memory.combined.total_rss_bytes")),
+            .gpu_memory_bytes =
+                count_of(record_value(&from->record, "gpu.memory.combined_bytes")),
+            .read_bytes = count_of(record_value(&from->record, "io.read_bytes")),
+            .written_bytes = count_of(record_value(&from->record, "io.written_bytes")),
             .wait_seconds = wait_of(from),
             .exit_code = from->record.exit_code,
             .signal = record_text(ret, from->record.signal),
@@ -679,17 +676,6 @@ static void copy_tags(struct record *ret, const struct record_tags *tags)
     }
 }
 
-static void copy_command(struct record *ret, const char *const *command)
-{
-    size_t count = 0;
-
-    while (command && command[count])
-        count++;
-    ret->command = command ? record_alloc(ret, count + 1, sizeof(*ret->command)) : NULL;
-    for (size_t i = 0; ret->command && i < count; i++)
-        ret->command[i] = record_text(ret, command[i]);
-}
-
 /* Whether a record describes the group better: it has a lower rank, or is a later attempt of the same one. */
 static bool is_before(const struct group_rank *a, const struct group_rank *b)
 {
@@ -718,7 +704,7 @@ static void copy_first(struct merge *merge)
     first = &lowest->record;
     ret->name = record_text(ret, first->name);
     copy_tags(ret, &first->tags);
-    copy_command(ret, first->command);
+    ret->command = record_texts(ret, first->command);
     ret->user = record_text(ret, first->user);
     ret->cwd = record_text(ret, first->cwd);
     ret->spoor_version = record_text(ret, first->spoor_version);

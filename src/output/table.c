@@ -41,7 +41,10 @@ void table_add_text(struct table *table, const char *text)
 
 void table_add_number(struct table *table, double value, const char *shown)
 {
-    add_cell(table, shown ? shown : number_short(value).text, value, true);
+    if (!shown && !isnan(value))
+        add_cell(table, number_short(value).text, value, true);
+    else
+        add_cell(table, shown, value, true);
 }
 
 int table_error(const struct table *table)

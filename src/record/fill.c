@@ -664,19 +664,6 @@ static double elapsed_of(const struct summary *summary)
                                      : (double)NAN;
 }
 
-static const char **copy_texts(struct record *record, const char *const *texts)
-{
-    size_t count = 0;
-    const char **copy;
-
-    while (texts && texts[count])
-        count++;
-    copy = record_alloc(record, count + 1, sizeof(*copy));
-    for (size_t i = 0; copy && i < count; i++)
-        copy[i] = record_text(record, texts[i]);
-    return copy;
-}
-
 /* Splits "KEY=VALUE" or "KEY" in two. */
 static struct record_tag split_tag(struct record *record, const char *text)
 {
@@ -735,7 +722,8 @@ static void fill_run(struct record *record, const struct record_input *input)
     record->id = record_text(record, input->id);
     record->name = record_text(record, input->name);
     fill_tags(record, input->tags);
-    record->command = copy_texts(record, input->command);
+    record->command =
+        record_texts(record, input->command ? input->command : (const char *[]){ NULL });
     record->pid = input->pid != 0 ? (uint64_t)input->pid : UNKNOWN;
     record->user = record_known_text(record, input->user);
     record->cwd = record_known_text(record, input->cwd);

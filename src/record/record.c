@@ -186,6 +186,19 @@ const char *record_known_text(struct record *record, const char *text)
     return text && *text ? record_text(record, text) : NULL;
 }
 
+const char **record_texts(struct record *record, const char *const *texts)
+{
+    size_t count = 0;
+    const char **copy;
+
+    while (texts && texts[count])
+        count++;
+    copy = texts ? record_alloc(record, count + 1, sizeof(*copy)) : NULL;
+    for (size_t i = 0; copy && i < count; i++)
+        copy[i] = record_text(record, texts[i]);
+    return copy;
+}
+
 const char *record_share_text(struct record *record, const char *text, const char *like)
 {
     return text && like && strcmp(text, like) == 0 ? like : record_text(record, text);

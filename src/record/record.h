@@ -236,6 +236,9 @@ void *record_alloc(struct record *record, size_t count, size_t size);
 const char *record_text(struct record *record, const char *text);
 const char *record_known_text(struct record *record, const char *text);
 
+/* Copies a list of texts that is ended by NULL. NULL stays NULL. */
+const char **record_texts(struct record *record, const char *const *texts);
+
 /* Returns the text `like` if it is equal; otherwise a copy. Both may be NULL. */
 const char *record_share_text(struct record *record, const char *text, const char *like);
 

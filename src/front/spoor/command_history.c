@@ -231,10 +231,8 @@ static void add_id(struct list *list, const char *id)
 
 static void add_figure(struct list *list, const struct run_figure *figure, double value)
 {
-    if (isnan(value))
-        table_add_text(&list->table, NULL);
-    else
-        table_add_number(&list->table, value, run_figure_text(figure, value).text);
+    table_add_number(&list->table, value,
+                     isnan(value) ? NULL : run_figure_text(figure, value).text);
 }
 
 static void add_tag(struct list *list, const struct record *record, const char *key)
@@ -250,10 +248,7 @@ static void add_tag(struct list *list, const struct record *record, const char *
 
 static void add_count(struct list *list, double value)
 {
-    if (isnan(value))
-        table_add_text(&list->table, NULL);
-    else
-        table_add_number(&list->table, value, number_count(value).text);
+    table_add_number(&list->table, value, isnan(value) ? NULL : number_count(value).text);
 }
 
 static void add_field(struct list *list, const struct field *field, const struct record *record)
@@ -484,10 +479,8 @@ static void add_quantiles(struct table *table, double *values, size_t count,
     for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++) {
         double value = statistics_quantile(values, count, quantiles[i]);
 
-        if (isnan(value))
-            table_add_text(table, NULL);
-        else
-            table_add_number(table, value, run_figure_text(figure, value).text);
+        table_add_number(table, value,
+                         isnan(value) ? NULL : run_figure_text(figure, value).text);
     }
 }
 
