@@ -43,7 +43,7 @@ enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 struct settings {
     struct text_list outputs; /* files of the report; "-": stdout */
     char *report_path;        /* of the page */
-    char *print;              /* a template: print.h */
+    char *print;              /* a template: template.h */
     struct text_list samples; /* files of rows; "-": stdout */
     char *samples_format;
     char *dialect;
