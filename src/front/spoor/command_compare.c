@@ -453,7 +453,7 @@ static int check_baseline(const struct settings *settings, const struct figure_l
                           const struct run_set *earlier, const struct record *run,
                           struct findings *findings, struct spoor_error *err)
 {
-    CLEANUP(baseline_done) struct baseline baseline = { 0 };
+    CLEANUP(baseline_done) struct run_group baseline = { 0 };
 
     if (baseline_find(earlier, run, &baseline) < 0)
         return error_set(err, ENOMEM, "out of memory");
@@ -469,12 +469,12 @@ static int check_baseline(const struct settings *settings, const struct figure_l
             return error_set(err, ENODATA,
                              "--baseline has %zu comparable run%s (successful, earlier, on the "
                              "same kind of machine): %d are needed, or --tolerance",
-                             baseline.runs.count, baseline.runs.count == 1 ? "" : "s",
+                             baseline.count, baseline.count == 1 ? "" : "s",
                              COMPARE_RANGE_MIN);
         if (r > 0 && line.text)
             add_finding(findings, run, line.text);
     }
-    if (baseline.runs.count == 0)
+    if (baseline.count == 0)
         return error_set(err, ENODATA,
                          "--baseline has no run to compare with: none is earlier, "
                          "successful and of the same kind of machine");

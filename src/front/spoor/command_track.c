@@ -10,7 +10,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "front/agent.h"
-#include "front/spoor/after_run.h"
 #include "front/spoor/export.h"
 #include "front/spoor/live.h"
 #include "front/spoor/outputs.h"

@@ -65,6 +65,16 @@ void outputs_write(const struct outputs *outputs, spoor_session *session);
  * would seem to describe this run. */
 void outputs_write_untracked(const struct outputs *outputs, const struct record *record);
 
+/* After the reports are written: limits (--max) and a command (--on-exit) (after_run.c). Returns false if a limit was
+ * broken; each is a line on stderr. Does nothing if the settings have neither. Failures are lines on stderr. The session
+ * must be stopped. */
+bool after_run(const struct settings *settings, const struct outputs *outputs,
+               spoor_session *session);
+
+/* Does the same for a run that has a record already, such as one that was not tracked. */
+bool after_run_of(const struct settings *settings, const struct outputs *outputs,
+                  const struct record *run);
+
 /* For a command whose output is not a report: calls write() for each of its outputs, -o or stdout, and writes its
  * text there. `formats` has a bit for each format that it can write; `what` names the text in a message, NULL: the
  * file. Returns the exit code. */

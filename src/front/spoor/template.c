@@ -34,10 +34,10 @@ typedef int add_name(void *data, const char *name, struct buffer *out, struct sp
 static size_t add_character(const char *text, bool is_print, struct buffer *out)
 {
     const char *code = !is_print || text[0] != '\\' ? NULL
-                       : text[1] == 'n'              ? "\n"
-                       : text[1] == 't'              ? "\t"
-                       : text[1] == '\\'             ? "\\"
-                                                     : NULL;
+                       : text[1] == 'n'             ? "\n"
+                       : text[1] == 't'             ? "\t"
+                       : text[1] == '\\'            ? "\\"
+                                                    : NULL;
 
     if (code) {
         buffer_add_text(out, code);
