@@ -145,13 +145,6 @@ static void add_tags(struct json_writer *json, const char *key, const struct rec
     json_end(json);
 }
 
-static void add_date(struct json_writer *json, const char *key, double unix_seconds)
-{
-    struct clock_text date = clock_format(unix_seconds);
-
-    json_add_text(json, key, date.text[0] ? date.text : NULL);
-}
-
 static void add_field(struct json_writer *json, const char *key, const struct field *field,
                       const void *base)
 {
@@ -168,7 +161,7 @@ static void add_field(struct json_writer *json, const char *key, const struct fi
         json_add_number(json, key, *(const double *)at);
         break;
     case FIELD_DATE:
-        add_date(json, key, *(const double *)at);
+        json_add_known_text(json, key, clock_format(*(const double *)at).text);
         break;
     case FIELD_FLAG:
         json_add_bool(json, key, *(const bool *)at);

@@ -471,15 +471,10 @@ static void find_gpu_vendor(const struct record *record, struct needs *needs)
 
 /* ---- time ----------------------------------------------------------------- */
 
-static bool has_failed(const struct record *record)
-{
-    return is_known(record->exit_code) && record->exit_code != 0;
-}
-
 /* Returns why the elapsed time may not be of a complete run; NULL: it is. */
 static const char *time_caveat_of(const struct record *record)
 {
-    if (has_failed(record))
+    if (record_has_failed(record))
         return "the run failed: a complete one may take longer";
     if (record->is_still_running)
         return "the run went on after that";
@@ -571,7 +566,7 @@ static enum run_condition condition_of(const struct record *record)
 {
     if (needs_is_out_of_memory(record))
         return RUN_OUT_OF_MEMORY;
-    if (has_failed(record))
+    if (record_has_failed(record))
         return RUN_FAILED;
     if (record->elapsed_seconds < SHORT_SECONDS)
         return RUN_SHORT;
@@ -639,7 +634,7 @@ void needs_of(const struct record *record, double margin, struct needs *ret)
     if (record->system || !record->figures)
         return;
     ret->runs = 1;
-    ret->failed_runs = has_failed(record);
+    ret->failed_runs = record_has_failed(record);
     ret->partial_runs = record->is_attached || record->is_still_running;
     find_cpus_and_time(record, ret);
     ret->memory_bytes = find_memory(record, margin);

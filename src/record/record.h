@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/unknown.h"
 #include "job/budget.h"
 #include "sample/metric.h"
 #include "source/gpu/gpu.h"
@@ -254,6 +255,12 @@ struct spoor_figure record_find(const struct spoor_figure *figures, const char *
 
 /* Returns the value of a figure of the run; NaN: unknown. */
 double record_value(const struct record *record, const char *path);
+
+/* Whether the exit code is known and not 0. */
+static inline bool record_has_failed(const struct record *record)
+{
+    return is_known(record->exit_code) && record->exit_code != 0;
+}
 
 /* Sets `cores` and `memory` by the curve (distribution.c). */
 void record_fill_distribution(struct record *record);

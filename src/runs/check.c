@@ -107,9 +107,8 @@ int baseline_find(const struct run_set *set, const struct record *run, struct ru
         return -ENOMEM;
     for (size_t i = 0; i < set->count; i++) {
         const struct record *other = &set->runs[i];
-        bool has_failed = is_known(other->exit_code) && other->exit_code != 0;
 
-        if (!is_same(other, run) && !has_failed && has_same_machine(other, run) &&
+        if (!is_same(other, run) && !record_has_failed(other) && has_same_machine(other, run) &&
             !(other->started_at > run->started_at))
             runs[count++] = other;
     }

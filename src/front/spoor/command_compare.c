@@ -469,8 +469,7 @@ static int check_baseline(const struct settings *settings, const struct figure_l
             return error_set(err, ENODATA,
                              "--baseline has %zu comparable run%s (successful, earlier, on the "
                              "same kind of machine): %d are needed, or --tolerance",
-                             baseline.count, baseline.count == 1 ? "" : "s",
-                             COMPARE_RANGE_MIN);
+                             baseline.count, baseline.count == 1 ? "" : "s", COMPARE_RANGE_MIN);
         if (r > 0 && line.text)
             add_finding(findings, run, line.text);
     }

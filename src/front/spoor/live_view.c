@@ -41,15 +41,6 @@ enum { TREE_LINES_MIN = 3 };
 /* A quota within this many CPUs of a whole number is shown as one. */
 #define CPUS_ZERO 0.005
 
-enum live_unit {
-    LIVE_CORES,
-    LIVE_BYTES,
-    LIVE_BYTES_PER_SECOND,
-    LIVE_GPUS,
-    LIVE_COUNT,
-    LIVE_SHARE
-};
-
 enum live_limit { LIMIT_NONE, LIMIT_CPU, LIMIT_MEMORY };
 
 enum { MEMORY_ROW = 1 };
@@ -58,36 +49,36 @@ enum { MEMORY_ROW = 1 };
 struct live_row {
     const char *label;
     const char *metric;
-    enum live_unit unit;
+    enum chart_unit unit;
     enum live_limit limit;
 };
 
 static const struct live_row rows[LIVE_SCOPE_COUNT][LIVE_ROWS_MAX] = {
     [LIVE_JOB] = {
-        { "CPU", "job_cpu_seconds", LIVE_CORES, LIMIT_CPU },
-        { "Memory", "job_rss_bytes", LIVE_BYTES, LIMIT_MEMORY },
-        { "GPUs", "job_gpu_utilization_gpus", LIVE_GPUS, LIMIT_NONE },
-        { "GPU memory", "job_gpu_memory_bytes", LIVE_BYTES, LIMIT_NONE },
-        { "Read", "job_read_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "Written", "job_written_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "Processes", "job_processes", LIVE_COUNT, LIMIT_NONE },
-        { "Threads", "job_threads", LIVE_COUNT, LIMIT_NONE },
-        { "Host CPU", "host_cpu_seconds", LIVE_CORES, LIMIT_NONE },
-        { "Host memory", "host_memory_used_bytes", LIVE_BYTES, LIMIT_NONE },
+        { "CPU", "job_cpu_seconds", CHART_CORES, LIMIT_CPU },
+        { "Memory", "job_rss_bytes", CHART_BYTES, LIMIT_MEMORY },
+        { "GPUs", "job_gpu_utilization_gpus", CHART_GPUS, LIMIT_NONE },
+        { "GPU memory", "job_gpu_memory_bytes", CHART_BYTES, LIMIT_NONE },
+        { "Read", "job_read_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "Written", "job_written_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "Processes", "job_processes", CHART_COUNT, LIMIT_NONE },
+        { "Threads", "job_threads", CHART_COUNT, LIMIT_NONE },
+        { "Host CPU", "host_cpu_seconds", CHART_CORES, LIMIT_NONE },
+        { "Host memory", "host_memory_used_bytes", CHART_BYTES, LIMIT_NONE },
     },
     [LIVE_HOST] = {
-        { "CPU", "host_cpu_seconds", LIVE_CORES, LIMIT_NONE },
-        { "Memory", "host_memory_used_bytes", LIVE_BYTES, LIMIT_NONE },
-        { "Swap", "host_swap_used_bytes", LIVE_BYTES, LIMIT_NONE },
-        { "GPUs", "host_gpu_utilization_gpus", LIVE_GPUS, LIMIT_NONE },
-        { "GPU memory", "host_gpu_memory_bytes", LIVE_BYTES, LIMIT_NONE },
-        { "Disk read", "host_disk_read_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "Disk write", "host_disk_written_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "Received", "host_network_received_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "Sent", "host_network_sent_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "CPU wait", "host_cpu_pressure_seconds", LIVE_SHARE, LIMIT_NONE },
-        { "Memory wait", "host_memory_pressure_seconds", LIVE_SHARE, LIMIT_NONE },
-        { "I/O wait", "host_io_pressure_seconds", LIVE_SHARE, LIMIT_NONE },
+        { "CPU", "host_cpu_seconds", CHART_CORES, LIMIT_NONE },
+        { "Memory", "host_memory_used_bytes", CHART_BYTES, LIMIT_NONE },
+        { "Swap", "host_swap_used_bytes", CHART_BYTES, LIMIT_NONE },
+        { "GPUs", "host_gpu_utilization_gpus", CHART_GPUS, LIMIT_NONE },
+        { "GPU memory", "host_gpu_memory_bytes", CHART_BYTES, LIMIT_NONE },
+        { "Disk read", "host_disk_read_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "Disk write", "host_disk_written_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "Received", "host_network_received_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "Sent", "host_network_sent_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "CPU wait", "host_cpu_pressure_seconds", CHART_SHARE, LIMIT_NONE },
+        { "Memory wait", "host_memory_pressure_seconds", CHART_SHARE, LIMIT_NONE },
+        { "I/O wait", "host_io_pressure_seconds", CHART_SHARE, LIMIT_NONE },
     },
 };
 
@@ -328,26 +319,17 @@ void live_view_add(struct live_view *view, const struct spoor_sample *sample)
 /* ---- lines -------------------------------------------------------------- */
 
 /* "1.98 of 4 cores", "1.46 GB". */
-static void add_value(double value, double limit, enum live_unit unit, struct buffer *out)
+static void add_value(double value, double limit, enum chart_unit unit, struct buffer *out)
 {
-    static const char *const suffixes[] = {
-        [LIVE_CORES] = " cores", [LIVE_BYTES_PER_SECOND] = "/s", [LIVE_GPUS] = " GPUs"
-    };
-    struct number number = unit == LIVE_BYTES || unit == LIVE_BYTES_PER_SECOND
-                               ? number_bytes(value)
-                           : unit == LIVE_COUNT ? number_count(value)
-                           : unit == LIVE_SHARE ? number_percent(value)
-                                                : number_short(value);
-
-    buffer_add_text(out, number.text);
+    buffer_add_text(out, chart_value(value, unit).text);
     if (!isnan(limit))
         buffer_format(out, " of %s",
-                      (unit == LIVE_BYTES                       ? number_limit(limit)
+                      (unit == CHART_BYTES                       ? number_limit(limit)
                        : fabs(limit - round(limit)) < CPUS_ZERO ? number_count(limit)
                                                                 : number_short(limit))
                           .text);
-    if (!isnan(value) && unit < ARRAY_SIZE(suffixes) && suffixes[unit])
-        buffer_add_text(out, suffixes[unit]);
+    if (!isnan(value))
+        buffer_add_text(out, chart_unit_text(unit));
 }
 
 static double limit_of(const struct live_view *view, const struct live_row *row)
