@@ -142,9 +142,9 @@ static const struct chart {
 struct number chart_value(double value, enum chart_unit unit)
 {
     static struct number (*const texts[])(double value) = {
-        [CHART_CORES] = number_short,          [CHART_BYTES] = number_bytes,
+        [CHART_CORES] = number_short,           [CHART_BYTES] = number_bytes,
         [CHART_BYTES_PER_SECOND] = number_rate, [CHART_GPUS] = number_short,
-        [CHART_COUNT] = number_count,          [CHART_SHARE] = number_percent,
+        [CHART_COUNT] = number_count,           [CHART_SHARE] = number_percent,
     };
 
     return texts[unit](value);

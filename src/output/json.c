@@ -101,8 +101,7 @@ enum { PATH_DEPTH_MAX = 4, PATH_SIZE = 64 };
 
 /* The open sections of the document. */
 struct place {
-    const struct record *record;  /* NULL: the fields are of a phase or a GPU */
-    const struct record_gpu *gpu; /* NULL: the fields are not of a GPU */
+    const struct record *record; /* NULL: the fields are of a phase or a GPU */
     unsigned depth;
     char name[PATH_DEPTH_MAX][PATH_SIZE];
 };
@@ -254,12 +253,6 @@ static void end_gpu(struct json_writer *json, const struct place *place)
     json_end(json);
 }
 
-static void begin_memory(struct json_writer *json, const struct place *place)
-{
-    if (place->gpu)
-        json_add_u64(json, "total_bytes", place->gpu->memory_bytes);
-}
-
 static void end_network(struct json_writer *json, const struct place *place)
 {
     const struct record *record = place->record;
@@ -290,10 +283,9 @@ static const struct {
     void (*begin)(struct json_writer *json, const struct place *place);
     void (*end)(struct json_writer *json, const struct place *place);
 } extras[] = {
-    { "host", NULL, add_gpu_list },   { "limits", NULL, add_gpu_limits },
-    { "gpu", begin_gpu, end_gpu },    { "memory", begin_memory, NULL },
-    { "network", NULL, end_network }, { "processes", NULL, end_processes },
-    { "group", NULL, end_group },
+    { "host", NULL, add_gpu_list },       { "limits", NULL, add_gpu_limits },
+    { "gpu", begin_gpu, end_gpu },        { "network", NULL, end_network },
+    { "processes", NULL, end_processes }, { "group", NULL, end_group },
 };
 
 /* ---- paths ---------------------------------------------------------------- */
@@ -379,11 +371,12 @@ static void add_figures(struct json_writer *json, const struct spoor_figure *fig
 
 static void add_device(struct json_writer *json, const struct record_gpu *gpu)
 {
-    struct place place = { .gpu = gpu };
+    struct place place = { 0 };
 
     json_begin(json, NULL, '{');
     add_fields(json, (struct field_table){ record_gpu_list.fields.rows, RECORD_GPU_IDENTITY },
                gpu);
+    json_add_u64(json, go_to(json, &place, "memory.total_bytes"), gpu->memory_bytes);
     for (int i = 0; i < RECORD_GPU_MEASURES; i++)
         json_add_measure(json, go_to(json, &place, record_gpu_path((enum record_gpu_measure)i)),
                          &gpu->measures[i]);

@@ -108,7 +108,9 @@ static void ending_write(const struct record *record, struct page *page)
     CLEANUP(buffer_done) struct buffer text = { 0 };
 
     add_ending(record, page, &text);
-    page_add(page, record_has_failed(record) || needs_is_out_of_memory(record) ? PAGE_RED : PAGE_PLAIN,
+    page_add(page,
+             record_has_failed(record) || needs_is_out_of_memory(record) ? PAGE_RED
+                                                                         : PAGE_PLAIN,
              text.text ? text.text : "");
     buffer_clear(&text);
     add_start(record, &text);

@@ -212,7 +212,8 @@ void row_write(const struct record *record, struct buffer *out)
     if (record->launch)
         add_fields(&json, &record_launch_fields, record->launch);
     add_fields(&json, &record_machine_fields, record);
-    json_add_known_text(&json, "instance_type", record->cloud ? record->cloud->instance_type : NULL);
+    json_add_known_text(&json, "instance_type",
+                        record->cloud ? record->cloud->instance_type : NULL);
     add_gpus(&json, record);
     if (record->figures)
         add_figures(&json, record->figures);

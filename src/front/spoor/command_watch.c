@@ -236,12 +236,7 @@ struct table {
 
 static size_t write_again(void *data, const struct live_style *style, struct buffer *out)
 {
-    struct page page = {
-        .out = out,
-        .has_color = style->has_color,
-        .has_unicode = style->has_unicode,
-        .columns = style->columns > 0 ? style->columns - 1 : 0,
-    };
+    struct page page = live_page(style, out);
     struct table *table = data;
     size_t lines = style->lines > 1 ? style->lines - 1 : 0;
 

@@ -22,6 +22,7 @@
 #include <termios.h>
 
 #include "front/spoor/settings.h"
+#include "output/text_layout.h"
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
@@ -135,6 +136,13 @@ struct live_style {
     bool has_unicode;
     const char *hint; /* last line, such as how to end; NULL: none */
 };
+
+/* The page of a style; its lines are one column shorter. */
+static inline struct page live_page(const struct live_style *style, struct buffer *out)
+{
+    return (struct page){ out, style->has_color, style->has_unicode,
+                          style->columns > 0 ? style->columns - 1 : 0 };
+}
 
 void live_view_init(struct live_view *view, enum live_scope scope, double interval_seconds);
 void live_view_done(struct live_view *view);

@@ -324,7 +324,7 @@ static void add_value(double value, double limit, enum chart_unit unit, struct b
     buffer_add_text(out, chart_value(value, unit).text);
     if (!isnan(limit))
         buffer_format(out, " of %s",
-                      (unit == CHART_BYTES                       ? number_limit(limit)
+                      (unit == CHART_BYTES                      ? number_limit(limit)
                        : fabs(limit - round(limit)) < CPUS_ZERO ? number_count(limit)
                                                                 : number_short(limit))
                           .text);
@@ -574,20 +574,10 @@ static size_t add_processes_tree(struct page *page, const struct live_view *view
     return tree.count + 2;
 }
 
-static struct page page_of(const struct live_style *style, struct buffer *out)
-{
-    return (struct page){
-        .out = out,
-        .columns = style->columns > 0 ? style->columns - 1 : 0,
-        .has_color = style->has_color,
-        .has_unicode = style->has_unicode,
-    };
-}
-
 size_t live_view_write(const struct live_view *view, const char *title,
                        const struct live_style *style, struct buffer *out)
 {
-    struct page page = page_of(style, out);
+    struct page page = live_page(style, out);
     size_t lines, room;
 
     if (page.columns < CURVE_START || style->lines < FRAME_LINES_MIN)
@@ -605,7 +595,7 @@ size_t live_view_write(const struct live_view *view, const char *title,
 void live_view_write_line(const struct live_view *view, const struct live_style *style,
                           struct buffer *out)
 {
-    struct page page = page_of(style, out);
+    struct page page = live_page(style, out);
     bool has_limits = page.columns >= WIDE_COLUMNS, is_full = false;
     size_t used = 0;
 
