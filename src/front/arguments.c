@@ -253,6 +253,8 @@ int arguments_apply(struct arguments *arguments, const struct option *option, co
 {
     int r = option->check ? option->check(value, err) : 0;
 
+    if (option->action != ACTION_WORK)
+        return (int)option->action;
     return r < 0 ? r : option->apply(arguments->target, option, value, err);
 }
 

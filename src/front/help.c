@@ -41,7 +41,7 @@ static void put_option_usage(FILE *out, const struct option *option)
 
 static bool is_action(const struct option *option)
 {
-    return option->apply == option_help || option->apply == option_version;
+    return option->action != ACTION_WORK;
 }
 
 /* The options of a command after its name, on one line. */

@@ -245,26 +245,6 @@ int option_time(void *target, const struct option *option, const char *value,
     return 0;
 }
 
-int option_help(void *target, const struct option *option, const char *value,
-                struct spoor_error *err)
-{
-    (void)target;
-    (void)option;
-    (void)value;
-    (void)err;
-    return ACTION_HELP;
-}
-
-int option_version(void *target, const struct option *option, const char *value,
-                   struct spoor_error *err)
-{
-    (void)target;
-    (void)option;
-    (void)value;
-    (void)err;
-    return ACTION_VERSION;
-}
-
 void option_free(const struct option_table *table, void *target)
 {
     for (size_t i = 0; i < table->count; i++) {

@@ -27,8 +27,7 @@
 struct option;
 
 /* Stores one value in the target. `value` is NULL for a flag without one; kept texts are copied. Returns
- * 0, one of option_action to stop reading, or -errno with a message that does not name the option: the
- * caller does. */
+ * 0, or -errno with a message that does not name the option: the caller does. */
 typedef int option_apply(void *target, const struct option *option, const char *value,
                          struct spoor_error *err);
 
@@ -58,6 +57,8 @@ struct option {
     const char *help;  /* a phrase without a full stop */
     unsigned flags;
     const char *group; /* its heading in help and manual; NULL: Options */
+    enum option_action
+        action; /* stops reading instead of applying a value; ACTION_WORK: none */
     option_apply *apply;
     size_t offset; /* offset of the member in the target, for the functions below */
     /* Rejects an invalid value before it is stored. NULL: any value is accepted. */
@@ -101,8 +102,6 @@ option_apply option_choice;   /* an enum: the index of the word in option->value
 option_apply option_count;    /* size_t: a whole number from `least` to `most` */
 option_apply option_number;   /* double: the same with decimals */
 option_apply option_time;     /* uint64_t: nanoseconds */
-option_apply option_help;     /* no member: stops reading */
-option_apply option_version;
 
 /* KEY=VALUE, for option.check. */
 int option_check_tag(const char *value, struct spoor_error *err);
