@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "sample/origins.h"
@@ -218,15 +219,10 @@ static int compare_numbers(double a, double b)
     return (a < b) - (a > b);
 }
 
-/* clang-tidy reports the size of a bare pointer as a mistake. */
-struct process_row {
-    const struct record_process *process;
-};
-
 static int compare_processes(const void *left, const void *right)
 {
-    const struct record_process *a = ((const struct process_row *)left)->process;
-    const struct record_process *b = ((const struct process_row *)right)->process;
+    const struct record_process *a = *(const struct record_process *const *)left;
+    const struct record_process *b = *(const struct record_process *const *)right;
     int order = compare_numbers(a->cpu_seconds, b->cpu_seconds);
 
     if (order == 0)
@@ -303,7 +299,7 @@ static uint64_t count_rest(const struct record *record, size_t shown)
 void process_list_write(const struct record *record, struct page *page)
 {
     size_t count = record->process_count, shown = record->shown_processes;
-    struct process_row *rows;
+    AUTO_FREE const struct record_process **rows = NULL;
     uint64_t rest;
 
     if (shown == SIZE_MAX)
@@ -312,17 +308,16 @@ void process_list_write(const struct record *record, struct page *page)
         return;
     if (shown > count)
         shown = count;
-    rows = calloc(count, sizeof(*rows));
+    rows = calloc(count, sizeof(struct record_process *));
     if (!rows)
         return;
     for (size_t i = 0; i < count; i++)
-        rows[i].process = &record->processes[i];
-    qsort(rows, count, sizeof(*rows), compare_processes);
+        rows[i] = &record->processes[i];
+    qsort(rows, count, sizeof(struct record_process *), compare_processes);
     page_blank(page);
     write_process_title(page);
     for (size_t i = 0; i < shown; i++)
-        write_process(record, rows[i].process, page);
-    free(rows);
+        write_process(record, rows[i], page);
     rest = count_rest(record, shown);
     if (rest > 0)
         buffer_format(page->out, "  and %s more\n", number_count((double)rest).text);
