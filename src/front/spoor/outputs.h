@@ -10,13 +10,30 @@
 #ifndef FRONT_SPOOR_OUTPUTS_H
 #define FRONT_SPOOR_OUTPUTS_H
 
-#include "front/spoor/rank_group.h"
+#include <limits.h>
+
 #include "front/spoor/settings.h"
 #include "output/format.h"
+#include "record/launch.h"
 #include "record/record.h"
 #include "run/track.h"
 #include "spoor/spoor.h"
 #include "text/buffer.h"
+
+/* A run that is one rank of a job: it adds its report to the folder of the group (group/folder.h, rank_group.c). */
+struct rank_group {
+    char folder[PATH_MAX]; /* empty: the run is in no group */
+    struct launch launch;
+    bool is_quiet;
+};
+
+/* Adds the begin record of a run to the group of --group or, for one of several ranks, to
+ * the default group. A failure is a warning: the run goes on without a group. Sets the ID of
+ * the run. */
+void rank_group_begin(struct settings *settings, char **command, struct rank_group *ret);
+
+/* Adds the report, a line of SPOOR_RANK; a failure is one line on stderr. */
+void rank_group_end(const struct rank_group *group, const struct buffer *line);
 
 /* One report to write, to a descriptor or a file. */
 struct output {
