@@ -253,6 +253,8 @@ int arguments_apply(struct arguments *arguments, const struct option *option, co
 {
     int r = option->check ? option->check(value, err) : 0;
 
+    if (option->action != ACTION_WORK)
+        return (int)option->action;
     return r < 0 ? r : option->apply(arguments->target, option, value, err);
 }
 
@@ -466,12 +468,16 @@ static int parse_options(struct cursor *cursor, struct spoor_error *err)
     return r;
 }
 
-static int add_operand(struct arguments *arguments, const char *word, struct spoor_error *err)
+/* Moves an operand into the place of a word that was already read. */
+static int add_operand(struct arguments *arguments, char **argv, char *word,
+                       struct spoor_error *err)
 {
     const struct command *command = arguments->command;
 
-    if (arguments->operand_count < command->max_operands) {
-        arguments->operands[arguments->operand_count++] = word;
+    if (command->max_operands == OPERANDS_MANY ||
+        arguments->operand_count < command->max_operands) {
+        arguments->first_operand = 1;
+        argv[arguments->first_operand + arguments->operand_count++] = word;
         return 0;
     }
     if (command->max_operands == 1)
@@ -497,7 +503,7 @@ static int check_required(const struct arguments *arguments, struct spoor_error 
 
 /* The first operand names the subcommand; options of other subcommands are rejected. A
  * command that accepts other operands too runs without a subcommand. */
-static int choose_subcommand(struct arguments *arguments, char **argv, struct spoor_error *err)
+static int choose_subcommand(struct arguments *arguments, struct spoor_error *err)
 {
     const struct command *parent = arguments->command;
     bool is_optional = parent->max_operands == OPERANDS_MANY;
@@ -506,14 +512,9 @@ static int choose_subcommand(struct arguments *arguments, char **argv, struct sp
     if (arguments->operand_count == 0 && !is_optional)
         return error_set(err, EINVAL, "missing subcommand: expected %s", parent->operands);
     if (arguments->operand_count > 0)
-        found = command_find(parent->subcommands, is_optional ? argv[arguments->first_operand]
-                                                              : arguments->operands[0]);
+        found = command_find(parent->subcommands, arguments->operands[0]);
     if (!found && is_optional)
         return 0;
-    if (is_optional) {
-        arguments->first_operand++;
-        arguments->operand_count--;
-    }
     if (!found)
         return error_set(err, EINVAL, "unknown subcommand '%s': expected %s",
                          arguments->operands[0], parent->operands);
@@ -525,14 +526,9 @@ static int choose_subcommand(struct arguments *arguments, char **argv, struct sp
                              found->name, option->name);
     }
     arguments->command = found;
+    arguments->operands++;
+    arguments->operand_count--;
     return 0;
-}
-
-/* Moves operands into the places of words that were already read. */
-static void move_operand(struct arguments *arguments, char **argv, char *word)
-{
-    arguments->first_operand = 1;
-    argv[arguments->first_operand + arguments->operand_count++] = word;
 }
 
 int arguments_parse(struct arguments *arguments, int argc, char **argv, struct spoor_error *err)
@@ -541,21 +537,21 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv, struct s
     int r = parse_options(&cursor, err);
 
     arguments->first_operand = cursor.next;
+    if (arguments->command->max_operands == OPERANDS_REST)
+        arguments->operand_count = argc - cursor.next;
     while (r == 0 && arguments->command->max_operands != OPERANDS_REST && cursor.next < argc) {
-        if (arguments->command->max_operands == OPERANDS_MANY)
-            move_operand(arguments, argv, argv[cursor.next++]);
-        else
-            r = add_operand(arguments, argv[cursor.next++], err);
+        r = add_operand(arguments, argv, argv[cursor.next++], err);
         if (r == 0)
             r = parse_options(&cursor, err);
     }
     if (r < 0)
         return r;
+    arguments->operands = argv + arguments->first_operand;
     arguments->action = (enum option_action)r;
     if (arguments->action != ACTION_WORK)
         return 0;
     if (arguments->command->subcommands)
-        r = choose_subcommand(arguments, argv, err);
+        r = choose_subcommand(arguments, err);
     return r < 0 ? r : check_required(arguments, err);
 }
 

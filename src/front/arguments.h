@@ -21,8 +21,6 @@
 
 enum setting_source { SET_BY_NOTHING, SET_BY_OPTION, SET_BY_VARIABLE, SET_BY_FILE };
 
-enum { ARGUMENTS_OPERANDS_MAX = 4 };
-
 /* The caller sets the first three members. */
 struct arguments {
     const struct program *program;
@@ -31,10 +29,10 @@ struct arguments {
 
     enum option_action action;
     enum setting_source sources[OPTIONS_MAX]; /* indexed by row of the option table */
-    const char *operands[ARGUMENTS_OPERANDS_MAX];
+    char **operands;                          /* a part of argv */
     int operand_count;
     bool is_restricted; /* a config file sets OPTION_COMMON only */
-    int first_operand;  /* with OPERANDS_REST and OPERANDS_MANY: its index in argv */
+    int first_operand;  /* its index in argv */
 };
 
 #define ARGUMENTS_INIT(program_, command_, target_)                       \
@@ -43,8 +41,8 @@ struct arguments {
     }
 
 /* Reads the command line; argv[0] is the command's name. If the help or version is requested, reading
- * stops there and `action` is set. With OPERANDS_MANY, moves the operands to the front of argv. -EINVAL:
- * the message names the option. */
+ * stops there and `action` is set. Moves operands between options to the front of argv. -EINVAL: the message names the
+ * option. */
 int arguments_parse(struct arguments *arguments, int argc, char **argv,
                     struct spoor_error *err);
 

@@ -19,11 +19,10 @@ void help_wrap(FILE *out, const char *text, int column, int indent)
         .indent = (size_t)indent,
         .is_prose = true,
     };
-    struct buffer lines = { 0 };
+    CLEANUP(buffer_done) struct buffer lines = { 0 };
 
     wrap_text(text, &wrap, &lines);
     fprintf(out, "%s\n", lines.text ? lines.text : "");
-    buffer_done(&lines);
 }
 
 /* "--format=<format>", in brackets unless it is required; "-p <file-path>..." if repeatable. */
@@ -42,7 +41,7 @@ static void put_option_usage(FILE *out, const struct option *option)
 
 static bool is_action(const struct option *option)
 {
-    return option->apply == option_help || option->apply == option_version;
+    return option->action != ACTION_WORK;
 }
 
 /* The options of a command after its name, on one line. */

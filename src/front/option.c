@@ -2,6 +2,7 @@
 #include "front/option.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "text/number.h"
 
 /* ---- the word that was meant -------------------------------------------- */
 
@@ -191,24 +193,56 @@ int option_choice(void *target, const struct option *option, const char *value,
     return 0;
 }
 
-int option_help(void *target, const struct option *option, const char *value,
-                struct spoor_error *err)
+static int check_range(const struct option *option, const char *value, double number,
+                       struct spoor_error *err)
 {
-    (void)target;
-    (void)option;
-    (void)value;
-    (void)err;
-    return ACTION_HELP;
+    size_t kind = strcspn(option->expected, ":");
+
+    if (number >= option->least && number <= option->most) /* not if NaN */
+        return 0;
+    return error_set(err, EINVAL, "invalid %.*s '%s': expected%s", (int)kind, option->expected,
+                     value, option->expected + kind + 1);
 }
 
-int option_version(void *target, const struct option *option, const char *value,
-                   struct spoor_error *err)
+int option_count(void *target, const struct option *option, const char *value,
+                 struct spoor_error *err)
 {
-    (void)target;
-    (void)option;
-    (void)value;
-    (void)err;
-    return ACTION_VERSION;
+    uint64_t count;
+    int r = parse_whole_u64(value, &count);
+
+    r = check_range(option, value, r < 0 ? (double)NAN : (double)count, err);
+    if (r == 0)
+        *(size_t *)option_member(target, option) = (size_t)count;
+    return r;
+}
+
+int option_number(void *target, const struct option *option, const char *value,
+                  struct spoor_error *err)
+{
+    double number;
+    int r = decimal_parse(value, &number);
+
+    r = check_range(option, value, r < 0 ? (double)NAN : number, err);
+    if (r == 0)
+        *(double *)option_member(target, option) = number;
+    return r;
+}
+
+int option_time(void *target, const struct option *option, const char *value,
+                struct spoor_error *err)
+{
+    uint64_t ns;
+    int r = duration_parse(value, &ns);
+
+    if (r == -EBADMSG)
+        return error_set(err, EINVAL,
+                         "invalid time '%s': expected seconds (0.5) or a unit (500ms, 2m, 1h)",
+                         value);
+    if (r < 0 || (double)ns / 1e9 < option->least || (double)ns / 1e9 > option->most)
+        return error_set(err, EINVAL, "'%s' is out of range: expected %s", value,
+                         option->expected);
+    *(uint64_t *)option_member(target, option) = ns;
+    return 0;
 }
 
 void option_free(const struct option_table *table, void *target)

@@ -27,8 +27,7 @@
 struct option;
 
 /* Stores one value in the target. `value` is NULL for a flag without one; kept texts are copied. Returns
- * 0, one of option_action to stop reading, or -errno with a message that does not name the option: the
- * caller does. */
+ * 0, or -errno with a message that does not name the option: the caller does. */
 typedef int option_apply(void *target, const struct option *option, const char *value,
                          struct spoor_error *err);
 
@@ -58,12 +57,17 @@ struct option {
     const char *help;  /* a phrase without a full stop */
     unsigned flags;
     const char *group; /* its heading in help and manual; NULL: Options */
+    enum option_action
+        action; /* stops reading instead of applying a value; ACTION_WORK: none */
     option_apply *apply;
     size_t offset; /* offset of the member in the target, for the functions below */
     /* Rejects an invalid value before it is stored. NULL: any value is accepted. */
     int (*check)(const char *value, struct spoor_error *err);
     const char *key;      /* key in a config file; NULL: the name */
     const char *complete; /* see below; NULL: the words of `value`, if it lists them */
+    double least, most;   /* of a number, or of a time in seconds */
+    const char
+        *expected; /* the same in messages: "number: 1 to 10"; of a time without its kind */
 };
 
 /* Completions of a value in a shell: one of these, or words separated by spaces or bars. */
@@ -95,8 +99,9 @@ option_apply option_any_text; /* char *: may be empty */
 option_apply option_list;     /* struct text_list: adds a text that is not empty; NULL: "-" */
 option_apply option_flag;     /* bool: NULL, yes, true, on, 1; or no, false, off, 0 */
 option_apply option_choice;   /* an enum: the index of the word in option->value */
-option_apply option_help;     /* no member: stops reading */
-option_apply option_version;
+option_apply option_count;    /* size_t: a whole number from `least` to `most` */
+option_apply option_number;   /* double: the same with decimals */
+option_apply option_time;     /* uint64_t: nanoseconds */
 
 /* KEY=VALUE, for option.check. */
 int option_check_tag(const char *value, struct spoor_error *err);
@@ -123,6 +128,12 @@ int option_find_choice(const struct option *option, const char *value, struct sp
     OPTION_MEMBER(option_flag, OPTION_IS(bool, type, member), type, member)
 #define OPTION_CHOICE(type, member) \
     OPTION_MEMBER(option_choice, sizeof(((type *)0)->member) == sizeof(unsigned), type, member)
+#define OPTION_COUNT(type, member) \
+    OPTION_MEMBER(option_count, OPTION_IS(size_t, type, member), type, member)
+#define OPTION_NUMBER(type, member) \
+    OPTION_MEMBER(option_number, OPTION_IS(double, type, member), type, member)
+#define OPTION_TIME(type, member) \
+    OPTION_MEMBER(option_time, OPTION_IS(uint64_t, type, member), type, member)
 
 /* Returns the member of the target that a row stores its value in. */
 void *option_member(void *target, const struct option *option);

@@ -226,13 +226,12 @@ int program_write_report(const struct program *program, int (*write)(void *data)
 
 static int suggest_tracking(const struct program *program, const char *const *line)
 {
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     escape_command(line, &text);
     program_complain(program, "unknown command '%s'; to track it: %s %s -- %s", line[0],
                      program->name, program->commands->name,
                      buffer_error(&text) < 0 ? line[0] : text.text);
-    buffer_done(&text);
     return program->failure_code;
 }
 
@@ -295,7 +294,7 @@ int program_main(const struct program *program, int argc, char **argv)
     const struct command *command = word ? command_find(program->commands, word) : NULL;
 
     if (command)
-        return command->main(command, argc - 1, argv + 1);
+        return (command->main ? command->main : program->main)(command, argc - 1, argv + 1);
     if (program->main_command)
         return program->main_command->main(program->main_command, argc, argv);
     if (!word) {

@@ -22,6 +22,8 @@
  * after it are operands. MANY: any number, with options between them. */
 enum { OPERANDS_REST = -1, OPERANDS_MANY = -2 };
 
+struct settings;
+
 struct command {
     const char *name;
     const struct option_table *options; /* NULL: none */
@@ -37,8 +39,10 @@ struct command {
     /* Ignores variables and the default config file, except for OPTION_COMMON. */
     bool ignores_variables;
     const struct command *subcommands; /* ended by a row without a name; NULL: none */
-    /* argv[0] is the command's name. Returns the exit code. NULL: a subcommand. */
+    /* argv[0] is the command's name. Returns the exit code. NULL: program.main reads the settings, and
+     * calls work() with them and the operands. */
     int (*main)(const struct command *command, int argc, char **argv);
+    int (*work)(struct settings *settings, char **operands, int count);
 };
 
 struct program {
@@ -46,9 +50,10 @@ struct program {
     const char *description;            /* one sentence */
     const struct command *commands;     /* ended by a row without a name */
     const struct command *main_command; /* runs without a command word; NULL: nothing */
-    const char *version_prefix;         /* "spoor ", as in "spoor 0.1.0" */
-    const char *environment_prefix;     /* "SPOOR_"; NULL: reads no variables */
-    const char *error_prefix;           /* "spoor: " */
+    int (*main)(const struct command *command, int argc, char **argv); /* for command.work */
+    const char *version_prefix;     /* "spoor ", as in "spoor 0.1.0" */
+    const char *environment_prefix; /* "SPOOR_"; NULL: reads no variables */
+    const char *error_prefix;       /* "spoor: " */
     const char *warning_prefix;
     const char *config_file;   /* read if it exists, below $XDG_CONFIG_HOME; NULL: none */
     int failure_code;          /* the exit code when it refuses to start */

@@ -94,8 +94,8 @@ static const struct group_rank *find_longest(const struct node *node, size_t ind
     for (size_t i = 0; i < node->ended; i++) {
         const struct group_rank *rank = node->ranks[i];
 
-        if (!isnan(rank->figures[index].value) &&
-            (!longest || rank->elapsed_seconds > longest->elapsed_seconds))
+        if (!isnan(rank->record.figures[index].value) &&
+            (!longest || rank->record.elapsed_seconds > longest->record.elapsed_seconds))
             longest = rank;
     }
     return longest;
@@ -110,7 +110,7 @@ static struct spoor_figure merge_host(struct merge *merge, size_t index)
         const struct group_rank *rank = find_longest(node, index);
 
         if (node->ended > 0)
-            sum_add(&sum, &(rank ? rank : node->ranks[0])->figures[index]);
+            sum_add(&sum, &(rank ? rank : node->ranks[0])->record.figures[index]);
     }
     return sum_figure(merge, &sum);
 }
@@ -118,7 +118,7 @@ static struct spoor_figure merge_host(struct merge *merge, size_t index)
 static bool is_of_host(const struct merge *merge, size_t index)
 {
     for (size_t i = 0; i < merge->ended_count; i++) {
-        const char *source = merge->ended[i]->figures[index].source;
+        const char *source = merge->ended[i]->record.figures[index].source;
 
         if (source)
             return strncmp(source, "host.", strlen("host.")) == 0;
@@ -133,7 +133,7 @@ static struct spoor_figure merge_sum(struct merge *merge, size_t index)
     if (is_of_host(merge, index)) /* pressure of the machine, if the job has no cgroup */
         return merge_host(merge, index);
     for (size_t i = 0; i < merge->ended_count; i++)
-        sum_add(&sum, &merge->ended[i]->figures[index]);
+        sum_add(&sum, &merge->ended[i]->record.figures[index]);
     return sum_figure(merge, &sum);
 }
 
@@ -143,10 +143,10 @@ static bool is_left_to_others(const struct group_rank *rank, size_t index)
     bool is_left = false;
 
     if (strncmp(figure_path(index), "gpu.", strlen("gpu.")) != 0 ||
-        !isnan(rank->figures[index].value))
+        !isnan(rank->record.figures[index].value))
         return false;
     for (size_t i = 0; !is_left && i < rank->of_node->ended; i++)
-        is_left = !isnan(rank->of_node->ranks[i]->figures[index].value);
+        is_left = !isnan(rank->of_node->ranks[i]->record.figures[index].value);
     return is_left;
 }
 
@@ -156,9 +156,9 @@ static struct spoor_figure merge_mean(struct merge *merge, size_t index)
     struct sum sum = { 0 };
 
     for (size_t i = 0; i < merge->ended_count; i++) {
-        struct spoor_figure part = merge->ended[i]->figures[index];
+        struct spoor_figure part = merge->ended[i]->record.figures[index];
         double share =
-            merge->seconds > 0 ? merge->ended[i]->elapsed_seconds / merge->seconds : 1;
+            merge->seconds > 0 ? merge->ended[i]->record.elapsed_seconds / merge->seconds : 1;
 
         part.value *= share;
         part.low *= share;
@@ -190,7 +190,7 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
 
     for (size_t i = 0; i < count; i++) {
         if (!is_left_to_others(ranks[i], index))
-            sum_add(&sum, &ranks[i]->figures[index]);
+            sum_add(&sum, &ranks[i]->record.figures[index]);
     }
     figure = sum_figure(merge, &sum);
     if (sum.known + sum.unknown < 2 || sum.known == 0)
@@ -220,7 +220,7 @@ static void deduct_shared(const struct node *node, struct spoor_figure *memory)
     if (node->ended < 2 || isnan(memory->value))
         return;
     for (size_t i = 0; i < node->ended; i++) {
-        const struct spoor_figure *figures = node->ranks[i]->figures;
+        const struct spoor_figure *figures = node->ranks[i]->record.figures;
         struct spoor_figure rss = record_find(figures, "memory.combined.total_rss_bytes");
         double own = record_find(figures, "memory.combined.shared_rss_bytes").value;
         double private = record_find(figures, "memory.combined.private_rss_bytes").value;
@@ -324,7 +324,7 @@ static struct spoor_figure merge_host_peak(struct merge *merge, size_t index)
     struct spoor_figure largest = record_unknown_figure(NULL);
 
     for (size_t i = 0; i < merge->ended_count; i++) {
-        const struct spoor_figure *part = &merge->ended[i]->figures[index];
+        const struct spoor_figure *part = &merge->ended[i]->record.figures[index];
 
         if (isnan(largest.value) || part->value > largest.value)
             largest = *part;
@@ -338,7 +338,7 @@ static struct spoor_figure merge_gpus(struct merge *merge, size_t index)
 
     for (size_t i = 0; i < merge->ended_count; i++) {
         if (merge->ended[i]->counts_gpus)
-            sum_add(&sum, &merge->ended[i]->figures[index]);
+            sum_add(&sum, &merge->ended[i]->record.figures[index]);
     }
     if (sum.known == 0 && sum.unknown == 0)
         return merge_host(merge, index);
@@ -393,7 +393,7 @@ int merge_figures(struct merge *merge)
         struct spoor_figure figure = merge_figure(merge, i);
 
         ret->figures[i] = merge->ended_count == 1
-                              ? record_figure(ret, merge->ended[0]->figures[i], NULL)
+                              ? record_figure(ret, merge->ended[0]->record.figures[i], NULL)
                               : figure;
         note_missing(merge, &ret->figures[i]);
     }

@@ -77,13 +77,13 @@ struct loaded_file {
 };
 
 /* A begin or a report as a record. -EBADMSG: the line cannot be used. */
-static int parse_line(const struct line *line, struct record *ret, bool *ret_is_begin,
-                      struct spoor_error *err)
+static int parse_line(const struct line *line, struct record *ret, struct spoor_error *err)
 {
     json_error_t error;
     json_auto_t *root = json_loadb(line->text, line->length, 0, &error);
     const char *schema = json_string_value(json_object_get(root, "schema"));
     json_t *begin = json_object_get(root, "begin");
+    int r;
 
     if (!root && error.line < 0)
         return error_set(err, ENOMEM, "out of memory");
@@ -95,17 +95,9 @@ static int parse_line(const struct line *line, struct record *ret, bool *ret_is_
         return error_set(err, ENOMEM, "out of memory");
     if (!json_is_object(json_object_get(root, "run")))
         return error_set(err, EBADMSG, "neither a begin nor a report");
-    *ret_is_begin = begin != NULL;
-    return record_from_json(root, ret, err);
-}
-
-static int add_record(struct group *group, struct record *record, bool is_begin,
-                      struct spoor_error *err)
-{
-    int r = is_begin ? group_add_begin(group, record, err) : group_add_end(group, record, err);
-
-    if (r < 0 || is_begin)
-        record_done(record);
+    r = record_from_json(root, ret, err);
+    if (r == 0 && begin)
+        ret->figures = NULL;
     return r;
 }
 
@@ -114,16 +106,14 @@ static int see_rank(const struct line *line, size_t number, void *data, struct s
     const struct loaded_file *file = data;
     struct loading *loading = file->loading;
     struct record record;
-    bool is_begin = false;
     int r;
 
     if (line && (line->length == 0 || begins_with(line->text, NODE_START)))
         return 0;
-    r = line ? parse_line(line, &record, &is_begin, err)
-             : error_set(err, EBADMSG, "longer than 1 MiB");
+    r = line ? parse_line(line, &record, err) : error_set(err, EBADMSG, "longer than 1 MiB");
     pthread_mutex_lock(&loading->lock);
     if (r == 0)
-        r = add_record(&loading->group, &record, is_begin, err);
+        r = group_add(&loading->group, &record, err);
     if (r == -EBADMSG)
         group_skip(&loading->group, file->name, number, err->message);
     pthread_mutex_unlock(&loading->lock);

@@ -54,17 +54,17 @@ static void warn_as_ranks(struct merge *merge)
     for (size_t i = 0; i < merge->ended_count; i++) {
         const struct group_rank *rank = merge->ended[i];
 
-        for (size_t k = 0; k < rank->warning_count; k++) {
+        for (size_t k = 0; k < rank->record.warning_count; k++) {
             size_t at = 0;
 
             while (at < count &&
-                   !is_same_text(seen[at].warning->message, rank->warnings[k].message))
+                   !is_same_text(seen[at].warning->message, rank->record.warnings[k].message))
                 at++;
             if (at == DISTINCT_MAX)
                 continue;
             if (at == count) {
-                seen[at].warning = &rank->warnings[k];
-                seen[at].rank = rank->rank;
+                seen[at].warning = &rank->record.warnings[k];
+                seen[at].rank = rank->launch->rank;
                 seen[at].count = 0;
                 count++;
             }
@@ -91,12 +91,14 @@ static void warn_about_clocks(struct merge *merge)
 
     for (size_t i = 0; i < merge->ended_count; i++) {
         const struct group_rank *rank = merge->ended[i];
-        double drift = rank->ended_at - rank->started_at - rank->elapsed_seconds;
+        double drift =
+            rank->record.ended_at - rank->record.started_at - rank->record.elapsed_seconds;
 
-        if (fabs(drift) > tolerance + 0.01 * rank->elapsed_seconds) {
+        if (fabs(drift) > tolerance + 0.01 * rank->record.elapsed_seconds) {
             warn(merge, "clock",
                  "the clock of %s changed by %.0f s while rank %llu ran: times are not certain",
-                 rank->host ? rank->host : "a node", drift, (unsigned long long)rank->rank);
+                 rank->record.host ? rank->record.host : "a node", drift,
+                 (unsigned long long)rank->launch->rank);
             break;
         }
     }
@@ -108,7 +110,7 @@ static void warn_about_clocks(struct merge *merge)
             const struct group_rank *rank = node->ranks[k];
 
             first = fmin(first, rank->curve.start);
-            last = fmax(last, rank->curve.start + rank->elapsed_seconds);
+            last = fmax(last, rank->curve.start + rank->record.elapsed_seconds);
         }
         if (i > 0 && first > end + tolerance && node->ended > 0) {
             warn(merge, "clock",
@@ -171,7 +173,8 @@ static int compare_devices(const void *a, const void *b)
 
     if (order == 0)
         order = (first->node > second->node) - (first->node < second->node);
-    return order != 0 ? order : compare_u64(first->rank->rank, second->rank->rank);
+    return order != 0 ? order
+                      : compare_u64(first->rank->launch->rank, second->rank->launch->rank);
 }
 
 /* The order of a GPU among all: by node, number and part. */
@@ -191,8 +194,8 @@ static size_t count_selected(const struct group_rank *rank)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < rank->gpu_count; i++)
-        count += rank->gpus[i].is_selected;
+    for (size_t i = 0; i < rank->record.gpu_count; i++)
+        count += rank->record.gpus[i].is_selected;
     return count;
 }
 
@@ -204,9 +207,9 @@ static int compare_users(const void *a, const void *b)
     int order = compare_u64(count_selected(second), count_selected(first));
 
     if (order == 0)
-        order = (first->elapsed_seconds < second->elapsed_seconds) -
-                (first->elapsed_seconds > second->elapsed_seconds);
-    return order != 0 ? order : compare_u64(first->rank, second->rank);
+        order = (first->record.elapsed_seconds < second->record.elapsed_seconds) -
+                (first->record.elapsed_seconds > second->record.elapsed_seconds);
+    return order != 0 ? order : compare_u64(first->launch->rank, second->launch->rank);
 }
 
 /* Selects ranks whose figures of GPUs count, so that each GPU counts once: a rank that adds none is left out. */
@@ -224,15 +227,15 @@ static int select_users(struct merge *merge, const struct gpu_seen *devices, siz
         struct group_rank *rank = users[i];
         bool is_new = false;
 
-        for (size_t k = 0; k < rank->gpu_count; k++) {
-            const struct gpu_seen key = { &rank->gpus[k], rank, rank->of_node };
+        for (size_t k = 0; k < rank->record.gpu_count; k++) {
+            const struct gpu_seen key = { &rank->record.gpus[k], rank, rank->of_node };
             const struct gpu_seen *found =
                 bsearch(&key, devices, count, sizeof(*devices), compare_uuids);
 
             /* bsearch() finds any of the entries of a GPU; the first of them counts. */
             while (found > devices && compare_uuids(found - 1, found) == 0)
                 found--;
-            if (!rank->gpus[k].is_selected || !found)
+            if (!rank->record.gpus[k].is_selected || !found)
                 continue;
             is_new |= !is_counted[found - devices];
             is_counted[found - devices] = true;
@@ -281,9 +284,9 @@ static size_t list_devices(struct merge *merge, struct gpu_seen *devices)
             struct group_rank *rank = node->ranks[k];
 
             rank->of_node = node;
-            for (size_t g = 0; g < rank->gpu_count; g++) {
-                if (rank->gpus[g].uuid)
-                    devices[count++] = (struct gpu_seen){ &rank->gpus[g], rank, node };
+            for (size_t g = 0; g < rank->record.gpu_count; g++) {
+                if (rank->record.gpus[g].uuid)
+                    devices[count++] = (struct gpu_seen){ &rank->record.gpus[g], rank, node };
             }
         }
     }
@@ -311,7 +314,7 @@ static int merge_gpu_list(struct merge *merge)
     int r;
 
     for (size_t i = 0; i < merge->ended_count; i++)
-        total += merge->ended[i]->gpu_count;
+        total += merge->ended[i]->record.gpu_count;
     devices = record_alloc(&merge->scratch, total, sizeof(*devices));
     places = record_alloc(&merge->scratch, total, sizeof(*places));
     ret->gpus = record_alloc(ret, total, sizeof(*ret->gpus));
@@ -331,6 +334,7 @@ static int merge_gpu_list(struct merge *merge)
 
         *gpu = *places[i].gpu;
         gpu->is_selected = false;
+        gpu->throttled = NULL;
         gpu->uuid = record_text(ret, gpu->uuid);
         gpu->name = record_text(ret, gpu->name);
         gpu->vendor = record_text(ret, gpu->vendor);
@@ -355,30 +359,24 @@ static uint64_t count_of(double value)
     return value >= 0 && value < 0x1p63 ? (uint64_t)value : UNKNOWN;
 }
 
-static void raise_limit(struct record_node *node, const struct group_rank *rank)
-{
-    raise_to(&node->cpus, rank->cpus);
-    raise_to(&node->memory_limit_bytes, rank->memory_limit_bytes);
-}
-
 static void list_node_gpus(struct merge *merge, const struct node *from,
                            struct record_node *node)
 {
     size_t count = 0, room = 0;
 
     for (size_t i = 0; i < from->ended; i++)
-        room += from->ranks[i]->gpu_count;
+        room += from->ranks[i]->record.gpu_count;
     node->gpus = record_alloc(merge->ret, room + 1, sizeof(*node->gpus));
     for (size_t i = 0; node->gpus && i < from->ended; i++) {
         const struct group_rank *rank = from->ranks[i];
 
-        for (size_t k = 0; k < rank->gpu_count; k++) {
-            const char *uuid = rank->gpus[k].uuid;
+        for (size_t k = 0; k < rank->record.gpu_count; k++) {
+            const char *uuid = rank->record.gpus[k].uuid;
             size_t at = 0;
 
             while (at < count && compare_texts(node->gpus[at], uuid) != 0)
                 at++;
-            if (at == count && uuid && rank->gpus[k].is_selected)
+            if (at == count && uuid && rank->record.gpus[k].is_selected)
                 node->gpus[count++] = record_text(merge->ret, uuid);
         }
     }
@@ -397,7 +395,7 @@ static int add_nodes(struct merge *merge)
         struct record_node *node = &section->nodes[i];
         double start = HUGE_VAL, end = 0;
 
-        field_table_clear(&record_node_fields, node);
+        field_table_clear(&record_node_list.fields, node);
         node->host = record_text(merge->ret, from->host);
         node->node = from->index;
         node->ranks = from->count;
@@ -405,11 +403,12 @@ static int add_nodes(struct merge *merge)
         node->memory = from->ended > 0 ? from->memory : record_unknown_figure(merge->missing);
         for (size_t k = 0; k < from->ended; k++) {
             const struct group_rank *rank = from->ranks[k];
-            double seconds = rank->figures[cpu].value;
+            double seconds = rank->record.figures[cpu].value;
 
-            raise_limit(node, rank);
+            raise_to(&node->cpus, rank->record.cpus);
+            raise_to(&node->memory_limit_bytes, rank->record.memory_limit_bytes);
             start = fmin(start, rank->curve.start);
-            end = fmax(end, rank->curve.start + rank->elapsed_seconds);
+            end = fmax(end, rank->curve.start + rank->record.elapsed_seconds);
             if (!isnan(seconds))
                 node->cpu_seconds =
                     isnan(node->cpu_seconds) ? seconds : node->cpu_seconds + seconds;
@@ -422,11 +421,6 @@ static int add_nodes(struct merge *merge)
     return 0;
 }
 
-static double value_of(const struct group_rank *rank, const char *path)
-{
-    return record_find(rank->figures, path).value;
-}
-
 /* The pressure of the machine does not belong to one rank. */
 static double wait_of(const struct group_rank *rank)
 {
@@ -435,7 +429,7 @@ static double wait_of(const struct group_rank *rank)
     double sum = (double)NAN;
 
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        struct spoor_figure figure = record_find(rank->figures, paths[i]);
+        struct spoor_figure figure = record_find(rank->record.figures, paths[i]);
 
         if (isnan(figure.value) ||
             (figure.source && strncmp(figure.source, "host.", strlen("host.")) == 0))
@@ -457,65 +451,68 @@ static int add_ranks(struct merge *merge)
         const struct group_rank *from = merge->ended[i];
 
         section->ranks_seen[i] = (struct record_rank){
-            .rank = from->rank,
-            .local_rank = from->local_rank,
-            .host = record_share_text(ret, from->host,
+            .rank = from->launch->rank,
+            .local_rank = from->launch->local_rank,
+            .host = record_share_text(ret, from->record.host,
                                       i > 0 ? section->ranks_seen[i - 1].host : NULL),
-            .id = record_text(ret, from->id),
+            .id = record_text(ret, from->record.id),
             .started_seconds = from->curve.start,
-            .elapsed_seconds = from->elapsed_seconds,
-            .cpu_seconds = value_of(from, "cpu.total_seconds"),
-            .mean_cores = value_of(from, "cpu.mean_cores"),
-            .peak_rss_bytes = count_of(value_of(from, "memory.combined.total_rss_bytes")),
-            .gpu_memory_bytes = count_of(value_of(from, "gpu.memory.combined_bytes")),
-            .read_bytes = count_of(value_of(from, "io.read_bytes")),
-            .written_bytes = count_of(value_of(from, "io.written_bytes")),
+            .elapsed_seconds = from->record.elapsed_seconds,
+            .cpu_seconds = record_value(&from->record, "cpu.total_seconds"),
+            .mean_cores = record_value(&from->record, "cpu.mean_cores"),
+            .peak_rss_bytes =
+                count_of(record_value(&from->record, "memory.combined.total_rss_bytes")),
+            .gpu_memory_bytes =
+                count_of(record_value(&from->record, "gpu.memory.combined_bytes")),
+            .read_bytes = count_of(record_value(&from->record, "io.read_bytes")),
+            .written_bytes = count_of(record_value(&from->record, "io.written_bytes")),
             .wait_seconds = wait_of(from),
-            .exit_code = from->exit_code,
-            .signal = record_text(ret, from->signal),
-            .restart = from->restart,
+            .exit_code = from->record.exit_code,
+            .signal = record_text(ret, from->record.signal),
+            .restart = from->launch->restart,
         };
     }
     section->seen_count = merge->ended_count;
     return 0;
 }
 
-static double imbalance(const struct record_group *section,
-                        double (*get)(const struct record_rank *rank))
+/* The values of all ranks. */
+struct spread {
+    double sum, largest;
+    size_t count;
+};
+
+static void spread_add(struct spread *spread, double value)
 {
-    double sum = 0, largest = 0;
-    size_t count = 0;
+    if (isnan(value))
+        return;
+    spread->sum += value;
+    spread->largest = fmax(spread->largest, value);
+    spread->count++;
+}
+
+static double imbalance(const struct spread *spread)
+{
+    return spread->sum > 0 ? spread->largest / (spread->sum / (double)spread->count)
+                           : (double)NAN;
+}
+
+static void compare_ranks(struct record_group *section)
+{
+    struct spread cpu = { 0 }, memory = { 0 }, elapsed = { 0 }, waiting = { 0 };
 
     for (size_t i = 0; i < section->seen_count; i++) {
-        double value = get(&section->ranks_seen[i]);
+        const struct record_rank *rank = &section->ranks_seen[i];
 
-        if (isnan(value))
-            continue;
-        sum += value;
-        largest = fmax(largest, value);
-        count++;
+        spread_add(&cpu, rank->cpu_seconds);
+        spread_add(&memory, as_number(rank->peak_rss_bytes));
+        spread_add(&elapsed, rank->elapsed_seconds);
+        spread_add(&waiting, rank->wait_seconds);
     }
-    return sum > 0 ? largest / (sum / (double)count) : (double)NAN;
-}
-
-static double get_cpu(const struct record_rank *rank)
-{
-    return rank->cpu_seconds;
-}
-
-static double get_memory(const struct record_rank *rank)
-{
-    return as_number(rank->peak_rss_bytes);
-}
-
-static double get_elapsed(const struct record_rank *rank)
-{
-    return rank->elapsed_seconds;
-}
-
-static double get_wait(const struct record_rank *rank)
-{
-    return rank->wait_seconds;
+    section->cpu_imbalance = imbalance(&cpu);
+    section->memory_imbalance = imbalance(&memory);
+    section->elapsed_imbalance = imbalance(&elapsed);
+    section->wait_imbalance = imbalance(&waiting);
 }
 
 static void add_missing(struct merge *merge, uint64_t number, const struct group_rank *begun)
@@ -526,8 +523,8 @@ static void add_missing(struct merge *merge, uint64_t number, const struct group
         return;
     section->missing[section->missing_count++] = (struct record_missing){
         .rank = number,
-        .host = record_text(merge->ret, begun ? begun->host : NULL),
-        .started_at = begun ? begun->started_at : (double)NAN,
+        .host = record_text(merge->ret, begun ? begun->record.host : NULL),
+        .started_at = begun ? begun->record.started_at : (double)NAN,
         .reason = record_text(merge->ret, begun ? "it has no end" : "it never began"),
     };
 }
@@ -544,13 +541,13 @@ static int list_missing(struct merge *merge)
     for (size_t i = 0; i < merge->count; i++) {
         const struct group_rank *rank = merge->ranks[i];
 
-        for (; is_known(rank->rank) && next < rank->rank &&
+        for (; is_known(rank->launch->rank) && next < rank->launch->rank &&
                section->missing_count < GROUP_MISSING_MAX;
              next++)
             add_missing(merge, next, NULL);
-        next = is_known(rank->rank) ? rank->rank + 1 : merge->size;
-        if (!rank->figures)
-            add_missing(merge, rank->rank, rank);
+        next = is_known(rank->launch->rank) ? rank->launch->rank + 1 : merge->size;
+        if (!rank->record.figures)
+            add_missing(merge, rank->launch->rank, rank);
     }
     for (; next < merge->size && section->missing_count < GROUP_MISSING_MAX; next++)
         add_missing(merge, next, NULL);
@@ -559,27 +556,36 @@ static int list_missing(struct merge *merge)
 
 /* ---- curves --------------------------------------------------------------------- */
 
+static struct curve_value value_at(const struct rank_curve *curve, size_t column, size_t point)
+{
+    return curve->columns[column]
+               ? curve_get(curve->curve, curve->columns[column], point, point + 1)
+               : (struct curve_value){ (double)NAN, (double)NAN, (double)NAN };
+}
+
 /* The mean of a rank's cores in each cell, and its most memory. */
 static void fill_cells(const struct rank_curve *curve, double width, size_t cells, float *cores,
                        float *memory)
 {
-    const struct curve_value *cpu = curve->columns[GROUP_CPU];
-    const struct curve_value *rss = curve->columns[GROUP_RSS];
+    const struct record_curve *points = curve->curve;
 
     for (size_t i = 0; i < cells; i++) {
         double from = (double)i * width, to = from + width, sum = 0, time = 0;
 
         cores[i] = memory[i] = (float)NAN;
-        for (size_t k = 0; k < curve->count; k++) {
-            double start = curve->start + (k > 0 ? curve->seconds[k - 1] : 0);
-            double overlap = fmin(to, curve->start + curve->seconds[k]) - fmax(from, start);
+        for (size_t k = 0; k < points->count; k++) {
+            double start = curve->start + curve_start(points, k);
+            double overlap = fmin(to, curve->start + points->seconds[k]) - fmax(from, start);
+            double cpu, rss;
 
             if (!(overlap > 0))
                 continue;
-            if (rss && isfinite(rss[k].high) && !((double)memory[i] >= rss[k].high))
-                memory[i] = (float)rss[k].high; /* also if that is NaN */
-            if (cpu && isfinite(cpu[k].mean)) {
-                sum += cpu[k].mean * overlap;
+            rss = value_at(curve, GROUP_RSS, k).high;
+            cpu = value_at(curve, GROUP_CPU, k).mean;
+            if (isfinite(rss) && !((double)memory[i] >= rss))
+                memory[i] = (float)rss; /* also if that is NaN */
+            if (isfinite(cpu)) {
+                sum += cpu * overlap;
                 time += overlap;
             }
         }
@@ -670,26 +676,35 @@ static void copy_tags(struct record *ret, const struct record_tags *tags)
     }
 }
 
-static void copy_command(struct record *ret, const char *const *command)
+/* Whether a record describes the group better: it has a lower rank, or is a later attempt of the same one. */
+static bool is_before(const struct group_rank *a, const struct group_rank *b)
 {
-    size_t count = 0;
+    int order = compare_u64(a->launch->rank, b->launch->rank);
 
-    while (command && command[count])
-        count++;
-    ret->command = command ? record_alloc(ret, count + 1, sizeof(*ret->command)) : NULL;
-    for (size_t i = 0; ret->command && i < count; i++)
-        ret->command[i] = record_text(ret, command[i]);
+    if (order == 0)
+        order = (a->record.started_at < b->record.started_at) -
+                (a->record.started_at > b->record.started_at);
+    return order != 0 ? order < 0 : compare_texts(a->record.id, b->record.id) > 0;
 }
 
-/* Copies the facts of the lowest rank. */
+/* Copies the facts of the lowest rank that has an end: its command, name and others. */
 static void copy_first(struct merge *merge)
 {
-    const struct record *first = &merge->group->first;
+    const struct group *group = merge->group;
+    const struct group_rank *lowest = NULL;
+    const struct record *first;
     struct record *ret = merge->ret;
 
+    for (size_t i = 0; i < group->count; i++) {
+        if (group->ranks[i].record.figures && (!lowest || is_before(&group->ranks[i], lowest)))
+            lowest = &group->ranks[i];
+    }
+    if (!lowest)
+        return;
+    first = &lowest->record;
     ret->name = record_text(ret, first->name);
     copy_tags(ret, &first->tags);
-    copy_command(ret, first->command);
+    ret->command = record_texts(ret, first->command);
     ret->user = record_text(ret, first->user);
     ret->cwd = record_text(ret, first->cwd);
     ret->spoor_version = record_text(ret, first->spoor_version);
@@ -722,18 +737,19 @@ static void sum_ranks(struct merge *merge)
     for (size_t i = 0; i < merge->ended_count; i++) {
         const struct group_rank *rank = merge->ended[i];
 
-        if (!is_known(ret->exit_code) || (ret->exit_code == 0 && is_known(rank->exit_code))) {
-            ret->exit_code = rank->exit_code;
-            ret->signal = record_text(ret, rank->signal);
+        if (!is_known(ret->exit_code) ||
+            (ret->exit_code == 0 && is_known(rank->record.exit_code))) {
+            ret->exit_code = rank->record.exit_code;
+            ret->signal = record_text(ret, rank->record.signal);
         }
-        add_known(&ret->samples, rank->samples);
-        add_known(&ret->late_samples, rank->late_samples);
-        raise_to(&ret->tracker_max_rss_bytes, rank->tracker_max_rss_bytes);
-        if (!isnan(rank->tracker_cpu_seconds))
+        add_known(&ret->samples, rank->record.samples);
+        add_known(&ret->late_samples, rank->record.late_samples);
+        raise_to(&ret->tracker_max_rss_bytes, rank->record.tracker_max_rss_bytes);
+        if (!isnan(rank->record.tracker_cpu_seconds))
             ret->tracker_cpu_seconds =
                 isnan(ret->tracker_cpu_seconds)
-                    ? rank->tracker_cpu_seconds
-                    : ret->tracker_cpu_seconds + rank->tracker_cpu_seconds;
+                    ? rank->record.tracker_cpu_seconds
+                    : ret->tracker_cpu_seconds + rank->record.tracker_cpu_seconds;
     }
 }
 
@@ -746,14 +762,15 @@ static double limit_cpus(const struct node *node, const char **ret_source)
     for (size_t i = 0; i < node->ended; i++) {
         const struct group_rank *rank = node->ranks[i];
 
-        if (isnan(rank->cpus_limit))
+        if (isnan(rank->record.cpus_limit))
             continue;
-        is_shared |= rank->cpus_limit_source &&
-                     strncmp(rank->cpus_limit_source, "cgroup.", strlen("cgroup.")) == 0;
-        *ret_source = rank->cpus_limit_source;
-        largest = fmax(largest, rank->cpus_limit);
-        cpus = fmax(cpus, is_known(rank->cpus) ? (double)rank->cpus : rank->cpus_limit);
-        sum += rank->cpus_limit;
+        is_shared |= rank->record.cpus_limit_source &&
+                     strncmp(rank->record.cpus_limit_source, "cgroup.", strlen("cgroup.")) == 0;
+        *ret_source = rank->record.cpus_limit_source;
+        largest = fmax(largest, rank->record.cpus_limit);
+        cpus = fmax(cpus, is_known(rank->record.cpus) ? (double)rank->record.cpus
+                                                      : rank->record.cpus_limit);
+        sum += rank->record.cpus_limit;
     }
     if (!(largest > 0))
         return (double)NAN;
@@ -774,8 +791,8 @@ static void sum_machines(struct merge *merge)
         uint64_t cpus = UNKNOWN, gpus = UNKNOWN;
 
         for (size_t k = 0; k < node->ended; k++) {
-            raise_to(&cpus, node->ranks[k]->cpus);
-            raise_to(&gpus, node->ranks[k]->whole_gpus);
+            raise_to(&cpus, node->ranks[k]->record.cpus);
+            raise_to(&gpus, node->ranks[k]->record.whole_gpus);
         }
         add_known(&ret->cpus, cpus);
         add_known(&ret->whole_gpus, gpus);
@@ -787,10 +804,10 @@ static void sum_machines(struct merge *merge)
     for (size_t k = 0; k < deciding->ended; k++) {
         const struct group_rank *rank = deciding->ranks[k];
 
-        raise_to(&ret->memory_bytes, rank->memory_bytes);
-        raise_to(&ret->memory_limit_bytes, rank->memory_limit_bytes);
-        if (rank->memory_limit_source)
-            ret->memory_limit_source = rank->memory_limit_source;
+        raise_to(&ret->memory_bytes, rank->record.memory_bytes);
+        raise_to(&ret->memory_limit_bytes, rank->record.memory_limit_bytes);
+        if (rank->record.memory_limit_source)
+            ret->memory_limit_source = rank->record.memory_limit_source;
     }
     ret->memory_limit_source = record_text(ret, ret->memory_limit_source);
 }
@@ -805,13 +822,10 @@ static void describe(struct merge *merge)
 
     section->ranks = merge->size;
     section->reported = merge->ended_count;
-    section->cpu_imbalance = imbalance(section, get_cpu);
-    section->memory_imbalance = imbalance(section, get_memory);
-    section->elapsed_imbalance = imbalance(section, get_elapsed);
-    section->wait_imbalance = imbalance(section, get_wait);
+    compare_ranks(section);
     for (size_t i = 0; i < merge->count; i++) {
         if (!is_known(section->nodes_expected))
-            section->nodes_expected = merge->ranks[i]->nodes;
+            section->nodes_expected = merge->ranks[i]->launch->nodes;
     }
     copy_first(merge);
     if (merge->node_count == 1)

@@ -17,11 +17,9 @@ struct group_rank;
 
 /* The data of the ranks that merging needs. Zeroed but for `store`: begin with group_init(). */
 struct group {
-    struct record store;      /* owns the memory of the ranks */
+    struct record store;      /* owns the memory of begins and notes */
     struct group_rank *ranks; /* begins and ends, in the order of their lines */
-    size_t count, room, last_end;
-    struct record first; /* the end of the lowest rank: its command, name and other facts */
-    bool has_first;
+    size_t count, room;
     struct record_warning notes[16]; /* lines that were skipped */
     size_t note_count, skipped;
 };
@@ -29,10 +27,9 @@ struct group {
 void group_init(struct group *group);
 void group_done(struct group *group);
 
-/* Adds the begin of a rank, a record without figures, or its report. -EBADMSG: it cannot be part of a group. */
-int group_add_begin(struct group *group, const struct record *record, struct spoor_error *err);
-/* Takes ownership of the record, if it succeeds. */
-int group_add_end(struct group *group, struct record *record, struct spoor_error *err);
+/* Adds the begin of a rank, a record without figures, or its report, and takes ownership of it. -EBADMSG: it cannot be
+ * part of a group. */
+int group_add(struct group *group, struct record *record, struct spoor_error *err);
 
 /* Records a line that is not used; the report has it as a warning. */
 void group_skip(struct group *group, const char *file, size_t line, const char *reason);

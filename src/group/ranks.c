@@ -19,14 +19,14 @@ void group_init(struct group *group)
 {
     *group = (struct group){ 0 };
     record_init(&group->store);
-    record_init(&group->first);
 }
 
 void group_done(struct group *group)
 {
+    for (size_t i = 0; i < group->count; i++)
+        record_done(&group->ranks[i].record);
     free(group->ranks);
     record_done(&group->store);
-    record_done(&group->first);
     group_init(group);
 }
 
@@ -65,8 +65,35 @@ static struct group_rank *append(struct group *group)
     return &group->ranks[group->count];
 }
 
-/* A text equal to the text of the previous rank is stored once. */
-static int add(struct group *group, const struct record *record, struct spoor_error *err)
+/* Reduces a begin to what is used of it: there is one for each end. */
+static void keep_begin(struct group *group, struct group_rank *rank)
+{
+    struct record all = rank->record;
+
+    record_init(&rank->record);
+    rank->record.id = record_text(&group->store, all.id);
+    rank->record.host = record_text(&group->store, all.host);
+    rank->record.started_at = all.started_at;
+    rank->record.elapsed_seconds = 0;
+    if (all.launch) {
+        rank->record.launch = launch_copy(&group->store, all.launch);
+        rank->launch = rank->record.launch;
+    }
+    record_done(&all);
+}
+
+static int check_rank(const struct record *record, const struct launch *launch,
+                      struct spoor_error *err)
+{
+    if (!record->id || isnan(record->started_at))
+        return error_set(err, EBADMSG, "no ID or no start");
+    if (is_known(launch->rank) && launch->rank >= launch->ranks) /* not if ranks are unknown */
+        return error_set(err, EBADMSG, "rank %llu of %llu", (unsigned long long)launch->rank,
+                         (unsigned long long)launch->ranks);
+    return 0;
+}
+
+int group_add(struct group *group, struct record *record, struct spoor_error *err)
 {
     static const struct launch no_launch = { .rank = UNKNOWN,
                                              .ranks = UNKNOWN,
@@ -75,168 +102,19 @@ static int add(struct group *group, const struct record *record, struct spoor_er
                                              .nodes = UNKNOWN,
                                              .restart = UNKNOWN };
     const struct launch *launch = record->launch ? record->launch : &no_launch;
-    static const struct group_rank nothing;
     struct group_rank *rank = append(group);
-    const struct group_rank *like = group->count > 0 ? rank - 1 : &nothing;
+    int r = rank ? check_rank(record, launch, err) : error_set(err, ENOMEM, "out of memory");
 
-    if (!rank)
-        return error_set(err, ENOMEM, "out of memory");
-    if (!record->id || isnan(record->started_at))
-        return error_set(err, EBADMSG, "no ID or no start");
-    if (is_known(launch->rank) && launch->rank >= launch->ranks) /* not if ranks are unknown */
-        return error_set(err, EBADMSG, "rank %llu of %llu", (unsigned long long)launch->rank,
-                         (unsigned long long)launch->ranks);
-    *rank = (struct group_rank){
-        .id = record_text(&group->store, record->id),
-        .host = record_share_text(&group->store, record->host, like->host),
-        .job = record_share_text(&group->store, launch->job, like->job),
-        .step = record_share_text(&group->store, launch->step, like->step),
-        .rank = launch->rank,
-        .ranks = launch->ranks,
-        .local_rank = launch->local_rank,
-        .node = launch->node,
-        .nodes = launch->nodes,
-        .restart = launch->restart,
-        .started_at = record->started_at,
-    };
-    group->count++;
-    return 0;
-}
-
-int group_add_begin(struct group *group, const struct record *record, struct spoor_error *err)
-{
-    int r = add(group, record, err);
-
-    return r == 0 && group->store.error < 0 ? error_set(err, ENOMEM, "out of memory") : r;
-}
-
-static void copy_curve(struct group *group, const struct record_curve *curve,
-                       struct rank_curve *ret)
-{
-    ret->seconds = record_alloc(&group->store, curve->count, sizeof(*ret->seconds));
-    if (!ret->seconds)
-        return;
-    memcpy(ret->seconds, curve->seconds, curve->count * sizeof(*ret->seconds));
-    ret->count = curve->count;
-    for (size_t i = 0; i < GROUP_COLUMNS; i++) {
-        const struct curve_column *column =
-            curve_find(curve, metric_row(group_metrics[i])->published.name);
-
-        if (column)
-            ret->columns[i] =
-                record_alloc(&group->store, curve->count, sizeof(*ret->columns[i]));
-        for (size_t k = 0; column && ret->columns[i] && k < curve->count; k++)
-            ret->columns[i][k] = curve_get(curve, column, k, k + 1);
-    }
-}
-
-static void copy_figures(struct group *group, const struct spoor_figure *figures,
-                         const struct spoor_figure *like, size_t count,
-                         struct spoor_figure *ret)
-{
-    for (size_t i = 0; ret && figures && i < count; i++)
-        ret[i] = record_figure(&group->store, figures[i], like ? &like[i] : NULL);
-}
-
-static void copy_gpus(struct group *group, const struct record *record,
-                      const struct group_rank *like, struct group_rank *rank)
-{
-    struct record *store = &group->store;
-
-    rank->gpus = record_alloc(store, record->gpu_count, sizeof(*rank->gpus));
-    for (size_t i = 0; rank->gpus && i < record->gpu_count; i++) {
-        const struct record_gpu *gpu = &record->gpus[i];
-        const struct record_gpu *other = i < like->gpu_count ? &like->gpus[i] : NULL;
-        struct record_gpu *copy = &rank->gpus[i];
-
-        *copy = *gpu;
-        copy->uuid = record_text(store, gpu->uuid);
-        copy->name = record_share_text(store, gpu->name, other ? other->name : NULL);
-        copy->vendor = record_share_text(store, gpu->vendor, other ? other->vendor : NULL);
-        copy->pci_address = record_text(store, gpu->pci_address);
-        copy->throttled = NULL;
-        copy_figures(group, gpu->measures, other ? other->measures : NULL, RECORD_GPU_MEASURES,
-                     copy->measures);
-        rank->gpu_count = i + 1;
-    }
-}
-
-static void copy_warnings(struct group *group, const struct record *record,
-                          const struct group_rank *like, struct group_rank *rank)
-{
-    rank->warnings =
-        record_alloc(&group->store, record->warning_count, sizeof(*rank->warnings));
-    for (size_t i = 0; rank->warnings && i < record->warning_count; i++) {
-        const struct record_warning *warning = &record->warnings[i];
-        const struct record_warning *other =
-            i < like->warning_count ? &like->warnings[i] : NULL;
-
-        rank->warnings[i].code =
-            record_share_text(&group->store, warning->code, other ? other->code : NULL);
-        rank->warnings[i].message =
-            record_share_text(&group->store, warning->message, other ? other->message : NULL);
-        rank->warning_count = i + 1;
-    }
-}
-
-/* Whether a record describes the group better: it has a lower rank, or is a later attempt of the same one. */
-static bool is_before(const struct record *record, const struct record *first)
-{
-    uint64_t rank = record->launch ? record->launch->rank : UNKNOWN;
-    int order = compare_u64(rank, first->launch ? first->launch->rank : UNKNOWN);
-
-    if (order == 0)
-        order =
-            (record->started_at < first->started_at) - (record->started_at > first->started_at);
-    return order != 0 ? order < 0 : compare_texts(record->id, first->id) > 0;
-}
-
-int group_add_end(struct group *group, struct record *record, struct spoor_error *err)
-{
-    static const struct group_rank nothing;
-    const struct group_rank *like;
-    struct group_rank *rank;
-    struct record *store = &group->store;
-    int r = record->figures ? add(group, record, err)
-                            : error_set(err, EBADMSG, "not the report of a run");
-
-    if (r < 0)
-        return r;
-    rank = &group->ranks[group->count - 1];
-    like = group->last_end < group->count - 1 ? &group->ranks[group->last_end] : &nothing;
-    rank->elapsed_seconds = record->elapsed_seconds > 0 ? record->elapsed_seconds : 0;
-    rank->ended_at = record->ended_at;
-    rank->exit_code = record->exit_code;
-    rank->signal = record_text(store, record->signal);
-    rank->cpus = record->cpus;
-    rank->memory_bytes = record->memory_bytes;
-    rank->memory_limit_bytes = record->memory_limit_bytes;
-    rank->whole_gpus = record->whole_gpus;
-    rank->samples = record->samples;
-    rank->late_samples = record->late_samples;
-    rank->tracker_max_rss_bytes = record->tracker_max_rss_bytes;
-    rank->tracker_cpu_seconds = record->tracker_cpu_seconds;
-    rank->cpus_limit = record->cpus_limit;
-    rank->cpus_limit_source =
-        record_share_text(store, record->cpus_limit_source, like->cpus_limit_source);
-    rank->memory_limit_source =
-        record_share_text(store, record->memory_limit_source, like->memory_limit_source);
-    copy_gpus(group, record, like, rank);
-    copy_warnings(group, record, like, rank);
-    copy_curve(group, &record->curve, &rank->curve);
-    rank->figures = record_alloc(store, figure_count(), sizeof(*rank->figures));
-    copy_figures(group, record->figures, like->figures, figure_count(), rank->figures);
-    group->last_end = group->count - 1;
-    if (store->error < 0)
-        return error_set(err, ENOMEM, "out of memory");
-    if (!group->has_first || is_before(record, &group->first)) {
-        record_done(&group->first);
-        group->first = *record;
-        group->has_first = true;
-    } else {
+    if (r < 0) {
         record_done(record);
+        return r;
     }
-    return 0;
+    *rank = (struct group_rank){ .record = *record, .launch = launch };
+    rank->record.elapsed_seconds = record->elapsed_seconds > 0 ? record->elapsed_seconds : 0;
+    group->count++;
+    if (!record->figures)
+        keep_begin(group, rank);
+    return group->store.error < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
 }
 
 /* ---- the ranks that count -------------------------------------------------- */
@@ -256,18 +134,19 @@ static int compare_attempts(const void *a, const void *b)
 {
     const struct group_rank *first = *(struct group_rank *const *)a;
     const struct group_rank *second = *(struct group_rank *const *)b;
-    int order = compare_u64(first->rank, second->rank);
+    int order = compare_u64(first->launch->rank, second->launch->rank);
 
-    if (order == 0 && !is_known(first->rank))
-        order = compare_texts(first->id, second->id);
+    if (order == 0 && !is_known(first->launch->rank))
+        order = compare_texts(first->record.id, second->record.id);
     if (order == 0)
-        order = compare_numbers(first->started_at, second->started_at);
+        order = compare_numbers(first->record.started_at, second->record.started_at);
     if (order == 0)
-        order = compare_texts(first->id, second->id);
+        order = compare_texts(first->record.id, second->record.id);
     if (order == 0)
-        order = compare_u64(first->figures != NULL, second->figures != NULL);
-    return order != 0 ? order
-                      : compare_numbers(first->elapsed_seconds, second->elapsed_seconds);
+        order = compare_u64(first->record.figures != NULL, second->record.figures != NULL);
+    return order != 0
+               ? order
+               : compare_numbers(first->record.elapsed_seconds, second->record.elapsed_seconds);
 }
 
 bool is_same_text(const char *a, const char *b)
@@ -282,10 +161,10 @@ static const struct group_rank *find_latest(const struct group *group)
 
     for (size_t i = 1; i < group->count; i++) {
         const struct group_rank *other = &group->ranks[i];
-        int order = compare_numbers(other->started_at, latest->started_at);
+        int order = compare_numbers(other->record.started_at, latest->record.started_at);
 
         if (order == 0)
-            order = compare_texts(other->id, latest->id);
+            order = compare_texts(other->record.id, latest->record.id);
         if (order > 0)
             latest = other;
     }
@@ -300,15 +179,15 @@ static struct group_rank *choose_attempt(struct merge *merge, struct group_rank 
     struct group_rank *last;
     bool is_repeated = false;
 
-    while (end < count && attempts[end]->rank == attempts[first]->rank &&
-           (is_known(attempts[first]->rank) ||
-            is_same_text(attempts[end]->id, attempts[first]->id)))
+    while (end < count && attempts[end]->launch->rank == attempts[first]->launch->rank &&
+           (is_known(attempts[first]->launch->rank) ||
+            is_same_text(attempts[end]->record.id, attempts[first]->record.id)))
         end++;
     last = attempts[end - 1];
     for (size_t i = first; i < end; i++) {
-        if (!is_same_text(attempts[i]->id, last->id))
+        if (!is_same_text(attempts[i]->record.id, last->record.id))
             is_repeated = true;
-        else if (!last->figures && attempts[i]->figures)
+        else if (!last->record.figures && attempts[i]->record.figures)
             last = attempts[i];
     }
     merge->repeated += is_repeated;
@@ -330,9 +209,10 @@ static int select_ranks(struct merge *merge)
         return -ENOMEM;
     for (size_t i = 0; i < group->count; i++) {
         struct group_rank *rank = &group->ranks[i];
-        bool is_of_job =
-            is_same_text(rank->job, latest->job) && is_same_text(rank->step, latest->step);
-        bool is_in_range = !is_known(latest->ranks) || rank->rank < latest->ranks;
+        bool is_of_job = is_same_text(rank->launch->job, latest->launch->job) &&
+                         is_same_text(rank->launch->step, latest->launch->step);
+        bool is_in_range =
+            !is_known(latest->launch->ranks) || rank->launch->rank < latest->launch->ranks;
 
         merge->other_jobs += !is_of_job;
         merge->out_of_range += is_of_job && !is_in_range;
@@ -344,13 +224,14 @@ static int select_ranks(struct merge *merge)
         struct group_rank *rank = choose_attempt(merge, attempts, i, count, &i);
 
         merge->ranks[merge->count++] = rank;
-        if (rank->figures)
+        if (rank->record.figures)
             merge->ended[merge->ended_count++] = rank;
     }
-    merge->size = is_known(latest->ranks) ? latest->ranks : merge->count;
+    merge->size = is_known(latest->launch->ranks) ? latest->launch->ranks : merge->count;
     for (size_t i = 0; i < merge->count; i++) {
-        if (is_known(merge->ranks[i]->rank)) /* some launchers do not provide the size */
-            merge->size = larger(merge->size, merge->ranks[i]->rank + 1);
+        if (is_known(
+                merge->ranks[i]->launch->rank)) /* some launchers do not provide the size */
+            merge->size = larger(merge->size, merge->ranks[i]->launch->rank + 1);
     }
     return 0;
 }
@@ -358,15 +239,19 @@ static int select_ranks(struct merge *merge)
 /* The time of the group, and the place of each rank in it. */
 static void set_times(struct merge *merge)
 {
-    merge->started_at = merge->ranks[0]->started_at;
+    merge->started_at = merge->ranks[0]->record.started_at;
     for (size_t i = 0; i < merge->count; i++)
-        merge->started_at = fmin(merge->started_at, merge->ranks[i]->started_at);
+        merge->started_at = fmin(merge->started_at, merge->ranks[i]->record.started_at);
     merge->seconds = 0;
     for (size_t i = 0; i < merge->ended_count; i++) {
         struct group_rank *rank = merge->ended[i];
 
-        rank->curve.start = rank->started_at - merge->started_at;
-        merge->seconds = fmax(merge->seconds, rank->curve.start + rank->elapsed_seconds);
+        rank->curve.start = rank->record.started_at - merge->started_at;
+        rank->curve.curve = &rank->record.curve;
+        for (size_t k = 0; k < GROUP_COLUMNS; k++)
+            rank->curve.columns[k] =
+                curve_find(&rank->record.curve, metric_row(group_metrics[k])->published.name);
+        merge->seconds = fmax(merge->seconds, rank->curve.start + rank->record.elapsed_seconds);
     }
 }
 
@@ -374,10 +259,10 @@ static int compare_hosts(const void *a, const void *b)
 {
     const struct group_rank *first = *(struct group_rank *const *)a;
     const struct group_rank *second = *(struct group_rank *const *)b;
-    int order = compare_texts(first->host, second->host);
+    int order = compare_texts(first->record.host, second->record.host);
 
     if (order == 0)
-        order = compare_u64(first->figures == NULL, second->figures == NULL);
+        order = compare_u64(first->record.figures == NULL, second->record.figures == NULL);
     return order != 0 ? order : compare_attempts(a, b);
 }
 
@@ -416,14 +301,15 @@ static int divide_into_nodes(struct merge *merge)
     for (size_t i = 0; i < merge->count; i++) {
         struct node *node = &merge->nodes[merge->node_count];
 
-        if (node > merge->nodes && is_same_text(node[-1].host, sorted[i]->host))
+        if (node > merge->nodes && is_same_text(node[-1].host, sorted[i]->record.host))
             node--;
         else
-            *node =
-                (struct node){ .host = sorted[i]->host, .index = UNKNOWN, .ranks = &sorted[i] };
+            *node = (struct node){ .host = sorted[i]->record.host,
+                                   .index = UNKNOWN,
+                                   .ranks = &sorted[i] };
         merge->node_count = (size_t)(node - merge->nodes) + 1;
-        node->index = smaller(node->index, sorted[i]->node);
-        node->ended += sorted[i]->figures != NULL;
+        node->index = smaller(node->index, sorted[i]->launch->node);
+        node->ended += sorted[i]->record.figures != NULL;
         node->count++;
     }
     qsort(merge->nodes, merge->node_count, sizeof(*merge->nodes), compare_nodes);

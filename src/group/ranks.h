@@ -4,28 +4,47 @@
 #define GROUP_RANKS_H
 
 #include "group/merge.h"
-#include "group/sweep.h"
+#include "record/launch.h"
+
+/* ---- the curves of several ranks on one clock: their sums at every moment (sweep.c) ----
+ *
+ * The sums change where a point of a rank ends, so that ranks which ran one after the other never add up. */
+
+/* The curve of one rank. */
+struct rank_curve {
+    double start; /* since the start of the group */
+    const struct record_curve *curve;
+    const struct curve_column *columns[GROUP_COLUMNS]; /* NULL: unknown */
+    struct curve_value now;                            /* for sweep_run() */
+};
+
+struct sweep_event;
+
+struct sweep {
+    struct rank_curve **curves; /* borrowed */
+    struct sweep_event *events;
+    size_t count;
+};
+
+/* -ENOMEM. End it with sweep_done(). */
+int sweep_init(struct sweep *sweep, struct rank_curve **curves, size_t count);
+void sweep_done(struct sweep *sweep);
+
+/* The largest sums at one moment: of the highest values, and of the lowest. NaN: no rank has the column. */
+struct curve_value sweep_peak(const struct sweep *sweep, size_t column);
+
+/* The sums in `cells` parts of `seconds`, which have the same length. */
+void sweep_fill(const struct sweep *sweep, size_t column, double seconds, size_t cells,
+                struct curve_column *ret);
+
+/* ---- the ranks ---- */
 
 struct node;
 
 /* The begin of a rank, or its end: one attempt to run it. */
 struct group_rank {
-    const char *id, *host, *job, *step;
-    uint64_t rank, ranks, local_rank, node, nodes, restart;
-    double started_at;
-
-    struct spoor_figure *figures; /* NULL: not an end, and the rest is unknown */
-    double elapsed_seconds, ended_at;
-    uint64_t exit_code;
-    const char *signal;
-    uint64_t cpus, memory_bytes, memory_limit_bytes, whole_gpus, samples, late_samples;
-    uint64_t tracker_max_rss_bytes;
-    double tracker_cpu_seconds, cpus_limit;
-    const char *cpus_limit_source, *memory_limit_source;
-    struct record_gpu *gpus;
-    size_t gpu_count;
-    struct record_warning *warnings;
-    size_t warning_count;
+    struct record record;        /* owned; without figures: a begin */
+    const struct launch *launch; /* of the record, or unknown */
     struct rank_curve curve;
     const struct node *of_node;
     bool counts_gpus; /* false if its GPUs count with another rank */

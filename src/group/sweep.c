@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "group/sweep.h"
+#include "group/ranks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -27,17 +27,16 @@ int sweep_init(struct sweep *sweep, struct rank_curve **curves, size_t count)
     size_t total = 0;
 
     for (size_t i = 0; i < count; i++)
-        total += curves[i]->count + 1;
+        total += curves[i]->curve->count + 1;
     *sweep = (struct sweep){ curves, calloc(total + 1, sizeof(*sweep->events)), 0 };
     if (!sweep->events)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        const struct rank_curve *curve = curves[i];
+        const struct record_curve *curve = curves[i]->curve;
 
         for (size_t point = 0; curve->count > 0 && point <= curve->count; point++)
-            sweep->events[sweep->count++] = (struct sweep_event){
-                curve->start + (point > 0 ? curve->seconds[point - 1] : 0), i, point
-            };
+            sweep->events[sweep->count++] =
+                (struct sweep_event){ curves[i]->start + curve_start(curve, point), i, point };
     }
     qsort(sweep->events, sweep->count, sizeof(*sweep->events), compare_events);
     return 0;
@@ -59,8 +58,8 @@ static void replace(struct curve_value *sum, struct rank_curve *curve, size_t co
 {
     struct curve_value next = { 0, 0, 0 };
 
-    if (point < curve->count && curve->columns[column])
-        next = curve->columns[column][point];
+    if (point < curve->curve->count && curve->columns[column])
+        next = curve_get(curve->curve, curve->columns[column], point, point + 1);
     next = (struct curve_value){ known(next.high), known(next.low), known(next.mean) };
     sum->high += next.high - curve->now.high;
     sum->low += next.low - curve->now.low;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "history/filter.h"
+#include "history/index.h"
 
 #include <errno.h>
 #include <stdio.h>

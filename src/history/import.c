@@ -226,21 +226,19 @@ static void complete_row(json_t *row)
 static int add_run(json_t *row, const char *path, size_t number, struct records *records,
                    struct spoor_error *err)
 {
-    struct record *items =
-        reallocarray(records->items, records->count + 1, sizeof(*records->items));
+    struct record *next = records_next(records, err);
     const char *base = basename(path);
     char origin[300];
     int r;
 
-    if (!items)
-        return error_set(err, ENOMEM, "out of memory");
-    records->items = items;
+    if (!next)
+        return -ENOMEM;
     complete_row(row);
     (void)snprintf(origin, sizeof(origin), number > 0 ? "%.250s:%zu" : "%.250s", base, number);
     (void)json_object_set_new(row, "tag.imported", json_string(origin));
     if (!json_object_get(row, "name") && number > 0)
         (void)json_object_set_new(row, "name", json_stringn(base, strcspn(base, ".")));
-    r = row_from_json(row, &items[records->count], err);
+    r = row_from_json(row, next, err);
     records->count += r == 0;
     return r;
 }

@@ -457,8 +457,9 @@ static sqlite3_stmt *prepare_select(struct history_index *index,
         "SELECT * FROM (SELECT id, name, command, host, user, started, exit, " FIGURE_NAMES
         ", path, run.offset AS place, length, run.number AS number FROM run JOIN file ON "
         "file.number = run.file WHERE 1%s ORDER BY started DESC, run.number DESC LIMIT "
-        "%lld OFFSET %zu) ORDER BY started, number",
-        where, limit, skip);
+        "%lld OFFSET %zu) ORDER BY %sstarted, number",
+        where, limit, skip,
+        filter->sorts_by_label ? "name IS NULL, coalesce(name, command, ''), " : "");
     if (buffer_error(&sql) < 0)
         return NULL;
     select = prepare(index, sql.text);
@@ -569,18 +570,15 @@ int history_note_id(struct history_index *index, const char *id, struct spoor_er
 static int add_record(const struct history_run *run, void *data, struct spoor_error *err)
 {
     struct records *records = data;
-    struct record *items;
+    struct record *next;
     int r;
 
     if (records->count == FOUND_MAX)
         return error_set(err, EFBIG,
                          "more than %d runs of the history match; add last=N or since=TIME",
                          FOUND_MAX);
-    items = reallocarray(records->items, records->count + 1, sizeof(*records->items));
-    if (!items)
-        return error_set(err, ENOMEM, "out of memory");
-    records->items = items;
-    r = history_load(run, &items[records->count], err);
+    next = records_next(records, err);
+    r = next ? history_load(run, next, err) : -ENOMEM;
     records->count += r == 0;
     return r;
 }

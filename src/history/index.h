@@ -14,9 +14,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "history/filter.h"
 #include "record/record.h"
 #include "record/run_figure.h"
+#include "text/buffer.h"
+
+/* ---- filters (filter.c) ----
+ *
+ * Select runs of a history by conditions, as people write them:
+ *
+ *     name=train,tag.v=1,since=30d,exit!=0,command~resnet,last=5
+ *
+ * All conditions must hold. = is equal, != is not, ~ contains. The keys are name, command, host, user, job (of a scheduler),
+ * id (its first digits), exit, tag.KEY, since and until (a time ago, or a date). "last" is the newest of these runs, "previous" the one before it,
+ * last=N the N newest. A backslash before a comma makes it a part of a value. */
+
+enum { FILTER_VALUES_MAX = 64 };
+
+/* A zeroed filter selects every run. */
+struct history_filter {
+    struct buffer where; /* conditions in SQL, with placeholders for the values */
+    char *values[FILTER_VALUES_MAX];
+    size_t value_count;
+    size_t skip, limit; /* counted from the newest run; limit 0: all */
+    /* The runs of a name together, or else of a command, and these sorted; otherwise only by time. */
+    bool sorts_by_label;
+};
+
+/* Adds conditions. `now`: seconds since 1970. -EINVAL with a message; -ENOMEM. */
+int history_filter_add(struct history_filter *filter, const char *text, double now,
+                       struct spoor_error *err);
+
+/* Adds one condition: name, =, train. */
+int history_filter_add_one(struct history_filter *filter, const char *key, const char *operator,
+                           const char * value, double now, struct spoor_error *err);
+
+void history_filter_done(struct history_filter *filter);
+
+/* ---- the index ---- */
 
 struct sqlite3;
 
@@ -61,7 +95,46 @@ int history_index_fail(struct history_index *index, struct spoor_error *err);
 
 struct records;
 
-/* Reads the runs of a filter (filter.h). -ENOENT: there is none. */
+/* Reads the runs of a filter (above). -ENOENT: there is none. */
 int history_find(const char *text, struct records *ret, struct spoor_error *err);
+
+/* ---- removing runs (prune.c) ----
+ *
+ * Files are replaced or removed as a whole, so that a crash loses none. */
+
+/* A run that exceeds any of these limits is removed. A zeroed struct keeps all runs. */
+struct history_limits {
+    double started_after; /* seconds since 1970; 0: no limit */
+    size_t runs;  /* runs of each name, or of each command without a name; 0: no limit */
+    double bytes; /* size of all runs; 0: no limit */
+};
+
+struct history_removed {
+    uint64_t runs, of;
+};
+
+/* Afterwards the index no longer matches the files. */
+int history_prune(struct history_index *index, const struct history_limits *limits,
+                  struct history_removed *ret, struct spoor_error *err);
+
+/* ---- copying runs into a PostgreSQL database, where a team reads them with SQL (push.c) ----
+ *
+ *     spoor.runs      a row for each run: columns for common queries, and the whole line of the history as JSON
+ *     spoor.peaks, spoor.requests, spoor.failures     views
+ *
+ * A run that is already in the database is not changed. libpq is loaded when it is used. No
+ * message contains the URL: it may hold a password. */
+
+struct history_pushed {
+    uint64_t runs, added; /* runs that were read, and those that were new */
+};
+
+/* Returns whether this is a URL of PostgreSQL. */
+bool history_is_database(const char *text);
+
+/* Copies the runs of a filter in one transaction. `creates_tables`: if the database has none. */
+int history_push(struct history_index *index, const struct history_filter *filter,
+                 const char *url, bool creates_tables, struct history_pushed *ret,
+                 struct spoor_error *err);
 
 #endif

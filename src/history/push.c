@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "history/push.h"
+#include "history/index.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -237,12 +237,6 @@ static int database_connect(struct database *database, const char *url, struct s
     return 0;
 }
 
-static void database_close(struct database *database)
-{
-    if (database->connection)
-        database->finish(database->connection);
-}
-
 /* Frees a result, and reports it if it is a failure. */
 static int check(struct database *database, struct pg_result *result, struct spoor_error *err)
 {
@@ -343,7 +337,8 @@ static int push_run(const struct history_run *run, void *data, struct spoor_erro
 
 static void push_done(struct push *push)
 {
-    database_close(&push->database); /* uncommitted changes are rolled back */
+    if (push->database.connection) /* uncommitted changes are rolled back */
+        push->database.finish(push->database.connection);
     buffer_done(&push->insert);
     buffer_done(&push->batch);
 }

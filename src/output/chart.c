@@ -108,8 +108,6 @@ enum {
     CHART_COLUMNS_MAX = TEXT_COLUMNS_MAX,
 };
 
-enum chart_unit { CORES, BYTES, BYTES_PER_SECOND, GPUS };
-
 /* clang-format off */
 struct chart_line {
     const char *title;
@@ -123,41 +121,38 @@ static const struct chart {
     enum chart_unit unit;
 } charts[] = {
     { { "CPU", "job_cpu_seconds", "cpu.mean_cores", "cpu.max_cores" },
-      { "CPU of the machine", "host_cpu_seconds", "cpu.system.mean_cores", "cpu.system.max_cores" }, CORES },
+      { "CPU of the machine", "host_cpu_seconds", "cpu.system.mean_cores", "cpu.system.max_cores" }, CHART_CORES },
     { { "Memory", "job_rss_bytes", NULL, "memory.combined.total_rss_bytes" },
-      { "Memory of the machine", "host_memory_used_bytes", NULL, "memory.system_peak_bytes" }, BYTES },
+      { "Memory of the machine", "host_memory_used_bytes", NULL, "memory.system_peak_bytes" }, CHART_BYTES },
     { { "Disk read", "job_read_bytes", NULL, NULL },
-      { "Disks read", "host_disk_read_bytes", NULL, NULL }, BYTES_PER_SECOND },
+      { "Disks read", "host_disk_read_bytes", NULL, NULL }, CHART_BYTES_PER_SECOND },
     { { "Disk write", "job_written_bytes", NULL, NULL },
-      { "Disks written", "host_disk_written_bytes", NULL, NULL }, BYTES_PER_SECOND },
+      { "Disks written", "host_disk_written_bytes", NULL, NULL }, CHART_BYTES_PER_SECOND },
     { { NULL, NULL, NULL, NULL },
-      { "Network received", "host_network_received_bytes", NULL, NULL }, BYTES_PER_SECOND },
+      { "Network received", "host_network_received_bytes", NULL, NULL }, CHART_BYTES_PER_SECOND },
     { { NULL, NULL, NULL, NULL },
-      { "Network sent", "host_network_sent_bytes", NULL, NULL }, BYTES_PER_SECOND },
+      { "Network sent", "host_network_sent_bytes", NULL, NULL }, CHART_BYTES_PER_SECOND },
     { { "GPU", "job_gpu_utilization_gpus", "gpu.job_utilization.mean_gpus", "gpu.job_utilization.max_gpus" },
-      { "GPUs of the machine", "host_gpu_utilization_gpus", "gpu.utilization.mean_gpus", "gpu.utilization.max_gpus" }, GPUS },
+      { "GPUs of the machine", "host_gpu_utilization_gpus", "gpu.utilization.mean_gpus", "gpu.utilization.max_gpus" }, CHART_GPUS },
     { { "GPU memory", "job_gpu_memory_bytes", NULL, "gpu.memory.combined_bytes" },
-      { "GPU memory of the machine", "host_gpu_memory_bytes", NULL, "gpu.memory.system_bytes" }, BYTES },
+      { "GPU memory of the machine", "host_gpu_memory_bytes", NULL, "gpu.memory.system_bytes" }, CHART_BYTES },
 };
 /* clang-format on */
 
-static struct number value_text(double value, enum chart_unit unit)
+struct number chart_value(double value, enum chart_unit unit)
 {
-    switch (unit) {
-    case CORES:
-    case GPUS:
-        return number_short(value);
-    case BYTES:
-        return number_bytes(value);
-    case BYTES_PER_SECOND:
-        break;
-    }
-    return number_rate(value);
+    static struct number (*const texts[])(double value) = {
+        [CHART_CORES] = number_short,           [CHART_BYTES] = number_bytes,
+        [CHART_BYTES_PER_SECOND] = number_rate, [CHART_GPUS] = number_short,
+        [CHART_COUNT] = number_count,           [CHART_SHARE] = number_percent,
+    };
+
+    return texts[unit](value);
 }
 
-static const char *unit_text(enum chart_unit unit)
+const char *chart_unit_text(enum chart_unit unit)
 {
-    return unit == CORES ? " cores" : unit == GPUS ? " GPUs" : "";
+    return unit == CHART_CORES ? " cores" : unit == CHART_GPUS ? " GPUs" : "";
 }
 
 /* ---- drawing ---------------------------------------------------------------- */
@@ -209,7 +204,7 @@ static void draw(const double *cells, size_t columns, double max, enum chart_uni
     for (int row = CHART_ROWS - 1; row >= 0; row--) {
         const char *edge = has_unicode ? (row == CHART_ROWS - 1 ? "┤" : "│") : "|";
 
-        add_label(row == CHART_ROWS - 1 ? value_text(max, unit).text : "", edge, out);
+        add_label(row == CHART_ROWS - 1 ? chart_value(max, unit).text : "", edge, out);
         draw_row(cells, columns, max, row, has_unicode, out);
         buffer_add(out, "\n", 1);
     }
@@ -261,8 +256,8 @@ static bool write_chart(const struct chart *chart, const struct record *record,
     page_blank(page);
     page_add(page, PAGE_BOLD, line->title);
     buffer_format(page->out, "  %s%s on average, %s at peak\n",
-                  value_text(value.mean, chart->unit).text, unit_text(chart->unit),
-                  value_text(value.high, chart->unit).text);
+                  chart_value(value.mean, chart->unit).text, chart_unit_text(chart->unit),
+                  chart_value(value.high, chart->unit).text);
     draw(cells, columns, value.high, chart->unit, page->has_unicode, page->out);
     return true;
 }

@@ -14,6 +14,7 @@
 #include "output/format.h"
 #include "record/record.h"
 #include "text/buffer.h"
+#include "text/number.h"
 
 /* A curve in one line of text.
  *
@@ -34,6 +35,18 @@ double sparkline_max(const double *curve, size_t columns);
 /* Draws eight heights from 0 to the largest value, as blocks or as ASCII characters; unknown
  * values are blanks. */
 void sparkline_write(const double *curve, size_t columns, bool has_unicode, struct buffer *out);
+
+/* The unit of a curve, for its values as people read them. */
+enum chart_unit {
+    CHART_CORES,
+    CHART_BYTES,
+    CHART_BYTES_PER_SECOND,
+    CHART_GPUS,
+    CHART_COUNT,
+    CHART_SHARE,
+};
+struct number chart_value(double value, enum chart_unit unit);
+const char *chart_unit_text(enum chart_unit unit); /* " cores"; "": the value has its unit */
 
 void chart_write(const struct record *record, const struct format_style *style,
                  struct buffer *out);

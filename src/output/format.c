@@ -27,16 +27,11 @@ static const struct format formats[] = {
     [SPOOR_CSV] = { .name = "csv", .suffix = ".csv", .write = csv_write, .header = csv_header },
     [SPOOR_HTML] = { .name = "html",
                      .suffix = ".html",
-                     .write = html_write,
                      .write_all = html_write_all,
                      .check = html_check },
-    [SPOOR_MARKDOWN] = { .name = "markdown",
-                         .suffix = ".md",
-                         .write = markdown_write,
-                         .write_all = markdown_write_all },
+    [SPOOR_MARKDOWN] = { .name = "markdown", .suffix = ".md", .write_all = markdown_write_all },
     [SPOOR_OPENMETRICS] = { .name = "openmetrics",
                             .suffix = ".prom",
-                            .write = openmetrics_write,
                             .write_all = openmetrics_write_all },
     [SPOOR_ROW] = { .name = "row", .suffix = ".row", .write = write_row },
     [SPOOR_RANK] = { .name = "rank", .suffix = ".rank", .write = rank_write },
@@ -49,7 +44,7 @@ static const struct format formats[] = {
     [SPOOR_NEXTFLOW] = { .name = "nextflow", .write = nextflow_write },
     [SPOOR_SEFF] = { .name = "seff", .write = seff_write },
     [SPOOR_JOBSTATS] = { .name = "jobstats", .write = jobstats_write },
-    [SPOOR_TRACE] = { .name = "trace", .write = trace_write, .write_all = trace_write_all },
+    [SPOOR_TRACE] = { .name = "trace", .write_all = trace_write_all },
 };
 
 static const struct {
@@ -72,6 +67,17 @@ bool path_has_suffix(const char *path, const char *suffix)
 const struct format *format_get(enum spoor_format format)
 {
     return (size_t)format < ARRAY_SIZE(formats) ? &formats[format] : NULL;
+}
+
+void format_write(const struct format *format, const struct record *records, size_t count,
+                  struct format_style *style, struct buffer *out)
+{
+    if (format->write_all)
+        format->write_all(records, count, out);
+    for (size_t i = 0; !format->write_all && i < count; i++) {
+        format->write(&records[i], style, out);
+        style->has_header = false;
+    }
 }
 
 int format_check(enum spoor_format format, struct spoor_error *err)
@@ -151,7 +157,7 @@ struct format_style format_style_for(int fd, bool has_color)
 
 void tags_write(const struct record_tags *tags, struct buffer *out)
 {
-    struct buffer word = { 0 };
+    CLEANUP(buffer_done) struct buffer word = { 0 };
 
     for (size_t i = 0; i < tags->count; i++) {
         buffer_clear(&word);
@@ -161,5 +167,4 @@ void tags_write(const struct record_tags *tags, struct buffer *out)
         if (buffer_error(&word) == 0)
             escape_shell(word.text, out);
     }
-    buffer_done(&word);
 }

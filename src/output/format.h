@@ -28,7 +28,7 @@ struct format {
     const char *name;
     const char *suffix; /* of file names; NULL: none selects the format */
     void (*write)(const struct record *record, const struct format_style *style,
-                  struct buffer *out);
+                  struct buffer *out);  /* NULL: write_all() */
     void (*header)(struct buffer *out); /* writes the header of a table; NULL: it has none */
     /* Writes several records into one document; NULL: they are written one after the other. */
     void (*write_all)(const struct record *records, size_t count, struct buffer *out);
@@ -47,6 +47,10 @@ bool format_for_version(const char *name, enum spoor_format *ret);
 
 /* 0; -EINVAL or -ENOSYS with a message: there is no such format, or this build does not have it. */
 int format_check(enum spoor_format format, struct spoor_error *err);
+
+/* Writes records in one table or document, or one after the other. */
+void format_write(const struct format *format, const struct record *records, size_t count,
+                  struct format_style *style, struct buffer *out);
 
 /* Writes one screen for people (text.c). */
 void text_write(const struct record *record, const struct format_style *style,
@@ -83,13 +87,9 @@ void curve_add_json(struct json_writer *json, const struct record_curve *curve,
                     size_t max_points);
 
 /* Writes a page with charts (html.c). */
-void html_write(const struct record *record, const struct format_style *style,
-                struct buffer *out);
 void html_write_all(const struct record *records, size_t count, struct buffer *out);
 
 /* Writes a table of the key figures, one column per run (markdown.c). */
-void markdown_write(const struct record *record, const struct format_style *style,
-                    struct buffer *out);
 void markdown_write_all(const struct record *records, size_t count, struct buffer *out);
 
 /* Writes one row of all figures, after a header if requested (csv.c). RFC 4180, but lines
@@ -99,8 +99,6 @@ void csv_write(const struct record *record, const struct format_style *style,
 void csv_header(struct buffer *out);
 
 /* The figures as OpenMetrics 1.0; also valid in the text format of Prometheus (openmetrics.c). */
-void openmetrics_write(const struct record *record, const struct format_style *style,
-                       struct buffer *out);
 void openmetrics_write_all(const struct record *records, size_t count, struct buffer *out);
 
 /* Write one row of a benchmark table of Snakemake (snakemake.c). */
@@ -121,8 +119,6 @@ void jobstats_write(const struct record *record, const struct format_style *styl
                     struct buffer *out);
 
 /* Writes runs as Chrome trace events (trace.c). */
-void trace_write(const struct record *record, const struct format_style *style,
-                 struct buffer *out);
 void trace_write_all(const struct record *records, size_t count, struct buffer *out);
 
 /* Writes a machine without a run as JSON or as text (machine.c). */

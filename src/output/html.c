@@ -97,10 +97,3 @@ void html_write_all(const struct record *records, size_t count, struct buffer *o
 {
     html_write_bench(records, count, NULL, out);
 }
-
-void html_write(const struct record *record, const struct format_style *style,
-                struct buffer *out)
-{
-    (void)style;
-    html_write_all(record, 1, out);
-}

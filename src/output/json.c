@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "output/format.h"
@@ -15,26 +16,11 @@
 
 /* ---- curve json ------------------------------------------------------------ */
 
-/* Several points become one, which keeps their highest and lowest values. */
-struct reduction {
-    const struct record_curve *curve;
-    size_t step;
-};
-
 enum curve_part { HIGH, LOW, MEAN };
 
 static double part_of(struct curve_value value, enum curve_part part)
 {
     return part == HIGH ? value.high : part == LOW ? value.low : value.mean;
-}
-
-static struct curve_value reduced(const struct reduction *reduction,
-                                  const struct curve_column *column, size_t first)
-{
-    size_t count = reduction->curve->count;
-    size_t end = count - first < reduction->step ? count : first + reduction->step;
-
-    return curve_get(reduction->curve, column, first, end);
 }
 
 static void add_rounded(struct json_writer *json, double value)
@@ -47,60 +33,43 @@ static void add_rounded(struct json_writer *json, double value)
     }
 }
 
-static void add_array(struct json_writer *json, const char *key,
-                      const struct reduction *reduction, const struct curve_column *column,
-                      enum curve_part part)
+/* `step` points become one, which keeps their highest and lowest values. The lowest or mean values are left out if they
+ * are written the same as the highest ones at every point. */
+static void add_part(struct json_writer *json, const char *key,
+                     const struct record_curve *curve, const struct curve_column *column,
+                     size_t step, enum curve_part part)
 {
+    bool is_same = part != HIGH;
+
+    for (size_t i = 0; is_same && i < curve->count; i += step) {
+        struct curve_value value = curve_get(curve, column, i, smaller(i + step, curve->count));
+
+        is_same = rounded_equal(value.high, part_of(value, part));
+    }
+    if (is_same)
+        return;
     json_begin_line(json, key, '[');
-    for (size_t i = 0; i < reduction->curve->count; i += reduction->step)
-        add_rounded(json, part_of(reduced(reduction, column, i), part));
+    for (size_t i = 0; i < curve->count; i += step)
+        add_rounded(
+            json, part_of(curve_get(curve, column, i, smaller(i + step, curve->count)), part));
     json_end(json);
 }
 
-/* Returns whether the lowest or mean values are written the same as the highest ones at
- * every point. */
-static bool is_same(const struct reduction *reduction, const struct curve_column *column,
-                    enum curve_part part)
-{
-    for (size_t i = 0; i < reduction->curve->count; i += reduction->step) {
-        struct curve_value value = reduced(reduction, column, i);
-
-        if (!rounded_equal(value.high, part_of(value, part)))
-            return false;
-    }
-    return true;
-}
-
-static void add_column(struct json_writer *json, const struct reduction *reduction,
-                       const struct curve_column *column)
+static void add_column(struct json_writer *json, const struct record_curve *curve,
+                       const struct curve_column *column, size_t step)
 {
     json_begin(json, column->name, '{');
     json_add_text(json, "kind", column->is_rate ? "rate" : "gauge");
-    add_array(json, "high", reduction, column, HIGH);
-    if (!is_same(reduction, column, LOW))
-        add_array(json, "low", reduction, column, LOW);
-    if (!is_same(reduction, column, MEAN))
-        add_array(json, "mean", reduction, column, MEAN);
-    json_end(json);
-}
-
-static void add_seconds(struct json_writer *json, const struct reduction *reduction)
-{
-    const struct record_curve *curve = reduction->curve;
-
-    json_begin_line(json, "seconds", '[');
-    for (size_t i = 0; i < curve->count; i += reduction->step) {
-        size_t last = i + reduction->step < curve->count ? i + reduction->step : curve->count;
-
-        json_add_number(json, NULL, curve_rounded_seconds(curve, last - 1));
-    }
+    add_part(json, "high", curve, column, step, HIGH);
+    add_part(json, "low", curve, column, step, LOW);
+    add_part(json, "mean", curve, column, step, MEAN);
     json_end(json);
 }
 
 void curve_add_json(struct json_writer *json, const struct record_curve *curve,
                     size_t max_points)
 {
-    const struct reduction reduction = { curve, curve_step(curve, max_points) };
+    size_t step = curve_step(curve, max_points);
 
     if (curve->count == 0) {
         json_add_null(json, "curve");
@@ -108,10 +77,14 @@ void curve_add_json(struct json_writer *json, const struct record_curve *curve,
     }
     json_begin(json, "curve", '{');
     json_add_u64(json, "samples", curve->samples);
-    add_seconds(json, &reduction);
+    json_begin_line(json, "seconds", '[');
+    for (size_t i = 0; i < curve->count; i += step)
+        json_add_number(json, NULL,
+                        curve_rounded_seconds(curve, smaller(i + step, curve->count) - 1));
+    json_end(json);
     json_begin(json, "columns", '{');
     for (size_t i = 0; i < curve->column_count; i++)
-        add_column(json, &reduction, &curve->columns[i]);
+        add_column(json, curve, &curve->columns[i], step);
     json_end(json);
     json_end(json);
 }
@@ -128,8 +101,7 @@ enum { PATH_DEPTH_MAX = 4, PATH_SIZE = 64 };
 
 /* The open sections of the document. */
 struct place {
-    const struct record *record;  /* NULL: the fields are of a phase or a GPU */
-    const struct record_gpu *gpu; /* NULL: the fields are not of a GPU */
+    const struct record *record; /* NULL: the fields are of a phase or a GPU */
     unsigned depth;
     char name[PATH_DEPTH_MAX][PATH_SIZE];
 };
@@ -172,13 +144,6 @@ static void add_tags(struct json_writer *json, const char *key, const struct rec
     json_end(json);
 }
 
-static void add_date(struct json_writer *json, const char *key, double unix_seconds)
-{
-    struct clock_text date = clock_format(unix_seconds);
-
-    json_add_text(json, key, date.text[0] ? date.text : NULL);
-}
-
 static void add_field(struct json_writer *json, const char *key, const struct field *field,
                       const void *base)
 {
@@ -195,7 +160,7 @@ static void add_field(struct json_writer *json, const char *key, const struct fi
         json_add_number(json, key, *(const double *)at);
         break;
     case FIELD_DATE:
-        add_date(json, key, *(const double *)at);
+        json_add_known_text(json, key, clock_format(*(const double *)at).text);
         break;
     case FIELD_FLAG:
         json_add_bool(json, key, *(const bool *)at);
@@ -220,14 +185,19 @@ static void add_fields(struct json_writer *json, struct field_table table, const
         add_field(json, table.rows[i].path, &table.rows[i], base);
 }
 
-static void add_rows(struct json_writer *json, const char *key,
-                     const struct field_table *fields, const void *items, size_t count,
-                     size_t item_size)
+/* `base` is the struct that has the list. */
+static void add_list(struct json_writer *json, const struct list_field *list, const void *base)
 {
-    json_begin(json, key, '[');
+    const char *dot = strrchr(list->path, '.');
+    const char *items;
+    size_t count;
+
+    memcpy(&items, (const char *)base + list->items, sizeof(items));
+    memcpy(&count, (const char *)base + list->count, sizeof(count));
+    json_begin(json, dot ? dot + 1 : list->path, '[');
     for (size_t i = 0; i < count; i++) {
         json_begin_line(json, NULL, '{');
-        add_fields(json, *fields, (const char *)items + i * item_size);
+        add_fields(json, list->fields, items + i * list->item_size);
         json_end(json);
     }
     json_end(json);
@@ -237,8 +207,7 @@ static void add_rows(struct json_writer *json, const char *key,
 
 static void add_gpu_list(struct json_writer *json, const struct place *place)
 {
-    add_rows(json, "gpus", &record_gpu_fields, place->record->gpus, place->record->gpu_count,
-             sizeof(*place->record->gpus));
+    add_list(json, &record_gpu_list, place->record);
     if (place->record->server) /* has it outside */
         return;
     json_begin_line(json, "cloud", '{');
@@ -284,20 +253,13 @@ static void end_gpu(struct json_writer *json, const struct place *place)
     json_end(json);
 }
 
-static void begin_memory(struct json_writer *json, const struct place *place)
-{
-    if (place->gpu)
-        json_add_u64(json, "total_bytes", place->gpu->memory_bytes);
-}
-
 static void end_network(struct json_writer *json, const struct place *place)
 {
     const struct record *record = place->record;
 
     json_add_text(json, "scope", "host");
     if (record && !record->system)
-        add_rows(json, "remotes", &record_remote_fields, record->remotes, record->remote_count,
-                 sizeof(*record->remotes));
+        add_list(json, &record_remote_list, record);
 }
 
 static void end_processes(struct json_writer *json, const struct place *place)
@@ -306,18 +268,13 @@ static void end_processes(struct json_writer *json, const struct place *place)
 
     if (!record || record->system)
         return;
-    add_rows(json, "largest", &record_process_fields, record->processes, record->process_count,
-             sizeof(*record->processes));
-    add_rows(json, "others", &record_process_sum_fields, record->other_processes,
-             record->other_process_count, sizeof(*record->other_processes));
+    add_list(json, &record_process_list, record);
+    add_list(json, &record_process_sum_list, record);
 }
 
 static void end_group(struct json_writer *json, const struct place *place)
 {
-    const struct record_group *group = place->record->group;
-
-    add_rows(json, "missing", &record_missing_fields, group->missing, group->missing_count,
-             sizeof(*group->missing));
+    add_list(json, &record_missing_list, place->record->group);
 }
 
 /* Text before the first key of a section's paths, and after the last. */
@@ -326,10 +283,9 @@ static const struct {
     void (*begin)(struct json_writer *json, const struct place *place);
     void (*end)(struct json_writer *json, const struct place *place);
 } extras[] = {
-    { "host", NULL, add_gpu_list },   { "limits", NULL, add_gpu_limits },
-    { "gpu", begin_gpu, end_gpu },    { "memory", begin_memory, NULL },
-    { "network", NULL, end_network }, { "processes", NULL, end_processes },
-    { "group", NULL, end_group },
+    { "host", NULL, add_gpu_list },       { "limits", NULL, add_gpu_limits },
+    { "gpu", begin_gpu, end_gpu },        { "network", NULL, end_network },
+    { "processes", NULL, end_processes }, { "group", NULL, end_group },
 };
 
 /* ---- paths ---------------------------------------------------------------- */
@@ -415,10 +371,12 @@ static void add_figures(struct json_writer *json, const struct spoor_figure *fig
 
 static void add_device(struct json_writer *json, const struct record_gpu *gpu)
 {
-    struct place place = { .gpu = gpu };
+    struct place place = { 0 };
 
     json_begin(json, NULL, '{');
-    add_fields(json, (struct field_table){ record_gpu_fields.rows, RECORD_GPU_IDENTITY }, gpu);
+    add_fields(json, (struct field_table){ record_gpu_list.fields.rows, RECORD_GPU_IDENTITY },
+               gpu);
+    json_add_u64(json, go_to(json, &place, "memory.total_bytes"), gpu->memory_bytes);
     for (int i = 0; i < RECORD_GPU_MEASURES; i++)
         json_add_measure(json, go_to(json, &place, record_gpu_path((enum record_gpu_measure)i)),
                          &gpu->measures[i]);
@@ -438,12 +396,8 @@ static void add_system(struct json_writer *json, const struct record *record)
         json_add_measure(json, go_to(json, &place, record_system_figure_path(i)),
                          &system->figures[i]);
     for (size_t i = 0; i < RECORD_SYSTEM_LISTS; i++) {
-        const struct record_system_list *kind = &record_system_lists[i];
-        const char *key = go_to(json, &place, kind->path);
-        const struct record_list *list =
-            (const struct record_list *)(const void *)((const char *)system + kind->offset);
-
-        add_rows(json, key, &kind->fields, list->items, list->count, kind->item_size);
+        (void)go_to(json, &place, record_system_lists[i].path);
+        add_list(json, &record_system_lists[i], system);
     }
     leave_to(json, &place, 0);
 }
@@ -469,7 +423,7 @@ static void add_nodes(struct json_writer *json, const struct record_group *group
     json_begin(json, "nodes", '[');
     for (size_t i = 0; i < group->node_count; i++) {
         json_begin_line(json, NULL, '{');
-        add_fields(json, record_node_fields, &group->nodes[i]);
+        add_fields(json, record_node_list.fields, &group->nodes[i]);
         json_add_measure(json, "memory", &group->nodes[i].memory);
         json_end(json);
     }
@@ -500,8 +454,7 @@ static void add_group(struct json_writer *json, const struct record *record)
         return;
     add_sections_of(json, &record_group_fields, record, group);
     add_nodes(json, group);
-    add_rows(json, "rank_table", &record_rank_fields, group->ranks_seen, group->seen_count,
-             sizeof(*group->ranks_seen));
+    add_list(json, &record_rank_list, group);
     json_begin(json, "rank_curves", '{');
     json_begin_line(json, "seconds", '[');
     for (size_t k = 0; k < group->cell_count; k++)
@@ -560,8 +513,7 @@ void json_add_report(struct json_writer *json, const struct record *record, size
     add_sections(json, &record_tracker_fields, record);
     add_group(json, record);
     curve_add_json(json, &record->curve, curve_points);
-    add_rows(json, "warnings", &record_warning_fields, record->warnings, record->warning_count,
-             sizeof(*record->warnings));
+    add_list(json, &record_warning_list, record);
     add_context(json, record);
     json_end(json);
 }
@@ -625,23 +577,24 @@ void rank_write(const struct record *record, const struct format_style *style,
     buffer_add(out, "\n", 1);
 }
 
-static void add_server(struct json_writer *json, const struct record_server *server)
+static void add_server(struct json_writer *json, const struct record *record)
 {
+    const struct record_server *server = record->server;
+    const struct record_cloud *cloud = record->cloud;
+
     json_begin(json, "server", '{');
     add_fields(json, record_server_fields, server);
-    add_rows(json, "caches", &record_cache_fields, server->caches, server->cache_count,
-             sizeof(*server->caches));
-    add_rows(json, "disks", &record_server_disk_fields, server->disks, server->disk_count,
-             sizeof(*server->disks));
+    add_list(json, &record_cache_list, server);
+    add_list(json, &record_server_disk_list, server);
     json_end(json);
-    if (server->cloud.vendor) {
+    if (cloud && cloud->vendor) {
         json_begin(json, "cloud", '{');
-        add_fields(json, record_cloud_fields, &server->cloud);
+        add_fields(json, record_cloud_fields, cloud);
         json_end(json);
     } else {
         json_add_null(json, "cloud");
     }
-    json_add_text(json, "cloud_reason", server->cloud_reason);
+    json_add_text(json, "cloud_reason", cloud ? cloud->reason : NULL);
 }
 
 void machine_write_json(const struct record *record, struct buffer *out)
@@ -654,7 +607,7 @@ void machine_write_json(const struct record *record, struct buffer *out)
     add_sections(&json, &record_machine_fields, record);
     json_add_text(&json, "gpus_reason", record->gpus_reason);
     if (record->server)
-        add_server(&json, record->server);
+        add_server(&json, record);
     json_end(&json);
     buffer_add(out, "\n", 1);
 }

@@ -101,10 +101,3 @@ void markdown_write_all(const struct record *records, size_t count, struct buffe
     for (size_t i = 0; i < count; i++)
         buffer_done(&titles[i]);
 }
-
-void markdown_write(const struct record *record, const struct format_style *style,
-                    struct buffer *out)
-{
-    (void)style;
-    markdown_write_all(record, 1, out);
-}

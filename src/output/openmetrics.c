@@ -176,13 +176,12 @@ static void add_metric(const struct writer *writer, const char *name, bool is_co
 static void add_gpu_labels(const char *labels, unsigned index, int part, const char *uuid,
                            struct buffer *out)
 {
-    struct buffer number = { 0 };
+    CLEANUP(buffer_done) struct buffer number = { 0 };
 
     buffer_add_text(out, labels);
     buffer_format(&number, part < 0 ? "%u" : "%u:%d", index, part);
     if (buffer_error(&number) == 0)
         export_add_label("gpu", number.text, out);
-    buffer_done(&number);
     export_add_label("uuid", uuid, out);
 }
 
@@ -369,11 +368,4 @@ void openmetrics_write_all(const struct record *records, size_t count, struct bu
     for (int i = 0; i < RECORD_GPU_MEASURES; i++)
         add_gpus(&runs, (enum record_gpu_measure)i);
     buffer_add_text(out, "# EOF\n");
-}
-
-void openmetrics_write(const struct record *record, const struct format_style *style,
-                       struct buffer *out)
-{
-    (void)style;
-    openmetrics_write_all(record, 1, out);
 }

@@ -63,7 +63,7 @@ static void add_choices(const struct needs *needs, bool with_default, struct buf
 
 void recommendation_row(const struct record *record, struct page *page)
 {
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
     struct needs needs;
 
     needs_of(record, NEEDS_MARGIN, &needs);
@@ -78,7 +78,6 @@ void recommendation_row(const struct record *record, struct page *page)
         buffer_format(&details, "%s%s", details.length > 0 ? ". " : "", needs.note);
     page_row(page, "Next run",
              isnan(needs.cpus.value) ? "n/a" : cpus_text(needs.cpus.value).text, details.text);
-    buffer_done(&details);
 }
 
 /* ---- JSON ----------------------------------------------------------------- */
@@ -107,9 +106,9 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
 {
     json_begin(json, "recommendation", '{');
     for (size_t i = 0; i < NEEDS_FIELDS; i++) {
-        const struct need *need = needs_get(needs, i);
+        const struct need *need = &needs->fields[i];
 
-        json_begin_line(json, needs_fields[i].key, '{');
+        json_begin_line(json, needs_keys[i], '{');
         json_add_number(json, "value", need->value);
         json_add_bool(json, "guess", need->is_guess);
         if (extra == RECOMMENDATION_SPREAD) {
@@ -136,7 +135,7 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
 
 /* ---- text ----------------------------------------------------------------- */
 
-/* The rows in the order of needs_fields. */
+/* The rows in the order of needs_keys. */
 static const struct row {
     const char *label;
     struct number (*text)(double value);
@@ -163,7 +162,7 @@ static void add_spread(const struct row *row, const struct need *need, size_t ru
 
 static void add_title(const struct needs *needs, struct page *page)
 {
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     page_add(page, PAGE_BOLD, "Recommended for the next run");
     if (needs->runs > 1)
@@ -171,7 +170,6 @@ static void add_title(const struct needs *needs, struct page *page)
     page_add(page, PAGE_DIM, text.text ? text.text : "");
     page_blank(page);
     page_blank(page);
-    buffer_done(&text);
 }
 
 static void add_remarks(const struct needs *needs, struct page *page)
@@ -197,8 +195,8 @@ void recommendation_write_text(const struct needs *needs, const struct format_st
 
     add_title(needs, &page);
     for (size_t i = 0; i < NEEDS_FIELDS; i++) {
-        const struct need *need = needs_get(needs, i);
-        struct buffer details = { 0 };
+        const struct need *need = &needs->fields[i];
+        CLEANUP(buffer_done) struct buffer details = { 0 };
 
         if (need == &needs->vram_bytes && needs->gpus.value <= 0)
             continue;
@@ -206,7 +204,6 @@ void recommendation_write_text(const struct needs *needs, const struct format_st
         add_spread(&rows[i], need, needs->runs, &details);
         page_row(&page, rows[i].label,
                  isnan(need->value) ? "n/a" : rows[i].text(need->value).text, details.text);
-        buffer_done(&details);
     }
     add_remarks(needs, &page);
 }

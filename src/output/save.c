@@ -60,12 +60,7 @@ int save_end_torn_line(int fd)
 static int make_text(const struct record *records, size_t count, const struct format *format,
                      struct format_style *style, struct buffer *out, struct spoor_error *err)
 {
-    if (format->write_all)
-        format->write_all(records, count, out);
-    for (size_t i = 0; !format->write_all && i < count; i++) {
-        format->write(&records[i], style, out);
-        style->has_header = false;
-    }
+    format_write(format, records, count, style, out);
     return buffer_error(out) < 0 ? error_sys(err, buffer_error(out), "cannot make the report")
                                  : 0;
 }

@@ -201,7 +201,7 @@ static size_t add_gpus(struct json_writer *json, const struct record *record,
         const struct record_gpu *gpu = &record->gpus[i];
         double value =
             unit > 0 ? gpu->measures[measure].value / unit : (double)gpu->memory_bytes;
-        struct buffer name = { 0 };
+        CLEANUP(buffer_done) struct buffer name = { 0 };
 
         if (!has_gpu(node, gpu) || isnan(value))
             continue;
@@ -211,7 +211,6 @@ static size_t add_gpus(struct json_writer *json, const struct record *record,
         if (is_known(gpu->part))
             buffer_format(&name, ":%" PRIu64, gpu->part);
         json_add_number(json, name.text ? name.text : "", value);
-        buffer_done(&name);
     }
     if (count > 0)
         json_end(json);

@@ -221,6 +221,22 @@ static const struct encoding *find_encoding(const char *path, const char *format
     return NULL;
 }
 
+static void set_facts(struct stream *stream)
+{
+    const struct encoding *encoding = stream->encoding;
+
+    stream->names_gpus = !stream->dialect && encoding->begin;
+    stream->has_header = stream->names_gpus || (stream->dialect && encoding->dialect_begin);
+    if (!stream->dialect)
+        return;
+    stream->lists_devices =
+        stream->dialect->json_row && encoding->dialect_row == dialect_jsonl_row;
+    stream->counts_processes =
+        dialect_reads(stream->table, offsetof(struct sample, host.process_count));
+    stream->reads_host_gpus = dialect_reads(
+        stream->table, offsetof(struct sample, moment[METRIC_HOST_GPU_UTILIZATION]));
+}
+
 int stream_find(const char *path, const char *dialect, const char *format, bool has_job,
                 struct stream *ret, struct spoor_error *err)
 {
@@ -235,22 +251,12 @@ int stream_find(const char *path, const char *dialect, const char *format, bool 
         return error_set(err, EINVAL, "unknown format '%s': expected csv or jsonl", format);
     if (!stream.encoding)
         return error_set(err, EINVAL, "the name must end in .csv or .jsonl");
+    set_facts(&stream);
     *ret = stream;
     return 0;
 }
 
 /* ---- writing ------------------------------------------------------------------ */
-
-bool stream_has_header(const struct stream *stream)
-{
-    return stream->dialect ? stream->encoding->dialect_begin != NULL
-                           : stream->encoding->begin != NULL;
-}
-
-bool stream_names_gpus(const struct stream *stream)
-{
-    return !stream->dialect && stream->encoding->begin;
-}
 
 void stream_write_header(const struct stream *stream, const struct gpu_columns *gpus,
                          struct buffer *out)
@@ -271,25 +277,6 @@ bool stream_write_row(const struct stream *stream, const struct stream_row *row,
     else
         stream->encoding->row(row, out);
     return true;
-}
-
-bool stream_lists_devices(const struct stream *stream)
-{
-    return stream->dialect && stream->dialect->json_row &&
-           stream->encoding->dialect_row == dialect_jsonl_row;
-}
-
-bool stream_counts_processes(const struct stream *stream)
-{
-    return stream->table &&
-           dialect_reads(stream->table, offsetof(struct sample, host.process_count));
-}
-
-bool stream_reads_host_gpus(const struct stream *stream)
-{
-    return stream->table &&
-           dialect_reads(stream->table,
-                         offsetof(struct sample, moment[METRIC_HOST_GPU_UTILIZATION]));
 }
 
 /* ---- tables that are appended to ------------------------------------------- */
@@ -366,7 +353,7 @@ int stream_check(const struct stream *stream, const char *path, enum output_mode
         return error_set(err, EINVAL,
                          "cannot be appended to; name another file or omit --append");
     r = output_file_check(path, mode, err);
-    if (r < 0 || mode != OUTPUT_APPEND || !stream_has_header(stream) || access(path, F_OK) < 0)
+    if (r < 0 || mode != OUTPUT_APPEND || !stream->has_header || access(path, F_OK) < 0)
         return r;
     fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)

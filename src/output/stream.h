@@ -37,7 +37,7 @@ struct stream_row {
     bool is_machine_only;              /* no job is tracked */
     const char *run_id;                /* ID as in the report, or NULL */
     const char *name;                  /* label of the run, or NULL */
-    /* The devices of both samples, if stream_lists_devices(). */
+    /* The devices of both samples, if the stream lists_devices. */
     const struct device_sample *devices, *previous_devices;
     /* If a row is too short for rates, they cover the time since this sample, the one before
      * `previous`; NULL: since `previous`. */
@@ -54,6 +54,12 @@ struct stream {
     const struct encoding *encoding;
     const struct dialect *dialect;     /* NULL: our columns */
     const struct dialect_table *table; /* of the dialect */
+    bool has_header;
+    bool names_gpus; /* the header contains the GPUs, and so must wait until they are known */
+    /* Rows have the number of processes of the machine, which costs more than all its other figures. */
+    bool counts_processes;
+    bool reads_host_gpus; /* rows of a dialect have the utilization of the machine's GPUs */
+    bool lists_devices;   /* rows list the devices of the machine */
 };
 
 /* Finds a stream. `dialect` is NULL or "spoor" for our columns, or as in dialect_find();
@@ -76,26 +82,11 @@ int stream_check(const struct stream *stream, const char *path, enum output_mode
 int stream_read_header(const struct stream *stream, int fd, struct gpu_columns *ret,
                        struct spoor_error *err);
 
-bool stream_has_header(const struct stream *stream);
-
-/* Whether the header contains the GPUs, and so must wait until they are known. */
-bool stream_names_gpus(const struct stream *stream);
-
 void stream_write_header(const struct stream *stream, const struct gpu_columns *gpus,
                          struct buffer *out);
 
 /* Writes nothing and returns false if the row would need a previous sample. */
 bool stream_write_row(const struct stream *stream, const struct stream_row *row,
                       struct buffer *out);
-
-/* Whether rows have the number of processes of the machine, which costs more than all its
- * other figures. */
-bool stream_counts_processes(const struct stream *stream);
-
-/* Whether rows of a dialect have the utilization of the machine's GPUs. */
-bool stream_reads_host_gpus(const struct stream *stream);
-
-/* Whether rows list the devices of the machine. */
-bool stream_lists_devices(const struct stream *stream);
 
 #endif

@@ -41,7 +41,10 @@ void table_add_text(struct table *table, const char *text)
 
 void table_add_number(struct table *table, double value, const char *shown)
 {
-    add_cell(table, shown ? shown : number_short(value).text, value, true);
+    if (!shown && !isnan(value))
+        add_cell(table, number_short(value).text, value, true);
+    else
+        add_cell(table, shown, value, true);
 }
 
 int table_error(const struct table *table)
@@ -96,7 +99,7 @@ static void add_safe(const struct table_cell *cell, const struct format_style *s
 
 static void measure(const struct table *table, const struct format_style *style, size_t *widths)
 {
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     for (size_t column = 0; column < table->column_count; column++) {
         widths[column] = utf8_columns(table->columns[column].heading);
@@ -112,7 +115,6 @@ static void measure(const struct table *table, const struct format_style *style,
                 widths[column] = width;
         }
     }
-    buffer_done(&text);
 }
 
 /* Makes the widest columns of text narrower until a line fits. */
@@ -135,29 +137,22 @@ static void shrink(const struct table *table, size_t columns, size_t *widths)
     }
 }
 
-static void pad(struct buffer *out, size_t count)
-{
-    while (count-- > 0)
-        buffer_add(out, " ", 1);
-}
-
 static void add_aligned(const char *text, size_t width, bool is_right, bool is_last,
                         struct buffer *out)
 {
-    struct buffer fitting = { 0 };
+    CLEANUP(buffer_done) struct buffer fitting = { 0 };
     size_t used;
 
     page_cut(text, width, &fitting);
     used = fitting.text ? utf8_columns(fitting.text) : 0;
     if (is_right)
-        pad(out, used < width ? width - used : 0);
+        buffer_format(out, "%*s", (int)(used < width ? width - used : 0), "");
     if (fitting.text)
         buffer_add_text(out, fitting.text);
     if (!is_right && !is_last)
-        pad(out, used < width ? width - used : 0);
+        buffer_format(out, "%*s", (int)(used < width ? width - used : 0), "");
     if (!is_last)
-        pad(out, GAP);
-    buffer_done(&fitting);
+        buffer_format(out, "%*s", GAP, "");
 }
 
 static void write_text(const struct table *table, const struct format_style *style,
@@ -165,7 +160,7 @@ static void write_text(const struct table *table, const struct format_style *sty
 {
     size_t widths[COLUMNS_MAX];
     struct page page = { .out = out, .has_color = style->has_color };
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
     bool is_number[COLUMNS_MAX];
 
     measure(table, style, widths);
@@ -185,7 +180,6 @@ static void write_text(const struct table *table, const struct format_style *sty
         }
         buffer_add(out, "\n", 1);
     }
-    buffer_done(&text);
 }
 
 /* ---- other formats ------------------------------------------------------ */
@@ -193,7 +187,7 @@ static void write_text(const struct table *table, const struct format_style *sty
 /* Escapes the text of a cell: a bar would end it, and HTML would be interpreted. */
 static void escape_markdown(const char *text, struct buffer *out)
 {
-    struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
 
     escape_unsafe(text, &safe);
     for (const char *at = safe.text ? safe.text : ""; *at; at++) {
@@ -201,7 +195,6 @@ static void escape_markdown(const char *text, struct buffer *out)
             buffer_add(out, "\\", 1);
         buffer_add(out, at, 1);
     }
-    buffer_done(&safe);
 }
 
 static void add_markdown_cell(const char *text, struct buffer *out)

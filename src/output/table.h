@@ -38,7 +38,7 @@ struct table {
 
 /* A text may hold anything; NULL is unknown. */
 void table_add_text(struct table *table, const char *text);
-/* `shown` is the number as people read it, such as "12.3 s"; NULL: the number itself. */
+/* `shown` is the number as people read it, such as "12.3 s"; NULL: the number itself, or unknown if that is NaN. */
 void table_add_number(struct table *table, double value, const char *shown);
 
 /* HTML is not supported for tables. */

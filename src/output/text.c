@@ -15,11 +15,8 @@
 #include "output/chart.h"
 #include "output/format.h"
 #include "output/recommendation.h"
-#include "output/text_gpu.h"
-#include "output/text_group.h"
 #include "output/text_layout.h"
-#include "output/text_system.h"
-#include "output/text_tables.h"
+#include "output/text_parts.h"
 #include "recommend/needs.h"
 #include "record/group.h"
 #include "record/launch.h"
@@ -67,14 +64,13 @@ static void add_out_of_memory(const struct record *record, struct buffer *out)
 
 static void launch_write(const struct record *record, struct page *page)
 {
-    struct buffer text = { 0 }, shown = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 }, shown = { 0 };
 
     if (!record->launch)
         return;
     launch_describe(record->launch, record->host, &text);
     page_escape_command(page, text.text ? text.text : "", &shown);
     page_line(page, PAGE_DIM, &shown);
-    buffer_done(&text);
 }
 
 /* "exit code 0", "killed by SIGKILL (out of memory)". */
@@ -109,11 +105,12 @@ static void add_start(const struct record *record, struct buffer *text)
 
 static void ending_write(const struct record *record, struct page *page)
 {
-    bool has_failed = is_known(record->exit_code) && record->exit_code != 0;
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     add_ending(record, page, &text);
-    page_add(page, has_failed || needs_is_out_of_memory(record) ? PAGE_RED : PAGE_PLAIN,
+    page_add(page,
+             record_has_failed(record) || needs_is_out_of_memory(record) ? PAGE_RED
+                                                                         : PAGE_PLAIN,
              text.text ? text.text : "");
     buffer_clear(&text);
     add_start(record, &text);
@@ -121,7 +118,6 @@ static void ending_write(const struct record *record, struct page *page)
     page_blank(page);
     launch_write(record, page);
     page_blank(page);
-    buffer_done(&text);
 }
 
 enum { CURVE_POINTS_MIN = 4, CURVE_COLUMNS_MAX = TEXT_COLUMNS - PAGE_DETAIL_START };
@@ -136,7 +132,7 @@ static void curve_write(const struct record *record, struct page *page,
     double curve[CURVE_COLUMNS_MAX];
     size_t columns =
         page->columns < TEXT_COLUMNS ? page->columns - PAGE_DETAIL_START : CURVE_COLUMNS_MAX;
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     if (!page->has_unicode || record->curve.count < CURVE_POINTS_MIN)
         return;
@@ -145,7 +141,6 @@ static void curve_write(const struct record *record, struct page *page,
         sparkline_write(curve, columns, true, &text);
         page_row(page, "", "", text.text);
     }
-    buffer_done(&text);
 }
 
 /* "8.25 s  ready to run, without a CPU (threads)". */
@@ -178,7 +173,7 @@ static void counters_write(const struct record *record, struct page *page)
 static void cpu_write(const struct record *record, struct page *page)
 {
     double mean_cores = record_value(record, "cpu.mean_cores");
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
 
     buffer_format(&details, "user %s, system %s",
                   number_duration(record_value(record, "cpu.user_seconds")).text,
@@ -198,7 +193,6 @@ static void cpu_write(const struct record *record, struct page *page)
     }
     page_row(page, "CPU cores", number_short(mean_cores).text, details.text);
     curve_write(record, page, sparkline_cpu, 0.005); /* smaller values are shown as 0.00 */
-    buffer_done(&details);
 }
 
 /* "peak: 134 MB private, 270 MB shared": both at the moment of the peak, so that they add up
@@ -247,7 +241,7 @@ static void limit_write(const struct record *record, struct page *page)
 {
     double limit = as_number(record->memory_limit_bytes);
     double peak = limited_peak(record);
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
 
     if (isnan(limit))
         return;
@@ -258,7 +252,6 @@ static void limit_write(const struct record *record, struct page *page)
                       number_bytes(limit > peak ? limit - peak : 0).text);
     }
     page_row(page, "  limit", number_limit(limit).text, details.text);
-    buffer_done(&details);
 }
 
 static bool is_of_host(const struct record *record, const char *path)
@@ -273,7 +266,7 @@ static void refaults_write(const struct record *record, struct page *page)
 {
     double bytes = record_refaulted_bytes(record);
     double stalled = record_value(record, "pressure.memory_seconds");
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
 
     if (isnan(bytes))
         return;
@@ -282,7 +275,6 @@ static void refaults_write(const struct record *record, struct page *page)
         buffer_format(page_item(&details), "%s stalled for memory",
                       number_duration(stalled).text);
     page_row(page, "  re-read", number_bytes(bytes).text, details.text);
-    buffer_done(&details);
 }
 
 static void memory_write(const struct record *record, struct page *page)
@@ -292,11 +284,10 @@ static void memory_write(const struct record *record, struct page *page)
     double peak = record_value(record, "memory.combined.total_rss_bytes");
     double with_cache = record_value(record, "memory.job_peak_bytes");
     double swap = record_value(record, "memory.swap_peak_bytes");
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
 
     add_split(record, peak, &details);
     page_row(page, "Memory", number_bytes(peak).text, details.text);
-    buffer_done(&details);
     curve_write(record, page, sparkline_memory, 1);
     if (record_value(record, "memory.descendants.total_rss_bytes") > 0 && !record->group) {
         scope_write(record, page, "  main", "memory.main.total_rss_bytes");
@@ -391,7 +382,7 @@ static void pressure_write(const struct record *record, struct page *page)
     };
     static const double notable = 0.1; /* of the time */
     struct number first = { "" };
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
     bool is_shared = is_of_host(record, kinds[0].path);
     double parts = !record->group ? 1 /* the sum is over nodes or over ranks */
                    : is_shared    ? (double)record->group->node_count
@@ -416,7 +407,6 @@ static void pressure_write(const struct record *record, struct page *page)
         buffer_add_text(&details, is_shared ? " (whole host)" : "");
         page_row(page, "Stalled", first.text, details.text);
     }
-    buffer_done(&details);
 }
 
 /* "1.25 kJ  of the CPUs, 812 J to 3.10 kJ; 0.13 g CO2e". */
@@ -424,7 +414,7 @@ static void energy_write(const struct record *record, struct page *page)
 {
     struct spoor_figure cpu = record_find(record->figures, "energy.cpu_joules");
     double grams = record_value(record, "energy.co2e_grams");
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
 
     if (!isnan(cpu.value)) {
         buffer_format(&details, "of the CPUs, at least %s", number_energy(cpu.low).text);
@@ -435,7 +425,6 @@ static void energy_write(const struct record *record, struct page *page)
         buffer_format(page_item(&details), "%s g CO2e", number_short(grams).text);
     if (details.length > 0)
         page_row(page, "Energy", number_energy(cpu.value).text, details.text);
-    buffer_done(&details);
 }
 
 /* "1 thread", "12 threads". */
@@ -448,7 +437,7 @@ static void add_counted(struct buffer *out, double count, const char *noun)
 
 static void processes_write(const struct record *record, struct page *page)
 {
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
 
     buffer_format(&details, "at once, %s started, ",
                   number_count(record_value(record, "processes.started")).text);
@@ -456,14 +445,13 @@ static void processes_write(const struct record *record, struct page *page)
     buffer_add_text(&details, " at once");
     page_row(page, "Processes",
              number_count(record_value(record, "processes.max_concurrent")).text, details.text);
-    buffer_done(&details);
 }
 
 /* Adds a CPU model without trademarks: "Intel(R) Xeon(R) Platinum". */
 static void add_cpu_model(const struct page *page, const char *model, struct buffer *out)
 {
     static const char *const marks[] = { "(R)", "(TM)", "(r)", "(tm)" };
-    struct buffer plain = { 0 };
+    CLEANUP(buffer_done) struct buffer plain = { 0 };
 
     while (*model) {
         size_t skipped = 0;
@@ -477,14 +465,13 @@ static void add_cpu_model(const struct page *page, const char *model, struct buf
         model += skipped > 0 ? skipped : 1;
     }
     page_escape(page, plain.text ? plain.text : "", out);
-    buffer_done(&plain);
 }
 
 /* Writes one line, truncated if it is too long. */
 static void host_write(const struct record *record, struct page *page)
 {
-    struct buffer details = { 0 };
-    struct buffer line = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer line = { 0 };
     char cpus[32] = "n/a";
 
     if (is_known(record->cpus))
@@ -501,14 +488,12 @@ static void host_write(const struct record *record, struct page *page)
     if (details.text)
         page_cut(details.text, page->columns - PAGE_DETAIL_START, &line);
     page_row(page, "Host", cpus, line.text);
-    buffer_done(&details);
-    buffer_done(&line);
 }
 
 static void tags_note(const struct record *record, struct page *page)
 {
-    struct buffer words = { 0 };
-    struct buffer shown = { 0 };
+    CLEANUP(buffer_done) struct buffer words = { 0 };
+    CLEANUP(buffer_done) struct buffer shown = { 0 };
 
     if (record->tags.count == 0)
         return;
@@ -516,19 +501,16 @@ static void tags_note(const struct record *record, struct page *page)
     if (words.text && !page->has_unicode)
         escape_ascii(words.text, &shown);
     page_note(page, PAGE_DIM, "tags", shown.text ? shown.text : words.text ? words.text : "");
-    buffer_done(&words);
-    buffer_done(&shown);
 }
 
 static void warnings_write(const struct record *record, struct page *page)
 {
     for (size_t i = 0; i < record->warning_count; i++) {
-        struct buffer text = { 0 };
+        CLEANUP(buffer_done) struct buffer text = { 0 };
 
         if (record->warnings[i].message)
             page_escape(page, record->warnings[i].message, &text);
         page_note(page, PAGE_RED, "warning", text.text ? text.text : "");
-        buffer_done(&text);
     }
 }
 
@@ -536,7 +518,7 @@ static void tracker_write(const struct record *record, struct page *page)
 {
     double cpu = record->tracker_cpu_seconds;
     double elapsed = record->elapsed_seconds;
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     if (!isnan(cpu))
         buffer_format(&text, "%s of CPU", number_duration(cpu).text);
@@ -549,7 +531,6 @@ static void tracker_write(const struct record *record, struct page *page)
     if (is_known(record->late_samples) && record->late_samples > 0)
         buffer_format(page_item(&text), "%llu late", (unsigned long long)record->late_samples);
     page_note(page, PAGE_DIM, "tracker", text.text ? text.text : "");
-    buffer_done(&text);
 }
 
 static void job_write(const struct record *record, struct page *page)
@@ -574,7 +555,7 @@ static void job_write(const struct record *record, struct page *page)
 static void used_write(struct page *page, const char *label, struct number used,
                        const char *limit, double share, const char *how)
 {
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     if (isnan(share))
         buffer_format(&text, "%s used %s", used.text, how);
@@ -582,7 +563,6 @@ static void used_write(struct page *page, const char *label, struct number used,
         buffer_format(&text, "%s of %s used %s (%s)", used.text, limit, how,
                       number_percent(share).text);
     page_note(page, PAGE_PLAIN, label, text.text ? text.text : "");
-    buffer_done(&text);
 }
 
 static double count_selected_gpus(const struct record *record)
@@ -601,7 +581,7 @@ void brief_write(const struct record *record, const struct format_style *style,
     double cores = record_value(record, "cpu.mean_cores"), gpus = count_selected_gpus(record);
     double memory = limited_peak(record), limit = as_number(record->memory_limit_bytes);
     double busy = record_value(record, "gpu.job_utilization.mean_gpus");
-    struct buffer text = { 0 }, shown = { 0 }, line = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 }, shown = { 0 }, line = { 0 };
 
     if (record->launch) {
         launch_describe(record->launch, record->host, &text);
@@ -625,9 +605,6 @@ void brief_write(const struct record *record, const struct format_style *style,
                    "on average");
     else
         page_note(&page, PAGE_PLAIN, "GPUs", "none");
-    buffer_done(&text);
-    buffer_done(&shown);
-    buffer_done(&line);
 }
 
 void text_write(const struct record *record, const struct format_style *style,

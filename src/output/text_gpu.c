@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/text_gpu.h"
+#include "output/text_parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void memory_write(const struct record *record, struct page *page, bool ha
 {
     double descendants = record_value(record, "gpu.memory.descendants_bytes");
     double all = record_value(record, "gpu.memory.system_bytes");
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
 
     buffer_add_text(&details, "peak");
     if (descendants > 0) {
@@ -75,16 +75,14 @@ static void memory_write(const struct record *record, struct page *page, bool ha
     if (!isnan(all))
         buffer_format(&details, "; %s in use by all", number_bytes(all).text);
     if (!has_used) {
-        struct buffer models = { 0 };
+        CLEANUP(buffer_done) struct buffer models = { 0 };
 
         add_models(record, page, &models);
         buffer_format(&details, "; %s not used", models.text ? models.text : "");
-        buffer_done(&models);
     }
     page_row(page, "GPU memory",
              number_bytes(record_value(record, "gpu.memory.combined_bytes")).text,
              details.text);
-    buffer_done(&details);
 }
 
 static void use_write(const struct record *record, struct page *page)
@@ -136,7 +134,7 @@ static void work_write(const struct record *record, struct page *page)
     double busy = mean_of_counted(record, RECORD_GPU_UTILIZATION_MEAN);
     double tensor = mean_of_counted(record, RECORD_GPU_WORK + GPU_WORK_TENSOR);
     double dram = mean_of_counted(record, RECORD_GPU_WORK + GPU_WORK_DRAM);
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
 
     if (isnan(sm))
         return;
@@ -150,7 +148,6 @@ static void work_write(const struct record *record, struct page *page)
     if (!isnan(dram))
         buffer_format(page_item(&details), "memory bandwidth %s", number_percent(dram).text);
     page_row(page, "GPU work", number_percent(fmax(sm, NO_WORK)).text, details.text);
-    buffer_done(&details);
 }
 
 /* "throttled (heat, power)". */
@@ -159,7 +156,7 @@ static void add_throttled(const char *const *throttled, struct buffer *details)
     static const struct {
         const char *reason, *name;
     } names[] = { { "thermal", "heat" }, { "power", "power" }, { "hardware", "hardware" } };
-    struct buffer list = { 0 };
+    CLEANUP(buffer_done) struct buffer list = { 0 };
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         for (const char *const *reason = throttled; *reason; reason++) {
@@ -168,7 +165,6 @@ static void add_throttled(const char *const *throttled, struct buffer *details)
         }
     }
     buffer_format(details, "throttled (%s)", list.text ? list.text : "n/a");
-    buffer_done(&list);
 }
 
 static void add_sensors(const struct record_gpu *gpu, struct buffer *details)
@@ -191,7 +187,7 @@ static void device_write(const struct record_gpu *gpu, struct page *page)
 {
     double busy = gpu->measures[RECORD_GPU_UTILIZATION_MEAN].value;
     double job_busy = gpu->measures[RECORD_GPU_JOB_UTILIZATION_MEAN].value;
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
     char label[64];
 
     (void)snprintf(label, sizeof(label), "  %s", gpu_label(gpu).text); /* fits */
@@ -204,7 +200,6 @@ static void device_write(const struct record_gpu *gpu, struct page *page)
     add_sensors(gpu, &details);
     page_row(page, label, number_bytes(gpu->measures[RECORD_GPU_JOB_MEMORY].value).text,
              details.text);
-    buffer_done(&details);
 }
 
 /* A GPU that the job certainly did not use has no row. */

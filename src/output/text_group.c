@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/text_group.h"
+#include "output/text_parts.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -33,7 +33,7 @@ void page_add(struct page *page, enum page_style style, const char *text)
 static void escape_with(void (*escape)(const char *text, struct buffer *out),
                         const struct page *page, const char *text, struct buffer *out)
 {
-    struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
 
     if (page->has_unicode) {
         escape(text, out);
@@ -42,7 +42,6 @@ static void escape_with(void (*escape)(const char *text, struct buffer *out),
     escape(text, &safe);
     if (safe.text)
         escape_ascii(safe.text, out);
-    buffer_done(&safe);
 }
 
 void page_escape(const struct page *page, const char *text, struct buffer *out)
@@ -65,16 +64,10 @@ void page_cut(const char *text, size_t columns, struct buffer *out)
     buffer_add_text(out, "...");
 }
 
-static void add_blanks(struct page *page, size_t count)
-{
-    while (count-- > 0)
-        buffer_add(page->out, " ", 1);
-}
-
 /* Adds blanks until `used` columns are `wanted`; at least one. */
 static void fill(struct page *page, size_t used, size_t wanted)
 {
-    add_blanks(page, used < wanted ? wanted - used : 1);
+    buffer_format(page->out, "%*s", (int)(used < wanted ? wanted - used : 1), "");
 }
 
 /* Adds a text whose first line starts at the current column, which is `indent`. */
@@ -98,7 +91,7 @@ void page_row(struct page *page, const char *label, const char *value, const cha
     fill(page, used, PAGE_DETAIL_START - 2);
     page_add(page, PAGE_PLAIN, value);
     if (details && *details) {
-        add_blanks(page, 2);
+        buffer_add_text(page->out, "  ");
         add_wrapped(page, PAGE_PLAIN, details, PAGE_DETAIL_START);
     }
     buffer_add(page->out, "\n", 1);
@@ -133,13 +126,12 @@ struct buffer *page_item(struct buffer *list)
 
 void page_headline(struct page *page, struct buffer *text)
 {
-    struct buffer ascii = { 0 }, cut = { 0 };
+    CLEANUP(buffer_done) struct buffer ascii = { 0 }, cut = { 0 };
 
     if (text->text && !page->has_unicode)
         escape_ascii(text->text, &ascii);
     page_cut(ascii.text ? ascii.text : text->text ? text->text : "", page->columns, &cut);
     page_line(page, PAGE_BOLD, &cut);
-    buffer_done(&ascii);
     buffer_done(text);
 }
 

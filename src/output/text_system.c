@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/text_system.h"
+#include "output/text_parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "output/format.h"
-#include "output/text_gpu.h"
 #include "text/number.h"
 
 /* ---- text system ----------------------------------------------------------- */
@@ -22,7 +21,7 @@ static double value_of(const struct record *record, const char *path)
 static void headline_write(const struct record *record, struct page *page)
 {
     struct clock_text date = clock_format(record->started_at);
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     if (record->name) {
         page_escape(page, record->name, &text);
@@ -38,7 +37,6 @@ static void headline_write(const struct record *record, struct page *page)
     page_add(page, PAGE_DIM, text.text ? text.text : "");
     page_blank(page);
     page_blank(page);
-    buffer_done(&text);
 }
 
 static void cpu_write(const struct record *record, struct page *page)
@@ -82,15 +80,13 @@ static void device_write(struct page *page, const char *name, struct number valu
                          struct buffer *details)
 {
     enum { NAME_COLUMNS = 12 };
-    struct buffer safe = { 0 };
-    struct buffer label = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer label = { 0 };
 
     page_escape(page, name ? name : "n/a", &safe);
     buffer_add_text(&label, "  ");
     page_cut(safe.text ? safe.text : "", NAME_COLUMNS, &label);
     page_row(page, label.text ? label.text : "", value.text, details->text);
-    buffer_done(&safe);
-    buffer_done(&label);
     buffer_done(details);
 }
 
@@ -214,7 +210,7 @@ static void gpus_write(const struct record *record, struct page *page)
         const struct spoor_figure *measures = gpu->measures;
         double power = measures[RECORD_GPU_POWER_MAX].value;
         double temperature = measures[RECORD_GPU_TEMPERATURE_MAX].value;
-        struct buffer details = { 0 };
+        CLEANUP(buffer_done) struct buffer details = { 0 };
 
         if (!gpu->is_selected)
             continue;
@@ -229,7 +225,6 @@ static void gpus_write(const struct record *record, struct page *page)
         page_row(page, gpu_label(gpu).text,
                  number_percent(measures[RECORD_GPU_UTILIZATION_MEAN].value).text,
                  details.text);
-        buffer_done(&details);
     }
 }
 
@@ -344,23 +339,20 @@ static void machine_write(const struct record_server *server, struct page *page)
     row_write(page, "Machine", &text);
 }
 
-static void cloud_write(const struct record_server *server, struct page *page)
+static void cloud_write(const struct record_cloud *cloud, struct page *page)
 {
-    const struct record_cloud *cloud = &server->cloud;
     struct buffer text = { 0 };
 
-    if (!server->has_cloud)
-        return;
     add_item(page, "", cloud->vendor, &text);
     add_item(page, "", cloud->instance_type, &text);
     add_item(page, "region ", cloud->region, &text);
     add_item(page, "zone ", cloud->zone, &text);
     add_item(page, "account ", cloud->account, &text);
     if (text.length == 0)
-        buffer_add_text(&text, server->cloud_reason ? "n/a" : "none detected");
-    if (server->cloud_reason) {
+        buffer_add_text(&text, cloud->reason ? "n/a" : "none detected");
+    if (cloud->reason) {
         buffer_add_text(&text, " (");
-        page_escape(page, server->cloud_reason, &text);
+        page_escape(page, cloud->reason, &text);
         buffer_add_text(&text, ")");
     }
     row_write(page, "Cloud", &text);
@@ -444,7 +436,7 @@ static void disk_list_write(const struct record_server *server, struct page *pag
     uint64_t total = 0;
 
     for (size_t i = 0; i < count; i++) {
-        const struct record_server_disk *disk = &server->disks[i];
+        const struct record_disk *disk = &server->disks[i];
 
         if (is_known(disk->capacity_bytes))
             total += disk->capacity_bytes;
@@ -485,18 +477,17 @@ void machine_write_text(const struct record *record, const struct format_style *
 {
     struct page page = { out, style->has_color, style->has_unicode, style->columns };
     double memory_limit = as_number(record->memory_limit_bytes);
-    struct buffer allowed = { 0 };
+    CLEANUP(buffer_done) struct buffer allowed = { 0 };
 
     host_facts_write(record, &page);
-    if (record->server) {
+    if (record->server)
         machine_write(record->server, &page);
-        cloud_write(record->server, &page);
-    }
+    if (record->server && record->cloud)
+        cloud_write(record->cloud, &page);
     cpu_facts_write(record, &page);
     number_write(record->cpus_limit, &allowed); /* writes nothing if unknown */
     amount_write("CPUs", number_count(as_number(record->cpus)).text, allowed.text,
                  record->cpus_limit_source, &page);
-    buffer_done(&allowed);
     if (record->server)
         caches_write(record->server, &page);
     amount_write("Memory", number_bytes(as_number(record->memory_bytes)).text,

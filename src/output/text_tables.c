@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/text_tables.h"
+#include "output/text_parts.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "output/text_gpu.h"
 #include "sample/origins.h"
 #include "text/number.h"
 #include "text/utf8.h"
@@ -61,8 +61,8 @@ static bool has_useful_bound(const struct topic *topic, const struct spoor_figur
 
 static void note_sampled(const struct spoor_figure *figures, struct page *page)
 {
-    struct buffer names = { 0 };
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer names = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
         if (isnan(figures[i].value) || figures[i].is_exact)
@@ -75,8 +75,6 @@ static void note_sampled(const struct spoor_figure *figures, struct page *page)
         buffer_format(&text, "sampled: %s", names.text);
         page_note(page, PAGE_DIM, "not exact", text.text ? text.text : "");
     }
-    buffer_done(&names);
-    buffer_done(&text);
 }
 
 /* Writes one line per reason, with all figures that are unknown for that reason. */
@@ -87,7 +85,7 @@ static void note_missing(const struct topic *of, const struct spoor_figure *figu
 
     for (size_t i = 0; i < count; i++) {
         const char *reason = figures[i].reason;
-        struct buffer text = { 0 };
+        CLEANUP(buffer_done) struct buffer text = { 0 };
 
         if (!isnan(figures[i].value) || is_noted[i] || !reason)
             continue;
@@ -100,7 +98,6 @@ static void note_missing(const struct topic *of, const struct spoor_figure *figu
         buffer_add_text(&text, ": ");
         page_escape(page, reason, &text);
         page_note(page, PAGE_DIM, "unknown", text.text ? text.text : "");
-        buffer_done(&text);
     }
 }
 
@@ -174,7 +171,7 @@ static void write_phase_title(struct page *page)
 
 static void write_phase(const struct record_phase *phase, struct page *page)
 {
-    struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
     struct buffer line = { 0 };
     size_t used;
 
@@ -190,7 +187,6 @@ static void write_phase(const struct record_phase *phase, struct page *page)
         buffer_format(&line, "%*s", columns[i].width, columns[i].format(value).text);
     }
     page_line(page, PAGE_PLAIN, &line);
-    buffer_done(&safe);
 }
 
 void phase_table_write(const struct record *record, struct page *page)
@@ -223,15 +219,10 @@ static int compare_numbers(double a, double b)
     return (a < b) - (a > b);
 }
 
-/* clang-tidy reports the size of a bare pointer as a mistake. */
-struct process_row {
-    const struct record_process *process;
-};
-
 static int compare_processes(const void *left, const void *right)
 {
-    const struct record_process *a = ((const struct process_row *)left)->process;
-    const struct record_process *b = ((const struct process_row *)right)->process;
+    const struct record_process *a = *(const struct record_process *const *)left;
+    const struct record_process *b = *(const struct record_process *const *)right;
     int order = compare_numbers(a->cpu_seconds, b->cpu_seconds);
 
     if (order == 0)
@@ -282,7 +273,7 @@ static void add_command(const struct record_process *process, const struct page 
 static void write_process(const struct record *record, const struct record_process *process,
                           struct page *page)
 {
-    struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
     struct buffer line = { 0 };
 
     buffer_format(&line, "%*s%12s%13s%12s  ", PID_COLUMNS,
@@ -293,7 +284,6 @@ static void write_process(const struct record *record, const struct record_proce
     add_command(process, page, &safe);
     page_cut(safe.text ? safe.text : "", page->columns - COMMAND_START, &line);
     page_line(page, PAGE_PLAIN, &line);
-    buffer_done(&safe);
 }
 
 /* Returns how many processes are not shown, as far as known. */
@@ -309,7 +299,7 @@ static uint64_t count_rest(const struct record *record, size_t shown)
 void process_list_write(const struct record *record, struct page *page)
 {
     size_t count = record->process_count, shown = record->shown_processes;
-    struct process_row *rows;
+    AUTO_FREE const struct record_process **rows = NULL;
     uint64_t rest;
 
     if (shown == SIZE_MAX)
@@ -318,17 +308,16 @@ void process_list_write(const struct record *record, struct page *page)
         return;
     if (shown > count)
         shown = count;
-    rows = calloc(count, sizeof(*rows));
+    rows = calloc(count, sizeof(struct record_process *));
     if (!rows)
         return;
     for (size_t i = 0; i < count; i++)
-        rows[i].process = &record->processes[i];
-    qsort(rows, count, sizeof(*rows), compare_processes);
+        rows[i] = &record->processes[i];
+    qsort(rows, count, sizeof(struct record_process *), compare_processes);
     page_blank(page);
     write_process_title(page);
     for (size_t i = 0; i < shown; i++)
-        write_process(record, rows[i].process, page);
-    free(rows);
+        write_process(record, rows[i], page);
     rest = count_rest(record, shown);
     if (rest > 0)
         buffer_format(page->out, "  and %s more\n", number_count((double)rest).text);

@@ -129,14 +129,13 @@ static void add_counter(struct trace *trace, const struct curve_column *column)
 static void add_run(struct trace *trace)
 {
     const struct record *record = trace->record;
-    struct buffer title = { 0 };
+    CLEANUP(buffer_done) struct buffer title = { 0 };
 
     if (record->name)
         escape_terminal(record->name, &title);
     else
         escape_command(record->command, &title);
     name_track(trace, JOB_PID, title.text ? title.text : "job", 0);
-    buffer_done(&title);
     for (size_t i = 0; i < record->phase_count; i++)
         add_phase(trace, &record->phases[i], i);
     for (size_t i = 0; i < record->curve.column_count; i++) {
@@ -166,11 +165,4 @@ void trace_write_all(const struct record *records, size_t count, struct buffer *
     json_add_text(&trace.json, "displayTimeUnit", "ms");
     json_end(&trace.json);
     buffer_add_text(out, "\n");
-}
-
-void trace_write(const struct record *record, const struct format_style *style,
-                 struct buffer *out)
-{
-    (void)style;
-    trace_write_all(record, 1, out);
 }

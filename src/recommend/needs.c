@@ -37,13 +37,8 @@ static const double STARVED_SHARE = 0.1;
 static const double SHORT_SECONDS = 10;
 static const double MIB_BYTES = 1048576, GIB_BYTES = 1073741824;
 
-const struct needs_field needs_fields[NEEDS_FIELDS] = {
-    { "cpus", offsetof(struct needs, cpus) },
-    { "memory_bytes", offsetof(struct needs, memory_bytes) },
-    { "gpus", offsetof(struct needs, gpus) },
-    { "vram_bytes", offsetof(struct needs, vram_bytes) },
-    { "seconds", offsetof(struct needs, seconds) },
-};
+const char *const needs_keys[NEEDS_FIELDS] = { "cpus", "memory_bytes", "gpus", "vram_bytes",
+                                               "seconds" };
 
 double needs_round_memory(double bytes)
 {
@@ -476,15 +471,10 @@ static void find_gpu_vendor(const struct record *record, struct needs *needs)
 
 /* ---- time ----------------------------------------------------------------- */
 
-static bool has_failed(const struct record *record)
-{
-    return is_known(record->exit_code) && record->exit_code != 0;
-}
-
 /* Returns why the elapsed time may not be of a complete run; NULL: it is. */
 static const char *time_caveat_of(const struct record *record)
 {
-    if (has_failed(record))
+    if (record_has_failed(record))
         return "the run failed: a complete one may take longer";
     if (record->is_still_running)
         return "the run went on after that";
@@ -576,7 +566,7 @@ static enum run_condition condition_of(const struct record *record)
 {
     if (needs_is_out_of_memory(record))
         return RUN_OUT_OF_MEMORY;
-    if (has_failed(record))
+    if (record_has_failed(record))
         return RUN_FAILED;
     if (record->elapsed_seconds < SHORT_SECONDS)
         return RUN_SHORT;
@@ -615,16 +605,11 @@ static void set_note(struct needs *needs)
 
 /* ---- one run -------------------------------------------------------------- */
 
-static struct need *field_of(struct needs *needs, size_t field)
-{
-    return (struct need *)(void *)((char *)needs + needs_fields[field].offset);
-}
-
 static void clear(struct needs *needs, double margin, double quantile)
 {
     *needs = (struct needs){ .margin = margin, .quantile = quantile };
     for (size_t i = 0; i < NEEDS_FIELDS; i++)
-        *field_of(needs, i) = unknown_need("no run was given");
+        needs->fields[i] = unknown_need("no run was given");
 }
 
 /* Counts the nodes of a group, and the most ranks on one of them. */
@@ -649,7 +634,7 @@ void needs_of(const struct record *record, double margin, struct needs *ret)
     if (record->system || !record->figures)
         return;
     ret->runs = 1;
-    ret->failed_runs = has_failed(record);
+    ret->failed_runs = record_has_failed(record);
     ret->partial_runs = record->is_attached || record->is_still_running;
     find_cpus_and_time(record, ret);
     ret->memory_bytes = find_memory(record, margin);
@@ -689,8 +674,8 @@ static const struct need *pick(struct needs *list, size_t count, size_t field, d
     size_t known = 0, rank;
 
     for (size_t i = 0; i < count; i++) {
-        if (!isnan(field_of(&list[i], field)->value))
-            sorted[known++] = field_of(&list[i], field);
+        if (!isnan(list[i].fields[field].value))
+            sorted[known++] = &list[i].fields[field];
     }
     if (known == 0)
         return NULL;
@@ -704,12 +689,12 @@ static void combine_field(struct needs *list, size_t count, size_t field,
                           const struct need **sorted, struct needs *ret)
 {
     const struct need *picked = pick(list, count, field, ret->quantile, sorted);
-    struct need *need = field_of(ret, field);
+    struct need *need = &ret->fields[field];
 
-    *need = picked ? *picked : *field_of(&list[0], field);
+    *need = picked ? *picked : list[0].fields[field];
     need->known_runs = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct need *run = field_of(&list[i], field);
+        const struct need *run = &list[i].fields[field];
 
         need->known_runs += run->known_runs;
         /* fmin() ignores an unknown value. */

@@ -37,6 +37,8 @@ struct need_choice {
 /* Why the figures of a run may be too low, the most serious first. */
 enum run_condition { RUN_OUT_OF_MEMORY, RUN_FAILED, RUN_SHORT, RUN_STARVED, RUN_CONDITIONS };
 
+enum { NEEDS_CPUS, NEEDS_MEMORY, NEEDS_GPUS, NEEDS_VRAM, NEEDS_SECONDS, NEEDS_FIELDS };
+
 struct needs {
     double margin, quantile;
     size_t runs;
@@ -46,11 +48,16 @@ struct needs {
     size_t conditions[RUN_CONDITIONS]; /* number of runs with each condition */
     char note[160];      /* a sentence about the conditions; empty: there is none */
     char gpu_vendor[16]; /* "nvidia"; empty: unknown, or no GPU was used */
-    struct need cpus;
-    struct need memory_bytes;
-    struct need gpus;
-    struct need vram_bytes; /* memory of all GPUs together */
-    struct need seconds;
+    union {
+        struct {
+            struct need cpus;
+            struct need memory_bytes;
+            struct need gpus;
+            struct need vram_bytes; /* memory of all GPUs together */
+            struct need seconds;
+        };
+        struct need fields[NEEDS_FIELDS]; /* the same, for code that treats all of them alike */
+    };
     struct need_choice choices[2]; /* sorted by CPUs; `cpus` and `seconds` are one of them */
     size_t choice_count;           /* 0: the CPUs or the time are unknown */
     /* Nodes of a group, and the most ranks on one of them; else 0. */
@@ -75,19 +82,7 @@ double needs_round_memory(double bytes);
 /* Returns whether the out-of-memory killer ended a process of the run. */
 bool needs_is_out_of_memory(const struct record *record);
 
-/* The fields of struct needs by their JSON keys, for code that writes all of them. */
-struct needs_field {
-    const char *key; /* "memory_bytes" */
-    size_t offset;
-};
-
-enum { NEEDS_CPUS, NEEDS_MEMORY, NEEDS_GPUS, NEEDS_VRAM, NEEDS_SECONDS, NEEDS_FIELDS };
-extern const struct needs_field needs_fields[NEEDS_FIELDS];
-
-static inline const struct need *needs_get(const struct needs *needs, size_t field)
-{
-    return (const struct need *)(const void *)((const char *)needs +
-                                               needs_fields[field].offset);
-}
+/* The JSON keys of the fields: "memory_bytes". */
+extern const char *const needs_keys[NEEDS_FIELDS];
 
 #endif

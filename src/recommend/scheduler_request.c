@@ -25,9 +25,10 @@ static bool is_wanted(const struct need *need)
     return need->value > 0; /* not if NaN */
 }
 
+/* 0: unknown. */
 static uint64_t whole(double value)
 {
-    return (uint64_t)ceil(value);
+    return value > 0 ? (uint64_t)ceil(value) : 0; /* not if NaN */
 }
 
 /* A run without ranks is one task on one node. */
@@ -79,15 +80,24 @@ static uint64_t mebibytes_of(const struct needs *needs)
     return whole(needs->memory_bytes.value / 1048576);
 }
 
-/* Adds the memory in GiB if that is whole, otherwise in MiB. */
-static void add_binary(const struct needs *needs, const char *mib_unit, const char *gib_unit,
-                       struct buffer *out)
+/* Adds a number between two texts, if its need is known and not 0. */
+static void add(const struct need *need, const char *before, uint64_t number, const char *after,
+                struct buffer *out)
+{
+    if (is_wanted(need))
+        buffer_format(out, "%s%" PRIu64 "%s", before, number, after);
+}
+
+/* Does the same for the memory: in GiB if that is whole, otherwise in MiB. */
+static void add_memory(const struct needs *needs, const char *before, const char *mib_unit,
+                       const char *gib_unit, struct buffer *out)
 {
     uint64_t mib = mebibytes_of(needs);
-    bool is_whole = mib % 1024 == 0;
 
-    buffer_format(out, "%" PRIu64 "%s", is_whole ? mib / 1024 : mib,
-                  is_whole ? gib_unit : mib_unit);
+    if (mib % 1024 == 0)
+        add(&needs->memory_bytes, before, mib / 1024, gib_unit, out);
+    else
+        add(&needs->memory_bytes, before, mib, mib_unit, out);
 }
 
 /* ---- GPUs ----------------------------------------------------------------- */
@@ -120,12 +130,8 @@ static void write_sbatch(const struct needs *needs, struct buffer *out)
         buffer_format(out,
                       "#SBATCH --nodes=%" PRIu64 "\n#SBATCH --ntasks-per-node=%" PRIu64 "\n",
                       nodes_of(needs), node_tasks(needs));
-    if (is_wanted(&needs->cpus))
-        buffer_format(out, "#SBATCH --cpus-per-task=%" PRIu64 "\n", task_cpus(needs));
-    if (is_wanted(&needs->memory_bytes)) {
-        buffer_add_text(out, "#SBATCH --mem=");
-        add_binary(needs, "M\n", "G\n", out);
-    }
+    add(&needs->cpus, "#SBATCH --cpus-per-task=", task_cpus(needs), "\n", out);
+    add_memory(needs, "#SBATCH --mem=", "M\n", "G\n", out);
     if (is_wanted(&needs->gpus))
         buffer_format(out, "#SBATCH --gpus%s=%" PRIu64 "\n",
                       needs->nodes > 0 ? "-per-node" : "", node_gpus(needs));
@@ -135,22 +141,16 @@ static void write_sbatch(const struct needs *needs, struct buffer *out)
 /* A chunk of `select` is a node. */
 static void write_pbs(const struct needs *needs, struct buffer *out)
 {
-    struct buffer chunk = { 0 };
+    CLEANUP(buffer_done) struct buffer chunk = { 0 };
 
-    if (is_wanted(&needs->cpus))
-        buffer_format(&chunk, ":ncpus=%" PRIu64, node_cpus(needs));
+    add(&needs->cpus, ":ncpus=", node_cpus(needs), "", &chunk);
     if (needs->nodes > 0)
         buffer_format(&chunk, ":mpiprocs=%" PRIu64, node_tasks(needs));
-    if (is_wanted(&needs->memory_bytes)) {
-        buffer_add_text(&chunk, ":mem=");
-        add_binary(needs, "mb", "gb", &chunk);
-    }
-    if (is_wanted(&needs->gpus))
-        buffer_format(&chunk, ":ngpus=%" PRIu64, node_gpus(needs));
+    add_memory(needs, ":mem=", "mb", "gb", &chunk);
+    add(&needs->gpus, ":ngpus=", node_gpus(needs), "", &chunk);
     if (chunk.length > 0)
         buffer_format(out, "#PBS -l select=%" PRIu64 "%s\n", nodes_of(needs), chunk.text);
     add_time("#PBS -l walltime=", needs, out);
-    buffer_done(&chunk);
 }
 
 /* The unit of memory is that of LSF_UNIT_FOR_LIMITS, which is KB by default. */
@@ -162,16 +162,10 @@ static void write_lsf(const struct needs *needs, struct buffer *out)
     if (is_wanted(&needs->cpus))
         buffer_format(out, "#BSUB -n %" PRIu64 "\n#BSUB -R \"span[ptile=%" PRIu64 "]\"\n",
                       nodes_of(needs) * node_cpus(needs), node_cpus(needs));
-    if (is_wanted(&needs->memory_bytes)) {
-        buffer_add_text(out, "#BSUB -R \"rusage[mem=");
-        add_binary(needs, "MB", "GB", out);
-        buffer_add_text(out, "]\"\n#BSUB -M ");
-        add_binary(needs, "MB\n", "GB\n", out);
-    }
-    if (is_wanted(&needs->gpus))
-        buffer_format(out, "#BSUB -gpu \"num=%" PRIu64 "\"\n", node_gpus(needs));
-    if (is_wanted(&needs->seconds))
-        buffer_format(out, "#BSUB -W %" PRIu64 "\n", minutes_of(needs));
+    add_memory(needs, "#BSUB -R \"rusage[mem=", "MB]\"\n", "GB]\"\n", out);
+    add_memory(needs, "#BSUB -M ", "MB\n", "GB\n", out);
+    add(&needs->gpus, "#BSUB -gpu \"num=", node_gpus(needs), "\"\n", out);
+    add(&needs->seconds, "#BSUB -W ", minutes_of(needs), "\n", out);
 }
 
 /* Memory is counted per slot. */
@@ -185,11 +179,9 @@ static void write_sge(const struct needs *needs, struct buffer *out)
     if (nodes_of(needs) * slots > 1)
         buffer_format(out, "#$ -pe %s %" PRIu64 "\n", needs->nodes > 1 ? "mpi" : "smp",
                       nodes_of(needs) * slots);
-    if (is_wanted(&needs->memory_bytes))
-        buffer_format(out, "#$ -l h_vmem=%" PRIu64 "M\n",
-                      (mebibytes_of(needs) + slots - 1) / slots);
-    if (is_wanted(&needs->gpus))
-        buffer_format(out, "#$ -l gpu=%" PRIu64 "\n", node_gpus(needs));
+    add(&needs->memory_bytes, "#$ -l h_vmem=", (mebibytes_of(needs) + slots - 1) / slots, "M\n",
+        out);
+    add(&needs->gpus, "#$ -l gpu=", node_gpus(needs), "\n", out);
     add_time("#$ -l h_rt=", needs, out);
 }
 
@@ -198,12 +190,9 @@ static void write_htcondor(const struct needs *needs, struct buffer *out)
 {
     if (needs->nodes > 1)
         buffer_format(out, "universe = parallel\nmachine_count = %" PRIu64 "\n", needs->nodes);
-    if (is_wanted(&needs->cpus))
-        buffer_format(out, "request_cpus = %" PRIu64 "\n", node_cpus(needs));
-    if (is_wanted(&needs->memory_bytes))
-        buffer_format(out, "request_memory = %" PRIu64 "MB\n", mebibytes_of(needs));
-    if (is_wanted(&needs->gpus))
-        buffer_format(out, "request_gpus = %" PRIu64 "\n", node_gpus(needs));
+    add(&needs->cpus, "request_cpus = ", node_cpus(needs), "\n", out);
+    add(&needs->memory_bytes, "request_memory = ", mebibytes_of(needs), "MB\n", out);
+    add(&needs->gpus, "request_gpus = ", node_gpus(needs), "\n", out);
 }
 
 /* Writes no CPU limit: it would throttle the job while CPUs are idle. */
@@ -216,13 +205,11 @@ static void write_kubernetes(const struct needs *needs, struct buffer *out)
     buffer_add_text(out, "resources:\n");
     if (is_wanted(&needs->cpus) || has_memory)
         buffer_add_text(out, "  requests:\n");
-    if (is_wanted(&needs->cpus))
-        buffer_format(out, "    cpu: \"%" PRIu64 "\"\n", node_cpus(needs));
+    add(&needs->cpus, "    cpu: \"", node_cpus(needs), "\"\n", out);
     for (int i = 0; has_memory && i < 2; i++) {
         if (i == 1)
             buffer_add_text(out, "  limits:\n");
-        buffer_add_text(out, "    memory: ");
-        add_binary(needs, "Mi\n", "Gi\n", out);
+        add_memory(needs, "    memory: ", "Mi\n", "Gi\n", out);
     }
     if (has_gpus && !has_memory)
         buffer_add_text(out, "  limits:\n");
@@ -242,7 +229,7 @@ static void add_pair(const char *separator, const char *name, uint64_t value,
 
 static void write_metaflow(const struct needs *needs, struct buffer *out)
 {
-    struct buffer pairs = { 0 };
+    CLEANUP(buffer_done) struct buffer pairs = { 0 };
 
     if (is_wanted(&needs->cpus))
         add_pair(", ", "cpu", node_cpus(needs), &pairs);
@@ -250,31 +237,23 @@ static void write_metaflow(const struct needs *needs, struct buffer *out)
         add_pair(", ", "memory", megabytes_of(needs), &pairs);
     if (is_wanted(&needs->gpus))
         add_pair(", ", "gpu", node_gpus(needs), &pairs);
-    if (is_wanted(&needs->seconds))
-        buffer_format(out, "@timeout(minutes=%" PRIu64 ")\n", minutes_of(needs));
+    add(&needs->seconds, "@timeout(minutes=", minutes_of(needs), ")\n", out);
     if (pairs.length > 0)
         buffer_format(out, "@resources(%s)\n", pairs.text);
-    buffer_done(&pairs);
 }
 
 static void write_nextflow(const struct needs *needs, struct buffer *out)
 {
-    if (is_wanted(&needs->cpus))
-        buffer_format(out, "cpus %" PRIu64 "\n", node_cpus(needs));
-    if (is_wanted(&needs->memory_bytes)) {
-        buffer_add_text(out, "memory ");
-        add_binary(needs, ".MB\n", ".GB\n", out);
-    }
-    if (is_wanted(&needs->seconds))
-        buffer_format(out, "time %" PRIu64 ".min\n", minutes_of(needs));
-    if (is_wanted(&needs->gpus))
-        buffer_format(out, "accelerator %" PRIu64 "\n", node_gpus(needs));
+    add(&needs->cpus, "cpus ", node_cpus(needs), "\n", out);
+    add_memory(needs, "memory ", ".MB\n", ".GB\n", out);
+    add(&needs->seconds, "time ", minutes_of(needs), ".min\n", out);
+    add(&needs->gpus, "accelerator ", node_gpus(needs), "\n", out);
 }
 
 static void write_snakemake(const struct needs *needs, struct buffer *out)
 {
     static const char separator[] = ",\n    ";
-    struct buffer pairs = { 0 };
+    CLEANUP(buffer_done) struct buffer pairs = { 0 };
 
     if (is_wanted(&needs->memory_bytes))
         add_pair(separator, "mem_mb", megabytes_of(needs), &pairs);
@@ -282,11 +261,9 @@ static void write_snakemake(const struct needs *needs, struct buffer *out)
         add_pair(separator, "runtime", minutes_of(needs), &pairs);
     if (is_wanted(&needs->gpus))
         add_pair(separator, "gpu", node_gpus(needs), &pairs);
-    if (is_wanted(&needs->cpus))
-        buffer_format(out, "threads: %" PRIu64 "\n", node_cpus(needs));
+    add(&needs->cpus, "threads: ", node_cpus(needs), "\n", out);
     if (pairs.length > 0)
         buffer_format(out, "resources:\n    %s\n", pairs.text);
-    buffer_done(&pairs);
 }
 
 static void write_docker(const struct needs *needs, struct buffer *out)
@@ -294,12 +271,8 @@ static void write_docker(const struct needs *needs, struct buffer *out)
     const struct vendor *vendor = vendor_of(needs);
 
     buffer_add_text(out, "docker run");
-    if (is_wanted(&needs->cpus))
-        buffer_format(out, " --cpus=%" PRIu64, node_cpus(needs));
-    if (is_wanted(&needs->memory_bytes)) {
-        buffer_add_text(out, " --memory=");
-        add_binary(needs, "m", "g", out);
-    }
+    add(&needs->cpus, " --cpus=", node_cpus(needs), "", out);
+    add_memory(needs, " --memory=", "m", "g", out);
     if (is_wanted(&needs->gpus) && vendor->docker)
         escape_unsafe(vendor->docker, out);
     else if (is_wanted(&needs->gpus))
@@ -368,7 +341,7 @@ void request_write(const struct request_format *format, const struct needs *need
     if (*needs->note)
         add_note(format, needs->note, out);
     for (size_t i = 0; i < NEEDS_FIELDS; i++)
-        add_comment(format, names[i], needs_get(needs, i), out);
+        add_comment(format, names[i], &needs->fields[i], out);
     if (is_wanted(&needs->gpus) && is_wanted(&needs->vram_bytes)) {
         escape_unsafe(format->comment, out);
         buffer_format(out, " GPU memory: %" PRIu64 " MiB in all\n",

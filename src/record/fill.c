@@ -407,36 +407,55 @@ static void add_caches(struct record *record, const struct topology *topology,
     }
 }
 
-static void add_disks(struct record *record, const struct devices *devices,
-                      struct record_server *to)
+static double rate_of(uint64_t before, uint64_t after, uint64_t span_ns)
 {
-    to->disks = record_alloc(record, devices->disk_count, sizeof(*to->disks));
-    to->disk_count = to->disks ? devices->disk_count : 0;
-    for (size_t i = 0; i < to->disk_count; i++) {
-        const struct disk_device *from = &devices->disks[i];
+    uint64_t growth = devices_growth(before, after);
 
-        to->disks[i] = (struct record_server_disk){
-            .name = record_text(record, from->name),
-            .type = disk_type_name(from->type),
-            .model = record_known_text(record, from->model),
-            .capacity_bytes = from->capacity_bytes,
+    return is_known(growth) && span_ns > 0 ? (double)growth / ((double)span_ns / 1e9)
+                                           : (double)NAN;
+}
+
+/* The rates are those since `first`, which is `span_ns` older. */
+static struct record_disk *make_disks(struct record *record, const struct devices *devices,
+                                      const struct devices *first, uint64_t span_ns)
+{
+    struct record_disk *to = record_alloc(record, devices->disk_count, sizeof(*to));
+
+    for (size_t i = 0; to && i < devices->disk_count; i++) {
+        const struct disk_device *disk = &devices->disks[i];
+        const struct disk_device *before = devices_find_disk(first, disk->name);
+
+        to[i] = (struct record_disk){
+            .name = record_text(record, disk->name),
+            .type = record_text(record, disk_type_name(disk->type)),
+            .model = record_known_text(record, disk->model),
+            .vendor = record_known_text(record, disk->vendor),
+            .serial = record_known_text(record, disk->serial),
+            .capacity_bytes = disk->capacity_bytes,
+            .read_bytes_per_second =
+                rate_of(before ? before->read_bytes : UNKNOWN, disk->read_bytes, span_ns),
+            .written_bytes_per_second =
+                rate_of(before ? before->written_bytes : UNKNOWN, disk->written_bytes, span_ns),
         };
     }
+    return to;
 }
 
-static struct record_cloud fill_cloud(struct record *record, const struct spoor_cloud *from)
+static void fill_cloud(struct record *record, const struct spoor_cloud *from)
 {
-    return (struct record_cloud){
-        .vendor = record_known_text(record, from->vendor),
-        .region = record_known_text(record, from->region),
-        .zone = record_known_text(record, from->zone),
-        .instance_type = record_known_text(record, from->instance_type),
-        .account = record_known_text(record, from->account),
-    };
+    record->cloud = record_alloc(record, 1, sizeof(*record->cloud));
+    if (record->cloud)
+        *record->cloud = (struct record_cloud){
+            .vendor = record_known_text(record, from->vendor),
+            .region = record_known_text(record, from->region),
+            .zone = record_known_text(record, from->zone),
+            .instance_type = record_known_text(record, from->instance_type),
+            .account = record_known_text(record, from->account),
+            .reason = record_known_text(record, from->reason),
+        };
 }
 
-static void fill_server(struct record *record, const struct server_facts *facts,
-                        const struct spoor_cloud *cloud)
+static void fill_server(struct record *record, const struct server_facts *facts)
 {
     struct record_server *to = record_alloc(record, 1, sizeof(*to));
 
@@ -454,12 +473,8 @@ static void fill_server(struct record *record, const struct server_facts *facts,
         .numa_nodes = facts->topology.numa_nodes,
     };
     add_caches(record, &facts->topology, to);
-    add_disks(record, &facts->devices, to);
-    to->has_cloud = cloud;
-    if (cloud) {
-        to->cloud = fill_cloud(record, cloud);
-        to->cloud_reason = record_known_text(record, cloud->reason);
-    }
+    to->disks = make_disks(record, &facts->devices, &facts->devices, 0);
+    to->disk_count = to->disks ? facts->devices.disk_count : 0;
     record->server = to;
 }
 
@@ -569,39 +584,6 @@ static void fill_figures(struct record *record, const struct record_input *input
 
 /* ---- devices -------------------------------------------------------------- */
 
-static double rate_of(uint64_t before, uint64_t after, uint64_t span_ns)
-{
-    uint64_t growth = devices_growth(before, after);
-
-    return is_known(growth) && span_ns > 0 ? (double)growth / ((double)span_ns / 1e9)
-                                           : (double)NAN;
-}
-
-static void fill_disks(struct record *record, const struct record_input *input)
-{
-    const struct devices *devices = input->devices;
-    struct record_disk *to = record_alloc(record, devices->disk_count, sizeof(*to));
-
-    record->system->disks = (struct record_list){ to, to ? devices->disk_count : 0 };
-    for (size_t i = 0; to && i < devices->disk_count; i++) {
-        const struct disk_device *disk = &devices->disks[i];
-        const struct disk_device *before = devices_find_disk(input->first_devices, disk->name);
-
-        to[i] = (struct record_disk){
-            .name = record_text(record, disk->name),
-            .type = record_text(record, disk_type_name(disk->type)),
-            .model = record_known_text(record, disk->model),
-            .vendor = record_known_text(record, disk->vendor),
-            .serial = record_known_text(record, disk->serial),
-            .capacity_bytes = disk->capacity_bytes,
-            .read_bytes_per_second = rate_of(before ? before->read_bytes : UNKNOWN,
-                                             disk->read_bytes, input->devices_span_ns),
-            .written_bytes_per_second = rate_of(before ? before->written_bytes : UNKNOWN,
-                                                disk->written_bytes, input->devices_span_ns),
-        };
-    }
-}
-
 static void fill_interfaces(struct record *record, const struct record_input *input)
 {
     const struct devices *devices = input->devices;
@@ -656,7 +638,9 @@ static void fill_system(struct record *record, const struct record_input *input)
     if (!record->system)
         return;
     fill_figures(record, input);
-    fill_disks(record, input);
+    record->system->disks.items =
+        make_disks(record, input->devices, input->first_devices, input->devices_span_ns);
+    record->system->disks.count = record->system->disks.items ? input->devices->disk_count : 0;
     fill_interfaces(record, input);
     fill_mounts(record, input->devices);
 }
@@ -678,19 +662,6 @@ static double elapsed_of(const struct summary *summary)
 {
     return summary->sample_count > 0 ? seconds_of(summary->ended_ns - summary->started_ns)
                                      : (double)NAN;
-}
-
-static const char **copy_texts(struct record *record, const char *const *texts)
-{
-    size_t count = 0;
-    const char **copy;
-
-    while (texts && texts[count])
-        count++;
-    copy = record_alloc(record, count + 1, sizeof(*copy));
-    for (size_t i = 0; copy && i < count; i++)
-        copy[i] = record_text(record, texts[i]);
-    return copy;
 }
 
 /* Splits "KEY=VALUE" or "KEY" in two. */
@@ -751,7 +722,8 @@ static void fill_run(struct record *record, const struct record_input *input)
     record->id = record_text(record, input->id);
     record->name = record_text(record, input->name);
     fill_tags(record, input->tags);
-    record->command = copy_texts(record, input->command);
+    record->command =
+        record_texts(record, input->command ? input->command : (const char *[]){ NULL });
     record->pid = input->pid != 0 ? (uint64_t)input->pid : UNKNOWN;
     record->user = record_known_text(record, input->user);
     record->cwd = record_known_text(record, input->cwd);
@@ -776,15 +748,6 @@ static void fill_run(struct record *record, const struct record_input *input)
         record->spent_seconds[i] = seconds_of(input->budget.spent_ns[i]);
         record->postponed[i] = input->budget.postponed[i];
     }
-}
-
-static void add_cloud(struct record *record, const struct spoor_cloud *cloud)
-{
-    if (!cloud || !cloud->vendor || !*cloud->vendor)
-        return;
-    record->cloud = record_alloc(record, 1, sizeof(*record->cloud));
-    if (record->cloud)
-        *record->cloud = fill_cloud(record, cloud);
 }
 
 static void fill_machine(struct record *record, const struct host_facts *host,
@@ -854,7 +817,8 @@ int record_fill(const struct record_input *input, struct record *ret)
     fill_run(ret, input);
     fill_machine(ret, input->host, input->limits);
     fill_gpus(ret, input->gpu, input->is_tracked);
-    add_cloud(ret, input->cloud);
+    if (input->cloud && input->cloud->vendor && *input->cloud->vendor)
+        fill_cloud(ret, input->cloud);
     if (input->launch && launch_is_known(input->launch))
         ret->launch = launch_copy(ret, input->launch);
     ret->figures = make_figures(ret, input->summary, NULL);
@@ -876,6 +840,8 @@ int record_fill_machine(const struct host_facts *host, const struct limits *limi
     record_init(ret);
     fill_machine(ret, host, limits);
     fill_gpus(ret, gpu, false);
-    fill_server(ret, server, cloud);
+    fill_server(ret, server);
+    if (cloud)
+        fill_cloud(ret, cloud);
     return end_fill(ret);
 }

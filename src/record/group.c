@@ -66,6 +66,15 @@ static const struct field rank[] = {
 };
 
 const struct field_table record_group_fields = { group, ARRAY_SIZE(group) };
-const struct field_table record_missing_fields = { missing, ARRAY_SIZE(missing) };
-const struct field_table record_node_fields = { node, ARRAY_SIZE(node) };
-const struct field_table record_rank_fields = { rank, ARRAY_SIZE(rank) };
+
+#define LIST(path, rows, type, items, count)                                           \
+    {                                                                                  \
+        path, { (rows), ARRAY_SIZE(rows) }, sizeof(struct type),                       \
+            offsetof(struct record_group, items), offsetof(struct record_group, count) \
+    }
+
+const struct list_field record_missing_list =
+    LIST("group.missing", missing, record_missing, missing, missing_count);
+const struct list_field record_node_list = LIST("nodes", node, record_node, nodes, node_count);
+const struct list_field record_rank_list =
+    LIST("rank_table", rank, record_rank, ranks_seen, seen_count);

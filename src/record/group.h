@@ -62,8 +62,8 @@ struct record_group {
 };
 
 extern const struct field_table record_group_fields; /* of struct record_group */
-extern const struct field_table record_missing_fields;
-extern const struct field_table record_node_fields; /* except its memory */
-extern const struct field_table record_rank_fields;
+extern const struct list_field record_missing_list;
+extern const struct list_field record_node_list; /* its fields are all but its memory */
+extern const struct list_field record_rank_list;
 
 #endif

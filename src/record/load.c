@@ -2,12 +2,10 @@
 #include "record/load.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -172,6 +170,7 @@ struct loader {
     char at[160]; /* the object whose members are read, for messages: "phases[3]." */
     const struct field_table *fields; /* for load_row() */
     bool has_ranks;                   /* arrays may have RANKS_MAX elements */
+    const char **recent; /* the text that was loaded last: sources and reasons repeat */
     struct spoor_error *err;
 };
 
@@ -227,42 +226,8 @@ static int load_text(const struct loader *loader, const char *path, const json_t
 {
     if (!json_is_string(value))
         return refuse(loader, path, "a string");
-    *ret = record_text(loader->record, json_string_value(value));
-    return 0;
-}
-
-static int load_number(const struct loader *loader, const char *path, const json_t *value,
-                       double *ret)
-{
-    if (!json_is_number(value))
-        return refuse(loader, path, "a number");
-    *ret = json_number_value(value);
-    return 0;
-}
-
-static int load_count(const struct loader *loader, const char *path, const json_t *value,
-                      uint64_t *ret)
-{
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return refuse(loader, path, "a whole number that is not negative");
-    *ret = (uint64_t)json_integer_value(value);
-    return 0;
-}
-
-static int load_flag(const struct loader *loader, const char *path, const json_t *value,
-                     bool *ret)
-{
-    if (!json_is_boolean(value))
-        return refuse(loader, path, "true or false");
-    *ret = json_is_true(value);
-    return 0;
-}
-
-static int load_date(const struct loader *loader, const char *path, const json_t *value,
-                     double *ret)
-{
-    if (!json_is_string(value) || clock_parse(json_string_value(value), ret) < 0)
-        return refuse(loader, path, "a date as 2026-03-14T09:26:53.589Z");
+    *ret = record_share_text(loader->record, json_string_value(value), *loader->recent);
+    *loader->recent = *ret;
     return 0;
 }
 
@@ -317,14 +282,25 @@ static int load_field(const struct loader *loader, const json_t *object,
     case FIELD_TEXT:
         return load_text(loader, field->path, value, at);
     case FIELD_COUNT:
-        return load_count(loader, field->path, value, at);
+        if (!json_is_integer(value) || json_integer_value(value) < 0)
+            return refuse(loader, field->path, "a whole number that is not negative");
+        *(uint64_t *)at = (uint64_t)json_integer_value(value);
+        break;
     case FIELD_NUMBER:
-        return load_number(loader, field->path, value, at);
+        if (!json_is_number(value))
+            return refuse(loader, field->path, "a number");
+        *(double *)at = json_number_value(value);
+        break;
     case FIELD_DATE:
-        return load_date(loader, field->path, value, at);
+        if (!json_is_string(value) || clock_parse(json_string_value(value), at) < 0)
+            return refuse(loader, field->path, "a date as 2026-03-14T09:26:53.589Z");
+        break;
     case FIELD_FLAG:
     case FIELD_IF_TRUE:
-        return load_flag(loader, field->path, value, at);
+        if (!json_is_boolean(value))
+            return refuse(loader, field->path, "true or false");
+        *(bool *)at = json_is_true(value);
+        break;
     case FIELD_TEXTS:
         return load_texts(loader, field->path, value, at);
     case FIELD_TAGS:
@@ -358,7 +334,9 @@ static const struct field_table figure_fields = { figure_rows, ARRAY_SIZE(figure
 static int load_figure(const struct loader *loader, const json_t *object, const char *path,
                        struct spoor_figure *ret)
 {
-    struct loader inner = { .record = loader->record, .err = loader->err };
+    struct loader inner = { .record = loader->record,
+                            .recent = loader->recent,
+                            .err = loader->err };
     json_t *value;
     int r = find(loader, object, path, &value);
 
@@ -419,36 +397,31 @@ static int load_row(struct loader *loader, const json_t *object, void *item)
     return load_fields(loader, object, loader->fields, item);
 }
 
-/* Loads the arrays of such objects. */
-static int load_rows(struct loader *loader, const json_t *root)
+/* `base` is the struct that has the list. */
+static int load_list(struct loader *loader, const json_t *root, const struct list_field *list,
+                     void *base,
+                     int (*each)(struct loader *loader, const json_t *object, void *item))
 {
-    struct record *record = loader->record;
-    const struct {
-        const char *path;
-        const struct field_table *fields;
-        size_t size;
-        void *items; /* the address of a pointer */
-        size_t *count;
-    } arrays[] = {
-        { "processes.largest", &record_process_fields, sizeof(*record->processes),
-          &record->processes, &record->process_count },
-        { "processes.others", &record_process_sum_fields, sizeof(*record->other_processes),
-          &record->other_processes, &record->other_process_count },
-        { "network.remotes", &record_remote_fields, sizeof(*record->remotes), &record->remotes,
-          &record->remote_count },
-        { "warnings", &record_warning_fields, sizeof(*record->warnings), &record->warnings,
-          &record->warning_count },
-    };
+    void *items = NULL;
+    int r;
+
+    loader->fields = &list->fields;
+    r = load_array(loader, root, list->path, list->item_size, &items,
+                   (size_t *)(void *)((char *)base + list->count), each);
+    memcpy((char *)base + list->items, &items, sizeof(items));
+    return r;
+}
+
+static int load_lists(struct loader *loader, const json_t *root)
+{
+    static const struct list_field *const lists[] = { &record_process_list,
+                                                      &record_process_sum_list,
+                                                      &record_remote_list,
+                                                      &record_warning_list };
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(arrays); i++) {
-        void *items = NULL;
-
-        loader->fields = arrays[i].fields;
-        r = load_array(loader, root, arrays[i].path, arrays[i].size, &items, arrays[i].count,
-                       load_row);
-        memcpy(arrays[i].items, &items, sizeof(items));
-    }
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(lists); i++)
+        r = load_list(loader, root, lists[i], loader->record, load_row);
     return r;
 }
 
@@ -473,7 +446,7 @@ static void forget_gpu(struct record_gpu *gpu)
 static int load_gpu(struct loader *loader, const json_t *object, void *item)
 {
     forget_gpu(item);
-    return load_fields(loader, object, &record_gpu_fields, item);
+    return load_fields(loader, object, &record_gpu_list.fields, item);
 }
 
 /* The GPUs of the job are in host.gpus as well; their numbers distinguish them. */
@@ -512,10 +485,8 @@ static int load_gpus(struct loader *loader, const json_t *root)
     struct record *record = loader->record;
     size_t count;
     void *items = NULL;
-    int r = load_array(loader, root, "host.gpus", sizeof(*record->gpus), &items,
-                       &record->gpu_count, load_gpu);
+    int r = load_list(loader, root, &record_gpu_list, record, load_gpu);
 
-    record->gpus = items;
     if (r == 0)
         r = load_array(loader, root, "gpu.devices", sizeof(*record->gpus), &items, &count,
                        load_device);
@@ -535,14 +506,8 @@ static int load_system(struct loader *loader, const json_t *root)
         return 0; /* the error is in the record */
     r = load_figures(loader, root, record_system_figure_count(), record_system_figure_path,
                      &record->system->figures);
-    for (size_t i = 0; r == 0 && i < RECORD_SYSTEM_LISTS; i++) {
-        const struct record_system_list *kind = &record_system_lists[i];
-        struct record_list *list = (void *)((char *)record->system + kind->offset);
-
-        loader->fields = &kind->fields;
-        r = load_array(loader, root, kind->path, kind->item_size, &list->items, &list->count,
-                       load_row);
-    }
+    for (size_t i = 0; r == 0 && i < RECORD_SYSTEM_LISTS; i++)
+        r = load_list(loader, root, &record_system_lists[i], record->system, load_row);
     return r;
 }
 
@@ -618,18 +583,12 @@ static int load_group(struct loader *loader, const json_t *root)
     field_table_clear(&record_group_fields, group);
     r = load_fields(loader, root, &record_group_fields, group);
     loader->has_ranks = true;
-    loader->fields = &record_missing_fields;
     if (r == 0)
-        r = load_array(loader, root, "group.missing", sizeof(*group->missing),
-                       (void **)(void *)&group->missing, &group->missing_count, load_row);
-    loader->fields = &record_node_fields;
+        r = load_list(loader, root, &record_missing_list, group, load_row);
     if (r == 0)
-        r = load_array(loader, root, "nodes", sizeof(*group->nodes),
-                       (void **)(void *)&group->nodes, &group->node_count, load_node);
-    loader->fields = &record_rank_fields;
+        r = load_list(loader, root, &record_node_list, group, load_node);
     if (r == 0)
-        r = load_array(loader, root, "rank_table", sizeof(*group->ranks_seen),
-                       (void **)(void *)&group->ranks_seen, &group->seen_count, load_row);
+        r = load_list(loader, root, &record_rank_list, group, load_row);
     loader->has_ranks = false;
     return r < 0 ? r : load_rank_curves(loader, root);
 }
@@ -680,15 +639,11 @@ static int load_all(struct loader *loader, const json_t *root)
 {
     struct record *record = loader->record;
     void *items = NULL;
-    int r = load_fields(loader, root, &record_run_fields, record);
+    int r = 0;
 
     load_context(record, json_object_get(root, "context"));
-    if (r == 0)
-        r = load_fields(loader, root, &record_machine_fields, record);
-    if (r == 0)
-        r = load_fields(loader, root, &record_distribution_fields, record);
-    if (r == 0)
-        r = load_fields(loader, root, &record_tracker_fields, record);
+    for (size_t i = 0; r == 0 && i < RECORD_TABLES; i++)
+        r = load_fields(loader, root, record_tables[i], record);
     if (r == 0)
         r = load_gpus(loader, root);
     if (r == 0)
@@ -702,7 +657,7 @@ static int load_all(struct loader *loader, const json_t *root)
                        &record->phase_count, load_phase);
     record->phases = items;
     if (r == 0)
-        r = load_rows(loader, root);
+        r = load_lists(loader, root);
     if (r == 0)
         r = load_system(loader, root);
     if (r == 0)
@@ -716,7 +671,8 @@ static int load_all(struct loader *loader, const json_t *root)
 int record_from_json(const json_t *root, struct record *ret, struct spoor_error *err)
 {
     struct record record;
-    struct loader loader = { .record = &record, .err = err };
+    const char *recent = NULL;
+    struct loader loader = { .record = &record, .recent = &recent, .err = err };
     int r;
 
     record_init(&record);
@@ -759,20 +715,30 @@ void records_done(struct records *records)
     *records = (struct records){ 0 };
 }
 
+struct record *records_next(struct records *records, struct spoor_error *err)
+{
+    struct record *items = reallocarray(records->items, records->count + 1, sizeof(*items));
+
+    if (!items) {
+        (void)error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    records->items = items;
+    return &items[records->count];
+}
+
 static int parse_next(const char **cursor, const char *end, struct records *records,
                       struct spoor_error *err)
 {
-    struct record *items =
-        realloc(records->items, (records->count + 1) * sizeof(*records->items));
+    struct record *next = records_next(records, err);
     size_t length;
     int r;
 
-    if (!items)
-        return error_set(err, ENOMEM, "out of memory");
-    records->items = items;
+    if (!next)
+        return -ENOMEM;
     if (records->count == LOAD_REPORTS_MAX)
         return error_set(err, EFBIG, "more than %d reports", LOAD_REPORTS_MAX);
-    r = record_parse(*cursor, (size_t)(end - *cursor), &items[records->count], &length, err);
+    r = record_parse(*cursor, (size_t)(end - *cursor), next, &length, err);
     if (r < 0)
         return records->count > 0 ? error_prefix(err, r, "report %zu", records->count + 1) : r;
     records->count++;
@@ -803,18 +769,4 @@ int records_read(int fd, const char *path, struct buffer *text, struct records *
     *ret = records;
     records = (struct records){ 0 };
     return 0;
-}
-
-int records_load(const char *path, struct records *ret, struct spoor_error *err)
-{
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    AUTO_CLOSE int opened = -1;
-    int fd = STDIN_FILENO;
-
-    if (strcmp(path, "-") != 0) {
-        opened = fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        if (fd < 0)
-            return error_sys(err, errno, "cannot read '%s'", path);
-    }
-    return records_read(fd, path, &text, ret, err);
 }

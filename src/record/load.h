@@ -26,14 +26,14 @@ struct records {
     size_t count;         /* at least 1 */
 };
 
-/* Reads a file; "-" is standard input. On success the caller calls records_done(); *ret is
- * untouched on failure. -EBADMSG: something in the file is not a report. */
-int records_load(const char *path, struct records *ret, struct spoor_error *err);
-/* Does the same for an open file. `text` has the part that was already read, and gets the
- * rest; `path` is for messages. */
+/* Reads an open file. `text` has the part that was already read, and gets the rest; `path` is for messages. On success
+ * the caller calls records_done(); *ret is untouched on failure. -EBADMSG: something in the file is not a report. */
 int records_read(int fd, const char *path, struct buffer *text, struct records *ret,
                  struct spoor_error *err);
 void records_done(struct records *records);
+
+/* Makes room for one more record, which the caller fills in before it counts it. NULL: no memory, with a message. */
+struct record *records_next(struct records *records, struct spoor_error *err);
 
 /* Reads one report from a text; the message does not contain a file name. *ret_length is the
  * length of the report; NULL: nothing may follow it. The caller calls record_done(). */

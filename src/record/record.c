@@ -96,31 +96,9 @@ void curve_highest(const struct record_curve *curve, const struct curve_column *
 
 void record_init(struct record *record)
 {
-    *record = (struct record){
-        .pid = UNKNOWN,
-        .started_at = (double)NAN,
-        .ended_at = (double)NAN,
-        .elapsed_seconds = (double)NAN,
-        .exit_code = UNKNOWN,
-        .interval_seconds = (double)NAN,
-        .samples = UNKNOWN,
-        .cpus = UNKNOWN,
-        .memory_bytes = UNKNOWN,
-        .cpus_limit = (double)NAN,
-        .memory_limit_bytes = UNKNOWN,
-        .whole_gpus = UNKNOWN,
-        .cores = { (double)NAN, (double)NAN, (double)NAN },
-        .memory = { (double)NAN, (double)NAN, (double)NAN },
-        .tracker_cpu_seconds = (double)NAN,
-        .tracker_max_rss_bytes = UNKNOWN,
-        .late_samples = UNKNOWN,
-        .detail_reads = UNKNOWN,
-        .budget_percent = (double)NAN,
-    };
-    for (int i = 0; i < SPENDING_COUNT; i++) {
-        record->spent_seconds[i] = (double)NAN;
-        record->postponed[i] = UNKNOWN;
-    }
+    *record = (struct record){ .whole_gpus = UNKNOWN };
+    for (size_t i = 0; i < RECORD_TABLES; i++)
+        field_table_clear(record_tables[i], record);
 }
 
 /* Memory is allocated in blocks: a record has many short texts. All blocks are in one list;
@@ -206,6 +184,19 @@ const char *record_text(struct record *record, const char *text)
 const char *record_known_text(struct record *record, const char *text)
 {
     return text && *text ? record_text(record, text) : NULL;
+}
+
+const char **record_texts(struct record *record, const char *const *texts)
+{
+    size_t count = 0;
+    const char **copy;
+
+    while (texts && texts[count])
+        count++;
+    copy = texts ? record_alloc(record, count + 1, sizeof(*copy)) : NULL;
+    for (size_t i = 0; copy && i < count; i++)
+        copy[i] = record_text(record, texts[i]);
+    return copy;
 }
 
 const char *record_share_text(struct record *record, const char *text, const char *like)
@@ -443,10 +434,10 @@ static const struct field cache[] = {
 };
 
 static const struct field server_disk[] = {
-    TEXT(record_server_disk, name),
-    TEXT(record_server_disk, type),
-    TEXT(record_server_disk, model),
-    COUNT(record_server_disk, capacity_bytes),
+    TEXT(record_disk, name),
+    TEXT(record_disk, type),
+    TEXT(record_disk, model),
+    COUNT(record_disk, capacity_bytes),
 };
 
 static const struct field cloud[] = {
@@ -493,27 +484,43 @@ const struct field_table record_run_fields = TABLE(run);
 const struct field_table record_machine_fields = TABLE(machine);
 const struct field_table record_distribution_fields = TABLE(distribution);
 const struct field_table record_tracker_fields = TABLE(tracker);
-const struct field_table record_warning_fields = TABLE(warning);
+const struct field_table *const record_tables[RECORD_TABLES] = {
+    &record_run_fields,
+    &record_machine_fields,
+    &record_distribution_fields,
+    &record_tracker_fields,
+};
 const struct field_table record_phase_fields = TABLE(phase);
-const struct field_table record_gpu_fields = TABLE(gpu);
-const struct field_table record_process_fields = TABLE(process);
-const struct field_table record_process_sum_fields = TABLE(process_sum);
-const struct field_table record_remote_fields = TABLE(remote);
 const struct field_table record_server_fields = TABLE(server);
-const struct field_table record_cache_fields = TABLE(cache);
-const struct field_table record_server_disk_fields = TABLE(server_disk);
 const struct field_table record_cloud_fields = TABLE(cloud);
 
-#define LIST(rows, type, member)                             \
-    {                                                        \
-        "system." #member, TABLE(rows), sizeof(struct type), \
-            offsetof(struct record_system, member)           \
+#define LIST(path, rows, type, base, items, count)                            \
+    {                                                                         \
+        path, TABLE(rows), sizeof(struct type), offsetof(struct base, items), \
+            offsetof(struct base, count)                                      \
     }
 
-const struct record_system_list record_system_lists[RECORD_SYSTEM_LISTS] = {
-    LIST(disk, record_disk, disks),
-    LIST(interface, record_interface, interfaces),
-    LIST(mount, record_mount, mounts),
+const struct list_field record_gpu_list =
+    LIST("host.gpus", gpu, record_gpu, record, gpus, gpu_count);
+const struct list_field record_process_list =
+    LIST("processes.largest", process, record_process, record, processes, process_count);
+const struct list_field record_process_sum_list =
+    LIST("processes.others", process_sum, record_process_sum, record, other_processes,
+         other_process_count);
+const struct list_field record_remote_list =
+    LIST("network.remotes", remote, record_remote, record, remotes, remote_count);
+const struct list_field record_warning_list =
+    LIST("warnings", warning, record_warning, record, warnings, warning_count);
+const struct list_field record_cache_list =
+    LIST("caches", cache, record_cache, record_server, caches, cache_count);
+const struct list_field record_server_disk_list =
+    LIST("disks", server_disk, record_disk, record_server, disks, disk_count);
+
+const struct list_field record_system_lists[RECORD_SYSTEM_LISTS] = {
+    LIST("system.disks", disk, record_disk, record_system, disks.items, disks.count),
+    LIST("system.interfaces", interface, record_interface, record_system, interfaces.items,
+         interfaces.count),
+    LIST("system.mounts", mount, record_mount, record_system, mounts.items, mounts.count),
 };
 
 void field_table_clear(const struct field_table *table, void *base)

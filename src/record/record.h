@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/unknown.h"
 #include "job/budget.h"
 #include "sample/metric.h"
 #include "source/gpu/gpu.h"
@@ -187,7 +188,7 @@ struct record {
     size_t gpu_count;
     uint64_t
         whole_gpus; /* without parts; UNKNOWN: not read, or the drivers have not responded */
-    struct record_cloud *cloud; /* NULL: not known */
+    struct record_cloud *cloud; /* NULL: not looked up, or none */
     struct launch *launch;   /* NULL: neither a scheduler nor a launcher started it; launch.h */
     const char *gpus_reason; /* why some or all GPUs are missing; not in a JSON report */
 
@@ -236,6 +237,9 @@ void *record_alloc(struct record *record, size_t count, size_t size);
 const char *record_text(struct record *record, const char *text);
 const char *record_known_text(struct record *record, const char *text);
 
+/* Copies a list of texts that is ended by NULL. NULL stays NULL. */
+const char **record_texts(struct record *record, const char *const *texts);
+
 /* Returns the text `like` if it is equal; otherwise a copy. Both may be NULL. */
 const char *record_share_text(struct record *record, const char *text, const char *like);
 
@@ -251,6 +255,12 @@ struct spoor_figure record_find(const struct spoor_figure *figures, const char *
 
 /* Returns the value of a figure of the run; NaN: unknown. */
 double record_value(const struct record *record, const char *path);
+
+/* Whether the exit code is known and not 0. */
+static inline bool record_has_failed(const struct record *record)
+{
+    return is_known(record->exit_code) && record->exit_code != 0;
+}
 
 /* Sets `cores` and `memory` by the curve (distribution.c). */
 void record_fill_distribution(struct record *record);
@@ -302,14 +312,26 @@ extern const struct field_table record_run_fields;
 extern const struct field_table record_machine_fields; /* host and limits */
 extern const struct field_table record_distribution_fields;
 extern const struct field_table record_tracker_fields;
-extern const struct field_table record_warning_fields;
-extern const struct field_table record_phase_fields; /* before its figures */
-extern const struct field_table record_gpu_fields;
-extern const struct field_table record_process_fields;
-extern const struct field_table record_process_sum_fields;
-extern const struct field_table record_remote_fields;
+enum { RECORD_TABLES = 4 };
+extern const struct field_table *const record_tables[RECORD_TABLES]; /* all of these */
+extern const struct field_table record_phase_fields;                 /* before its figures */
 
-/* The first of record_gpu_fields identify the GPU. */
+/* A list of structs: where it stands in the JSON report, the fields of each, and the members of the struct that has the
+ * list: the pointer to its items and their count. */
+struct list_field {
+    const char *path; /* "processes.largest" */
+    struct field_table fields;
+    size_t item_size, items, count;
+};
+
+/* Lists of struct record. */
+extern const struct list_field record_gpu_list;
+extern const struct list_field record_process_list;
+extern const struct list_field record_process_sum_list;
+extern const struct list_field record_remote_list;
+extern const struct list_field record_warning_list;
+
+/* The first fields of a GPU identify it. */
 enum { RECORD_GPU_IDENTITY = 5 };
 
 /* Sets every field of a struct to unknown; flags are false. */
@@ -332,15 +354,16 @@ struct record_cache {
     uint64_t total_bytes; /* size of all of them together */
 };
 
-struct record_server_disk {
-    const char *name;
+struct record_disk {
+    const char *name, *model, *vendor, *serial;
     const char *type; /* "nvme", "ssd", "hdd" */
-    const char *model;
     uint64_t capacity_bytes;
+    double read_bytes_per_second, written_bytes_per_second;
 };
 
 struct record_cloud {
     const char *vendor, *region, *zone, *instance_type, *account;
+    const char *reason; /* why some of them are unknown */
 };
 
 /* Unknown members are NULL or UNKNOWN. */
@@ -352,27 +375,17 @@ struct record_server {
     uint64_t sockets, cores, threads, numa_nodes;
     struct record_cache *caches;
     size_t cache_count;
-    struct record_server_disk *disks;
+    struct record_disk *disks; /* without their rates */
     size_t disk_count;
-    bool has_cloud; /* the cloud was looked up */
-    struct record_cloud cloud;
-    const char *cloud_reason; /* why some of the cloud's members are unknown */
 };
 
 extern const struct field_table record_server_fields;
-extern const struct field_table record_cache_fields;
-extern const struct field_table record_server_disk_fields;
+extern const struct list_field record_cache_list; /* of struct record_server */
+extern const struct list_field record_server_disk_list;
 extern const struct field_table record_cloud_fields;
 
 /* The usage of the machine during a run without a job: totals as figures, and its disks, network
  * interfaces and mounts one by one. Section "system" of the JSON report. */
-
-struct record_disk {
-    const char *name, *model, *vendor, *serial;
-    const char *type; /* "nvme", "ssd", "hdd" */
-    uint64_t capacity_bytes;
-    double read_bytes_per_second, written_bytes_per_second;
-};
 
 struct record_interface {
     const char *name, *mac_address, *driver;
@@ -400,16 +413,8 @@ struct record_system {
     struct record_list mounts;     /* of struct record_mount */
 };
 
-/* The lists, for code that writes or loads all of them. */
-struct record_system_list {
-    const char *path; /* "system.disks" */
-    struct field_table fields;
-    size_t item_size;
-    size_t offset; /* offset of the list in struct record_system */
-};
-
 enum { RECORD_SYSTEM_LISTS = 3 };
-extern const struct record_system_list record_system_lists[RECORD_SYSTEM_LISTS];
+extern const struct list_field record_system_lists[RECORD_SYSTEM_LISTS];
 
 size_t record_system_figure_count(void);
 const char *record_system_figure_path(size_t index);

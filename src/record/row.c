@@ -52,12 +52,6 @@ bool row_has_figure(size_t index)
 
 /* ---- fields --------------------------------------------------------------- */
 
-static void add_text(struct json_writer *json, const char *name, const char *text)
-{
-    if (text && *text)
-        json_add_text(json, name, text);
-}
-
 /* Adds a command in shell quoting. A truncated command ends with dots. */
 static void add_command(struct json_writer *json, const char *name, const char *const *command)
 {
@@ -66,7 +60,7 @@ static void add_command(struct json_writer *json, const char *name, const char *
     escape_command(command, &text);
     if (text.length > ROW_COMMAND_MAX)
         memcpy(text.text + ROW_COMMAND_MAX - 4, " ...", sizeof(" ..."));
-    add_text(json, name, text.text);
+    json_add_known_text(json, name, text.text);
 }
 
 static void add_tags(struct json_writer *json, const struct record_tags *tags)
@@ -88,18 +82,16 @@ static void add_field(struct json_writer *json, const struct field *field, const
     row_name(field->path, name);
     switch (field->kind) {
     case FIELD_TEXT:
-        add_text(json, name, *(const char *const *)at);
+        json_add_known_text(json, name, *(const char *const *)at);
         break;
     case FIELD_COUNT:
-        if (is_known(*(const uint64_t *)at))
-            json_add_u64(json, name, *(const uint64_t *)at);
+        json_add_u64(json, name, *(const uint64_t *)at);
         break;
     case FIELD_NUMBER:
-        if (!isnan(*(const double *)at))
-            json_add_number(json, name, *(const double *)at);
+        json_add_number(json, name, *(const double *)at);
         break;
     case FIELD_DATE:
-        add_text(json, name, clock_format(*(const double *)at).text);
+        json_add_known_text(json, name, clock_format(*(const double *)at).text);
         break;
     case FIELD_FLAG:
     case FIELD_IF_TRUE:
@@ -154,12 +146,10 @@ static void add_gpus(struct json_writer *json, const struct record *record)
         used += gpu->measures[RECORD_GPU_JOB_MEMORY].value > 0;
         vendor = gpu->vendor;
     }
-    if (is_known(record->whole_gpus))
-        json_add_u64(json, "gpu_count", record->whole_gpus);
-    add_text(json, "gpus", names.text);
-    add_text(json, "gpu_vendor", vendor);
-    if (used > 0)
-        json_add_u64(json, "gpus_used", used);
+    json_add_u64(json, "gpu_count", record->whole_gpus);
+    json_add_known_text(json, "gpus", names.text);
+    json_add_known_text(json, "gpu_vendor", vendor);
+    json_add_u64(json, "gpus_used", used > 0 ? used : UNKNOWN);
 }
 
 /* ---- figures -------------------------------------------------------------- */
@@ -214,14 +204,16 @@ static void add_figures(struct json_writer *json, const struct spoor_figure *fig
 
 void row_write(const struct record *record, struct buffer *out)
 {
-    struct json_writer json = { .out = out, .style = &json_compact };
+    static const struct json_style style = { .comma = ",", .colon = ":", .omits_null = true };
+    struct json_writer json = { .out = out, .style = &style };
 
     json_begin(&json, NULL, '{');
     add_fields(&json, &record_run_fields, record);
     if (record->launch)
         add_fields(&json, &record_launch_fields, record->launch);
     add_fields(&json, &record_machine_fields, record);
-    add_text(&json, "instance_type", record->cloud ? record->cloud->instance_type : NULL);
+    json_add_known_text(&json, "instance_type",
+                        record->cloud ? record->cloud->instance_type : NULL);
     add_gpus(&json, record);
     if (record->figures)
         add_figures(&json, record->figures);

@@ -238,13 +238,11 @@ int rows_load(struct line_reader *input, const char *path, struct records *ret,
     int r;
 
     while ((r = line_reader_next(input, &line)) > 0) {
-        struct record *items =
-            reallocarray(records.items, records.count + 1, sizeof(*records.items));
+        struct record *next = records_next(&records, err);
 
-        if (!items)
-            return error_set(err, ENOMEM, "out of memory");
-        records.items = items;
-        if (row_parse(line.text, line.length, &items[records.count], err) == 0)
+        if (!next)
+            return -ENOMEM;
+        if (row_parse(line.text, line.length, next, err) == 0)
             records.count++; /* damaged lines are skipped, as in a history */
     }
     if (r < 0)

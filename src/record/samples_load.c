@@ -546,16 +546,14 @@ static int add_run(struct loading *loading)
 static int end_run(struct loading *loading, struct open_run *run)
 {
     struct records *records = &loading->records;
-    struct record *items =
-        realloc(records->items, (records->count + 1) * sizeof(*records->items));
+    struct record *next = records_next(records, loading->err);
     int r;
 
-    if (!items)
-        return error_set(loading->err, ENOMEM, "out of memory");
-    records->items = items;
+    if (!next)
+        return -ENOMEM;
     if (records->count == LOAD_REPORTS_MAX)
         return error_set(loading->err, EFBIG, "more than %d runs", LOAD_REPORTS_MAX);
-    r = replay_finish(run->replay, loading->name, run->skipped, &items[records->count]);
+    r = replay_finish(run->replay, loading->name, run->skipped, next);
     if (r == -ENODATA)
         return error_set(loading->err, EBADMSG, "no complete row; " NOT_SAMPLES);
     if (r < 0)

@@ -282,7 +282,7 @@ enum { COLUMNS_FOR_PEOPLE = 7 };
 
 static void add_value(struct table *table, const struct run_figure *figure, double value)
 {
-    table_add_number(table, value, isnan(value) ? "-" : run_figure_text(figure, value).text);
+    table_add_number(table, value, isnan(value) ? NULL : run_figure_text(figure, value).text);
 }
 
 /* One row per figure and command. In a text, only the first row of a figure has its name. */

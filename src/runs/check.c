@@ -32,8 +32,9 @@ int run_limit_parse(const char *text, struct run_limit *ret, struct spoor_error 
     return r < 0 ? r : run_figure_parse(&ret->figure, equals + 1, &ret->max, err);
 }
 
-bool run_limit_is_broken(const struct run_limit *limit, const struct record *run,
-                         struct buffer *out)
+/* Writes the line of a broken limit. */
+static bool is_broken(const struct run_limit *limit, const struct record *run,
+                      struct buffer *out)
 {
     struct spoor_figure figure = run_figure_get(&limit->figure, run);
     double low = run_figure_low(&figure), high = run_figure_high(&figure);
@@ -67,7 +68,7 @@ int run_limits_check(const char *const *limits, const struct record *run,
 
         if (r < 0)
             return r;
-        if (run_limit_is_broken(&limit, run, &line) && line.text)
+        if (is_broken(&limit, run, &line) && line.text)
             broken(data, run, line.text);
     }
     return 0;
@@ -97,7 +98,7 @@ static int compare_starts(const void *a, const void *b)
     return (first->started_at > second->started_at) - (first->started_at < second->started_at);
 }
 
-int baseline_find(const struct run_set *set, const struct record *run, struct baseline *ret)
+int baseline_find(const struct run_set *set, const struct record *run, struct run_group *ret)
 {
     const struct record **runs = calloc(set->count + 1, sizeof(struct record *));
     size_t count = 0;
@@ -106,34 +107,33 @@ int baseline_find(const struct run_set *set, const struct record *run, struct ba
         return -ENOMEM;
     for (size_t i = 0; i < set->count; i++) {
         const struct record *other = &set->runs[i];
-        bool has_failed = is_known(other->exit_code) && other->exit_code != 0;
 
-        if (!is_same(other, run) && !has_failed && has_same_machine(other, run) &&
+        if (!is_same(other, run) && !record_has_failed(other) && has_same_machine(other, run) &&
             !(other->started_at > run->started_at))
             runs[count++] = other;
     }
     qsort(runs, count, sizeof(struct record *), compare_starts);
-    *ret = (struct baseline){ .runs = { NULL, runs, count } };
+    *ret = (struct run_group){ NULL, runs, count };
     if (count > BASELINE_RUNS) {
         memmove(runs, runs + count - BASELINE_RUNS, BASELINE_RUNS * sizeof(struct record *));
-        ret->runs.count = BASELINE_RUNS;
+        ret->count = BASELINE_RUNS;
     }
     return 0;
 }
 
-void baseline_done(struct baseline *baseline)
+void baseline_done(struct run_group *baseline)
 {
-    free(baseline->runs.runs);
-    *baseline = (struct baseline){ 0 };
+    free(baseline->runs);
+    *baseline = (struct run_group){ 0 };
 }
 
-int baseline_check(const struct baseline *baseline, const struct run_figure *figure,
+int baseline_check(const struct run_group *baseline, const struct run_figure *figure,
                    const struct record *run, double tolerance, struct buffer *out)
 {
     double value = run_figure_get(figure, run).value;
     double values[BASELINE_RUNS], margin;
     struct statistics usual;
-    size_t count = run_values(baseline->runs.runs, baseline->runs.count, figure, values);
+    size_t count = run_values(baseline->runs, baseline->count, figure, values);
 
     statistics_of(values, count, &usual);
     if (isnan(value) || count == 0)

@@ -53,30 +53,21 @@ static enum file_kind kind_of(const char *path, const char *start)
     return begins_with(text, "{\"id\"") ? FILE_ROWS : FILE_REPORT;
 }
 
-static int load_report(struct line_reader *input, const char *path, struct records *ret,
-                       struct spoor_error *err)
-{
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    const char *start;
-    size_t length;
-
-    if (line_reader_peek(input, 0, &start, &length) == 0)
-        buffer_add(&text, start, length);
-    return records_read(input->fd, path, &text, ret, err);
-}
-
-static int load_import(struct line_reader *input, const char *path, struct records *ret,
-                       struct spoor_error *err)
+/* Loads a report or a file of another program, which are read whole. */
+static int load_whole(struct line_reader *input, const char *path, bool is_import,
+                      struct records *ret, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     const char *start;
     size_t length;
     int r = line_reader_peek(input, 0, &start, &length);
 
-    if (r == 0) {
+    if (r == 0)
         buffer_add(&text, start, length);
+    if (!is_import)
+        return records_read(input->fd, path, &text, ret, err);
+    if (r == 0)
         r = buffer_read(&text, input->fd, BUFFER_MAX);
-    }
     return r < 0 ? error_sys(err, r, "cannot read '%s'", path)
                  : import_read(&text, path, ret, err);
 }
@@ -114,13 +105,11 @@ static int load_input(struct line_reader *input, struct run_source *source,
     source->is_lossy = kind != FILE_REPORT && kind != FILE_ROWS;
     if (kind == FILE_ROWS)
         return rows_load(input, source->path, &source->records, err);
-    if (kind == FILE_IMPORT)
-        return load_import(input, source->path, &source->records, err);
     if (kind == FILE_SAMPLES)
         return load_samples(input, source->path, &source->records, err);
     if (kind == FILE_TRACKING)
         return load_tracking(source->path, &source->records, err);
-    return load_report(input, source->path, &source->records, err);
+    return load_whole(input, source->path, kind == FILE_IMPORT, &source->records, err);
 }
 
 static int load_file(struct run_source *source, struct spoor_error *err)

@@ -35,7 +35,7 @@ struct run_set {
  *     FOLDER   all reports in it (*.json, *.jsonl), by name; not in folders below. The ranks of a group (group/folder.h)
  *              are one run
  *     -        standard input
- *     @FILTER  runs of the history (history/filter.h): @last, @name=train,since=30d
+ *     @FILTER  runs of the history (history/index.h): @last, @name=train,since=30d
  *     ID       a run of the history by the first digits of its ID, six at least
  *
  * If a report and the samples of its run are both given, they are one run. Every message names the

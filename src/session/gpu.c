@@ -22,7 +22,7 @@ static bool streams_read_host_gpus(const spoor_session *session)
     bool reads = false;
 
     for (size_t i = 0; i < session->stream_count; i++)
-        reads |= stream_reads_host_gpus(&session->streams[i].stream);
+        reads |= session->streams[i].stream.reads_host_gpus;
     return reads;
 }
 

@@ -50,7 +50,7 @@ static int open_checked(struct samples_file *file, unsigned flags, struct spoor_
                          "another run is writing to it; name another file or append");
     if (r < 0)
         return error_sys(err, r, "cannot be written");
-    file->needs_header = stream_has_header(&file->stream);
+    file->needs_header = file->stream.has_header;
     file->is_shared = file->needs_header && flags & SPOOR_SAMPLES_APPEND && !file->is_pipe;
     if (!file->is_shared)
         return 0;
@@ -155,7 +155,7 @@ static void learn_gpus(struct samples_file *file, const struct sample *sample,
     if (file->has_gpus)
         return;
     if (is_told ||
-        (stream_has_header(&file->stream) && (is_last || sample->elapsed_ns >= GPUS_MOST_NS))) {
+        (file->stream.has_header && (is_last || sample->elapsed_ns >= GPUS_MOST_NS))) {
         file->gpus = gpu_columns_of(gpu);
         file->has_gpus = true;
     }
@@ -163,7 +163,7 @@ static void learn_gpus(struct samples_file *file, const struct sample *sample,
 
 static void read_devices(struct samples_file *file, struct samples_machine machine)
 {
-    if (!stream_lists_devices(&file->stream))
+    if (!file->stream.lists_devices)
         return;
     device_sample_done(&file->older_devices);
     file->older_devices = file->previous_devices;
@@ -216,7 +216,7 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
     read_devices(file, machine);
     learn_gpus(file, sample, gpu, is_last);
     row.of_gpus = file->has_gpus ? &file->gpus : NULL;
-    if (file->needs_header && (file->has_gpus || !stream_names_gpus(&file->stream)))
+    if (file->needs_header && (file->has_gpus || !file->stream.names_gpus))
         release(file);
     if (file->needs_header) {
         /* In this format each item is a row. */

@@ -69,8 +69,7 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
 static void serve_streams(spoor_session *session)
 {
     for (size_t i = 0; i < session->stream_count; i++)
-        session->sampler.host.counts_processes |=
-            stream_counts_processes(&session->streams[i].stream);
+        session->sampler.host.counts_processes |= session->streams[i].stream.counts_processes;
 }
 
 static int open_sampler(spoor_session *session, const struct spoor_options *options,

@@ -93,6 +93,8 @@ void json_end(struct json_writer *json)
 
 void json_add_null(struct json_writer *json, const char *key)
 {
+    if (style_of(json)->omits_null)
+        return;
     json_begin_value(json, key);
     buffer_add_text(json->out, "null");
 }

@@ -24,7 +24,8 @@ struct json_style {
     unsigned indent;   /* blanks per level; 0: everything on one line */
     const char *comma; /* separator between the members of one line */
     const char *colon; /* after a key */
-    bool is_python; /* text in ASCII only; 1.0 instead of 1 for a number that is not a count */
+    bool is_python;  /* text in ASCII only; 1.0 instead of 1 for a number that is not a count */
+    bool omits_null; /* unknown members are left out */
 };
 
 extern const struct json_style json_indented; /* a file for people and programs */

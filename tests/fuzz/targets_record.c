@@ -32,7 +32,10 @@ static void check_record(const struct record *record)
     record_init(&copy);
     for (int i = 0; format_get((enum spoor_format)i); i++) {
         if (i != SPOOR_JSON && i != SPOOR_HTML) /* a page contains the JSON and a constant */
-            format_get((enum spoor_format)i)->write(record, &style, &text);
+            format_write(format_get((enum spoor_format)i), record, 1,
+                         &(struct format_style){ style.has_color, style.has_unicode,
+                                                 style.columns, style.has_header },
+                         &text);
     }
     json_write(record, &style, &json);
     CHECK(buffer_error(&text) == 0 && buffer_error(&json) == 0);

@@ -141,8 +141,8 @@ static void step_through(spoor_session *session, const char *machine, const char
     struct device_sample devices = { 0 }, previous_devices = { 0 };
     struct sample previous;
 
-    session->sampler.host.counts_processes = stream_counts_processes(&stream);
-    if (stream_has_header(&stream))
+    session->sampler.host.counts_processes = stream.counts_processes;
+    if (stream.has_header)
         stream_write_header(&stream, &no_gpus, rows);
     for (unsigned step = 0; find_instant(machine, step, path, sizeof(path)); step++) {
         bool is_last = !find_instant(machine, step + 1, after, sizeof(after));
@@ -151,7 +151,7 @@ static void step_through(spoor_session *session, const char *machine, const char
         if (root_open(path, &session->root) < 0)
             exit(fail(path));
         session_take_sample(session, instant_of(step), is_last ? SAMPLE_LAST : SAMPLE_REGULAR);
-        if (stream_lists_devices(&stream))
+        if (stream.lists_devices)
             device_sample_read(&devices, &session->root, NULL);
         (void)stream_write_row(&stream,
                                &(struct stream_row){

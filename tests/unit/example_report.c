@@ -251,9 +251,10 @@ void example_fill(const struct example *example, struct record *ret)
 void example_write(const struct example *example, enum spoor_format format,
                    const struct format_style *style, struct buffer *out)
 {
+    struct format_style own = style ? *style : (struct format_style){ 0 };
     struct record record;
 
     example_fill(example, &record);
-    format_get(format)->write(&record, style, out);
+    format_write(format_get(format), &record, 1, &own, out);
     record_done(&record);
 }

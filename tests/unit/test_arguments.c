@@ -40,7 +40,7 @@ static const struct option rows[] = {
     { '\0', "stf", "FILE", "", EVERY, TEXT(start_file) },
     { 'p', "path", "FILE", "", SHIP | OPTION_REPEATABLE, OPTION_LIST(struct target, paths) },
     { '\0', "overwrite", NULL, "", EVERY, OPTION_FLAG(struct target, overwrites) },
-    { 'h', "help", NULL, "", EVERY, .apply = option_help },
+    { 'h', "help", NULL, "", EVERY, .action = ACTION_HELP },
 };
 static const struct option_table table = { rows, ARRAY_SIZE(rows) };
 
@@ -99,7 +99,7 @@ static void done(struct fixture *f)
 }
 
 #define WORDS(...)        \
-    (const char *const[]) \
+    (const char *[])      \
     {                     \
         __VA_ARGS__, NULL \
     }

@@ -144,7 +144,7 @@ static void add_row(struct stream stream, const struct example *example, size_t 
 static void write_stream(struct stream stream, const struct example *example,
                          struct buffer *out)
 {
-    if (stream_has_header(&stream))
+    if (stream.has_header)
         stream_write_header(&stream, &no_gpus, out);
     for (size_t i = 0; i < EXAMPLE_SAMPLES; i++)
         add_row(stream, example, i, out);
@@ -232,9 +232,9 @@ static void the_suffix_chooses_the_stream(void **state)
     struct stream stream = stream_for_path("a/b.csv");
 
     (void)state;
-    assert_true(stream_has_header(&stream));
+    assert_true(stream.has_header);
     stream = stream_for_path("b.c.jsonl");
-    assert_false(stream_has_header(&stream));
+    assert_false(stream.has_header);
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         struct spoor_error err = { 0 };
 

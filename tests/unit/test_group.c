@@ -120,12 +120,7 @@ static void add(struct group *group, const struct part *part)
     struct record record = make(part);
     struct spoor_error err = { 0 };
 
-    if (part->is_begin) {
-        assert_int_equal(group_add_begin(group, &record, &err), 0);
-        record_done(&record);
-    } else {
-        assert_int_equal(group_add_end(group, &record, &err), 0);
-    }
+    assert_int_equal(group_add(group, &record, &err), 0);
 }
 
 static void merge(const struct part *parts, size_t count, struct record *ret)
@@ -446,9 +441,8 @@ static void odd_ranks_are_refused(void **state)
 
     (void)state;
     group_init(&group);
-    assert_int_equal(group_add_end(&group, &record, &err), -EBADMSG);
+    assert_int_equal(group_add(&group, &record, &err), -EBADMSG);
     assert_int_equal(group_merge(&group, &record, &err), -ENODATA);
-    record_done(&record);
     group_done(&group);
 }
 
@@ -468,7 +462,7 @@ static void a_rank_may_read_the_gpus_for_others(void **state)
 
         if (i == 1)
             set(&record, "gpu.memory.combined_bytes", 7, true);
-        assert_int_equal(group_add_end(&group, &record, &err), 0);
+        assert_int_equal(group_add(&group, &record, &err), 0);
     }
     assert_int_equal(group_merge(&group, &merged, &err), 0);
     assert_near(record_value(&merged, "gpu.memory.combined_bytes"), 7, 0);
@@ -505,7 +499,7 @@ static void each_gpu_counts_once(void **state)
         record.gpu_count = record.whole_gpus = 1;
         set(&record, "energy.gpu_joules", 1000, true);
         set(&record, "gpu.memory.combined_bytes", 7, false);
-        assert_int_equal(group_add_end(&group, &record, &err), 0);
+        assert_int_equal(group_add(&group, &record, &err), 0);
     }
     assert_int_equal(group_merge(&group, &merged, &err), 0);
     assert_int_equal(merged.gpu_count, 2);

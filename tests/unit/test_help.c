@@ -116,10 +116,10 @@ static void full_usage_has_a_line_for_each_subcommand(void **state)
 static void print_manual(FILE *out)
 {
     static const struct option rows[] = {
-        { 'o', "out-file", "FILE", "write to FILE [now]", 1, .apply = option_help },
-        { '\0', "kind", "a|b", "a_b", 1, .apply = option_help },
-        { '\0', "other", NULL, "of another command", 2, .apply = option_help },
-        { '\0', "key", "", "", 1 | OPTION_FILE_ONLY, .apply = option_help },
+        { 'o', "out-file", "FILE", "write to FILE [now]", 1, .action = ACTION_HELP },
+        { '\0', "kind", "a|b", "a_b", 1, .action = ACTION_HELP },
+        { '\0', "other", NULL, "of another command", 2, .action = ACTION_HELP },
+        { '\0', "key", "", "", 1 | OPTION_FILE_ONLY, .action = ACTION_HELP },
     };
     static const struct option_table table = { rows, 4 };
     const struct command command = { .name = "c", .options = &table, .scope = 1 };

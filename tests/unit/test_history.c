@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "example_report.h"
 #include "fake_root.h"
-#include "history/filter.h"
 #include "history/import.h"
 #include "history/index.h"
 #include "history/store.h"

@@ -234,7 +234,7 @@ static void an_unknown_value_stays_unknown_with_its_reason(void **state)
     run->elapsed_seconds = (double)NAN;
     needs = find_needs(run);
     for (size_t i = 0; i < NEEDS_FIELDS; i++) {
-        const struct need *need = needs_get(&needs, i);
+        const struct need *need = &needs.fields[i];
 
         assert_true(isnan(need->value) && isnan(need->used_min) && isnan(need->used_max));
         assert_int_equal(need->known_runs, 0);

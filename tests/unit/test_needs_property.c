@@ -239,7 +239,7 @@ static void a_stored_run_needs_the_same(void **state)
         assert_int_equal(record_parse(json.text, json.length, &record, NULL, NULL), 0);
         stored = find_needs(&record);
         for (size_t j = 0; j < NEEDS_FIELDS; j++)
-            assert_string_equal(needs_get(&needs, j)->why, needs_get(&stored, j)->why);
+            assert_string_equal(needs.fields[j].why, stored.fields[j].why);
         assert_int_equal(needs.choice_count, stored.choice_count);
         assert_string_equal(needs.note, stored.note);
         record_done(&record);
@@ -279,8 +279,8 @@ static void assert_largest(const struct together *all)
     assert_int_equal(all->needs.would_fail_runs, 0);
     for (size_t i = 0; i < all->count; i++) {
         for (size_t j = 0; j < NEEDS_FIELDS; j++) {
-            const struct need *need = needs_get(&all->needs, j);
-            const struct need *run = needs_get(&all->runs[i], j);
+            const struct need *need = &all->needs.fields[j];
+            const struct need *run = &all->runs[i].fields[j];
 
             bool may_be_less =
                 run->is_guess ||
@@ -306,8 +306,7 @@ static void assert_few_fail(const struct together *all)
         size_t above = 0;
 
         for (size_t i = 0; i < all->count; i++)
-            above += needs_get(&all->list[i], deadly[j])->basis >
-                     needs_get(&all->needs, deadly[j])->value;
+            above += all->list[i].fields[deadly[j]].basis > all->needs.fields[deadly[j]].value;
         assert_true((double)above <= allowed);
         most = above > most ? above : most;
         sum += above;

@@ -92,11 +92,11 @@ static void the_suffix_or_the_option_selects_the_format(void **state)
 
     (void)state;
     assert_int_equal(stream_find("x.txt", "resource-tracker", "csv", true, &stream, &err), 0);
-    assert_true(stream_has_header(&stream));
+    assert_true(stream.has_header);
     assert_int_equal(stream_find("x.csv", "resource-tracker", "jsonl", true, &stream, &err), 0);
-    assert_false(stream_has_header(&stream));
+    assert_false(stream.has_header);
     assert_int_equal(stream_find("/dev/null", NULL, NULL, true, &stream, &err), 0);
-    assert_true(stream_names_gpus(&stream));
+    assert_true(stream.names_gpus);
     assert_int_equal(stream_find("x.f64", "resource-tracker", NULL, true, &stream, &err), 0);
     assert_int_equal(stream_find("x.f64", NULL, NULL, true, &stream, &err), -EINVAL);
     assert_int_equal(stream_find("-", NULL, "xml", true, &stream, &err), -EINVAL);
@@ -117,8 +117,8 @@ static void only_rows_with_columns_of_the_machine_need_its_processes_and_gpus(vo
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct stream stream = find(cases[i].dialect);
 
-        assert_int_equal(stream_counts_processes(&stream), cases[i].has_machine);
-        assert_int_equal(stream_reads_host_gpus(&stream), cases[i].has_machine);
+        assert_int_equal(stream.counts_processes, cases[i].has_machine);
+        assert_int_equal(stream.reads_host_gpus, cases[i].has_machine);
     }
 }
 

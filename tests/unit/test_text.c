@@ -14,7 +14,7 @@
 #include "example_report.h"
 #include "example_system.h"
 #include "json_check.h"
-#include "output/text_tables.h"
+#include "output/text_parts.h"
 #include "text/utf8.h"
 
 /* ---- text ------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/spoor/after_run.h"
+#include "front/spoor/outputs.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -408,22 +408,18 @@ static int begin(struct bench *bench, char **words, struct spoor_error *err)
     return r < 0 ? r : open_runs_file(bench, err);
 }
 
-int command_bench(const struct command *command, int argc, char **argv)
+int command_bench(struct settings *settings, char **words, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
-    CLEANUP(bench_done) struct bench bench = { .settings = &settings, .runs_fd = -1 };
-    struct arguments arguments;
+    CLEANUP(bench_done) struct bench bench = { .settings = settings, .runs_fd = -1 };
     struct spoor_error err = { 0 };
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
+    int code;
 
-    if (code >= 0)
-        return code;
-    if (arguments.first_operand >= argc)
+    if (count == 0)
         return complain("missing command: spoor bench [OPTIONS] -- COMMAND [ARGUMENT...]");
-    if (begin(&bench, argv + arguments.first_operand, &err) < 0)
+    if (begin(&bench, words, &err) < 0)
         return complain("%s", err.message);
     bench.shows_progress =
-        !settings.is_quiet && !settings.shows_output && isatty(STDERR_FILENO);
+        !settings->is_quiet && !settings->shows_output && isatty(STDERR_FILENO);
     block_signals(&bench);
     code = run_all(&bench);
     (void)sigprocmask(SIG_SETMASK, &bench.mask, NULL);

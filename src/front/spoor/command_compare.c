@@ -389,41 +389,27 @@ static int write_page(const struct compared *compared, struct buffer *out)
     return 0;
 }
 
-static int write_comparison(void *data, const struct output *output, int fd,
+static int write_comparison(void *data, const struct output *output,
+                            const struct format_style *style, struct buffer *out,
                             struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer out = { 0 };
-    struct format_style style = format_style_for(fd, output->flags & SPOOR_COLOR);
-    const struct compared *compared = data;
-    int r = output->format == SPOOR_JSON ? write_json(compared, &out)
-            : output->format == SPOOR_HTML
-                ? write_page(compared, &out)
-                : write_table(compared, output->format, &style, &out);
-
-    if (r == 0)
-        r = buffer_error(&out);
-    if (r == 0)
-        r = buffer_write(&out, fd);
-    return r < 0 ? error_sys(err, r, "cannot write the comparison") : 0;
+    (void)err;
+    return output->format == SPOOR_JSON   ? write_json(data, out)
+           : output->format == SPOOR_HTML ? write_page(data, out)
+                                          : write_table(data, output->format, style, out);
 }
 
-int command_compare(const struct command *command, int argc, char **argv)
+int command_compare(struct settings *settings, char **runs, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
-    CLEANUP(compared_done) struct compared compared = { .settings = &settings };
-    struct arguments arguments;
+    CLEANUP(compared_done) struct compared compared = { .settings = settings };
     struct spoor_error err = { 0 };
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    if (code >= 0)
-        return code;
-    if (arguments.operand_count == 0)
+    if (count == 0)
         return complain("missing argument: spoor compare [OPTIONS] RUNS [RUNS...]");
-    if (list_figures(&settings, &compared.figures, &err) < 0 ||
-        load_sets(&compared, argv + arguments.first_operand, (size_t)arguments.operand_count,
-                  &err) < 0)
+    if (list_figures(settings, &compared.figures, &err) < 0 ||
+        load_sets(&compared, runs, (size_t)count, &err) < 0)
         return complain("%s", err.message);
-    return outputs_print(&settings, FORMATS_ALL, write_comparison, &compared);
+    return outputs_print(settings, FORMATS_ALL, "the comparison", write_comparison, &compared);
 }
 
 /* ---- check -------------------------------------------------------------- */
@@ -467,7 +453,7 @@ static int check_baseline(const struct settings *settings, const struct figure_l
                           const struct run_set *earlier, const struct record *run,
                           struct findings *findings, struct spoor_error *err)
 {
-    CLEANUP(baseline_done) struct baseline baseline = { 0 };
+    CLEANUP(baseline_done) struct run_group baseline = { 0 };
 
     if (baseline_find(earlier, run, &baseline) < 0)
         return error_set(err, ENOMEM, "out of memory");
@@ -483,12 +469,11 @@ static int check_baseline(const struct settings *settings, const struct figure_l
             return error_set(err, ENODATA,
                              "--baseline has %zu comparable run%s (successful, earlier, on the "
                              "same kind of machine): %d are needed, or --tolerance",
-                             baseline.runs.count, baseline.runs.count == 1 ? "" : "s",
-                             COMPARE_RANGE_MIN);
+                             baseline.count, baseline.count == 1 ? "" : "s", COMPARE_RANGE_MIN);
         if (r > 0 && line.text)
             add_finding(findings, run, line.text);
     }
-    if (baseline.runs.count == 0)
+    if (baseline.count == 0)
         return error_set(err, ENODATA,
                          "--baseline has no run to compare with: none is earlier, "
                          "successful and of the same kind of machine");
@@ -514,42 +499,38 @@ static int check_runs(const struct settings *settings, const struct run_set *set
     return r;
 }
 
-static int write_findings(void *data, const struct output *output, int fd,
+static int write_findings(void *data, const struct output *output,
+                          const struct format_style *style, struct buffer *out,
                           struct spoor_error *err)
 {
     const struct findings *findings = data;
     const struct buffer *text =
         output->format == SPOOR_JSON ? &findings->document : &findings->text;
-    int r = buffer_error(text);
 
-    if (r == 0 && text->length > 0)
-        r = buffer_write(text, fd);
-    return r < 0 ? error_sys(err, r, "cannot write the result") : 0;
+    (void)style;
+    (void)err;
+    buffer_add(out, text->text, text->length);
+    return buffer_error(text);
 }
 
-int command_check(const struct command *command, int argc, char **argv)
+int command_check(struct settings *settings, char **runs, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
     CLEANUP(run_set_done) struct run_set set = { 0 };
     CLEANUP(findings_done) struct findings findings = { 0 };
-    struct arguments arguments;
     struct spoor_error err = { 0 };
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
+    int code;
 
-    if (code >= 0)
-        return code;
-    if (arguments.operand_count == 0)
+    if (count == 0)
         return complain("missing argument: spoor check [OPTIONS] RUNS...");
-    if (settings.limits.count == 0 && !settings.baseline)
+    if (settings->limits.count == 0 && !settings->baseline)
         return complain("nothing to check: give --max FIGURE=VALUE or --baseline RUNS");
     findings.json.out = &findings.document;
     json_begin(&findings.json, NULL, '[');
-    if (run_set_load(&set, argv + arguments.first_operand, (size_t)arguments.operand_count,
-                     &err) < 0 ||
-        check_runs(&settings, &set, &findings, &err) < 0)
+    if (run_set_load(&set, runs, (size_t)count, &err) < 0 ||
+        check_runs(settings, &set, &findings, &err) < 0)
         return complain("%s", err.message);
     json_end(&findings.json);
     buffer_add_text(&findings.document, "\n");
-    code = outputs_print(&settings, FORMATS_TEXT_JSON, write_findings, &findings);
+    code = outputs_print(settings, FORMATS_TEXT_JSON, "the result", write_findings, &findings);
     return code != 0 ? code : findings.broken > 0;
 }

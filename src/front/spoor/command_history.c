@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +16,6 @@
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "history/index.h"
-#include "history/prune.h"
-#include "history/push.h"
 #include "history/store.h"
 #include "output/format.h"
 #include "output/table.h"
@@ -77,22 +74,6 @@ static void warn_about_damage(const struct query *query)
                      query->index.damaged == 1 ? "" : "s", query->folder);
 }
 
-static int write_table(const struct table *table, const struct output *output, int fd,
-                       struct spoor_error *err)
-{
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    struct format_style style = format_style_for(fd, output->flags & SPOOR_COLOR);
-    int r = table_error(table);
-
-    if (r == 0) {
-        table_write(table, output->format, &style, &text);
-        r = buffer_error(&text);
-    }
-    if (r == 0)
-        r = buffer_write(&text, fd);
-    return r < 0 ? error_sys(err, r, "cannot write the list") : 0;
-}
-
 static bool is_for_people(const struct output *output)
 {
     return output->format == SPOOR_TEXT || output->format == SPOOR_MARKDOWN;
@@ -107,10 +88,7 @@ enum column_kind {
     COLUMN_ID,
     COLUMN_STARTED,
     COLUMN_EXIT,
-    COLUMN_NAME,
-    COLUMN_COMMAND,
-    COLUMN_HOST,
-    COLUMN_USER,
+    COLUMN_TEXT,   /* a text of the index */
     COLUMN_FIGURE, /* a figure of the index */
     COLUMN_TAG,
     COLUMN_PATH,  /* a figure of the record */
@@ -120,11 +98,15 @@ enum column_kind {
 static const struct {
     const char *name, *heading;
     enum column_kind kind;
+    size_t offset; /* of a text in struct history_run */
 } index_columns[] = {
-    { "id", "ID", COLUMN_ID },       { "started", "STARTED", COLUMN_STARTED },
-    { "exit", "EXIT", COLUMN_EXIT }, { "name", "NAME", COLUMN_NAME },
-    { "host", "HOST", COLUMN_HOST }, { "command", "COMMAND", COLUMN_COMMAND },
-    { "user", "USER", COLUMN_USER },
+    { "id", "ID", COLUMN_ID, 0 },
+    { "started", "STARTED", COLUMN_STARTED, 0 },
+    { "exit", "EXIT", COLUMN_EXIT, 0 },
+    { "name", "NAME", COLUMN_TEXT, offsetof(struct history_run, name) },
+    { "host", "HOST", COLUMN_TEXT, offsetof(struct history_run, host) },
+    { "command", "COMMAND", COLUMN_TEXT, offsetof(struct history_run, command) },
+    { "user", "USER", COLUMN_TEXT, offsetof(struct history_run, user) },
 };
 
 static const char *const figure_headings[RUN_FIGURES] = { "TIME",  "CPU",     "MEMORY",
@@ -135,6 +117,7 @@ struct list_column {
     enum column_kind kind;
     struct run_figure figure; /* for COLUMN_FIGURE and COLUMN_PATH */
     size_t index;             /* for COLUMN_FIGURE: its index in run_figures */
+    size_t offset;            /* for COLUMN_TEXT */
     const struct field *field;
 };
 
@@ -177,13 +160,14 @@ static int find_column(const char *name, struct list_column *ret, const char **r
     for (size_t i = 0; i < ARRAY_SIZE(index_columns); i++) {
         if (strcmp(index_columns[i].name, name) == 0) {
             ret->kind = index_columns[i].kind;
+            ret->offset = index_columns[i].offset;
             *ret_heading = index_columns[i].heading;
             return 0;
         }
     }
     for (size_t i = 0; i < RUN_FIGURES; i++) {
         if (strcmp(run_figures[i].name, name) == 0) {
-            *ret = (struct list_column){ COLUMN_FIGURE, run_figures[i], i, NULL };
+            *ret = (struct list_column){ COLUMN_FIGURE, run_figures[i], i, 0, NULL };
             *ret_heading = figure_headings[i];
             return 0;
         }
@@ -247,10 +231,8 @@ static void add_id(struct list *list, const char *id)
 
 static void add_figure(struct list *list, const struct run_figure *figure, double value)
 {
-    if (isnan(value))
-        table_add_text(&list->table, NULL);
-    else
-        table_add_number(&list->table, value, run_figure_text(figure, value).text);
+    table_add_number(&list->table, value,
+                     isnan(value) ? NULL : run_figure_text(figure, value).text);
 }
 
 static void add_tag(struct list *list, const struct record *record, const char *key)
@@ -266,10 +248,7 @@ static void add_tag(struct list *list, const struct record *record, const char *
 
 static void add_count(struct list *list, double value)
 {
-    if (isnan(value))
-        table_add_text(&list->table, NULL);
-    else
-        table_add_number(&list->table, value, number_count(value).text);
+    table_add_number(&list->table, value, isnan(value) ? NULL : number_count(value).text);
 }
 
 static void add_field(struct list *list, const struct field *field, const struct record *record)
@@ -321,17 +300,9 @@ static void add_cell(struct list *list, size_t index, const struct history_run *
     case COLUMN_EXIT:
         add_count(list, run->exit_code);
         break;
-    case COLUMN_NAME:
-        table_add_text(&list->table, run->name);
-        break;
-    case COLUMN_COMMAND:
-        table_add_text(&list->table, run->command);
-        break;
-    case COLUMN_HOST:
-        table_add_text(&list->table, run->host);
-        break;
-    case COLUMN_USER:
-        table_add_text(&list->table, run->user);
+    case COLUMN_TEXT:
+        table_add_text(&list->table, *(const char *const *)(const void *)((const char *)run +
+                                                                          column->offset));
         break;
     case COLUMN_FIGURE:
         add_figure(list, &column->figure, run->figures[column->index]);
@@ -368,7 +339,8 @@ static void list_done(struct list *list)
     free(list->names);
 }
 
-static int write_list(void *data, const struct output *output, int fd, struct spoor_error *err)
+static int write_list(void *data, const struct output *output, const struct format_style *style,
+                      struct buffer *out, struct spoor_error *err)
 {
     static const char people[] = "id,started,name,time,cpu,memory,exit,command",
                       programs[] =
@@ -380,7 +352,7 @@ static int write_list(void *data, const struct output *output, int fd, struct sp
     int r;
 
     list.is_for_people = is_for_people(output);
-    if (query->filter.limit == 0 && isatty(fd))
+    if (query->filter.limit == 0 && isatty(output->fd))
         query->filter.limit = LISTED_ON_TERMINAL;
     r = find_columns(&list, columns ? columns : list.is_for_people ? people : programs, err);
     list.table.columns = list.headings;
@@ -390,7 +362,9 @@ static int write_list(void *data, const struct output *output, int fd, struct sp
     if (r == 0 && list.table.cell_count == 0)
         program_warn(&spoor_program, "no such runs in '%s'; 'spoor run --save' keeps a run",
                      query->folder);
-    return r < 0 ? r : write_table(&list.table, output, fd, err);
+    if (r == 0)
+        table_write(&list.table, output->format, style, out);
+    return r < 0 ? r : table_error(&list.table);
 }
 
 /* Prints a table of the runs that the filters select. Returns the exit code, as do the
@@ -405,17 +379,17 @@ static int print_table(struct settings *settings, char **filters, int count,
         query_filter(&query, filters, count, &err) < 0)
         return complain("%s", err.message);
     warn_about_damage(&query);
-    return outputs_print(settings, FORMATS_TABLE, write, &query);
+    return outputs_print(settings, FORMATS_TABLE, "the list", write, &query);
 }
 
-static int list_runs(struct settings *settings, char **filters, int count)
+int command_history(struct settings *settings, char **filters, int count)
 {
     return print_table(settings, filters, count, write_list);
 }
 
 /* ---- show ----------------------------------------------------------------- */
 
-static int show_runs(struct settings *settings, char **operands, int count)
+int command_history_show(struct settings *settings, char **operands, int count)
 {
     CLEANUP(text_list_done) struct text_list runs = { 0 };
     struct spoor_error err = { 0 };
@@ -448,75 +422,19 @@ enum { NEEDED_RUNS = 20 };
 
 /* The runs of one name, or of one command without a name. */
 struct group {
-    char *label;
+    struct query *query;
+    struct table *table;
+    char *label; /* NULL: there is no run yet */
     bool has_name;
     size_t runs, failed, times, memories; /* counts */
     double *time, *memory;                /* one array each */
 };
 
-struct groups {
-    struct query *query;
-    void *by_label; /* a tree of tsearch() */
-    struct group **items;
-    size_t count;
-    struct table *table;
-};
-
-static int compare_groups(const void *a, const void *b)
+static void group_done(struct group *group)
 {
-    const struct group *left = a, *right = b;
-
-    return left->has_name != right->has_name ? (int)right->has_name - (int)left->has_name
-                                             : strcmp(left->label, right->label);
-}
-
-static int compare_items(const void *a, const void *b)
-{
-    return compare_groups(*(const struct group *const *)a, *(const struct group *const *)b);
-}
-
-static void keep_node(void *node)
-{
-    (void)node; /* the list contains the node */
-}
-
-static void groups_done(struct groups *groups)
-{
-    tdestroy(groups->by_label, keep_node);
-    for (size_t i = 0; i < groups->count; i++) {
-        free(groups->items[i]->label);
-        free(groups->items[i]->time);
-        free(groups->items[i]->memory);
-        free(groups->items[i]);
-    }
-    free(groups->items);
-}
-
-/* NULL: no memory. */
-static struct group *find_group(struct groups *groups, const struct history_run *run)
-{
-    struct group key = { .has_name = run->name != NULL };
-    struct group **items, *made, **node;
-
-    key.label = strdup(run->name ? run->name : run->command ? run->command : "");
-    node = key.label ? tfind(&key, &groups->by_label, compare_groups) : NULL;
-    if (node || !key.label) {
-        free(key.label);
-        return node ? *node : NULL;
-    }
-    items = reallocarray(groups->items, groups->count + 1, sizeof(struct group *));
-    made = calloc(1, sizeof(*made));
-    if (items)
-        groups->items = items;
-    if (made)
-        *made = key;
-    if (!items || !made || !tsearch(made, &groups->by_label, compare_groups)) {
-        free(made);
-        free(key.label);
-        return NULL;
-    }
-    groups->items[groups->count++] = made;
-    return made;
+    free(group->label);
+    free(group->time);
+    free(group->memory);
 }
 
 static int append_value(double **values, size_t *count, double value)
@@ -535,18 +453,6 @@ static int append_value(double **values, size_t *count, double value)
 }
 
 enum { FIGURE_TIME = 0, FIGURE_MEMORY = 2 }; /* indexes in run_figures */
-
-static int add_to_group(const struct history_run *run, void *data, struct spoor_error *err)
-{
-    struct group *group = find_group(data, run);
-
-    if (!group || append_value(&group->time, &group->times, run->figures[FIGURE_TIME]) < 0 ||
-        append_value(&group->memory, &group->memories, run->figures[FIGURE_MEMORY]) < 0)
-        return error_set(err, ENOMEM, "out of memory");
-    group->runs++;
-    group->failed += run->exit_code > 0;
-    return 0;
-}
 
 static const struct table_column stats_columns[] = {
     { "NAME", "name" },
@@ -573,10 +479,8 @@ static void add_quantiles(struct table *table, double *values, size_t count,
     for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++) {
         double value = statistics_quantile(values, count, quantiles[i]);
 
-        if (isnan(value))
-            table_add_text(table, NULL);
-        else
-            table_add_number(table, value, run_figure_text(figure, value).text);
+        table_add_number(table, value,
+                         isnan(value) ? NULL : run_figure_text(figure, value).text);
     }
 }
 
@@ -600,8 +504,7 @@ static int add_needs(const struct history_run *run, void *data, struct spoor_err
 }
 
 /* Adds the request for the next run of a group. */
-static int add_request(struct groups *groups, const struct group *group,
-                       struct spoor_error *err)
+static int add_request(const struct group *group, struct spoor_error *err)
 {
     CLEANUP(history_filter_done) struct history_filter filter = { .limit = NEEDED_RUNS };
     AUTO_FREE struct needs_list *list = calloc(1, sizeof(*list));
@@ -613,45 +516,84 @@ static int add_request(struct groups *groups, const struct group *group,
     r = history_filter_add_one(&filter, group->has_name ? "name" : "command", "=", group->label,
                                0, err);
     if (r == 0)
-        r = history_select(&groups->query->index, &filter, add_needs, list, err);
+        r = history_select(&group->query->index, &filter, add_needs, list, err);
     if (r == 0 && needs_combine(list->items, list->count, 1, &needs) < 0)
         r = error_set(err, ENOMEM, "out of memory");
     if (r < 0)
         return r;
-    table_add_number(groups->table, needs.cpus.value, number_count(needs.cpus.value).text);
-    table_add_number(groups->table, needs.memory_bytes.value,
+    table_add_number(group->table, needs.cpus.value, number_count(needs.cpus.value).text);
+    table_add_number(group->table, needs.memory_bytes.value,
                      number_memory_step(needs.memory_bytes.value).text);
-    table_add_number(groups->table, needs.seconds.value,
+    table_add_number(group->table, needs.seconds.value,
                      number_time_step(needs.seconds.value).text);
     return 0;
 }
 
-static int write_stats(void *data, const struct output *output, int fd, struct spoor_error *err)
+/* Adds the row of a group, and empties it. */
+static int end_group(struct group *group, struct spoor_error *err)
+{
+    struct group next = { .query = group->query, .table = group->table };
+    int r;
+
+    if (!group->label)
+        return 0;
+    table_add_text(group->table, group->label);
+    table_add_number(group->table, (double)group->runs, number_count((double)group->runs).text);
+    table_add_number(group->table, (double)group->failed,
+                     number_count((double)group->failed).text);
+    add_quantiles(group->table, group->time, group->times, &run_figures[FIGURE_TIME]);
+    add_quantiles(group->table, group->memory, group->memories, &run_figures[FIGURE_MEMORY]);
+    r = add_request(group, err);
+    group_done(group);
+    *group = next;
+    return r;
+}
+
+/* The runs of a group come one after the other. */
+static int add_to_group(const struct history_run *run, void *data, struct spoor_error *err)
+{
+    const char *label = run->name ? run->name : run->command ? run->command : "";
+    bool has_name = run->name != NULL;
+    struct group *group = data;
+    int r = 0;
+
+    if (group->label && (group->has_name != has_name || strcmp(group->label, label) != 0))
+        r = end_group(group, err);
+    if (!group->label) {
+        group->label = strdup(label);
+        group->has_name = has_name;
+    }
+    if (r == 0 &&
+        (!group->label ||
+         append_value(&group->time, &group->times, run->figures[FIGURE_TIME]) < 0 ||
+         append_value(&group->memory, &group->memories, run->figures[FIGURE_MEMORY]) < 0))
+        r = error_set(err, ENOMEM, "out of memory");
+    group->runs++;
+    group->failed += run->exit_code > 0;
+    return r;
+}
+
+static int write_stats(void *data, const struct output *output,
+                       const struct format_style *style, struct buffer *out,
+                       struct spoor_error *err)
 {
     struct query *query = data;
     CLEANUP(table_done)
     struct table table = { .columns = stats_columns,
                            .column_count = ARRAY_SIZE(stats_columns) };
-    CLEANUP(groups_done) struct groups groups = { .query = query, .table = &table };
-    int r = history_select(&query->index, &query->filter, add_to_group, &groups, err);
+    CLEANUP(group_done) struct group group = { .query = query, .table = &table };
+    int r;
 
-    if (r == 0 && groups.count > 0)
-        qsort(groups.items, groups.count, sizeof(struct group *), compare_items);
-    for (size_t i = 0; r == 0 && i < groups.count; i++) {
-        struct group *group = groups.items[i];
-
-        table_add_text(&table, group->label);
-        table_add_number(&table, (double)group->runs, number_count((double)group->runs).text);
-        table_add_number(&table, (double)group->failed,
-                         number_count((double)group->failed).text);
-        add_quantiles(&table, group->time, group->times, &run_figures[FIGURE_TIME]);
-        add_quantiles(&table, group->memory, group->memories, &run_figures[FIGURE_MEMORY]);
-        r = add_request(&groups, group, err);
-    }
-    return r < 0 ? r : write_table(&table, output, fd, err);
+    query->filter.sorts_by_label = true;
+    r = history_select(&query->index, &query->filter, add_to_group, &group, err);
+    if (r == 0)
+        r = end_group(&group, err);
+    if (r == 0)
+        table_write(&table, output->format, style, out);
+    return r < 0 ? r : table_error(&table);
 }
 
-static int show_stats(struct settings *settings, char **filters, int count)
+int command_history_stats(struct settings *settings, char **filters, int count)
 {
     return print_table(settings, filters, count, write_stats);
 }
@@ -685,7 +627,7 @@ double history_usual_seconds(const char *folder, const char *name)
 
 /* ---- prune ---------------------------------------------------------------- */
 
-static int prune(struct settings *settings, char **operands, int count)
+int command_history_prune(struct settings *settings, char **operands, int count)
 {
     CLEANUP(query_done) struct query query = { 0 };
     struct history_removed removed = { 0 };
@@ -735,7 +677,7 @@ static int import_run(struct query *query, struct record *record, struct spoor_e
     return r;
 }
 
-static int import_files(struct settings *settings, char **paths, int count)
+int command_history_import(struct settings *settings, char **paths, int count)
 {
     CLEANUP(query_done) struct query query = { 0 };
     CLEANUP(run_set_done) struct run_set set = { 0 };
@@ -761,7 +703,7 @@ static int import_files(struct settings *settings, char **paths, int count)
 
 /* ---- push ----------------------------------------------------------------- */
 
-static int push_runs(struct settings *settings, char **operands, int count)
+int command_history_push(struct settings *settings, char **operands, int count)
 {
     CLEANUP(query_done) struct query query = { 0 };
     struct history_pushed pushed;
@@ -783,52 +725,4 @@ static int push_runs(struct settings *settings, char **operands, int count)
                  (unsigned long long)pushed.added, pushed.added == 1 ? "" : "s",
                  (unsigned long long)(pushed.runs - pushed.added));
     return 0;
-}
-
-/* ---- the command ---------------------------------------------------------- */
-
-static const struct {
-    const char *name; /* NULL: the command without a subcommand */
-    int (*main)(struct settings *settings, char **operands, int count);
-} actions[] = {
-    { "show", show_runs },      { "stats", show_stats }, { "prune", prune },
-    { "import", import_files }, { "push", push_runs },   { NULL, list_runs },
-};
-
-/* All subcommands share the table of options. */
-static const char *find_foreign_option(const struct arguments *arguments, const char *command)
-{
-    static const struct {
-        const char *option, *command;
-    } owners[] = {
-        { "older", "prune" },     { "keep", "prune" },    { "max-size", "prune" },
-        { "columns", "history" }, { "limit", "history" }, { "create", "push" },
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
-        if (arguments_source(arguments, owners[i].option) != SET_BY_NOTHING &&
-            strcmp(owners[i].command, command) != 0)
-            return owners[i].option;
-    }
-    return NULL;
-}
-
-int command_history(const struct command *command, int argc, char **argv)
-{
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
-    const char *foreign;
-    size_t i = 0;
-
-    if (code >= 0)
-        return code;
-    foreign = find_foreign_option(&arguments, arguments.command->name);
-    if (foreign)
-        return complain("--%s cannot be used with 'spoor history%s%s'", foreign,
-                        arguments.command == command ? "" : " ",
-                        arguments.command == command ? "" : arguments.command->name);
-    while (actions[i].name && strcmp(actions[i].name, arguments.command->name) != 0)
-        i++;
-    return actions[i].main(&settings, argv + arguments.first_operand, arguments.operand_count);
 }

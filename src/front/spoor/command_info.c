@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -47,38 +48,43 @@ struct machine {
     struct spoor_cloud cloud;
 };
 
-static int write_machine(void *data, const struct output *output, int fd,
+/* The library writes to a descriptor: that of the output, or of a file in memory. */
+static int write_machine(void *data, const struct output *output,
+                         const struct format_style *style, struct buffer *out,
                          struct spoor_error *err)
 {
     const struct machine *machine = data;
-    int r = spoor_machine_write(NULL, machine->settings->gpus, &machine->cloud, output->format,
-                                output->flags, fd, err);
+    AUTO_CLOSE int file = output->fd < 0 ? memfd_create("output", MFD_CLOEXEC) : -1;
+    int r;
 
+    (void)style;
+    if (output->fd < 0 && file < 0)
+        return -errno;
+    r = spoor_machine_write(NULL, machine->settings->gpus, &machine->cloud, output->format,
+                            output->flags, output->fd < 0 ? file : output->fd, err);
     if (r < 0)
         gpus_name_source(machine->settings, err);
-    return r;
+    if (r < 0 || output->fd >= 0)
+        return r;
+    return lseek(file, 0, SEEK_SET) < 0 ? -errno : buffer_read(out, file, BUFFER_MAX);
 }
 
-int command_info(const struct command *command, int argc, char **argv)
+int command_info(struct settings *settings, char **operands, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
     struct root root = ROOT_CLOSED;
     struct spoor_error cloud_err = { 0 };
     struct cloud_facts facts = { 0 };
-    struct machine machine = { .settings = &settings };
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
-    int r;
+    struct machine machine = { .settings = settings };
+    int r = root_open(NULL, &root);
 
-    if (code >= 0)
-        return code;
-    r = root_open(NULL, &root);
+    (void)operands;
+    (void)count;
     if (r == 0)
         r = cloud_find(&root, true, &facts, &cloud_err);
     root_close(&root);
     machine.cloud = cloud_describe(&facts);
     machine.cloud.reason = r < 0 && r != -ENODEV ? cloud_err.message : NULL;
-    return outputs_print(&settings, FORMATS_TEXT_JSON, write_machine, &machine);
+    return outputs_print(settings, FORMATS_TEXT_JSON, NULL, write_machine, &machine);
 }
 
 /* ---- doctor ------------------------------------------------------------- */
@@ -195,56 +201,47 @@ static void write_sources_json(const struct source_list *list, struct buffer *ou
     buffer_add(out, "\n", 1);
 }
 
-static int write_sources(void *data, const struct output *output, int fd,
+static int write_sources(void *data, const struct output *output,
+                         const struct format_style *style, struct buffer *out,
                          struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer text = { 0 };
     struct source_list *list = data;
-    char *page = NULL;
+    AUTO_FREE char *page = NULL;
     size_t length = 0;
-    int r = 0;
+    int r;
 
     if (output->format == SPOOR_JSON) {
-        write_sources_json(list, &text);
-    } else {
-        list->out = open_memstream(&page, &length);
-        if (!list->out)
-            return error_set(err, ENOMEM, "out of memory");
-        list->has_color = output->flags & SPOOR_COLOR;
-        help_wrap(list->out,
-                  "Sources of each quantity on this machine, best first. A run uses those "
-                  "marked 'used'; those marked 'yes' would work too, those marked 'no' do not.",
-                  0, 0);
-        print_rows(list);
-        fprintf(list->out, "\n%u of %zu sources are available.\n", list->available_count,
-                list->count);
-        /* The last of it was not written yet. glibc's fclose() succeeds even without memory for it. */
-        r = fclose(list->out) != 0 || !page ? -ENOMEM : 0;
-        buffer_add(&text, page, length);
-        free(page);
+        write_sources_json(list, out);
+        return 0;
     }
-    if (r == 0)
-        r = buffer_error(&text);
-    if (r == 0)
-        r = buffer_write(&text, fd);
-    return r < 0 ? error_sys(err, r, "cannot write to '%s'", output->path) : 0;
+    list->out = open_memstream(&page, &length);
+    if (!list->out)
+        return error_set(err, ENOMEM, "out of memory");
+    list->has_color = style->has_color;
+    help_wrap(list->out,
+              "Sources of each quantity on this machine, best first. A run uses those "
+              "marked 'used'; those marked 'yes' would work too, those marked 'no' do not.",
+              0, 0);
+    print_rows(list);
+    fprintf(list->out, "\n%u of %zu sources are available.\n", list->available_count,
+            list->count);
+    /* The last of it was not written yet. glibc's fclose() succeeds even without memory for it. */
+    r = fclose(list->out) != 0 || !page ? -ENOMEM : 0;
+    buffer_add(out, page, length);
+    return r;
 }
 
-int command_doctor(const struct command *command, int argc, char **argv)
+int command_doctor(struct settings *settings, char **operands, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
     struct source_list list = { 0 };
-    struct spoor_options options;
+    struct spoor_options options = session_options(settings);
     struct spoor_error err = { 0 };
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    if (code >= 0)
-        return code;
-    options = session_options(&settings);
+    (void)operands;
+    (void)count;
     if (spoor_machine_check(&options, collect, &list, &err) < 0)
         return complain("%s", err.message);
-    return outputs_print(&settings, FORMATS_TEXT_JSON, write_sources, &list);
+    return outputs_print(settings, FORMATS_TEXT_JSON, NULL, write_sources, &list);
 }
 
 /* ---- phase --------------------------------------------------------------
@@ -327,23 +324,24 @@ static int write_row(const struct settings *settings, const struct phase_mark *m
 int command_phase(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
-    const char *const *words = arguments.operands;
+    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
+    char **words;
     struct phase_mark mark = {
         .process_id = getppid(), /* the caller is in the phase, not this process */
         .timestamp = (double)clock_now().realtime_ns / (double)NS_PER_SECOND,
     };
     struct spoor_error err;
-    int code;
 
     /* This process is not part of the job; cannot fail. */
     (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME);
-    code = settings_begin(&settings, &arguments, command, argc, argv);
-
-    if (code >= 0)
-        return code;
+    settings_init(&settings);
+    if (settings_load(&arguments, argc, argv, &err) < 0)
+        return complain("%s", err.message);
+    if (arguments.action != ACTION_WORK)
+        return program_show(&arguments);
     if (arguments.operand_count < 2)
         return complain("missing argument: spoor phase start|stop NAME");
+    words = arguments.operands;
     mark.is_stop = strcmp(words[0], "stop") == 0;
     if (!mark.is_stop && strcmp(words[0], "start") != 0)
         return complain("invalid argument '%s': expected start or stop", words[0]);

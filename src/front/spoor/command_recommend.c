@@ -211,26 +211,23 @@ struct answer {
     const struct server_table *servers; /* NULL: they were not requested */
 };
 
-static int write_needs(void *data, const struct output *output, int fd, struct spoor_error *err)
+static int write_needs(void *data, const struct output *output,
+                       const struct format_style *style, struct buffer *out,
+                       struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer out = { 0 };
-    struct format_style style = format_style_for(fd, output->flags & SPOOR_COLOR);
     const struct answer *answer = data;
-    int r;
 
+    (void)err;
     if (answer->settings->request) {
-        request_write(request_find(answer->settings->request), answer->needs, &out);
+        request_write(request_find(answer->settings->request), answer->needs, out);
     } else if (output->format == SPOOR_JSON) {
-        write_json(answer->needs, answer->servers, &out);
+        write_json(answer->needs, answer->servers, out);
     } else {
-        recommendation_write_text(answer->needs, &style, &out);
+        recommendation_write_text(answer->needs, style, out);
         if (answer->servers)
-            server_table_write_text(answer->servers, &style, &out);
+            server_table_write_text(answer->servers, style, out);
     }
-    r = buffer_error(&out);
-    if (r == 0)
-        r = buffer_write(&out, fd);
-    return r < 0 ? error_sys(err, r, "cannot write to standard output") : 0;
+    return 0;
 }
 
 /* If no servers are found, the rest is still written. Returns the exit code. */
@@ -243,28 +240,21 @@ static int recommend(struct settings *settings, const struct needs *needs,
 
     if (settings->wants_servers && server_search_find(search, settings, needs, &err) < 0)
         code = complain("%s", err.message);
-    r = outputs_print(settings, FORMATS_TEXT_JSON, write_needs, &answer);
+    r = outputs_print(settings, FORMATS_TEXT_JSON, "to standard output", write_needs, &answer);
     return r != 0 ? r : code;
 }
 
-int command_recommend(const struct command *command, int argc, char **argv)
+int command_recommend(struct settings *settings, char **files, int file_count)
 {
-    CLEANUP(settings_done) struct settings settings;
     CLEANUP(server_search_done) struct server_search search = { 0 };
     CLEANUP(run_set_done) struct run_set set = { 0 };
     CLEANUP(text_list_done) struct text_list runs = { 0 };
     AUTO_FREE struct needs *items = NULL;
-    struct arguments arguments;
     struct spoor_error err = { 0 };
     struct needs needs = { 0 };
     size_t count = 0;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
-    int r;
+    int r = settings_select(settings, files, file_count, &runs, &err);
 
-    if (code >= 0)
-        return code;
-    r = settings_select(&settings, argv + arguments.first_operand, arguments.operand_count,
-                        &runs, &err);
     if (r == 0 && runs.count == 0)
         return complain("missing argument: spoor recommend [OPTIONS] FILE...");
     if (r == 0)
@@ -272,10 +262,10 @@ int command_recommend(const struct command *command, int argc, char **argv)
     if (r == 0)
         r = check_jobs(&set, &err);
     if (r == 0)
-        r = list_needs(&set, settings.margin, &search, &items, &count, &err);
-    if (r == 0 && needs_combine(items, count, settings.quantile, &needs) < 0)
+        r = list_needs(&set, settings->margin, &search, &items, &count, &err);
+    if (r == 0 && needs_combine(items, count, settings->quantile, &needs) < 0)
         r = error_set(&err, ENOMEM, "out of memory");
     if (r < 0)
         return complain("%s", err.message);
-    return recommend(&settings, &needs, &search);
+    return recommend(settings, &needs, &search);
 }

@@ -124,19 +124,6 @@ static int write_texts(const struct run_set *set, const struct output *output, b
     return save_text(&text, output->fd, output->path, output->save, err);
 }
 
-static int write_runs(const struct settings *settings, const struct run_set *set,
-                      const struct output *output, struct spoor_error *err)
-{
-    if (settings->wants_charts || settings->is_brief)
-        return write_texts(set, output, settings->is_brief, err);
-    if (output->print)
-        return outputs_print_records(output, set->runs, set->count, err);
-    if (output->fd >= 0)
-        return save_to_descriptor(set->runs, set->count, output->format,
-                                  output->flags & SPOOR_COLOR, output->fd, err);
-    return save_to_file(set->runs, set->count, output->format, output->path, output->save, err);
-}
-
 /* Only a JSON report may be written in its own place: any other output holds less than its input. */
 static int check_inputs(const struct output *output, const struct run_set *set,
                         struct spoor_error *err)
@@ -165,7 +152,9 @@ static int write_outputs(const struct settings *settings, const struct outputs *
     for (size_t i = 0; i < set->count; i++)
         set->runs[i].shown_processes = settings->process_count;
     for (size_t i = 0; r == 0 && i < outputs->count; i++)
-        r = write_runs(settings, set, &outputs->items[i], err);
+        r = settings->wants_charts || settings->is_brief
+                ? write_texts(set, &outputs->items[i], settings->is_brief, err)
+                : outputs_write_records(&outputs->items[i], set->runs, set->count, err);
     return r;
 }
 
@@ -208,22 +197,16 @@ int report_runs(struct settings *settings, char **paths, size_t count)
     return settings->opens_page ? open_page(find_page(&outputs)) : 0;
 }
 
-int command_report(const struct command *command, int argc, char **argv)
+int command_report(struct settings *settings, char **files, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
     CLEANUP(text_list_done) struct text_list runs = { 0 };
-    struct arguments arguments;
     struct spoor_error err = { 0 };
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    if (code >= 0)
-        return code;
-    if (settings_select(&settings, argv + arguments.first_operand, arguments.operand_count,
-                        &runs, &err) < 0)
+    if (settings_select(settings, files, count, &runs, &err) < 0)
         return complain("%s", err.message);
     if (runs.count == 0)
         return complain("missing argument: spoor report [OPTIONS] FILE...");
-    return report_runs(&settings, runs.items, runs.count);
+    return report_runs(settings, runs.items, runs.count);
 }
 
 /* ---- merge ---------------------------------------------------------------- */
@@ -246,24 +229,18 @@ static int name_merged(struct settings *settings, const char *folder, struct spo
     return r;
 }
 
-int command_merge(const struct command *command, int argc, char **argv)
+int command_merge(struct settings *settings, char **folder, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
     struct spoor_error err = { 0 };
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
-    char **folder = argv + arguments.first_operand;
 
-    if (code >= 0)
-        return code;
-    if (arguments.operand_count == 0)
+    if (count == 0)
         return complain("missing argument: spoor merge [OPTIONS] DIRECTORY");
     if (!group_is_folder(folder[0]))
         return complain("'%s' has no files of ranks: expected the directory of 'spoor run "
                         "--group'",
                         folder[0]);
-    if (settings.outputs.count == 0 && !settings.has_format &&
-        name_merged(&settings, folder[0], &err) < 0)
+    if (settings->outputs.count == 0 && !settings->has_format &&
+        name_merged(settings, folder[0], &err) < 0)
         return complain("%s", err.message);
-    return report_runs(&settings, folder, 1);
+    return report_runs(settings, folder, 1);
 }

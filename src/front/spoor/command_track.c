@@ -10,16 +10,12 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "front/agent.h"
-#include "front/spoor/after_run.h"
 #include "front/spoor/export.h"
 #include "front/spoor/live.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
-#include "output/format.h"
-#include "output/save.h"
 #include "record/fill.h"
-#include "record/row.h"
 #include "run/process.h"
 #include "run/track.h"
 #include "text/escape.h"
@@ -82,48 +78,6 @@ static void set_times(const struct tracked *tracked, struct record *record)
     record->started_at = (double)(now_ms - tracked->elapsed_ns / NS_PER_MS) / 1e3;
 }
 
-struct report {
-    const struct outputs *outputs;
-    const struct record *record;
-};
-
-static int write_all(void *data)
-{
-    const struct report *report = data;
-
-    for (size_t i = 0; i < report->outputs->count; i++) {
-        const struct output *output = &report->outputs->items[i];
-        struct spoor_error err = { 0 };
-        int r = 0;
-
-        if (output->print && output->fd != STDERR_FILENO)
-            r = outputs_print_records(output, report->record, 1, &err);
-        else if (output->fd < 0)
-            r = save_to_file(report->record, 1, output->format, output->path, output->save,
-                             &err);
-        else if (output->fd != STDERR_FILENO)
-            r = save_to_descriptor(report->record, 1, output->format,
-                                   output->flags & SPOOR_COLOR, output->fd, &err);
-        if (r < 0)
-            complain("%s", err.message);
-    }
-    if (report->outputs->saves_run) {
-        CLEANUP(buffer_done) struct buffer row = { 0 };
-
-        row_write(report->record, &row);
-        outputs_save_run(report->outputs, &row);
-    }
-    if (report->outputs->group) {
-        CLEANUP(buffer_done) struct buffer line = { 0 };
-
-        rank_write(report->record, NULL, &line);
-        rank_group_end(report->outputs->group, &line);
-    }
-    return 0;
-}
-
-/* Writes the report to all outputs except stderr, which already has the message. An old report in its place would
- * seem to describe this run. */
 struct run_report {
     const struct settings *settings;
     const struct outputs *outputs;
@@ -143,8 +97,7 @@ static bool untracked_report_write(const struct run_report *report,
     if (untracked_record_fill(tracked, report->options, &record) < 0)
         return report->settings->limits.count == 0; /* no memory */
     set_times(tracked, &record);
-    (void)program_write_report(&spoor_program, write_all,
-                               &(struct report){ report->outputs, &record });
+    outputs_write_untracked(report->outputs, &record);
     is_kept = after_run_of(report->settings, report->outputs, &record);
     record_done(&record);
     return is_kept;
@@ -190,36 +143,21 @@ static void hide_live(void *data, bool is_stopping)
 static struct live *open_live(const struct settings *settings, char **command,
                               struct track_options *options)
 {
-    struct live_options own = {
-        .name = settings_saves_run(settings) ? settings->name : NULL,
-        .scope = LIVE_JOB,
-        .interval_ns = settings->interval_ns,
-        .has_color = outputs_has_color(settings->color, STDERR_FILENO),
-        .is_line = settings->is_live_line,
-    };
-    struct buffer title = { 0 };
+    CLEANUP(buffer_done) struct buffer title = { 0 };
     struct live *live;
-    struct spoor_error err;
 
-    if (!settings->is_live || !live_is_possible())
-        return NULL;
-    if (live_shares_stdout() && !own.is_line) {
+    if (settings->is_live && live_is_possible() && live_shares_stdout() &&
+        !settings->is_live_line) {
         complain("no live view: the command writes to the same terminal (use --live=line, or "
                  "redirect its output, for example with >FILE)");
         return NULL;
     }
     escape_command((const char *const *)command, &title);
-    own.title = title.text ? title.text : "";
-    live = live_open(&own, &err);
-    buffer_done(&title);
-    if (!live) {
-        complain("%s", err.message);
-        return NULL;
-    }
-    options->session.flags |= SPOOR_LIST_PROCESSES;
-    options->session.sample_seen = live_sample_seen;
-    options->stopping = hide_live;
-    options->session.sample_data = options->stopping_data = live;
+    live =
+        live_begin(settings, LIVE_JOB, title.text ? title.text : "", false, &options->session);
+    if (live)
+        options->stopping = hide_live;
+    options->stopping_data = live;
     return live;
 }
 
@@ -265,29 +203,24 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
     return code == 0 && !report.is_limit_kept ? EXIT_LIMIT : code;
 }
 
-int command_run(const struct command *command, int argc, char **argv)
+int command_run(struct settings *settings, char **command, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct rank_group group;
     struct spoor_error err;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    if (code >= 0)
-        return code;
-    if (arguments.first_operand >= argc)
+    if (count == 0)
         return complain("missing command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
-    if (argv[arguments.first_operand][0] == '\0')
+    if (command[0][0] == '\0')
         return complain("empty command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
-    if (outputs_plan(&settings, &outputs, &err) < 0)
+    if (outputs_plan(settings, &outputs, &err) < 0)
         return complain("%s", err.message);
-    rank_group_begin(&settings, argv + arguments.first_operand, &group);
+    rank_group_begin(settings, command, &group);
     outputs.group = group.folder[0] ? &group : NULL;
-    return run_job(&settings, &outputs, argv + arguments.first_operand);
+    return run_job(settings, &outputs, command);
 }
 
-/* ---- attach ------------------------------------------------------------- */
+/* ---- attach and system ------------------------------------------------------------- */
 
 /* "process 4242 (python3)", or the name of the run or cgroup. */
 static void write_title(const struct settings *settings, struct buffer *out)
@@ -311,68 +244,13 @@ static void write_title(const struct settings *settings, struct buffer *out)
 
 static struct live *begin_live(const struct settings *settings, struct spoor_options *options)
 {
-    struct buffer title = { 0 };
+    CLEANUP(buffer_done) struct buffer title = { 0 };
     struct live *live;
 
     write_title(settings, &title);
-    live = live_begin(settings, LIVE_JOB, title.text ? title.text : "", options);
-    buffer_done(&title);
+    live = live_begin(settings, LIVE_JOB, title.text ? title.text : "", true, options);
     return live;
 }
-
-static int follow(struct settings *settings, const struct outputs *outputs)
-{
-    CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
-    CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
-    CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
-    struct spoor_options options = session_options(settings);
-    struct spoor_error err = { 0 };
-    int code;
-
-    options.pid = settings->pid;
-    if (settings->cgroup) {
-        options.flags |= SPOOR_TRACK_CGROUP;
-        options.cgroup_folder = settings->cgroup;
-        options.name = settings->name ? settings->name : settings->cgroup;
-    }
-    if (gpus_check(settings, &err) < 0)
-        return complain("%s", err.message);
-    live = begin_live(settings, &options);
-    if (exporter_open(settings, &options, &exporter, &err) < 0)
-        return complain("%s", err.message);
-    exporter_start(exporter);
-    code = attachment_follow(&spoor_program, &options, settings->duration_ns, live_end_fd(live),
-                             outputs_reader_fd(settings), &attachment);
-    live_stop(live);
-    exporter_stop(exporter);
-    if (code == 0) {
-        outputs_write(outputs, attachment.session);
-        (void)after_run(settings, outputs, attachment.session); /* attach has no limits */
-        exporter_end(exporter);
-    }
-    return code;
-}
-
-int command_attach(const struct command *command, int argc, char **argv)
-{
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
-    CLEANUP(outputs_done) struct outputs outputs = { 0 };
-    struct spoor_error err;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
-
-    if (code >= 0)
-        return code;
-    if (settings.process_name && watch_find(settings.process_name, &settings.pid, &err) < 0)
-        return complain("%s", err.message);
-    if (settings.pid == 0 && !settings.cgroup)
-        return complain("missing process: spoor attach [OPTIONS] PID|NAME");
-    if (outputs_plan(&settings, &outputs, &err) < 0)
-        return complain("%s", err.message);
-    return follow(&settings, &outputs);
-}
-
-/* ---- system ------------------------------------------------------------- */
 
 struct system_report {
     const struct outputs *outputs;
@@ -397,7 +275,7 @@ static struct live *begin_system_live(const struct settings *settings,
                                       struct spoor_options *options)
 {
     char name[HOST_NAME_MAX + 1] = "";
-    struct buffer title = { 0 };
+    CLEANUP(buffer_done) struct buffer title = { 0 };
     struct live *live;
 
     if (settings->stream_count == 0 &&
@@ -406,18 +284,20 @@ static struct live *begin_system_live(const struct settings *settings,
         return NULL;
     (void)gethostname(name, sizeof(name) - 1); /* empty if unknown */
     escape_terminal(settings->name ? settings->name : name, &title);
-    live = live_begin(settings, LIVE_HOST, title.text ? title.text : "", options);
-    buffer_done(&title);
+    live = live_begin(settings, LIVE_HOST, title.text ? title.text : "", true, options);
     return live;
 }
 
-/* Rows and exported samples last until the end, and then there is a summary as of a run. */
-static bool is_followed(const struct settings *settings)
+/* Whether a report of the machine is the only output. Rows and exported samples last until the end, and then there is a
+ * summary as of a run. */
+static bool is_once(const struct settings *settings)
 {
-    return settings->stream_count > 0 || export_is_requested(settings);
+    return settings->has_no_job && settings->stream_count == 0 &&
+           !export_is_requested(settings);
 }
 
-static int measure(struct settings *settings, const struct outputs *outputs)
+/* Tracks a process, a cgroup or the machine until its end, and writes the report. */
+static int follow(struct settings *settings, const struct outputs *outputs)
 {
     CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
     CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
@@ -428,42 +308,65 @@ static int measure(struct settings *settings, const struct outputs *outputs)
     struct spoor_error err = { 0 };
     int code;
 
+    options.pid = settings->pid;
+    if (settings->cgroup) {
+        options.flags |= SPOOR_TRACK_CGROUP;
+        options.cgroup_folder = settings->cgroup;
+        options.name = settings->name ? settings->name : settings->cgroup;
+    }
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
-    live = begin_system_live(settings, &options);
+    live = settings->has_no_job ? begin_system_live(settings, &options)
+                                : begin_live(settings, &options);
     if (exporter_open(settings, &options, &exporter, &err) < 0)
         return complain("%s", err.message);
     exporter_start(exporter);
-    if (duration_ns == 0 && !live && !is_followed(settings))
+    if (duration_ns == 0 && !live && is_once(settings))
         duration_ns = settings->interval_ns;
     code = attachment_follow(&spoor_program, &options, duration_ns, live_end_fd(live),
                              outputs_reader_fd(settings), &attachment);
     live_stop(live);
     exporter_stop(exporter);
     report.session = attachment.session;
-    if (code == 0 && is_followed(settings))
-        outputs_write(outputs, attachment.session);
-    else if (code == 0)
+    if (code == 0 && is_once(settings)) {
         code = program_write_report(&spoor_program, write_system_report, &report);
+    } else if (code == 0) {
+        outputs_write(outputs, attachment.session);
+        (void)after_run(settings, outputs, attachment.session); /* there are no limits */
+    }
     if (attachment.session)
         exporter_end(exporter);
     return code;
 }
 
-int command_system(const struct command *command, int argc, char **argv)
+/* The settings have the operand. */
+int command_attach(struct settings *settings, char **operands, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
-    struct arguments arguments;
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    if (code >= 0)
-        return code;
-    if (is_followed(&settings) ? outputs_plan(&settings, &outputs, &err) < 0
-                               : outputs_plan_stdout(&settings, &outputs, &err) < 0)
+    (void)operands;
+    (void)count;
+    if (settings->process_name && watch_find(settings->process_name, &settings->pid, &err) < 0)
         return complain("%s", err.message);
-    return measure(&settings, &outputs);
+    if (settings->pid == 0 && !settings->cgroup)
+        return complain("missing process: spoor attach [OPTIONS] PID|NAME");
+    if (outputs_plan(settings, &outputs, &err) < 0)
+        return complain("%s", err.message);
+    return follow(settings, &outputs);
+}
+
+int command_system(struct settings *settings, char **operands, int count)
+{
+    CLEANUP(outputs_done) struct outputs outputs = { 0 };
+    struct spoor_error err;
+
+    (void)operands;
+    (void)count;
+    if ((is_once(settings) ? outputs_plan_stdout(settings, &outputs, &err)
+                           : outputs_plan(settings, &outputs, &err)) < 0)
+        return complain("%s", err.message);
+    return follow(settings, &outputs);
 }
 
 /* ---- agent -------------------------------------------------------------- */

@@ -81,11 +81,10 @@ static void add_run(pid_t tracker, const char *status, void *data)
     runs->has_gpus |= !isnan(run->gpu_bytes);
     runs->count++;
     if (runs->json && object) {
-        struct buffer document = { 0 };
+        CLEANUP(buffer_done) struct buffer document = { 0 };
 
         buffer_add_text(&document, status);
         json_add_document(runs->json, NULL, &document);
-        buffer_done(&document);
     } else if (runs->json) {
         json_begin_line(runs->json, NULL, '{');
         json_add_number(runs->json, "tracker_pid", tracker);
@@ -160,7 +159,7 @@ static struct number cell_of(const struct watched_run *run, int column)
 /* Adds a run, or the heading if `run` is NULL. */
 static void add_line(struct page *page, const struct watched_run *run, bool has_gpus)
 {
-    struct buffer line = { 0 }, safe = { 0 };
+    CLEANUP(buffer_done) struct buffer line = { 0 }, safe = { 0 };
 
     for (int i = 0; i < COLUMN_COUNT; i++) {
         if (page->columns >= columns[i].columns_min && (i != GPU_COLUMN || has_gpus))
@@ -175,7 +174,6 @@ static void add_line(struct page *page, const struct watched_run *run, bool has_
         page_cut(line.text, page->columns, &safe);
     page_add(page, run ? PAGE_PLAIN : PAGE_DIM, safe.text ? safe.text : "");
     buffer_done(&safe);
-    buffer_done(&line);
 }
 
 /* Writes at most that many lines, without the newline of the last. Returns their number. */
@@ -204,16 +202,15 @@ static size_t write_table(struct page *page, const struct watched_runs *runs, si
 
 /* ---- once --------------------------------------------------------------- */
 
-static int write_once(void *data, const struct output *output, int fd, struct spoor_error *err)
+static int write_once(void *data, const struct output *output, const struct format_style *style,
+                      struct buffer *out, struct spoor_error *err)
 {
-    struct format_style style = format_style_for(fd, output->flags & SPOOR_COLOR);
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    struct json_writer json = { .out = &text };
-    struct page page = { &text, style.has_color, style.has_unicode,
-                         isatty(fd) ? style.columns : SIZE_MAX };
+    struct json_writer json = { .out = out };
+    struct page page = { out, style->has_color, style->has_unicode,
+                         isatty(output->fd) ? style->columns : SIZE_MAX };
     struct watched_runs *runs = data;
-    int r;
 
+    (void)err;
     runs->json = output->format == SPOOR_JSON ? &json : NULL;
     if (runs->json) {
         json_begin(&json, NULL, '{');
@@ -227,11 +224,8 @@ static int write_once(void *data, const struct output *output, int fd, struct sp
     } else {
         (void)write_table(&page, runs, SIZE_MAX);
     }
-    buffer_add_text(&text, "\n");
-    r = buffer_error(&text);
-    if (r == 0)
-        r = buffer_write(&text, fd);
-    return r < 0 ? error_sys(err, r, "cannot write to '%s'", output->path) : 0;
+    buffer_add_text(out, "\n");
+    return 0;
 }
 
 /* ---- again and again ---------------------------------------------------- */
@@ -242,12 +236,7 @@ struct table {
 
 static size_t write_again(void *data, const struct live_style *style, struct buffer *out)
 {
-    struct page page = {
-        .out = out,
-        .has_color = style->has_color,
-        .has_unicode = style->has_unicode,
-        .columns = style->columns > 0 ? style->columns - 1 : 0,
-    };
+    struct page page = live_page(style, out);
     struct table *table = data;
     size_t lines = style->lines > 1 ? style->lines - 1 : 0;
 
@@ -281,21 +270,18 @@ static int watch_runs(const struct settings *settings, struct table *table)
     return watch_wait(&watch, 0, &end, &err) < 0 ? complain("%s", err.message) : 0;
 }
 
-int command_watch(const struct command *command, int argc, char **argv)
+int command_watch(struct settings *settings, char **operands, int count)
 {
-    CLEANUP(settings_done) struct settings settings;
     AUTO_FREE struct table *table = calloc(1, sizeof(*table));
-    struct arguments arguments;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
 
-    if (code >= 0)
-        return code;
+    (void)operands;
+    (void)count;
     if (!table)
         return complain("out of memory");
-    if (!settings.has_format && settings.outputs.count == 0 && isatty(STDOUT_FILENO) &&
+    if (!settings->has_format && settings->outputs.count == 0 && isatty(STDOUT_FILENO) &&
         live_is_possible())
-        return watch_runs(&settings, table);
-    return outputs_print(&settings, FORMATS_TEXT_JSON, write_once, &table->now);
+        return watch_runs(settings, table);
+    return outputs_print(settings, FORMATS_TEXT_JSON, NULL, write_once, &table->now);
 }
 
 /* ---- a run by its name -------------------------------------------------- */

@@ -164,7 +164,8 @@ static void release_line(void *data)
     free(line);
 }
 
-int live_screen_open_line(struct live_screen *screen)
+/* Prepares for draw_line(), which replaces live_screen_draw(). 0 or -errno. */
+static int open_line(struct live_screen *screen)
 {
     static const struct helper_work work = { "spoor-line", write_line, release_line };
     struct line_text *line = calloc(1, sizeof(*line));
@@ -182,9 +183,10 @@ int live_screen_open_line(struct live_screen *screen)
     return r;
 }
 
-/* The cursor and the colors of the job are kept. After a change of the size, the cursor must first leave the
- * last row, and the remains of the old line are removed. */
-void live_screen_draw_line(struct live_screen *screen, const char *text, size_t rows)
+/* Shows a text in the last of that many rows, unless an earlier one is still being written. The cursor and the colors of
+ * the job are kept. After a change of the size, the cursor must first leave the last row, and the remains of the old line
+ * are removed. */
+static void draw_line(struct live_screen *screen, const char *text, size_t rows)
 {
     struct buffer *out = &screen->line->text;
 
@@ -329,7 +331,7 @@ static void draw(struct live *live, const struct live_view *view)
         .has_color = live->has_color,
         .has_unicode = live->has_unicode,
     };
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
     size_t lines;
 
     if (live->is_hidden || !live_screen_is_in_foreground(screen))
@@ -340,14 +342,13 @@ static void draw(struct live *live, const struct live_view *view)
     live_screen_read_size(screen, &style.columns, &style.lines);
     if (live->is_line) {
         live_view_write_line(view, &style, &text);
-        live_screen_draw_line(screen, text.text ? text.text : "", style.lines + 1);
+        draw_line(screen, text.text ? text.text : "", style.lines + 1);
     } else {
         lines = live->write ? live->write(live->write_data, &style, &text)
                             : live_view_write(view, live->title, &style, &text);
         if (lines > 0)
             live_screen_draw(screen, text.text ? text.text : "", lines);
     }
-    buffer_done(&text);
 }
 
 /* ---- the thread --------------------------------------------------------- */
@@ -480,7 +481,7 @@ static void wake(struct live *live)
     (void)!write(live->fds[FD_WAKE], &one, sizeof(one));
 }
 
-void live_sample_seen(const struct spoor_sample *sample, void *data)
+static void sample_seen(const struct spoor_sample *sample, void *data)
 {
     struct live *live = data;
 
@@ -549,7 +550,7 @@ static int open_parts(struct live *live, const struct live_options *options)
     live->title = title.text;
     r = live_screen_open(&live->screen);
     if (r == 0 && live->is_line)
-        r = live_screen_open_line(&live->screen);
+        r = open_line(&live->screen);
     if (r < 0)
         return r;
     live->fds[FD_WAKE] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -636,7 +637,7 @@ static bool is_covered_by_rows(const struct settings *settings)
 }
 
 struct live *live_begin(const struct settings *settings, enum live_scope scope,
-                        const char *title, struct spoor_options *options)
+                        const char *title, bool has_keys, struct spoor_options *options)
 {
     const struct live_options own = {
         .title = title,
@@ -644,21 +645,21 @@ struct live *live_begin(const struct settings *settings, enum live_scope scope,
         .scope = scope,
         .interval_ns = settings->interval_ns,
         .has_color = outputs_has_color(settings->color, STDERR_FILENO),
-        .has_keys = true,
+        .has_keys = has_keys,
         .is_line = settings->is_live_line,
     };
     struct spoor_error err = { 0 };
     struct live *live;
 
-    if (!settings->is_live || !live_is_possible() || is_covered_by_rows(settings))
+    if (!settings->is_live || !live_is_possible() || (has_keys && is_covered_by_rows(settings)))
         return NULL;
     live = live_open(&own, &err);
-    if (!live || live_start(live, &err) < 0) {
+    if (!live || (has_keys && live_start(live, &err) < 0)) {
         complain("%s", err.message);
         return live_close(live);
     }
     options->flags |= SPOOR_LIST_PROCESSES;
-    options->sample_seen = live_sample_seen;
+    options->sample_seen = sample_seen;
     options->sample_data = live;
     return live;
 }

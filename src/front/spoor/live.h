@@ -22,6 +22,7 @@
 #include <termios.h>
 
 #include "front/spoor/settings.h"
+#include "output/text_layout.h"
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
@@ -60,13 +61,6 @@ void live_screen_take_modes(struct live_screen *screen);
 /* Replaces the last frame by text of `lines` lines. If the terminal is stalled, the text may
  * be dropped. */
 void live_screen_draw(struct live_screen *screen, const char *text, size_t lines);
-
-/* Prepares for live_screen_draw_line(), which replaces live_screen_draw(). 0 or -errno. */
-int live_screen_open_line(struct live_screen *screen);
-
-/* Shows a text in the last of that many rows. The text is dropped while an earlier one is
- * still being written. */
-void live_screen_draw_line(struct live_screen *screen, const char *text, size_t rows);
 
 /* Removes the view from the terminal. */
 void live_screen_clear(struct live_screen *screen);
@@ -143,6 +137,13 @@ struct live_style {
     const char *hint; /* last line, such as how to end; NULL: none */
 };
 
+/* The page of a style; its lines are one column shorter. */
+static inline struct page live_page(const struct live_style *style, struct buffer *out)
+{
+    return (struct page){ out, style->has_color, style->has_unicode,
+                          style->columns > 0 ? style->columns - 1 : 0 };
+}
+
 void live_view_init(struct live_view *view, enum live_scope scope, double interval_seconds);
 void live_view_done(struct live_view *view);
 
@@ -183,7 +184,7 @@ bool live_is_possible(void);
 /* Whether stdout is the same terminal as stderr. */
 bool live_shares_stdout(void);
 
-/* The caller passes live_sample_seen() and the view to a session. Nothing is drawn before
+/* A session passes its samples to the view, see live_begin(). Nothing is drawn before
  * live_start(). live_stop() removes the view from the screen and restores the terminal. The view
  * must not be closed before the session. live_open() returns NULL if it fails; live_stop() and
  * live_close() accept NULL, and live_close() returns it. */
@@ -192,12 +193,10 @@ int live_start(struct live *live, struct spoor_error *err);
 void live_stop(struct live *live);
 struct live *live_close(struct live *live);
 
-spoor_sample_seen live_sample_seen;
-
-/* Opens and starts a view with keys for a command that has the terminal for itself, if the
- * settings and the terminal allow it, and sets the options. NULL: there is no view. */
+/* Opens a view, if the settings and the terminal allow it, and sets the options. `has_keys`: for a command that has the
+ * terminal for itself; the view is started, too. NULL: there is no view. */
 struct live *live_begin(const struct settings *settings, enum live_scope scope,
-                        const char *title, struct spoor_options *options);
+                        const char *title, bool has_keys, struct spoor_options *options);
 
 /* A descriptor that is readable when the user has pressed q; -1 if `live` is NULL. */
 int live_end_fd(const struct live *live);

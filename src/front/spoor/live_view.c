@@ -41,15 +41,6 @@ enum { TREE_LINES_MIN = 3 };
 /* A quota within this many CPUs of a whole number is shown as one. */
 #define CPUS_ZERO 0.005
 
-enum live_unit {
-    LIVE_CORES,
-    LIVE_BYTES,
-    LIVE_BYTES_PER_SECOND,
-    LIVE_GPUS,
-    LIVE_COUNT,
-    LIVE_SHARE
-};
-
 enum live_limit { LIMIT_NONE, LIMIT_CPU, LIMIT_MEMORY };
 
 enum { MEMORY_ROW = 1 };
@@ -58,36 +49,36 @@ enum { MEMORY_ROW = 1 };
 struct live_row {
     const char *label;
     const char *metric;
-    enum live_unit unit;
+    enum chart_unit unit;
     enum live_limit limit;
 };
 
 static const struct live_row rows[LIVE_SCOPE_COUNT][LIVE_ROWS_MAX] = {
     [LIVE_JOB] = {
-        { "CPU", "job_cpu_seconds", LIVE_CORES, LIMIT_CPU },
-        { "Memory", "job_rss_bytes", LIVE_BYTES, LIMIT_MEMORY },
-        { "GPUs", "job_gpu_utilization_gpus", LIVE_GPUS, LIMIT_NONE },
-        { "GPU memory", "job_gpu_memory_bytes", LIVE_BYTES, LIMIT_NONE },
-        { "Read", "job_read_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "Written", "job_written_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "Processes", "job_processes", LIVE_COUNT, LIMIT_NONE },
-        { "Threads", "job_threads", LIVE_COUNT, LIMIT_NONE },
-        { "Host CPU", "host_cpu_seconds", LIVE_CORES, LIMIT_NONE },
-        { "Host memory", "host_memory_used_bytes", LIVE_BYTES, LIMIT_NONE },
+        { "CPU", "job_cpu_seconds", CHART_CORES, LIMIT_CPU },
+        { "Memory", "job_rss_bytes", CHART_BYTES, LIMIT_MEMORY },
+        { "GPUs", "job_gpu_utilization_gpus", CHART_GPUS, LIMIT_NONE },
+        { "GPU memory", "job_gpu_memory_bytes", CHART_BYTES, LIMIT_NONE },
+        { "Read", "job_read_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "Written", "job_written_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "Processes", "job_processes", CHART_COUNT, LIMIT_NONE },
+        { "Threads", "job_threads", CHART_COUNT, LIMIT_NONE },
+        { "Host CPU", "host_cpu_seconds", CHART_CORES, LIMIT_NONE },
+        { "Host memory", "host_memory_used_bytes", CHART_BYTES, LIMIT_NONE },
     },
     [LIVE_HOST] = {
-        { "CPU", "host_cpu_seconds", LIVE_CORES, LIMIT_NONE },
-        { "Memory", "host_memory_used_bytes", LIVE_BYTES, LIMIT_NONE },
-        { "Swap", "host_swap_used_bytes", LIVE_BYTES, LIMIT_NONE },
-        { "GPUs", "host_gpu_utilization_gpus", LIVE_GPUS, LIMIT_NONE },
-        { "GPU memory", "host_gpu_memory_bytes", LIVE_BYTES, LIMIT_NONE },
-        { "Disk read", "host_disk_read_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "Disk write", "host_disk_written_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "Received", "host_network_received_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "Sent", "host_network_sent_bytes", LIVE_BYTES_PER_SECOND, LIMIT_NONE },
-        { "CPU wait", "host_cpu_pressure_seconds", LIVE_SHARE, LIMIT_NONE },
-        { "Memory wait", "host_memory_pressure_seconds", LIVE_SHARE, LIMIT_NONE },
-        { "I/O wait", "host_io_pressure_seconds", LIVE_SHARE, LIMIT_NONE },
+        { "CPU", "host_cpu_seconds", CHART_CORES, LIMIT_NONE },
+        { "Memory", "host_memory_used_bytes", CHART_BYTES, LIMIT_NONE },
+        { "Swap", "host_swap_used_bytes", CHART_BYTES, LIMIT_NONE },
+        { "GPUs", "host_gpu_utilization_gpus", CHART_GPUS, LIMIT_NONE },
+        { "GPU memory", "host_gpu_memory_bytes", CHART_BYTES, LIMIT_NONE },
+        { "Disk read", "host_disk_read_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "Disk write", "host_disk_written_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "Received", "host_network_received_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "Sent", "host_network_sent_bytes", CHART_BYTES_PER_SECOND, LIMIT_NONE },
+        { "CPU wait", "host_cpu_pressure_seconds", CHART_SHARE, LIMIT_NONE },
+        { "Memory wait", "host_memory_pressure_seconds", CHART_SHARE, LIMIT_NONE },
+        { "I/O wait", "host_io_pressure_seconds", CHART_SHARE, LIMIT_NONE },
     },
 };
 
@@ -328,26 +319,17 @@ void live_view_add(struct live_view *view, const struct spoor_sample *sample)
 /* ---- lines -------------------------------------------------------------- */
 
 /* "1.98 of 4 cores", "1.46 GB". */
-static void add_value(double value, double limit, enum live_unit unit, struct buffer *out)
+static void add_value(double value, double limit, enum chart_unit unit, struct buffer *out)
 {
-    static const char *const suffixes[] = {
-        [LIVE_CORES] = " cores", [LIVE_BYTES_PER_SECOND] = "/s", [LIVE_GPUS] = " GPUs"
-    };
-    struct number number = unit == LIVE_BYTES || unit == LIVE_BYTES_PER_SECOND
-                               ? number_bytes(value)
-                           : unit == LIVE_COUNT ? number_count(value)
-                           : unit == LIVE_SHARE ? number_percent(value)
-                                                : number_short(value);
-
-    buffer_add_text(out, number.text);
+    buffer_add_text(out, chart_value(value, unit).text);
     if (!isnan(limit))
         buffer_format(out, " of %s",
-                      (unit == LIVE_BYTES                       ? number_limit(limit)
+                      (unit == CHART_BYTES                      ? number_limit(limit)
                        : fabs(limit - round(limit)) < CPUS_ZERO ? number_count(limit)
                                                                 : number_short(limit))
                           .text);
-    if (!isnan(value) && unit < ARRAY_SIZE(suffixes) && suffixes[unit])
-        buffer_add_text(out, suffixes[unit]);
+    if (!isnan(value))
+        buffer_add_text(out, chart_unit_text(unit));
 }
 
 static double limit_of(const struct live_view *view, const struct live_row *row)
@@ -357,18 +339,12 @@ static double limit_of(const struct live_view *view, const struct live_row *row)
                                         : (double)NAN;
 }
 
-static void add_blanks(struct buffer *out, size_t count)
-{
-    while (count-- > 0)
-        buffer_add(out, " ", 1);
-}
-
 /* Adds blanks until the text is that many columns wide. */
 static void add_padding(struct buffer *out, const char *text, size_t width)
 {
     size_t used = utf8_columns(text);
 
-    add_blanks(out, used < width ? width - used : 0);
+    buffer_format(out, "%*s", (int)(used < width ? width - used : 0), "");
 }
 
 /* Adds as much of a text as fits, and releases it. */
@@ -398,7 +374,7 @@ static void add_curve(struct page *page, const struct live_view *view,
 {
     const double *columns = curve->columns + LIVE_CURVE_COLUMNS - view->column_count;
     double shown[CURVE_MAX];
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     if (width > CURVE_MAX)
         width = CURVE_MAX;
@@ -412,7 +388,6 @@ static void add_curve(struct page *page, const struct live_view *view,
     }
     sparkline_write(shown, width, page->has_unicode, &text);
     page_add(page, PAGE_CYAN, text.text ? text.text : "");
-    buffer_done(&text);
 }
 
 /* "Memory       1.46 GB of 8 GiB    ▂▃▅▇█  max 1.62 GB": parts that do not fit are left out. */
@@ -423,7 +398,7 @@ static void add_row(struct page *page, const struct live_view *view, const struc
     bool is_near =
         row->limit == LIMIT_MEMORY && !isnan(limit) && curve->now > limit * NEAR_LIMIT;
     size_t width = page->columns >= WIDE_COLUMNS ? WIDE_VALUE_WIDTH : VALUE_WIDTH;
-    struct buffer text = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
     size_t room;
     bool has_max;
 
@@ -447,14 +422,13 @@ static void add_row(struct page *page, const struct live_view *view, const struc
     add_value(curve->max, (double)NAN, row->unit, &text);
     if (has_max)
         page_add(page, PAGE_DIM, text.text ? text.text : "");
-    buffer_done(&text);
 }
 
 /* Adds the title on the left and the time on the right. */
 static void add_headline(struct page *page, const char *title, const struct live_view *view)
 {
     char time[96];
-    struct buffer cut = { 0 };
+    CLEANUP(buffer_done) struct buffer cut = { 0 };
     size_t room;
 
     (void)snprintf(time, sizeof(time), isnan(view->usual_seconds) ? "%s" : "%s, usually %s",
@@ -467,7 +441,6 @@ static void add_headline(struct page *page, const char *title, const struct live
     page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
     add_padding(page->out, cut.text ? cut.text : "", room + 2);
     buffer_add_text(page->out, time);
-    buffer_done(&cut);
 }
 
 /* Adds the caller's text and the scale of the curves. */
@@ -541,19 +514,18 @@ static void add_tree_row(struct page *page, const struct live_process *process, 
 {
     size_t room = page->columns - (PROCESS_COLUMNS_MIN - CURVE_MIN);
     size_t indent = depth * INDENT < room - CURVE_MIN ? depth * INDENT : room - CURVE_MIN;
-    struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
 
     buffer_format(page->out, "\n%*d%*s%*s  ", PID_WIDTH, (int)process->pid, CORES_WIDTH,
                   number_short(process->cores).text, RSS_WIDTH,
                   number_bytes(process->rss_bytes).text);
-    add_blanks(page->out, indent);
+    buffer_format(page->out, "%*s", (int)indent, "");
     if (process->has_command)
         page_escape_command(page, process->text, &safe);
     else
         page_escape(page, process->text, &safe);
     if (safe.text)
         page_cut(safe.text, room - indent, page->out);
-    buffer_done(&safe);
 }
 
 /* Children are in the order in which they started: rank changes too often. */
@@ -602,20 +574,10 @@ static size_t add_processes_tree(struct page *page, const struct live_view *view
     return tree.count + 2;
 }
 
-static struct page page_of(const struct live_style *style, struct buffer *out)
-{
-    return (struct page){
-        .out = out,
-        .columns = style->columns > 0 ? style->columns - 1 : 0,
-        .has_color = style->has_color,
-        .has_unicode = style->has_unicode,
-    };
-}
-
 size_t live_view_write(const struct live_view *view, const char *title,
                        const struct live_style *style, struct buffer *out)
 {
-    struct page page = page_of(style, out);
+    struct page page = live_page(style, out);
     size_t lines, room;
 
     if (page.columns < CURVE_START || style->lines < FRAME_LINES_MIN)
@@ -633,13 +595,13 @@ size_t live_view_write(const struct live_view *view, const char *title,
 void live_view_write_line(const struct live_view *view, const struct live_style *style,
                           struct buffer *out)
 {
-    struct page page = page_of(style, out);
+    struct page page = live_page(style, out);
     bool has_limits = page.columns >= WIDE_COLUMNS, is_full = false;
     size_t used = 0;
 
     for (size_t i = 0; i <= LIVE_ROWS_MAX && !is_full; i++) {
         const struct live_row *row = i > 0 ? &rows[view->scope][i - 1] : NULL;
-        struct buffer text = { 0 };
+        CLEANUP(buffer_done) struct buffer text = { 0 };
         size_t width;
 
         if (row && isnan(view->curves[i - 1].max))
@@ -660,6 +622,5 @@ void live_view_write_line(const struct live_view *view, const struct live_style 
             }
             buffer_add_text(out, text.text);
         }
-        buffer_done(&text);
     }
 }

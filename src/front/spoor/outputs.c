@@ -7,16 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "front/agent.h"
-#include "front/spoor/print.h"
 #include "front/spoor/program.h"
+#include "front/spoor/template.h"
 #include "history/store.h"
-#include "output/format.h"
 #include "output/output_file.h"
 #include "output/save.h"
 #include "output/stream.h"
@@ -307,37 +305,37 @@ static int refuse_format(const struct output *output, unsigned formats, struct s
                      names.text ? names.text : "");
 }
 
-/* A file is replaced after everything is written. */
-static int print_one(const struct output *output, unsigned formats, output_write *write,
-                     void *data, struct spoor_error *err)
+static int print_one(const struct output *output, unsigned formats, const char *what,
+                     output_write *write, void *data, struct spoor_error *err)
 {
+    struct format_style style = format_style_for(output->fd, output->flags & SPOOR_COLOR);
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    AUTO_CLOSE int fd = -1;
     int r;
 
     if (!(formats & 1u << output->format))
         return refuse_format(output, formats, err);
-    if (output->fd >= 0)
-        return write(data, output, output->fd, err);
-    fd = memfd_create("output", MFD_CLOEXEC);
-    if (fd < 0)
-        return error_sys(err, errno, "--output '%s'", output->path);
-    r = write(data, output, fd, err);
-    if (r < 0)
+    r = write(data, output, &style, &text, err);
+    if (r == 0)
+        r = buffer_error(&text);
+    if (r == 0 && output->fd < 0)
+        return save_text(&text, -1, output->path, output->save, err);
+    if (r == 0)
+        r = buffer_write(&text, output->fd);
+    if (r == 0 || err->message[0])
         return r;
-    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : buffer_read(&text, fd, BUFFER_MAX);
-    return r < 0 ? error_sys(err, r, "--output '%s'", output->path)
-                 : save_text(&text, -1, output->path, output->save, err);
+    return what ? error_sys(err, r, "cannot write %s", what)
+                : error_sys(err, r, "cannot write to '%s'", output->path);
 }
 
-int outputs_print(struct settings *settings, unsigned formats, output_write *write, void *data)
+int outputs_print(struct settings *settings, unsigned formats, const char *what,
+                  output_write *write, void *data)
 {
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err = { 0 };
     int r = outputs_plan_stdout(settings, &outputs, &err);
 
     for (size_t i = 0; r == 0 && i < outputs.count; i++)
-        r = print_one(&outputs.items[i], formats, write, data, &err);
+        r = print_one(&outputs.items[i], formats, what, write, data, &err);
     return r < 0 ? complain("%s", err.message) : 0;
 }
 
@@ -375,13 +373,19 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
     return spoor_session_save(session, output->format, output->path, output->save, err);
 }
 
-int outputs_print_records(const struct output *output, const struct record *records,
+int outputs_write_records(const struct output *output, const struct record *records,
                           size_t count, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct format_style style = { 0 };
     int r = 0;
 
+    if (!output->print)
+        return output->fd < 0
+                   ? save_to_file(records, count, output->format, output->path, output->save,
+                                  err)
+                   : save_to_descriptor(records, count, output->format,
+                                        output->flags & SPOOR_COLOR, output->fd, err);
     for (size_t i = 0; r == 0 && i < count; i++) {
         CLEANUP(buffer_done) struct buffer json = { 0 };
 
@@ -415,7 +419,19 @@ static bool is_lost(const struct outputs *outputs, const int results[], size_t i
 struct report {
     const struct outputs *outputs;
     spoor_session *session;
+    const struct record *record; /* of a job that ran untracked, without a session */
 };
+
+static int format_report(const struct report *report, enum spoor_format format,
+                         struct buffer *ret, struct spoor_error *err)
+{
+    struct format_style style = { 0 };
+
+    if (report->session)
+        return tracking_agent_format(report->session, format, ret, err);
+    format_write(format_get(format), report->record, 1, &style, ret);
+    return buffer_error(ret) < 0 ? error_sys(err, buffer_error(ret), "report") : 0;
+}
 
 /* Sends no request over the network. The account is left out: reports may be published. */
 static struct spoor_cloud recall_cloud(struct cloud_facts *facts)
@@ -470,41 +486,43 @@ static char *find_report(const struct outputs *outputs)
     return NULL;
 }
 
-void outputs_save_run(const struct outputs *outputs, struct buffer *row)
+static void save_run(const struct report *report)
 {
-    AUTO_FREE char *path = find_report(outputs);
+    CLEANUP(buffer_done) struct buffer row = { 0 };
+    AUTO_FREE char *path = find_report(report->outputs);
     struct spoor_error err = { 0 };
     char folder[PATH_MAX];
-    int r = history_folder(folder, &err);
+    int r = format_report(report, SPOOR_ROW, &row, &err);
 
-    if (path)
-        row_add_report(row, path);
+    if (r == 0 && path)
+        row_add_report(&row, path);
     if (r == 0)
-        r = history_append(folder, (double)NAN, row, &err);
+        r = history_folder(folder, &err);
+    if (r == 0)
+        r = history_append(folder, (double)NAN, &row, &err);
     if (r < 0)
         complain("the run is not saved in the history: %s", err.message);
 }
 
-static void save_session(const struct outputs *outputs, spoor_session *session)
-{
-    CLEANUP(buffer_done) struct buffer row = { 0 };
-    struct spoor_error err = { 0 };
-
-    if (tracking_agent_format(session, SPOOR_ROW, &row, &err) < 0)
-        complain("the run is not saved in the history: %s", err.message);
-    else
-        outputs_save_run(outputs, &row);
-}
-
-static void save_rank(const struct outputs *outputs, spoor_session *session)
+static void save_rank(const struct report *report)
 {
     CLEANUP(buffer_done) struct buffer line = { 0 };
     struct spoor_error err = { 0 };
 
-    if (tracking_agent_format(session, SPOOR_RANK, &line, &err) < 0)
+    if (format_report(report, SPOOR_RANK, &line, &err) < 0)
         complain("the run is not added to the group: %s", err.message);
     else
-        rank_group_end(outputs->group, &line);
+        rank_group_end(report->outputs->group, &line);
+}
+
+static int write_one(const struct report *report, size_t index, struct spoor_error *err)
+{
+    const struct output *output = &report->outputs->items[index];
+
+    if (report->session)
+        return outputs_write_one(report->outputs, index, report->session, err);
+    return output->fd == STDERR_FILENO ? 0
+                                       : outputs_write_records(output, report->record, 1, err);
 }
 
 static int write_all(void *data)
@@ -515,36 +533,47 @@ static int write_all(void *data)
     struct cloud_facts facts;
     struct spoor_cloud cloud;
 
-    if (tells_of_clouds(outputs)) {
+    if (report->session && tells_of_clouds(outputs)) {
         cloud = recall_cloud(&facts);
         spoor_session_set_cloud(report->session, &cloud);
     }
     for (size_t i = 0; i < outputs->count; i++) {
         struct spoor_error err = { 0 };
 
-        results[i] = outputs_write_one(outputs, i, report->session, &err);
+        results[i] = write_one(report, i, &err);
         if (results[i] < 0)
             complain("%s", err.message);
     }
-    for (size_t i = 0; i < outputs->count; i++) {
+    for (size_t i = 0; report->session && i < outputs->count; i++) {
         if (is_lost(outputs, results, i))
             results[i] = spoor_session_write(report->session, rescue_format(outputs, i), 0,
                                              STDERR_FILENO, NULL);
     }
     if (outputs->saves_run)
-        save_session(outputs, report->session);
+        save_run(report);
     if (outputs->group)
-        save_rank(outputs, report->session);
-    spoor_session_set_cloud(report->session, NULL);
+        save_rank(report);
+    if (report->session)
+        spoor_session_set_cloud(report->session, NULL);
     return 0;
+}
+
+static void write_report(struct report *report)
+{
+    const struct outputs *outputs = report->outputs;
+
+    if (outputs->count > 0 || outputs->saves_run || outputs->group)
+        (void)program_write_report(&spoor_program, write_all, report);
+}
+
+void outputs_write_untracked(const struct outputs *outputs, const struct record *record)
+{
+    write_report(&(struct report){ outputs, NULL, record });
 }
 
 void outputs_write(const struct outputs *outputs, spoor_session *session)
 {
-    struct report report = { outputs, session };
-
     spoor_session_show_processes(session, outputs->process_count);
-    if (outputs->count > 0 || outputs->saves_run || outputs->group)
-        (void)program_write_report(&spoor_program, write_all, &report);
+    write_report(&(struct report){ outputs, session, NULL });
     complain_of_lost_rows(outputs, session);
 }

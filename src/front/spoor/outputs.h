@@ -10,12 +10,30 @@
 #ifndef FRONT_SPOOR_OUTPUTS_H
 #define FRONT_SPOOR_OUTPUTS_H
 
-#include "front/spoor/rank_group.h"
+#include <limits.h>
+
 #include "front/spoor/settings.h"
+#include "output/format.h"
+#include "record/launch.h"
 #include "record/record.h"
 #include "run/track.h"
 #include "spoor/spoor.h"
 #include "text/buffer.h"
+
+/* A run that is one rank of a job: it adds its report to the folder of the group (group/folder.h, rank_group.c). */
+struct rank_group {
+    char folder[PATH_MAX]; /* empty: the run is in no group */
+    struct launch launch;
+    bool is_quiet;
+};
+
+/* Adds the begin record of a run to the group of --group or, for one of several ranks, to
+ * the default group. A failure is a warning: the run goes on without a group. Sets the ID of
+ * the run. */
+void rank_group_begin(struct settings *settings, char **command, struct rank_group *ret);
+
+/* Adds the report, a line of SPOOR_RANK; a failure is one line on stderr. */
+void rank_group_end(const struct rank_group *group, const struct buffer *line);
 
 /* One report to write, to a descriptor or a file. */
 struct output {
@@ -60,19 +78,36 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
  * as well, if no text report shows the warning. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
-/* For a command whose output is not a report: calls write(data, output, fd, err) for each of its outputs, -o or
- * stdout. `formats` has a bit for each format that it can write. Returns the exit code. */
+/* Does the same for a job that ran untracked, except on stderr, which already has the message. An old report in its place
+ * would seem to describe this run. */
+void outputs_write_untracked(const struct outputs *outputs, const struct record *record);
+
+/* After the reports are written: limits (--max) and a command (--on-exit) (after_run.c). Returns false if a limit was
+ * broken; each is a line on stderr. Does nothing if the settings have neither. Failures are lines on stderr. The session
+ * must be stopped. */
+bool after_run(const struct settings *settings, const struct outputs *outputs,
+               spoor_session *session);
+
+/* Does the same for a run that has a record already, such as one that was not tracked. */
+bool after_run_of(const struct settings *settings, const struct outputs *outputs,
+                  const struct record *run);
+
+/* For a command whose output is not a report: calls write() for each of its outputs, -o or stdout, and writes its
+ * text there. `formats` has a bit for each format that it can write; `what` names the text in a message, NULL: the
+ * file. Returns the exit code. */
 enum {
     FORMATS_TEXT_JSON = 1u << SPOOR_TEXT | 1u << SPOOR_JSON,
     FORMATS_TABLE = FORMATS_TEXT_JSON | 1u << SPOOR_CSV | 1u << SPOOR_MARKDOWN,
     FORMATS_ALL = FORMATS_TABLE | 1u << SPOOR_HTML,
 };
-typedef int output_write(void *data, const struct output *output, int fd,
+typedef int output_write(void *data, const struct output *output,
+                         const struct format_style *style, struct buffer *out,
                          struct spoor_error *err);
-int outputs_print(struct settings *settings, unsigned formats, output_write *write, void *data);
+int outputs_print(struct settings *settings, unsigned formats, const char *what,
+                  output_write *write, void *data);
 
-/* Writes the figures of each report by the template of --print. */
-int outputs_print_records(const struct output *output, const struct record *records,
+/* Writes stored reports or, by the template of --print, figures of each. */
+int outputs_write_records(const struct output *output, const struct record *records,
                           size_t count, struct spoor_error *err);
 
 /* Fills in the report of a job that ran untracked: all figures are unknown. The caller calls
@@ -86,9 +121,6 @@ int report_runs(struct settings *settings, char **paths, size_t count);
 /* Returns the median time of the newest successful runs of a name (command_history.c); NaN:
  * unknown. */
 double history_usual_seconds(const char *folder, const char *name);
-
-/* Adds the row of a run (record/row.h) to the history; a failure is one line on stderr. */
-void outputs_save_run(const struct outputs *outputs, struct buffer *row);
 
 /* Returns whether text on this descriptor should have color. */
 bool outputs_has_color(enum color color, int fd);

@@ -8,7 +8,7 @@
     "file (--config). An option overrides a variable, and a variable overrides the config "   \
     "file."
 
-/* The subcommands have the options of history; command_history() rejects options of other
+/* The subcommands have the options of history; settings_load() rejects options of other
  * subcommands. */
 static const struct command history_commands[] = {
     {
@@ -18,6 +18,7 @@ static const struct command history_commands[] = {
         .operands = "ID|FILTER",
         .max_operands = OPERANDS_MANY,
         .summary = "show the report of a run",
+        .work = command_history_show,
     },
     {
         .name = "stats",
@@ -26,12 +27,14 @@ static const struct command history_commands[] = {
         .operands = "[FILTER...]",
         .max_operands = OPERANDS_MANY,
         .summary = "show time, memory and failures by name, and what to request",
+        .work = command_history_stats,
     },
     {
         .name = "prune",
         .options = &settings_table,
         .scope = SCOPE_HISTORY,
         .summary = "remove old runs: --older, --keep, --max-size",
+        .work = command_history_prune,
     },
     {
         .name = "import",
@@ -41,6 +44,7 @@ static const struct command history_commands[] = {
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
         .summary = "add stored runs, including those of con/duct, Snakemake and Nextflow",
+        .work = command_history_import,
     },
     {
         .name = "push",
@@ -49,6 +53,7 @@ static const struct command history_commands[] = {
         .operands = "URL [FILTER...]",
         .max_operands = OPERANDS_MANY,
         .summary = "copy runs to a PostgreSQL database that a team shares",
+        .work = command_history_push,
     },
     { 0 },
 };
@@ -69,7 +74,7 @@ static const struct command commands[] = {
                  "command, the same signal ends spoor: $? is 128+N in a shell.",
         .notes = PRECEDENCE,
         .example = "spoor run -o report.json -- make -j8",
-        .main = command_run,
+        .work = command_run,
     },
     {
         .name = "attach",
@@ -90,7 +95,7 @@ static const struct command commands[] = {
             "with the report. Exit code: 0, or 125 if there was nothing to track.",
         .notes = PRECEDENCE,
         .example = "spoor attach --duration 1m 4242",
-        .main = command_attach,
+        .work = command_attach,
     },
     {
         .name = "agent",
@@ -120,7 +125,7 @@ static const struct command commands[] = {
             "if the report could not be written.",
         .example = "spoor system -i 5 -f json",
         .ignores_variables = true, /* SPOOR_* variables apply to runs only */
-        .main = command_system,
+        .work = command_system,
     },
     {
         .name = "watch",
@@ -136,7 +141,7 @@ static const struct command commands[] = {
             "Exit code: 0, even if there are no runs.",
         .example = "spoor watch -f json",
         .ignores_variables = true, /* the variables are for runs */
-        .main = command_watch,
+        .work = command_watch,
     },
     {
         .name = "bench",
@@ -154,7 +159,7 @@ static const struct command commands[] = {
             "the runs so far. Exit code: 0; 1 if a run failed, unless --ignore-failure is "
             "given; 127 or 126 if a command could not be run; 125 if spoor failed.",
         .example = "spoor bench -n 20 -- gzip -kf data --vs zstd -qf data",
-        .main = command_bench,
+        .work = command_bench,
     },
     {
         .name = "report",
@@ -175,7 +180,7 @@ static const struct command commands[] = {
             "or 125 if a file could not be read or written.",
         .example = "spoor report --open report.json",
         .ignores_variables = true, /* the variables are for runs */
-        .main = command_report,
+        .work = command_report,
     },
     {
         .name = "merge",
@@ -194,7 +199,7 @@ static const struct command commands[] = {
             "DIRECTORY' shows the same. Exit code: 0, or 125 if there is nothing to merge.",
         .example = "spoor merge spoor-1234.0",
         .ignores_variables = true, /* the variables are for runs */
-        .main = command_merge,
+        .work = command_merge,
     },
     {
         .name = "recommend",
@@ -213,7 +218,7 @@ static const struct command commands[] = {
             "or no servers could be looked up.",
         .example = "spoor recommend --for sbatch report.json",
         .ignores_variables = true, /* the variables are for runs */
-        .main = command_recommend,
+        .work = command_recommend,
     },
     {
         .name = "compare",
@@ -237,7 +242,7 @@ static const struct command commands[] = {
             "or 125 if a file could not be read.",
         .example = "spoor compare before.json after.json",
         .ignores_variables = true, /* the variables are for runs */
-        .main = command_compare,
+        .work = command_compare,
     },
     {
         .name = "check",
@@ -260,7 +265,7 @@ static const struct command commands[] = {
             "125 if a file could not be read or there are too few earlier runs.",
         .example = "spoor check --max memory=2GiB --max time=10m report.json",
         .ignores_variables = true, /* the variables are for runs */
-        .main = command_check,
+        .work = command_check,
     },
     {
         .name = "history",
@@ -285,7 +290,7 @@ static const struct command commands[] = {
         .example = "spoor history name=train,since=30d",
         .subcommands = history_commands,
         .ignores_variables = true, /* the variables are for runs */
-        .main = command_history,
+        .work = command_history,
     },
     {
         .name = "doctor",
@@ -296,7 +301,7 @@ static const struct command commands[] = {
             "For each quantity, list the sources that can measure it, best first. For each "
             "source, show whether it works on this machine, and if not, why and how to fix it. "
             "Use the same --detail and --cgroup as for 'spoor run'.",
-        .main = command_doctor,
+        .work = command_doctor,
     },
     {
         .name = "info",
@@ -307,7 +312,7 @@ static const struct command commands[] = {
             "Show this machine, the limits of a job on it, and its GPUs with the numbers and "
             "UUIDs that --gpus accepts. If the firmware names a cloud, query its metadata "
             "service, for one second at most, and keep the response until reboot.",
-        .main = command_info,
+        .work = command_info,
     },
     {
         .name = "phase",
@@ -343,6 +348,7 @@ const struct program spoor_program = {
     .name = "spoor",
     .description = "Measure what a job uses: memory, CPU, GPUs, I/O and time.",
     .commands = commands,
+    .main = settings_main,
     .version_prefix = "spoor ",
     .environment_prefix = "SPOOR_",
     .config_file = "spoor/config.json",

@@ -15,21 +15,29 @@ void spoor_warn(const char *message);
  * -ESRCH: there is none; -ENOTUNIQ: there are several. */
 int watch_find(const char *name, pid_t *ret, struct spoor_error *err);
 
-int command_run(const struct command *command, int argc, char **argv);
-int command_attach(const struct command *command, int argc, char **argv);
 int command_agent(const struct command *command, int argc, char **argv);
-int command_bench(const struct command *command, int argc, char **argv);
-int command_check(const struct command *command, int argc, char **argv);
-int command_compare(const struct command *command, int argc, char **argv);
-int command_doctor(const struct command *command, int argc, char **argv);
-int command_info(const struct command *command, int argc, char **argv);
-int command_merge(const struct command *command, int argc, char **argv);
 int command_phase(const struct command *command, int argc, char **argv);
-int command_recommend(const struct command *command, int argc, char **argv);
-int command_report(const struct command *command, int argc, char **argv);
-int command_watch(const struct command *command, int argc, char **argv);
-int command_system(const struct command *command, int argc, char **argv);
-int command_history(const struct command *command, int argc, char **argv);
 int command_help(const struct command *command, int argc, char **argv);
+
+/* The other commands do their work with the settings that settings_main() has read. */
+typedef int command_work(struct settings *settings, char **operands, int count);
+command_work command_run;
+command_work command_attach;
+command_work command_bench;
+command_work command_check;
+command_work command_compare;
+command_work command_doctor;
+command_work command_info;
+command_work command_merge;
+command_work command_recommend;
+command_work command_report;
+command_work command_watch;
+command_work command_system;
+command_work command_history;
+command_work command_history_show;
+command_work command_history_stats;
+command_work command_history_prune;
+command_work command_history_import;
+command_work command_history_push;
 
 #endif

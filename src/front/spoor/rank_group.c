@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/spoor/rank_group.h"
+#include "front/spoor/outputs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

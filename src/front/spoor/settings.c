@@ -3,7 +3,9 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <limits.h>
+#include <math.h>
 #include <strings.h>
 
 #include "base/clock.h"
@@ -11,9 +13,8 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "front/spoor/export.h"
-#include "front/spoor/file_name.h"
-#include "front/spoor/print.h"
 #include "front/spoor/program.h"
+#include "front/spoor/template.h"
 #include "history/store.h"
 #include "output/format.h"
 #include "output/stream.h"
@@ -26,15 +27,7 @@
 
 /* ---- settings ----------------------------------------------------------- */
 
-enum {
-    SERVERS_SHOWN = 5,
-    SERVERS_SHOWN_MAX = 1000,
-    PROCESSES_SHOWN_MAX = 200,
-    MARGIN_MAX = 10,
-    BENCH_RUNS = 10
-};
-
-#define DURATION_MAX_NS (366 * 86400 * NS_PER_SECOND)
+enum { SERVERS_SHOWN = 5, BENCH_RUNS = 10 };
 
 void settings_init(struct settings *settings)
 {
@@ -132,60 +125,6 @@ static int check_architecture(const char *value, struct spoor_error *err)
     return 0;
 }
 
-static int apply_margin(void *target, const struct option *option, const char *value,
-                        struct spoor_error *err)
-{
-    struct settings *settings = target;
-
-    (void)option;
-    if (decimal_parse(value, &settings->margin) < 0 || !(settings->margin >= 1) ||
-        settings->margin > MARGIN_MAX)
-        return error_set(err, EINVAL, "invalid number '%s': expected 1 to %d", value,
-                         MARGIN_MAX);
-    return 0;
-}
-
-static int apply_quantile(void *target, const struct option *option, const char *value,
-                          struct spoor_error *err)
-{
-    struct settings *settings = target;
-
-    (void)option;
-    if (decimal_parse(value, &settings->quantile) < 0 || !(settings->quantile > 0) ||
-        settings->quantile > 1)
-        return error_set(err, EINVAL, "invalid number '%s': expected more than 0, at most 1",
-                         value);
-    return 0;
-}
-
-static int apply_server_count(void *target, const struct option *option, const char *value,
-                              struct spoor_error *err)
-{
-    struct settings *settings = target;
-    uint64_t count;
-
-    (void)option;
-    if (parse_whole_u64(value, &count) < 0 || count == 0 || count > SERVERS_SHOWN_MAX)
-        return error_set(err, EINVAL, "invalid number '%s': expected 1 to %d", value,
-                         SERVERS_SHOWN_MAX);
-    settings->server_count = (size_t)count;
-    return 0;
-}
-
-static int apply_process_count(void *target, const struct option *option, const char *value,
-                               struct spoor_error *err)
-{
-    struct settings *settings = target;
-    uint64_t count;
-
-    (void)option;
-    if (parse_whole_u64(value, &count) < 0 || count > PROCESSES_SHOWN_MAX)
-        return error_set(err, EINVAL, "invalid number '%s': expected 0 to %d", value,
-                         PROCESSES_SHOWN_MAX);
-    settings->process_count = (size_t)count;
-    return 0;
-}
-
 /* Accepts yes, no, or a directory, which must contain a slash. */
 static int apply_history(void *target, const struct option *option, const char *value,
                          struct spoor_error *err)
@@ -202,18 +141,6 @@ static int apply_history(void *target, const struct option *option, const char *
             "name",
             value);
     return option_text(target, option, value, err);
-}
-
-static int apply_history_count(void *target, const struct option *option, const char *value,
-                               struct spoor_error *err)
-{
-    size_t *member = option_member(target, option);
-    uint64_t count;
-
-    if (parse_whole_u64(value, &count) < 0 || count == 0 || count > INT32_MAX)
-        return error_set(err, EINVAL, "invalid number '%s': expected 1 or more", value);
-    *member = (size_t)count;
-    return 0;
 }
 
 static int apply_max_size(void *target, const struct option *option, const char *value,
@@ -251,74 +178,6 @@ static int apply_format(void *target, const struct option *option, const char *v
     return 0;
 }
 
-static int parse_time(const char *value, uint64_t min_ns, uint64_t max_ns, const char *range,
-                      uint64_t *ret_ns, struct spoor_error *err)
-{
-    uint64_t ns;
-    int r = duration_parse(value, &ns);
-
-    if (r == -EBADMSG)
-        return error_set(err, EINVAL,
-                         "invalid time '%s': expected seconds (0.5) or a unit (500ms, 2m, 1h)",
-                         value);
-    if (r < 0 || ns < min_ns || ns > max_ns)
-        return error_set(err, EINVAL, "'%s' is out of range: expected %s", value, range);
-    *ret_ns = ns;
-    return 0;
-}
-
-static int apply_interval(void *target, const struct option *option, const char *value,
-                          struct spoor_error *err)
-{
-    struct settings *settings = target;
-
-    (void)option;
-    settings->has_interval = true;
-    return parse_time(value, SPOOR_INTERVAL_MIN_NS, SPOOR_INTERVAL_MAX_NS, "1ms to 1h",
-                      &settings->interval_ns, err);
-}
-
-static int apply_duration(void *target, const struct option *option, const char *value,
-                          struct spoor_error *err)
-{
-    struct settings *settings = target;
-
-    (void)option;
-    return parse_time(value, NS_PER_MS, DURATION_MAX_NS, "1ms to 366d", &settings->duration_ns,
-                      err);
-}
-
-static int parse_range(const char *value, double least, double most, const char *expected,
-                       double *ret, struct spoor_error *err)
-{
-    double number;
-
-    if (decimal_parse(value, &number) < 0 || number < least || number > most)
-        return error_set(err, EINVAL, "invalid value '%s': expected %s", value, expected);
-    *ret = number;
-    return 0;
-}
-
-static int apply_carbon(void *target, const struct option *option, const char *value,
-                        struct spoor_error *err)
-{
-    struct settings *settings = target;
-
-    (void)option;
-    return parse_range(value, 1e-3, 1e5, "grams of CO2e per kWh, such as 380",
-                       &settings->carbon_intensity, err);
-}
-
-static int apply_pue(void *target, const struct option *option, const char *value,
-                     struct spoor_error *err)
-{
-    struct settings *settings = target;
-
-    (void)option;
-    return parse_range(value, 1, 100, "a factor of at least 1, such as 1.4", &settings->pue,
-                       err);
-}
-
 /* A percentage of the job's CPU time, or "none". */
 static int apply_budget(void *target, const struct option *option, const char *value,
                         struct spoor_error *err)
@@ -351,59 +210,6 @@ static int apply_live(void *target, const struct option *option, const char *val
     if (option_flag(target, option, settings->is_live_line ? NULL : value, err) < 0)
         return error_set(err, EINVAL, "invalid value '%s': expected yes, no or line", value);
     return 0;
-}
-
-static int apply_count(const char *value, uint64_t min, size_t *ret, struct spoor_error *err)
-{
-    uint64_t count;
-
-    if (parse_whole_u64(value, &count) < 0 || count < min || count > BENCH_RUNS_MAX)
-        return error_set(err, EINVAL, "invalid number '%s': expected %d to %d", value, (int)min,
-                         BENCH_RUNS_MAX);
-    *ret = (size_t)count;
-    return 0;
-}
-
-static int apply_run_count(void *target, const struct option *option, const char *value,
-                           struct spoor_error *err)
-{
-    (void)option;
-    return apply_count(value, 1, &((struct settings *)target)->run_count, err);
-}
-
-static int apply_warmup_count(void *target, const struct option *option, const char *value,
-                              struct spoor_error *err)
-{
-    (void)option;
-    return apply_count(value, 0, &((struct settings *)target)->warmup_count, err);
-}
-
-static int apply_cooldown(void *target, const struct option *option, const char *value,
-                          struct spoor_error *err)
-{
-    struct settings *settings = target;
-
-    (void)option;
-    return parse_time(value, 0, DURATION_MAX_NS, "0 to 366d", &settings->cooldown_ns, err);
-}
-
-static int apply_older(void *target, const struct option *option, const char *value,
-                       struct spoor_error *err)
-{
-    struct settings *settings = target;
-
-    (void)option;
-    return parse_time(value, 1, UINT64_MAX, "a time", &settings->older_ns, err);
-}
-
-static int apply_export_interval(void *target, const struct option *option, const char *value,
-                                 struct spoor_error *err)
-{
-    struct settings *settings = target;
-
-    (void)option;
-    return parse_time(value, 100 * NS_PER_MS, DURATION_MAX_NS, "100ms to 366d",
-                      &settings->export_interval_ns, err);
 }
 
 static int apply_pid(void *target, const struct option *option, const char *value,
@@ -442,29 +248,39 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define FLAG(member) OPTION_FLAG(struct settings, member)
 #define LIST(member) OPTION_LIST(struct settings, member)
 #define CHOICE(member) OPTION_CHOICE(struct settings, member)
+#define RANGE(least_, most_, expected_) \
+    .least = (least_), .most = (most_), .expected = (expected_)
+#define COUNT(member, ...) OPTION_COUNT(struct settings, member), RANGE(__VA_ARGS__)
+#define NUMBER(member, ...) OPTION_NUMBER(struct settings, member), RANGE(__VA_ARGS__)
+#define TIME(member, ...) OPTION_TIME(struct settings, member), RANGE(__VA_ARGS__)
+#define INTERVAL TIME(interval_ns, 1e-3, 3600, "1ms to 1h")
+#define YEAR (366 * 86400.0)
 #define REPORT_FORMATS \
     "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats|trace"
 #define FORMAT_NAMES                                                                         \
     "text, json, csv, html, markdown, openmetrics, or a format of another tool: snakemake, " \
     "nextflow, seff, jobstats or trace"
+_Static_assert(SPOOR_INTERVAL_MIN_NS == NS_PER_MS, "as in INTERVAL");
+_Static_assert(SPOOR_INTERVAL_MAX_NS == 3600 * NS_PER_SECOND, "as in INTERVAL");
+_Static_assert(BENCH_RUNS_MAX == 4096, "as in the messages");
 #define LIVE .apply = apply_live, .offset = offsetof(struct settings, is_live)
 
 /* Most used first; help lists the groups in the order of their first rows. */
 /* clang-format off */
 static const struct option rows[] = {
-{ 'n',  "runs",       "N",                 "run each command N times (default: 10); the commands take turns", BENCH | LINE_ONLY, .apply = apply_run_count },
-{ '\0', "warmup",     "N",                 "first run each command N times without counting these runs (default: 0)", BENCH | LINE_ONLY, .apply = apply_warmup_count },
+{ 'n',  "runs",       "N",                 "run each command N times (default: 10); the commands take turns", BENCH | LINE_ONLY, COUNT(run_count, 1, BENCH_RUNS_MAX, "number: 1 to 4096") },
+{ '\0', "warmup",     "N",                 "first run each command N times without counting these runs (default: 0)", BENCH | LINE_ONLY, COUNT(warmup_count, 0, BENCH_RUNS_MAX, "number: 0 to 4096") },
 { '\0', "prepare",    "COMMAND",           "run COMMAND with sh before each run, without measuring it; stop if it fails", BENCH | LINE_ONLY, TEXT(prepare) },
-{ '\0', "cooldown",   "TIME",              "wait for TIME between two runs, such as 500ms or 2", BENCH | LINE_ONLY, .apply = apply_cooldown },
+{ '\0', "cooldown",   "TIME",              "wait for TIME between two runs, such as 500ms or 2", BENCH | LINE_ONLY, TIME(cooldown_ns, 0, YEAR, "0 to 366d") },
 { 'L',  "parameter",  "NAME=VALUE,VALUE...", "replace {NAME} in the command by each VALUE; several -L are combined", BENCH | LINE_ONLY | OPTION_REPEATABLE, LIST(parameters), .check = bench_check_parameter },
 { '\0', "show-output", NULL,               "show the output of the commands, which is discarded otherwise", BENCH | LINE_ONLY, FLAG(shows_output) },
 { '\0', "ignore-failure", NULL,            "count failed runs as others", BENCH | LINE_ONLY, FLAG(ignores_failure) },
 { '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker|pbs|lsf|sge|htcondor", "write a request in the syntax of this tool; slurm and k8s are other names of the first two", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
-{ '\0', "margin",     "X",                 "multiply memory and time by X, from 1 to 10 (default: 1.2)", SCOPE_RECOMMEND, .apply = apply_margin },
-{ '\0', "quantile",   "Q",                 "with several runs: recommend enough for this share of them, such as 0.95 (default: 1, all), and count the runs that would have failed", SCOPE_RECOMMEND, .apply = apply_quantile },
+{ '\0', "margin",     "X",                 "multiply memory and time by X, from 1 to 10 (default: 1.2)", SCOPE_RECOMMEND, NUMBER(margin, 1, 10, "number: 1 to 10") },
+{ '\0', "quantile",   "Q",                 "with several runs: recommend enough for this share of them, such as 0.95 (default: 1, all), and count the runs that would have failed", SCOPE_RECOMMEND, NUMBER(quantile, DBL_MIN, 1, "number: more than 0, at most 1") },
 { '\0', "server",     NULL,                "also list the cheapest cloud servers that fit, with the cost of a run; queries the Spare Cores keeper (https://keeper.sparecores.net), unless --catalog is given", SCOPE_RECOMMEND, FLAG(wants_servers) },
 { '\0', "catalog",    "FILE",              "with --server: search FILE (CSV or JSON) instead of querying the keeper", SCOPE_RECOMMEND, TEXT(catalog_path), .complete = COMPLETE_FILES },
-{ '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, .apply = apply_server_count },
+{ '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, COUNT(server_count, 1, 1000, "number: 1 to 1000") },
 { '\0', "vendor",     "ID",                "with --server: only servers of this vendor, such as aws, gcp, azure or hcloud; may be repeated", SCOPE_RECOMMEND | OPTION_REPEATABLE, LIST(vendors) },
 { '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, TEXT(architecture), .check = check_architecture },
 { 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html, .md, .prom or .txt), in addition to the summary on stderr; may be repeated; {name}, {host}, {pid}, {date}, {time}, {id}, {rank}, {node}, {job}, {step} and {tag.KEY} in FILE are those of the run, here and in --samples and --report", TRACK | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
@@ -490,9 +306,9 @@ static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", HISTORY | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv|markdown", "output format (default: from the suffix of the -o file, otherwise text)", HISTORY | LINE_ONLY, OUTPUT, .apply = apply_format },
 { '\0', "columns",    "LIST",              "the columns of a list: id, started, name, command, host, user, exit, job, rank, time, cpu, memory, read, written, gpu_memory, energy, tag.KEY, or a path of the JSON report", HISTORY | LINE_ONLY, OUTPUT, TEXT(columns) },
-{ '\0', "limit",      "N",                 "list the N newest runs (default: 30 on a terminal, otherwise all)", HISTORY | LINE_ONLY, RUNS, .apply = apply_history_count, .offset = offsetof(struct settings, run_limit) },
-{ '\0', "older",      "TIME",              "with prune: remove runs that started longer ago, such as 90d", HISTORY | LINE_ONLY, RUNS, .apply = apply_older },
-{ '\0', "keep",       "N",                 "with prune: keep the N newest runs of each name", HISTORY | LINE_ONLY, RUNS, .apply = apply_history_count, .offset = offsetof(struct settings, kept_runs) },
+{ '\0', "limit",      "N",                 "list the N newest runs (default: 30 on a terminal, otherwise all)", HISTORY | LINE_ONLY, RUNS, COUNT(run_limit, 1, INT32_MAX, "number: 1 or more") },
+{ '\0', "older",      "TIME",              "with prune: remove runs that started longer ago, such as 90d", HISTORY | LINE_ONLY, RUNS, TIME(older_ns, 1e-9, HUGE_VAL, "a time") },
+{ '\0', "keep",       "N",                 "with prune: keep the N newest runs of each name", HISTORY | LINE_ONLY, RUNS, COUNT(kept_runs, 1, INT32_MAX, "number: 1 or more") },
 { '\0', "max-size",   "SIZE",              "with prune: remove the oldest runs until the history is smaller, such as 500M", HISTORY | LINE_ONLY, RUNS, .apply = apply_max_size },
 { '\0', "create",     NULL,                "with push: create the tables if the database has none", HISTORY | LINE_ONLY, RUNS, FLAG(creates_tables) },
 { '\0', "name",       "NAME",              "use the runs of the history with this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, TEXT(name) },
@@ -514,15 +330,15 @@ static const struct option rows[] = {
 { '\0', "live",       "line",              "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view; line: in the last line of the terminal, below the output of the command", RUN | OPTION_OPTIONAL, OUTPUT, LIVE },
 { '\0', "live",       "line",              "show the current figures while tracking, if stderr is a terminal (default: yes); line: in the last line of the terminal", ATTACH | OPTION_OPTIONAL, OUTPUT, LIVE },
 { '\0', "live",       "line",              "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given); line: in the last line of the terminal", SYSTEM | OPTION_OPTIONAL, OUTPUT, LIVE },
-{ '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 3, if there are several)", BOTH | REPORT, OUTPUT, .apply = apply_process_count },
+{ '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 3, if there are several)", BOTH | REPORT, OUTPUT, COUNT(process_count, 0, 200, "number: 0 to 200") },
 { '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, OUTPUT, TEXT(name) },
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | BENCH | OPTION_REPEATABLE, OUTPUT, LIST(tags), .check = option_check_tag },
 { '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_no_clobber) },
 { '\0', "on-exit",    "COMMAND",           "after the report is written, run COMMAND with sh -c; SPOOR_RUN_REPORT is the path of the report, and SPOOR_RUN_ID, _NAME, _COMMAND, _EXIT_CODE, _SIGNAL, _TIME (seconds), _CPU, _MEMORY (bytes) and others describe the run; its output goes to stderr, and its exit code has no effect", BOTH, OUTPUT, TEXT(on_exit) },
 { '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | SCOPE_MERGE | OTHERS | HISTORY | OPTION_COMMON, OUTPUT, CHOICE(color) },
-{ 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s, with shorter intervals during the first 16 s)", TRACK | BENCH, SAMPLING, .apply = apply_interval },
-{ 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --samples, time between samples; 1ms to 1h (default: 1s)", SYSTEM, SAMPLING, .apply = apply_interval },
+{ 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s, with shorter intervals during the first 16 s)", TRACK | BENCH, SAMPLING, INTERVAL },
+{ 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --samples, time between samples; 1ms to 1h (default: 1s)", SYSTEM, SAMPLING, INTERVAL },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) as soon as it is taken; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "old name of --samples", RUN | OPTION_REPEATABLE | OPTION_HIDDEN, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "old name of --samples; stdout if no FILE is given", ATTACH | SYSTEM | OPTION_REPEATABLE | OPTION_OPTIONAL | OPTION_HIDDEN, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
@@ -532,18 +348,18 @@ static const struct option rows[] = {
 { '\0', "dialect",    "NAME",              "version of -f snakemake: snakemake-7 (the default), snakemake-8 or snakemake-9", REPORT | LINE_ONLY, OUTPUT, TEXT(dialect), .check = check_version, .complete = "snakemake-7 snakemake-8 snakemake-9" },
 { '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); samples are always taken, and beyond the limit readings of memory and GPUs between them are skipped; none: no limit", TRACK | BENCH, SAMPLING, .apply = apply_budget, .complete = "none" },
 { '\0', "counters",   NULL,                "count cycles, instructions, cache misses and branch misses of the job in user space, by the hardware; slows down its context switches", RUN, SAMPLING, FLAG(has_counters) },
-{ '\0', "carbon-intensity", "G_PER_KWH",    "grams of CO2 equivalent that a kilowatt-hour of the machine's power causes: adds energy.co2e_grams to the report", TRACK, SAMPLING, .apply = apply_carbon },
-{ '\0', "pue",        "FACTOR",            "with --carbon-intensity: power usage effectiveness of the data center, its whole energy divided by the energy of its machines (default: 1)", TRACK, SAMPLING, .apply = apply_pue },
+{ '\0', "carbon-intensity", "G_PER_KWH",    "grams of CO2 equivalent that a kilowatt-hour of the machine's power causes: adds energy.co2e_grams to the report", TRACK, SAMPLING, NUMBER(carbon_intensity, 1e-3, 1e5, "value: grams of CO2e per kWh, such as 380") },
+{ '\0', "pue",        "FACTOR",            "with --carbon-intensity: power usage effectiveness of the data center, its whole energy divided by the energy of its machines (default: 1)", TRACK, SAMPLING, NUMBER(pue, 1, 100, "value: a factor of at least 1, such as 1.4") },
 { '\0', "listen",     "[ADDRESS:]PORT",    "serve the latest sample to Prometheus at http://ADDRESS:PORT/metrics while the run lasts (default address: 127.0.0.1; port 0: a free one, which is printed)", BOTH | SYSTEM, METRICS, TEXT(listen), .check = metrics_server_check },
 { '\0', "metrics",    "FILE",              "replace FILE (.prom) at each interval by the latest sample in the text format of Prometheus, for the textfile collector of its node exporter", BOTH | SYSTEM, METRICS, TEXT(metrics_path), .complete = COMPLETE_FILES },
 { '\0', "push",       "URL",               "push samples to a Pushgateway (http://HOST:9091, or a URL with /metrics/job/...) or to VictoriaMetrics (http://HOST:8428/api/v1/import/prometheus); if the server is down, they wait on disk for it or for the next run", BOTH | SYSTEM, METRICS, TEXT(push), .check = export_check_push },
 { '\0', "otlp",       "URL|env",           "push samples to an OpenTelemetry collector at URL, such as http://HOST:4318, by OTLP over HTTP in JSON; env: to that of the variables OTEL_EXPORTER_OTLP_ENDPOINT or _METRICS_ENDPOINT", BOTH | SYSTEM, METRICS, TEXT(otlp), .complete = "env", .check = export_check_otlp },
-{ '\0', "export-interval", "TIME",         "time between two pushes of --push and --otlp (default: 10s, or OTEL_METRIC_EXPORT_INTERVAL)", BOTH | SYSTEM, METRICS, .apply = apply_export_interval },
+{ '\0', "export-interval", "TIME",         "time between two pushes of --push and --otlp (default: 10s, or OTEL_METRIC_EXPORT_INTERVAL)", BOTH | SYSTEM, METRICS, TIME(export_interval_ns, 0.1, YEAR, "100ms to 366d") },
 { '\0', "label",      "NAME=VALUE|TAG",    "add a label to all exported metrics: NAME=VALUE, or the --tag of this key; may be repeated", BOTH | SYSTEM | OPTION_REPEATABLE, METRICS, LIST(labels), .check = export_check_label },
 { 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, EXTENT, .apply = apply_pid },
 { 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, EXTENT, .apply = apply_pid, .complete = COMPLETE_PIDS },
-{ '\0', "duration",   "TIME",              "measure for TIME (default: one interval; with --samples, until you press Ctrl-C)", SYSTEM, EXTENT, .apply = apply_duration },
-{ '\0', "duration",   "TIME",              "stop tracking after TIME; the process keeps running", ATTACH, EXTENT, .apply = apply_duration },
+{ '\0', "duration",   "TIME",              "measure for TIME (default: one interval; with --samples, until you press Ctrl-C)", SYSTEM, EXTENT, TIME(duration_ns, 1e-3, YEAR, "1ms to 366d") },
+{ '\0', "duration",   "TIME",              "stop tracking after TIME; the process keeps running", ATTACH, EXTENT, TIME(duration_ns, 1e-3, YEAR, "1ms to 366d") },
 { '\0', "wait",       "main|all",          "stop when the command exits (main, the default), or when all its descendants have exited (all)", RUN | BENCH, EXTENT, CHOICE(wait_for) },
 { '\0', "max",        "FIGURE=VALUE",      "a limit: if the figure is more than VALUE at the end, print a line, and exit with 1 unless the command failed; such as memory=2GiB, time=10m, cpu=3h or gpu_memory=20G; may be repeated", RUN | OPTION_REPEATABLE, EXTENT, LIST(limits), .check = check_limit },
 { '\0', "cgroup",     "DIRECTORY",         "track every process in this cgroup and below it, such as that of a container, instead of one process; the cgroup is only read", ATTACH | LINE_ONLY, EXTENT, TEXT(cgroup), .complete = COMPLETE_FILES },
@@ -555,8 +371,8 @@ static const struct option rows[] = {
 { '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without one (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | BENCH | SCOPE_DOCTOR, SOURCES, TEXT(cgroup), .check = check_cgroup, .complete = "auto off require" },
 { '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, OUTPUT, TEXT(phase_file), .complete = COMPLETE_FILES },
 { '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names (default: ~/.config/spoor/config.json, if it exists; none: no file)", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | OTHERS | HISTORY | OPTION_NO_FILE | OPTION_CONFIG_FILE | OPTION_COMMON, GENERAL, TEXT(config_path), .complete = COMPLETE_FILES },
-{ 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_help },
-{ 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_version },
+{ 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, GENERAL, .action = ACTION_HELP },
+{ 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, GENERAL, .action = ACTION_VERSION },
 };
 
 /* clang-format on */
@@ -660,12 +476,34 @@ static int finish_attach(const struct arguments *arguments, struct settings *set
     return 0;
 }
 
+/* All subcommands of history share its options. */
+static int finish_history(const struct arguments *arguments, struct spoor_error *err)
+{
+    static const struct {
+        const char *option, *command;
+    } owners[] = {
+        { "older", "prune" },     { "keep", "prune" },    { "max-size", "prune" },
+        { "columns", "history" }, { "limit", "history" }, { "create", "push" },
+    };
+    const char *command = arguments->command->name;
+    bool is_list = strcmp(command, "history") == 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
+        if (arguments_source(arguments, owners[i].option) != SET_BY_NOTHING &&
+            strcmp(owners[i].command, command) != 0)
+            return error_set(err, EINVAL, "--%s cannot be used with 'spoor history%s%s'",
+                             owners[i].option, is_list ? "" : " ", is_list ? "" : command);
+    }
+    return 0;
+}
+
 /* Checks that need all settings. */
 static int finish(struct arguments *arguments, struct spoor_error *err)
 {
     struct settings *settings = arguments->target;
 
     settings->gpus_source = arguments_source(arguments, "gpus");
+    settings->has_interval = arguments_source(arguments, "interval") != SET_BY_NOTHING;
     history_choose(settings->history);
     if (arguments->command->scope & (SCOPE_ATTACH | SCOPE_SYSTEM) &&
         arguments_source(arguments, "live") == SET_BY_NOTHING)
@@ -679,7 +517,8 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
     if (arguments->command->scope & (TRACK | SYSTEM) && file_names_fill_in(settings, err) < 0)
         return -EINVAL;
     if (finish_outputs(arguments, settings, err) < 0 ||
-        finish_dialect(arguments, settings, err) < 0)
+        finish_dialect(arguments, settings, err) < 0 ||
+        (arguments->command->scope == SCOPE_HISTORY && finish_history(arguments, err) < 0))
         return -EINVAL;
     return finish_streams(arguments, settings, err);
 }
@@ -696,16 +535,18 @@ int settings_load(struct arguments *arguments, int argc, char **argv, struct spo
     return r < 0 ? r : finish(arguments, err);
 }
 
-int settings_begin(struct settings *settings, struct arguments *arguments,
-                   const struct command *command, int argc, char **argv)
+int settings_main(const struct command *command, int argc, char **argv)
 {
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
     struct spoor_error err;
 
-    settings_init(settings);
-    *arguments = (struct arguments)ARGUMENTS_INIT(&spoor_program, command, settings);
-    if (settings_load(arguments, argc, argv, &err) < 0)
+    settings_init(&settings);
+    if (settings_load(&arguments, argc, argv, &err) < 0)
         return complain("%s", err.message);
-    return arguments->action == ACTION_WORK ? -1 : program_show(arguments);
+    if (arguments.action != ACTION_WORK)
+        return program_show(&arguments);
+    return arguments.command->work(&settings, arguments.operands, arguments.operand_count);
 }
 
 bool settings_saves_run(const struct settings *settings)

@@ -43,7 +43,7 @@ enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 struct settings {
     struct text_list outputs; /* files of the report; "-": stdout */
     char *report_path;        /* of the page */
-    char *print;              /* a template: print.h */
+    char *print;              /* a template: template.h */
     struct text_list samples; /* files of rows; "-": stdout */
     char *samples_format;
     char *dialect;
@@ -139,10 +139,9 @@ void settings_done(struct settings *settings);
  * and others: the message suggests a fix. */
 int settings_load(struct arguments *arguments, int argc, char **argv, struct spoor_error *err);
 
-/* Does the same for a command that a person runs; sets up both structs first. Returns -1 to
- * go on, or the exit code: the help or the version was shown, or an argument was rejected. */
-int settings_begin(struct settings *settings, struct arguments *arguments,
-                   const struct command *command, int argc, char **argv);
+/* Does the same for a command that a person runs, and calls its work(), unless the help or the version was
+ * requested or an argument was rejected. Returns the exit code. */
+int settings_main(const struct command *command, int argc, char **argv);
 
 /* The runs that a command line names: its operands, and runs of the history by --name and --last. */
 int settings_select(const struct settings *settings, char **operands, int count,

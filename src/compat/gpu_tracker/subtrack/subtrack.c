@@ -293,7 +293,7 @@ static const struct option rows[] = {
 { 'm',  "map",     "<name>=<file-path>", "a name for a tracking session and the JSON file with its results; may be repeated", COMPARE | NO_FILE | OPTION_REPEATABLE, LIST(maps), .check = check_map, .complete = COMPLETE_FILES },
 { '\0', "file_path_map", "", "", COMPARE | OPTION_FILE_ONLY | OPTION_REPEATABLE, LIST(config_maps), .check = check_map },
 { '\0', "stat",    "<statistic>",      "the statistic to compare: min, max, mean (default) or std", COMPARE | OPTION_FILE_STRING, TEXT(statistic), .key = "statistic", .complete = "min max mean std" },
-{ 'h',  "help",    NULL,               "show this help and exit", SUBTRACK_EVERY | NO_FILE, .apply = option_help },
+{ 'h',  "help",    NULL,               "show this help and exit", SUBTRACK_EVERY | NO_FILE, .action = ACTION_HELP },
 };
 
 /* clang-format on */
