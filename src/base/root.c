@@ -134,13 +134,12 @@ static int open_at(const struct root *root, int flags, const char *fmt, va_list 
     return fd < 0 ? -errno : fd;
 }
 
-/* A file of /proc may be returned in pieces, so read until the end. Returns the length, at most `size` - 1;
- * *is_cut: there was more. */
-static ssize_t read_all(int fd, char *buf, size_t size, bool *is_cut)
+/* A file of /proc may be returned in pieces, so read until the end, unless it is a record. */
+static ssize_t read_file(int fd, enum file_read how, char *buf, size_t size)
 {
     size_t used = 0;
+    bool is_cut;
 
-    *is_cut = false;
     for (;;) {
         ssize_t n = pread(fd, buf + used, size - used, (off_t)used);
 
@@ -149,24 +148,13 @@ static ssize_t read_all(int fd, char *buf, size_t size, bool *is_cut)
         if (n < 0)
             return -errno;
         used += (size_t)n;
-        if (used == size) {
-            *is_cut = true;
-            used--;
-            n = 0;
-        }
-        if (n == 0) {
-            buf[used] = '\0';
-            return (ssize_t)used;
-        }
+        if (n == 0 || used == size || how == READ_RECORD)
+            break;
     }
-}
-
-static ssize_t read_whole(int fd, char *buf, size_t size)
-{
-    bool is_cut;
-    ssize_t n = read_all(fd, buf, size, &is_cut);
-
-    return n >= 0 && is_cut ? -EFBIG : n;
+    is_cut = used == size;
+    used -= is_cut;
+    buf[used] = '\0';
+    return is_cut && how != READ_START ? -EFBIG : (ssize_t)used;
 }
 
 ssize_t root_read(const struct root *root, char *buf, size_t size, const char *fmt, ...)
@@ -177,19 +165,18 @@ ssize_t root_read(const struct root *root, char *buf, size_t size, const char *f
     va_start(args, fmt);
     fd = open_at(root, O_RDONLY, fmt, args);
     va_end(args);
-    return fd < 0 ? fd : read_whole(fd, buf, size);
+    return fd < 0 ? fd : read_file(fd, READ_WHOLE, buf, size);
 }
 
 ssize_t root_read_start(const struct root *root, char *buf, size_t size, const char *fmt, ...)
 {
     AUTO_CLOSE int fd = -1;
     va_list args;
-    bool is_cut;
 
     va_start(args, fmt);
     fd = open_at(root, O_RDONLY, fmt, args);
     va_end(args);
-    return fd < 0 ? fd : read_all(fd, buf, size, &is_cut);
+    return fd < 0 ? fd : read_file(fd, READ_START, buf, size);
 }
 
 /* The lines of buf[0..used), whose last one starts at *line and goes on until `end`. Drops the bytes of a
@@ -328,63 +315,8 @@ static int open_cached(struct cached_file *kept, const struct root *root, bool *
     return 0;
 }
 
-/* Like read_all, but keeps the file open if possible. */
-PRINTF_LIKE(6, 0)
-static ssize_t cached_file_read_all(struct cached_file *kept, const struct root *root,
-                                    char *buf, size_t size, bool *is_cut, const char *fmt,
-                                    va_list args)
-{
-    bool keeps;
-    ssize_t n = open_cached(kept, root, &keeps, fmt, args);
-
-    if (n < 0)
-        return n;
-    n = read_all(kept->fd, buf, size, is_cut);
-    if (!keeps)
-        cached_file_close(kept);
-    return n;
-}
-
-ssize_t cached_file_read(struct cached_file *kept, const struct root *root, char *buf,
-                         size_t size, const char *fmt, ...)
-{
-    va_list args;
-    bool is_cut = false;
-    ssize_t n;
-
-    va_start(args, fmt);
-    n = cached_file_read_all(kept, root, buf, size, &is_cut, fmt, args);
-    va_end(args);
-    return n >= 0 && is_cut ? -EFBIG : n;
-}
-
-ssize_t cached_file_read_start(struct cached_file *kept, const struct root *root, char *buf,
-                               size_t size, const char *fmt, ...)
-{
-    va_list args;
-    bool is_cut = false;
-    ssize_t n;
-
-    va_start(args, fmt);
-    n = cached_file_read_all(kept, root, buf, size, &is_cut, fmt, args);
-    va_end(args);
-    return n;
-}
-
-static ssize_t read_record(int fd, char *buf, size_t size)
-{
-    ssize_t n = pread(fd, buf, size, 0);
-
-    if (n < 0)
-        return -errno;
-    if ((size_t)n == size)
-        return -EFBIG;
-    buf[n] = '\0';
-    return n;
-}
-
-ssize_t cached_file_read_record(struct cached_file *kept, const struct root *root, char *buf,
-                                size_t size, const char *fmt, ...)
+ssize_t cached_file_read(struct cached_file *kept, const struct root *root, enum file_read how,
+                         char *buf, size_t size, const char *fmt, ...)
 {
     va_list args;
     bool keeps;
@@ -395,7 +327,7 @@ ssize_t cached_file_read_record(struct cached_file *kept, const struct root *roo
     va_end(args);
     if (n < 0)
         return n;
-    n = read_record(kept->fd, buf, size);
+    n = read_file(kept->fd, how, buf, size);
     if (!keeps)
         cached_file_close(kept);
     return n;

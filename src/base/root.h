@@ -93,19 +93,17 @@ struct cached_file {
         .fd = -1           \
     }
 
-/* Reads the whole file from its start, as root_read does. The path is used if the file is not
- * open yet. If descriptors run short, the file is closed after the read. */
-ssize_t cached_file_read(struct cached_file *kept, const struct root *root, char *buf,
-                         size_t size, const char *fmt, ...) PRINTF_LIKE(5, 6);
+enum file_read {
+    READ_WHOLE, /* as root_read */
+    READ_START, /* as root_read_start */
+    READ_RECORD, /* as root_read, for a file that the kernel returns in one piece (most small ones):
+                    one read call suffices, and no second call is needed to see the end */
+};
 
-/* As cached_file_read, but truncates a file that does not fit. */
-ssize_t cached_file_read_start(struct cached_file *kept, const struct root *root, char *buf,
-                               size_t size, const char *fmt, ...) PRINTF_LIKE(5, 6);
-
-/* As cached_file_read, for a file that the kernel returns in one piece (most small ones): one read call
- * suffices, and no second call is needed to see the end. */
-ssize_t cached_file_read_record(struct cached_file *kept, const struct root *root, char *buf,
-                                size_t size, const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* Reads the file from its start. The path is used if the file is not open yet. If descriptors run
+ * short, the file is closed after the read. */
+ssize_t cached_file_read(struct cached_file *kept, const struct root *root, enum file_read how,
+                         char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(6, 7);
 void cached_file_close(struct cached_file *kept);
 
 #endif

@@ -536,7 +536,7 @@ static const char *read_kept_text(struct cached_file *kept, const struct root *r
                                   size_t size)
 {
     if (!cgroup_is_visible(cgroup) ||
-        cached_file_read_record(kept, root, buf, size, "%s/%s", cgroup->path, file) < 0)
+        cached_file_read(kept, root, READ_RECORD, buf, size, "%s/%s", cgroup->path, file) < 0)
         return "";
     return buf;
 }

@@ -53,7 +53,7 @@ static inline void sample_clear(struct sample *sample)
         sample->clocks[i] = (struct sample_clock){ 0, 0 };
     sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
     sample->storage_is_local = false;
-    sample->host = HOST_READING_UNKNOWN;
+    host_reading_clear(&sample->host);
     sample->missed_cpu_ns = 0;
     sample->job_cgroup_cpu_ns = UNKNOWN;
     sample->job_is_over = false;

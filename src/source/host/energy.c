@@ -61,8 +61,8 @@ static uint64_t read_count(struct energy_package *package, const struct root *ro
         return read(package->file.fd, &count, sizeof(count)) == (ssize_t)sizeof(count)
                    ? count
                    : UNKNOWN;
-    if (cached_file_read_record(&package->file, root, text, sizeof(text), "%s", package->path) <
-            0 ||
+    if (cached_file_read(&package->file, root, READ_RECORD, text, sizeof(text), "%s",
+                         package->path) < 0 ||
         parse_u64(&cursor, &count) < 0) {
         cached_file_close(&package->file); /* the package may come back */
         return UNKNOWN;

@@ -87,7 +87,6 @@ int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat 
     stat = (struct cpu_stat){
         .user_ns = ticks_to_ns(user_ticks, ticks_per_second),
         .system_ns = ticks_to_ns(system_ticks, ticks_per_second),
-        .idle_ns = ticks_to_ns(column[COLUMN_IDLE], ticks_per_second),
         .iowait_ns = ticks_to_ns(column[COLUMN_IOWAIT], ticks_per_second),
         .steal_ns = ticks_to_ns(column[COLUMN_STEAL], ticks_per_second),
         .interrupt_ns = ticks_to_ns(interrupt_ticks, ticks_per_second),
@@ -189,19 +188,10 @@ static const char *const pressure_paths[PRESSURE_COUNT] = {
     [PRESSURE_IO] = "proc/pressure/io",
 };
 
-const struct host_reading HOST_READING_UNKNOWN = {
-    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
-    .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
-                UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
-    .disk = { UNKNOWN, UNKNOWN },
-    .network = { UNKNOWN, UNKNOWN },
-    .rdma = { UNKNOWN, UNKNOWN },
-    .nfs = { UNKNOWN, UNKNOWN },
-    .space = { UNKNOWN, UNKNOWN, UNKNOWN },
-    .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },
-    .oom_kills_count = UNKNOWN,
-    .process_count = UNKNOWN,
-};
+void host_reading_clear(struct host_reading *reading)
+{
+    memset(reading, 0xff, sizeof(*reading)); /* each member is a uint64_t: UNKNOWN */
+}
 
 void host_init(struct host *host)
 {
@@ -217,11 +207,9 @@ void host_init(struct host *host)
     device_table_init(&host->interfaces);
     device_table_init(&host->rdma.table);
     device_table_init(&host->nfs.table);
-    host->rdma.bytes = host->nfs.bytes = HOST_READING_UNKNOWN.rdma;
+    host->rdma.bytes = host->nfs.bytes = (struct device_bytes){ UNKNOWN, UNKNOWN };
     host->first_ns = 0;
     host->space_reader = (struct space){ 0 };
-    host->space = HOST_READING_UNKNOWN.space;
-    host->oom_kills_count = UNKNOWN;
     host_expire(host);
 }
 
@@ -244,11 +232,10 @@ void host_expire(struct host *host)
     host->rdma.due_ns = host->nfs.due_ns = 0;
 }
 
-/* A truncated table of devices is refused: its sum would vary between readings. */
-static const char *read_whole(struct host *host, const struct root *root,
-                              struct cached_file *kept, const char *path)
+static const char *read_text(struct host *host, const struct root *root,
+                             struct cached_file *kept, enum file_read how, const char *path)
 {
-    return cached_file_read(kept, root, host->text, sizeof(host->text), "%s", path) < 0
+    return cached_file_read(kept, root, how, host->text, sizeof(host->text), "%s", path) < 0
                ? ""
                : host->text;
 }
@@ -259,25 +246,9 @@ bool host_storage_is_local(struct host *host, const struct root *root)
            mounts_are_local(host->text);
 }
 
-static const char *read_start(struct host *host, const struct root *root,
-                              struct cached_file *kept, const char *path)
-{
-    return cached_file_read_start(kept, root, host->text, sizeof(host->text), "%s", path) < 0
-               ? ""
-               : host->text;
-}
-
-static const char *read_record(struct host *host, const struct root *root,
-                               struct cached_file *kept, const char *path)
-{
-    return cached_file_read_record(kept, root, host->text, sizeof(host->text), "%s", path) < 0
-               ? ""
-               : host->text;
-}
-
 static void read_oom_kills(struct host *host, const struct root *root)
 {
-    const char *text = read_start(host, root, &host->vmstat, "proc/vmstat");
+    const char *text = read_text(host, root, &host->vmstat, READ_START, "proc/vmstat");
 
     host->oom_kills_count = UNKNOWN;
     /* The count stays unknown on failure. */
@@ -313,21 +284,22 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
     const char *text;
 
     /* A parser that fails leaves its part unknown. */
-    *ret = HOST_READING_UNKNOWN;
+    host_reading_clear(ret);
     if (host->first_ns == 0)
         host->first_ns = now_ns;
     host->cpu_span.from_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
-    text = read_start(host, root, &host->stat, "proc/stat");
+    text = read_text(host, root, &host->stat, READ_START, "proc/stat");
     host->cpu_span.until_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
     (void)cpu_stat_parse(text, host->ticks_per_second, &ret->cpu);
-    text = read_record(host, root, &host->meminfo, "proc/meminfo");
+    text = read_text(host, root, &host->meminfo, READ_RECORD, "proc/meminfo");
     (void)meminfo_parse(text, &ret->memory);
-    text = read_whole(host, root, &host->diskstats, "proc/diskstats");
+    /* A truncated table of devices is refused: its sum would vary between readings. */
+    text = read_text(host, root, &host->diskstats, READ_WHOLE, "proc/diskstats");
     (void)diskstats_parse(text, &host->disks, root, &ret->disk);
-    text = read_whole(host, root, &host->net_dev, "proc/net/dev");
+    text = read_text(host, root, &host->net_dev, READ_WHOLE, "proc/net/dev");
     (void)net_dev_parse(text, &host->interfaces, root, &ret->network);
     for (int i = 0; i < PRESSURE_COUNT; i++) {
-        text = read_record(host, root, &host->pressure[i], pressure_paths[i]);
+        text = read_text(host, root, &host->pressure[i], READ_RECORD, pressure_paths[i]);
         (void)pressure_parse(text, &ret->pressure_ns[i]);
     }
     if (now_ns >= host->oom_kills_due_ns) {
@@ -335,7 +307,7 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
         host->oom_kills_due_ns = now_ns + OOM_KILLS_PERIOD_NS;
     }
     if (now_ns >= host->space_due_ns) {
-        host->space = HOST_READING_UNKNOWN.space;
+        host->space = (struct mounts){ UNKNOWN, UNKNOWN, UNKNOWN };
         /* The space stays unknown on failure. */
         (void)space_read(&host->space_reader, root, &host->space, NULL);
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;

@@ -55,15 +55,15 @@ static int thread_children(struct cached_file *file, const struct root *root, pi
     ssize_t n = -EFBIG;
 
     if (buffer->size > 0)
-        n = cached_file_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
-                             (int)pid, (int)tid);
+        n = cached_file_read(file, root, READ_WHOLE, buffer->text, buffer->size,
+                             "proc/%d/task/%d/children", (int)pid, (int)tid);
     while (n == -EFBIG) {
         int r = children_buffer_grow(buffer);
 
         if (r < 0)
             return r;
-        n = cached_file_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
-                             (int)pid, (int)tid);
+        n = cached_file_read(file, root, READ_WHOLE, buffer->text, buffer->size,
+                             "proc/%d/task/%d/children", (int)pid, (int)tid);
     }
     return n < 0 ? (int)n : children_parse(buffer->text, found, data);
 }

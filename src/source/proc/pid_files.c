@@ -107,7 +107,7 @@ int pid_stat_read(struct cached_file *kept, const struct root *root, pid_t pid,
 {
     char text[1024];
     ssize_t n =
-        cached_file_read_record(kept, root, text, sizeof(text), "proc/%d/stat", (int)pid);
+        cached_file_read(kept, root, READ_RECORD, text, sizeof(text), "proc/%d/stat", (int)pid);
 
     return n < 0 ? (int)n : pid_stat_parse(text, ret);
 }
@@ -139,8 +139,8 @@ int pid_statm_read(struct cached_file *kept, const struct root *root, pid_t pid,
                    struct pid_statm *ret)
 {
     char text[256];
-    ssize_t n =
-        cached_file_read_record(kept, root, text, sizeof(text), "proc/%d/statm", (int)pid);
+    ssize_t n = cached_file_read(kept, root, READ_RECORD, text, sizeof(text), "proc/%d/statm",
+                                 (int)pid);
 
     return n < 0 ? (int)n : pid_statm_parse(text, ret);
 }
@@ -215,7 +215,8 @@ int pid_io_read(struct cached_file *kept, const struct root *root, pid_t pid,
                 struct pid_io *ret)
 {
     char text[512];
-    ssize_t n = cached_file_read_record(kept, root, text, sizeof(text), "proc/%d/io", (int)pid);
+    ssize_t n =
+        cached_file_read(kept, root, READ_RECORD, text, sizeof(text), "proc/%d/io", (int)pid);
 
     return n < 0 ? (int)n : pid_io_parse(text, ret);
 }
