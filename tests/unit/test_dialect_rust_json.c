@@ -51,7 +51,12 @@ static void set_devices(struct machine *machine)
                                                              .sent_bytes = 10 };
         machine->cpus[i][0] = (struct cpu_busy){ 0, i * NS_PER_SECOND };
         machine->devices[i] = (struct device_sample){
-            .devices = { machine->disks[i], 1, machine->interfaces[i], 1, machine->mounts, 2 },
+            .devices = { .disks = machine->disks[i],
+                         .disk_count = 1,
+                         .interfaces = machine->interfaces[i],
+                         .interface_count = 1,
+                         .mounts = machine->mounts,
+                         .mount_count = 2 },
             .cpus = machine->cpus[i],
             .cpu_count = 1,
         };

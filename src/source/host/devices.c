@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 
 /* ---- device table ---------------------------------------------------------- */
@@ -246,19 +247,24 @@ enum device_class disk_class_by_name(const char *name)
                                                                               : DEVICE_REAL;
 }
 
+/* Returns the sysfs folder of a disk. A file name cannot contain the '/' of "cciss/c0d0": sysfs
+ * writes '!'. */
+static void name_folder(const char *name, char folder[DEVICE_NAME_SIZE])
+{
+    size_t i = 0;
+
+    for (; name[i]; i++)
+        folder[i] = name[i] == '/' ? '!' : name[i];
+    folder[i] = '\0';
+}
+
 enum device_class disk_classify(const struct root *root, const char *name)
 {
     char folder[DEVICE_NAME_SIZE];
-    size_t length = strlen(name);
 
     if (is_not_disk(name) || is_nvme_path(name))
         return DEVICE_IGNORED;
-    if (length >= sizeof(folder))
-        return disk_class_by_name(name);
-    memcpy(folder, name, length + 1);
-    /* A file name cannot contain the '/' of "cciss/c0d0": sysfs writes '!'. */
-    for (char *c = folder; *c; c++)
-        *c = *c == '/' ? '!' : *c;
+    name_folder(name, folder);
     if (!root_exists(root, "sys/class/block/%s", folder))
         return disk_class_by_name(name);
     return root_exists(root, "sys/class/block/%s/partition", folder) ? DEVICE_IGNORED
@@ -505,16 +511,6 @@ int rdma_read(const struct root *root, struct device_table *table, struct device
 
 /* ---- disks ---------------------------------------------------------------- */
 
-/* Returns the sysfs folder of a disk; "cciss/c0d0" has another name there. */
-static void name_folder(const char *name, char folder[DEVICE_NAME_SIZE])
-{
-    size_t i = 0;
-
-    for (; name[i]; i++)
-        folder[i] = name[i] == '/' ? '!' : name[i];
-    folder[i] = '\0';
-}
-
 static enum disk_type read_type(const struct root *root, const char *folder)
 {
     uint64_t is_rotational = read_number(root, "block", folder, "queue/rotational");
@@ -558,25 +554,10 @@ static void describe_disk(const struct root *root, struct disk_device *disk)
         product_u64(read_number(root, "block", folder, "size"), SECTOR_BYTES);
 }
 
-/* Makes room for one more item of a list; NULL: out of memory. */
-static void *grow(void **items, size_t count, size_t size)
-{
-    void *grown;
-
-    if (count & (count - 1)) /* there is room up to the next power of two */
-        return (char *)*items + count * size;
-    grown = realloc(*items, (count > 0 ? 2 * count : 1) * size);
-    if (!grown)
-        return NULL;
-    *items = grown;
-    return (char *)grown + count * size;
-}
-
 static int add_disk(const struct root *root, const char *line, struct devices *devices)
 {
     struct disk_device disk = { .type = DISK_TYPE_UNKNOWN };
     struct device_bytes bytes;
-    struct disk_device *place;
 
     if (parse_disk_name(&line, disk.name) < 0 || parse_disk_bytes(line, &bytes) < 0 ||
         disk_classify(root, disk.name) != DEVICE_REAL)
@@ -586,11 +567,10 @@ static int add_disk(const struct root *root, const char *line, struct devices *d
     describe_disk(root, &disk);
     if (disk.capacity_bytes == 0)
         return 0;
-    place = grow((void **)&devices->disks, devices->disk_count, sizeof(disk));
-    if (!place)
+    if (reserve(&devices->disks, &devices->disk_capacity, devices->disk_count + 1,
+                sizeof(disk)) < 0)
         return -ENOMEM;
-    *place = disk;
-    devices->disk_count++;
+    devices->disks[devices->disk_count++] = disk;
     return 0;
 }
 
@@ -599,7 +579,6 @@ static int add_disk(const struct root *root, const char *line, struct devices *d
 static int add_interface(const struct root *root, const char *line, struct devices *devices)
 {
     struct network_device device = { .is_hardware = false };
-    struct network_device *place;
     struct device_bytes bytes;
     char path[128];
 
@@ -617,11 +596,10 @@ static int add_interface(const struct root *root, const char *line, struct devic
                    device.name); /* fits */
     if (read_link_part(root, path, false, device.driver, sizeof(device.driver)) < 0)
         device.driver[0] = '\0';
-    place = grow((void **)&devices->interfaces, devices->interface_count, sizeof(device));
-    if (!place)
+    if (reserve(&devices->interfaces, &devices->interface_capacity,
+                devices->interface_count + 1, sizeof(device)) < 0)
         return -ENOMEM;
-    *place = device;
-    devices->interface_count++;
+    devices->interfaces[devices->interface_count++] = device;
     return 0;
 }
 
@@ -730,16 +708,10 @@ static int read_lines(const struct root *root, const char *path, unsigned headin
     return r;
 }
 
-static int compare_disks(const void *left, const void *right)
+/* Disks and interfaces begin with their name. */
+static int compare_names(const void *left, const void *right)
 {
-    return strverscmp(((const struct disk_device *)left)->name,
-                      ((const struct disk_device *)right)->name);
-}
-
-static int compare_interfaces(const void *left, const void *right)
-{
-    return strverscmp(((const struct network_device *)left)->name,
-                      ((const struct network_device *)right)->name);
+    return strverscmp(left, right);
 }
 
 static int compare_mounts(const void *left, const void *right)
@@ -769,9 +741,9 @@ int devices_read(const struct root *root, struct space *space, struct devices *r
         devices_done(&devices);
         return r;
     }
-    sort(devices.disks, devices.disk_count, sizeof(*devices.disks), compare_disks);
+    sort(devices.disks, devices.disk_count, sizeof(*devices.disks), compare_names);
     sort(devices.interfaces, devices.interface_count, sizeof(*devices.interfaces),
-         compare_interfaces);
+         compare_names);
     sort(devices.mounts, devices.mount_count, sizeof(*devices.mounts), compare_mounts);
     *ret = devices;
     return 0;

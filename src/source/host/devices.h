@@ -163,9 +163,9 @@ struct mount_device {
 /* Owns its lists. A zeroed struct is empty. */
 struct devices {
     struct disk_device *disks;
-    size_t disk_count;
+    size_t disk_count, disk_capacity;
     struct network_device *interfaces;
-    size_t interface_count;
+    size_t interface_count, interface_capacity;
     struct mount_device *mounts;
     size_t mount_count;
 };

@@ -110,17 +110,12 @@ static void copy_unquoted(const char *value, char *buf, size_t size)
 
 int os_release_parse_name(const char *text, char *buf, size_t size)
 {
-    static const char key[] = "PRETTY_NAME=";
+    const char *value = parse_key(text, "PRETTY_NAME");
 
-    for (; *text; text = parse_next_line(text)) {
-        const char *value = text + strlen(key);
-
-        if (strncmp(text, key, strlen(key)) != 0 || *value == '\n' || *value == '\0')
-            continue;
-        copy_unquoted(value, buf, size);
-        return 0;
-    }
-    return -ENOENT;
+    if (!value || *value == '\n' || *value == '\0')
+        return -ENOENT;
+    copy_unquoted(value, buf, size);
+    return 0;
 }
 
 static void read_line(const struct root *root, const char *path, char *buf, size_t size)
@@ -538,19 +533,15 @@ static const char *find_in_cpu_flags(const struct root *root)
 {
     enum { SIZE = 16 << 10 }; /* covers the first CPU */
     AUTO_FREE char *text = malloc(SIZE);
-    const char *flags = NULL;
+    static const char flag[] = " hypervisor";
+    const char *flags;
 
     if (!text || root_read_start(root, text, SIZE, "proc/cpuinfo") <= 0)
         return NULL;
-    for (char *line = text; *line && !flags; line = text + (parse_next_line(line) - text)) {
-        if (strncmp(line, "flags", strlen("flags")) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            flags = line;
-        }
-    }
+    flags = cpuinfo_value(text, "flags");
     if (!flags)
         return NULL;
-    return strstr(flags, " hypervisor") ? "other" : "none";
+    return memmem(flags, strcspn(flags, "\n"), flag, strlen(flag)) ? "other" : "none";
 }
 
 const char *hypervisor_find(const struct root *root, const struct dmi *dmi)
@@ -572,14 +563,11 @@ const char *hypervisor_find(const struct root *root, const struct dmi *dmi)
 static void read_architecture(const struct root *root, char *buf, size_t size)
 {
     struct utsname names;
-    ssize_t n;
 
-    if (root->is_live && uname(&names) == 0) {
+    if (root->is_live && uname(&names) == 0)
         (void)snprintf(buf, size, "%s", names.machine); /* fits */
-        return;
-    }
-    n = root_read(root, buf, size, "proc/sys/kernel/arch"); /* since Linux 6.1 */
-    buf[n > 0 ? strcspn(buf, "\n") : 0] = '\0';
+    else
+        read_line(root, "proc/sys/kernel/arch", buf, size); /* since Linux 6.1 */
 }
 
 int server_facts_read(const struct root *root, environment_get *get_variable,
