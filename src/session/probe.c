@@ -677,11 +677,10 @@ int spoor_machine_check(const struct spoor_options *options,
     if (!options)
         options = &defaults;
     r = session_job_options(options, &job, err);
+    if (r == 0)
+        r = session_open_root(options->root, &root, err);
     if (r < 0)
         return r;
-    r = root_open(options->root, &root);
-    if (r < 0)
-        return error_sys(err, r, "root directory '%s'", options->root ? options->root : "/");
     probe_sources(&root, &job, each, data);
     root_close(&root);
     return 0;

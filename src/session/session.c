@@ -150,11 +150,10 @@ static int open_streams(spoor_session *session, const struct spoor_options *opti
 static int open_parts(spoor_session *session, const struct spoor_options *options,
                       struct spoor_error *err)
 {
-    const char *path = options->root ? options->root : "/";
-    int r = root_open(path, &session->root);
+    int r = session_open_root(options->root, &session->root, err);
 
     if (r < 0)
-        return error_sys(err, r, "root directory '%s'", path);
+        return r;
     r = check_process(&session->root, options->pid, options->flags & SPOOR_CALLER_SPAWNED, err);
     if (r < 0)
         return r;

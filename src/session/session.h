@@ -117,6 +117,12 @@ struct spoor_session {
 int session_copy_options(const struct spoor_options *from, struct spoor_options *ret,
                          struct spoor_error *err);
 
+/* root_open() with an error message. `path` NULL is "/". */
+int session_open_root(const char *path, struct root *ret, struct spoor_error *err);
+
+/* Reads SPOOR_DISABLE. EINVAL: it names an unknown source. */
+int session_read_disabled(unsigned *ret, struct spoor_error *err);
+
 /* Converts options to those of the job. EINVAL: SPOOR_DISABLE names an unknown source. */
 int session_job_options(const struct spoor_options *options, struct job_options *ret,
                         struct spoor_error *err);

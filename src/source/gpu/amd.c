@@ -274,28 +274,14 @@ static void amd_work(void *vendor, size_t index, uint64_t now_ns, bool is_used, 
 
 /* ---- the vendor ------------------------------------------------------------ */
 
-static void amd_close(void *vendor)
-{
-    struct amd *amd = vendor;
-
-    if (!amd)
-        return;
-    drm_clients_done(&amd->drm.clients);
-    free(amd);
-}
-
 static int amd_open(const struct root *root, void **ret, struct spoor_error *err)
 {
-    struct amd *amd = calloc(1, sizeof(*amd));
-    int r;
+    struct amd *amd;
+    int r = drm_vendor_open(sizeof(*amd), root, "0x1002", "AMD", true, ret, err);
 
-    if (!amd)
-        return error_set(err, ENOMEM, "out of memory");
-    r = drm_vendor_init(&amd->drm, root, "0x1002", "AMD", true, err);
-    if (r < 0) {
-        amd_close(amd);
+    if (r < 0)
         return r;
-    }
+    amd = *ret;
     for (size_t i = 0; i < amd->drm.devices.count; i++) {
         describe(root, &amd->drm.devices.list[i]);
         amd->busy[i].read_at_ns = UNKNOWN;
@@ -308,7 +294,6 @@ static int amd_open(const struct root *root, void **ret, struct spoor_error *err
     }
     kfd_find(root, &amd->drm.devices, &amd->kfd);
     amd->drm.look_further = look_at_kfd;
-    *ret = amd;
     return 0;
 }
 
@@ -367,7 +352,7 @@ const struct gpu_vendor gpu_amd = {
                  "amdgpu.gpu_metrics" },
     .may_be_here = drm_may_be_here,
     .open = amd_open,
-    .close = amd_close,
+    .close = drm_vendor_close,
     .device_count = drm_device_count,
     .device = drm_device,
     .read = amd_read,

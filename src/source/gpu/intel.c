@@ -69,31 +69,16 @@ static void describe(const struct root *root, struct drm_device *device)
         (void)drm_device_energy(root, device, energy); /* starts the counter */
 }
 
-static void intel_close(void *vendor)
-{
-    struct drm_vendor *drm = vendor;
-
-    if (!drm)
-        return;
-    drm_clients_done(&drm->clients);
-    free(drm);
-}
-
 static int intel_open(const struct root *root, void **ret, struct spoor_error *err)
 {
-    struct drm_vendor *drm = calloc(1, sizeof(*drm));
-    int r;
+    struct drm_vendor *drm;
+    int r = drm_vendor_open(sizeof(*drm), root, "0x8086", "Intel", false, ret, err);
 
-    if (!drm)
-        return error_set(err, ENOMEM, "out of memory");
-    r = drm_vendor_init(drm, root, "0x8086", "Intel", false, err);
-    if (r < 0) {
-        intel_close(drm);
+    if (r < 0)
         return r;
-    }
+    drm = *ret;
     for (size_t i = 0; i < drm->devices.count; i++)
         describe(root, &drm->devices.list[i]);
-    *ret = drm;
     return 0;
 }
 
@@ -136,7 +121,7 @@ const struct gpu_vendor gpu_intel = {
     .sources = { "drm.fdinfo", "drm.fdinfo", "drm.fdinfo", "intel.sysfs", false, NULL },
     .may_be_here = drm_may_be_here,
     .open = intel_open,
-    .close = intel_close,
+    .close = drm_vendor_close,
     .device_count = drm_device_count,
     .device = drm_device,
     .read = intel_read,
