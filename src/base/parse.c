@@ -64,6 +64,23 @@ int parse_hex_digit(char c)
     return -1;
 }
 
+int parse_hex(const char **cursor, uint64_t *ret)
+{
+    const char *text = *cursor;
+    uint64_t value = 0;
+
+    for (; parse_hex_digit(*text) >= 0; text++) {
+        if (value >> 60 != 0)
+            return -EBADMSG;
+        value = value << 4 | (unsigned)parse_hex_digit(*text);
+    }
+    if (text == *cursor)
+        return -EBADMSG;
+    *cursor = text;
+    *ret = value;
+    return 0;
+}
+
 int parse_whole_u64(const char *text, uint64_t *ret)
 {
     uint64_t value;

@@ -26,6 +26,9 @@ int parse_i64(const char **cursor, int64_t *ret);
 /* The value of a hexadecimal digit, of either case; -1: not a hexadecimal digit. */
 int parse_hex_digit(char c);
 
+/* As parse_u64, for a hexadecimal number without blanks or "0x" before it. */
+int parse_hex(const char **cursor, uint64_t *ret);
+
 /* Reads a text that is one number; blanks and a newline around it are allowed. */
 int parse_whole_u64(const char *text, uint64_t *ret);
 

@@ -13,6 +13,8 @@
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
+#include "base/parse.h"
+#include "base/unknown.h"
 
 /* ---- file limit ------------------------------------------------------------ */
 
@@ -105,11 +107,6 @@ int root_copy(const struct root *root, struct root *ret)
     return 0;
 }
 
-static bool is_of_process(const char *path)
-{
-    return strncmp(path, "proc/", 5) == 0 && path[5] >= '0' && path[5] <= '9';
-}
-
 PRINTF_LIKE(3, 0)
 static int format_path(const struct root *root, char path[PATH_MAX], const char *fmt,
                        va_list args)
@@ -118,7 +115,7 @@ static int format_path(const struct root *root, char path[PATH_MAX], const char 
 
     if (length < 0 || length >= PATH_MAX)
         return -ENAMETOOLONG;
-    return root->proc_fault && is_of_process(path) ? -ESRCH : 0;
+    return root->proc_fault && begins_with(path, "proc/") && is_digit(path[5]) ? -ESRCH : 0;
 }
 
 PRINTF_LIKE(3, 0)
@@ -177,6 +174,22 @@ ssize_t root_read_start(const struct root *root, char *buf, size_t size, const c
     fd = open_at(root, O_RDONLY, fmt, args);
     va_end(args);
     return fd < 0 ? fd : read_file(fd, READ_START, buf, size);
+}
+
+uint64_t root_read_number(const struct root *root, const char *fmt, ...)
+{
+    AUTO_CLOSE int fd = -1;
+    char text[64];
+    uint64_t value;
+    va_list args;
+
+    va_start(args, fmt);
+    fd = open_at(root, O_RDONLY, fmt, args);
+    va_end(args);
+    return fd >= 0 && read_file(fd, READ_WHOLE, text, sizeof(text)) > 0 &&
+                   parse_whole_u64(text, &value) == 0
+               ? value
+               : UNKNOWN;
 }
 
 /* The lines of buf[0..used), whose last one starts at *line and goes on until `end`. Drops the bytes of a

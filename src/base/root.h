@@ -20,6 +20,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/compiler.h"
@@ -62,6 +63,9 @@ ssize_t root_read(const struct root *root, char *buf, size_t size, const char *f
 /* As root_read, but truncates a file that does not fit. */
 ssize_t root_read_start(const struct root *root, char *buf, size_t size, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
+
+/* Reads a file that contains one number. UNKNOWN: it cannot be read, or contains something else. */
+uint64_t root_read_number(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* As root_read_start, but keeps at most `line_size` bytes of each line, so that one long line does
  * not displace the lines after it. A file that fits takes one read call. */

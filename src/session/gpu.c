@@ -71,10 +71,11 @@ static void open_gpus(spoor_session *session)
         .is_main_only = job->is_main_only,
         .leaves_drivers = session->flags & SPOOR_LEAVE_DRIVERS,
         .disabled = session->disabled,
-        .start_ns = start_ns,
-        .counts_no_work = session->flags & SPOOR_NO_GPM,
-        .cgroup = job->is_main_only ? NULL : job_cgroup_dmem_path(&job->meters.job_cgroup),
-        .cgroup_is_older = job->meters.job_cgroup.is_adopted,
+        .watch = { .start_ns = start_ns,
+                   .counts_no_work = session->flags & SPOOR_NO_GPM,
+                   .cgroup =
+                       job->is_main_only ? NULL : job_cgroup_dmem_path(&job->meters.job_cgroup),
+                   .cgroup_is_older = job->meters.job_cgroup.is_adopted },
     };
     bool is_for_host = !job->is_tracked || streams_read_host_gpus(session);
     bool waits = job->tracker_pid != 0 && !is_for_host && !(session->flags & SPOOR_OPEN_GPUS);

@@ -140,9 +140,3 @@ int spoor_phase_stop(spoor_session *session, const char *name, struct spoor_erro
     pthread_mutex_unlock(&session->mutex);
     return r;
 }
-
-void session_close_phases(spoor_session *session)
-{
-    for (size_t i = 0; i < session->phase_count; i++)
-        session->phases[i].is_open = false;
-}

@@ -200,12 +200,6 @@ int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_
 int session_list_processes(spoor_session *session, struct process_table *ret,
                            struct network_remotes *ret_remotes);
 
-/* Returns the CPU time of the tracker; UNKNOWN on a fixture machine. */
-uint64_t session_own_cpu_ns(const spoor_session *session);
-
-/* Closes the phases that are still open. Must be called with the mutex held. */
-void session_close_phases(spoor_session *session);
-
 /* Adds a warning; more than WARNINGS_MAX are dropped. Must be called with the mutex held. */
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);

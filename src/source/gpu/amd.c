@@ -18,12 +18,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/gpu/amd_metrics.h"
@@ -102,14 +100,13 @@ static void describe(const struct root *root, struct drm_device *device)
 static void add_node(const struct root *root, const struct drm_devices *devices,
                      const char *number, struct kfd *kfd)
 {
-    uint64_t gpu_id, location, domain = 0;
+    uint64_t gpu_id =
+        root_read_number(root, "sys/class/kfd/kfd/topology/nodes/%s/gpu_id", number);
+    uint64_t location, domain = 0;
     char text[4096];
     int device;
 
-    if (kfd->count == KFD_NODE_MAX ||
-        root_read(root, text, sizeof(text), "sys/class/kfd/kfd/topology/nodes/%s/gpu_id",
-                  number) < 0 ||
-        parse_whole_u64(text, &gpu_id) < 0 || gpu_id == 0) /* 0 is a CPU */
+    if (kfd->count == KFD_NODE_MAX || !is_known(gpu_id) || gpu_id == 0) /* 0 is a CPU */
         return;
     if (root_read(root, text, sizeof(text), "sys/class/kfd/kfd/topology/nodes/%s/properties",
                   number) < 0 ||
@@ -149,15 +146,14 @@ static uint64_t kfd_memory_bytes(const struct kfd *kfd, const struct root *root,
     uint64_t sum = UNKNOWN;
 
     for (size_t i = 0; i < kfd->count; i++) {
-        char text[64];
         uint64_t bytes;
 
-        if (kfd->node[i].device != device ||
-            root_read(root, text, sizeof(text), "sys/class/kfd/kfd/proc/%d/vram_%" PRIu64,
-                      (int)pid, kfd->node[i].gpu_id) < 0 ||
-            parse_whole_u64(text, &bytes) < 0)
+        if (kfd->node[i].device != device)
             continue;
-        sum = is_known(sum) ? sum_u64(sum, bytes) : bytes;
+        bytes = root_read_number(root, "sys/class/kfd/kfd/proc/%d/vram_%" PRIu64, (int)pid,
+                                 kfd->node[i].gpu_id);
+        if (is_known(bytes))
+            sum = sum_u64(first_known(sum, 0), bytes);
     }
     return sum;
 }

@@ -10,12 +10,8 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/arithmetic.h"
-#include "base/cleanup.h"
-#include "base/error.h"
-#include "base/parse.h"
 #include "base/unknown.h"
 #include "source/gpu/drm_clients.h"
 #include "source/gpu/drm_device.h"

@@ -135,8 +135,4 @@ void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
 /* Whether the driver keeps valid accounts of a device here. */
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index);
 
-/* Whether an account belongs to this run. An account that ended earlier belongs to a
- * previous process with the same PID. Pure. */
-bool nvidia_account_is_ours(const struct nvml_accounting *stats, uint64_t opened_us);
-
 #endif

@@ -576,7 +576,9 @@ static bool is_on(const struct nvml *nvml, nvml_device device)
            nvml->accounting_mode(device, &mode) == NVML_SUCCESS && mode == 1;
 }
 
-bool nvidia_account_is_ours(const struct nvml_accounting *stats, uint64_t opened_us)
+/* Whether an account belongs to this run. An account that ended earlier belongs to a
+ * previous process with the same PID. */
+static bool is_ours(const struct nvml_accounting *stats, uint64_t opened_us)
 {
     uint64_t ended_us = sum_u64(stats->start_us, product_u64(stats->time_ms, 1000));
 
@@ -602,7 +604,7 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
 
         if (!gpu_pids_have(pids, (pid_t)accounted[i]) ||
             nvidia->nvml.accounting(device, accounted[i], &stats) != NVML_SUCCESS ||
-            !nvidia_account_is_ours(&stats, nvidia->opened_us))
+            !is_ours(&stats, nvidia->opened_us))
             continue;
         if (used < capacity)
             list[used] = (struct gpu_record){

@@ -35,7 +35,8 @@ enum { GAP_MAX = 4, ZONES_MAX = 256, TEXT_SIZE = 128 };
 
 const char energy_is_denied[] = "the energy counters of the CPUs are readable by root only";
 
-uint64_t energy_growth(uint64_t before, uint64_t now, uint64_t range)
+/* The growth of a counter that may have wrapped once. */
+static uint64_t growth(uint64_t before, uint64_t now, uint64_t range)
 {
     return now >= before ? now - before : sub_floor0(range, before) + now;
 }
@@ -256,7 +257,7 @@ uint64_t energy_read(struct energy *energy, const struct root *root, uint64_t no
 
         if (is_known(count) && is_known(package->count)) {
             energy->total_uj +=
-                (double)energy_growth(package->count, count, package->range) * package->unit_uj;
+                (double)growth(package->count, count, package->range) * package->unit_uj;
             /* It may have wrapped more than once. */
             energy->is_complete &= most_uj < (double)package->range * package->unit_uj;
         } else if (energy->read_ns != 0) {

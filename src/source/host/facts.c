@@ -259,17 +259,6 @@ int cache_size_parse(const char *text, uint64_t *ret)
     return 0;
 }
 
-static uint64_t read_number(const struct root *root, const char *path)
-{
-    char text[64];
-    uint64_t value;
-
-    return root_read(root, text, sizeof(text), "%s", path) > 0 &&
-                   parse_whole_u64(text, &value) == 0
-               ? value
-               : UNKNOWN;
-}
-
 /* Counts the CPUs or nodes in a file such as "0-3,8". */
 static uint64_t count_list(const struct root *root, const char *path)
 {
@@ -342,8 +331,7 @@ static bool read_cache(const struct root *root, uint64_t cpu, unsigned index,
 
     (void)snprintf(folder, sizeof(folder), CPU_PATH "/cpu%llu/cache/index%u",
                    (unsigned long long)cpu, index); /* fits */
-    (void)snprintf(path, sizeof(path), "%s/level", folder);
-    level = read_number(root, path);
+    level = root_read_number(root, "%s/level", folder);
     if (!is_known(level))
         return false;
     (void)snprintf(path, sizeof(path), "%s/shared_cpu_list", folder);

@@ -8,7 +8,6 @@
 #include "base/arithmetic.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "source/host/nfs.h"
 #include "source/proc/children.h"
 
 /* ---- cpu stat -------------------------------------------------------------- */

@@ -19,7 +19,6 @@
 #include "base/root.h"
 #include "source/host/devices.h"
 #include "source/host/meminfo.h"
-#include "source/host/space.h"
 
 /* The CPU time of the whole machine, from /proc/stat.
  *

@@ -269,20 +269,16 @@ int schedstat_read(const struct root *root, pid_t thread_id, struct schedstat *r
 
 /* ---- cpu clock ------------------------------------------------------------- */
 
-/* Computes the clock ID as clock_getcpuclockid() does, without its system call: the
- * complement of the PID, then 3 bits: 2 means "scheduler's count, whole process". */
-static clockid_t process_clock(pid_t pid)
-{
-    return (clockid_t)(~(unsigned)pid << 3 | 2);
-}
-
 int cpu_clock_read(const struct root *root, pid_t pid, uint64_t *ret_ns)
 {
+    /* The clock ID that clock_getcpuclockid() computes, without its system call: the complement of the
+     * PID, then 3 bits: 2 means "scheduler's count, whole process". */
+    clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2);
     struct timespec time;
 
     if (!root->is_live)
         return -ENOTSUP;
-    if (clock_gettime(process_clock(pid), &time) < 0)
+    if (clock_gettime(clock, &time) < 0)
         return errno == EINVAL ? -ESRCH : -errno;
     *ret_ns = (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_nsec;
     return 0;

@@ -58,30 +58,10 @@ void smaps_parser_init(struct smaps_parser *parser, smaps_each *each, void *data
     *parser = (struct smaps_parser){ .each = each, .data = data };
 }
 
-static int hex_digit(char c)
+/* Parses a hexadecimal number and the character after it. */
+static int parse_address(const char **cursor, char end, uint64_t *ret)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static int parse_hex(const char **cursor, char end, uint64_t *ret)
-{
-    const char *text = *cursor;
-    uint64_t value = 0;
-
-    if (hex_digit(*text) < 0)
-        return -EBADMSG;
-    for (; hex_digit(*text) >= 0; text++) {
-        if (value >> 60 != 0)
-            return -EBADMSG;
-        value = value << 4 | (uint64_t)hex_digit(*text);
-    }
-    if (*text != end)
-        return -EBADMSG;
-    *cursor = text + 1;
-    *ret = value;
-    return 0;
+    return parse_hex(cursor, ret) < 0 || *(*cursor)++ != end ? -EBADMSG : 0;
 }
 
 static int parse_head(const char *line, struct smaps_area *ret)
@@ -89,12 +69,12 @@ static int parse_head(const char *line, struct smaps_area *ret)
     struct smaps_area area = { 0 };
     uint64_t major, minor;
 
-    if (parse_hex(&line, '-', &area.start) < 0 || parse_hex(&line, ' ', &area.end) < 0)
+    if (parse_address(&line, '-', &area.start) < 0 || parse_address(&line, ' ', &area.end) < 0)
         return -EBADMSG;
     while (*line != ' ' && *line != '\n') /* the permissions */
         line++;
-    if (*line++ != ' ' || parse_hex(&line, ' ', &area.offset) < 0 ||
-        parse_hex(&line, ':', &major) < 0 || parse_hex(&line, ' ', &minor) < 0 ||
+    if (*line++ != ' ' || parse_address(&line, ' ', &area.offset) < 0 ||
+        parse_address(&line, ':', &major) < 0 || parse_address(&line, ' ', &minor) < 0 ||
         parse_u64(&line, &area.inode) < 0 || area.end < area.start || major > UINT32_MAX ||
         minor > UINT32_MAX)
         return -EBADMSG;
@@ -119,7 +99,7 @@ static int end_area(struct smaps_parser *parser)
 /* `line` ends with a newline. */
 static int parse_line(struct smaps_parser *parser, const char *line)
 {
-    if (hex_digit(*line) >= 0) {
+    if (is_digit(*line) || (*line >= 'a' && *line <= 'f')) {
         int r = end_area(parser);
 
         if (r != 0)
