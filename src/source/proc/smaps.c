@@ -4,16 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "text/line_reader.h"
 
 /* ---- smaps ----------------------------------------------------------------- */
 
-/* Parses /proc/PID/smaps as a stream.
+/* Parses /proc/PID/smaps line by line.
  *
  * An area is a line of columns, "start-end rights offset device inode   name", then about
  * twenty lines "Key:   number kB". Addresses start with a lower-case hexadecimal digit and
@@ -53,10 +53,13 @@ static uint64_t *field_of(struct smaps_area *area, size_t i)
     return (uint64_t *)(void *)((char *)area + fields[i].offset);
 }
 
-void smaps_parser_init(struct smaps_parser *parser, smaps_each *each, void *data)
-{
-    *parser = (struct smaps_parser){ .each = each, .data = data };
-}
+/* The area whose lines are being read. */
+struct parser {
+    smaps_each *each;
+    void *data;
+    struct smaps_area area;
+    bool has_area;
+};
 
 /* Parses a hexadecimal number and the character after it. */
 static int parse_address(const char **cursor, char end, uint64_t *ret)
@@ -71,8 +74,7 @@ static int parse_head(const char *line, struct smaps_area *ret)
 
     if (parse_address(&line, '-', &area.start) < 0 || parse_address(&line, ' ', &area.end) < 0)
         return -EBADMSG;
-    while (*line != ' ' && *line != '\n') /* the permissions */
-        line++;
+    line += strcspn(line, " "); /* the permissions */
     if (*line++ != ' ' || parse_address(&line, ' ', &area.offset) < 0 ||
         parse_address(&line, ':', &major) < 0 || parse_address(&line, ' ', &minor) < 0 ||
         parse_u64(&line, &area.inode) < 0 || area.end < area.start || major > UINT32_MAX ||
@@ -85,7 +87,7 @@ static int parse_head(const char *line, struct smaps_area *ret)
     return 0;
 }
 
-static int end_area(struct smaps_parser *parser)
+static int end_area(struct parser *parser)
 {
     if (!parser->has_area)
         return 0;
@@ -96,8 +98,7 @@ static int end_area(struct smaps_parser *parser)
     return parser->each(&parser->area, parser->data);
 }
 
-/* `line` ends with a newline. */
-static int parse_line(struct smaps_parser *parser, const char *line)
+static int parse_line(struct parser *parser, const char *line)
 {
     if (is_digit(*line) || (*line >= 'a' && *line <= 'f')) {
         int r = end_area(parser);
@@ -113,7 +114,7 @@ static int parse_line(struct smaps_parser *parser, const char *line)
         const char *cursor = line + fields[i].length;
         uint64_t value;
 
-        if (strncmp(line, fields[i].key, fields[i].length) != 0)
+        if (*line != *fields[i].key || strncmp(line, fields[i].key, fields[i].length) != 0)
             continue;
         if (parse_u64(&cursor, &value) < 0 || value > MAX_KB)
             return -EBADMSG;
@@ -123,79 +124,32 @@ static int parse_line(struct smaps_parser *parser, const char *line)
     return 0;
 }
 
-/* Keeps the start of a line that continues in the next piece, as far as it fits. */
-static void keep_start(struct smaps_parser *parser, const char *text, size_t size)
+int smaps_parse(int fd, smaps_each *each, void *data)
 {
-    size_t room = sizeof(parser->line) - 1;
+    CLEANUP(line_reader_done) struct line_reader reader = { .fd = fd };
+    struct parser parser = { .each = each, .data = data };
+    struct line line;
+    int r;
 
-    if (parser->length < room) {
-        size_t kept = size < room - parser->length ? size : room - parser->length;
-
-        memcpy(parser->line + parser->length, text, kept);
-        parser->length += kept;
-    }
-}
-
-int smaps_parser_feed(struct smaps_parser *parser, const char *text, size_t size)
-{
-    while (size > 0) {
-        const char *end = memchr(text, '\n', size);
-        size_t length = end ? (size_t)(end - text) + 1 : size;
-        const char *line = text;
-        int r;
-
-        if (!end || parser->length > 0) {
-            keep_start(parser, text, end ? length - 1 : length);
-            line = parser->line;
-        }
-        text += length;
-        size -= length;
-        if (!end)
-            return 0;
-        if (line == parser->line)
-            parser->line[parser->length] = '\n';
-        parser->length = 0;
-        r = parse_line(parser, line);
+    while ((r = line_reader_next(&reader, &line)) > 0) {
+        r = line.is_torn ? -EBADMSG : parse_line(&parser, line.text);
         if (r != 0)
             return r;
     }
-    return 0;
-}
-
-int smaps_parser_finish(struct smaps_parser *parser)
-{
-    if (parser->length > 0)
-        return -EBADMSG;
-    return parser->has_area ? end_area(parser) : -ESRCH;
+    if (r < 0)
+        return r;
+    return parser.has_area ? end_area(&parser) : -ESRCH;
 }
 
 int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data)
 {
     AUTO_CLOSE int folder = root_open_dir(root, "proc/%d", (int)pid);
     AUTO_CLOSE int fd = -1;
-    struct smaps_parser parser;
-    char text[8192]; /* the kernel returns a page at a time, rarely more */
 
     if (folder < 0)
         return folder;
     fd = openat(folder, "smaps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    smaps_parser_init(&parser, each, data);
-    for (;;) {
-        ssize_t n = read(fd, text, sizeof(text));
-        int r;
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            return smaps_parser_finish(&parser);
-        r = smaps_parser_feed(&parser, text, (size_t)n);
-        if (r != 0)
-            return r;
-    }
+    return fd < 0 ? -errno : smaps_parse(fd, each, data);
 }
 
 /* ---- smaps rollup ---------------------------------------------------------- */
