@@ -61,8 +61,8 @@ int parse_cpu_list(const char *text, unsigned *cpus, size_t capacity);
 
 /* Files of "Key:   value kB" lines, read by a table of fields.
  *
- * One pass over the text fills a struct of uint64_t fields. A key that does not come stays UNKNOWN, and
- * of one that comes twice the first counts. Keys of the file that are not in the table are ignored. */
+ * One pass over the text fills a struct of uint64_t fields. A field without a line is UNKNOWN; if a key
+ * occurs twice, the first line counts. Keys that are not in the table are ignored. */
 
 struct keyed_field {
     const char *key; /* with its colon: "VmHWM:" */

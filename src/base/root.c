@@ -192,8 +192,8 @@ uint64_t root_read_number(const struct root *root, const char *fmt, ...)
                : UNKNOWN;
 }
 
-/* The lines of buf[0..used), whose last one starts at *line and goes on until `end`. Drops the bytes of a
- * line beyond `line_size`. Returns the new end. */
+/* Drops the bytes of each line beyond `line_size`. buf[0..used) is already done; its last line, which starts
+ * at *line, continues in buf[used..end). Returns the new end. */
 static size_t shorten_lines(char *buf, size_t *line, size_t used, size_t end, size_t line_size)
 {
     for (size_t from = used; from < end;) {

@@ -6,8 +6,8 @@
  * is "/"; for a test it is a folder of fixture files, which may be replaced by a
  * later state of the same machine.
  *
- * A process is found by its number, which means another process in another PID namespace. If /proc
- * is that of another one, files of processes (proc/42/...) are refused with -ESRCH, proc/self apart.
+ * The same PID names another process in another PID namespace. If /proc belongs to another namespace,
+ * files of processes (proc/42/...), except proc/self, are refused with -ESRCH.
  *
  * Files that are read at every sample are kept open (struct cached_file). That is two to
  * four times cheaper, and an open file of /proc/PID never returns data of another

@@ -7,13 +7,10 @@
  *   not counted.
  * - Work and energy: gpu_metrics (amd_metrics.h), if it has them.
  * - Process: fdinfo (drm_clients.h), exact; memory is the part resident in VRAM.
- * - ROCm and HIP bypass the driver's scheduler, so that no counter includes their work: the
- *   busy
+ * - ROCm and HIP bypass the driver's scheduler, so that no counter includes their work: the busy
  *   time of a process that holds /dev/kfd is UNKNOWN. Its memory also comes from KFD:
- *   /sys/class/kfd/kfd/proc/PID/vram_GPU, readable by all users; KFD does not report time. Its
- *   PIDs
- *   are the host's: in a container they would name foreign processes, so nothing is read
- *   there, and only fdinfo counts.
+ *   /sys/class/kfd/kfd/proc/PID/vram_GPU, readable by all users; KFD does not report time. KFD uses
+ *   the host's PIDs: in a container they would name foreign processes, so only fdinfo is read there.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -4,9 +4,9 @@
  * files of the job's processes.
  *
  * A client is one opening of a device, identified by (device, client id): its descriptors may
- * be copied within a process and passed on to others, and count once. It belongs to the process
- * in which it was found first, as long as that one holds it, then to the next holder. When a
- * process exits, it keeps the use so far.
+ * be copied within a process and passed on to others, and count once. A client belongs to the
+ * process in which it was found first while that process holds it, and then to another holder. An
+ * exited process keeps its use so far.
  *
  * The sweep. /proc/PID/fd/N links to "/dev/dri/renderD128" if N is such a device: readlink
  * shows it without touching the file, while stat could hang on a dead network file system.

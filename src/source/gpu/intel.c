@@ -2,11 +2,11 @@
 /*
  * intel.c - Intel GPUs, through the files of the i915 and xe drivers.
  *
- * - Device: neither driver has a file with the busy time of the device, so that it
- *   is UNKNOWN; that of the job's processes is known.
+ * - Device: neither driver has a file with the busy time of the device, so it is UNKNOWN. The busy
+ *   time of processes is known.
  * - Process: fdinfo (drm_clients.h). i915 counts nanoseconds, xe cycles of the device's clock.
- * - Memory: a discrete GPU has its own (local0, vram0). An integrated one uses the machine's: a
- *   process's memory is its part of that, and there is no total.
+ * - Memory: a discrete GPU has its own (local0, vram0). An integrated one uses the machine's: the
+ *   memory of a process is a part of it, and there is no total.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static uint64_t first_number(const struct root *root, const struct drm_device *d
     return value;
 }
 
-/* xe reports the memory of each tile, some versions of i915 that of the card. */
+/* xe reports the memory of each tile, some versions of i915 the memory of the card. */
 static uint64_t memory_total(const struct root *root, const struct drm_device *device)
 {
     enum { TILE_MAX = 8 };

@@ -27,7 +27,7 @@
 struct nvidia_entry {
     unsigned pid; /* as reported by the driver */
     uint64_t memory_bytes;
-    bool computes; /* the process is in another list than that of graphics */
+    bool computes; /* the process is in a list other than the graphics list */
 };
 
 /* A zeroed struct is empty. */
@@ -96,7 +96,7 @@ struct nvidia_device {
 struct nvidia {
     const struct root *root; /* borrowed */
     struct nvml nvml;
-    /* In the driver's order, which is that of PCI addresses; owned. */
+    /* In the driver's order, by PCI address; owned. */
     struct nvidia_device *devices;
     size_t count, capacity;
     struct spoor_error trouble; /* see gpu_vendor */

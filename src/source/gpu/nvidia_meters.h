@@ -5,12 +5,10 @@
  * The best source of a device is selected at the first reading and kept:
  *
  * - The driver's buffered samples: one every 200 ms or so, kept for some 14 s.
- * - GPM, the performance monitor of Hopper and later. Two snapshots of hardware counters give
- *   the share
- *   of the time between them in which a kernel ran. It is the only source for a MIG device, which
- *   has no
- *   samples. A snapshot is of a GPU instance: compute instances that share one have the same
- *   figure.
+ * - GPM, the performance monitor of Hopper and later. Two snapshots of hardware counters give the
+ *   share of the time between them in which a kernel ran. It is the only source for a MIG device,
+ *   which has no samples. A snapshot is of a GPU instance: compute instances that share one have
+ *   the same figure.
  * - The driver's current rate, polled.
  *
  * Reading samples takes milliseconds, so none are read at the start; they cover the time since

@@ -79,9 +79,9 @@ int device_table_sum(struct device_table *table, int lines, struct device_bytes 
 
 /* The bytes transferred by the machine's disks, from /proc/diskstats.
  *
- * Only whole disks count. The bytes of a partition are those of its disk; dm, md and the
- * like pass theirs on to the disks below; those of a loop device end up on the disk of its
- * file; ram and zram never leave memory. */
+ * Only whole disks count: a disk includes its partitions. dm, md and similar devices pass their
+ * bytes on to the disks below, and a loop device to the disk of its file; ram and zram never
+ * leave memory. */
 
 /* Classifies by name alone: DEVICE_REAL or DEVICE_IGNORED. */
 enum device_class disk_class_by_name(const char *name);
@@ -137,7 +137,7 @@ int nfs_read(const struct root *root, uint64_t seconds, struct device_table *tab
  *
  * Disks are whole disks, as in diskstats_parse(): no partitions, no dm, md or loop device on top of
  * another disk, no disk without a medium. Interfaces are all but the loopback one. Mounts are
- * those of disks, as in mounts_read(). All are sorted by name, mounts by mount point.
+ * file systems on disks, as in mounts_read(). All are sorted by name, mounts by mount point.
  *
  * A reading costs some 10 us per device. Two readings give rates: see devices_growth(). */
 

@@ -87,7 +87,7 @@ void mount_list_done(struct mount_list *list);
 
 bool mount_is_zfs(const struct mountinfo *mount);
 
-/* Adds the space of a dataset to that of its pool. Start from zeros. */
+/* Adds the space of a dataset to its pool. Start from zeros. */
 void mounts_add_dataset(struct mounts *pool, const struct mounts *dataset);
 
 /* Whether it is a filesystem on a disk of the machine. */

@@ -109,7 +109,7 @@ struct other_threads {
     void *data;
 };
 
-static void ask_other_thread(pid_t tid, void *data)
+static void read_other_thread(pid_t tid, void *data)
 {
     struct other_threads *others = data;
     struct cached_file file = CACHED_FILE_CLOSED;
@@ -131,7 +131,7 @@ int children_read(struct cached_file *leader, const struct root *root, pid_t pid
 
     if (r < 0 || thread_count <= 1)
         return r < 0 ? r : 0;
-    return proc_each_thread(root, pid, ask_other_thread, &others);
+    return proc_each_thread(root, pid, read_other_thread, &others);
 }
 
 bool children_are_listed(const struct root *root)
