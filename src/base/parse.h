@@ -70,6 +70,10 @@ struct keyed_field {
     uint64_t scale;  /* the factor of the value: 1024 for kB */
 };
 
+/* Returns the field of the key at the start of a line, or NULL. */
+const struct keyed_field *keyed_find(const char *line, const struct keyed_field *fields,
+                                     size_t count);
+
 /* Returns how many fields were found. `into` is a struct of uint64_t fields. */
 size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count,
                    void *into);

@@ -54,14 +54,6 @@ static int check_process(const struct root *root, pid_t pid, bool is_child,
     return 0;
 }
 
-/* Prepares data that rows contain besides metrics. */
-static void serve_streams(spoor_session *session)
-{
-    for (size_t i = 0; i < session->stream_count; i++)
-        session->sampler.host.counts_processes |=
-            stream_counts_processes(&session->streams[i].stream);
-}
-
 static int open_sampler(spoor_session *session, const struct spoor_options *options,
                         struct spoor_error *err)
 {
@@ -91,7 +83,9 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     if (r < 0)
         return error_sys(err, r, "process %d", (int)options->pid);
     session->has_sampler = true;
-    serve_streams(session);
+    for (size_t i = 0; i < session->stream_count; i++)
+        session->sampler.host.counts_processes |=
+            stream_counts_processes(&session->streams[i].stream);
     return 0;
 }
 

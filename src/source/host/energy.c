@@ -12,6 +12,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "text/number.h"
@@ -218,7 +219,7 @@ void energy_search(struct energy *energy, const struct root *root)
 
     energy->has_searched = true;
     energy->reason = NO_COUNTER;
-    for (size_t i = 0; i < sizeof(searches) / sizeof(*searches) && energy->count == 0; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(searches) && energy->count == 0; i++)
         searches[i](energy, root);
 }
 

@@ -69,30 +69,34 @@ static uint64_t count_cpus(const char *text)
     return strncmp(text, "cpu", strlen(text)) != 0 && count > 0 ? count : UNKNOWN;
 }
 
-int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret)
+/* Parses the columns of a cpu line. Leaves ret->cpus alone. */
+static int parse_times(const char *line, uint64_t ticks_per_second, struct cpu_stat *ret)
 {
     uint64_t column[COLUMN_COUNT];
     uint64_t user_ticks, system_ticks, interrupt_ticks;
-    struct cpu_stat stat;
 
-    if (ticks_per_second == 0 || parse_columns(parse_key(text, "cpu"), column) < 0)
+    if (ticks_per_second == 0 || parse_columns(line, column) < 0)
         return -EBADMSG;
-
     /* A kernel without a column for interrupts counts them as system time. */
     user_ticks = sum_u64(column[COLUMN_USER], column[COLUMN_NICE]);
     interrupt_ticks =
         sum_u64(known_or_0(column[COLUMN_IRQ]), known_or_0(column[COLUMN_SOFTIRQ]));
     system_ticks = sum_u64(column[COLUMN_SYSTEM], interrupt_ticks);
-    stat = (struct cpu_stat){
-        .user_ns = ticks_to_ns(user_ticks, ticks_per_second),
-        .system_ns = ticks_to_ns(system_ticks, ticks_per_second),
-        .iowait_ns = ticks_to_ns(column[COLUMN_IOWAIT], ticks_per_second),
-        .steal_ns = ticks_to_ns(column[COLUMN_STEAL], ticks_per_second),
-        .interrupt_ns = ticks_to_ns(interrupt_ticks, ticks_per_second),
-        .cpus = count_cpus(text),
-    };
-    *ret = stat;
+    ret->user_ns = ticks_to_ns(user_ticks, ticks_per_second);
+    ret->system_ns = ticks_to_ns(system_ticks, ticks_per_second);
+    ret->iowait_ns = ticks_to_ns(column[COLUMN_IOWAIT], ticks_per_second);
+    ret->steal_ns = ticks_to_ns(column[COLUMN_STEAL], ticks_per_second);
+    ret->interrupt_ns = ticks_to_ns(interrupt_ticks, ticks_per_second);
     return 0;
+}
+
+int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret)
+{
+    int r = parse_times(parse_key(text, "cpu"), ticks_per_second, ret);
+
+    if (r == 0)
+        ret->cpus = count_cpus(text);
+    return r;
 }
 
 size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct cpu_busy *list,
@@ -102,19 +106,14 @@ size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct c
 
     for (; strncmp(text, "cpu", 3) == 0 && count < capacity; text = parse_next_line(text)) {
         const char *line = text + 3;
-        uint64_t column[COLUMN_COUNT];
-        uint64_t number, ticks;
+        struct cpu_stat stat;
+        uint64_t number;
 
-        if (!is_digit(*line) || parse_u64(&line, &number) < 0 ||
-            parse_columns(line, column) < 0)
-            continue;
-        ticks = column[COLUMN_USER];
-        ticks = sum_u64(ticks, column[COLUMN_NICE]);
-        ticks = sum_u64(ticks, column[COLUMN_SYSTEM]);
-        ticks = sum_u64(ticks, known_or_0(column[COLUMN_IRQ]));
-        ticks = sum_u64(ticks, known_or_0(column[COLUMN_SOFTIRQ]));
-        ticks = sum_u64(ticks, known_or_0(column[COLUMN_STEAL]));
-        list[count++] = (struct cpu_busy){ number, ticks_to_ns(ticks, ticks_per_second) };
+        if (is_digit(*line) && parse_u64(&line, &number) == 0 &&
+            parse_times(line, ticks_per_second, &stat) == 0)
+            list[count++] =
+                (struct cpu_busy){ number, sum_u64(sum_u64(stat.user_ns, stat.system_ns),
+                                                   known_or_0(stat.steal_ns)) };
     }
     return count;
 }

@@ -23,21 +23,12 @@
 /* Larger than any address space: an invalid value. */
 #define MAX_KB (1ull << 47)
 
-#define FIELD(key, member)                                           \
-    {                                                                \
-        key, sizeof(key) - 1, offsetof(struct smaps_area, member), 0 \
-    }
-#define OPTIONAL_FIELD(key, member)                                  \
-    {                                                                \
-        key, sizeof(key) - 1, offsetof(struct smaps_area, member), 1 \
+#define FIELD(key, member)                             \
+    {                                                  \
+        key, offsetof(struct smaps_area, member), 1024 \
     }
 
-static const struct {
-    const char *key;
-    size_t length;
-    size_t offset; /* offset of a uint64_t in the area */
-    bool is_optional;
-} fields[] = {
+static const struct keyed_field fields[] = {
     FIELD("Rss:", rss),
     FIELD("Pss:", pss),
     FIELD("Shared_Clean:", shared_clean),
@@ -45,12 +36,12 @@ static const struct {
     FIELD("Private_Clean:", private_clean),
     FIELD("Private_Dirty:", private_dirty),
     FIELD("Anonymous:", anonymous),
-    OPTIONAL_FIELD("KSM:", merged),
+    FIELD("KSM:", merged),
 };
 
-static uint64_t *field_of(struct smaps_area *area, size_t i)
+static uint64_t *value_of(struct smaps_area *area, const struct keyed_field *field)
 {
-    return (uint64_t *)(void *)((char *)area + fields[i].offset);
+    return (uint64_t *)(void *)((char *)area + field->offset);
 }
 
 /* The area whose lines are being read. */
@@ -82,7 +73,8 @@ static int parse_head(const char *line, struct smaps_area *ret)
         return -EBADMSG;
     area.device = major << 32 | minor;
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-        *field_of(&area, i) = fields[i].is_optional ? 0 : UNKNOWN;
+        *value_of(&area, &fields[i]) = UNKNOWN;
+    area.merged = 0; /* an older kernel does not report it */
     *ret = area;
     return 0;
 }
@@ -92,7 +84,7 @@ static int end_area(struct parser *parser)
     if (!parser->has_area)
         return 0;
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-        if (!is_known(*field_of(&parser->area, i)))
+        if (!is_known(*value_of(&parser->area, &fields[i])))
             return -EBADMSG;
     }
     return parser->each(&parser->area, parser->data);
@@ -100,6 +92,9 @@ static int end_area(struct parser *parser)
 
 static int parse_line(struct parser *parser, const char *line)
 {
+    const struct keyed_field *field;
+    uint64_t value;
+
     if (is_digit(*line) || (*line >= 'a' && *line <= 'f')) {
         int r = end_area(parser);
 
@@ -110,17 +105,13 @@ static int parse_line(struct parser *parser, const char *line)
     }
     if (!parser->has_area)
         return -EBADMSG;
-    for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-        const char *cursor = line + fields[i].length;
-        uint64_t value;
-
-        if (*line != *fields[i].key || strncmp(line, fields[i].key, fields[i].length) != 0)
-            continue;
-        if (parse_u64(&cursor, &value) < 0 || value > MAX_KB)
-            return -EBADMSG;
-        *field_of(&parser->area, i) = value * 1024;
+    field = keyed_find(line, fields, ARRAY_SIZE(fields));
+    if (!field)
         return 0;
-    }
+    line += strlen(field->key);
+    if (parse_u64(&line, &value) < 0 || value > MAX_KB)
+        return -EBADMSG;
+    *value_of(&parser->area, field) = value * field->scale;
     return 0;
 }
 
