@@ -320,7 +320,7 @@ struct number number_rate(double bytes_per_second)
 
 struct number number_duration(double seconds)
 {
-    /* Two units each, from the value at which rounding the shorter one reaches the next row. */
+    /* Each row has two units, and starts at the smallest value that is rounded up to it. */
     static const struct {
         double from;
         const char *long_unit;

@@ -102,7 +102,8 @@ static void add_package(struct energy *energy, const char *source, const char *p
 
 /* ---- sources --------------------------------------------------------------- */
 
-/* Zones of packages alone: "psys" is the whole machine, zones below a package are parts of it. */
+/* Adds a zone if it is a package: "psys" is the whole machine, and zones below a package are parts
+ * of it. */
 static int add_zone(struct energy *energy, const struct root *root, unsigned number)
 {
     char path[TEXT_SIZE], name[TEXT_SIZE];
