@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock.h - the time, as one thing that can be stepped by a test.
+ * clock.h - the current time, read through functions that a test can replace.
  *
  * Intervals use the monotonic clock, which stands still while the machine
  * sleeps; dates use the real-time clock.

@@ -52,7 +52,8 @@ struct helper *helper_close(struct helper *helper);
 /* Starts a call. The last one must have ended. */
 int helper_start(struct helper *helper);
 
-/* Whether no call is under way; waits for that until `deadline_ns` (monotonic; 0: not at all). */
+/* Waits for the end of the call under way, if any, until `deadline_ns` (monotonic; 0: does not wait).
+ * Returns whether no call is under way. */
 bool helper_wait(struct helper *helper, uint64_t deadline_ns);
 
 #endif

@@ -64,6 +64,23 @@ int parse_hex_digit(char c)
     return -1;
 }
 
+int parse_hex(const char **cursor, uint64_t *ret)
+{
+    const char *text = *cursor;
+    uint64_t value = 0;
+
+    for (; parse_hex_digit(*text) >= 0; text++) {
+        if (value >> 60 != 0)
+            return -EBADMSG;
+        value = value << 4 | (unsigned)parse_hex_digit(*text);
+    }
+    if (text == *cursor)
+        return -EBADMSG;
+    *cursor = text;
+    *ret = value;
+    return 0;
+}
+
 int parse_whole_u64(const char *text, uint64_t *ret)
 {
     uint64_t value;
@@ -191,8 +208,8 @@ static bool has_value(const void *into, size_t offset)
     return is_known(value);
 }
 
-static const struct keyed_field *find_field(const char *line, const struct keyed_field *fields,
-                                            size_t count)
+const struct keyed_field *keyed_find(const char *line, const struct keyed_field *fields,
+                                     size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *key = fields[i].key;
@@ -210,7 +227,7 @@ size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t co
     for (size_t i = 0; i < count; i++)
         put_value(into, fields[i].offset, UNKNOWN);
     for (; *text; text = parse_next_line(text)) {
-        const struct keyed_field *field = find_field(text, fields, count);
+        const struct keyed_field *field = keyed_find(text, fields, count);
         const char *cursor;
         uint64_t value;
 

@@ -26,6 +26,9 @@ int parse_i64(const char **cursor, int64_t *ret);
 /* The value of a hexadecimal digit, of either case; -1: not a hexadecimal digit. */
 int parse_hex_digit(char c);
 
+/* As parse_u64, for a hexadecimal number without blanks or "0x" before it. */
+int parse_hex(const char **cursor, uint64_t *ret);
+
 /* Reads a text that is one number; blanks and a newline around it are allowed. */
 int parse_whole_u64(const char *text, uint64_t *ret);
 
@@ -58,14 +61,18 @@ int parse_cpu_list(const char *text, unsigned *cpus, size_t capacity);
 
 /* Files of "Key:   value kB" lines, read by a table of fields.
  *
- * One pass over the text fills a struct of uint64_t fields. A key that does not come stays UNKNOWN, and
- * of one that comes twice the first counts. Keys of the file that are not in the table are ignored. */
+ * One pass over the text fills a struct of uint64_t fields. A field without a line is UNKNOWN; if a key
+ * occurs twice, the first line counts. Keys that are not in the table are ignored. */
 
 struct keyed_field {
     const char *key; /* with its colon: "VmHWM:" */
     size_t offset;   /* offset of a uint64_t in the struct */
     uint64_t scale;  /* the factor of the value: 1024 for kB */
 };
+
+/* Returns the field of the key at the start of a line, or NULL. */
+const struct keyed_field *keyed_find(const char *line, const struct keyed_field *fields,
+                                     size_t count);
 
 /* Returns how many fields were found. `into` is a struct of uint64_t fields. */
 size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count,

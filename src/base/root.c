@@ -13,6 +13,8 @@
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
+#include "base/parse.h"
+#include "base/unknown.h"
 
 /* ---- file limit ------------------------------------------------------------ */
 
@@ -105,11 +107,6 @@ int root_copy(const struct root *root, struct root *ret)
     return 0;
 }
 
-static bool is_of_process(const char *path)
-{
-    return strncmp(path, "proc/", 5) == 0 && path[5] >= '0' && path[5] <= '9';
-}
-
 PRINTF_LIKE(3, 0)
 static int format_path(const struct root *root, char path[PATH_MAX], const char *fmt,
                        va_list args)
@@ -118,7 +115,7 @@ static int format_path(const struct root *root, char path[PATH_MAX], const char 
 
     if (length < 0 || length >= PATH_MAX)
         return -ENAMETOOLONG;
-    return root->proc_fault && is_of_process(path) ? -ESRCH : 0;
+    return root->proc_fault && begins_with(path, "proc/") && is_digit(path[5]) ? -ESRCH : 0;
 }
 
 PRINTF_LIKE(3, 0)
@@ -134,13 +131,12 @@ static int open_at(const struct root *root, int flags, const char *fmt, va_list 
     return fd < 0 ? -errno : fd;
 }
 
-/* A file of /proc may be returned in pieces, so read until the end. Returns the length, at most `size` - 1;
- * *is_cut: there was more. */
-static ssize_t read_all(int fd, char *buf, size_t size, bool *is_cut)
+/* A file of /proc may be returned in pieces, so read until the end, unless it is a record. */
+static ssize_t read_file(int fd, enum file_read how, char *buf, size_t size)
 {
     size_t used = 0;
+    bool is_cut;
 
-    *is_cut = false;
     for (;;) {
         ssize_t n = pread(fd, buf + used, size - used, (off_t)used);
 
@@ -149,24 +145,13 @@ static ssize_t read_all(int fd, char *buf, size_t size, bool *is_cut)
         if (n < 0)
             return -errno;
         used += (size_t)n;
-        if (used == size) {
-            *is_cut = true;
-            used--;
-            n = 0;
-        }
-        if (n == 0) {
-            buf[used] = '\0';
-            return (ssize_t)used;
-        }
+        if (n == 0 || used == size || how == READ_RECORD)
+            break;
     }
-}
-
-static ssize_t read_whole(int fd, char *buf, size_t size)
-{
-    bool is_cut;
-    ssize_t n = read_all(fd, buf, size, &is_cut);
-
-    return n >= 0 && is_cut ? -EFBIG : n;
+    is_cut = used == size;
+    used -= is_cut;
+    buf[used] = '\0';
+    return is_cut && how != READ_START ? -EFBIG : (ssize_t)used;
 }
 
 ssize_t root_read(const struct root *root, char *buf, size_t size, const char *fmt, ...)
@@ -177,23 +162,38 @@ ssize_t root_read(const struct root *root, char *buf, size_t size, const char *f
     va_start(args, fmt);
     fd = open_at(root, O_RDONLY, fmt, args);
     va_end(args);
-    return fd < 0 ? fd : read_whole(fd, buf, size);
+    return fd < 0 ? fd : read_file(fd, READ_WHOLE, buf, size);
 }
 
 ssize_t root_read_start(const struct root *root, char *buf, size_t size, const char *fmt, ...)
 {
     AUTO_CLOSE int fd = -1;
     va_list args;
-    bool is_cut;
 
     va_start(args, fmt);
     fd = open_at(root, O_RDONLY, fmt, args);
     va_end(args);
-    return fd < 0 ? fd : read_all(fd, buf, size, &is_cut);
+    return fd < 0 ? fd : read_file(fd, READ_START, buf, size);
 }
 
-/* The lines of buf[0..used), whose last one starts at *line and goes on until `end`. Drops the bytes of a
- * line beyond `line_size`. Returns the new end. */
+uint64_t root_read_number(const struct root *root, const char *fmt, ...)
+{
+    AUTO_CLOSE int fd = -1;
+    char text[64];
+    uint64_t value;
+    va_list args;
+
+    va_start(args, fmt);
+    fd = open_at(root, O_RDONLY, fmt, args);
+    va_end(args);
+    return fd >= 0 && read_file(fd, READ_WHOLE, text, sizeof(text)) > 0 &&
+                   parse_whole_u64(text, &value) == 0
+               ? value
+               : UNKNOWN;
+}
+
+/* Drops the bytes of each line beyond `line_size`. buf[0..used) is already done; its last line, which starts
+ * at *line, continues in buf[used..end). Returns the new end. */
 static size_t shorten_lines(char *buf, size_t *line, size_t used, size_t end, size_t line_size)
 {
     for (size_t from = used; from < end;) {
@@ -328,63 +328,8 @@ static int open_cached(struct cached_file *kept, const struct root *root, bool *
     return 0;
 }
 
-/* Like read_all, but keeps the file open if possible. */
-PRINTF_LIKE(6, 0)
-static ssize_t cached_file_read_all(struct cached_file *kept, const struct root *root,
-                                    char *buf, size_t size, bool *is_cut, const char *fmt,
-                                    va_list args)
-{
-    bool keeps;
-    ssize_t n = open_cached(kept, root, &keeps, fmt, args);
-
-    if (n < 0)
-        return n;
-    n = read_all(kept->fd, buf, size, is_cut);
-    if (!keeps)
-        cached_file_close(kept);
-    return n;
-}
-
-ssize_t cached_file_read(struct cached_file *kept, const struct root *root, char *buf,
-                         size_t size, const char *fmt, ...)
-{
-    va_list args;
-    bool is_cut = false;
-    ssize_t n;
-
-    va_start(args, fmt);
-    n = cached_file_read_all(kept, root, buf, size, &is_cut, fmt, args);
-    va_end(args);
-    return n >= 0 && is_cut ? -EFBIG : n;
-}
-
-ssize_t cached_file_read_start(struct cached_file *kept, const struct root *root, char *buf,
-                               size_t size, const char *fmt, ...)
-{
-    va_list args;
-    bool is_cut = false;
-    ssize_t n;
-
-    va_start(args, fmt);
-    n = cached_file_read_all(kept, root, buf, size, &is_cut, fmt, args);
-    va_end(args);
-    return n;
-}
-
-static ssize_t read_record(int fd, char *buf, size_t size)
-{
-    ssize_t n = pread(fd, buf, size, 0);
-
-    if (n < 0)
-        return -errno;
-    if ((size_t)n == size)
-        return -EFBIG;
-    buf[n] = '\0';
-    return n;
-}
-
-ssize_t cached_file_read_record(struct cached_file *kept, const struct root *root, char *buf,
-                                size_t size, const char *fmt, ...)
+ssize_t cached_file_read(struct cached_file *kept, const struct root *root, enum file_read how,
+                         char *buf, size_t size, const char *fmt, ...)
 {
     va_list args;
     bool keeps;
@@ -395,7 +340,7 @@ ssize_t cached_file_read_record(struct cached_file *kept, const struct root *roo
     va_end(args);
     if (n < 0)
         return n;
-    n = read_record(kept->fd, buf, size);
+    n = read_file(kept->fd, how, buf, size);
     if (!keeps)
         cached_file_close(kept);
     return n;

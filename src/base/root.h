@@ -6,8 +6,8 @@
  * is "/"; for a test it is a folder of fixture files, which may be replaced by a
  * later state of the same machine.
  *
- * A process is found by its number, which means another process in another PID namespace. If /proc
- * is that of another one, files of processes (proc/42/...) are refused with -ESRCH, proc/self apart.
+ * The same PID names another process in another PID namespace. If /proc belongs to another namespace,
+ * files of processes (proc/42/...), except proc/self, are refused with -ESRCH.
  *
  * Files that are read at every sample are kept open (struct cached_file). That is two to
  * four times cheaper, and an open file of /proc/PID never returns data of another
@@ -20,6 +20,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/compiler.h"
@@ -63,6 +64,9 @@ ssize_t root_read(const struct root *root, char *buf, size_t size, const char *f
 ssize_t root_read_start(const struct root *root, char *buf, size_t size, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 
+/* Reads a file that contains one number. UNKNOWN: it cannot be read, or contains something else. */
+uint64_t root_read_number(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
 /* As root_read_start, but keeps at most `line_size` bytes of each line, so that one long line does
  * not displace the lines after it. A file that fits takes one read call. */
 /* Enough for /proc/PID/status, except lists of groups and CPUs. */
@@ -93,19 +97,17 @@ struct cached_file {
         .fd = -1           \
     }
 
-/* Reads the whole file from its start, as root_read does. The path is used if the file is not
- * open yet. If descriptors run short, the file is closed after the read. */
-ssize_t cached_file_read(struct cached_file *kept, const struct root *root, char *buf,
-                         size_t size, const char *fmt, ...) PRINTF_LIKE(5, 6);
+enum file_read {
+    READ_WHOLE, /* as root_read */
+    READ_START, /* as root_read_start */
+    READ_RECORD, /* as root_read, for a file that the kernel returns in one piece (most small ones):
+                    one read call suffices, and no second call is needed to see the end */
+};
 
-/* As cached_file_read, but truncates a file that does not fit. */
-ssize_t cached_file_read_start(struct cached_file *kept, const struct root *root, char *buf,
-                               size_t size, const char *fmt, ...) PRINTF_LIKE(5, 6);
-
-/* As cached_file_read, for a file that the kernel returns in one piece (most small ones): one read call
- * suffices, and no second call is needed to see the end. */
-ssize_t cached_file_read_record(struct cached_file *kept, const struct root *root, char *buf,
-                                size_t size, const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* Reads the file from its start. The path is used if the file is not open yet. If descriptors run
+ * short, the file is closed after the read. */
+ssize_t cached_file_read(struct cached_file *kept, const struct root *root, enum file_read how,
+                         char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(6, 7);
 void cached_file_close(struct cached_file *kept);
 
 #endif

@@ -54,24 +54,16 @@ static char *place_of(struct writer_queue *queue, uint64_t position)
 
 /* ---- the child: only system calls --------------------------------------------------------- */
 
-static uint64_t read_ns(clockid_t clock)
-{
-    struct timespec time = { 0 };
-
-    (void)clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_nsec;
-}
-
 /* Only the first failure has a message. */
 static struct spoor_error *begin_work(struct writer_queue *queue)
 {
-    atomic_store(&queue->working_since, read_ns(CLOCK_MONOTONIC));
+    atomic_store(&queue->working_since, clock_now().monotonic_ns);
     return atomic_load(&queue->error) == 0 ? &queue->failure : NULL;
 }
 
 void writer_process_note_progress(const struct writer_process *process)
 {
-    atomic_store(&process->queue->working_since, read_ns(CLOCK_MONOTONIC));
+    atomic_store(&process->queue->working_since, clock_now().monotonic_ns);
 }
 
 static void end_work(struct writer_queue *queue, int r)
@@ -112,7 +104,7 @@ static _Noreturn void serve(struct writer_queue *queue, int socket_fd,
         is_over = n == 0 || (n < 0 && errno != EINTR);
         while (atomic_load(&queue->taken) != atomic_load(&queue->put))
             take_record(queue, target);
-        atomic_store(&queue->cpu_ns, read_ns(CLOCK_PROCESS_CPUTIME_ID));
+        atomic_store(&queue->cpu_ns, clock_thread_cpu_ns());
     } while (!is_over);
     end_work(queue, target->end(target->data, begin_work(queue)));
     _exit(0);

@@ -496,19 +496,13 @@ int cgroup_parse_throttled(const char *text, uint64_t *ret_ns)
     return 0;
 }
 
-static bool has_quota(const struct root *root, const struct cgroup *cgroup)
-{
-    double cpus;
-
-    return cgroup_read_quota(root, cgroup, &cpus) == 0 && !isnan(cpus);
-}
-
 static struct cgroup quota_holder(const struct root *root, const struct cgroup *cgroup)
 {
     struct cgroup holder = *cgroup;
+    double cpus;
 
     do {
-        if (has_quota(root, &holder))
+        if (cgroup_read_quota(root, &holder, &cpus) == 0 && !isnan(cpus))
             return holder;
     } while (cgroup_to_parent(&holder));
     return *cgroup;
@@ -536,7 +530,7 @@ static const char *read_kept_text(struct cached_file *kept, const struct root *r
                                   size_t size)
 {
     if (!cgroup_is_visible(cgroup) ||
-        cached_file_read_record(kept, root, buf, size, "%s/%s", cgroup->path, file) < 0)
+        cached_file_read(kept, root, READ_RECORD, buf, size, "%s/%s", cgroup->path, file) < 0)
         return "";
     return buf;
 }
@@ -650,12 +644,6 @@ bool cgroup_is_populated(const struct root *root, const struct cgroup *cgroup)
 
 /* ---- the directory ------------------------------------------------------ */
 
-/* Resolves symbolic links: two controllers of one hierarchy may be links to it. */
-static char *real_path(const struct root *root, const char *directory)
-{
-    return root->is_live ? realpath(directory, NULL) : strdup(directory);
-}
-
 /* Drops cgroups that do not exist or have no process: they count nothing. */
 static void drop_unpopulated(const struct root *root, const struct cgroup *own,
                              struct cgroups *cgroups)
@@ -677,7 +665,8 @@ static int find(const struct root *root, const char *directory, struct cgroup *r
                 struct cgroups *ret)
 {
     AUTO_FREE char *mountinfo = malloc(MOUNTINFO_SIZE);
-    AUTO_FREE char *path = real_path(root, directory);
+    /* Two controllers of one hierarchy may be symbolic links to it. */
+    AUTO_FREE char *path = root->is_live ? realpath(directory, NULL) : strdup(directory);
     struct cgroups cgroups;
     struct cgroup own;
     ssize_t n;

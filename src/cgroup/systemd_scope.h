@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * systemd_scope.h - asks a systemd manager for a scope: a cgroup for processes that systemd did
+ * systemd_scope.h - requests a scope from a systemd manager: a cgroup for processes that systemd did
  * not start.
  *
  * An ordinary user may not move a process out of the cgroup of a login session. The user's

@@ -215,9 +215,9 @@ static void add_disk(struct json_writer *json, const struct disk_device *disk,
     json_add_text(json, "device_type", disk_type_name(disk->type));
     json_add_known_text(json, "model", disk->model);
     json_begin(json, "mounts", '[');
-    for (size_t i = 0; i < devices->mount_count; i++) {
-        if (strcmp(devices->mounts[i].disk, disk->name) == 0)
-            add_mount(json, &devices->mounts[i].mount);
+    for (size_t i = 0; i < devices->mounts.count; i++) {
+        if (strcmp(devices->mounts.items[i].disk, disk->name) == 0)
+            add_mount(json, &devices->mounts.items[i]);
     }
     json_end(json);
     add_rate(json, "read_bytes_per_sec", before ? before->read_bytes : UNKNOWN,
@@ -239,14 +239,14 @@ static void add_disks(struct json_writer *json, const struct stream_row *row)
     json_begin(json, "disk", '[');
     for (size_t i = 0; i < devices->disk_count; i++)
         add_disk(json, &devices->disks[i], row);
-    for (size_t i = 0; i < devices->mount_count; i++) {
+    for (size_t i = 0; i < devices->mounts.count; i++) {
         struct disk_device pool = { .capacity_bytes = UNKNOWN,
                                     .read_bytes = UNKNOWN,
                                     .written_bytes = UNKNOWN };
 
-        if (strncmp(devices->mounts[i].disk, "zfs:", 4) != 0)
+        if (strncmp(devices->mounts.items[i].disk, "zfs:", 4) != 0)
             continue;
-        memcpy(pool.name, devices->mounts[i].disk, sizeof(pool.name));
+        memcpy(pool.name, devices->mounts.items[i].disk, sizeof(pool.name));
         add_disk(json, &pool, row);
     }
     json_end(json);

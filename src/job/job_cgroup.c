@@ -515,8 +515,8 @@ static ssize_t read_record(struct job_cgroup *job_cgroup, enum job_cgroup_file f
 
     if (!name || !job_cgroup_has(job_cgroup, tree) || job_cgroup->is_missing[file])
         return -ENOENT;
-    n = cached_file_read_record(&job_cgroup->files[file], job_cgroup->root, text, size, "%s/%s",
-                                job_cgroup->folders[tree].own.path, name);
+    n = cached_file_read(&job_cgroup->files[file], job_cgroup->root, READ_RECORD, text, size,
+                         "%s/%s", job_cgroup->folders[tree].own.path, name);
     job_cgroup->is_missing[file] = n == -ENOENT;
     return n;
 }
@@ -712,7 +712,7 @@ ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t 
 {
     if (!job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED) || job_cgroup->is_surrounding)
         return -ENOENT;
-    return cached_file_read(&job_cgroup->files[JOB_CGROUP_FILE_PROCS], job_cgroup->root, text,
-                            size, "%s/cgroup.procs",
+    return cached_file_read(&job_cgroup->files[JOB_CGROUP_FILE_PROCS], job_cgroup->root,
+                            READ_WHOLE, text, size, "%s/cgroup.procs",
                             job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
 }

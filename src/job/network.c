@@ -270,8 +270,8 @@ static void read_namespace(struct job *job, struct network_namespace *namespace,
     struct device_bytes loopback, others;
     char text[16384];
 
-    if (cached_file_read_start(&namespace->counts, job->root, text, sizeof(text),
-                               "proc/%d/net/dev", (int)pid) < 0 ||
+    if (cached_file_read(&namespace->counts, job->root, READ_START, text, sizeof(text),
+                         "proc/%d/net/dev", (int)pid) < 0 ||
         net_dev_sum(text, &loopback, &others) < 0) {
         network->is_bounded = false;
         return;

@@ -614,17 +614,17 @@ static void fill_interfaces(struct record *record, const struct record_input *in
 
 static void fill_mounts(struct record *record, const struct devices *devices)
 {
-    struct record_mount *to = record_alloc(record, devices->mount_count, sizeof(*to));
+    struct record_mount *to = record_alloc(record, devices->mounts.count, sizeof(*to));
 
-    record->system->mounts = (struct record_list){ to, to ? devices->mount_count : 0 };
-    for (size_t i = 0; to && i < devices->mount_count; i++) {
-        const struct mount_item *mount = &devices->mounts[i].mount;
+    record->system->mounts = (struct record_list){ to, to ? devices->mounts.count : 0 };
+    for (size_t i = 0; to && i < devices->mounts.count; i++) {
+        const struct mount_item *mount = &devices->mounts.items[i];
 
         to[i] = (struct record_mount){
             .point = record_text(record, mount->point),
             .type = record_known_text(record, mount->type),
             .source = record_known_text(record, mount->source),
-            .disk = record_known_text(record, devices->mounts[i].disk),
+            .disk = record_known_text(record, mount->disk),
             .total_bytes = mount->space.total_bytes,
             .used_bytes = mount->space.used_bytes,
             .free_bytes = mount->space.free_bytes,

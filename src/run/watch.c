@@ -190,7 +190,7 @@ static bool cgroup_has_ended(struct watch *watch)
     char text[256];
 
     if (watch->cgroup.is_v2)
-        (void)cached_file_read(&watch->events, &watch->root, text, sizeof(text),
+        (void)cached_file_read(&watch->events, &watch->root, READ_WHOLE, text, sizeof(text),
                                "%s/cgroup.events",
                                watch->cgroup.path); /* the root cgroup has no such file */
     return watch->is_inside ? !read_occupants(watch).has_others

@@ -45,11 +45,11 @@ static inline void sample_clear(struct sample *sample)
 {
     *sample = (struct sample){
         .at_peak = MEMORY_SPLIT_UNKNOWN,
-        .host = HOST_READING_UNKNOWN,
         .job_cgroup_cpu_ns = UNKNOWN,
     };
     for (int i = 0; i < METRIC_COUNT; i++)
         sample->value[i] = sample->moment[i] = sample->highest[i] = UNKNOWN;
+    host_reading_clear(&sample->host);
 }
 
 /* Whether the job has ended or is ending: memory left in its cgroup is not the job's. */

@@ -157,7 +157,7 @@ void session_begin_delivery(spoor_session *session)
         return;
     session->delivers_samples = true;
     for (size_t i = 0; i < session->stream_count; i++)
-        samples_file_begin(&session->streams[i]);
+        row_writer_begin(&session->streams[i].writer);
     if (session->has_sample)
         session_deliver_sample(session, SAMPLE_REGULAR);
 }

@@ -71,10 +71,11 @@ static void open_gpus(spoor_session *session)
         .is_main_only = job->is_main_only,
         .leaves_drivers = session->flags & SPOOR_LEAVE_DRIVERS,
         .disabled = session->disabled,
-        .start_ns = start_ns,
-        .counts_no_work = session->flags & SPOOR_NO_GPM,
-        .cgroup = job->is_main_only ? NULL : job_cgroup_dmem_path(&job->meters.job_cgroup),
-        .cgroup_is_older = job->meters.job_cgroup.is_adopted,
+        .watch = { .start_ns = start_ns,
+                   .counts_no_work = session->flags & SPOOR_NO_GPM,
+                   .cgroup =
+                       job->is_main_only ? NULL : job_cgroup_dmem_path(&job->meters.job_cgroup),
+                   .cgroup_is_older = job->meters.job_cgroup.is_adopted },
     };
     bool is_for_host = !job->is_tracked || streams_read_host_gpus(session);
     bool waits = job->tracker_pid != 0 && !is_for_host && !(session->flags & SPOOR_OPEN_GPUS);
@@ -517,13 +518,11 @@ static void give(const struct gpu_unit *units, size_t count,
 
 bool spoor_may_have_gpus(const char *root_path)
 {
-    const char *unknown;
     unsigned disabled;
     struct root root;
     bool result;
 
-    if (sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown) < 0 ||
-        root_open(root_path, &root) < 0)
+    if (session_read_disabled(&disabled, NULL) < 0 || root_open(root_path, &root) < 0)
         return true; /* listing the GPUs reports the error */
     result = gpu_looks_are_needed(&root, NULL, disabled);
     root_close(&root);
@@ -534,14 +533,13 @@ int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inve
                       struct spoor_error *err)
 {
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
-    const char *unknown;
     unsigned disabled;
     size_t count;
-    int r = sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown);
+    int r = session_read_disabled(&disabled, err);
 
     *ret = (struct gpu_inventory){ 0 };
     if (r < 0)
-        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+        return r;
     count = gpu_vendors_enabled(disabled, vendors);
     if (count == 0)
         return error_set(err, ENODEV, "disabled by SPOOR_DISABLE");
@@ -582,9 +580,9 @@ int spoor_gpu_list(const char *root_path, const char *selection,
 
     if (selection && gpu_choice_check(selection, err) < 0)
         return -EINVAL;
-    r = root_open(root_path, &root);
+    r = session_open_root(root_path, &root, err);
     if (r < 0)
-        return error_sys(err, r, "root directory '%s'", root_path ? root_path : "/");
+        return r;
     r = session_find_gpus(&root, selection, &inventory, err);
     root_close(&root);
     if (r < 0)

@@ -156,17 +156,13 @@ static int prepare(struct gpu_look_data *data, const struct gpu_looks_options *o
         return r;
     data->root = (struct root)ROOT_CLOSED;
     data->root_path = strdup(options->root ? options->root : "/");
-    data->cgroup = options->cgroup ? strdup(options->cgroup) : NULL;
-    data->options = (struct gpu_watch_options){
-        .vendors = data->vendors,
-        .vendor_count = gpu_vendors_enabled(options->disabled, data->vendors),
-        .choice = &data->choice,
-        .owners = &data->owners,
-        .start_ns = options->start_ns,
-        .counts_no_work = options->counts_no_work,
-        .cgroup = data->cgroup,
-        .cgroup_is_older = options->cgroup_is_older,
-    };
+    data->cgroup = options->watch.cgroup ? strdup(options->watch.cgroup) : NULL;
+    data->options = options->watch;
+    data->options.vendors = data->vendors;
+    data->options.vendor_count = gpu_vendors_enabled(options->disabled, data->vendors);
+    data->options.choice = &data->choice;
+    data->options.owners = &data->owners;
+    data->options.cgroup = data->cgroup;
     data->owners = (struct gpu_owners){ .main_pid = options->main_pid,
                                         .tracker_pid = options->tracker_pid,
                                         .is_main_only = options->is_main_only };

@@ -28,10 +28,8 @@ struct gpu_looks_options {
     pid_t tracker_pid; /* ours if we started the job, which then has our environment; else 0 */
     bool leaves_drivers; /* leave the drivers and the thread open at the end */
     unsigned disabled;   /* sources, see job/source_names.h */
-    uint64_t start_ns;   /* of the run */
-    bool counts_no_work; /* see gpu_watch_options */
-    const char *cgroup;  /* likewise; copied */
-    bool cgroup_is_older;
+    /* gpu_looks_open() sets its vendors, choice and owners, and copies the name of its cgroup. */
+    struct gpu_watch_options watch;
 };
 
 /* For the warnings of a report. */

@@ -4,8 +4,7 @@
  *
  * A quick look reads the memory of processes, a slow one everything.
  *
- * - Quick looks come every 27 ms while the job's GPU memory changes, and less and less often,
- *   up
+ * - Quick looks come every 27 ms while the job's GPU memory changes, and less and less often, up
  *   to every 250 ms, while it does not; a new process brings the short gap back. While no
  *   process of the job uses a GPU, the gaps are 100 and 400 ms. An idle job allocates nothing:
  *   there is one quick look when it becomes idle, as soon as the budget can pay for it (at once if no process

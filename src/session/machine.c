@@ -94,9 +94,9 @@ int spoor_machine_write(const char *root_path, const char *gpus,
                          cloud->size, sizeof(*cloud));
     if (gpus && gpu_choice_check(gpus, err) < 0)
         return -EINVAL;
-    r = root_open(root_path, &root);
+    r = session_open_root(root_path, &root, err);
     if (r < 0)
-        return error_sys(err, r, "root directory '%s'", root_path ? root_path : "/");
+        return r;
     r = write_machine(&root, gpus, cloud, format, &style, &text, err);
     root_close(&root);
     if (r < 0)

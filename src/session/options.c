@@ -53,11 +53,25 @@ int session_copy_options(const struct spoor_options *from, struct spoor_options 
     return 0;
 }
 
-int session_job_options(const struct spoor_options *options, struct job_options *ret,
-                        struct spoor_error *err)
+int session_open_root(const char *path, struct root *ret, struct spoor_error *err)
+{
+    int r = root_open(path, ret);
+
+    return r < 0 ? error_sys(err, r, "root directory '%s'", path ? path : "/") : 0;
+}
+
+int session_read_disabled(unsigned *ret, struct spoor_error *err)
 {
     const char *unknown;
 
+    if (sources_parse(getenv("SPOOR_DISABLE"), ret, &unknown) < 0)
+        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+    return 0;
+}
+
+int session_job_options(const struct spoor_options *options, struct job_options *ret,
+                        struct spoor_error *err)
+{
     *ret = (struct job_options){
         .pid = options->pid,
         .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
@@ -70,7 +84,5 @@ int session_job_options(const struct spoor_options *options, struct job_options 
             options->budget_millionths != 0 ? options->budget_millionths : BUDGET_MILLIONTHS,
         .environment = environment_own,
     };
-    if (sources_parse(getenv("SPOOR_DISABLE"), &ret->disabled, &unknown) < 0)
-        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
-    return 0;
+    return session_read_disabled(&ret->disabled, err);
 }

@@ -15,15 +15,6 @@
 
 #define OTHERS "(others)"
 
-/* Allocates all phases at once, so that they do not move while a caller waits for a sample.
- * Unused pages cost nothing. */
-static int reserve_phases(spoor_session *session)
-{
-    if (!session->phases)
-        session->phases = calloc(PHASES_MAX, sizeof(*session->phases));
-    return session->phases ? 0 : -ENOMEM;
-}
-
 static struct phase *find_newest(const spoor_session *session, const char *name,
                                  bool must_be_open)
 {
@@ -73,10 +64,13 @@ static void join_phase(spoor_session *session, struct phase *phase)
 static int add_phase(spoor_session *session, const char *name)
 {
     struct phase *phase;
-    int r = reserve_phases(session);
 
-    if (r < 0)
-        return r;
+    /* All phases are allocated at once, so that they do not move while a caller waits for a
+     * sample. Unused pages cost nothing. */
+    if (!session->phases)
+        session->phases = calloc(PHASES_MAX, sizeof(*session->phases));
+    if (!session->phases)
+        return -ENOMEM;
     phase = &session->phases[session->phase_count++];
     *phase = (struct phase){ .is_open = true, .open_count = 1 };
     memcpy(phase->name, name, strlen(name) + 1); /* fits: check_phase() checked the length */
@@ -139,10 +133,4 @@ int spoor_phase_stop(spoor_session *session, const char *name, struct spoor_erro
     r = stop_phase(session, name, err);
     pthread_mutex_unlock(&session->mutex);
     return r;
-}
-
-void session_close_phases(spoor_session *session)
-{
-    for (size_t i = 0; i < session->phase_count; i++)
-        session->phases[i].is_open = false;
 }

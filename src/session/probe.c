@@ -17,13 +17,11 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/environment.h"
-#include "base/error.h"
 #include "base/unknown.h"
 #include "job/gpu/gpu_inventory.h"
 #include "job/job.h"
 #include "session/session.h"
 #include "source/host/energy.h"
-#include "source/host/nfs.h"
 #include "source/perf/event_set.h"
 #include "source/proc/pid_files.h"
 #include "source/proc/smaps.h"
@@ -515,7 +513,7 @@ static const char *probe_nfs(struct trial *trial)
 
 /* A remedy for a user, and one for root, which may be refused in a container. */
 struct remedy {
-    const char *of_user, *of_root; /* NULL: none is known */
+    const char *of_user, *of_root; /* of_root NULL: the same */
 };
 
 static const struct remedy delegate = {
@@ -538,15 +536,13 @@ static const struct remedy allow_ptrace = {
     "run as root; in a container, also allow CAP_SYS_PTRACE",
     "in a container, allow CAP_SYS_PTRACE",
 };
-static const struct remedy list_children = {
-    "use a kernel built with CONFIG_PROC_CHILDREN",
-    "use a kernel built with CONFIG_PROC_CHILDREN",
+static const struct remedy list_children = { "use a kernel built with CONFIG_PROC_CHILDREN",
+                                             NULL };
+static const struct remedy boot_with_pressure = { "boot with psi=1", NULL };
+static const struct remedy get_nvidia = {
+    "install the NVIDIA driver; in a container, pass the GPUs through (docker run --gpus all)",
+    NULL,
 };
-static const struct remedy boot_with_pressure = { "boot with psi=1", "boot with psi=1" };
-
-#define GET_NVIDIA \
-    "install the NVIDIA driver; in a container, pass the GPUs through (docker run --gpus all)"
-static const struct remedy get_nvidia = { GET_NVIDIA, GET_NVIDIA };
 
 #define ACCOUNT "outside containers, run nvidia-smi --accounting-mode=1"
 static const struct remedy account = { "as root, " ACCOUNT, ACCOUNT };
@@ -624,7 +620,7 @@ static const char *remedy_now(const struct trial *trial, const struct remedy *re
 {
     if (trial->remedy || !remedy)
         return trial->remedy == no_remedy ? NULL : trial->remedy;
-    return geteuid() == 0 ? remedy->of_root : remedy->of_user;
+    return geteuid() == 0 && remedy->of_root ? remedy->of_root : remedy->of_user;
 }
 
 /* Returns the name of the cgroup that the tracker and the job share. */
@@ -677,11 +673,10 @@ int spoor_machine_check(const struct spoor_options *options,
     if (!options)
         options = &defaults;
     r = session_job_options(options, &job, err);
+    if (r == 0)
+        r = session_open_root(options->root, &root, err);
     if (r < 0)
         return r;
-    r = root_open(options->root, &root);
-    if (r < 0)
-        return error_sys(err, r, "root directory '%s'", options->root ? options->root : "/");
     probe_sources(&root, &job, each, data);
     root_close(&root);
     return 0;

@@ -2,7 +2,6 @@
 /* report.c - the report of a session's run. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +11,18 @@
 #include "series/figure.h"
 #include "session/session.h"
 #include "source/proc/pid_files.h"
+
+/* CPU time of the tracker; UNKNOWN on a fixture machine. */
+static uint64_t own_cpu_ns(const spoor_session *session)
+{
+    uint64_t now_ns;
+
+    if (cpu_clock_read(&session->root, session->own_pid, &now_ns) < 0)
+        return UNKNOWN;
+    for (size_t i = 0; i < session->stream_count; i++)
+        now_ns += session->streams[i].end.cpu_ns;
+    return now_ns;
+}
 
 /* Reads the tracker's high-water mark from /proc: the value of getrusage() starts at that of
  * the program that called exec for us. */
@@ -73,7 +84,7 @@ static int fill_record(spoor_session *session, const struct process_table *proce
         .processes = processes,
         .remotes = remotes,
         .started_ns = session->sampler.started.monotonic_ns,
-        .tracker_cpu_ns = session_own_cpu_ns(session),
+        .tracker_cpu_ns = own_cpu_ns(session),
         .tracker_max_rss_bytes = own_peak_bytes(session),
         .late_samples = session->late_samples,
         .detail_reads = session->detail_reads,

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "base/parse.h"
 #include "job/gpu/gpu_inventory.h"
 #include "record/record.h"

@@ -85,11 +85,6 @@ int samples_file_open(struct samples_file *file, const struct spoor_stream *stre
     return r < 0 ? error_prefix(err, r, "samples file '%s'", file->path) : 0;
 }
 
-void samples_file_begin(struct samples_file *file)
-{
-    row_writer_begin(&file->writer);
-}
-
 void samples_file_end(struct samples_file *file)
 {
     if (file->writer.pid != 0)

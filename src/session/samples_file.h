@@ -45,12 +45,10 @@ struct samples_file {
     uint64_t held_rows;
 };
 
-/* Opens or creates the file, and keeps its content. Follows no symbolic link to a file. */
+/* Opens or creates the file, and keeps its content. Follows no symbolic link to a file. Before the
+ * first row, call row_writer_begin(). */
 int samples_file_open(struct samples_file *file, const struct spoor_stream *stream,
                       const struct spoor_options *options, struct spoor_error *err);
-
-/* Announces rows: empties a file that is to be replaced. */
-void samples_file_begin(struct samples_file *file);
 
 /* Ends the file after the last row; `end` has the outcome. Removes a file that was created
  * but not used. */

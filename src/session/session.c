@@ -54,24 +54,6 @@ static int check_process(const struct root *root, pid_t pid, bool is_child,
     return 0;
 }
 
-uint64_t session_own_cpu_ns(const spoor_session *session)
-{
-    uint64_t now_ns;
-
-    if (cpu_clock_read(&session->root, session->own_pid, &now_ns) < 0)
-        return UNKNOWN;
-    for (size_t i = 0; i < session->stream_count; i++)
-        now_ns += session->streams[i].end.cpu_ns;
-    return now_ns;
-}
-
-/* Prepares data that rows contain besides metrics. */
-static void serve_streams(spoor_session *session)
-{
-    for (size_t i = 0; i < session->stream_count; i++)
-        session->sampler.host.counts_processes |= session->streams[i].stream.counts_processes;
-}
-
 static int open_sampler(spoor_session *session, const struct spoor_options *options,
                         struct spoor_error *err)
 {
@@ -101,7 +83,8 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     if (r < 0)
         return error_sys(err, r, "process %d", (int)options->pid);
     session->has_sampler = true;
-    serve_streams(session);
+    for (size_t i = 0; i < session->stream_count; i++)
+        session->sampler.host.counts_processes |= session->streams[i].stream.counts_processes;
     return 0;
 }
 
@@ -149,11 +132,10 @@ static int open_streams(spoor_session *session, const struct spoor_options *opti
 static int open_parts(spoor_session *session, const struct spoor_options *options,
                       struct spoor_error *err)
 {
-    const char *path = options->root ? options->root : "/";
-    int r = root_open(path, &session->root);
+    int r = session_open_root(options->root, &session->root, err);
 
     if (r < 0)
-        return error_sys(err, r, "root directory '%s'", path);
+        return r;
     r = check_process(&session->root, options->pid, options->flags & SPOOR_CALLER_SPAWNED, err);
     if (r < 0)
         return r;
@@ -389,7 +371,8 @@ void session_take_last_sample(spoor_session *session)
     /* Called without the lock: it may take a second per folder. */
     job_cgroup_remove(&session->sampler.job.meters.job_cgroup);
     pthread_mutex_lock(&session->mutex);
-    session_close_phases(session);
+    for (size_t i = 0; i < session->phase_count; i++)
+        session->phases[i].is_open = false;
     session_raise_gpu_peak(session);
     session_warn(session);
     session->has_stopped = true;

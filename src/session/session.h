@@ -117,6 +117,12 @@ struct spoor_session {
 int session_copy_options(const struct spoor_options *from, struct spoor_options *ret,
                          struct spoor_error *err);
 
+/* root_open() with an error message. `path` NULL is "/". */
+int session_open_root(const char *path, struct root *ret, struct spoor_error *err);
+
+/* Reads SPOOR_DISABLE. EINVAL: it names an unknown source. */
+int session_read_disabled(unsigned *ret, struct spoor_error *err);
+
 /* Converts options to those of the job. EINVAL: SPOOR_DISABLE names an unknown source. */
 int session_job_options(const struct spoor_options *options, struct job_options *ret,
                         struct spoor_error *err);
@@ -193,12 +199,6 @@ int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_
  * -EAGAIN: a sample takes too long. *ret is empty then. */
 int session_list_processes(spoor_session *session, struct process_table *ret,
                            struct network_remotes *ret_remotes);
-
-/* Returns the CPU time of the tracker; UNKNOWN on a fixture machine. */
-uint64_t session_own_cpu_ns(const spoor_session *session);
-
-/* Closes the phases that are still open. Must be called with the mutex held. */
-void session_close_phases(spoor_session *session);
 
 /* Adds a warning; more than WARNINGS_MAX are dropped. Must be called with the mutex held. */
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)

@@ -9,7 +9,6 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "base/helper.h"
 #include "session/pace.h"
 

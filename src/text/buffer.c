@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
+#include "base/reserve.h"
 
 void buffer_done(struct buffer *buffer)
 {
@@ -26,31 +28,22 @@ void buffer_clear(struct buffer *buffer)
 }
 
 /* Makes room for `length` bytes and the NUL. */
-static int reserve(struct buffer *buffer, size_t length)
+static int make_room(struct buffer *buffer, size_t length)
 {
+    enum { CAPACITY_MIN = 1024 };
     size_t needed = buffer->length + length + 1;
-    size_t capacity = buffer->capacity ? buffer->capacity : 1024;
-    char *text;
 
     if (buffer->error)
         return buffer->error;
     if (length > BUFFER_MAX || needed > BUFFER_MAX)
         return buffer->error = -EFBIG;
-    while (capacity < needed)
-        capacity *= 2;
-    if (capacity == buffer->capacity)
-        return 0;
-    text = realloc(buffer->text, capacity);
-    if (!text)
-        return buffer->error = -ENOMEM;
-    buffer->text = text;
-    buffer->capacity = capacity;
-    return 0;
+    return buffer->error =
+               reserve(&buffer->text, &buffer->capacity, larger(needed, CAPACITY_MIN), 1);
 }
 
 void buffer_add(struct buffer *buffer, const char *text, size_t length)
 {
-    if (reserve(buffer, length) < 0)
+    if (make_room(buffer, length) < 0)
         return;
     if (length > 0) /* the text of an empty buffer is NULL */
         memcpy(buffer->text + buffer->length, text, length);
@@ -72,7 +65,7 @@ void buffer_format_list(struct buffer *buffer, const char *fmt, va_list args)
     length = vsnprintf(NULL, 0, fmt, args);
     if (length < 0 && !buffer->error)
         buffer->error = -EINVAL;
-    if (length >= 0 && reserve(buffer, (size_t)length) == 0) {
+    if (length >= 0 && make_room(buffer, (size_t)length) == 0) {
         /* Measured above, so it fits. */
         (void)vsnprintf(buffer->text + buffer->length, (size_t)length + 1, fmt, again);
         buffer->length += (size_t)length;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/reserve.h"
 #include "base/unknown.h"
 #include "text/escape.h"
 #include "text/number.h"
@@ -78,18 +79,10 @@ void csv_end_row(struct csv_writer *csv)
 
 static int add(struct csv_reader *reader, char c)
 {
-    if (reader->length == reader->capacity) {
-        size_t capacity = reader->capacity ? reader->capacity * 2 : 1024;
-        char *text;
-
-        if (capacity > CSV_RECORD_MAX)
-            return -E2BIG;
-        text = realloc(reader->text, capacity);
-        if (!text)
-            return -ENOMEM;
-        reader->text = text;
-        reader->capacity = capacity;
-    }
+    if (reader->length == CSV_RECORD_MAX)
+        return -E2BIG;
+    if (reserve(&reader->text, &reader->capacity, reader->length + 1, 1) < 0)
+        return -ENOMEM;
     reader->text[reader->length++] = c;
     return 0;
 }

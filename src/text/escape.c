@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "text/utf8.h"
 
 /* Treatment of characters that are safe on a terminal. All styles escape the others. */

@@ -320,7 +320,7 @@ struct number number_rate(double bytes_per_second)
 
 struct number number_duration(double seconds)
 {
-    /* Two units each, from the value at which rounding the shorter one reaches the next row. */
+    /* Each row has two units, and starts at the smallest value that is rounded up to it. */
     static const struct {
         double from;
         const char *long_unit;
@@ -417,6 +417,13 @@ static double power_of_ten(int exponent)
     return exponent < (int)ARRAY_SIZE(exact) ? exact[exponent] : pow(10, exponent);
 }
 
+static double scale(double value, int exponent)
+{
+    if (!(value > 0)) /* 0 times infinity is not a number */
+        return value;
+    return exponent < 0 ? value / power_of_ten(-exponent) : value * power_of_ten(exponent);
+}
+
 static struct rounded round_digits(double value)
 {
     struct rounded rounded = { .is_negative = value < 0 };
@@ -438,8 +445,7 @@ static struct rounded round_digits(double value)
 double rounded_value(double value)
 {
     struct rounded rounded = round_digits(value);
-    double size = rounded.exponent < 0 ? rounded.digits / power_of_ten(-rounded.exponent)
-                                       : rounded.digits * power_of_ten(rounded.exponent);
+    double size = scale(rounded.digits, rounded.exponent);
 
     return isnan(value) ? value : rounded.is_negative ? -size : size;
 }
@@ -538,19 +544,6 @@ static void read_digits(const char **cursor, int step, struct mantissa *mantissa
         }
     }
     *cursor = at;
-}
-
-static double scale(double value, int exponent)
-{
-    static const double powers[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
-    int size = exponent < 0 ? -exponent : exponent;
-    double power;
-
-    if (exponent == 0 || !(value > 0)) /* 0 times infinity is not a number */
-        return value;
-    power = size < (int)ARRAY_SIZE(powers) ? powers[size] : pow(10, size);
-    return exponent < 0 ? value / power : value * power;
 }
 
 static int read_exponent(const char **cursor)

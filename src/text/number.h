@@ -9,9 +9,7 @@
 
 #include "text/buffer.h"
 
-/* Converts a double to the shortest decimal that reads back as the same double, and back.
- *
- * Nothing here depends on the locale of the program. */
+/* Converts a double to the shortest decimal that reads back as the same double, and back. */
 
 /* `text` of the result lives until the end of the full expression:
  *
@@ -39,9 +37,7 @@ double decimal_round(double value, int decimals);
  * "inf" are rejected. Returns 0, or -EBADMSG. */
 int decimal_parse(const char *text, double *ret);
 
-/* Numbers as text: all digits for machines, three for people.
- *
- * Nothing here depends on the locale of the program. */
+/* Numbers as text: all digits for machines, three for people. */
 
 /* Writes the shortest decimal that reads back as the same double, in the syntax of JSON:
  * 0.1, 1462000000, 1e-07. Writes nothing if the value is not finite. */

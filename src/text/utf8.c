@@ -47,11 +47,6 @@ static bool is_in(const struct range *ranges, size_t count, uint32_t character)
     return false;
 }
 
-static bool is_character(uint32_t character)
-{
-    return character <= 0x10ffff && !(character >= 0xd800 && character <= 0xdfff);
-}
-
 static bool is_continuation(char byte)
 {
     return ((unsigned char)byte & 0xc0) == 0x80;
@@ -65,7 +60,8 @@ static int decode_rest(const char *text, int length, uint32_t least, uint32_t ch
             return -EILSEQ;
         character = character << 6 | ((unsigned char)text[i] & 0x3f);
     }
-    if (character < least || !is_character(character))
+    if (character < least || character > 0x10ffff ||
+        (character >= 0xd800 && character <= 0xdfff)) /* a surrogate */
         return -EILSEQ;
     *ret = character;
     return length;

@@ -15,7 +15,6 @@
 #include "source/host/host.h"
 #include "source/host/meminfo.h"
 #include "source/host/mounts.h"
-#include "source/host/nfs.h"
 
 static void run_cpu_stat(char *text, size_t length)
 {

@@ -37,7 +37,7 @@ static void set_up(struct bench *bench, const char *script)
 {
     const struct gpu_looks_options options = { .gpus = "all",
                                                .main_pid = getpid(),
-                                               .start_ns = clock_now().monotonic_ns };
+                                               .watch.start_ns = clock_now().monotonic_ns };
 
     *bench = (struct bench){ .member = { .id.pid = getpid() } };
     bench->roster = (struct roster){ .list = &bench->member, .count = 1, .changes = 1 };
@@ -177,7 +177,7 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
     const struct roster roster = { .list = list, .count = ARRAY_SIZE(list), .changes = 1 };
     struct gpu_looks_options options = { .main_pid = 41,
                                          .tracker_pid = tracker_pid,
-                                         .start_ns = clock_now().monotonic_ns };
+                                         .watch.start_ns = clock_now().monotonic_ns };
     struct gpu_view view = { 0 };
     struct gpu_looks looks;
     struct fake_root fake;

@@ -63,8 +63,8 @@ static struct network_device interfaces[] = {
 static char point[] = "/data \"1\"";
 static char type[] = "xfs";
 static char source[] = "/dev/mapper/vg-data";
-static struct mount_device mounts[] = {
-    { .mount = { point, type, source, 253, 0, { 90 * GB, 40 * GB, 50 * GB } }, .disk = "sda" },
+static struct mount_item mounts[] = {
+    { point, type, source, 253, 0, { 90 * GB, 40 * GB, 50 * GB }, "sda" },
 };
 
 static const struct devices first = {
@@ -78,8 +78,7 @@ static const struct devices last = {
     .disk_count = ARRAY_SIZE(disks),
     .interfaces = interfaces,
     .interface_count = ARRAY_SIZE(interfaces),
-    .mounts = mounts,
-    .mount_count = ARRAY_SIZE(mounts),
+    .mounts = { mounts, ARRAY_SIZE(mounts) },
 };
 
 void example_system(struct example *example)

@@ -762,7 +762,7 @@ static void without_files_there_are_no_devices(void **state)
     assert_int_equal(devices_read(&fake.root, &space, &devices), 0);
     assert_int_equal(devices.disk_count, 1); /* a damaged line is skipped */
     assert_int_equal(devices.interface_count, 0);
-    assert_int_equal(devices.mount_count, 0);
+    assert_int_equal(devices.mounts.count, 0);
     devices_done(&devices);
     devices_done(&devices);
     space_done(&space);

@@ -16,7 +16,7 @@ struct machine {
     struct sample before, now;
     struct disk_device disks[2][1];
     struct network_device interfaces[2][1];
-    struct mount_device mounts[2];
+    struct mount_item mounts[2];
     struct cpu_busy cpus[2][1];
     struct device_sample devices[2];
     struct gpu_unit unit;
@@ -31,11 +31,9 @@ static void set_devices(struct machine *machine)
     static char pool_point[] = "/tank", zfs[] = "zfs", pool[] = "zfs:tank";
 
     machine->mounts[0] =
-        (struct mount_device){ .mount = { point, type, source, 8, 1, { 1000, 600, 250 } },
-                               .disk = "sda" };
+        (struct mount_item){ point, type, source, 8, 1, { 1000, 600, 250 }, "sda" };
     machine->mounts[1] =
-        (struct mount_device){ .mount = { pool_point, zfs, pool, 0, 30, { 400, 100, 300 } },
-                               .disk = "zfs:tank" };
+        (struct mount_item){ pool_point, zfs, pool, 0, 30, { 400, 100, 300 }, "zfs:tank" };
     for (uint64_t i = 0; i < 2; i++) {
         machine->disks[i][0] = (struct disk_device){ .name = "sda",
                                                      .model = "Disk",
@@ -51,7 +49,11 @@ static void set_devices(struct machine *machine)
                                                              .sent_bytes = 10 };
         machine->cpus[i][0] = (struct cpu_busy){ 0, i * NS_PER_SECOND };
         machine->devices[i] = (struct device_sample){
-            .devices = { machine->disks[i], 1, machine->interfaces[i], 1, machine->mounts, 2 },
+            .devices = { .disks = machine->disks[i],
+                         .disk_count = 1,
+                         .interfaces = machine->interfaces[i],
+                         .interface_count = 1,
+                         .mounts = { machine->mounts, 2 } },
             .cpus = machine->cpus[i],
             .cpu_count = 1,
         };

@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 #include "fake_root.h"
-#include "source/host/nfs.h"
+#include "source/host/devices.h"
 
 #define OTHERS \
     "device proc mounted on /proc with fstype proc\nno device mounted on /x with fstype y\n"

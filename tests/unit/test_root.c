@@ -30,8 +30,9 @@ static void without_proc_no_file_of_a_process_is_read(void **state)
     assert_int_equal(root_open_dir(&fake.root, "proc/%d", 42), -ESRCH);
     assert_int_equal(root_read_link(&fake.root, text, sizeof(text), "proc/42/exe"), -ESRCH);
     assert_false(root_exists(&fake.root, "proc/42/stat"));
-    assert_int_equal(cached_file_read(&kept, &fake.root, text, sizeof(text), "proc/42/stat"),
-                     -ESRCH);
+    assert_int_equal(
+        cached_file_read(&kept, &fake.root, READ_WHOLE, text, sizeof(text), "proc/42/stat"),
+        -ESRCH);
     assert_int_equal(root_read(&fake.root, text, sizeof(text), "proc/self/stat"), 1);
     assert_int_equal(root_read(&fake.root, text, sizeof(text), "proc/stat"), 3);
     fake.root.proc_fault = NULL;

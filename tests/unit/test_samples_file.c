@@ -35,7 +35,7 @@ static void open_file(struct fixture *f, const char *name, const char *dialect)
     (void)snprintf(f->path, sizeof(f->path), "%s/%s", f->fake.path, name);
     options.pid = 42;
     assert_int_equal(samples_file_open(&f->file, &stream, &options, NULL), 0);
-    samples_file_begin(&f->file);
+    row_writer_begin(&f->file.writer);
     sample_clear(&f->sample);
 }
 

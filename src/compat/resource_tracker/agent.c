@@ -106,8 +106,8 @@ static void add_devices(const struct devices *devices, struct json_writer *json)
     }
     json_end(json);
     json_begin(json, "disk_spaces", '{');
-    for (size_t i = 0; i < devices->mount_count; i++) {
-        const struct mount_item *mount = &devices->mounts[i].mount;
+    for (size_t i = 0; i < devices->mounts.count; i++) {
+        const struct mount_item *mount = &devices->mounts.items[i];
 
         json_begin(json, mount_is_pool(mount) ? mount->source : mount->point, '{');
         json_add_u64(json, "total", mount->space.total_bytes);

@@ -113,10 +113,10 @@ static void read_charges(struct gpu_watch *watch)
 
     if (!watch->cgroup)
         return;
-    (void)cached_file_read(&watch->charge_peaks, watch->root, peak, sizeof(peak),
+    (void)cached_file_read(&watch->charge_peaks, watch->root, READ_WHOLE, peak, sizeof(peak),
                            "%s/dmem.peak", watch->cgroup);
-    n = cached_file_read(&watch->charges, watch->root, now, sizeof(now), "%s/dmem.current",
-                         watch->cgroup);
+    n = cached_file_read(&watch->charges, watch->root, READ_WHOLE, now, sizeof(now),
+                         "%s/dmem.current", watch->cgroup);
     if (n == -ENOENT)
         watch->cgroup = NULL;
     for (size_t i = 0; i < watch->inventory.count; i++) {

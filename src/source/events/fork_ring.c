@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "base/parse.h"
 
 /* ---- cpu list -------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 
 enum { REQUEST_MAX = 512 };
 
-static void ask_for_room(int fd, size_t buffer_bytes)
+static void request_room(int fd, size_t buffer_bytes)
 {
     int room = (int)buffer_bytes;
 
@@ -30,7 +30,7 @@ int netlink_open(int protocol, uint32_t groups, size_t buffer_bytes)
 
     if (fd < 0)
         return -errno;
-    ask_for_room(fd, buffer_bytes);
+    request_room(fd, buffer_bytes);
     if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
         return -errno;
     return take_fd(&fd);

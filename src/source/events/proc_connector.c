@@ -4,9 +4,8 @@
  *
  * - A refused request gets a reply with an error, or none at all: only a reply without an error
  *   means that events will come. It is in the queue when sendto() returns.
- * - From Linux 6.6 on a second request can select the kinds of events; the filter would drop
- *   the
- *   reply too, so it is sent afterwards. Older kernels ignore this request.
+ * - From Linux 6.6 on a second request can select the kinds of events. The filter would drop the
+ *   reply too, so this request is sent afterwards. Older kernels ignore it.
  * - The event of a fork is sent before the new process runs: the stream is in order.
  */
 #include "source/events/proc_connector.h"

@@ -5,7 +5,7 @@
  * A message of generic netlink is a header of four bytes and attributes. An exit record holds
  * one for the thread (its ID and a struct taskstats) and, if it was the last of several
  * threads, one for the process. The struct grows at its end from kernel to kernel and carries
- * its version: fields are read by offset, if the struct is long enough.
+ * its version.
  */
 #include "source/events/taskstats.h"
 
@@ -175,69 +175,53 @@ void taskstats_close(struct taskstats_socket *taskstats)
     taskstats->fd = -1;
 }
 
-/* Copies from the middle of the struct; false if it is too short. */
-static bool copy_at(const struct bytes *stats, size_t offset, void *to, size_t size)
+/* Copies the struct. Members that an older kernel does not have are 0. */
+static struct taskstats copy_stats(const struct bytes *value)
 {
-    struct bytes rest = { stats->at + offset, stats->left - offset };
+    struct taskstats stats = { 0 };
 
-    return stats->left >= offset && bytes_copy(&rest, to, size);
+    memcpy(&stats, value->at, smaller(value->left, sizeof(stats)));
+    return stats;
 }
 
-static uint64_t read_u64(const struct bytes *stats, size_t offset)
+static void read_usage(const struct taskstats *stats, struct exit_record *record)
 {
-    uint64_t value = 0;
-
-    (void)copy_at(stats, offset, &value, sizeof(value)); /* 0 if the struct is shorter */
-    return value;
+    record->tick_ns = product_u64(stats->ac_utime + stats->ac_stime, NS_PER_US);
+    record->run_ns = stats->cpu_run_virtual_total;
+    record->read_bytes = stats->read_bytes;
+    record->written_bytes = stats->write_bytes;
+    record->read_chars = stats->read_char;
+    record->written_chars = stats->write_char;
+    record->minor_faults = stats->ac_minflt;
+    record->major_faults = stats->ac_majflt;
+    record->voluntary_switches = stats->nvcsw;
+    record->involuntary_switches = stats->nivcsw;
+    record->cpu_wait_ns = record->run_ns > 0 ? stats->cpu_delay_total : UNKNOWN;
+    record->io_wait_ns = stats->blkio_delay_total;
 }
 
-static void read_usage(const struct bytes *stats, struct exit_record *record)
+static int read_stats(const struct bytes *value, struct exit_record *record)
 {
-    record->tick_ns = product_u64(read_u64(stats, offsetof(struct taskstats, ac_utime)) +
-                                      read_u64(stats, offsetof(struct taskstats, ac_stime)),
-                                  NS_PER_US);
-    record->run_ns = read_u64(stats, offsetof(struct taskstats, cpu_run_virtual_total));
-    record->read_bytes = read_u64(stats, offsetof(struct taskstats, read_bytes));
-    record->written_bytes = read_u64(stats, offsetof(struct taskstats, write_bytes));
-    record->read_chars = read_u64(stats, offsetof(struct taskstats, read_char));
-    record->written_chars = read_u64(stats, offsetof(struct taskstats, write_char));
-    record->minor_faults = read_u64(stats, offsetof(struct taskstats, ac_minflt));
-    record->major_faults = read_u64(stats, offsetof(struct taskstats, ac_majflt));
-    record->voluntary_switches = read_u64(stats, offsetof(struct taskstats, nvcsw));
-    record->involuntary_switches = read_u64(stats, offsetof(struct taskstats, nivcsw));
-    record->cpu_wait_ns = record->run_ns > 0
-                              ? read_u64(stats, offsetof(struct taskstats, cpu_delay_total))
-                              : UNKNOWN;
-    record->io_wait_ns = read_u64(stats, offsetof(struct taskstats, blkio_delay_total));
-}
-
-static int read_stats(const struct bytes *stats, struct exit_record *record)
-{
-    uint64_t peak_kib, minor_faults;
+    struct taskstats stats = copy_stats(value);
     uint32_t tgid;
-    uint16_t version;
-    uint8_t flags;
 
-    if (!copy_at(stats, offsetof(struct taskstats, version), &version, sizeof(version)) ||
-        !copy_at(stats, offsetof(struct taskstats, ac_flag), &flags, sizeof(flags)) ||
-        !copy_at(stats, offsetof(struct taskstats, ac_comm), record->name,
-                 sizeof(record->name)) ||
-        !copy_at(stats, offsetof(struct taskstats, ac_minflt), &minor_faults,
-                 sizeof(minor_faults)) ||
-        !copy_at(stats, offsetof(struct taskstats, hiwater_rss), &peak_kib, sizeof(peak_kib)))
+    if (value->left < offsetof(struct taskstats, hiwater_rss) + sizeof(stats.hiwater_rss))
         return -EBADMSG;
+    memcpy(record->name, stats.ac_comm, sizeof(record->name));
     record->name[sizeof(record->name) - 1] = '\0';
-    if (version == SHIFTED_VERSION) {
+    if (stats.version == SHIFTED_VERSION) {
         record->peak_rss_bytes = UNKNOWN;
         return 0;
     }
     /* A kernel thread has no memory of its own, nor has a process that failed to start. */
-    record->peak_rss_bytes = peak_kib == 0 ? UNKNOWN : product_u64(peak_kib, 1024);
-    read_usage(stats, record);
-    record->may_be_borrowed = flags & HAS_NOT_EXEC && minor_faults < FORK_FAULTS_MIN;
-    if (version >= TGID_VERSION && copy_at(stats, TGID_OFFSET, &tgid, sizeof(tgid))) {
+    record->peak_rss_bytes =
+        stats.hiwater_rss == 0 ? UNKNOWN : product_u64(stats.hiwater_rss, 1024);
+    read_usage(&stats, record);
+    record->may_be_borrowed = stats.ac_flag & HAS_NOT_EXEC && stats.ac_minflt < FORK_FAULTS_MIN;
+    if (stats.version >= TGID_VERSION && value->left >= TGID_OFFSET + sizeof(tgid)) {
+        memcpy(&tgid, value->at + TGID_OFFSET, sizeof(tgid)); /* older headers lack it */
         record->tgid = (pid_t)tgid;
-        record->is_group_exit = flags & LAST_OF_PROCESS;
+        record->is_group_exit = stats.ac_flag & LAST_OF_PROCESS;
     }
     return 0;
 }
@@ -272,6 +256,7 @@ static int read_thread(struct bytes parts, struct exit_record *ret)
 /* Reads the attribute that comes with the last thread of a process: CPU times of all threads. */
 static void read_group(struct bytes parts, struct exit_record *record)
 {
+    struct taskstats stats;
     struct bytes value;
     unsigned type;
 
@@ -279,10 +264,9 @@ static void read_group(struct bytes parts, struct exit_record *record)
     while (netlink_attribute(&parts, &type, &value)) {
         if (type != TASKSTATS_TYPE_STATS)
             continue;
-        raise_to(&record->tick_ns,
-                 read_u64(&value, offsetof(struct taskstats, cpu_run_real_total)));
-        raise_to(&record->run_ns,
-                 read_u64(&value, offsetof(struct taskstats, cpu_run_virtual_total)));
+        stats = copy_stats(&value);
+        raise_to(&record->tick_ns, stats.cpu_run_real_total);
+        raise_to(&record->run_ns, stats.cpu_run_virtual_total);
     }
 }
 

@@ -44,8 +44,8 @@ typedef void exit_record_seen(const struct exit_record *record, void *data);
 struct taskstats_socket {
     int fd; /* -1: closed; readable at every exit of the machine */
     uint16_t family;
-    bool skips_threads;  /* only the last thread of a process is recorded */
-    bool has_records;    /* a record has arrived: in another network namespace none ever does */
+    bool skips_threads; /* only the last thread of a process is recorded */
+    bool has_records; /* a record has arrived: none ever arrives in another network namespace */
     uint64_t lost_count; /* how often records were lost; their number is unknown */
 };
 

@@ -20,7 +20,6 @@ enum {
     STATE_SYN_RECEIVED = 3,
     STATE_FIN_WAIT_1 = 4,
     STATE_TIME_WAIT = 6,
-    STATE_CLOSED = 7,
     STATE_CLOSE_WAIT = 8,
     STATE_LAST_ACK = 9,
     STATE_LISTEN = 10,
@@ -136,7 +135,7 @@ int tcp_diag_listen(void)
 
 /* ---- requests ---------------------------------------------------------------- */
 
-static int ask(int fd, uint16_t flags, const void *request, size_t size)
+static int send_request(int fd, uint16_t flags, const void *request, size_t size)
 {
     return netlink_send(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | flags, 0, request, size);
 }
@@ -177,8 +176,8 @@ int tcp_diag_list(int fd, uint64_t cgroup_id, tcp_socket_seen *seen, void *data)
             .filter = { INET_DIAG_BC_CGROUP_COND, CONDITION, CONDITION + 4 },
             .cgroup_id = cgroup_id,
         };
-        int r =
-            ask(fd, NLM_F_DUMP, &list, cgroup_id != 0 ? sizeof(list) : sizeof(list.request));
+        int r = send_request(fd, NLM_F_DUMP, &list,
+                             cgroup_id != 0 ? sizeof(list) : sizeof(list.request));
 
         if (r == 0)
             r = take_answers(fd, seen, data);
@@ -203,7 +202,7 @@ int tcp_diag_find(int fd, const struct tcp_socket *tcp, struct tcp_socket *ret)
         .id = tcp->id,
     };
     unsigned char answer[ANSWER_MAX];
-    int r = ask(fd, 0, &request, sizeof(request));
+    int r = send_request(fd, 0, &request, sizeof(request));
     ssize_t n = r < 0 ? r : netlink_receive(fd, answer, sizeof(answer));
 
     *ret = (struct tcp_socket){ 0 };

@@ -47,7 +47,7 @@ int tcp_diag_open(void);
 int tcp_diag_listen(void);
 
 /* Calls `seen` for all sockets of both families except those in TIME_WAIT, which have no
- * counts. `cgroup_id` not 0: only those of this cgroup. */
+ * counts. If `cgroup_id` is not 0: only sockets of this cgroup. */
 int tcp_diag_list(int fd, uint64_t cgroup_id, tcp_socket_seen *seen, void *data);
 
 /* Reads one socket again. -ENOENT: it was destroyed. */

@@ -7,23 +7,18 @@
  *   not counted.
  * - Work and energy: gpu_metrics (amd_metrics.h), if it has them.
  * - Process: fdinfo (drm_clients.h), exact; memory is the part resident in VRAM.
- * - ROCm and HIP bypass the driver's scheduler, so that no counter includes their work: the
- *   busy
+ * - ROCm and HIP bypass the driver's scheduler, so that no counter includes their work: the busy
  *   time of a process that holds /dev/kfd is UNKNOWN. Its memory also comes from KFD:
- *   /sys/class/kfd/kfd/proc/PID/vram_GPU, readable by all users; KFD does not report time. Its
- *   PIDs
- *   are the host's: in a container they would name foreign processes, so nothing is read
- *   there, and only fdinfo counts.
+ *   /sys/class/kfd/kfd/proc/PID/vram_GPU, readable by all users; KFD does not report time. KFD uses
+ *   the host's PIDs: in a container they would name foreign processes, so only fdinfo is read there.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/gpu/amd_metrics.h"
@@ -102,14 +97,13 @@ static void describe(const struct root *root, struct drm_device *device)
 static void add_node(const struct root *root, const struct drm_devices *devices,
                      const char *number, struct kfd *kfd)
 {
-    uint64_t gpu_id, location, domain = 0;
+    uint64_t gpu_id =
+        root_read_number(root, "sys/class/kfd/kfd/topology/nodes/%s/gpu_id", number);
+    uint64_t location, domain = 0;
     char text[4096];
     int device;
 
-    if (kfd->count == KFD_NODE_MAX ||
-        root_read(root, text, sizeof(text), "sys/class/kfd/kfd/topology/nodes/%s/gpu_id",
-                  number) < 0 ||
-        parse_whole_u64(text, &gpu_id) < 0 || gpu_id == 0) /* 0 is a CPU */
+    if (kfd->count == KFD_NODE_MAX || !is_known(gpu_id) || gpu_id == 0) /* 0 is a CPU */
         return;
     if (root_read(root, text, sizeof(text), "sys/class/kfd/kfd/topology/nodes/%s/properties",
                   number) < 0 ||
@@ -149,15 +143,14 @@ static uint64_t kfd_memory_bytes(const struct kfd *kfd, const struct root *root,
     uint64_t sum = UNKNOWN;
 
     for (size_t i = 0; i < kfd->count; i++) {
-        char text[64];
         uint64_t bytes;
 
-        if (kfd->node[i].device != device ||
-            root_read(root, text, sizeof(text), "sys/class/kfd/kfd/proc/%d/vram_%" PRIu64,
-                      (int)pid, kfd->node[i].gpu_id) < 0 ||
-            parse_whole_u64(text, &bytes) < 0)
+        if (kfd->node[i].device != device)
             continue;
-        sum = is_known(sum) ? sum_u64(sum, bytes) : bytes;
+        bytes = root_read_number(root, "sys/class/kfd/kfd/proc/%d/vram_%" PRIu64, (int)pid,
+                                 kfd->node[i].gpu_id);
+        if (is_known(bytes))
+            sum = sum_u64(first_known(sum, 0), bytes);
     }
     return sum;
 }
@@ -274,28 +267,14 @@ static void amd_work(void *vendor, size_t index, uint64_t now_ns, bool is_used, 
 
 /* ---- the vendor ------------------------------------------------------------ */
 
-static void amd_close(void *vendor)
-{
-    struct amd *amd = vendor;
-
-    if (!amd)
-        return;
-    drm_clients_done(&amd->drm.clients);
-    free(amd);
-}
-
 static int amd_open(const struct root *root, void **ret, struct spoor_error *err)
 {
-    struct amd *amd = calloc(1, sizeof(*amd));
-    int r;
+    struct amd *amd;
+    int r = drm_vendor_open(sizeof(*amd), root, "0x1002", "AMD", true, ret, err);
 
-    if (!amd)
-        return error_set(err, ENOMEM, "out of memory");
-    r = drm_vendor_init(&amd->drm, root, "0x1002", "AMD", true, err);
-    if (r < 0) {
-        amd_close(amd);
+    if (r < 0)
         return r;
-    }
+    amd = *ret;
     for (size_t i = 0; i < amd->drm.devices.count; i++) {
         describe(root, &amd->drm.devices.list[i]);
         amd->busy[i].read_at_ns = UNKNOWN;
@@ -308,7 +287,6 @@ static int amd_open(const struct root *root, void **ret, struct spoor_error *err
     }
     kfd_find(root, &amd->drm.devices, &amd->kfd);
     amd->drm.look_further = look_at_kfd;
-    *ret = amd;
     return 0;
 }
 
@@ -367,7 +345,7 @@ const struct gpu_vendor gpu_amd = {
                  "amdgpu.gpu_metrics" },
     .may_be_here = drm_may_be_here,
     .open = amd_open,
-    .close = amd_close,
+    .close = drm_vendor_close,
     .device_count = drm_device_count,
     .device = drm_device,
     .read = amd_read,

@@ -22,7 +22,7 @@ enum { FORMAT_DISCRETE = 1, DRAM_ACTIVITY = 14, XGMI_LINKS = 8 };
 /* The unit of energy is 2^-16 J. */
 #define UJ_PER_1024_UNITS 15625
 
-/* A field with all bits set is not supported: so are links that do not exist. */
+/* All bits of a field are set if it is not supported, or if the link does not exist. */
 static uint64_t sum_links(const char *at)
 {
     uint64_t sum = 0;

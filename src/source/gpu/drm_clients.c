@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/gpu/drm_clients.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
+#include "source/proc/children.h"
 #include "source/proc/pid_files.h"
 
 enum { LINK_SIZE = 64 }; /* longer names are not devices */
@@ -592,14 +590,12 @@ static int look_at_fd(struct drm_vendor *drm, struct drm_sweep_pid *entry, int f
  * address space to determine its user; a refusal is then not a reason. */
 static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int error)
 {
-    struct cached_file file = CACHED_FILE_CLOSED;
     struct pid_stat stat;
     int r;
 
     if (is_gone(error))
         return NULL;
-    r = pid_stat_read(&file, drm->root, pid, &stat);
-    cached_file_close(&file);
+    r = pid_stat_read_once(drm->root, pid, &stat);
     if (is_gone(r))
         return NULL; /* reaped meanwhile */
     if (r == 0 && stat.is_ending)
@@ -611,31 +607,23 @@ static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int 
     return is_refusal(error) ? other_users : "cannot read the open files of a process";
 }
 
-/* Reads every descriptor of an open /proc/PID/fd, with its own buffer, since opendir()
- * allocates. Returns their number, or -errno. */
-static int look_at_fds(struct drm_vendor *drm, struct drm_sweep_pid *entry, int folder)
+/* The descriptors of a process that are being read. */
+struct fd_list {
+    struct drm_vendor *drm;
+    struct drm_sweep_pid *entry;
+    size_t count;
+    int error; /* -ENOMEM, or 0 */
+};
+
+static void look_at_listed_fd(pid_t fd, void *data)
 {
-    _Alignas(struct dirent64) char entries[4096];
-    size_t count = 0;
-    ssize_t n;
+    struct fd_list *list = data;
 
-    while ((n = getdents64(folder, (void *)entries, sizeof(entries))) > 0 &&
-           count < DRM_SWEEP_FD_MAX) {
-        for (ssize_t at = 0; at < n;) {
-            const struct dirent64 *file = (const struct dirent64 *)(void *)(entries + at);
-            uint64_t fd;
-            int r;
-
-            at += file->d_reclen;
-            if (parse_whole_u64(file->d_name, &fd) < 0 || fd > INT_MAX)
-                continue;
-            count++;
-            r = look_at_fd(drm, entry, (int)fd);
-            if (r == -ENOMEM)
-                return r;
-        }
-    }
-    return (int)count;
+    if (list->error < 0 || list->count == DRM_SWEEP_FD_MAX)
+        return;
+    list->count++;
+    if (look_at_fd(list->drm, list->entry, fd) == -ENOMEM)
+        list->error = -ENOMEM;
 }
 
 /* Whether the descriptors of a process are still those listed last. `open_files` is their
@@ -655,9 +643,9 @@ static bool may_skip(const struct drm_vendor *drm, const struct drm_sweep_pid *e
 static int look_at_pid(struct drm_vendor *drm, struct drm_sweep_pid *entry, bool is_full)
 {
     AUTO_CLOSE int folder = root_open_dir(drm->root, "proc/%d/fd", (int)entry->pid);
+    struct fd_list list = { .drm = drm, .entry = entry };
     struct stat stat;
     uint64_t open_files;
-    int r;
 
     if (folder < 0) {
         entry->refused = refused_because(drm, entry->pid, folder);
@@ -673,10 +661,10 @@ static int look_at_pid(struct drm_vendor *drm, struct drm_sweep_pid *entry, bool
     entry->sweep = drm->clients.sweep;
     entry->holds_kfd = entry->holds_unreported = false;
     entry->refused = NULL;
-    r = look_at_fds(drm, entry, folder);
-    if (r == 0)
+    (void)proc_each_number(folder, look_at_listed_fd, &list); /* as far as it can be read */
+    if (list.count == 0)
         entry->refused = refused_because(drm, entry->pid, 0);
-    return r < 0 ? r : 0;
+    return list.error;
 }
 
 static int look_at_known(struct drm_vendor *drm)
@@ -741,16 +729,36 @@ static int look(struct drm_vendor *drm, const struct gpu_pids *pids, bool is_ful
 
 /* ---- for the vendors with such drivers -------------------------------------- */
 
-int drm_vendor_init(struct drm_vendor *drm, const struct root *root, const char *vendor_id,
-                    const char *name, bool hides_idle, struct spoor_error *err)
+int drm_vendor_open(size_t size, const struct root *root, const char *vendor_id,
+                    const char *name, bool hides_idle, void **ret, struct spoor_error *err)
 {
-    int r = drm_devices_find(root, vendor_id, &drm->devices);
+    struct drm_vendor *drm = calloc(1, size);
+    int r;
 
-    if (r < 0)
-        return r == -ENODEV ? r : error_sys(err, r, "look for %s GPUs", name);
+    if (!drm)
+        return error_set(err, ENOMEM, "out of memory");
     drm->root = root;
-    r = drm_clients_init(&drm->clients, drm->devices.count, hides_idle);
-    return r < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
+    r = drm_devices_find(root, vendor_id, &drm->devices);
+    if (r < 0 && r != -ENODEV)
+        (void)error_sys(err, r, "look for %s GPUs", name);
+    else if (r == 0 && drm_clients_init(&drm->clients, drm->devices.count, hides_idle) < 0)
+        r = error_set(err, ENOMEM, "out of memory");
+    if (r < 0) {
+        drm_vendor_close(drm);
+        return r;
+    }
+    *ret = drm;
+    return 0;
+}
+
+void drm_vendor_close(void *vendor)
+{
+    struct drm_vendor *drm = vendor;
+
+    if (!drm)
+        return;
+    drm_clients_done(&drm->clients);
+    free(drm);
 }
 
 size_t drm_device_count(const void *vendor)

@@ -4,9 +4,9 @@
  * files of the job's processes.
  *
  * A client is one opening of a device, identified by (device, client id): its descriptors may
- * be copied within a process and passed on to others, and count once. It belongs to the process
- * in which it was found first, as long as that one holds it, then to the next holder. When a
- * process exits, it keeps the use so far.
+ * be copied within a process and passed on to others, and count once. A client belongs to the
+ * process in which it was found first while that process holds it, and then to another holder. An
+ * exited process keeps its use so far.
  *
  * The sweep. /proc/PID/fd/N links to "/dev/dri/renderD128" if N is such a device: readlink
  * shows it without touching the file, while stat could hang on a dead network file system.
@@ -171,10 +171,11 @@ struct drm_vendor {
     char text[16 << 10]; /* contents of one fdinfo file */
 };
 
-/* Finds the cards of a PCI vendor ("0x8086", "Intel") and creates their table. -ENODEV:
- * there are none. The caller must call drm_clients_done(), even after a failure. */
-int drm_vendor_init(struct drm_vendor *drm, const struct root *root, const char *vendor_id,
-                    const char *name, bool hides_idle, struct spoor_error *err);
+/* Finds the cards of a PCI vendor ("0x8086", "Intel") and creates their table. *ret is a pointer to
+ * `size` zeroed bytes that begin with a struct drm_vendor. -ENODEV: there are no such cards. */
+int drm_vendor_open(size_t size, const struct root *root, const char *vendor_id,
+                    const char *name, bool hides_idle, void **ret, struct spoor_error *err);
+void drm_vendor_close(void *vendor);
 
 /* Returns why some of the job's processes are skipped: static text; NULL: none is. */
 const char *drm_vendor_reason(const struct drm_vendor *drm);

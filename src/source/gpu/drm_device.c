@@ -45,12 +45,7 @@ static size_t list_numbered(DIR *folder, const char *prefix, int numbers[NUMBERS
 uint64_t drm_device_number(const struct root *root, const struct drm_device *device,
                            const char *path)
 {
-    char text[64];
-    uint64_t value;
-    ssize_t n =
-        root_read(root, text, sizeof(text), "sys/class/drm/card%u/%s", device->card, path);
-
-    return n < 0 || parse_whole_u64(text, &value) < 0 ? UNKNOWN : value;
+    return root_read_number(root, "sys/class/drm/card%u/%s", device->card, path);
 }
 
 ssize_t drm_device_text(const struct root *root, const struct drm_device *device,

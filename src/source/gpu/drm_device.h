@@ -18,8 +18,8 @@
 
 enum { DRM_DEVICE_MAX = 64 };
 
-/* A hardware counter relative to its first value. It stays with the sensor of that value, as
- * others count from another start. */
+/* A hardware counter relative to its first value. Only the sensor of the first value is used: other
+ * sensors count from another start. */
 struct drm_counter {
     const char *sensor; /* borrowed; NULL: no value yet */
     uint64_t last, sum;

@@ -37,20 +37,6 @@ bool gpu_pids_have(const struct gpu_pids *pids, pid_t pid)
     return place < pids->count && pids->list[place] == pid;
 }
 
-/* Reads 1 to 8 hexadecimal digits. Returns the character after them; NULL: there are none. */
-static const char *parse_hex(const char *text, uint64_t *ret)
-{
-    uint64_t value = 0;
-    int count = 0;
-
-    for (; count < 8 && parse_hex_digit(text[count]) >= 0; count++)
-        value = value << 4 | (unsigned)parse_hex_digit(text[count]);
-    if (count == 0)
-        return NULL;
-    *ret = value;
-    return text + count;
-}
-
 static bool is_end(char c)
 {
     return c == '\0' || c == '\n' || c == ' ' || c == '\t';
@@ -63,21 +49,17 @@ int gpu_pci_parse(const char *text, uint64_t *ret)
     size_t count = 0;
 
     for (;;) {
-        text = parse_hex(text, &part[count++]);
-        if (!text)
+        if (parse_hex(&text, &part[count++]) < 0)
             return -EBADMSG;
         if (*text != ':' || count == ARRAY_SIZE(part))
             break;
         text++;
     }
-    if (count < 2 || *text != '.')
-        return -EBADMSG;
-    text = parse_hex(text + 1, &function);
-    if (!text || !is_end(*text))
+    if (count < 2 || *text++ != '.' || parse_hex(&text, &function) < 0 || !is_end(*text))
         return -EBADMSG;
     bus = part[count - 2];
     device = part[count - 1];
-    if (bus > 0xff || device > 0x1f || function > 7)
+    if (part[0] > UINT32_MAX || bus > 0xff || device > 0x1f || function > 7)
         return -EBADMSG;
     *ret = (count == ARRAY_SIZE(part) ? part[0] << 16 : 0) | bus << 8 | device << 3 | function;
     return 0;

@@ -2,20 +2,16 @@
 /*
  * intel.c - Intel GPUs, through the files of the i915 and xe drivers.
  *
- * - Device: neither driver has a file with the busy time of the device, so that it
- *   is UNKNOWN; that of the job's processes is known.
+ * - Device: neither driver has a file with the busy time of the device, so it is UNKNOWN. The busy
+ *   time of processes is known.
  * - Process: fdinfo (drm_clients.h). i915 counts nanoseconds, xe cycles of the device's clock.
- * - Memory: a discrete GPU has its own (local0, vram0). An integrated one uses the machine's: a
- *   process's memory is its part of that, and there is no total.
+ * - Memory: a discrete GPU has its own (local0, vram0). An integrated one uses the machine's: the
+ *   memory of a process is a part of it, and there is no total.
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/arithmetic.h"
-#include "base/cleanup.h"
-#include "base/error.h"
-#include "base/parse.h"
 #include "base/unknown.h"
 #include "source/gpu/drm_clients.h"
 #include "source/gpu/drm_device.h"
@@ -40,7 +36,7 @@ static uint64_t first_number(const struct root *root, const struct drm_device *d
     return value;
 }
 
-/* xe reports the memory of each tile, some versions of i915 that of the card. */
+/* xe reports the memory of each tile, some versions of i915 the memory of the card. */
 static uint64_t memory_total(const struct root *root, const struct drm_device *device)
 {
     enum { TILE_MAX = 8 };
@@ -69,31 +65,16 @@ static void describe(const struct root *root, struct drm_device *device)
         (void)drm_device_energy(root, device, energy); /* starts the counter */
 }
 
-static void intel_close(void *vendor)
-{
-    struct drm_vendor *drm = vendor;
-
-    if (!drm)
-        return;
-    drm_clients_done(&drm->clients);
-    free(drm);
-}
-
 static int intel_open(const struct root *root, void **ret, struct spoor_error *err)
 {
-    struct drm_vendor *drm = calloc(1, sizeof(*drm));
-    int r;
+    struct drm_vendor *drm;
+    int r = drm_vendor_open(sizeof(*drm), root, "0x8086", "Intel", false, ret, err);
 
-    if (!drm)
-        return error_set(err, ENOMEM, "out of memory");
-    r = drm_vendor_init(drm, root, "0x8086", "Intel", false, err);
-    if (r < 0) {
-        intel_close(drm);
+    if (r < 0)
         return r;
-    }
+    drm = *ret;
     for (size_t i = 0; i < drm->devices.count; i++)
         describe(root, &drm->devices.list[i]);
-    *ret = drm;
     return 0;
 }
 
@@ -136,7 +117,7 @@ const struct gpu_vendor gpu_intel = {
     .sources = { "drm.fdinfo", "drm.fdinfo", "drm.fdinfo", "intel.sysfs", false, NULL },
     .may_be_here = drm_may_be_here,
     .open = intel_open,
-    .close = intel_close,
+    .close = drm_vendor_close,
     .device_count = drm_device_count,
     .device = drm_device,
     .read = intel_read,

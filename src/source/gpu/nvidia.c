@@ -21,6 +21,7 @@
 #include "base/parse.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
+#include "source/host/meminfo.h"
 #include "source/proc/pid_files.h"
 
 #define DEVICES_MAX 1024
@@ -179,15 +180,14 @@ static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
 static void read_shared_memory(const struct root *root, uint64_t *ret_total_bytes,
                                uint64_t *ret_used_bytes)
 {
-    uint64_t total_kib, available_kib;
+    struct meminfo memory;
     char text[4096];
 
     if (root_read_start(root, text, sizeof(text), "proc/meminfo") < 0 ||
-        parse_key_u64(text, "MemTotal:", &total_kib) < 0 ||
-        parse_key_u64(text, "MemAvailable:", &available_kib) < 0 || available_kib > total_kib)
+        meminfo_parse(text, &memory) < 0 || memory.available_bytes > memory.total_bytes)
         return;
-    *ret_total_bytes = product_u64(total_kib, 1024);
-    *ret_used_bytes = product_u64(total_kib - available_kib, 1024);
+    *ret_total_bytes = memory.total_bytes;
+    *ret_used_bytes = memory.total_bytes - memory.available_bytes;
 }
 
 /* Memory that the driver reserves is not in use; only the second version reports it separately. */
@@ -424,7 +424,7 @@ static void close_vendor(void *vendor)
     if (!nvidia)
         return;
     for (size_t i = 0; i < nvidia->count; i++) {
-        nvidia_meters_done(&nvidia->devices[i].meters);
+        nvidia_gpm_close(&nvidia->devices[i].meters.gpm, &nvidia->nvml);
         nvidia_gpm_close(&nvidia->devices[i].work.gpm, &nvidia->nvml);
         nvidia_lists_done(&nvidia->devices[i].lists);
         nvidia_clients_done(&nvidia->devices[i].clients);

@@ -27,7 +27,7 @@
 struct nvidia_entry {
     unsigned pid; /* as reported by the driver */
     uint64_t memory_bytes;
-    bool computes; /* the process is in another list than that of graphics */
+    bool computes; /* the process is in a list other than the graphics list */
 };
 
 /* A zeroed struct is empty. */
@@ -96,7 +96,7 @@ struct nvidia_device {
 struct nvidia {
     const struct root *root; /* borrowed */
     struct nvml nvml;
-    /* In the driver's order, which is that of PCI addresses; owned. */
+    /* In the driver's order, by PCI address; owned. */
     struct nvidia_device *devices;
     size_t count, capacity;
     struct spoor_error trouble; /* see gpu_vendor */
@@ -134,9 +134,5 @@ void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
 
 /* Whether the driver keeps valid accounts of a device here. */
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index);
-
-/* Whether an account belongs to this run. An account that ended earlier belongs to a
- * previous process with the same PID. Pure. */
-bool nvidia_account_is_ours(const struct nvml_accounting *stats, uint64_t opened_us);
 
 #endif

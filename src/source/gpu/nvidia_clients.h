@@ -6,12 +6,12 @@
  * the one that kept the device busy or, in a sample of 0 %, the one that did so last. A query
  * for the processes since a given time returns one answer for each of them that is alive: the
  * sum of its samples divided by the number of all samples that name a live process, and the
- * time of its own newest sample. Samples from before the first process name none, and those of
- * an exited process count neither in the sum nor in the number: applied to all of the time, the
- * answers are too large. Their sum cannot exceed the busy time of the device, and is reduced to
- * that.
+ * time of its own newest sample. Samples taken before the first process name no process, and
+ * samples of an exited process count neither in the sum nor in the number. So the answers are too
+ * large for all of the time. Their sum cannot exceed the busy time of the device, and is reduced
+ * to it.
  *
- * An exited process is in no answer any more, with its work since the previous answer. Busy
+ * An exited process is missing in later answers, and so is its work since the previous answer. Busy
  * time of the device that no answer explains is divided among the processes that exited
  * meanwhile.
  *

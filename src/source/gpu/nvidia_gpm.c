@@ -7,7 +7,6 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "base/unknown.h"
 
 #define APART_NS (100 * NS_PER_MS)

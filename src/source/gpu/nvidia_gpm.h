@@ -3,8 +3,8 @@
  * nvidia_gpm.h - NVIDIA's performance monitor (GPM, Hopper and later): means over the time
  * between two snapshots of the device's counters. Needs no privileges.
  *
- * A snapshot takes 50 us, comparing two takes 1 to 5 ms. The counters are those of DCGM and of
- * profilers, which may refuse to share them.
+ * A snapshot takes 50 us, comparing two takes 1 to 5 ms. DCGM and profilers use the same
+ * counters, and may refuse to share them.
  */
 #ifndef SOURCE_GPU_NVIDIA_GPM_H
 #define SOURCE_GPU_NVIDIA_GPM_H

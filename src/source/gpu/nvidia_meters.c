@@ -152,7 +152,7 @@ void nvidia_rooms_done(struct nvidia_rooms *rooms)
 }
 
 ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most,
-                     nvidia_call *call, const void *request)
+                     nvidia_call *call, const struct nvidia_request *request)
 {
     size_t wanted = room->size_bytes / element_bytes;
 
@@ -182,26 +182,14 @@ ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most
     return -EFBIG;
 }
 
-struct samples_request {
-    const struct nvml *nvml;
-    nvml_device device;
-    uint64_t last_us;
-    int sampling;    /* for samples of a device: enum nvml_sampling */
-    int *value_type; /* set by the call */
-};
-
-static int call_samples(const void *data, unsigned *count, void *list)
+static int call_samples(const struct nvidia_request *request, unsigned *count, void *list)
 {
-    const struct samples_request *request = data;
-
     return request->nvml->samples(request->device, request->sampling, request->last_us,
                                   request->value_type, count, list);
 }
 
-static int call_usage(const void *data, unsigned *count, void *list)
+static int call_usage(const struct nvidia_request *request, unsigned *count, void *list)
 {
-    const struct samples_request *request = data;
-
     return request->nvml->process_usage(request->device, list, count, request->last_us);
 }
 
@@ -222,7 +210,7 @@ static int compare_usage(const void *left, const void *right)
 ssize_t nvidia_usage_get(struct nvidia_rooms *rooms, const struct nvml *nvml,
                          nvml_device device, uint64_t last_us)
 {
-    struct samples_request request = { .nvml = nvml, .device = device, .last_us = last_us };
+    struct nvidia_request request = { .nvml = nvml, .device = device, .last_us = last_us };
     ssize_t n = nvidia_fetch(&rooms->usage, sizeof(struct nvml_process_usage), SAMPLES_MAX,
                              call_usage, &request);
 
@@ -280,19 +268,16 @@ void nvidia_meters_init(struct nvidia_meters *ret, const struct nvidia_subject *
     }
 }
 
-void nvidia_meters_done(struct nvidia_meters *meters)
-{
-    nvidia_gpm_close(&meters->gpm, meters->of.nvml);
-}
-
 /* At the first reading all samples are fetched, to check whether the driver has any. */
 static int read_samples(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
                         const struct nvidia_subject *of)
 {
     uint64_t now_us = time_of_day_us();
     int value_type = NVML_UNSIGNED;
-    struct samples_request request = { of->nvml, of->device, 0, (int)kinds[kind].sampling,
-                                       &value_type };
+    struct nvidia_request request = { .nvml = of->nvml,
+                                      .device = of->device,
+                                      .sampling = (int)kinds[kind].sampling,
+                                      .value_type = &value_type };
     struct nvml_sample *list;
     ssize_t n;
 
@@ -407,11 +392,6 @@ bool nvidia_meters_see_all(const struct nvidia_meters *meters)
     return gpu->source == METER_SAMPLES && gpu->busy.covered_ns > 0;
 }
 
-bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_ns)
-{
-    return nvidia_meters_see_all(meters) && meters->list[METER_GPU].busy.busy_ns == busy_ns;
-}
-
 void nvidia_meters_note_usage(struct nvidia_meters *meters,
                               const struct nvml_process_usage *list, ssize_t count)
 {
@@ -427,10 +407,11 @@ void nvidia_meters_note_usage(struct nvidia_meters *meters,
     }
 }
 
+/* Whether the cores were idle too, or no sample of a process shows work. */
 static bool seems_idle(const struct nvidia_meters *meters, const struct nvidia_meter *meter)
 {
     return (meters->has_usage && !meter->may_have_worked) ||
-           nvidia_meters_idle_since(meters, meter->gpu_busy_ns);
+           meters->list[METER_GPU].busy.busy_ns == meter->gpu_busy_ns;
 }
 
 /* Counts an encoder as idle, up to the cores' last sample, if it can be assumed to be. */

@@ -5,12 +5,10 @@
  * The best source of a device is selected at the first reading and kept:
  *
  * - The driver's buffered samples: one every 200 ms or so, kept for some 14 s.
- * - GPM, the performance monitor of Hopper and later. Two snapshots of hardware counters give
- *   the share
- *   of the time between them in which a kernel ran. It is the only source for a MIG device, which
- *   has no
- *   samples. A snapshot is of a GPU instance: compute instances that share one have the same
- *   figure.
+ * - GPM, the performance monitor of Hopper and later. Two snapshots of hardware counters give the
+ *   share of the time between them in which a kernel ran. It is the only source for a MIG device,
+ *   which has no samples. A snapshot is of a GPU instance: compute instances that share one have
+ *   the same figure.
  * - The driver's current rate, polled.
  *
  * Reading samples takes milliseconds, so none are read at the start; they cover the time since
@@ -107,14 +105,24 @@ struct nvidia_room {
     size_t size_bytes;
 };
 
+/* A request for a list. The members after the first two are for some calls only. */
+struct nvidia_request {
+    const struct nvml *nvml;
+    nvml_device device;
+    nvml_list_function *list; /* a list of processes */
+    uint64_t last_us;         /* samples after this time */
+    int sampling;             /* samples of a device: enum nvml_sampling */
+    int *value_type;          /* set by the call */
+};
+
 /* Calls the driver for a list: `count` is the room in elements, then their number. */
-typedef int nvidia_call(const void *request, unsigned *count, void *list);
+typedef int nvidia_call(const struct nvidia_request *request, unsigned *count, void *list);
 
 /* Repeats the call until the list, which may grow between two calls, fits. Elements that the
  * driver does not write are zeroed. Returns the number of elements in the room, or -errno:
  * -EFBIG if there are more than `most`. */
 ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most,
-                     nvidia_call *call, const void *request);
+                     nvidia_call *call, const struct nvidia_request *request);
 
 /* The rooms that all devices share. */
 struct nvidia_rooms {
@@ -157,7 +165,6 @@ struct nvidia_meters {
 /* Starts counting now. Makes no driver call. */
 void nvidia_meters_init(struct nvidia_meters *ret, const struct nvidia_subject *of,
                         uint64_t now_ns);
-void nvidia_meters_done(struct nvidia_meters *meters);
 
 /* Makes the first reading now, instead of when it is due. */
 void nvidia_meters_find_sources(struct nvidia_meters *meters, uint64_t now_ns);
@@ -178,9 +185,6 @@ const char *nvidia_meters_source(const struct nvidia_meters *meters);
 /* Whether METER_GPU covers all of the time. Other sources cover a part of it, and a buffer
  * may never have held a sample. */
 bool nvidia_meters_see_all(const struct nvidia_meters *meters);
-
-/* Whether the device was idle since METER_GPU had counted `busy_ns`. False if unknown. */
-bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_ns);
 
 /* Makes all meters due. */
 void nvidia_meters_refresh(struct nvidia_meters *meters);

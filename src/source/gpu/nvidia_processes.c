@@ -66,24 +66,18 @@ void nvidia_lists_done(struct nvidia_lists *lists)
     list_done(&lists->merged);
 }
 
-struct list_request {
-    const struct nvml_list *from;
-    nvml_device device;
-};
-
-static int call_list(const void *data, unsigned *count, void *list)
+static int call_list(const struct nvidia_request *request, unsigned *count, void *list)
 {
-    const struct list_request *request = data;
-
-    return request->from->get(request->device, count, list);
+    return request->list(request->device, count, list);
 }
 
 /* Reads one list unchanged. On failure the list stays as it was. */
 static int read_list(struct nvidia *nvidia, const struct nvidia_device *device,
                      enum nvml_list_kind kind, struct nvidia_list *list)
 {
-    const struct list_request request = { &nvidia->nvml.lists[kind], device->handle };
-    size_t stride_bytes = request.from->stride_bytes;
+    const struct nvidia_request request = { .device = device->handle,
+                                            .list = nvidia->nvml.lists[kind].get };
+    size_t stride_bytes = nvidia->nvml.lists[kind].stride_bytes;
     ssize_t count =
         nvidia_fetch(&nvidia->rooms.pids, stride_bytes, LIST_MAX, call_list, &request);
 
@@ -574,11 +568,6 @@ int nvidia_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
 
 /* An administrator enables accounting; we never do. Accounts have the host's PIDs, so inside
  * a container an account that seems to be ours belongs to a foreign process. */
-struct accounts_request {
-    const struct nvml *nvml;
-    nvml_device device;
-};
-
 static bool is_on(const struct nvml *nvml, nvml_device device)
 {
     int mode = 0;
@@ -587,17 +576,17 @@ static bool is_on(const struct nvml *nvml, nvml_device device)
            nvml->accounting_mode(device, &mode) == NVML_SUCCESS && mode == 1;
 }
 
-bool nvidia_account_is_ours(const struct nvml_accounting *stats, uint64_t opened_us)
+/* Whether an account belongs to this run. An account that ended earlier belongs to a
+ * previous process with the same PID. */
+static bool is_ours(const struct nvml_accounting *stats, uint64_t opened_us)
 {
     uint64_t ended_us = sum_u64(stats->start_us, product_u64(stats->time_ms, 1000));
 
     return stats->is_running || ended_us >= opened_us;
 }
 
-static int call_accounted(const void *data, unsigned *count, void *list)
+static int call_accounted(const struct nvidia_request *request, unsigned *count, void *list)
 {
-    const struct accounts_request *request = data;
-
     return request->nvml->accounting_pids(request->device, count, list);
 }
 
@@ -605,7 +594,7 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
                          struct gpu_record *list, size_t capacity, size_t used)
 {
     nvml_device device = nvidia->devices[index].handle;
-    const struct accounts_request request = { &nvidia->nvml, device };
+    const struct nvidia_request request = { .nvml = &nvidia->nvml, .device = device };
     ssize_t n = nvidia_fetch(&nvidia->rooms.pids, sizeof(unsigned), ACCOUNTS_MAX,
                              call_accounted, &request);
     const unsigned *accounted = nvidia->rooms.pids.list;
@@ -615,7 +604,7 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
 
         if (!gpu_pids_have(pids, (pid_t)accounted[i]) ||
             nvidia->nvml.accounting(device, accounted[i], &stats) != NVML_SUCCESS ||
-            !nvidia_account_is_ours(&stats, nvidia->opened_us))
+            !is_ours(&stats, nvidia->opened_us))
             continue;
         if (used < capacity)
             list[used] = (struct gpu_record){

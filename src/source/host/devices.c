@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 
 /* ---- device table ---------------------------------------------------------- */
@@ -246,19 +247,24 @@ enum device_class disk_class_by_name(const char *name)
                                                                               : DEVICE_REAL;
 }
 
+/* Returns the sysfs folder of a disk. A file name cannot contain the '/' of "cciss/c0d0": sysfs
+ * writes '!'. */
+static void name_folder(const char *name, char folder[DEVICE_NAME_SIZE])
+{
+    size_t i = 0;
+
+    for (; name[i]; i++)
+        folder[i] = name[i] == '/' ? '!' : name[i];
+    folder[i] = '\0';
+}
+
 enum device_class disk_classify(const struct root *root, const char *name)
 {
     char folder[DEVICE_NAME_SIZE];
-    size_t length = strlen(name);
 
     if (is_not_disk(name) || is_nvme_path(name))
         return DEVICE_IGNORED;
-    if (length >= sizeof(folder))
-        return disk_class_by_name(name);
-    memcpy(folder, name, length + 1);
-    /* A file name cannot contain the '/' of "cciss/c0d0": sysfs writes '!'. */
-    for (char *c = folder; *c; c++)
-        *c = *c == '/' ? '!' : *c;
+    name_folder(name, folder);
     if (!root_exists(root, "sys/class/block/%s", folder))
         return disk_class_by_name(name);
     return root_exists(root, "sys/class/block/%s/partition", folder) ? DEVICE_IGNORED
@@ -424,11 +430,7 @@ static void read_text(const struct root *root, const char *kind, const char *nam
 static uint64_t read_number(const struct root *root, const char *kind, const char *name,
                             const char *file)
 {
-    char text[DEVICE_TEXT_SIZE];
-    uint64_t value;
-
-    read_text(root, kind, name, file, text);
-    return parse_whole_u64(text, &value) == 0 ? value : UNKNOWN;
+    return root_read_number(root, "sys/class/%s/%s/%s", kind, name, file);
 }
 
 /* Returns the last component of the target of a sysfs link, or of its folder. */
@@ -503,17 +505,109 @@ int rdma_read(const struct root *root, struct device_table *table, struct device
     return line < 0 ? line : device_table_sum(table, line, ret);
 }
 
-/* ---- disks ---------------------------------------------------------------- */
+/* ---- NFS ------------------------------------------------------------------ */
 
-/* Returns the sysfs folder of a disk; "cciss/c0d0" has another name there. */
-static void name_folder(const char *name, char folder[DEVICE_NAME_SIZE])
+/* Parse /proc/self/mountstats. NFS mounts have lines of details, which start with a tab:
+ *
+ *     device server:/export mounted on /mnt with fstype nfs4 statvers=1.1
+ *             age:    3600
+ *             bytes:  0 0 0 0 81920 4096 20 1
+ *
+ * Age is in seconds since the mount. Bytes read and written by programs through the page cache and
+ * without it, then those read from the server and written to it, then pages. Blanks in names are
+ * escaped. */
+
+#define BEFORE_TYPE " with fstype "
+
+enum {
+    COLUMN_NFS_READ = 4,
+    COLUMN_NFS_WRITTEN,
+    NFS_COLUMN_COUNT,
+    NFS_TEXT_SIZE = 4 << 20, /* 600 mounts; pages that are not needed are not touched */
+    NFS_TRIES_MAX = 3,
+};
+
+/* Finds the type of the next NFS mount; NULL: none is left. */
+static const char *find_nfs(const char *mountstats)
 {
-    size_t i = 0;
-
-    for (; name[i]; i++)
-        folder[i] = name[i] == '/' ? '!' : name[i];
-    folder[i] = '\0';
+    while ((mountstats = strstr(mountstats, BEFORE_TYPE))) {
+        mountstats += strlen(BEFORE_TYPE);
+        if (begins_with(mountstats, "nfs ") || begins_with(mountstats, "nfs4 "))
+            break;
+    }
+    return mountstats;
 }
+
+static bool is_mounted_on(const char *mountstats, const char *type, struct text_part point)
+{
+    size_t length = point.length + strlen(BEFORE_TYPE);
+
+    return (size_t)(type - mountstats) > length && type[-(ptrdiff_t)length - 1] == ' ' &&
+           memcmp(type - length, point.start, point.length) == 0;
+}
+
+/* Counts a mount whose details are before `end`. Returns the next line of the table. */
+static int count_mount(const struct mountinfo *mount, const char *type, const char *end,
+                       uint64_t seconds, struct device_table *table, int line)
+{
+    const char *bytes = parse_key(type, "\tbytes:");
+    uint64_t column[NFS_COLUMN_COUNT], age_seconds = UINT64_MAX;
+    char name[DEVICE_NAME_SIZE];
+
+    if (!bytes || (end && bytes > end) || !strchr(bytes, '\n'))
+        return -EBADMSG;
+    for (int i = 0; i < NFS_COLUMN_COUNT; i++) {
+        if (parse_u64(&bytes, &column[i]) < 0)
+            return -EBADMSG;
+    }
+    (void)parse_key_u64(type, "\tage:", &age_seconds); /* on failure it is old */
+    (void)snprintf(name, sizeof(name), "%u:%u", mount->major, mount->minor); /* fits */
+    return device_table_count(
+        table, line, name,
+        (struct device_bytes){ column[COLUMN_NFS_READ], column[COLUMN_NFS_WRITTEN] },
+        age_seconds < seconds);
+}
+
+int nfs_parse(const char *mountinfo, const char *mountstats, uint64_t seconds,
+              struct device_table *table, struct device_bytes *ret)
+{
+    const char *type = find_nfs(mountstats), *next;
+    struct mountinfo mount;
+    int line = 0;
+
+    for (; *mountinfo && line >= 0; mountinfo = parse_next_line(mountinfo)) {
+        if (mountinfo_parse_line(mountinfo, &mount) < 0 ||
+            (!text_part_is(mount.type, "nfs") && !text_part_is(mount.type, "nfs4")))
+            continue;
+        if (!type || !is_mounted_on(mountstats, type, mount.point))
+            return -EBADMSG;
+        next = find_nfs(type);
+        line = count_mount(&mount, type, next, seconds, table, line);
+        type = next;
+    }
+    if (line < 0)
+        return line;
+    return type ? -EBADMSG : device_table_sum(table, line, ret);
+}
+
+int nfs_read(const struct root *root, uint64_t seconds, struct device_table *table,
+             struct device_bytes *ret)
+{
+    AUTO_FREE char *mountinfo = malloc(NFS_TEXT_SIZE);
+    AUTO_FREE char *mountstats = malloc(NFS_TEXT_SIZE);
+    int r = mountinfo && mountstats ? -EBADMSG : -ENOMEM;
+
+    /* Again if something was mounted between the two. */
+    for (int i = 0; i < NFS_TRIES_MAX && r == -EBADMSG; i++) {
+        if (root_read(root, mountinfo, NFS_TEXT_SIZE, "proc/self/mountinfo") < 0 ||
+            root_read(root, mountstats, NFS_TEXT_SIZE, "proc/self/mountstats") < 0)
+            return -ENOENT;
+        r = nfs_parse(mountinfo, mountstats, seconds, table, ret);
+    }
+    return r;
+}
+
+/* ---- disks ---------------------------------------------------------------- */
 
 static enum disk_type read_type(const struct root *root, const char *folder)
 {
@@ -558,25 +652,10 @@ static void describe_disk(const struct root *root, struct disk_device *disk)
         product_u64(read_number(root, "block", folder, "size"), SECTOR_BYTES);
 }
 
-/* Makes room for one more item of a list; NULL: out of memory. */
-static void *grow(void **items, size_t count, size_t size)
-{
-    void *grown;
-
-    if (count & (count - 1)) /* there is room up to the next power of two */
-        return (char *)*items + count * size;
-    grown = realloc(*items, (count > 0 ? 2 * count : 1) * size);
-    if (!grown)
-        return NULL;
-    *items = grown;
-    return (char *)grown + count * size;
-}
-
 static int add_disk(const struct root *root, const char *line, struct devices *devices)
 {
     struct disk_device disk = { .type = DISK_TYPE_UNKNOWN };
     struct device_bytes bytes;
-    struct disk_device *place;
 
     if (parse_disk_name(&line, disk.name) < 0 || parse_disk_bytes(line, &bytes) < 0 ||
         disk_classify(root, disk.name) != DEVICE_REAL)
@@ -586,11 +665,10 @@ static int add_disk(const struct root *root, const char *line, struct devices *d
     describe_disk(root, &disk);
     if (disk.capacity_bytes == 0)
         return 0;
-    place = grow((void **)&devices->disks, devices->disk_count, sizeof(disk));
-    if (!place)
+    if (reserve(&devices->disks, &devices->disk_capacity, devices->disk_count + 1,
+                sizeof(disk)) < 0)
         return -ENOMEM;
-    *place = disk;
-    devices->disk_count++;
+    devices->disks[devices->disk_count++] = disk;
     return 0;
 }
 
@@ -599,7 +677,6 @@ static int add_disk(const struct root *root, const char *line, struct devices *d
 static int add_interface(const struct root *root, const char *line, struct devices *devices)
 {
     struct network_device device = { .is_hardware = false };
-    struct network_device *place;
     struct device_bytes bytes;
     char path[128];
 
@@ -617,11 +694,10 @@ static int add_interface(const struct root *root, const char *line, struct devic
                    device.name); /* fits */
     if (read_link_part(root, path, false, device.driver, sizeof(device.driver)) < 0)
         device.driver[0] = '\0';
-    place = grow((void **)&devices->interfaces, devices->interface_count, sizeof(device));
-    if (!place)
+    if (reserve(&devices->interfaces, &devices->interface_capacity,
+                devices->interface_count + 1, sizeof(device)) < 0)
         return -ENOMEM;
-    *place = device;
-    devices->interface_count++;
+    devices->interfaces[devices->interface_count++] = device;
     return 0;
 }
 
@@ -690,25 +766,14 @@ void devices_find_disk_of(const struct root *root, const struct mount_item *moun
         *c = *c == '!' ? '/' : *c;
 }
 
-static int read_mounts(const struct root *root, struct space *space, struct devices *devices)
+static void read_mounts(const struct root *root, struct space *space, struct devices *devices)
 {
-    struct mount_list list = { 0 };
     struct mounts sum;
 
-    if (!space || space_read(space, root, &sum, &list) < 0 || list.count == 0)
-        return 0;
-    devices->mounts = calloc(list.count, sizeof(*devices->mounts));
-    if (!devices->mounts) {
-        mount_list_done(&list);
-        return -ENOMEM;
-    }
-    devices->mount_count = list.count;
-    for (size_t i = 0; i < list.count; i++) {
-        devices->mounts[i].mount = list.items[i]; /* including its texts */
-        devices_find_disk_of(root, &list.items[i], devices->mounts[i].disk);
-    }
-    free(list.items);
-    return 0;
+    if (!space || space_read(space, root, &sum, &devices->mounts) < 0)
+        return;
+    for (size_t i = 0; i < devices->mounts.count; i++)
+        devices_find_disk_of(root, &devices->mounts.items[i], devices->mounts.items[i].disk);
 }
 
 /* ---- all ------------------------------------------------------------------ */
@@ -730,22 +795,16 @@ static int read_lines(const struct root *root, const char *path, unsigned headin
     return r;
 }
 
-static int compare_disks(const void *left, const void *right)
+/* Disks and interfaces begin with their name. */
+static int compare_names(const void *left, const void *right)
 {
-    return strverscmp(((const struct disk_device *)left)->name,
-                      ((const struct disk_device *)right)->name);
-}
-
-static int compare_interfaces(const void *left, const void *right)
-{
-    return strverscmp(((const struct network_device *)left)->name,
-                      ((const struct network_device *)right)->name);
+    return strverscmp(left, right);
 }
 
 static int compare_mounts(const void *left, const void *right)
 {
-    return strcmp(((const struct mount_device *)left)->mount.point,
-                  ((const struct mount_device *)right)->mount.point);
+    return strcmp(((const struct mount_item *)left)->point,
+                  ((const struct mount_item *)right)->point);
 }
 
 static void sort(void *items, size_t count, size_t size,
@@ -763,27 +822,25 @@ int devices_read(const struct root *root, struct space *space, struct devices *r
 
     if (r == 0)
         r = read_lines(root, "proc/net/dev", 2, text, &devices, add_interface);
-    if (r == 0)
-        r = read_mounts(root, space, &devices);
     if (r < 0) {
         devices_done(&devices);
         return r;
     }
-    sort(devices.disks, devices.disk_count, sizeof(*devices.disks), compare_disks);
+    read_mounts(root, space, &devices);
+    sort(devices.disks, devices.disk_count, sizeof(*devices.disks), compare_names);
     sort(devices.interfaces, devices.interface_count, sizeof(*devices.interfaces),
-         compare_interfaces);
-    sort(devices.mounts, devices.mount_count, sizeof(*devices.mounts), compare_mounts);
+         compare_names);
+    sort(devices.mounts.items, devices.mounts.count, sizeof(*devices.mounts.items),
+         compare_mounts);
     *ret = devices;
     return 0;
 }
 
 void devices_done(struct devices *devices)
 {
-    for (size_t i = 0; i < devices->mount_count; i++)
-        mount_item_done(&devices->mounts[i].mount);
     free(devices->disks);
     free(devices->interfaces);
-    free(devices->mounts);
+    mount_list_done(&devices->mounts);
     *devices = (struct devices){ 0 };
 }
 

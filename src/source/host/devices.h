@@ -26,9 +26,8 @@ enum device_class {
     DEVICE_CLASS_COUNT
 };
 
-/* The kernel's limit is 31 characters for a disk and 15 for an interface. The table has room
- * for more lines than host_read() can read. */
-enum { DEVICE_NAME_SIZE = 40, DEVICE_TABLE_SIZE = 4096 };
+/* The table has room for more lines than host_read() can read. */
+enum { DEVICE_TABLE_SIZE = 4096 };
 
 /* Bytes received or read, and bytes sent or written. */
 struct device_bytes {
@@ -80,9 +79,9 @@ int device_table_sum(struct device_table *table, int lines, struct device_bytes 
 
 /* The bytes transferred by the machine's disks, from /proc/diskstats.
  *
- * Only whole disks count. The bytes of a partition are those of its disk; dm, md and the
- * like pass theirs on to the disks below; those of a loop device end up on the disk of its
- * file; ram and zram never leave memory. */
+ * Only whole disks count: a disk includes its partitions. dm, md and similar devices pass their
+ * bytes on to the disks below, and a loop device to the disk of its file; ram and zram never
+ * leave memory. */
 
 /* Classifies by name alone: DEVICE_REAL or DEVICE_IGNORED. */
 enum device_class disk_class_by_name(const char *name);
@@ -116,11 +115,29 @@ int net_dev_sum(const char *text, struct device_bytes *ret_loopback,
  * device's firmware for each counter. -ENOENT: no port has counters. */
 int rdma_read(const struct root *root, struct device_table *table, struct device_bytes *ret);
 
+/* The bytes that this machine read from NFS servers and wrote to them.
+ *
+ * /proc/self/mountstats has the counters of each NFS mount of our mount namespace. They belong to
+ * the superblock: a file system that is mounted twice, or partly, shows the same counters on each
+ * mount. The file does not identify the superblock, but mountinfo does by its device number, and
+ * the kernel writes both files in the same order. Identical counters would prove nothing: two new
+ * mounts have the same, and one superblock may count on between the lines of two mounts. */
+
+/* Sums up the bytes of READ and WRITE requests since the first call. A superblock that is younger
+ * than `seconds` counts from its mount on. -ENOENT: no NFS is mounted; -EBADMSG: the texts are
+ * damaged, or do not belong together. */
+int nfs_parse(const char *mountinfo, const char *mountstats, uint64_t seconds,
+              struct device_table *table, struct device_bytes *ret);
+
+/* As nfs_parse(), for the files. It waits for no server. */
+int nfs_read(const struct root *root, uint64_t seconds, struct device_table *table,
+             struct device_bytes *ret);
+
 /* The disks, network interfaces and mounted file systems of the machine, individually.
  *
  * Disks are whole disks, as in diskstats_parse(): no partitions, no dm, md or loop device on top of
  * another disk, no disk without a medium. Interfaces are all but the loopback one. Mounts are
- * those of disks, as in mounts_read(). All are sorted by name, mounts by mount point.
+ * file systems on disks, as in mounts_read(). All are sorted by name, mounts by mount point.
  *
  * A reading costs some 10 us per device. Two readings give rates: see devices_growth(). */
 
@@ -153,21 +170,13 @@ struct network_device {
     bool is_hardware;                    /* false: a bridge, a tunnel, a veth, ... */
 };
 
-struct mount_device {
-    struct mount_item mount;
-    /* The whole disk of the file system, the first of several; empty: unknown. "zfs:POOL"
-     * for a pool. */
-    char disk[DEVICE_NAME_SIZE];
-};
-
 /* Owns its lists. A zeroed struct is empty. */
 struct devices {
     struct disk_device *disks;
-    size_t disk_count;
+    size_t disk_count, disk_capacity;
     struct network_device *interfaces;
-    size_t interface_count;
-    struct mount_device *mounts;
-    size_t mount_count;
+    size_t interface_count, interface_capacity;
+    struct mount_list mounts;
 };
 
 /* Takes one reading. `space` reads mounts; NULL: no mounts; if it does not respond, there
@@ -175,7 +184,7 @@ struct devices {
 int devices_read(const struct root *root, struct space *space, struct devices *ret);
 void devices_done(struct devices *devices);
 
-/* Finds the whole disk of a file system: see struct mount_device. */
+/* Finds the whole disk of a file system: see struct mount_item. */
 void devices_find_disk_of(const struct root *root, const struct mount_item *mount,
                           char name[DEVICE_NAME_SIZE]);
 

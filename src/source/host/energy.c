@@ -12,6 +12,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "text/number.h"
@@ -35,7 +36,8 @@ enum { GAP_MAX = 4, ZONES_MAX = 256, TEXT_SIZE = 128 };
 
 const char energy_is_denied[] = "the energy counters of the CPUs are readable by root only";
 
-uint64_t energy_growth(uint64_t before, uint64_t now, uint64_t range)
+/* The growth of a counter that may have wrapped once. */
+static uint64_t growth(uint64_t before, uint64_t now, uint64_t range)
 {
     return now >= before ? now - before : sub_floor0(range, before) + now;
 }
@@ -61,8 +63,8 @@ static uint64_t read_count(struct energy_package *package, const struct root *ro
         return read(package->file.fd, &count, sizeof(count)) == (ssize_t)sizeof(count)
                    ? count
                    : UNKNOWN;
-    if (cached_file_read_record(&package->file, root, text, sizeof(text), "%s", package->path) <
-            0 ||
+    if (cached_file_read(&package->file, root, READ_RECORD, text, sizeof(text), "%s",
+                         package->path) < 0 ||
         parse_u64(&cursor, &count) < 0) {
         cached_file_close(&package->file); /* the package may come back */
         return UNKNOWN;
@@ -100,7 +102,8 @@ static void add_package(struct energy *energy, const char *source, const char *p
 
 /* ---- sources --------------------------------------------------------------- */
 
-/* Zones of packages alone: "psys" is the whole machine, zones below a package are parts of it. */
+/* Adds a zone if it is a package: "psys" is the whole machine, and zones below a package are parts
+ * of it. */
 static int add_zone(struct energy *energy, const struct root *root, unsigned number)
 {
     char path[TEXT_SIZE], name[TEXT_SIZE];
@@ -217,7 +220,7 @@ void energy_search(struct energy *energy, const struct root *root)
 
     energy->has_searched = true;
     energy->reason = NO_COUNTER;
-    for (size_t i = 0; i < sizeof(searches) / sizeof(*searches) && energy->count == 0; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(searches) && energy->count == 0; i++)
         searches[i](energy, root);
 }
 
@@ -256,7 +259,7 @@ uint64_t energy_read(struct energy *energy, const struct root *root, uint64_t no
 
         if (is_known(count) && is_known(package->count)) {
             energy->total_uj +=
-                (double)energy_growth(package->count, count, package->range) * package->unit_uj;
+                (double)growth(package->count, count, package->range) * package->unit_uj;
             /* It may have wrapped more than once. */
             energy->is_complete &= most_uj < (double)package->range * package->unit_uj;
         } else if (energy->read_ns != 0) {

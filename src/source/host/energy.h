@@ -52,7 +52,4 @@ void energy_search(struct energy *energy, const struct root *root);
 /* The reason if counters exist, but may not be read. */
 extern const char energy_is_denied[];
 
-/* The growth of a counter that may have wrapped once. */
-uint64_t energy_growth(uint64_t before, uint64_t now, uint64_t range);
-
 #endif

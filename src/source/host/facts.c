@@ -110,17 +110,12 @@ static void copy_unquoted(const char *value, char *buf, size_t size)
 
 int os_release_parse_name(const char *text, char *buf, size_t size)
 {
-    static const char key[] = "PRETTY_NAME=";
+    const char *value = parse_key(text, "PRETTY_NAME");
 
-    for (; *text; text = parse_next_line(text)) {
-        const char *value = text + strlen(key);
-
-        if (strncmp(text, key, strlen(key)) != 0 || *value == '\n' || *value == '\0')
-            continue;
-        copy_unquoted(value, buf, size);
-        return 0;
-    }
-    return -ENOENT;
+    if (!value || *value == '\n' || *value == '\0')
+        return -ENOENT;
+    copy_unquoted(value, buf, size);
+    return 0;
 }
 
 static void read_line(const struct root *root, const char *path, char *buf, size_t size)
@@ -264,17 +259,6 @@ int cache_size_parse(const char *text, uint64_t *ret)
     return 0;
 }
 
-static uint64_t read_number(const struct root *root, const char *path)
-{
-    char text[64];
-    uint64_t value;
-
-    return root_read(root, text, sizeof(text), "%s", path) > 0 &&
-                   parse_whole_u64(text, &value) == 0
-               ? value
-               : UNKNOWN;
-}
-
 /* Counts the CPUs or nodes in a file such as "0-3,8". */
 static uint64_t count_list(const struct root *root, const char *path)
 {
@@ -347,8 +331,7 @@ static bool read_cache(const struct root *root, uint64_t cpu, unsigned index,
 
     (void)snprintf(folder, sizeof(folder), CPU_PATH "/cpu%llu/cache/index%u",
                    (unsigned long long)cpu, index); /* fits */
-    (void)snprintf(path, sizeof(path), "%s/level", folder);
-    level = read_number(root, path);
+    level = root_read_number(root, "%s/level", folder);
     if (!is_known(level))
         return false;
     (void)snprintf(path, sizeof(path), "%s/shared_cpu_list", folder);
@@ -538,19 +521,15 @@ static const char *find_in_cpu_flags(const struct root *root)
 {
     enum { SIZE = 16 << 10 }; /* covers the first CPU */
     AUTO_FREE char *text = malloc(SIZE);
-    const char *flags = NULL;
+    static const char flag[] = " hypervisor";
+    const char *flags;
 
     if (!text || root_read_start(root, text, SIZE, "proc/cpuinfo") <= 0)
         return NULL;
-    for (char *line = text; *line && !flags; line = text + (parse_next_line(line) - text)) {
-        if (strncmp(line, "flags", strlen("flags")) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            flags = line;
-        }
-    }
+    flags = cpuinfo_value(text, "flags");
     if (!flags)
         return NULL;
-    return strstr(flags, " hypervisor") ? "other" : "none";
+    return memmem(flags, strcspn(flags, "\n"), flag, strlen(flag)) ? "other" : "none";
 }
 
 const char *hypervisor_find(const struct root *root, const struct dmi *dmi)
@@ -572,14 +551,11 @@ const char *hypervisor_find(const struct root *root, const struct dmi *dmi)
 static void read_architecture(const struct root *root, char *buf, size_t size)
 {
     struct utsname names;
-    ssize_t n;
 
-    if (root->is_live && uname(&names) == 0) {
+    if (root->is_live && uname(&names) == 0)
         (void)snprintf(buf, size, "%s", names.machine); /* fits */
-        return;
-    }
-    n = root_read(root, buf, size, "proc/sys/kernel/arch"); /* since Linux 6.1 */
-    buf[n > 0 ? strcspn(buf, "\n") : 0] = '\0';
+    else
+        read_line(root, "proc/sys/kernel/arch", buf, size); /* since Linux 6.1 */
 }
 
 int server_facts_read(const struct root *root, environment_get *get_variable,

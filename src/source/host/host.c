@@ -8,7 +8,6 @@
 #include "base/arithmetic.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "source/host/nfs.h"
 #include "source/proc/children.h"
 
 /* ---- cpu stat -------------------------------------------------------------- */
@@ -70,31 +69,34 @@ static uint64_t count_cpus(const char *text)
     return strncmp(text, "cpu", strlen(text)) != 0 && count > 0 ? count : UNKNOWN;
 }
 
-int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret)
+/* Parses the columns of a cpu line. Leaves ret->cpus alone. */
+static int parse_times(const char *line, uint64_t ticks_per_second, struct cpu_stat *ret)
 {
     uint64_t column[COLUMN_COUNT];
     uint64_t user_ticks, system_ticks, interrupt_ticks;
-    struct cpu_stat stat;
 
-    if (ticks_per_second == 0 || parse_columns(parse_key(text, "cpu"), column) < 0)
+    if (ticks_per_second == 0 || parse_columns(line, column) < 0)
         return -EBADMSG;
-
     /* A kernel without a column for interrupts counts them as system time. */
     user_ticks = sum_u64(column[COLUMN_USER], column[COLUMN_NICE]);
     interrupt_ticks =
         sum_u64(known_or_0(column[COLUMN_IRQ]), known_or_0(column[COLUMN_SOFTIRQ]));
     system_ticks = sum_u64(column[COLUMN_SYSTEM], interrupt_ticks);
-    stat = (struct cpu_stat){
-        .user_ns = ticks_to_ns(user_ticks, ticks_per_second),
-        .system_ns = ticks_to_ns(system_ticks, ticks_per_second),
-        .idle_ns = ticks_to_ns(column[COLUMN_IDLE], ticks_per_second),
-        .iowait_ns = ticks_to_ns(column[COLUMN_IOWAIT], ticks_per_second),
-        .steal_ns = ticks_to_ns(column[COLUMN_STEAL], ticks_per_second),
-        .interrupt_ns = ticks_to_ns(interrupt_ticks, ticks_per_second),
-        .cpus = count_cpus(text),
-    };
-    *ret = stat;
+    ret->user_ns = ticks_to_ns(user_ticks, ticks_per_second);
+    ret->system_ns = ticks_to_ns(system_ticks, ticks_per_second);
+    ret->iowait_ns = ticks_to_ns(column[COLUMN_IOWAIT], ticks_per_second);
+    ret->steal_ns = ticks_to_ns(column[COLUMN_STEAL], ticks_per_second);
+    ret->interrupt_ns = ticks_to_ns(interrupt_ticks, ticks_per_second);
     return 0;
+}
+
+int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret)
+{
+    int r = parse_times(parse_key(text, "cpu"), ticks_per_second, ret);
+
+    if (r == 0)
+        ret->cpus = count_cpus(text);
+    return r;
 }
 
 size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct cpu_busy *list,
@@ -104,19 +106,14 @@ size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct c
 
     for (; strncmp(text, "cpu", 3) == 0 && count < capacity; text = parse_next_line(text)) {
         const char *line = text + 3;
-        uint64_t column[COLUMN_COUNT];
-        uint64_t number, ticks;
+        struct cpu_stat stat;
+        uint64_t number;
 
-        if (!is_digit(*line) || parse_u64(&line, &number) < 0 ||
-            parse_columns(line, column) < 0)
-            continue;
-        ticks = column[COLUMN_USER];
-        ticks = sum_u64(ticks, column[COLUMN_NICE]);
-        ticks = sum_u64(ticks, column[COLUMN_SYSTEM]);
-        ticks = sum_u64(ticks, known_or_0(column[COLUMN_IRQ]));
-        ticks = sum_u64(ticks, known_or_0(column[COLUMN_SOFTIRQ]));
-        ticks = sum_u64(ticks, known_or_0(column[COLUMN_STEAL]));
-        list[count++] = (struct cpu_busy){ number, ticks_to_ns(ticks, ticks_per_second) };
+        if (is_digit(*line) && parse_u64(&line, &number) == 0 &&
+            parse_times(line, ticks_per_second, &stat) == 0)
+            list[count++] =
+                (struct cpu_busy){ number, sum_u64(sum_u64(stat.user_ns, stat.system_ns),
+                                                   known_or_0(stat.steal_ns)) };
     }
     return count;
 }
@@ -189,19 +186,10 @@ static const char *const pressure_paths[PRESSURE_COUNT] = {
     [PRESSURE_IO] = "proc/pressure/io",
 };
 
-const struct host_reading HOST_READING_UNKNOWN = {
-    .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
-    .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
-                UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
-    .disk = { UNKNOWN, UNKNOWN },
-    .network = { UNKNOWN, UNKNOWN },
-    .rdma = { UNKNOWN, UNKNOWN },
-    .nfs = { UNKNOWN, UNKNOWN },
-    .space = { UNKNOWN, UNKNOWN, UNKNOWN },
-    .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },
-    .oom_kills_count = UNKNOWN,
-    .process_count = UNKNOWN,
-};
+void host_reading_clear(struct host_reading *reading)
+{
+    memset(reading, 0xff, sizeof(*reading)); /* each member is a uint64_t: UNKNOWN */
+}
 
 void host_init(struct host *host)
 {
@@ -217,11 +205,9 @@ void host_init(struct host *host)
     device_table_init(&host->interfaces);
     device_table_init(&host->rdma.table);
     device_table_init(&host->nfs.table);
-    host->rdma.bytes = host->nfs.bytes = HOST_READING_UNKNOWN.rdma;
+    host->rdma.bytes = host->nfs.bytes = (struct device_bytes){ UNKNOWN, UNKNOWN };
     host->first_ns = 0;
     host->space_reader = (struct space){ 0 };
-    host->space = HOST_READING_UNKNOWN.space;
-    host->oom_kills_count = UNKNOWN;
     host_expire(host);
 }
 
@@ -244,11 +230,10 @@ void host_expire(struct host *host)
     host->rdma.due_ns = host->nfs.due_ns = 0;
 }
 
-/* A truncated table of devices is refused: its sum would vary between readings. */
-static const char *read_whole(struct host *host, const struct root *root,
-                              struct cached_file *kept, const char *path)
+static const char *read_text(struct host *host, const struct root *root,
+                             struct cached_file *kept, enum file_read how, const char *path)
 {
-    return cached_file_read(kept, root, host->text, sizeof(host->text), "%s", path) < 0
+    return cached_file_read(kept, root, how, host->text, sizeof(host->text), "%s", path) < 0
                ? ""
                : host->text;
 }
@@ -259,25 +244,9 @@ bool host_storage_is_local(struct host *host, const struct root *root)
            mounts_are_local(host->text);
 }
 
-static const char *read_start(struct host *host, const struct root *root,
-                              struct cached_file *kept, const char *path)
-{
-    return cached_file_read_start(kept, root, host->text, sizeof(host->text), "%s", path) < 0
-               ? ""
-               : host->text;
-}
-
-static const char *read_record(struct host *host, const struct root *root,
-                               struct cached_file *kept, const char *path)
-{
-    return cached_file_read_record(kept, root, host->text, sizeof(host->text), "%s", path) < 0
-               ? ""
-               : host->text;
-}
-
 static void read_oom_kills(struct host *host, const struct root *root)
 {
-    const char *text = read_start(host, root, &host->vmstat, "proc/vmstat");
+    const char *text = read_text(host, root, &host->vmstat, READ_START, "proc/vmstat");
 
     host->oom_kills_count = UNKNOWN;
     /* The count stays unknown on failure. */
@@ -313,21 +282,22 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
     const char *text;
 
     /* A parser that fails leaves its part unknown. */
-    *ret = HOST_READING_UNKNOWN;
+    host_reading_clear(ret);
     if (host->first_ns == 0)
         host->first_ns = now_ns;
     host->cpu_span.from_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
-    text = read_start(host, root, &host->stat, "proc/stat");
+    text = read_text(host, root, &host->stat, READ_START, "proc/stat");
     host->cpu_span.until_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
     (void)cpu_stat_parse(text, host->ticks_per_second, &ret->cpu);
-    text = read_record(host, root, &host->meminfo, "proc/meminfo");
+    text = read_text(host, root, &host->meminfo, READ_RECORD, "proc/meminfo");
     (void)meminfo_parse(text, &ret->memory);
-    text = read_whole(host, root, &host->diskstats, "proc/diskstats");
+    /* A truncated table of devices is refused: its sum would vary between readings. */
+    text = read_text(host, root, &host->diskstats, READ_WHOLE, "proc/diskstats");
     (void)diskstats_parse(text, &host->disks, root, &ret->disk);
-    text = read_whole(host, root, &host->net_dev, "proc/net/dev");
+    text = read_text(host, root, &host->net_dev, READ_WHOLE, "proc/net/dev");
     (void)net_dev_parse(text, &host->interfaces, root, &ret->network);
     for (int i = 0; i < PRESSURE_COUNT; i++) {
-        text = read_record(host, root, &host->pressure[i], pressure_paths[i]);
+        text = read_text(host, root, &host->pressure[i], READ_RECORD, pressure_paths[i]);
         (void)pressure_parse(text, &ret->pressure_ns[i]);
     }
     if (now_ns >= host->oom_kills_due_ns) {
@@ -335,7 +305,7 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
         host->oom_kills_due_ns = now_ns + OOM_KILLS_PERIOD_NS;
     }
     if (now_ns >= host->space_due_ns) {
-        host->space = HOST_READING_UNKNOWN.space;
+        host->space = (struct mounts){ UNKNOWN, UNKNOWN, UNKNOWN };
         /* The space stays unknown on failure. */
         (void)space_read(&host->space_reader, root, &host->space, NULL);
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;

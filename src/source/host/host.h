@@ -19,7 +19,6 @@
 #include "base/root.h"
 #include "source/host/devices.h"
 #include "source/host/meminfo.h"
-#include "source/host/space.h"
 
 /* The CPU time of the whole machine, from /proc/stat.
  *
@@ -29,7 +28,6 @@
 struct cpu_stat {
     uint64_t user_ns;   /* programs, niced ones included */
     uint64_t system_ns; /* the kernel, interrupts included */
-    uint64_t idle_ns;
     uint64_t iowait_ns;
     uint64_t steal_ns;
     uint64_t interrupt_ns; /* a part of system_ns */
@@ -80,7 +78,8 @@ struct host_reading {
     uint64_t process_count;               /* visible in /proc */
 };
 
-extern const struct host_reading HOST_READING_UNKNOWN;
+/* Makes all values UNKNOWN. */
+void host_reading_clear(struct host_reading *reading);
 
 /* Fits /proc/stat of 2000 CPUs. Longer texts are truncated if their start is sufficient. */
 enum { HOST_TEXT_SIZE = 256 * 1024 };

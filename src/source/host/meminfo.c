@@ -70,7 +70,7 @@ uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root)
     char text[512]; /* the values are in the first lines */
     struct meminfo info;
 
-    if (cached_file_read_start(file, root, text, sizeof(text), "proc/meminfo") < 0 ||
+    if (cached_file_read(file, root, READ_START, text, sizeof(text), "proc/meminfo") < 0 ||
         meminfo_parse(text, &info) < 0)
         return UNKNOWN;
     return sum_u64(info.active_anon_bytes, info.inactive_anon_bytes);
@@ -120,9 +120,9 @@ static uint64_t read_count(struct cached_file *file, const struct root *root, ui
     char text[32];
     uint64_t count;
 
-    return cached_file_read_record(file, root, text, sizeof(text),
-                                   HUGE_PAGES_FOLDER "/hugepages-%llukB/%s",
-                                   (unsigned long long)kib, name) > 0 &&
+    return cached_file_read(file, root, READ_RECORD, text, sizeof(text),
+                            HUGE_PAGES_FOLDER "/hugepages-%llukB/%s", (unsigned long long)kib,
+                            name) > 0 &&
                    parse_whole_u64(text, &count) == 0
                ? count
                : 0;

@@ -88,11 +88,6 @@ int text_part_decode(struct text_part part, char *buf, size_t size)
     return (int)used;
 }
 
-static bool ends_part(char c)
-{
-    return c == ' ' || c == '\n' || c == '\0';
-}
-
 /* Takes the next part of a line and moves *cursor behind the blank after it. After the last
  * part, *cursor is at the newline. */
 static int take_part(const char **cursor, struct text_part *ret)
@@ -100,7 +95,7 @@ static int take_part(const char **cursor, struct text_part *ret)
     size_t length = 0;
 
     /* Faster than strcspn(), which builds a table at every call. */
-    while (!ends_part((*cursor)[length]))
+    while ((*cursor)[length] != ' ' && (*cursor)[length] != '\n' && (*cursor)[length] != '\0')
         length++;
     if ((*cursor)[0] == '\n' || (*cursor)[length] == '\0')
         return -EBADMSG;
@@ -212,11 +207,6 @@ static bool is_unstored(const struct mountinfo *mount)
     return is_one_of(mount->type, unstored_types, ARRAY_SIZE(unstored_types));
 }
 
-static bool is_prompt(const struct mountinfo *mount)
-{
-    return is_one_of(mount->type, prompt_types, ARRAY_SIZE(prompt_types)) || is_unstored(mount);
-}
-
 static bool is_local(const struct mountinfo *mount)
 {
     if (text_part_has_option(mount->super_options, "ro") || is_unstored(mount))
@@ -241,7 +231,9 @@ bool mounts_may_stall(const char *text)
     struct mountinfo mount;
 
     for (; *text; text = parse_next_line(text)) {
-        if (mountinfo_parse_line(text, &mount) < 0 || !is_prompt(&mount))
+        if (mountinfo_parse_line(text, &mount) < 0 ||
+            (!is_one_of(mount.type, prompt_types, ARRAY_SIZE(prompt_types)) &&
+             !is_unstored(&mount)))
             return true;
     }
     return false;
@@ -408,17 +400,13 @@ static int list_mount(struct mount_list *list, const struct mountinfo *mount, co
     return item.point && item.source && item.type ? 0 : -ENOMEM;
 }
 
-void mount_item_done(struct mount_item *item)
-{
-    free(item->point);
-    free(item->source);
-    free(item->type);
-}
-
 void mount_list_done(struct mount_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        mount_item_done(&list->items[i]);
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].point);
+        free(list->items[i].source);
+        free(list->items[i].type);
+    }
     free(list->items);
     *list = (struct mount_list){ 0 };
 }

@@ -56,6 +56,9 @@ bool text_part_has_option(struct text_part part, const char *word);
  * it does not fit; -EBADMSG: it would contain a NUL. */
 int text_part_decode(struct text_part part, char *buf, size_t size);
 
+/* The kernel's limit is 31 characters for a disk and 15 for an interface. */
+enum { DEVICE_NAME_SIZE = 40 };
+
 struct mounts {
     uint64_t total_bytes;
     uint64_t used_bytes;
@@ -69,6 +72,9 @@ struct mount_item {
     char *source; /* "/dev/sda1", "zfs:POOL" */
     unsigned major, minor;
     struct mounts space;
+    /* The whole disk of the file system, the first of several; "zfs:POOL" for a pool; empty:
+     * unknown. Set by devices_read(). */
+    char disk[DEVICE_NAME_SIZE];
 };
 
 /* A zeroed struct is empty. */
@@ -77,12 +83,11 @@ struct mount_list {
     size_t count;
 };
 
-void mount_item_done(struct mount_item *item);
 void mount_list_done(struct mount_list *list);
 
 bool mount_is_zfs(const struct mountinfo *mount);
 
-/* Adds the space of a dataset to that of its pool. Start from zeros. */
+/* Adds the space of a dataset to its pool. Start from zeros. */
 void mounts_add_dataset(struct mounts *pool, const struct mounts *dataset);
 
 /* Whether it is a filesystem on a disk of the machine. */

@@ -54,23 +54,22 @@ static int thread_children(struct cached_file *file, const struct root *root, pi
 {
     ssize_t n = -EFBIG;
 
-    if (buffer->size > 0)
-        n = cached_file_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
-                             (int)pid, (int)tid);
     while (n == -EFBIG) {
-        int r = children_buffer_grow(buffer);
+        if (buffer->size > 0)
+            n = cached_file_read(file, root, READ_WHOLE, buffer->text, buffer->size,
+                                 "proc/%d/task/%d/children", (int)pid, (int)tid);
+        if (n == -EFBIG) {
+            int r = children_buffer_grow(buffer);
 
-        if (r < 0)
-            return r;
-        n = cached_file_read(file, root, buffer->text, buffer->size, "proc/%d/task/%d/children",
-                             (int)pid, (int)tid);
+            if (r < 0)
+                return r;
+        }
     }
     return n < 0 ? (int)n : children_parse(buffer->text, found, data);
 }
 
-/* Calls `each` for every entry of a folder whose name is a number. Uses getdents64 with its
- * own buffer, since opendir() allocates. */
-static int each_number(int folder, child_found *each, void *data)
+/* Uses getdents64 with its own buffer, since opendir() allocates. */
+int proc_each_number(int folder, child_found *each, void *data)
 {
     _Alignas(struct dirent64) char entries[4096];
     ssize_t n;
@@ -92,14 +91,14 @@ int proc_each_thread(const struct root *root, pid_t pid, child_found *found, voi
 {
     AUTO_CLOSE int folder = root_open_dir(root, "proc/%d/task", (int)pid);
 
-    return folder < 0 ? folder : each_number(folder, found, data);
+    return folder < 0 ? folder : proc_each_number(folder, found, data);
 }
 
 int proc_each_fd(const struct root *root, pid_t pid, child_found *found, void *data)
 {
     AUTO_CLOSE int folder = root_open_dir(root, "proc/%d/fd", (int)pid);
 
-    return folder < 0 ? folder : each_number(folder, found, data);
+    return folder < 0 ? folder : proc_each_number(folder, found, data);
 }
 
 struct other_threads {
@@ -110,7 +109,7 @@ struct other_threads {
     void *data;
 };
 
-static void ask_other_thread(pid_t tid, void *data)
+static void read_other_thread(pid_t tid, void *data)
 {
     struct other_threads *others = data;
     struct cached_file file = CACHED_FILE_CLOSED;
@@ -132,7 +131,7 @@ int children_read(struct cached_file *leader, const struct root *root, pid_t pid
 
     if (r < 0 || thread_count <= 1)
         return r < 0 ? r : 0;
-    return proc_each_thread(root, pid, ask_other_thread, &others);
+    return proc_each_thread(root, pid, read_other_thread, &others);
 }
 
 bool children_are_listed(const struct root *root)
@@ -147,5 +146,5 @@ int proc_each_pid(const struct root *root, child_found *found, void *data)
 {
     AUTO_CLOSE int folder = root_open_dir(root, "proc");
 
-    return folder < 0 ? folder : each_number(folder, found, data);
+    return folder < 0 ? folder : proc_each_number(folder, found, data);
 }

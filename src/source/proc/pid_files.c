@@ -107,7 +107,7 @@ int pid_stat_read(struct cached_file *kept, const struct root *root, pid_t pid,
 {
     char text[1024];
     ssize_t n =
-        cached_file_read_record(kept, root, text, sizeof(text), "proc/%d/stat", (int)pid);
+        cached_file_read(kept, root, READ_RECORD, text, sizeof(text), "proc/%d/stat", (int)pid);
 
     return n < 0 ? (int)n : pid_stat_parse(text, ret);
 }
@@ -139,8 +139,8 @@ int pid_statm_read(struct cached_file *kept, const struct root *root, pid_t pid,
                    struct pid_statm *ret)
 {
     char text[256];
-    ssize_t n =
-        cached_file_read_record(kept, root, text, sizeof(text), "proc/%d/statm", (int)pid);
+    ssize_t n = cached_file_read(kept, root, READ_RECORD, text, sizeof(text), "proc/%d/statm",
+                                 (int)pid);
 
     return n < 0 ? (int)n : pid_statm_parse(text, ret);
 }
@@ -215,7 +215,8 @@ int pid_io_read(struct cached_file *kept, const struct root *root, pid_t pid,
                 struct pid_io *ret)
 {
     char text[512];
-    ssize_t n = cached_file_read_record(kept, root, text, sizeof(text), "proc/%d/io", (int)pid);
+    ssize_t n =
+        cached_file_read(kept, root, READ_RECORD, text, sizeof(text), "proc/%d/io", (int)pid);
 
     return n < 0 ? (int)n : pid_io_parse(text, ret);
 }
@@ -268,20 +269,16 @@ int schedstat_read(const struct root *root, pid_t thread_id, struct schedstat *r
 
 /* ---- cpu clock ------------------------------------------------------------- */
 
-/* Computes the clock ID as clock_getcpuclockid() does, without its system call: the
- * complement of the PID, then 3 bits: 2 means "scheduler's count, whole process". */
-static clockid_t process_clock(pid_t pid)
-{
-    return (clockid_t)(~(unsigned)pid << 3 | 2);
-}
-
 int cpu_clock_read(const struct root *root, pid_t pid, uint64_t *ret_ns)
 {
+    /* The clock ID that clock_getcpuclockid() computes, without its system call: the complement of the
+     * PID, then 3 bits: 2 means "scheduler's count, whole process". */
+    clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2);
     struct timespec time;
 
     if (!root->is_live)
         return -ENOTSUP;
-    if (clock_gettime(process_clock(pid), &time) < 0)
+    if (clock_gettime(clock, &time) < 0)
         return errno == EINVAL ? -ESRCH : -errno;
     *ret_ns = (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_nsec;
     return 0;

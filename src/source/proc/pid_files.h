@@ -145,7 +145,7 @@ int cpu_clock_read(const struct root *root, pid_t pid, uint64_t *ret_ns);
  * kernel without kcmp. */
 bool same_memory(const struct root *root, pid_t a, pid_t b);
 
-/* Whether our PIDs are those of the machine: we are in its first PID namespace. */
+/* Whether our PIDs are also the machine's: we are in its first PID namespace. */
 bool pid_namespace_is_first(const struct root *root);
 
 #endif

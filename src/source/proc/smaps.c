@@ -4,16 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "text/line_reader.h"
 
 /* ---- smaps ----------------------------------------------------------------- */
 
-/* Parses /proc/PID/smaps as a stream.
+/* Parses /proc/PID/smaps line by line.
  *
  * An area is a line of columns, "start-end rights offset device inode   name", then about
  * twenty lines "Key:   number kB". Addresses start with a lower-case hexadecimal digit and
@@ -23,21 +23,12 @@
 /* Larger than any address space: an invalid value. */
 #define MAX_KB (1ull << 47)
 
-#define FIELD(key, member)                                           \
-    {                                                                \
-        key, sizeof(key) - 1, offsetof(struct smaps_area, member), 0 \
-    }
-#define OPTIONAL_FIELD(key, member)                                  \
-    {                                                                \
-        key, sizeof(key) - 1, offsetof(struct smaps_area, member), 1 \
+#define FIELD(key, member)                             \
+    {                                                  \
+        key, offsetof(struct smaps_area, member), 1024 \
     }
 
-static const struct {
-    const char *key;
-    size_t length;
-    size_t offset; /* offset of a uint64_t in the area */
-    bool is_optional;
-} fields[] = {
+static const struct keyed_field fields[] = {
     FIELD("Rss:", rss),
     FIELD("Pss:", pss),
     FIELD("Shared_Clean:", shared_clean),
@@ -45,43 +36,26 @@ static const struct {
     FIELD("Private_Clean:", private_clean),
     FIELD("Private_Dirty:", private_dirty),
     FIELD("Anonymous:", anonymous),
-    OPTIONAL_FIELD("KSM:", merged),
+    FIELD("KSM:", merged),
 };
 
-static uint64_t *field_of(struct smaps_area *area, size_t i)
+static uint64_t *value_of(struct smaps_area *area, const struct keyed_field *field)
 {
-    return (uint64_t *)(void *)((char *)area + fields[i].offset);
+    return (uint64_t *)(void *)((char *)area + field->offset);
 }
 
-void smaps_parser_init(struct smaps_parser *parser, smaps_each *each, void *data)
-{
-    *parser = (struct smaps_parser){ .each = each, .data = data };
-}
+/* The area whose lines are being read. */
+struct parser {
+    smaps_each *each;
+    void *data;
+    struct smaps_area area;
+    bool has_area;
+};
 
-static int hex_digit(char c)
+/* Parses a hexadecimal number and the character after it. */
+static int parse_address(const char **cursor, char end, uint64_t *ret)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static int parse_hex(const char **cursor, char end, uint64_t *ret)
-{
-    const char *text = *cursor;
-    uint64_t value = 0;
-
-    if (hex_digit(*text) < 0)
-        return -EBADMSG;
-    for (; hex_digit(*text) >= 0; text++) {
-        if (value >> 60 != 0)
-            return -EBADMSG;
-        value = value << 4 | (uint64_t)hex_digit(*text);
-    }
-    if (*text != end)
-        return -EBADMSG;
-    *cursor = text + 1;
-    *ret = value;
-    return 0;
+    return parse_hex(cursor, ret) < 0 || *(*cursor)++ != end ? -EBADMSG : 0;
 }
 
 static int parse_head(const char *line, struct smaps_area *ret)
@@ -89,37 +63,39 @@ static int parse_head(const char *line, struct smaps_area *ret)
     struct smaps_area area = { 0 };
     uint64_t major, minor;
 
-    if (parse_hex(&line, '-', &area.start) < 0 || parse_hex(&line, ' ', &area.end) < 0)
+    if (parse_address(&line, '-', &area.start) < 0 || parse_address(&line, ' ', &area.end) < 0)
         return -EBADMSG;
-    while (*line != ' ' && *line != '\n') /* the permissions */
-        line++;
-    if (*line++ != ' ' || parse_hex(&line, ' ', &area.offset) < 0 ||
-        parse_hex(&line, ':', &major) < 0 || parse_hex(&line, ' ', &minor) < 0 ||
+    line += strcspn(line, " "); /* the permissions */
+    if (*line++ != ' ' || parse_address(&line, ' ', &area.offset) < 0 ||
+        parse_address(&line, ':', &major) < 0 || parse_address(&line, ' ', &minor) < 0 ||
         parse_u64(&line, &area.inode) < 0 || area.end < area.start || major > UINT32_MAX ||
         minor > UINT32_MAX)
         return -EBADMSG;
     area.device = major << 32 | minor;
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-        *field_of(&area, i) = fields[i].is_optional ? 0 : UNKNOWN;
+        *value_of(&area, &fields[i]) = UNKNOWN;
+    area.merged = 0; /* an older kernel does not report it */
     *ret = area;
     return 0;
 }
 
-static int end_area(struct smaps_parser *parser)
+static int end_area(struct parser *parser)
 {
     if (!parser->has_area)
         return 0;
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-        if (!is_known(*field_of(&parser->area, i)))
+        if (!is_known(*value_of(&parser->area, &fields[i])))
             return -EBADMSG;
     }
     return parser->each(&parser->area, parser->data);
 }
 
-/* `line` ends with a newline. */
-static int parse_line(struct smaps_parser *parser, const char *line)
+static int parse_line(struct parser *parser, const char *line)
 {
-    if (hex_digit(*line) >= 0) {
+    const struct keyed_field *field;
+    uint64_t value;
+
+    if (is_digit(*line) || (*line >= 'a' && *line <= 'f')) {
         int r = end_area(parser);
 
         if (r != 0)
@@ -129,93 +105,42 @@ static int parse_line(struct smaps_parser *parser, const char *line)
     }
     if (!parser->has_area)
         return -EBADMSG;
-    for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-        const char *cursor = line + fields[i].length;
-        uint64_t value;
-
-        if (strncmp(line, fields[i].key, fields[i].length) != 0)
-            continue;
-        if (parse_u64(&cursor, &value) < 0 || value > MAX_KB)
-            return -EBADMSG;
-        *field_of(&parser->area, i) = value * 1024;
+    field = keyed_find(line, fields, ARRAY_SIZE(fields));
+    if (!field)
         return 0;
-    }
+    line += strlen(field->key);
+    if (parse_u64(&line, &value) < 0 || value > MAX_KB)
+        return -EBADMSG;
+    *value_of(&parser->area, field) = value * field->scale;
     return 0;
 }
 
-/* Keeps the start of a line that continues in the next piece, as far as it fits. */
-static void keep_start(struct smaps_parser *parser, const char *text, size_t size)
+int smaps_parse(int fd, smaps_each *each, void *data)
 {
-    size_t room = sizeof(parser->line) - 1;
+    CLEANUP(line_reader_done) struct line_reader reader = { .fd = fd };
+    struct parser parser = { .each = each, .data = data };
+    struct line line;
+    int r;
 
-    if (parser->length < room) {
-        size_t kept = size < room - parser->length ? size : room - parser->length;
-
-        memcpy(parser->line + parser->length, text, kept);
-        parser->length += kept;
-    }
-}
-
-int smaps_parser_feed(struct smaps_parser *parser, const char *text, size_t size)
-{
-    while (size > 0) {
-        const char *end = memchr(text, '\n', size);
-        size_t length = end ? (size_t)(end - text) + 1 : size;
-        const char *line = text;
-        int r;
-
-        if (!end || parser->length > 0) {
-            keep_start(parser, text, end ? length - 1 : length);
-            line = parser->line;
-        }
-        text += length;
-        size -= length;
-        if (!end)
-            return 0;
-        if (line == parser->line)
-            parser->line[parser->length] = '\n';
-        parser->length = 0;
-        r = parse_line(parser, line);
+    while ((r = line_reader_next(&reader, &line)) > 0) {
+        r = line.is_torn ? -EBADMSG : parse_line(&parser, line.text);
         if (r != 0)
             return r;
     }
-    return 0;
-}
-
-int smaps_parser_finish(struct smaps_parser *parser)
-{
-    if (parser->length > 0)
-        return -EBADMSG;
-    return parser->has_area ? end_area(parser) : -ESRCH;
+    if (r < 0)
+        return r;
+    return parser.has_area ? end_area(&parser) : -ESRCH;
 }
 
 int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data)
 {
     AUTO_CLOSE int folder = root_open_dir(root, "proc/%d", (int)pid);
     AUTO_CLOSE int fd = -1;
-    struct smaps_parser parser;
-    char text[8192]; /* the kernel returns a page at a time, rarely more */
 
     if (folder < 0)
         return folder;
     fd = openat(folder, "smaps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    smaps_parser_init(&parser, each, data);
-    for (;;) {
-        ssize_t n = read(fd, text, sizeof(text));
-        int r;
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            return smaps_parser_finish(&parser);
-        r = smaps_parser_feed(&parser, text, (size_t)n);
-        if (r != 0)
-            return r;
-    }
+    return fd < 0 ? -errno : smaps_parse(fd, each, data);
 }
 
 /* ---- smaps rollup ---------------------------------------------------------- */

@@ -12,9 +12,8 @@
 
 /* /proc/PID/smaps: how a process shares its memory, area by area.
  *
- * The file may be megabytes long, so it is read in pieces and each area is passed on as soon
- * as it is complete. It costs as much as smaps_rollup and about 3 us per area. Needs ptrace
- * permission. */
+ * The file may be megabytes long, so each area is passed on as soon as it is complete. It costs
+ * as much as smaps_rollup and about 3 us per area. */
 
 /* One mapping. Sizes in bytes. The name is hostile text and is not read: device and inode
  * identify the file. Inode 0: no file. */
@@ -34,23 +33,9 @@ struct smaps_area {
 /* Called for each area by address. A result other than 0 ends the reading and is returned. */
 typedef int smaps_each(const struct smaps_area *area, void *data);
 
-/* Takes the text in pieces: init, feed, ..., finish. Only the start of a long line is kept. */
-struct smaps_parser {
-    smaps_each *each;
-    void *data;
-    struct smaps_area area;
-    bool has_area;
-    size_t length; /* length of the partial line; the rest of a too long line is lost */
-    char line[160];
-};
-
-void smaps_parser_init(struct smaps_parser *parser, smaps_each *each, void *data);
-
-/* -EBADMSG: the text has another format. */
-int smaps_parser_feed(struct smaps_parser *parser, const char *text, size_t size);
-
-/* -ESRCH: no area, the process has exited. -EBADMSG: truncated within an area. */
-int smaps_parser_finish(struct smaps_parser *parser);
+/* Parses an open file. -EBADMSG: the text has another format, or is truncated within an area;
+ * -ESRCH: no area, the process has exited. */
+int smaps_parse(int fd, smaps_each *each, void *data);
 
 /* -ESRCH or -ENOENT: the process has exited; -EACCES: it belongs to another user. */
 int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data);
@@ -59,7 +44,7 @@ int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data)
  *
  * The kernel walks the page tables for it, 6-8 ms per GiB of small pages, and memory calls
  * of the process wait meanwhile: read it seldom. An open file of it becomes invalid at exec,
- * so it is opened each time. Needs ptrace permission. */
+ * so it is opened each time. */
 
 /* In bytes. Pss_Anon, Pss_File and Pss_Shmem are UNKNOWN before Linux 5.3, merged if not
  * reported. Huge pages of hugetlbfs are not included. */
