@@ -676,32 +676,14 @@ static void copy_tags(struct record *ret, const struct record_tags *tags)
     }
 }
 
-/* Whether a record describes the group better: it has a lower rank, or is a later attempt of the same one. */
-static bool is_before(const struct group_rank *a, const struct group_rank *b)
-{
-    int order = compare_u64(a->launch->rank, b->launch->rank);
-
-    if (order == 0)
-        order = (a->record.started_at < b->record.started_at) -
-                (a->record.started_at > b->record.started_at);
-    return order != 0 ? order < 0 : compare_texts(a->record.id, b->record.id) > 0;
-}
-
 /* Copies the facts of the lowest rank that has an end: its command, name and others. */
 static void copy_first(struct merge *merge)
 {
-    const struct group *group = merge->group;
-    const struct group_rank *lowest = NULL;
-    const struct record *first;
+    const struct record *first = merge->ended_count > 0 ? &merge->ended[0]->record : NULL;
     struct record *ret = merge->ret;
 
-    for (size_t i = 0; i < group->count; i++) {
-        if (group->ranks[i].record.figures && (!lowest || is_before(&group->ranks[i], lowest)))
-            lowest = &group->ranks[i];
-    }
-    if (!lowest)
+    if (!first)
         return;
-    first = &lowest->record;
     ret->name = record_text(ret, first->name);
     copy_tags(ret, &first->tags);
     ret->command = record_texts(ret, first->command);
