@@ -149,8 +149,7 @@ def assert_within(figure, true):
     if figure["exact"]:
         assert abs(figure["value"] - true) <= max(true / 100, 1), figure
         return
-    assert figure["low"] == figure["value"] <= true, figure
-    assert figure["high"] is None or figure["high"] >= true, figure
+    assert figure["low"] == figure["value"] <= true <= figure["high"], figure
 
 
 def assert_exact(figures, received, sent, ends=1):

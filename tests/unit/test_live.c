@@ -157,9 +157,12 @@ static void a_closed_terminal_is_not_an_error(void **state)
     (void)state;
     begin(&terminal);
     live_screen_draw(&terminal.screen, "frame", 1);
+    assert_true(terminal.screen.is_drawn);
     close(terminal.master);
     live_screen_draw(&terminal.screen, "frame", 1);
+    assert_int_equal(terminal.screen.unsent.length, 0); /* the frame is dropped */
     live_screen_clear(&terminal.screen);
+    assert_false(terminal.screen.is_drawn);
     terminal.master = -1;
     end(&terminal);
 }

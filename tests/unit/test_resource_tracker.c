@@ -265,13 +265,14 @@ static void hostile_text_is_harmless(void **state)
     static const char good[] = "[job]\nname = \"a\\tb\\u00e9\" # c\r\npid = 42\n[[t.u]]\n"
                                "v = [ 1, 'z' ]\n[tracker]\ninterval_secs = 1.5e+1\n";
     uint32_t random = 1;
-    struct setup setup;
-    struct spoor_error err;
+    size_t errors = 0, names = 0;
 
     (void)state;
-    setup_init(&setup, good);
     for (size_t round = 0; round < 2000; round++) {
         char text[sizeof(good)];
+        struct spoor_error err;
+        struct setup setup;
+        int r;
 
         memcpy(text, good, sizeof(good));
         if (round < sizeof(good))
@@ -280,11 +281,22 @@ static void hostile_text_is_harmless(void **state)
             random = random * 1664525 + 1013904223;
             text[(random >> 8) % (sizeof(text) - 1)] = (char)(random >> 24);
         }
-        fake_root_write(&setup.fake, "resource-tracker.toml", text);
-        /* It returns, with or without an error. */
-        (void)tracker_config_read(&setup.arguments, "resource-tracker.toml", &err);
+        setup_init(&setup, text);
+        err.message[0] = '\0';
+        r = tracker_config_read(&setup.arguments, "resource-tracker.toml", &err);
+        if (r < 0) {
+            assert_int_equal(r, -EINVAL);
+            assert_non_null(strstr(err.message, "resource-tracker.toml:"));
+            assert_null(setup.settings.job_name);
+            assert_int_equal(setup.settings.pid, 0);
+            assert_int_equal(setup.settings.interval_ns, NS_PER_SECOND);
+        }
+        errors += r < 0;
+        names += setup.settings.job_name != NULL;
+        setup_done(&setup);
     }
-    setup_done(&setup);
+    assert_in_range(errors, 100, 1900);
+    assert_in_range(names, 100, 2000 - errors);
 }
 
 /* The error comes last. */
