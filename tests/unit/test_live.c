@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The output to a terminal, also if it is blocked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
@@ -17,6 +11,7 @@
 #include "base/cleanup.h"
 #include "front/spoor/live.h"
 #include "text/utf8.h"
+#include "unit_test.h"
 
 /* ---- live screen -------------------------------------------------------- */
 
