@@ -321,7 +321,7 @@ def test_a_job_without_a_socket_has_no_line(spoor):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_a_network_namespace_of_the_job_is_counted(spoor, tmp_path):
-    """The interface counts headers too: 66 bytes of 64 KiB."""
+    """The interface counts headers too: 66 bytes of 64 KiB, and of each acknowledgement."""
     samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
     job = subprocess.Popen(
         [spoor.binary, "run", "-q", "-i", "0.05", "--samples", str(samples), "-f", "json", "-o", str(report), "--",
@@ -344,7 +344,7 @@ with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connectio
     figures = json.loads(report.read_text())["network"]["job"]
     for name in ("loopback_received_bytes", "loopback_sent_bytes"):
         assert figures[name]["source"] == "procfs.net.dev"
-        assert 1_000_000 <= figures[name]["value"] <= 1_020_000, figures
+        assert 1_000_000 <= figures[name]["value"] <= 1_100_000, figures
         assert_within(figures[name], figures[name]["value"])
 
 
