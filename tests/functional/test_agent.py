@@ -9,7 +9,7 @@ import signal
 import pytest
 
 import schema
-from conftest import eventually, load, read_line
+from conftest import eventually, load, read_line, state_of
 
 
 class Agent:
@@ -160,11 +160,6 @@ def test_invalid_request_with_an_id_is_answered_with_it(spoor, held, line, messa
     assert agent.end() == b""
 
 
-def state(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        return file.read().rpartition(")")[2].split()[0]
-
-
 @pytest.mark.parametrize("has_ended", [False, True])
 def test_nonblocking_input_is_waited_for(spoor, held, has_ended):
     read_fd, write_fd = os.pipe()
@@ -177,7 +172,7 @@ def test_nonblocking_input_is_waited_for(spoor, held, has_ended):
         held.stdin.close()
         held.wait()
         eventually(path.exists, "the report")
-    eventually(lambda: state(process.pid) == "S", "the main thread to sleep")
+    eventually(lambda: state_of(process.pid) == "S", "the main thread to sleep")
     os.write(write_fd, b'{"id":1,"op":"stop"}\n')
     assert json.loads(read_line(process.stdout))["id"] == 1
     os.close(write_fd)

@@ -12,7 +12,7 @@ import pytest
 
 import made_up_ranks
 import schema
-from conftest import DEADLINE_SECONDS, IS_FULL, eventually, read_line
+from conftest import DEADLINE_SECONDS, IS_FULL, eventually, read_line, rows_of, warnings_of
 from made_up_ranks import MB
 
 HOLD = "x = bytearray({} << 20); print('ready', flush=True); input()"
@@ -34,8 +34,7 @@ def hold(megabytes):
 
 
 def latest_memory(samples):
-    rows = samples.read_bytes().split(b"\n") if samples.exists() else []
-    return json.loads(rows[-2])["job_rss_bytes"] or 0 if len(rows) > 1 else 0
+    return next((row["job_rss_bytes"] or 0 for row in rows_of(samples)[:-2:-1]), 0)
 
 
 def merged(spoor, folder):
@@ -100,7 +99,7 @@ def test_a_group_that_runs_again_is_merged_again(spoor, tmp_path):
             assert done.wait(timeout=DEADLINE_SECONDS) == count
     report = json.loads((folder / "merged.json").read_text("utf-8"))
     assert report["run"]["exit_code"] == 2 and report["group"]["reported"] == 2
-    assert "repeated" in [warning["code"] for warning in report["warnings"]]
+    assert "repeated" in warnings_of(report)
 
 
 def test_the_last_rank_merges_whatever_the_order(spoor, tmp_path):
