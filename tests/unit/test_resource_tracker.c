@@ -129,16 +129,20 @@ struct setup {
     struct arguments arguments;
 };
 
+/* Writes the file; nothing is set yet. */
+static void setup_config(struct setup *setup, const char *config)
+{
+    setup->arguments = (struct arguments)ARGUMENTS_INIT(
+        &resource_tracker_program, resource_tracker_program.main_command, &setup->settings);
+    fake_root_write(&setup->fake, "resource-tracker.toml", config);
+    tracker_settings_init(&setup->settings);
+}
+
 static void setup_init(struct setup *setup, const char *config)
 {
-    *setup = (struct setup){
-        .arguments = ARGUMENTS_INIT(&resource_tracker_program,
-                                    resource_tracker_program.main_command, &setup->settings),
-    };
     fake_root_init(&setup->fake);
-    fake_root_write(&setup->fake, "resource-tracker.toml", config);
     assert_int_equal(chdir(setup->fake.path), 0);
-    tracker_settings_init(&setup->settings);
+    setup_config(setup, config);
 }
 
 static void setup_done(struct setup *setup)
@@ -261,12 +265,13 @@ static void hostile_text_is_harmless(void **state)
                                "v = [ 1, 'z' ]\n[tracker]\ninterval_secs = 1.5e+1\n";
     uint32_t random = 1;
     size_t errors = 0, names = 0;
+    struct setup setup;
 
     (void)state;
+    setup_init(&setup, good);
     for (size_t round = 0; round < 2000; round++) {
         char text[sizeof(good)];
         struct spoor_error err;
-        struct setup setup;
         int r;
 
         memcpy(text, good, sizeof(good));
@@ -276,7 +281,8 @@ static void hostile_text_is_harmless(void **state)
             random = random * 1664525 + 1013904223;
             text[(random >> 8) % (sizeof(text) - 1)] = (char)(random >> 24);
         }
-        setup_init(&setup, text);
+        tracker_settings_done(&setup.settings);
+        setup_config(&setup, text);
         err.message[0] = '\0';
         r = tracker_config_read(&setup.arguments, "resource-tracker.toml", &err);
         if (r < 0) {
@@ -288,8 +294,8 @@ static void hostile_text_is_harmless(void **state)
         }
         errors += r < 0;
         names += setup.settings.job_name != NULL;
-        setup_done(&setup);
     }
+    setup_done(&setup);
     assert_in_range(errors, 100, 1900);
     assert_in_range(names, 100, 2000 - errors);
 }
