@@ -37,7 +37,7 @@ _TIMEOUT_SECONDS = 2.0      # for an answer; after a timeout the tracker gets no
 _LOOK_AGAIN_SECONDS = 1.0   # seconds until trackers that have started since are found
 _LEAVE_ALONE_SECONDS = 30.0
 _SHARE = 0.1                # at most this share of the time is spent waiting for rows ...
-_ALLOWANCE_SECONDS = 0.5    # ... besides this many seconds
+_ALLOWANCE_SECONDS = 0.5    # ... besides this many seconds and the start of a tracker
 
 _begun: set[str] = set()  # files that this process, or the one it was forked from, has created
 _databases: dict[tuple[int, str], Connection] = {}  # by process and file
@@ -148,8 +148,9 @@ def request_row(later_than: float) -> float:
     except TimeoutError:
         answers.clear()
         trackers.look_at = start + _LEAVE_ALONE_SECONDS
+    if trackers.tracked or not answers:  # the first answer waits for the start of the tracker
+        trackers.waited += time.monotonic() - start
     trackers.tracked = list(answers)
-    trackers.waited += time.monotonic() - start
     return max(answers.values(), default=0.0)
 
 

@@ -2,6 +2,7 @@
 """Shared fixtures of the functional tests: the binary, the workloads, results that are
 checked."""
 import contextlib
+import csv
 import fcntl
 import functools
 import json
@@ -160,6 +161,17 @@ def load(path):
     result = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     schema.check(result)
     return result
+
+
+def rows_of(path):
+    """The whole rows of a samples file, CSV or JSON Lines, that may be written meanwhile; none if there is no file."""
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+    return list(csv.DictReader(lines) if path.suffix == ".csv" else map(json.loads, lines))
+
+
+def warnings_of(result):
+    """The messages of the warnings by their code."""
+    return {warning["code"]: warning["message"] for warning in result["warnings"]}
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machines with GPUs for tests: a stand-in for NVIDIA's library that plays a script
 (tests/gpu/standin)."""
-import csv
 import os
 import pathlib
 
-from conftest import eventually, load, read_line
+from conftest import eventually, load, read_line, rows_of
 
 GIB = 1 << 30
 LIST = "nvmlDeviceGetComputeRunningProcesses_v3"
@@ -110,7 +109,7 @@ class Run:
         return self.result
 
 
-def warnings_of(result):
+def gpu_warnings(result):
     """The codes of the warnings about GPUs. A busy machine may cause others."""
     return [warning["code"] for warning in result["warnings"]
             if warning["code"].startswith("gpu")]
@@ -120,8 +119,3 @@ def newest_memory(samples):
     """GPU memory of the job in the last whole row of a samples file: a list of one value, or
     none."""
     return [row["job_gpu_memory_bytes"] for row in rows_of(samples)][-1:]
-
-
-def rows_of(path):
-    """The whole rows of a samples file that is being written."""
-    return list(csv.DictReader(path.read_text(encoding="utf-8").split("\n")[:-1]))

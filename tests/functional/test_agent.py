@@ -2,13 +2,14 @@
 """A tracker that a program controls by requests: agent protocol 1."""
 import json
 import os
+import pathlib
 import resource
 import signal
 
 import pytest
 
 import schema
-from conftest import eventually, load, read_line
+from conftest import eventually, load, read_line, state_of
 
 
 class Agent:
@@ -57,11 +58,12 @@ def test_agent_answers_every_request(spoor, held):
     assert agent.ask("phase-stop", "load data") == DONE
     snapshot = agent.ask("snapshot")
     metrics = snapshot["metrics"]
-    assert isinstance(snapshot["gpus"], list)
     assert metrics["main_rss_bytes"] == pytest.approx(50 << 20, rel=0.05)
-    assert "job_cpu_seconds" in metrics
     result = agent.ask("stop")
     assert result["event"] == "done"
+    assert len(snapshot["gpus"]) == result["report"]["gpu"]["count"]
+    used_ns = int(pathlib.Path(f"/proc/{held.pid}/schedstat").read_text().split()[0])
+    assert metrics["job_cpu_seconds"] == pytest.approx(used_ns / 1e9, abs=0.01)
     schema.check(result["report"])
     assert result["report"]["run"]["name"] == "n"
     assert result["report"]["run"]["tags"] == {"a": "b"}
@@ -158,11 +160,6 @@ def test_invalid_request_with_an_id_is_answered_with_it(spoor, held, line, messa
     assert agent.end() == b""
 
 
-def state(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        return file.read().rpartition(")")[2].split()[0]
-
-
 @pytest.mark.parametrize("has_ended", [False, True])
 def test_nonblocking_input_is_waited_for(spoor, held, has_ended):
     read_fd, write_fd = os.pipe()
@@ -175,7 +172,7 @@ def test_nonblocking_input_is_waited_for(spoor, held, has_ended):
         held.stdin.close()
         held.wait()
         eventually(path.exists, "the report")
-    eventually(lambda: state(process.pid) == "S", "the main thread to sleep")
+    eventually(lambda: state_of(process.pid) == "S", "the main thread to sleep")
     os.write(write_fd, b'{"id":1,"op":"stop"}\n')
     assert json.loads(read_line(process.stdout))["id"] == 1
     os.close(write_fd)

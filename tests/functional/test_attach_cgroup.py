@@ -9,13 +9,8 @@ import signal
 import pytest
 
 from cgroups import HIERARCHIES
-from conftest import DEADLINE_SECONDS, cpu_time, eventually, load, read_line, value
+from conftest import DEADLINE_SECONDS, cpu_time, eventually, load, read_line, rows_of, value
 from gpus import card
-
-
-def rows_of(path):
-    """The whole rows of a samples file."""
-    return list(csv.DictReader(path.read_text().split("\n")[:-1])) if path.exists() else []
 
 
 def wait_for_processes(samples, count):

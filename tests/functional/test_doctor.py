@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import descriptors_of, load, read_line, wait_for_samples
+from conftest import descriptors_of, load, read_line, wait_for_samples, warnings_of
 
 NOBODY = 65534
 GENERIC, CONNECTOR = "16", "11"  # netlink protocols: taskstats is in the first
@@ -196,7 +196,7 @@ def test_doctor_shows_whether_other_users_processes_can_be_read(spoor):
         process.communicate(b"\n")
     report = load(path)
     assert (report["memory"]["main"]["private_rss_bytes"]["value"] is not None) == (row != "no")
-    assert ("io-denied" not in [warning["code"] for warning in report["warnings"]]) == (row != "no")
+    assert ("io-denied" not in warnings_of(report)) == (row != "no")
 
 
 def test_doctor_leaves_nothing_behind(spoor):

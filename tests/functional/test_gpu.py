@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
-from conftest import eventually, load, read_line, value
-from gpus import (GIB, LIST, LOST, MOVED_BYTES, NO_PERMISSION, NOT_LOADED, NOT_SUPPORTED,
-                  QUICK, SLOW, UNKNOWN_ERROR, USED_BYTES, VERSION_MISMATCH, Run, card,
-                  newest_memory, rows_of, thread_switches, until_called, warnings_of)
+from conftest import eventually, load, read_line, rows_of, value
+from gpus import (GIB, LIST, LOST, MOVED_BYTES, NOT_LOADED, NOT_SUPPORTED, NO_PERMISSION, QUICK,
+                  SLOW, UNKNOWN_ERROR, USED_BYTES, VERSION_MISMATCH, Run, card, gpu_warnings,
+                  newest_memory, thread_switches, until_called)
 
 
 @pytest.mark.threads
@@ -31,7 +31,7 @@ def test_gpu_memory_of_a_process_is_reported(spoor, machine):
         ("GPU-0000-aaaa", "NVIDIA H200", "nvidia")
     assert device["memory"]["job_peak_bytes"]["value"] == GIB
     assert result["host"]["gpus"][0]["memory_bytes"] == 150000000000
-    assert warnings_of(result) == []
+    assert gpu_warnings(result) == []
 
 
 # The driver is opened when the job is known to use the GPU: in the stand-in it is busy since then.
@@ -141,7 +141,7 @@ def test_other_processes_on_the_jobs_gpu_cause_a_warning(spoor, machine):
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30",
                  "busy 0 1 200 20")
     machine.wait_for(SLOW, times=2)
-    assert warnings_of(run.end()) == ["gpu-shared"]
+    assert gpu_warnings(run.end()) == ["gpu-shared"]
 
 
 def test_late_samples_do_not_exceed_the_gpus(spoor, machine):
@@ -241,13 +241,13 @@ def test_a_list_that_works_again_keeps_its_peak(spoor, machine):
     machine.wait_for(SLOW, times=2)
     result = run.end()
     assert value(result, "gpu.memory.combined_bytes") == 2 * GIB
-    assert warnings_of(result) == []
+    assert gpu_warnings(result) == []
 
 
 def test_a_possibly_incomplete_peak_is_a_warning(spoor, machine):
     result = refused_after_2_gib(spoor, machine, NO_PERMISSION).end()
     assert value(result, "gpu.memory.combined_bytes") == 2 * GIB
-    assert warnings_of(result) == ["gpu-memory-untold"]
+    assert gpu_warnings(result) == ["gpu-memory-untold"]
     assert "permission denied" in result["warnings"][0]["message"]
 
 
@@ -260,7 +260,7 @@ def test_a_lost_device_keeps_its_figures(spoor, machine):
         machine.play(f"fail {name} {LOST}")
     machine.wait_for()
     result = run.end()
-    assert warnings_of(result) == ["gpu-lost"]
+    assert gpu_warnings(result) == ["gpu-lost"]
     assert value(result, "gpu.memory.combined_bytes") == GIB
     assert value(result, "gpu.memory.system_bytes") in (USED_BYTES - MOVED_BYTES, USED_BYTES)
 
@@ -317,7 +317,7 @@ def test_every_generation_of_drivers_is_supported(spoor, machine, standin, gener
     machine.play(card(0))
     result = Run(spoor, machine).end()
     assert result["gpu"]["count"] == 1
-    assert warnings_of(result) == []
+    assert gpu_warnings(result) == []
 
 
 # ---- drivers that fail --------------------------------------------------------------------
@@ -347,7 +347,7 @@ def test_no_driver_is_opened_for_a_job_that_ends_at_once(spoor, machine):
     for figure in (result["gpu"]["memory"]["combined_bytes"], result["energy"]["gpu_joules"]):
         assert figure["value"] is None
         assert figure["reason"] == "the job ended before the GPU driver was opened"
-    assert warnings_of(result) == []
+    assert gpu_warnings(result) == []
     path = spoor.new_path("kept.json")
     path.write_text(json.dumps(result))
     assert "gpu" not in spoor("report", "-f", "text", path).stdout.lower()
@@ -358,7 +358,7 @@ def test_disabled_gpus_are_not_read(spoor, machine):
     for name in ("gpu", "nvidia"):
         result = Run(spoor, machine, SPOOR_DISABLE=name).end(opens=False)
         assert result["gpu"]["count"] == 0
-        assert warnings_of(result) == []
+        assert gpu_warnings(result) == []
     result = Run(spoor, machine, SPOOR_DISABLE="amd,intel").end()
     assert result["gpu"]["count"] == 1
 
@@ -367,7 +367,7 @@ def test_a_driver_of_another_version_is_a_warning(spoor, machine):
     machine.play(card(0), f"fail nvmlInit {VERSION_MISMATCH}")
     result = Run(spoor, machine).end()
     assert result["gpu"]["count"] == 0
-    assert warnings_of(result) == ["gpu-driver"]
+    assert gpu_warnings(result) == ["gpu-driver"]
     assert any("different versions" in warning["message"] for warning in result["warnings"])
     assert "cannot be used" in result["gpu"]["memory"]["combined_bytes"]["reason"]
 
@@ -381,7 +381,7 @@ def test_a_gpu_that_cannot_be_opened_is_a_warning(spoor, machine):
     machine.play(card(0), card(1), f"fail nvmlDeviceGetHandleByIndex@0 {LOST}")
     result = Run(spoor, machine).end()
     assert result["gpu"]["selected"] == ["GPU-1000-aaaa"]
-    assert warnings_of(result) == ["gpu-driver"]
+    assert gpu_warnings(result) == ["gpu-driver"]
     assert "cannot open the driver's GPU 0: GPU is lost" in gpu_messages(result)[0]
     assert "GPU is lost" in spoor("info", env=machine.environment).stdout
 
@@ -398,7 +398,7 @@ def test_a_library_without_its_driver_is_no_warning(spoor, machine):
     error."""
     machine.play(card(0), f"fail nvmlInit {NOT_LOADED}")
     result = Run(spoor, machine).end()
-    assert warnings_of(result) == []
+    assert gpu_warnings(result) == []
     assert "its driver is not loaded" in result["gpu"]["memory"]["combined_bytes"]["reason"]
     for command in ("info", "doctor"):
         said = " ".join(spoor(command, env=machine.environment).stdout.split())
@@ -409,7 +409,7 @@ def test_a_library_without_required_functions_is_a_warning(spoor, machine, stand
     machine.environment["LD_LIBRARY_PATH"] = str(standin / "broken")
     machine.play(card(0))
     result = Run(spoor, machine).end()
-    assert warnings_of(result) == ["gpu-driver"]
+    assert gpu_warnings(result) == ["gpu-driver"]
 
 
 @pytest.mark.threads
@@ -432,7 +432,7 @@ def test_a_blocked_driver_delays_nothing_else(spoor, machine):
     # A busy machine skips some; a sampler that waits for the driver has none at all.
     assert len(blocked) >= 0.25 * (blocked[-1] - float(blocked_since)) / 0.05
     assert value(result, "gpu.memory.combined_bytes") == GIB
-    assert warnings_of(result) == ["gpu-blocked"]
+    assert gpu_warnings(result) == ["gpu-blocked"]
     assert value(result, "cpu.total_seconds") is not None
     device = result["gpu"]["devices"][0]
     for figure in (device["energy_joules"], device["utilization"]["max"],

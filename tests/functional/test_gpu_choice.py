@@ -6,9 +6,8 @@ import subprocess
 
 import pytest
 
-from conftest import eventually, load, read_line, value
-from gpus import (GIB, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT, Run, card, rows_of,
-                  warnings_of)
+from conftest import eventually, load, read_line, rows_of, value
+from gpus import GIB, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT, Run, card, gpu_warnings
 
 pytestmark = pytest.mark.any_user
 
@@ -64,7 +63,7 @@ def test_with_gpus_none_no_driver_is_opened(spoor, machine, tmp_path, word):
         assert result["gpu"]["memory"][figure] == {
             **result["gpu"]["memory"][figure], "value": None,
             "reason": "--gpus none: GPUs are not looked at"}
-    assert warnings_of(result) == []
+    assert gpu_warnings(result) == []
 
 
 def test_the_variable_that_excludes_all_gpus_is_named(spoor, machine):
@@ -96,7 +95,7 @@ def test_use_of_an_unassigned_gpu_is_a_warning(spoor, machine, options,
     machine.play(f"process 0 compute {run.pid} 2000000000")
     machine.wait_for(times=2)
     result = run.end()
-    assert warnings_of(result) == expected
+    assert gpu_warnings(result) == expected
     if expected:
         assert value(result, "gpu.memory.combined_bytes") == 0
         assert any("2.00 GB on GPU 0" in warning["message"] for warning in result["warnings"])
@@ -130,7 +129,7 @@ def test_a_missing_gpu_is_refused_before_attaching(spoor, machine):
                          ids=["no GPU", "no driver"])
 def test_without_a_driver_a_wrong_number_is_a_warning(spoor, machine, lines):
     machine.play(*lines)
-    assert "gpu-unknown" in warnings_of(Run(spoor, machine, "--gpus", "9").end())
+    assert "gpu-unknown" in gpu_warnings(Run(spoor, machine, "--gpus", "9").end())
 
 
 @pytest.mark.parametrize("text", ["", "0,,1", ",", "0;1", "$(x)"])

@@ -9,8 +9,8 @@ import termios
 
 import pytest
 
-from conftest import eventually, read_line
-from gpus import GIB, VERSION_MISMATCH, WAIT, Run, card, rows_of, until_called
+from conftest import eventually, read_line, rows_of
+from gpus import GIB, VERSION_MISMATCH, WAIT, Run, card, until_called
 
 pytestmark = pytest.mark.any_user
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from conftest import eventually, read_line, value
-from gpus import GIB, QUICK, SLOW, Run, card, rows_of, warnings_of
+from conftest import eventually, read_line, rows_of, value
+from gpus import GIB, QUICK, SLOW, Run, card, gpu_warnings
 
 SHARES = {"sm": (2, 11), "occupancy": (3, 5), "tensor": (5, 0), "fp64": (11, 1), "fp32": (12, 8),
           "fp16": (13, 2), "dram": (10, 40)}
@@ -44,7 +44,7 @@ def test_work_is_the_mean_of_the_run(spoor, machine):
             assert amount["value"] == pytest.approx(rate * (1 << 20) * covered * seconds, rel=0.1)
     measure = result["gpu"]["work"]["sm_gpus"]
     assert (measure["source"], measure["exact"]) == ("nvml.gpm", False)
-    assert warnings_of(result) == []
+    assert gpu_warnings(result) == []
     text = spoor("report", "-f", "text", run.path).stdout
     assert re.search(r"GPU work +\d+(\.\d+)? % +of the SMs worked, though busy \d+(\.\d+)? % of the\s+time; "
                      r"the\s+tensor\s+cores\s+were\s+idle,\s+memory\s+bandwidth", text)

@@ -12,7 +12,7 @@ import pytest
 
 import made_up_ranks
 import schema
-from conftest import DEADLINE_SECONDS, eventually, read_line
+from conftest import DEADLINE_SECONDS, IS_FULL, eventually, read_line, rows_of, warnings_of
 from made_up_ranks import MB
 
 HOLD = "x = bytearray({} << 20); print('ready', flush=True); input()"
@@ -34,8 +34,7 @@ def hold(megabytes):
 
 
 def latest_memory(samples):
-    rows = samples.read_bytes().split(b"\n") if samples.exists() else []
-    return json.loads(rows[-2])["job_rss_bytes"] or 0 if len(rows) > 1 else 0
+    return next((row["job_rss_bytes"] or 0 for row in rows_of(samples)[:-2:-1]), 0)
 
 
 def merged(spoor, folder):
@@ -69,7 +68,8 @@ def test_four_ranks_at_once_are_one_report(spoor, tmp_path):
     assert max(peaks) < sum(size << 20 for size in sizes) <= memory["value"] <= sum(peaks)
     assert report["cpu"]["total_seconds"]["value"] == pytest.approx(sum(rank["cpu_seconds"] for rank in report["rank_table"]))
     assert report["launch"]["job"] == "77" and report["launch"]["rank"] is None
-    assert (folder / "merged.html").exists() or "no report page" in spoor("merge", "-f", "html", folder).stderr
+    page = spoor("merge", "-f", "html", folder)
+    assert (folder / "merged.html").exists() == (page.returncode == 0) == ("no report page" not in page.stderr)
     assert len(list(folder.glob("*.jsonl"))) == 1
     assert merged(spoor, folder) == report
     assert json.loads(spoor("report", "-f", "json", folder / "merged.json").stdout) == report
@@ -99,13 +99,13 @@ def test_a_group_that_runs_again_is_merged_again(spoor, tmp_path):
             assert done.wait(timeout=DEADLINE_SECONDS) == count
     report = json.loads((folder / "merged.json").read_text("utf-8"))
     assert report["run"]["exit_code"] == 2 and report["group"]["reported"] == 2
-    assert "repeated" in [warning["code"] for warning in report["warnings"]]
+    assert "repeated" in warnings_of(report)
 
 
 def test_the_last_rank_merges_whatever_the_order(spoor, tmp_path):
     """Ranks of the round before have ended: rank 0 merges with them, while rank 1 begins a little later each time."""
     folder = tmp_path / "group"
-    for round_ in range(60):
+    for round_ in range(0, 60, 1 if IS_FULL else 3):
         ranks = []
         for rank in range(2):
             ranks.append(start_rank(spoor, rank, 2, "--group", folder, command=("sh", "-c", f"exit {round_}")))

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from conftest import cpu_time, eventually, load, read_line, value
+from conftest import cpu_time, eventually, load, read_line, value, warnings_of
 
 MIB = 1 << 20
 # Moves itself to the parent of each cgroup made by spoor whose hierarchy is named, then uses CPU
@@ -49,10 +49,6 @@ def hierarchies():
         return {name for line in file for name in line.split(":")[1].split(",")}
 
 
-def codes(result):
-    return [warning["code"] for warning in result["warnings"]]
-
-
 def test_cpu_time_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
     used, result = leave(spoor, "all", 0.5, 0)
     total = result["cpu"]["total_seconds"]
@@ -62,7 +58,7 @@ def test_cpu_time_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
     if os.geteuid() == 0:
         for path in ("total_seconds", "user_seconds", "mean_cores"):
             assert not result["cpu"][path]["exact"], path
-        assert "left-cgroup" in codes(result)
+        assert "left-cgroup" in warnings_of(result)
 
 
 def test_memory_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
@@ -75,17 +71,17 @@ def test_memory_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
     for path in ("anon_peak_bytes", "page_cache_peak_bytes"):
         figure = result["memory"][path]  # null if there is no cgroup for memory
         assert not figure["exact"] and figure.get("high") is None, path
-    assert "left-cgroup" in codes(result)
+    assert "left-cgroup" in warnings_of(result)
 
 
 def test_leaving_only_the_memory_cgroup_is_noticed(spoor):
     used, result = leave(spoor, "memory", 0.1, 100)
     if os.geteuid() != 0 or "memory" not in hierarchies():
-        assert "left-cgroup" not in codes(result)  # there is no such cgroup to leave
+        assert "left-cgroup" not in warnings_of(result)  # there is no such cgroup to leave
         return
     peak = result["memory"]["job_peak_bytes"]
     assert peak["value"] >= 100 * MIB and not peak["exact"]
-    assert "left-cgroup" in codes(result)
+    assert "left-cgroup" in warnings_of(result)
     total = result["cpu"]["total_seconds"]
     assert total["value"] == cpu_time(used) and total["exact"]
 
@@ -96,7 +92,7 @@ def test_a_job_that_stays_in_its_cgroup_is_exact(spoor):
         assert result["cpu"]["total_seconds"]["exact"]
     if value(result, "memory.job_peak_bytes") is not None:
         assert result["memory"]["job_peak_bytes"]["exact"]
-    assert "left-cgroup" not in codes(result)
+    assert "left-cgroup" not in warnings_of(result)
 
 
 def test_processes_started_outside_the_cgroup_belong_to_the_job(spoor):

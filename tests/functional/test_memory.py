@@ -87,19 +87,20 @@ def test_growth_of_a_child_belongs_to_the_child(spoor, workload, monkeypatch, di
 def test_memory_of_an_unseen_child_is_not_0(spoor, monkeypatch, disabled):
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     _, result = spoor.result("sh", "-c", "/bin/true; true", options=["-i", "10"])
-    assert value(result, "memory.descendants.total_rss_bytes") != 0
+    figure = result["memory"]["descendants"]["total_rss_bytes"]
+    assert figure["reason"] if figure["value"] is None else figure["value"] > 100_000
 
 
-def test_bounds_follow_from_each_process(spoor, workload, monkeypatch):
+@pytest.mark.parametrize("disabled", ["cgroup", "cgroup,taskstats"])
+def test_bounds_follow_from_each_process(spoor, workload, monkeypatch, disabled):
     """One large process among small ones. With exit records, the peak and the lifetime of each
-    are known; without, any of them may have been as large as the largest."""
-    monkeypatch.setenv("SPOOR_DISABLE", "cgroup")
+    are known; without, any of the eight may have been as large as the largest."""
+    monkeypatch.setenv("SPOOR_DISABLE", disabled)
     script = "for i in 1 2 3 4 5 6; do sleep 0.2 & done; \"$0\" 100; wait"
     _, result = spoor.result("sh", "-c", script, workload("late"))
     total = result["memory"]["combined"]["total_rss_bytes"]
-    if "used  taskstats" in spoor("doctor").stdout:
-        assert total["high"] < 130 * MIB
-    assert total["high"] is None or total["high"] >= 100 * MIB
+    low, high = (100, 130) if "used  taskstats" in spoor("doctor").stdout else (800, 1000)
+    assert low * MIB <= total["high"] < high * MIB
 
 
 def private_bytes(pid):

@@ -15,7 +15,7 @@ import threading
 
 import pytest
 
-from conftest import IS_FULL, eventually
+from conftest import IS_FULL, eventually, rows_of
 
 # Nothing else uses the network namespace: see the last test.
 IS_ALONE = "SPOOR_TEST_ALONE" in os.environ
@@ -92,22 +92,14 @@ def fixture_server(request):
     server.close()
 
 
-def count_rows(path):
-    return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def latest(path):
-    """The last complete row of samples."""
-    return json.loads(path.read_bytes().split(b"\n")[-2]) if count_rows(path) > 0 else {}
-
-
 def await_seen(samples, count):
     """Waits until the samples contain the connections. If nothing else uses the network, the figures must be exact: so
     the tracker must also have seen that the other ends, which were accepted before, belong to another program."""
-    eventually(lambda: latest(samples).get("job_network_connections", 0) >= count, "the connections are seen")
+    eventually(lambda: any((row["job_network_connections"] or 0) >= count for row in rows_of(samples)[-1:]),
+               "the connections are seen")
     if IS_ALONE:
-        rows = count_rows(samples)
-        eventually(lambda: count_rows(samples) >= rows + 4, "more samples are taken")
+        rows = len(rows_of(samples))
+        eventually(lambda: len(rows_of(samples)) >= rows + 4, "more samples are taken")
 
 
 def track(spoor, tmp_path, server, code, *arguments, seen=1, status=0):
@@ -149,8 +141,7 @@ def assert_within(figure, true):
     if figure["exact"]:
         assert abs(figure["value"] - true) <= max(true / 100, 1), figure
         return
-    assert figure["low"] == figure["value"] <= true, figure
-    assert figure["high"] is None or figure["high"] >= true, figure
+    assert figure["low"] == figure["value"] <= true <= figure["high"], figure
 
 
 def assert_exact(figures, received, sent, ends=1):
@@ -305,7 +296,7 @@ take(c, 1_000_000)
     eventually(lambda: server.open == 1, "the request has arrived")
     tracker = subprocess.Popen([spoor.binary, "attach", "-q", "-i", "0.05", "--samples", str(samples), "-f", "json",
                                 "-o", str(report), str(client.pid)])
-    eventually(lambda: latest(samples).get("job_network_connections", 0) == 1, "the connection is seen")
+    eventually(lambda: any(row["job_network_connections"] == 1 for row in rows_of(samples)[-1:]), "the connection is seen")
     server.released.set()
     client.communicate(timeout=60)
     tracker.wait(timeout=60)
@@ -322,7 +313,7 @@ def test_a_job_without_a_socket_has_no_line(spoor):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_a_network_namespace_of_the_job_is_counted(spoor, tmp_path):
-    """The interface counts headers too: 66 bytes of 64 KiB."""
+    """The interface counts headers too: 66 bytes of 64 KiB, and of each acknowledgement."""
     samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
     job = subprocess.Popen(
         [spoor.binary, "run", "-q", "-i", "0.05", "--samples", str(samples), "-f", "json", "-o", str(report), "--",
@@ -339,13 +330,13 @@ with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connectio
         pass
 """], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     job.stdout.readline()
-    before = count_rows(samples)
-    eventually(lambda: count_rows(samples) > before + 2, "the namespace is seen")
+    before = len(rows_of(samples))
+    eventually(lambda: len(rows_of(samples)) > before + 2, "the namespace is seen")
     job.communicate(b"\n", timeout=60)
     figures = json.loads(report.read_text())["network"]["job"]
     for name in ("loopback_received_bytes", "loopback_sent_bytes"):
         assert figures[name]["source"] == "procfs.net.dev"
-        assert 1_000_000 <= figures[name]["value"] <= 1_020_000, figures
+        assert 1_000_000 <= figures[name]["value"] <= 1_100_000, figures
         assert_within(figures[name], figures[name]["value"])
 
 

@@ -231,8 +231,13 @@ def test_samples_of_both_kinds_have_the_same_columns(spoor, workload, tmp_path):
     for column in (0, 1):
         times = [float(row[column]) for row in rows]
         assert times == sorted(times)
+    peak = 0
     for row in rows:
-        assert all(cell == "" or float(cell) >= 0 for cell in row[:2] + row[3:])
+        named = dict(zip(header, row))
+        assert all(cell == "" or float(cell) >= 0 for name, cell in named.items() if name != "run_id")
+        assert float(named["host_cpu_seconds"]) > float(named["job_cpu_seconds"])
+        peak = max(peak, float(named["job_rss_bytes"] or 0))
+    assert 1 << 20 < peak < 16 << 20
 
 
 def test_samples_are_appended_on_request(spoor, tmp_path):

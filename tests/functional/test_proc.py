@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, IS_FULL, cpu_time, load, read_line, value, wait_for_samples
+from conftest import DEADLINE_SECONDS, IS_FULL, cpu_time, load, read_line, value, wait_for_samples, warnings_of
 
 # As an ordinary user, in a user namespace.
 UNSHARE = ["unshare", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
@@ -67,7 +67,7 @@ def test_figures_of_foreign_processes_are_not_reported(spoor, without_proc):
     assert started["value"] == (1 if started["exact"] else None)
     assert value(result, "processes.max_concurrent") is None
     assert value(result, "cpu.total_seconds") < 0.1
-    assert {warning["code"] for warning in result["warnings"]} - {"late-samples"} == {"no-proc"}
+    assert set(warnings_of(result)) - {"late-samples"} == {"no-proc"}
 
 
 def test_the_largest_process_is_known(spoor, workload, without_proc):
@@ -104,7 +104,7 @@ def test_proc_of_our_own_namespace_is_used(spoor, workload):
         workload("hold"), "20")
     result = load(path)
     assert value(result, "memory.main.total_rss_bytes") > 20 << 20
-    assert "no-proc" not in [warning["code"] for warning in result["warnings"]]
+    assert "no-proc" not in warnings_of(result)
 
 
 def groups_of(length):

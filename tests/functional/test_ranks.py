@@ -5,8 +5,8 @@ import pathlib
 
 import pytest
 
-from conftest import count_waits, eventually, load, read_line, value
-from gpus import GIB, Run, card, rows_of
+from conftest import count_waits, eventually, load, read_line, rows_of, value
+from gpus import GIB, Run, card
 
 REASON = "measured by local rank 0: no process of this rank was seen to use a GPU"
 INIT = "nvmlInit_v2"

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from conftest import eventually, load, read_line
+from conftest import eventually, load, read_line, rows_of
 
 pytestmark = pytest.mark.any_user
 
@@ -265,13 +265,6 @@ def test_appended_runs_are_separate(spoor, tmp_path):
         spoor("run", "-q", "-i", "10ms", "--append", "--samples", path, "--", "sleep", "0.05")
     done = spoor("report", "-f", "csv", path)
     assert len(list(csv.DictReader(done.stdout.splitlines()))) == 3
-
-
-def rows_of(path):
-    """Whole rows."""
-    text = path.read_text()
-    lines = text[:text.rfind("\n") + 1].splitlines()
-    return list(csv.DictReader(lines) if path.suffix == ".csv" else map(json.loads, lines))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

@@ -82,19 +82,25 @@ def objects(node, place=()):
 
 def test_keys_that_are_new_or_missing_are_found(gpu_report):
     """As the tests use the file: closed."""
-    for place in objects(gpu_report):
+    places = set(objects(gpu_report))
+    changed = copy.deepcopy(gpu_report)
+    for place in places:
+        node_at(changed, place)["new_key"] = 1
+    errors = [error for error in schema.VALIDATOR.iter_errors(changed) if "new_key" in error.message]
+    assert {tuple(error.absolute_path) for error in errors} == places
+    for place in places:
         changed = copy.deepcopy(gpu_report)
-        node = changed
-        for key in place:
-            node = node[key]
-        node["new_key"] = 1
-        with pytest.raises(AssertionError, match="new_key"):
-            schema.check_schema(changed)
-        del node["new_key"]
+        node = node_at(changed, place)
         for key in [key for key in node if key not in ("low", "high", "mean")][:1]:
             del node[key]
             with pytest.raises(AssertionError, match="required|dependency"):
                 schema.check_schema(changed)
+
+
+def node_at(node, place):
+    for key in place:
+        node = node[key]
+    return node
 
 
 @pytest.mark.parametrize("measure", [

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, load, read_line
+from conftest import DEADLINE_SECONDS, eventually, load, read_line, state_of, warnings_of
 
 MANY = ["--tag", "filler=" + "x" * 100_000]  # a report that is larger than a pipe
 
@@ -186,10 +186,6 @@ def disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def warnings_of(report):
-    return {warning["code"]: warning["message"] for warning in report["warnings"]}
-
-
 @pytest.mark.parametrize("is_there", [False, True], ids=["new", "old"])
 @pytest.mark.parametrize("name", ["s.csv", "s.jsonl"])
 def test_samples_on_a_frozen_disk_do_not_delay_the_job(spoor, disk, name, is_there):
@@ -249,14 +245,6 @@ def test_signals_are_forwarded_and_orphans_reaped_while_the_disk_is_frozen(spoor
         assert "samples-lost" in warnings_of(load(report))
     finally:
         disk.thaw()
-
-
-def state_of(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return None
 
 
 def test_a_signal_ends_a_job_and_spoor_while_the_disk_is_frozen(spoor, disk):

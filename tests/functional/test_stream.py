@@ -15,7 +15,7 @@ import sys
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, load, read_line, value, wait_for_samples
+from conftest import DEADLINE_SECONDS, eventually, load, read_line, value, wait_for_samples, warnings_of
 from test_stalled import children, comm_of, state_of
 
 PROCESS = ("timestamp pid children utime stime cpu_usage memory_mib disk_read_bytes disk_write_bytes "
@@ -46,10 +46,6 @@ def as_python_writes_them(text, line_end):
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator=line_end)
     writer.writerows(map(parse, line.split(",")) for line in text.split(line_end)[:-1])
     return out.getvalue()
-
-
-def warnings_of(report):
-    return {warning["code"]: warning["message"] for warning in report["warnings"]}
 
 
 @pytest.mark.parametrize("dialect, names, line_end", [

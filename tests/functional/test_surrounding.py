@@ -5,7 +5,7 @@ import os
 import pytest
 
 from cgroups import HIERARCHIES
-from conftest import cpu_time, eventually, load, read_line, wait_for_samples
+from conftest import cpu_time, eventually, load, read_line, wait_for_samples, warnings_of
 
 MIB = 1 << 20
 STEP = {"SLURM_JOB_ID": "7"}
@@ -99,7 +99,7 @@ def test_step_that_processes_leave(spoor, step, workload):
     tracker.stdin.close()
     assert tracker.wait() == 0
     result = load(path)
-    assert "left-cgroup" in [warning["code"] for warning in result["warnings"]]
+    assert "left-cgroup" in warnings_of(result)
     assert not result["memory"]["job_peak_bytes"]["exact"]
 
 

@@ -65,6 +65,20 @@ def test_the_machine_is_measured_without_a_job(spoor):
     assert [warning for warning in result["warnings"] if warning["code"] != "late-samples"] == []
 
 
+def of_disk(name, file):
+    """A number from the folder of a disk; None if the file does not exist."""
+    path = pathlib.Path("/sys/block", name.replace("/", "!"), file)
+    return int(path.read_text()) if path.exists() else None
+
+
+def capacity(name):
+    return of_disk(name, "size") * 512
+
+
+def disk_type(name):
+    return "nvme" if name.startswith("nvme") else {0: "ssd", 1: "hdd", None: None}[of_disk(name, "queue/rotational")]
+
+
 def test_devices_equal_those_of_the_kernel(spoor):
     system = measure(spoor, "-i", "20ms")["system"]
     interfaces = [line.split(":")[0].strip()
@@ -73,9 +87,10 @@ def test_devices_equal_those_of_the_kernel(spoor):
     blocks = {path.name.replace("!", "/") for path in pathlib.Path("/sys/block").glob("*")}
     disks = [each["name"] for each in system["disks"]]
     assert set(disks) <= blocks and len(disks) == len(set(disks))
+    assert {name for name in blocks if re.match(r"(nvme\d|[svh]d[a-z]|xvd[a-z])", name) and capacity(name)} <= set(disks)
     assert not [name for name in disks if re.match(r"(loop|ram|zram|dm-|md|sr)\d", name)]
     for disk in system["disks"]:
-        assert disk["capacity_bytes"] > 0 and disk["type"] in ("nvme", "ssd", "hdd", None)
+        assert (disk["capacity_bytes"], disk["type"]) == (capacity(disk["name"]), disk_type(disk["name"]))
     for mount in system["mounts"]:
         space = os.statvfs(mount["point"])
         if not mount["source"].startswith("zfs:"):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many processes, deep trees, orphans, and misleading names."""
 import csv
-import json
 import os
 import resource
 import shutil
@@ -10,8 +9,8 @@ import subprocess
 
 import pytest
 
-from conftest import (DEADLINE_SECONDS, cpu_time, eventually, load, read_line, value,
-                      wait_for_samples)
+from conftest import (DEADLINE_SECONDS, cpu_time, eventually, load, read_line, rows_of, value,
+                      wait_for_samples, warnings_of)
 
 HOSTILE = [
     "\x1b[31mred\x1b]0;title\x07",
@@ -24,12 +23,6 @@ HOSTILE = [
 ]
 NAMES = ["a) R 1 (b", "x\ny\nz", ") (", "((((((((", "))))))))))))))", "", " ", "S 1 1 1 1 1 1"]
 
-
-def rows_of(path):
-    """The whole rows of a samples file that is being written."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
 
 
 @pytest.mark.threads
@@ -80,7 +73,7 @@ def test_surviving_daemon_causes_a_warning(spoor, workload):
     os.close(read)
     read_line(process.stdout)
     assert process.wait() == 0
-    assert "still-running" in [warning["code"] for warning in load(path)["warnings"]]
+    assert "still-running" in warnings_of(load(path))
     os.close(write)
     assert process.stdout.read() == b""  # the daemon has exited too
 
@@ -180,7 +173,7 @@ def test_unwaited_children_cause_a_warning(spoor):
         process.stdin.flush()
     assert process.wait() == 0
     result = load(path)
-    assert "unwaited-children" in [warning["code"] for warning in result["warnings"]]
+    assert "unwaited-children" in warnings_of(result)
     assert not result["cpu"]["total_seconds"]["exact"]
     assert value(result, "cpu.total_seconds") >= 0.3
 

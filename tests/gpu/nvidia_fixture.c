@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nvidia_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 
 #include "base/clock.h"
 #include "source/gpu/nvidia.h"
+#include "unit_test.h"
 
 #define SCRIPT "script"
 #define CALLS "calls"

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes of the job on GPUs, from their start until after their exit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/gpu/gpu_watch.h"
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
+#include "unit_test.h"
 
 #define MS(n) ((n)*NS_PER_MS)
 #define CARD                                                                            \

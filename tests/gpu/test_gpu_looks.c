@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,6 +10,7 @@
 #include "fake_drm.h"
 #include "nvidia_fixture.h"
 #include "session/gpu_looks.h"
+#include "unit_test.h"
 
 #define SECONDS(n) ((n)*NS_PER_SECOND)
 #define CARD "device 0 uuid GPU-1\ndevice 0 pci 0:3:0\ndevice 0 total 100\n"

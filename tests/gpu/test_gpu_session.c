@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session on a machine with GPUs: the library's callers, phases, attribution. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -21,6 +15,7 @@
 #include "nvidia_fixture.h"
 #include "sample/origins.h"
 #include "source/gpu/nvidia.h"
+#include "unit_test.h"
 
 #define GB 1000000000.0
 #define CARD                                                                            \

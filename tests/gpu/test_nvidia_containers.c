@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes seen from inside a container, where the driver's pids may be the host's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +7,7 @@
 #include "base/unknown.h"
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
+#include "unit_test.h"
 
 #define DRIVER "driver 565.57.01\n"
 #define USED_BYTES "device 0 total 100000\ndevice 0 used 700\n"

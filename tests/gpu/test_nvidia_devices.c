@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "base/unknown.h"
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
+#include "unit_test.h"
 
 #define H200                        \
     "device 0 uuid GPU-11111111\n"  \
@@ -443,38 +438,50 @@ static void files_of_another_machine_have_no_gpu(void **state)
     machine_done(&machine);
 }
 
-static const char *const calls[] = {
-    "nvmlSystemGetDriverVersion",
-    "nvmlDeviceGetName",
-    "nvmlDeviceGetUUID",
-    "nvmlDeviceGetPciInfo",
-    "nvmlDeviceGetMinorNumber",
-    "nvmlDeviceGetMemoryInfo",
-    "nvmlDeviceGetMemoryInfo_v2",
-    "nvmlDeviceGetPowerUsage",
-    "nvmlDeviceGetTotalEnergyConsumption",
-    "nvmlDeviceGetTemperature",
-    "nvmlDeviceGetClockInfo",
-    "nvmlDeviceGetCurrentClocksEventReasons",
-    "nvmlDeviceGetSamples",
-    "nvmlDeviceGetUtilizationRates",
-    "nvmlDeviceGetEncoderUtilization",
-    "nvmlDeviceGetDecoderUtilization",
-    "nvmlDeviceGetComputeRunningProcesses_v3",
-    "nvmlDeviceGetGraphicsRunningProcesses_v3",
-    "nvmlDeviceGetMPSComputeRunningProcesses_v3",
-    "nvmlDeviceGetProcessUtilization",
-    "nvmlDeviceGetAccountingMode",
-    "nvmlDeviceGetAccountingPids",
-    "nvmlDeviceGetAccountingStats",
-    "nvmlDeviceGetMigMode",
-    "nvmlDeviceGetMaxMigDeviceCount",
-    "nvmlDeviceGetMigDeviceHandleByIndex",
-    "nvmlDeviceGetGpuInstanceId",
-    "nvmlGpmQueryDeviceSupport",
-    "nvmlGpmSampleGet",
-    "nvmlGpmMigSampleGet",
-    "nvmlGpmMetricsGet",
+/* The checked figures that are lost if a call fails. */
+enum loss {
+    LOSES_NONE,
+    LOSES_UNRESERVED, /* the used memory includes the reserved */
+    LOSES_PROCESS,
+    LOSES_PART, /* with its process */
+    LOSES_ACCOUNT,
+};
+
+static const struct {
+    const char *name;
+    enum loss loss;
+} calls[] = {
+    { "nvmlSystemGetDriverVersion", LOSES_NONE },
+    { "nvmlDeviceGetName", LOSES_NONE },
+    { "nvmlDeviceGetUUID", LOSES_NONE },
+    { "nvmlDeviceGetPciInfo", LOSES_NONE },
+    { "nvmlDeviceGetMinorNumber", LOSES_NONE },
+    { "nvmlDeviceGetMemoryInfo", LOSES_NONE },
+    { "nvmlDeviceGetMemoryInfo_v2", LOSES_UNRESERVED },
+    { "nvmlDeviceGetPowerUsage", LOSES_NONE },
+    { "nvmlDeviceGetTotalEnergyConsumption", LOSES_NONE },
+    { "nvmlDeviceGetTemperature", LOSES_NONE },
+    { "nvmlDeviceGetClockInfo", LOSES_NONE },
+    { "nvmlDeviceGetCurrentClocksEventReasons", LOSES_NONE },
+    { "nvmlDeviceGetSamples", LOSES_NONE },
+    { "nvmlDeviceGetUtilizationRates", LOSES_NONE },
+    { "nvmlDeviceGetEncoderUtilization", LOSES_NONE },
+    { "nvmlDeviceGetDecoderUtilization", LOSES_NONE },
+    { "nvmlDeviceGetComputeRunningProcesses_v3", LOSES_PROCESS },
+    { "nvmlDeviceGetGraphicsRunningProcesses_v3", LOSES_NONE },
+    { "nvmlDeviceGetMPSComputeRunningProcesses_v3", LOSES_NONE },
+    { "nvmlDeviceGetProcessUtilization", LOSES_NONE },
+    { "nvmlDeviceGetAccountingMode", LOSES_ACCOUNT },
+    { "nvmlDeviceGetAccountingPids", LOSES_ACCOUNT },
+    { "nvmlDeviceGetAccountingStats", LOSES_ACCOUNT },
+    { "nvmlDeviceGetMigMode", LOSES_PART },
+    { "nvmlDeviceGetMaxMigDeviceCount", LOSES_PART },
+    { "nvmlDeviceGetMigDeviceHandleByIndex", LOSES_PART },
+    { "nvmlDeviceGetGpuInstanceId", LOSES_NONE },
+    { "nvmlGpmQueryDeviceSupport", LOSES_NONE },
+    { "nvmlGpmSampleGet", LOSES_NONE },
+    { "nvmlGpmMigSampleGet", LOSES_NONE },
+    { "nvmlGpmMetricsGet", LOSES_NONE },
 };
 
 static void every_call_may_fail_in_turn(void **state)
@@ -484,23 +491,31 @@ static void every_call_may_fail_in_turn(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * 6; i++) {
         struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
+        enum loss loss = calls[i / 6].loss;
+        bool is_container = i % 2 == 0;
         struct gpu_record account;
         struct machine machine;
         char script[512];
 
-        machine_init(&machine, i % 2 == 0);
+        machine_init(&machine, is_container);
         (void)snprintf(script, sizeof(script),
                        H200 "device 0 mig 1\ndevice 0.0 total 5\ndevice 0.0 used 3\n"
                             "device 0.0 instance 1\ngpm 0 1 50\ndevice 0 accounting 1\n"
                             "account 0 10 5 5 5 1 5\nprocess 0.0 compute 10 5\nfail %s %d\n",
-                       calls[i / 6], statuses[i % 6]);
+                       calls[i / 6].name, statuses[i % 6]);
         machine_open(&machine, script);
-        for (size_t j = 0; j < gpu_nvidia.device_count(machine.vendor); j++)
-            assert_true(machine_read(&machine, j).memory_used_bytes != 0);
+        assert_int_equal(gpu_nvidia.device_count(machine.vendor), loss == LOSES_PART ? 1 : 2);
+        assert_int_equal(machine_read(&machine, 0).memory_used_bytes,
+                         543162368 + (loss == LOSES_UNRESERVED ? 644874240 : 0));
+        if (loss != LOSES_PART)
+            assert_int_equal(machine_read(&machine, 1).memory_used_bytes, 3);
         machine_read_busy(&machine, (pid_t[]){ 10, 0 });
+        assert_int_equal(machine.process_count,
+                         loss == LOSES_PART || loss == LOSES_PROCESS ? 0 : 1);
         if (machine.process_count > 0)
             assert_int_equal(machine.processes[0].memory_bytes, 5);
-        assert_in_range(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 0, 1);
+        assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1),
+                         is_container || loss == LOSES_ACCOUNT ? 0 : 1);
         machine_done(&machine);
     }
 }

@@ -4,12 +4,6 @@
  * the one that the stand-in plays (standin.h). A missing function costs only its figures, and
  * an array is never read with the wrong stride.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
@@ -17,6 +11,7 @@
 #include "base/unknown.h"
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
+#include "unit_test.h"
 
 #define MACHINE                                                                           \
     "device 0 uuid GPU-1\ndevice 0 name NVIDIA Test\ndevice 0 pci 0:59:0\n"               \

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +6,7 @@
 #include "base/unknown.h"
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
+#include "unit_test.h"
 
 #define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
 #define MS(count) ((count)*1000000ull)

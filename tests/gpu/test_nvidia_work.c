@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "nvidia_fixture.h"
+#include "unit_test.h"
 
 #define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
 #define HOPPER \

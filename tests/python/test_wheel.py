@@ -2,6 +2,7 @@
 """The wheels: built twice, installed into clean environments, with the documents' examples."""
 import contextlib
 import email
+import fcntl
 import json
 import os
 import re
@@ -147,17 +148,38 @@ REFERENCE_0_1 = """
 """
 
 
+def make_once(tmp_path_factory, name, make):
+    """Returns a folder that make(folder) has filled. Workers of one run share it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    made = folder.with_suffix(".made")
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            folder.mkdir(exist_ok=True)
+            make(folder)
+            made.touch()
+    return folder
+
+
+def make_wheels(folder):
+    done = subprocess.run([TOP / "tools/make-wheel", BINARY.parent, folder], check=True, text=True, stdout=subprocess.PIPE)
+    assert sorted(done.stdout.split()) == sorted(map(str, folder.iterdir()))
+
+
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory):
     """The folder of the wheels."""
-    folders = [tmp_path_factory.mktemp("wheels") for _ in range(2)]
-    for folder in folders:
-        done = subprocess.run([TOP / "tools/make-wheel", BINARY.parent, folder], check=True,
-                              text=True, stdout=subprocess.PIPE)
-        assert sorted(done.stdout.split()) == sorted(map(str, folder.iterdir()))
-    for path in folders[0].iterdir():
-        assert path.read_bytes() == (folders[1] / path.name).read_bytes()
-    return folders[0]
+    return make_once(tmp_path_factory, "wheels", make_wheels)
+
+
+def test_wheels_are_reproducible(wheels, tmp_path):
+    again = tmp_path / "wheels"
+    again.mkdir()
+    make_wheels(again)
+    assert sorted(path.name for path in again.iterdir()) == sorted(path.name for path in wheels.iterdir())
+    for path in again.iterdir():
+        assert path.read_bytes() == (wheels / path.name).read_bytes()
 
 
 def pip(folder, *arguments):
@@ -184,9 +206,9 @@ def site_packages(folder):
 @pytest.fixture(scope="session")
 def environment(wheels, tmp_path_factory):
     """The bin folder of a clean virtual environment with all distributions."""
-    folder = make_environment(tmp_path_factory.mktemp("venv"))
-    install(folder, wheels, "spoor-gpu-tracker", "spoor-resource-tracker")
-    return folder / "bin"
+    def make(folder):
+        install(make_environment(folder), wheels, "spoor-gpu-tracker", "spoor-resource-tracker")
+    return make_once(tmp_path_factory, "venv", make) / "bin"
 
 
 @pytest.fixture

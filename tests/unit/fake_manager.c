@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_manager.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-/* cmocka.h needs these two, stddef.h and stdint.h */
-#include <cmocka.h>
 #include <endian.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "unit_test.h"
 
 /* ---- bytes ---- */
 

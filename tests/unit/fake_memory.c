@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_memory.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 
 #include "base/unknown.h"
+#include "unit_test.h"
 
 void memory_write(struct memory_fixture *f, int pid, const char *name, const char *text)
 {

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_root.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -16,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "unit_test.h"
 
 void fake_root_init(struct fake_root *fake)
 {
@@ -52,16 +48,19 @@ static void full_path(const struct fake_root *fake, const char *path, char full[
     }
 }
 
+/* The file is not truncated to 0: ext4 would flush it to the disk when it is closed. */
 void fake_root_write(struct fake_root *fake, const char *path, const char *text)
 {
+    ssize_t length = (ssize_t)strlen(text);
     char full[PATH_MAX];
-    FILE *file;
+    int fd;
 
     full_path(fake, path, full);
-    file = fopen(full, "we");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-    assert_int_equal(fclose(file), 0);
+    fd = open(full, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, (size_t)length), length);
+    assert_int_equal(ftruncate(fd, length), 0);
+    assert_int_equal(close(fd), 0);
 }
 
 void fake_root_link(struct fake_root *fake, const char *path, const char *target)

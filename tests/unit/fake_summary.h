@@ -3,17 +3,12 @@
 #ifndef TESTS_FAKE_SUMMARY_H
 #define TESTS_FAKE_SUMMARY_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 
 #include "base/clock.h"
 #include "label.h"
 #include "series/figure.h"
+#include "unit_test.h"
 
 #define MB 1000000ull
 

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
 #include "gated_job.h"
-#include <cmocka.h>
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "unit_test.h"
 
 void gated_job_start(struct gated_job *job, int (*work)(void))
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* needs_of_run.h - helpers for the tests of needs.c. Include cmocka.h first. */
+/* needs_of_run.h - helpers for the tests of needs.c. */
 #ifndef NEEDS_OF_RUN_H
 #define NEEDS_OF_RUN_H
 
@@ -9,6 +9,7 @@
 
 #include "fake_run.h"
 #include "recommend/needs.h"
+#include "unit_test.h"
 
 #define MIB (1048576.0)
 #define GIB (1073741824.0)

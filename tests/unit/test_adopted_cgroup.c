@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_adopted_cgroup.c - a job that is an existing cgroup of version 2, on a fixture machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -20,6 +14,7 @@
 #include "fake_drm.h"
 #include "fake_job.h"
 #include "sample/sampler.h"
+#include "unit_test.h"
 
 #define JOB "sys/fs/cgroup/job"
 #define MIB (UINT64_C(1) << 20)

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,6 +8,7 @@
 #include <unistd.h>
 
 #include "spoor/spoor.h"
+#include "unit_test.h"
 
 static volatile sig_atomic_t signal_count;
 

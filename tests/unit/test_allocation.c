@@ -2,12 +2,6 @@
 /*
  * Linked with --wrap: every malloc, calloc and realloc of our objects comes here first.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +10,7 @@
 #include "base/clock.h"
 #include "fake_root.h"
 #include "spoor/spoor.h"
+#include "unit_test.h"
 
 #define OLD_NS (30 * NS_PER_MS)
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_amd_metrics.c - the firmware's table of an AMD GPU, and the figures made of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include "base/unknown.h"
 #include "fake_drm.h"
 #include "source/gpu/amd_metrics.h"
+#include "unit_test.h"
 
 #define MS NS_PER_MS
 #define PCI "0000:03:00.0"

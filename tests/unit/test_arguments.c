@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +11,7 @@
 #include "front/arguments.h"
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
+#include "unit_test.h"
 
 /* ---- arguments ---------------------------------------------------------- */
 

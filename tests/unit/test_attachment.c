@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -12,6 +6,7 @@
 #include "base/error.h"
 #include "front/agent.h"
 #include "front/spoor/program.h"
+#include "unit_test.h"
 
 #define MESSAGE "the last sample is missing: the sampling thread hangs"
 

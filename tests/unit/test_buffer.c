@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,6 +9,7 @@
 
 #include "fake_root.h"
 #include "text/buffer.h"
+#include "unit_test.h"
 
 static void an_empty_buffer_may_be_added(void **state)
 {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 
 #include "fake_job.h"
 #include "job/cgroup_escape.h"
+#include "unit_test.h"
 
 #define UNIFIED "0::/a/spoor-1-2"
 #define MEMORY "4:memory:/b/spoor-1-2"

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +10,7 @@
 #include "base/parse.h"
 #include "cgroup/cgroup_folder.h"
 #include "fake_root.h"
+#include "unit_test.h"
 
 /* Above all possible PIDs. */
 #define DEAD_TRACKER "spoor-5000000-1"

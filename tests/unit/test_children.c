@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
@@ -14,6 +8,7 @@
 #include "base/compiler.h"
 #include "fake_root.h"
 #include "source/proc/children.h"
+#include "unit_test.h"
 
 struct found {
     pid_t pids[4096];

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recognizes the clouds of real machines by their firmware. */
 /* Facts that need no response. Responses: tests/functional/test_cloud.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +11,7 @@
 #include "base/compiler.h"
 #include "fake_root.h"
 #include "services/cloud/cloud.h"
+#include "unit_test.h"
 
 /* ---- cloud vendor ------------------------------------------------------- */
 

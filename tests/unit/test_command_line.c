@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fake_root.h"
 #include "job/command_line.h"
+#include "unit_test.h"
 
 static void arguments_are_quoted_for_a_shell(void **state)
 {

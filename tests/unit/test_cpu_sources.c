@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/cpu_sources.h"
 #include "job/exactness.h"
+#include "unit_test.h"
 
 #define MS NS_PER_MS
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 
 #include "base/unknown.h"
 #include "text/csv.h"
+#include "unit_test.h"
 
 static void check_row(const struct csv_dialect *dialect, const char *text, const char *expected)
 {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 
 #include "output/format.h"
+#include "unit_test.h"
 
 static double seconds[] = { 0, 1, 2, 4, 5.00004 };
 static float high[] = { (float)NAN, 1, 5, 2, 12345678 };

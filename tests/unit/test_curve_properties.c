@@ -4,12 +4,6 @@
  * samples, counters that are read late, unknown for a while or reset, and memory whose parts
  * are not always known. The seeds are fixed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
@@ -24,6 +18,7 @@
 #include "record/replay.h"
 #include "sample/sampler.h"
 #include "series/figure.h"
+#include "unit_test.h"
 
 enum { SEEDS = 400, GAP_SAMPLES = 4 };
 

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <endian.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "output/dialect.h"
+#include "unit_test.h"
 
 #define START_NS 1773480413500000000ull
 #define TICK_NS (10 * NS_PER_MS)

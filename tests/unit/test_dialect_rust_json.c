@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "output/dialect.h"
+#include "unit_test.h"
 
 /* Two samples of a machine with a disk, a pool, an interface and a GPU. */
 struct machine {

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "base/unknown.h"
 #include "fake_drm.h"
 #include "source/gpu/gpu.h"
+#include "unit_test.h"
 
 #define MS NS_PER_MS
 #define PCI "0000:03:00.0"

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 #include "base/unknown.h"
 #include "source/gpu/drm_fdinfo.h"
 #include "source/gpu/gpu.h"
+#include "unit_test.h"
 
 #define HEAD "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t641\n"
 

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
@@ -12,6 +6,7 @@
 #include "base/unknown.h"
 #include "fake_drm.h"
 #include "source/gpu/gpu.h"
+#include "unit_test.h"
 
 #define MS NS_PER_MS
 #define I915(id, render_ns, video_ns, memory)                                     \

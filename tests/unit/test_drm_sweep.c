@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes with unreadable files, and devices whose driver reports nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +9,7 @@
 #include "base/unknown.h"
 #include "fake_drm.h"
 #include "source/gpu/gpu.h"
+#include "unit_test.h"
 
 #define MS NS_PER_MS
 #define PCI "0000:00:02.0"

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_energy.c - energy counters of fixture machines, and the job's share. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +10,7 @@
 #include "fake_root.h"
 #include "sample/cpu_energy.h"
 #include "source/host/energy.h"
+#include "unit_test.h"
 
 #define ZONE "sys/class/powercap/intel-rapl:"
 

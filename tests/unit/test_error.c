@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <signal.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "unit_test.h"
 
 static void signals_have_the_names_of_the_man_page(void **state)
 {

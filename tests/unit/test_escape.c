@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +6,7 @@
 #include "base/compiler.h"
 #include "text/escape.h"
 #include "text/utf8.h"
+#include "unit_test.h"
 
 typedef void escape_function(const char *text, struct buffer *out);
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
 #include "source/perf/event_set.h"
+#include "unit_test.h"
 
 /* A job whose threads are those of `lists`, one list per call. */
 struct fake {

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/exactness.h"
+#include "unit_test.h"
 
 /* A job that we started, that has ended, with complete evidence. */
 static const struct evidence complete = {

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +6,7 @@
 #include "example_report.h"
 #include "json_check.h"
 #include "output/export.h"
+#include "unit_test.h"
 
 #define LABELS "run_id=\"ab\""
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <string.h>
 
 #include "fake_summary.h"
 #include "source/perf/counters.h"
@@ -10,11 +11,41 @@ static void paths_are_unique_and_found(void **state)
     for (size_t i = 0; i < figure_count(); i++) {
         assert_int_equal(figure_index(figure_path(i)), i);
         assert_non_null(figure_derivation(i));
-        assert_in_range(figure_metric(i), 0, METRIC_NONE);
     }
     assert_int_equal(figure_index("cpu"), -ENOENT);
     assert_int_equal(figure_index(""), -ENOENT);
     assert_int_equal(figure_index("cpu.total_seconds."), -ENOENT);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static void a_figure_has_the_unit_of_its_metric(void **state)
+{
+    static const struct {
+        const char *path, *metric;
+    } units[] = {
+        { "_bytes", "_bytes" },   { "_chars", "_bytes" },  { "_seconds", "_seconds" },
+        { "_joules", "_joules" }, { "_grams", "_joules" }, { "_cores", "_seconds" },
+    };
+    size_t count = 0;
+
+    (void)state;
+    for (size_t i = 0; i < figure_count(); i++) {
+        const char *name = metric_row(figure_metric(i))->published.name;
+
+        for (size_t j = 0; j < ARRAY_SIZE(units); j++) {
+            if (!ends_with(figure_path(i), units[j].path))
+                continue;
+            assert_true(ends_with(name, units[j].metric));
+            count++;
+        }
+    }
+    assert_true(count > figure_count() / 2);
 }
 
 static void without_samples_all_figures_are_unknown(void **state)
@@ -506,6 +537,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_are_unique_and_found),
+        cmocka_unit_test(a_figure_has_the_unit_of_its_metric),
         cmocka_unit_test(without_samples_all_figures_are_unknown),
         cmocka_unit_test(an_unknown_figure_has_the_reason_of_its_source),
         cmocka_unit_test(totals_are_the_growth_of_counters),

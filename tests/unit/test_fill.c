@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +7,7 @@
 #include "example_system.h"
 #include "record/fill.h"
 #include "record/record.h"
+#include "unit_test.h"
 
 /* ---- fill curve ------------------------------------------------------------ */
 

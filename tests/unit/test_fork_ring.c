@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -16,6 +10,7 @@
 #include "fake_root.h"
 #include "gated_job.h"
 #include "source/events/fork_ring.h"
+#include "unit_test.h"
 
 /* ---- cpu list -------------------------------------------------------------- */
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "output/format.h"
+#include "unit_test.h"
 
 static void a_name_and_a_suffix_choose_the_format(void **state)
 {

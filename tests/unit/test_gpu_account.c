@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "base/unknown.h"
 #include "fake_gpus.h"
+#include "unit_test.h"
 
 static struct gpu_account *const account = &fake_gpus.account;
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/gpu/gpu_view.h"
+#include "unit_test.h"
 
 static const struct gpu_unit units[] = {
     { .place = { 0, -1 } },

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "fake_root.h"
 #include "job/gpu/gpu_owners.h"
+#include "unit_test.h"
 
 #define SECOND NS_PER_SECOND
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/gpu/gpu_share.h"
+#include "unit_test.h"
 
 #define MS(n) ((n)*NS_PER_MS)
 #define START MS(500)

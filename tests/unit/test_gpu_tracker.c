@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "compat/gpu_tracker/program.h"
 #include "compat/gpu_tracker/tracking.h"
+#include "unit_test.h"
 
 /* ---- words -------------------------------------------------------------- */
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares reports with those of the predecessor for the same numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "compat/gpu_tracker/report.h"
+#include "unit_test.h"
 
 /* ---- gpu tracker usage -------------------------------------------------- */
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From files to totals: a machine with GPUs of several DRM drivers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +10,7 @@
 #include "base/unknown.h"
 #include "fake_drm.h"
 #include "job/gpu/gpu_watch.h"
+#include "unit_test.h"
 
 #define MS(n) ((n)*NS_PER_MS)
 #define MIB (1ull << 20)

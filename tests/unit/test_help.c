@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/functional/test_completion.py tests the shells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "compat/gpu_tracker/program.h"
 #include "front/help.h"
 #include "front/spoor/program.h"
+#include "unit_test.h"
 
 /* ---- help --------------------------------------------------------------- */
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <semaphore.h>
 #include <signal.h>
 
 #include "base/clock.h"
 #include "base/helper.h"
+#include "unit_test.h"
 
 #define FOREVER UINT64_MAX
 

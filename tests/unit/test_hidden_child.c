@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/hidden_child.h"
+#include "unit_test.h"
 
 static pid_t start(int fds[2], const char *name)
 {

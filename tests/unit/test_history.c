@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,6 +16,7 @@
 #include "recommend/needs.h"
 #include "record/row.h"
 #include "series/figure.h"
+#include "unit_test.h"
 
 /* ---- rows ----------------------------------------------------------------- */
 

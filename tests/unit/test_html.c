@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
@@ -12,6 +6,7 @@
 #include "json_check.h"
 #include "output/format.h"
 #include "output/html.h"
+#include "unit_test.h"
 
 #define BEGIN "<script id=\"spoor-data\" type=\"application/json\">"
 #define TEMPLATE "<p>a</p>\n" REPORT_TEMPLATE_MARKER "\n<p>z</p>\n"

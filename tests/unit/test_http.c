@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_http.c - requests as received by a server on the loopback interface. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
 #include <arpa/inet.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -18,6 +12,7 @@
 #include <unistd.h>
 
 #include "services/http.h"
+#include "unit_test.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n"
 

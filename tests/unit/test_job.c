@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 
 #include <poll.h>
@@ -18,6 +12,7 @@
 #include "fake_job.h"
 #include "gated_job.h"
 #include "source/proc/pid_files.h"
+#include "unit_test.h"
 
 #define SECOND NS_PER_SECOND
 

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
@@ -23,6 +17,7 @@
 #include "fake_root.h"
 #include "job/job_cgroup.h"
 #include "job/source_names.h"
+#include "unit_test.h"
 
 static void sources_are_named_in_a_list(void **state)
 {

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A unit test has no real systemd: this tests when it is called. The call itself:
  * test_systemd_scope.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +8,7 @@
 #include "base/compiler.h"
 #include "fake_root.h"
 #include "job/job_cgroup.h"
+#include "unit_test.h"
 
 #define USER_SLICE "sys/fs/cgroup/user.slice/user-1000.slice"
 #define SESSION USER_SLICE "/session-3.scope"

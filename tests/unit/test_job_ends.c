@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_job.h"
+#include "unit_test.h"
 
 #define SECOND NS_PER_SECOND
 

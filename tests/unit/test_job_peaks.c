@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Peaks of memory between samples, in a job on a fake machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_job.h"
+#include "unit_test.h"
 
 static void put_memory(struct fake_job *f, unsigned pages, unsigned shared_kib)
 {

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 #include "json_check.h"
 #include "output/stream.h"
 #include "text/json_writer.h"
+#include "unit_test.h"
 
 static int set_up(void **state)
 {

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 
 #include "base/unknown.h"
 #include "json_check.h"
 #include "text/json_writer.h"
+#include "unit_test.h"
 
 /* The same values in each style. */
 static void check_style(const struct json_style *style, const char *expected)

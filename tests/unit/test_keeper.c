@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_keeper.c - requests to the keeper, and the use of its responses, which come from the
  * test. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +10,7 @@
 #include "base/error.h"
 #include "services/http.h"
 #include "services/prices/keeper.h"
+#include "unit_test.h"
 
 #define GIB 1073741824.0
 #define MIB 1048576.0

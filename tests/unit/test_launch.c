@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <string.h>
 
 #include "base/unknown.h"
 #include "record/launch.h"
+#include "unit_test.h"
 
 /* The environment: "NAME=value" texts, ended by NULL. */
 static const char *const *variables;

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +7,7 @@
 #include <unistd.h>
 
 #include "text/line_reader.h"
+#include "unit_test.h"
 
 static int file_of(const char *text, size_t length)
 {

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The output to a terminal, also if it is blocked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
@@ -17,6 +11,7 @@
 #include "base/cleanup.h"
 #include "front/spoor/live.h"
 #include "text/utf8.h"
+#include "unit_test.h"
 
 /* ---- live screen -------------------------------------------------------- */
 
@@ -157,9 +152,12 @@ static void a_closed_terminal_is_not_an_error(void **state)
     (void)state;
     begin(&terminal);
     live_screen_draw(&terminal.screen, "frame", 1);
+    assert_true(terminal.screen.is_drawn);
     close(terminal.master);
     live_screen_draw(&terminal.screen, "frame", 1);
+    assert_int_equal(terminal.screen.unsent.length, 0); /* the frame is dropped */
     live_screen_clear(&terminal.screen);
+    assert_false(terminal.screen.is_drawn);
     terminal.master = -1;
     end(&terminal);
 }

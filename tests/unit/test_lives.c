@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 
 #include "base/unknown.h"
 #include "job/lives.h"
+#include "unit_test.h"
 
 static void live(struct lives *lives, uint64_t from_ns, uint64_t to_ns,
                  const struct exit_record *record)

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -19,6 +13,7 @@
 #include "example_system.h"
 #include "output/format.h"
 #include "record/load.h"
+#include "unit_test.h"
 
 /* ---- load ------------------------------------------------------------------ */
 

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_measures.c - the sources of values, on a fixture machine with a job cgroup of version
  * 2. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -14,6 +8,7 @@
 #include "cgroup/cgroup.h"
 #include "fake_job.h"
 #include "sample/sampler.h"
+#include "unit_test.h"
 
 #define JOB "sys/fs/cgroup/job"
 

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 
 #include "base/unknown.h"
 #include "fake_memory.h"
+#include "unit_test.h"
 
 static void mappings_resolve_ambiguous_sums(void **state)
 {

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/unknown.h"
 #include "fake_memory.h"
+#include "unit_test.h"
 
 /* The child was read and exited before the end: its statm shows a zombie. */
 static void an_exit_during_the_read_leaves_the_safe_bound(void **state)

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
 #include <arpa/inet.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "services/metrics_server.h"
+#include "unit_test.h"
 
 static void write_name(void *data, enum exposition how, struct buffer *out)
 {

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/root.h"
 #include "source/host/mounts.h"
+#include "unit_test.h"
 
 /* ---- mountinfo ------------------------------------------------------------- */
 

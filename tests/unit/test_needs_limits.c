@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs that hit a limit, and facts that predecessors do not record. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "needs_of_run.h"
+#include "unit_test.h"
 
 /* ---- facts of spoor alone --------------------------------------------------- */
 

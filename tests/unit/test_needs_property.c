@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Properties of the needs of every run: 10,000 generated ones, alone and combined. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,6 +8,7 @@
 #include "output/format.h"
 #include "record/load.h"
 #include "text/number.h"
+#include "unit_test.h"
 
 enum { RUNS = 10000, TOGETHER_MAX = 40, POINTS_MAX = 600, STORED_EVERY = 25 };
 

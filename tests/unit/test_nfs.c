@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_nfs.c - bytes of NFS mounts in mountstats, each superblock once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "base/compiler.h"
 #include "fake_root.h"
 #include "source/host/devices.h"
+#include "unit_test.h"
 
 #define OTHERS \
     "device proc mounted on /proc with fstype proc\nno device mounted on /x with fstype y\n"

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <float.h>
 #include <jansson.h>
@@ -18,6 +12,7 @@
 #include "base/unknown.h"
 #include "output/stream.h"
 #include "text/number.h"
+#include "unit_test.h"
 
 /* ---- decimal --------------------------------------------------------------- */
 

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +16,7 @@
 #include "base/compiler.h"
 #include "fake_root.h"
 #include "output/output_file.h"
+#include "unit_test.h"
 
 struct fixture {
     struct fake_root fake;

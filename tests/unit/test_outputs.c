@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,6 +12,7 @@
 #include "fake_root.h"
 #include "front/spoor/outputs.h"
 #include "output/html.h"
+#include "unit_test.h"
 
 struct fixture {
     struct fake_root fake;

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 
 #include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "unit_test.h"
 
 static void numbers_move_the_cursor(void **state)
 {

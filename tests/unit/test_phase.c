@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +7,7 @@
 #include <unistd.h>
 
 #include "spoor/spoor.h"
+#include "unit_test.h"
 
 /* Tracks this process, with samples on request only. */
 static spoor_session *open_session(void)

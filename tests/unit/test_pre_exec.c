@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "fake_root.h"
 #include "job/member.h"
+#include "unit_test.h"
 
 /* A child of vfork: it has the memory of its parent. It started at boot. */
 static struct member of_vfork(void)

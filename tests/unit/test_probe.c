@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_probe.c - probes of `spoor doctor` if no process can be started. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -14,6 +8,7 @@
 #include <unistd.h>
 
 #include "spoor/spoor.h"
+#include "unit_test.h"
 
 /* ---- fork() fails on request (see meson.build) ---- */
 

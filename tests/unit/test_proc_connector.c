@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
@@ -15,6 +9,7 @@
 #include "fake_root.h"
 #include "gated_job.h"
 #include "source/events/proc_connector.h"
+#include "unit_test.h"
 
 /* A datagram as the kernel sends it: two headers, then the event. */
 struct datagram {

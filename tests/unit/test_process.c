@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,6 +7,7 @@
 #include "base/compiler.h"
 #include "fake_root.h"
 #include "run/process.h"
+#include "unit_test.h"
 
 /* 10 -> 20 -> 30 (zombie), 10 -> 40 by a second thread. */
 static void make_tree(struct fake_root *fake)

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +8,7 @@
 #include "gated_job.h"
 #include "job/process_events.h"
 #include "job/source_names.h"
+#include "unit_test.h"
 
 /* Above all possible PIDs: no such process exists. */
 enum { MAIN = 5000000, OTHER = 6000000 };

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +12,7 @@
 #include "gated_job.h"
 #include "job/process_events.h"
 #include "job/source_names.h"
+#include "unit_test.h"
 
 static const struct {
     const char *source;

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -12,6 +6,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_job.h"
+#include "unit_test.h"
 
 static const struct fake_process main_process = { .pid = 10,
                                                   .children = "11 ",

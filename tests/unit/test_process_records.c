@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events and exit records of exited processes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/process_events.h"
+#include "unit_test.h"
 
 #define MS NS_PER_MS
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_push.c - pushes of rows; the test replaces the network. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include "fake_root.h"
 #include "services/upload/push.h"
 #include "services/upload/spool.h"
+#include "unit_test.h"
 
 /* ---- settings ----------------------------------------------------------- */
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <string.h>
 
 #include "fake_run.h"
 #include "json_check.h"
 #include "output/recommendation.h"
+#include "unit_test.h"
 
 #define GIB (1073741824.0)
 #define PEAK "memory.combined.total_rss_bytes"

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "base/compiler.h"
 #include "example_report.h"
 #include "series/figure.h"
+#include "unit_test.h"
 
 static void a_record_outlives_its_sources(void **state)
 {

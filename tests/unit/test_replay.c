@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/unknown.h"
 #include "record/replay.h"
+#include "unit_test.h"
 
 #define START 1773480413.589
 

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +6,7 @@
 #include "base/compiler.h"
 #include "front/spoor/settings.h"
 #include "recommend/scheduler_request.h"
+#include "unit_test.h"
 
 #define MIB 1048576.0
 #define GIB 1073741824.0

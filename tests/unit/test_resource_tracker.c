@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 #include "base/compiler.h"
 #include "compat/resource_tracker/program.h"
 #include "fake_root.h"
+#include "unit_test.h"
 
 /* ---- resource tracker options ------------------------------------------- */
 
@@ -134,16 +129,20 @@ struct setup {
     struct arguments arguments;
 };
 
+/* Writes the file; nothing is set yet. */
+static void setup_config(struct setup *setup, const char *config)
+{
+    setup->arguments = (struct arguments)ARGUMENTS_INIT(
+        &resource_tracker_program, resource_tracker_program.main_command, &setup->settings);
+    fake_root_write(&setup->fake, "resource-tracker.toml", config);
+    tracker_settings_init(&setup->settings);
+}
+
 static void setup_init(struct setup *setup, const char *config)
 {
-    *setup = (struct setup){
-        .arguments = ARGUMENTS_INIT(&resource_tracker_program,
-                                    resource_tracker_program.main_command, &setup->settings),
-    };
     fake_root_init(&setup->fake);
-    fake_root_write(&setup->fake, "resource-tracker.toml", config);
     assert_int_equal(chdir(setup->fake.path), 0);
-    tracker_settings_init(&setup->settings);
+    setup_config(setup, config);
 }
 
 static void setup_done(struct setup *setup)
@@ -265,13 +264,15 @@ static void hostile_text_is_harmless(void **state)
     static const char good[] = "[job]\nname = \"a\\tb\\u00e9\" # c\r\npid = 42\n[[t.u]]\n"
                                "v = [ 1, 'z' ]\n[tracker]\ninterval_secs = 1.5e+1\n";
     uint32_t random = 1;
+    size_t errors = 0, names = 0;
     struct setup setup;
-    struct spoor_error err;
 
     (void)state;
     setup_init(&setup, good);
     for (size_t round = 0; round < 2000; round++) {
         char text[sizeof(good)];
+        struct spoor_error err;
+        int r;
 
         memcpy(text, good, sizeof(good));
         if (round < sizeof(good))
@@ -280,11 +281,23 @@ static void hostile_text_is_harmless(void **state)
             random = random * 1664525 + 1013904223;
             text[(random >> 8) % (sizeof(text) - 1)] = (char)(random >> 24);
         }
-        fake_root_write(&setup.fake, "resource-tracker.toml", text);
-        /* It returns, with or without an error. */
-        (void)tracker_config_read(&setup.arguments, "resource-tracker.toml", &err);
+        tracker_settings_done(&setup.settings);
+        setup_config(&setup, text);
+        err.message[0] = '\0';
+        r = tracker_config_read(&setup.arguments, "resource-tracker.toml", &err);
+        if (r < 0) {
+            assert_int_equal(r, -EINVAL);
+            assert_non_null(strstr(err.message, "resource-tracker.toml:"));
+            assert_null(setup.settings.job_name);
+            assert_int_equal(setup.settings.pid, 0);
+            assert_int_equal(setup.settings.interval_ns, NS_PER_SECOND);
+        }
+        errors += r < 0;
+        names += setup.settings.job_name != NULL;
     }
     setup_done(&setup);
+    assert_in_range(errors, 100, 1900);
+    assert_in_range(names, 100, 2000 - errors);
 }
 
 /* The error comes last. */

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "compat/gpu_tracker/subtrack/results.h"
+#include "unit_test.h"
 
 enum { MANY = 100000 };
 

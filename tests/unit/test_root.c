@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/root.h"
 #include "fake_root.h"
+#include "unit_test.h"
 
 static void without_proc_no_file_of_a_process_is_read(void **state)
 {

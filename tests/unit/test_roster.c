@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdbool.h>
 
 #include "job/roster.h"
+#include "unit_test.h"
 
 static struct member closed(pid_t pid, uint64_t start_ticks)
 {

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,6 +13,7 @@
 #include "base/compiler.h"
 #include "fake_root.h"
 #include "numbered_rows.h"
+#include "unit_test.h"
 
 static void check_rows(const char *text, size_t length, int count)
 {

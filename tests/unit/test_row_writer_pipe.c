@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +14,7 @@
 #include "base/clock.h"
 #include "fake_root.h"
 #include "numbered_rows.h"
+#include "unit_test.h"
 
 static size_t count_lines(int fd)
 {

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -13,6 +7,7 @@
 #include "fake_root.h"
 #include "gated_job.h"
 #include "sample/sampler.h"
+#include "unit_test.h"
 
 /* ---- memory parts ---------------------------------------------------------- */
 

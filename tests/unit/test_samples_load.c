@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -12,6 +6,7 @@
 #include "base/compiler.h"
 #include "record/replay.h"
 #include "record/samples_load.h"
+#include "unit_test.h"
 
 static struct sample_table begin(const char *line)
 {

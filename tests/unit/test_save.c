@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linked with --wrap=fsync: the test replaces the disk. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,6 +12,7 @@
 #include "example_report.h"
 #include "fake_root.h"
 #include "output/save.h"
+#include "unit_test.h"
 
 struct fixture {
     struct fake_root fake;

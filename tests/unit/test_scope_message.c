@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "cgroup/systemd_scope.h"
+#include "unit_test.h"
 
 static const char unit[] = "spoor-1-cafe.scope";
 

@@ -3,12 +3,6 @@
 /* The URLs of objects. */
 /* The variables of uploads. */
 /* The answers of the service. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +12,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "services/upload/sentinel.h"
+#include "unit_test.h"
 
 /* ---- gzip --------------------------------------------------------------- */
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "series/series.h"
+#include "unit_test.h"
 
 /* ---- rate ------------------------------------------------------------------ */
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_server.c - a machine of files, described as text and as JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +9,7 @@
 #include "json_check.h"
 #include "output/format.h"
 #include "record/fill.h"
+#include "unit_test.h"
 
 static const struct format_style plain = { false, false, TEXT_COLUMNS, true };
 static const struct limits limits = { 1.5, "cgroup.cpu.max", UNKNOWN, NULL };

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
@@ -23,6 +17,7 @@
 #include "base/compiler.h"
 #include "fake_root.h"
 #include "spoor/spoor.h"
+#include "unit_test.h"
 
 /* A child that waits for the end of a pipe. */
 struct child {

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "text/number.h"
+#include "unit_test.h"
 
 /* ---- duration ----------------------------------------------------------- */
 

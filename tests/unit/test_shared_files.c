@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 
 #include "job/memory/shared_files.h"
+#include "unit_test.h"
 
 #define MB ((uint64_t)1024 * 1024)
 

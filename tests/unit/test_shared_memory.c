@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/unknown.h"
 #include "job/memory/shared_memory.h"
+#include "unit_test.h"
 
 #define MB (1024u * 1024u)
 

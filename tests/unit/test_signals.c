@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "run/signals.h"
+#include "unit_test.h"
 
 /* ---- forward ------------------------------------------------------------ */
 

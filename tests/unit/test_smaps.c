@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 
 #include "fake_root.h"
 #include "source/proc/smaps.h"
+#include "unit_test.h"
 
 #define HEAD "5572dac57000-5572dac59000 r--p 00001000 fe:01 247136                     "
 #define LINES                                                                                 \

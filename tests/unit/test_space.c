@@ -2,12 +2,6 @@
 /*
  * Linked with --wrap=mounts_read and mounts_may_stall: disks respond when this test allows it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <glob.h>
 #include <pthread.h>
@@ -17,6 +11,7 @@
 #include "source/host/mounts.h"
 #include "source/host/space.h"
 #include "text/buffer.h"
+#include "unit_test.h"
 
 int __real_mounts_read(const struct root *root, const char *text, struct mounts *ret,
                        struct mount_list *ret_list);

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_spool.c - samples stored on disk until they are uploaded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -17,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "services/upload/spool.h"
+#include "unit_test.h"
 
 #define HEADER "a,b\n"
 

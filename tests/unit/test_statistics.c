@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "runs/statistics.h"
+#include "unit_test.h"
 
 enum { VALUES_MAX = 5000 };
 

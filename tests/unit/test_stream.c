@@ -2,15 +2,11 @@
 /* Selects the stream of a path, a dialect and a format. test_csv.c and test_dialect.c test
  * its rows. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/compiler.h"
 #include "output/dialect.h"
+#include "unit_test.h"
 
 static struct stream find(const char *dialect)
 {

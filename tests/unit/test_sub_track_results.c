@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "compat/gpu_tracker/subtrack/results.h"
+#include "unit_test.h"
 
 /* ---- statistics --------------------------------------------------------- */
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 
 #include "base/clock.h"
 #include "series/summary.h"
+#include "unit_test.h"
 
 static void assert_near(double found, double expected)
 {

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_surrounding.c - a job in the cgroup of its tracker, on fixture machines. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +8,7 @@
 #include "base/unknown.h"
 #include "fake_job.h"
 #include "sample/sampler.h"
+#include "unit_test.h"
 
 #define V2 "sys/fs/cgroup/step/task"
 #define MIB (UINT64_C(1) << 20)

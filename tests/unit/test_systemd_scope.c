@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +15,7 @@
 #include "cgroup/systemd_scope.h"
 #include "fake_manager.h"
 #include "job/agents.h"
+#include "unit_test.h"
 
 /* ---- systemd scope --------------------------------------------------------- */
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_table.c - tables written by other programs: their content is not trusted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -13,6 +7,7 @@
 
 #include "compat/tracking/table.h"
 #include "fake_root.h"
+#include "unit_test.h"
 
 static const char *const columns[] = { "name", "size" };
 static const struct table_place place = { "data", 0 };

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
@@ -18,6 +12,7 @@
 #include "fake_root.h"
 #include "gated_job.h"
 #include "source/events/taskstats.h"
+#include "unit_test.h"
 
 enum { FAMILY = 24, TGID_OFFSET = 368, PEAK_KIB = 1112 };
 enum { ATTRIBUTES = sizeof(struct nlmsghdr) + sizeof(struct genlmsghdr) };

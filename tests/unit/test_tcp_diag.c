@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
 #include <arpa/inet.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
@@ -16,6 +10,7 @@
 #include "base/cleanup.h"
 #include "source/events/netlink.h"
 #include "source/events/tcp_diag.h"
+#include "unit_test.h"
 
 enum { ESTABLISHED = 1, CLOSED = 7, CLOSE_WAIT = 8, LISTEN = 10 };
 

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +10,7 @@
 #include "json_check.h"
 #include "output/text_parts.h"
 #include "text/utf8.h"
+#include "unit_test.h"
 
 /* ---- text ------------------------------------------------------------------ */
 

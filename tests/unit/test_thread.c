@@ -3,12 +3,6 @@
  * Linked with --wrap=thread_start_quiet: threads start when this test allows it; and with
  * --wrap=job_cgroup_remove: it checks what other threads can do meanwhile.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +18,7 @@
 #include "base/helper.h"
 #include "session/session.h"
 #include "spoor/spoor.h"
+#include "unit_test.h"
 
 int __real_thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data);
 int __wrap_thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data);

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,6 +11,7 @@
 #include "base/compiler.h"
 #include "run/process.h"
 #include "run/track.h"
+#include "unit_test.h"
 
 /* ---- supervise ---------------------------------------------------------- */
 

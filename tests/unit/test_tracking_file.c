@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -20,6 +14,7 @@
 #include "compat/tracking/table.h"
 #include "compat/tracking/tracking_file.h"
 #include "fake_root.h"
+#include "unit_test.h"
 
 /* ---- tracking file ------------------------------------------------------ */
 

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <string.h>
 
 #include "job/job.h"
+#include "unit_test.h"
 
 static void each_program_has_a_bit_and_a_name(void **state)
 {

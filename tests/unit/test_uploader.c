@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_uploader.c - the names of batches, and their summary.
  * (tests/functional/test_upload.py tests the uploads.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
 #include "services/upload/uploader.h"
+#include "unit_test.h"
 
 static void batches_are_numbered(void **state)
 {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <string.h>
 
 #include "text/utf8.h"
+#include "unit_test.h"
 
 static void check(const char *text, const struct wrap *wrap, const char *expected)
 {

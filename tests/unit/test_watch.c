@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +7,7 @@
 
 #include "base/clock.h"
 #include "run/watch.h"
+#include "unit_test.h"
 
 /* A child that ends with `code` when *ret_gate_fd is closed. */
 static pid_t start_child(int code, int *ret_gate_fd)

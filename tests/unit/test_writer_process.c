@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka.h needs the four above */
-#include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -16,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/writer_process.h"
+#include "unit_test.h"
 
 enum { ADD, FAIL, STALL, SLOW };
 #define WAIT_NS (60 * NS_PER_SECOND)

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unit_test.h - cmocka and the headers that it needs before it. */
+#ifndef TESTS_UNIT_TEST_H
+#define TESTS_UNIT_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#endif
