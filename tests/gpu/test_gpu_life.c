@@ -33,7 +33,6 @@ static void accounts_of_exited_processes_are_read_before_they_are_dropped(void *
     struct machine machine;
     struct gpu_watch watch;
 
-    (void)state;
     machine_init(&machine, false);
     machine_play(&machine, CARD "device 0 accounting 1\naccount 0 42 7 1000 0 1 0\n");
     open_watch(&watch, &machine, &owners);
@@ -58,7 +57,6 @@ static void accounts_of_an_attached_job_are_not_read(void **state)
     struct machine machine;
     struct gpu_watch watch;
 
-    (void)state;
     machine_init(&machine, false);
     machine_play(&machine, CARD "device 0 accounting 1\naccount 0 41 7 1000 0 1 0\n");
     assert_int_equal(gpu_owners_set(&owners, 41, 0), 0);

@@ -97,7 +97,6 @@ static void peak_and_current_memory_differ(void **state)
 {
     struct bench bench;
 
-    (void)state;
     set_up(&bench, CARD);
     see_memory(&bench, 5);
     see_memory(&bench, 2);
@@ -113,7 +112,6 @@ static void memory_seen_before_a_driver_stopped_is_reported_once(void **state)
 {
     struct bench bench;
 
-    (void)state;
     set_up(&bench, CARD);
     see_memory(&bench, 1);
     assert_int_equal(view_memory(&bench, 0), 1);
@@ -138,7 +136,6 @@ static void a_slow_driver_has_not_stopped(void **state)
 {
     struct bench bench;
 
-    (void)state;
     set_up(&bench, CARD);
     see_memory(&bench, 3);
     assert_int_equal(view_memory(&bench, 0), 3);
@@ -152,7 +149,6 @@ static void a_driver_that_never_responded_has_not_stopped(void **state)
 {
     struct bench bench;
 
-    (void)state;
     set_up(&bench, CARD);
     (void)view_memory(&bench, 0);
     assert_string_equal(bench.view.reason, "the job ended before the GPU driver was opened");
@@ -201,13 +197,11 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
 
 static void work_before_the_attach_is_not_counted(void **state)
 {
-    (void)state;
     assert_int_equal(busy_time_of_old_child(0), 0);
 }
 
 static void work_of_children_of_a_started_job_is_counted(void **state)
 {
-    (void)state;
     assert_in_range(busy_time_of_old_child(getpid()), 1, UNKNOWN - 1);
 }
 
@@ -215,7 +209,6 @@ static void no_gpu_files_are_searched_if_none_is_selected(void **state)
 {
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     fake_drm_card(&fake, 0, PCI, "0x8086\n");
     assert_true(gpu_looks_are_needed(&fake.root, NULL, 0));

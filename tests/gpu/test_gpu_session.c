@@ -37,7 +37,6 @@ static void the_gpus_of_a_machine_are_listed(void **state)
     struct machine machine;
     char text[200] = "";
 
-    (void)state;
     machine_init(&machine, false);
     machine_play(&machine, CARD);
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), 0);
@@ -76,7 +75,6 @@ static void a_part_is_numbered_within_its_gpu(void **state)
     struct machine machine;
     char text[200] = "";
 
-    (void)state;
     machine_init(&machine, false);
     machine_play(&machine, script);
     assert_int_equal(spoor_gpu_list(NULL, "0:2,1", collect_places, text, &err), 0);
@@ -112,7 +110,6 @@ static void a_driver_that_does_not_respond_is_not_waited_for(void **state)
     struct machine machine;
     char text[200] = "";
 
-    (void)state;
     machine_init(&machine, false);
     machine_play(&machine, CARD "block nvmlInit 60000\n");
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ETIMEDOUT);
@@ -130,7 +127,6 @@ static void options_with_no_list_of_gpus_are_refused(void **state)
     struct spoor_error err = { 0 };
     spoor_session *session;
 
-    (void)state;
     options.pid = getpid();
     options.gpus = "0,,1";
     assert_int_equal(spoor_session_open(&options, &session, &err), -EINVAL);
@@ -200,7 +196,6 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
     const char *phase;
     char *report;
 
-    (void)state;
     machine_init(&machine, false);
     play_memory(&machine, 5000000000);
     options.pid = getpid();
@@ -238,7 +233,6 @@ static void values_not_reported_before_are_forgotten(void **state)
     const char *phases;
     char *report;
 
-    (void)state;
     machine_init(&machine, false);
     machine_play(&machine, CARD);
     options.pid = getpid();
@@ -277,7 +271,6 @@ static void attributed_busy_time_has_its_own_source(void **state)
     struct gpu_watch watch;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, true);
     machine.began_us = clock_now().realtime_ns / NS_PER_US;
     machine_play(&machine, CARD);

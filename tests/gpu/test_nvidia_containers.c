@@ -19,7 +19,6 @@ static void listed_memory_of_a_process_is_used(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, true);
     machine_open(&machine, USED(100) "process 0 compute 10 70\n");
     machine_read_processes(&machine, job);
@@ -39,7 +38,6 @@ static void before_565_57_nothing_is_known_about_processes(void **state)
         "usage 0 81234 ~1000 50\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
         struct gpu_reading reading;
         struct machine machine;
@@ -74,7 +72,6 @@ static void versions_are_compared_by_number(void **state)
     static const char *const recent[] = { "565.57", "565.57.01", "565.100",
                                           "570.9",  "1000.1.2",  "" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
         assert_true(nvidia_driver_is_too_old(old[i]));
         assert_false(nvidia_driver_is_too_old(recent[i]));
@@ -85,7 +82,6 @@ static void memory_of_0_is_unknown(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, true);
     machine_open(&machine, USED(100) "process 0 compute 10 0\nprocess 0 compute 11 0\n");
     machine_read_processes(&machine, job);
@@ -99,7 +95,6 @@ static void memory_of_0_outside_a_container_is_unknown_too(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, USED(100));
     machine_play(&machine, USED(5000) "process 0 compute 10 0\n");
@@ -112,7 +107,6 @@ static void entry_of_another_process_of_the_container_is_not_the_jobs(void **sta
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, true);
     machine_open(&machine, USED(100) "process 0 compute 50 600\n");
     machine_read_processes(&machine, job);
@@ -125,7 +119,6 @@ static void samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process(void
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, true);
     machine_open(&machine, USED(100) "process 0 compute 10 70\n");
     machine_read_processes(&machine, job);
@@ -149,7 +142,6 @@ static void samples_of_a_neighbour_are_not_the_jobs(void **state)
         "device 0 used 170\nprocess 0 compute 10 70\nprocess 0 compute 50 100\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
         struct machine machine;
         char script[512];
@@ -176,7 +168,6 @@ static void neighbour_that_comes_later_makes_busy_time_unknown(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, true);
     machine_open(&machine, USED(100) "process 0 compute 10 70\n");
     machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
@@ -199,7 +190,6 @@ static void samples_of_two_foreign_pids_make_busy_time_unknown(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, true);
     machine_open(&machine, USED(100) "process 0 compute 10 70\n");
     machine_read_processes(&machine, job);
@@ -217,7 +207,6 @@ static void unassigned_samples_stay_unassigned_after_idle_time(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, true);
     machine_open(&machine, USED(100) "process 0 compute 10 70\n");
     machine_read_processes(&machine, job);
@@ -236,7 +225,6 @@ static void samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs(void
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, true);
     machine_open(&machine, USED(100) "process 0 compute 10 70\n");
     machine_read_processes(&machine, job);
@@ -253,7 +241,6 @@ static void exited_neighbour_outside_a_container_is_not_the_job(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, USED(100) "process 0 compute 10 70\n");
     machine_read_processes(&machine, job);
@@ -271,7 +258,6 @@ static void accounts_are_not_used_in_a_container(void **state)
     struct gpu_record account;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, true);
     machine_open(&machine, USED(100) "process 0 compute 10 70\ndevice 0 accounting 1\n"
                                      "account 0 10 4096 2000 9000000000000000 0 50\n");

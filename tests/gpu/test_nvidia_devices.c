@@ -19,7 +19,6 @@
 
 static void structs_have_the_layout_of_nvml(void **state)
 {
-    (void)state;
     assert_int_equal(sizeof(struct nvml_memory), 24);
     assert_int_equal(sizeof(struct nvml_memory_v2), 40);
     assert_int_equal(offsetof(struct nvml_memory_v2, used), 32);
@@ -41,7 +40,6 @@ static void device_has_name_memory_and_address(void **state)
     const struct gpu_device *device;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, H200 "driver 550.54.15\n");
     assert_int_equal(gpu_nvidia.device_count(machine.vendor), 1);
@@ -59,7 +57,6 @@ static void all_devices_are_found_not_only_four(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\ndevice 2 uuid GPU-2\n"
                            "device 3 uuid GPU-3\ndevice 4 uuid GPU-4\ndevice 5 uuid GPU-5\n"
@@ -74,7 +71,6 @@ static void device_without_permission_is_left_out(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\n"
                            "fail nvmlDeviceGetHandleByIndex@0 4\n");
@@ -89,7 +85,6 @@ static void figures_are_read_in_their_units(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 power 76543\ndevice 0 temperature 33\n"
                                 "device 0 clock 1980\ndevice 0 throttle 140\n"
@@ -112,7 +107,6 @@ static void figure_without_a_source_is_unknown_not_0(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, "device 0 uuid GPU-0\nfail nvmlDeviceGetSamples 3\n");
     reading = machine_read(&machine, 0);
@@ -135,7 +129,6 @@ static void not_available_is_unknown(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 power 4294967295\ndevice 0 clock 4294967295\n"
                                 "device 0 energy 18446744073709551615\n"
@@ -152,7 +145,6 @@ static void energy_continues_after_a_driver_restart(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 energy 5000\n");
     machine_play(&machine, H200 "device 0 energy 5400\n");
@@ -170,7 +162,6 @@ static void expensive_figures_are_cached_between_readings(void **state)
     struct machine machine;
     uint64_t now_ns;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 energy 1000\n");
     now_ns = clock_now().monotonic_ns;
@@ -207,7 +198,6 @@ static void energy_is_power_times_time_in_between(void **state)
     struct machine machine;
     uint64_t now_ns;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
     now_ns = clock_now().monotonic_ns;
@@ -234,7 +224,6 @@ static void energy_of_a_device_without_power_is_read_every_10_s(void **state)
     struct machine machine;
     uint64_t now_ns;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 energy 1000\n");
     now_ns = clock_now().monotonic_ns;
@@ -258,7 +247,6 @@ static void power_is_read_between_readings(void **state)
     struct machine machine;
     uint64_t now_ns;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
     now_ns = clock_now().monotonic_ns;
@@ -285,7 +273,6 @@ static void phase_boundaries_read_the_counters(void **state)
     struct gpu_work work;
     uint64_t now_ns;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine,
                  H200 "device 0 energy 1000\ndevice 0 power 100\ngpm 0 metric 2 50\n");
@@ -306,7 +293,6 @@ static void memory_falls_back_to_the_first_version(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, H200 "fail nvmlDeviceGetMemoryInfo_v2 25\n");
     assert_int_equal(machine_read(&machine, 0).memory_used_bytes, 543162368 + 644874240);
@@ -317,7 +303,6 @@ static void integrated_gpu_has_the_machines_memory(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     fake_root_write(&machine.fake, "proc/meminfo",
                     "MemTotal:       1000 kB\nMemFree:  5 kB\nMemAvailable:    600 kB\n");
@@ -336,7 +321,6 @@ static void name_may_be_garbage_without_an_end(void **state)
     char script[512] = "device 0 name_hex ";
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     for (size_t i = 0; i < 120; i++)
         memcpy(script + strlen(script), i % 2 ? "1b" : "ff", 3);
@@ -357,7 +341,6 @@ static void lost_device_fails_and_the_other_continues(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, script);
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, 1, &reading), -ENODEV);
@@ -383,7 +366,6 @@ static void assert_refused(const char *script, int expected, const char *message
 
 static void library_without_a_driver_is_no_gpu(void **state)
 {
-    (void)state;
     assert_refused("fail nvmlInit 9\n", -ENXIO, "the NVIDIA driver is not loaded");
     assert_refused("", -ENODEV, "no GPU that we may use");
     assert_refused("device 0 name x\nfail nvmlDeviceGetHandleByIndex 4\n", -ENODEV,
@@ -392,7 +374,6 @@ static void library_without_a_driver_is_no_gpu(void **state)
 
 static void driver_failure_is_reported_with_its_own_text(void **state)
 {
-    (void)state;
     assert_refused("device 0 name x\nfail nvmlDeviceGetCount 999\n", -EIO,
                    "does not report the number of its GPUs: Unknown Error (error 999)");
     assert_refused("device 0 name x\nfail nvmlDeviceGetHandleByIndex 15\n", -EIO,
@@ -404,7 +385,6 @@ static void device_that_cannot_be_opened_is_reported(void **state)
     const struct spoor_error *trouble;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\ndevice 2 uuid GPU-2\n"
                            "fail nvmlDeviceGetHandleByIndex@1 15\n"
@@ -418,7 +398,6 @@ static void device_that_cannot_be_opened_is_reported(void **state)
 
 static void driver_of_another_version_is_reported(void **state)
 {
-    (void)state;
     assert_refused("fail nvmlInit 18\n", -ELIBBAD, "different versions");
     assert_refused("fail nvmlInit 4\n", -EACCES,
                    "failed to initialize: Insufficient Permissions (error 4)");
@@ -430,7 +409,6 @@ static void files_of_another_machine_have_no_gpu(void **state)
     struct machine machine;
     void *vendor = NULL;
 
-    (void)state;
     machine_init(&machine, false);
     machine_play(&machine, H200);
     machine.fake.root.is_live = false;
@@ -488,7 +466,6 @@ static void every_call_may_fail_in_turn(void **state)
 {
     static const int statuses[] = { 1, 3, 4, 6, 7, 999 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * 6; i++) {
         struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
         enum loss loss = calls[i / 6].loss;
@@ -526,7 +503,6 @@ static void blocking_call_is_waited_for(void **state)
     struct machine machine;
     uint64_t before_ns;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 power 5\n");
     machine_play(&machine, H200 "device 0 power 6\nblock nvmlDeviceGetPowerUsage 50\n");

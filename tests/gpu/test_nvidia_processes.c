@@ -14,7 +14,6 @@ static void memory_of_each_process_is_read(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 543162368\nprocess 0 compute 20 4096\n"
                                   "process 0 compute 30 17\n");
@@ -31,7 +30,6 @@ static void process_of_several_lists_counts_once_with_the_largest(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 100\nprocess 0 graphics 10 300\n"
                                   "process 0 mps 10 200\nprocess 0 graphics 20 -\n"
@@ -48,7 +46,6 @@ static void process_on_two_devices_is_listed_for_each(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "device 1 total 5\nprocess 0 compute 10 1\n"
                                   "process 1 compute 10 2\n");
@@ -62,7 +59,6 @@ static void memory_not_available_is_unknown_with_a_reason(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 -\n");
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
@@ -77,7 +73,6 @@ static void more_memory_than_the_device_has_is_unknown_with_a_reason(void **stat
     struct gpu_record account;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine,
                  DEVICE "process 0 compute 10 18446744073709551614\n"
@@ -96,7 +91,6 @@ static void list_that_grows_between_two_calls_is_read_again(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 100\n"
                                   "grow nvmlDeviceGetComputeRunningProcesses_v3 3\n");
@@ -109,7 +103,6 @@ static void list_that_never_fits_is_the_only_loss(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 100\nprocess 0 graphics 20 200\n"
                                   "grow nvmlDeviceGetComputeRunningProcesses_v3 999999\n");
@@ -126,7 +119,6 @@ static void list_of_a_thousand_is_read_whole(void **state)
     struct machine machine;
     size_t used = strlen(script);
 
-    (void)state;
     machine_init(&machine, false);
     for (int i = 0; i < 950; i++)
         used += (size_t)snprintf(script + used, sizeof(script) - used,
@@ -144,7 +136,6 @@ static void element_count_above_the_buffer_size_is_ignored(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 100\n"
                                   "flood nvmlDeviceGetComputeRunningProcesses_v3 4000000000\n");
@@ -177,7 +168,6 @@ static void refused_list_makes_memory_unknown_with_the_reason(void **state)
         { "grow nvmlDeviceGetComputeRunningProcesses_v3 999999\n", "too many" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char script[256];
         struct machine machine;
@@ -196,7 +186,6 @@ static void driver_without_lists_of_graphics_and_mps_has_no_such_processes(void 
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 100\n"
                                   "fail nvmlDeviceGetGraphicsRunningProcesses_v3 3\n"
@@ -222,7 +211,6 @@ static void list_refused_for_a_moment_keeps_its_values(void **state)
     uint64_t now_ns = clock_now().monotonic_ns;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 100\n");
     assert_int_equal(memory_at(&machine, &pids, now_ns), 100);
@@ -243,7 +231,6 @@ static void samples_alone_give_busy_time_without_lists(void **state)
     const char *refused = DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n";
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, refused);
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
@@ -265,7 +252,6 @@ static void list_is_read_when_device_memory_changes(void **state)
     struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 100\n");
     machine_read_processes(&machine, pids.list);
@@ -292,7 +278,6 @@ static void list_is_read_now_and_then_while_memory_is_constant(void **state)
     struct machine machine;
     uint64_t now_ns;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 77 100\n");
     now_ns = clock_now().monotonic_ns;
@@ -318,7 +303,6 @@ static void mig_device_has_memory_and_processes_of_its_own(void **state)
                          "process 0.0 compute 10 11\nprocess 0.2 compute 20 22\n";
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, script);
     assert_int_equal(gpu_nvidia.device_count(machine.vendor), 4);
@@ -347,7 +331,6 @@ static void accounts_have_the_peak_of_an_exited_process(void **state)
     struct gpu_record accounts[4];
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, script);
     assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, accounts, 4), 2);
@@ -364,7 +347,6 @@ static void no_accounts_are_read_if_accounting_is_off(void **state)
     struct gpu_record account;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "account 0 10 4096 2000 9000000000000000 0 50\n");
     assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 0);
@@ -385,7 +367,6 @@ static void accounts_of_many_processes_are_read_whole(void **state)
     struct gpu_record account;
     struct machine machine;
 
-    (void)state;
     for (int pid = 1000; pid < 1200; pid++)
         used += (size_t)snprintf(script + used, sizeof(script) - used,
                                  "account 0 %d %d 2000 9000000000000000 0 50\n", pid, pid);

@@ -13,7 +13,6 @@ static void busy_time_of_each_process_is_separate(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n");
     machine_play(&machine, DEVICE "process 0 compute 10 5\nprocess 0 compute 77 5\n"
@@ -33,7 +32,6 @@ static void time_before_a_process_started_is_not_its_own(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE);
     machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
@@ -55,7 +53,6 @@ static void exited_process_has_the_busy_time_of_no_other(void **state)
     struct machine machine;
     char script[512];
 
-    (void)state;
     machine_init(&machine, false);
     (void)snprintf(script, sizeof(script), "%s%s", idle, lists);
     machine_open(&machine, script);
@@ -81,7 +78,6 @@ static void samples_of_the_device_may_fail_once(void **state)
     char failing[512];
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, script);
     (void)machine_read(&machine, 0); /* the device has a sample */
@@ -97,7 +93,6 @@ static void samples_of_processes_may_fail_once(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
@@ -118,7 +113,6 @@ static void process_that_ended_before_it_was_listed_is_counted(void **state)
     const struct gpu_process *process;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE);
     machine_play(&machine, DEVICE "sample 0 gpu ~1000 90\nusage 0 10 ~1000 80\n"
@@ -140,7 +134,6 @@ static void samples_of_more_processes_than_room_are_read_again(void **state)
     char script[16384];
     int used;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE);
     used = snprintf(script, sizeof(script),
@@ -162,7 +155,6 @@ static void process_without_samples_of_a_busy_device_was_idle(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
@@ -177,7 +169,6 @@ static void driver_that_keeps_no_samples_of_processes_has_a_reason(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
                                   "fail nvmlDeviceGetProcessUtilization 3\n");
@@ -195,7 +186,6 @@ static void refusal_is_noticed_when_process_samples_are_first_read(void **state)
     struct machine machine;
     char script[512];
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, refusal);
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
@@ -215,7 +205,6 @@ static void failing_process_samples_have_a_reason(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
                                   "fail nvmlDeviceGetProcessUtilization 999\n");
@@ -235,7 +224,6 @@ static void process_samples_of_an_idle_device_are_not_read(void **state)
     const struct gpu_process *process;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
@@ -259,7 +247,6 @@ static void process_samples_of_a_device_without_samples_are_read(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nfail nvmlDeviceGetSamples 3\n"
                                   "device 0 rates 0\nusage 0 10 ~1000 50\n");
@@ -272,7 +259,6 @@ static void process_samples_are_read_before_the_first_device_sample(void **state
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nusage 0 10 ~1000 50\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
@@ -284,7 +270,6 @@ static void idle_process_has_a_measured_0(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });

@@ -18,7 +18,6 @@ static void every_buffered_sample_counts_by_its_time(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\n"); /* from before the start */
     reading = machine_read(&machine, 0);
@@ -38,7 +37,6 @@ static void sample_is_never_counted_twice(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE);
     machine_play(&machine, DEVICE BEGIN("gpu") "sample 0 gpu ~1200 50\n");
@@ -52,7 +50,6 @@ static void first_sample_covers_the_time_since_the_start(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\n");
     machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu ~1000 100\n");
@@ -67,7 +64,6 @@ static void start_reads_no_samples(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 encoder 1000000 100\n");
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, clock_now().monotonic_ns, &reading), 0);
@@ -84,7 +80,6 @@ static void source_is_found_at_the_first_reading(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\n");
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, clock_now().monotonic_ns, &reading), 0);
@@ -102,7 +97,6 @@ static void device_without_samples_is_measured_by_gpm(void **state)
     struct machine machine;
     uint64_t later_ns;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\ngpm 0 all 10\ngpm\n"
                                   "device 0 rates 99\n");
@@ -124,7 +118,6 @@ static void snapshots_of_gpm_are_100_ms_apart(void **state)
     uint64_t start_ns = clock_now().monotonic_ns;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\ngpm 0 all 10\n");
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
@@ -144,7 +137,6 @@ static void sample_over_100_or_from_the_future_is_dropped(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE);
     machine_play(
@@ -162,7 +154,6 @@ static void samples_may_have_another_type_and_order(void **state)
 {
     static const char *const types[] = { "value_type 0\n", "value_type 3\n" };
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct machine machine;
         char script[256];
@@ -183,7 +174,6 @@ static void samples_of_an_unknown_type_count_nothing(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE);
     machine_play(&machine, DEVICE "sample 0 gpu ~1000 100\nvalue_type 77\n");
@@ -197,7 +187,6 @@ static void more_samples_than_room_are_read_again(void **state)
     size_t used = strlen(script);
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE);
     for (unsigned i = 0; i <= 500; i++)
@@ -214,7 +203,6 @@ static void encoder_and_decoder_have_samples_of_their_own(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE);
     machine_play(&machine,
@@ -237,7 +225,6 @@ static void idle_encoders_of_an_idle_device_are_not_read(void **state)
     struct gpu_reading reading, later;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE NO_CODEC);
     (void)machine_read(&machine, 0); /* the first reading uses samples */
@@ -266,7 +253,6 @@ static void idle_encoders_are_not_read_even_once(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE NO_CODEC);
     machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1200 0\n");
@@ -283,7 +269,6 @@ static void encoders_of_a_busy_device_are_read(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE NO_CODEC);
     (void)machine_read(&machine, 0);
@@ -303,7 +288,6 @@ static void unused_encoders_of_a_busy_device_are_not_read(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE NO_CODEC);
     machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1200 50\n"
@@ -329,7 +313,6 @@ static void device_without_samples_is_polled(void **state)
     struct machine machine;
     uint64_t start_ns;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, script);
     (void)machine_read(&machine, 0);
@@ -349,7 +332,6 @@ static void failure_of_the_first_reading_is_not_final(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, failing);
     reading = machine_read(&machine, 0);
@@ -373,7 +355,6 @@ static void mig_device_is_measured_by_gpm(void **state)
     struct machine machine;
     uint64_t later_ns;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, script);
     later_ns = clock_now().monotonic_ns + 2 * NS_PER_SECOND;
@@ -394,7 +375,6 @@ static void mig_device_without_gpm_has_a_reason(void **state)
     struct gpu_reading reading;
     struct machine machine;
 
-    (void)state;
     machine_init(&machine, false);
     machine_open(&machine, script);
     reading = machine_read(&machine, 1);

@@ -17,14 +17,12 @@ static struct machine machine;
 
 static int begin(void **state)
 {
-    (void)state;
     machine_init(&machine, false);
     return 0;
 }
 
 static int end(void **state)
 {
-    (void)state;
     machine_done(&machine);
     return 0;
 }
@@ -49,7 +47,6 @@ static void work_counts_while_the_job_uses_the_device(void **state)
 {
     struct gpu_work work;
 
-    (void)state;
     machine_open(&machine, HOPPER);
     work = look(S(1), false, SLOW);
     assert_false(is_known(work.counts[GPU_WORK_SM]));
@@ -77,7 +74,6 @@ static void work_counts_while_the_job_uses_the_device(void **state)
 /* 100 s with a quick look every 250 ms and a slow one every second. */
 static void snapshots_are_compared_every_10_s(void **state)
 {
-    (void)state;
     machine_open(&machine, HOPPER);
     for (unsigned i = 0; i <= 400; i++)
         (void)look(S(10) + i * MS(250), true, i % 4 == 0 ? SLOW : QUICK);
@@ -105,7 +101,6 @@ static void counters_in_use_are_left_alone(void **state)
           "the driver fails to read the device's performance counters", 2 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct gpu_work work = { 0 };
 
@@ -125,7 +120,6 @@ static void garbage_is_unknown(void **state)
 {
     struct gpu_work work;
 
-    (void)state;
     machine_open(&machine,
                  DEVICE "gpm 0 metric 2 nan\ngpm 0 metric 5 -3\ngpm 0 metric 20 1e99\n"
                         "gpm 0 metric 10 50\n");

@@ -22,7 +22,6 @@ static void no_process_is_read_while_none_runs(void **state)
 {
     struct activity activity = { 0 };
 
-    (void)state;
     assert_int_equal(look(&activity, 7, SECOND, 7), LOOK_AT_ALL);
     assert_int_equal(look(&activity, 7, 2 * SECOND, 0), LOOK_AT_NOBODY);
     assert_int_equal(look(&activity, 8, 3 * SECOND, 1), LOOK_AT_MOVERS);
@@ -33,7 +32,6 @@ static void process_clocks_are_used_without_a_count_of_the_whole_job(void **stat
 {
     struct activity activity = { 0 };
 
-    (void)state;
     assert_int_equal(look(&activity, UNKNOWN, SECOND, 0), LOOK_AT_ALL);
     assert_int_equal(look(&activity, UNKNOWN, 2 * SECOND, 0), LOOK_AT_MOVERS);
     assert_int_equal(look(&activity, UNKNOWN, 3 * SECOND, 0), LOOK_AT_MOVERS);
@@ -43,7 +41,6 @@ static void all_processes_are_read_every_ten_seconds(void **state)
 {
     struct activity activity = { 0 };
 
-    (void)state;
     (void)look(&activity, 7, SECOND, 0);
     assert_int_equal(look(&activity, 9, 10 * SECOND, 0),
                      LOOK_AT_MOVERS); /* not such a reading */
@@ -56,7 +53,6 @@ static void unread_processes_are_read_at_the_next_look(void **state)
 {
     struct activity activity = { 0 };
 
-    (void)state;
     activity_looked(&activity, LOOK_AT_ALL, 7, SECOND,
                     (struct activity_seen){ .is_whole = false });
     assert_int_equal(look(&activity, 7, 2 * SECOND, 0), LOOK_AT_MOVERS);
@@ -68,7 +64,6 @@ static void a_count_that_misses_a_process_is_not_trusted_again(void **state)
 {
     struct activity activity = { 0 };
 
-    (void)state;
     (void)look(&activity, 7, SECOND, 0);
     assert_int_equal(look(&activity, 7, 11 * SECOND, 19 * NS_PER_MS),
                      LOOK_AT_ALL); /* just now */
@@ -82,7 +77,6 @@ static void a_change_without_cpu_time_can_be_reported(void **state)
 {
     struct activity activity = { 0 };
 
-    (void)state;
     (void)look(&activity, 7, SECOND, 0);
     activity_forget(&activity);
     assert_int_equal(look(&activity, 7, 2 * SECOND, 0), LOOK_AT_ALL);
@@ -96,7 +90,6 @@ static void a_job_that_hardly_runs_becomes_idle_once(void **state)
 {
     struct activity activity = { 0 };
 
-    (void)state;
     activity_note_cpu(&activity, 1000 * MS, 5 * MS);
     assert_int_equal(activity_state(&activity), JOB_GROWS);    /* nothing else is known yet */
     activity_note_cpu(&activity, 1040 * MS, 5 * MS + MS / 10); /* a 400th of the time */
@@ -115,7 +108,6 @@ static void a_job_with_unknown_cpu_time_is_never_idle(void **state)
 {
     struct activity activity = { 0 };
 
-    (void)state;
     for (uint64_t i = 1; i < 100; i++) {
         activity_note_cpu(&activity, i * SECOND, UNKNOWN);
         assert_false(activity.is_at_rest);
@@ -126,7 +118,6 @@ static void growth_ends_after_three_calls_without_growth(void **state)
 {
     struct activity activity = { 0 };
 
-    (void)state;
     activity_note_cpu(&activity, SECOND, 1);
     activity_note_memory(&activity, 100 * MB, 2);
     for (int i = 0; i < 3; i++) {

@@ -99,7 +99,6 @@ static void all_processes_in_the_cgroup_are_the_job(void **state)
 {
     struct adopted a;
 
-    (void)state;
     begin(&a);
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_PROCESSES), 2);
@@ -144,7 +143,6 @@ static void memory_on_gpus_is_counted_by_the_cgroup(void **state)
     spoor_session *session;
     struct adopted a;
 
-    (void)state;
     begin(&a);
     fake_drm_card(&a.fake, 1, GPU, "0x1002\n");
     fake_root_write(&a.fake, JOB "/dmem.current", VRAM "4096\n");
@@ -173,7 +171,6 @@ static void refaults_of_the_cgroup_are_bytes(void **state)
 {
     struct adopted a;
 
-    (void)state;
     begin(&a);
     look(&a);
     assert_false(is_known(value(&a, METRIC_JOB_REFAULTED)));
@@ -196,7 +193,6 @@ static void pss_includes_the_anonymous_memory_of_the_cgroup(void **state)
                          "Private_Clean: 0 kB\nPrivate_Dirty: 0 kB\nAnonymous: 80 kB\n";
     struct adopted a;
 
-    (void)state;
     begin(&a);
     a.sampler.job.sharing.mode = SPOOR_DETAIL_AUTO;
     fake_root_write(&a.fake, "proc/40/smaps_rollup", rollup);
@@ -213,7 +209,6 @@ static void a_child_in_another_cgroup_is_not_part_of_the_job(void **state)
 {
     struct adopted a;
 
-    (void)state;
     begin(&a);
     fake_process_put(&a.fake,
                      &(struct fake_process){
@@ -229,7 +224,6 @@ static void a_process_that_is_moved_out_leaves_the_job(void **state)
 {
     struct adopted a;
 
-    (void)state;
     begin(&a);
     look(&a);
     fake_process_put(&a.fake,
@@ -248,7 +242,6 @@ static void there_is_no_main_process(void **state)
 {
     struct adopted a;
 
-    (void)state;
     begin(&a);
     look(&a);
     for (int i = METRIC_MAIN_CPU; i < METRIC_JOB_CPU; i++) {
@@ -263,7 +256,6 @@ static void the_cgroup_counts_the_cpu_time(void **state)
 {
     struct adopted a;
 
-    (void)state;
     begin(&a);
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_CPU), 90 * NS_PER_SECOND);
@@ -281,7 +273,6 @@ static void an_earlier_peak_does_not_count(void **state)
 {
     struct adopted a;
 
-    (void)state;
     begin(&a);
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_MEMORY_PEAK), 30 * MIB);
@@ -309,7 +300,6 @@ static void the_last_reading_is_kept_after_the_cgroup_is_removed(void **state)
     struct adopted a;
     char from[128], to[128];
 
-    (void)state;
     begin(&a);
     look(&a);
     put_cpu(&a, 91000);
@@ -333,7 +323,6 @@ static void memory_grows_while_it_cannot_be_read(void **state)
     struct adopted a;
     char path[128];
 
-    (void)state;
     begin(&a);
     look(&a);
     (void)snprintf(path, sizeof(path), "%s/" JOB "/cpu.stat", a.fake.path);
@@ -352,7 +341,6 @@ static void the_cgroup_is_only_read(void **state)
     struct stat stat_before, stat_after;
     char path[128];
 
-    (void)state;
     begin(&a);
     (void)snprintf(path, sizeof(path), "%s/" JOB, a.fake.path);
     assert_int_equal(stat(path, &stat_before), 0);

@@ -18,7 +18,6 @@ static void request_has_an_id_an_operation_and_arguments(void **state)
     struct agent_request request;
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(parse("{\"id\": 9223372036854775807, \"op\": \"o\", \"new\": 1, "
                            "\"arguments\": [\"\", \"b\\n\\u00e9\"]}",
                            &request, &err),
@@ -38,7 +37,6 @@ static void arguments_are_optional(void **state)
     struct agent_request request;
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(parse("{\"id\":0,\"op\":\"o\"}", &request, &err), 0);
     assert_true(request.has_id);
     assert_int_equal(request.id, 0);
@@ -68,7 +66,6 @@ static void damaged_text_is_refused(void **state)
           "invalid request: 'arguments' must be a list of strings" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
         struct agent_request request;
         struct spoor_error err;
@@ -87,7 +84,6 @@ static void bytes_after_a_nul_are_not_ignored(void **state)
     struct agent_request request;
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(agent_request_parse(line, sizeof(line) - 1, &request, &err), -EINVAL);
     agent_request_done(&request);
     assert_int_equal(agent_request_parse(line, strlen(line) + 1, &request, &err), -EINVAL);
@@ -108,7 +104,6 @@ static void a_request_is_not_invalid_if_memory_runs_out(void **state)
     struct spoor_error err;
     int r;
 
-    (void)state;
     json_set_alloc_funcs(allocate_nothing, free);
     r = parse("{\"id\":1,\"op\":\"o\"}", &request, &err);
     json_set_alloc_funcs(malloc, free);

@@ -26,7 +26,6 @@ static void the_agent_is_not_a_child_of_its_starter(void **state)
     int input[2], output[2];
     char text[8] = "";
 
-    (void)state;
     assert_int_equal(sigaction(SIGCHLD, &action, NULL), 0);
     assert_int_equal(pipe2(input, O_CLOEXEC), 0);
     assert_int_equal(pipe2(output, O_CLOEXEC), 0);
@@ -51,7 +50,6 @@ static void a_subreaper_gets_the_pid_of_its_agent(void **state)
     char *const arguments[] = { name, NULL };
     int fds[2], pid;
 
-    (void)state;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     pid = spoor_agent_start("/bin/cat", arguments, fds[0], fds[1], NULL);
@@ -70,7 +68,6 @@ static void errors_contain_the_program_that_cannot_be_started(void **state)
     struct spoor_error err;
     int fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     assert_int_equal(spoor_agent_start("/nowhere/spoor", arguments, fds[0], fds[1], &err),
                      -ENOENT);

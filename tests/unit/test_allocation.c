@@ -60,7 +60,6 @@ static void a_sample_allocates_nothing_after_the_first_few(void **state)
     unsigned long before;
     char path[128];
 
-    (void)state;
     fake_root_init(&fake);
     (void)snprintf(path, sizeof(path), "%s/samples.csv", fake.path);
     options.pid = getpid();

@@ -132,7 +132,6 @@ static void each_revision_has_its_layout(void **state)
     struct amd_metrics metrics;
     union table table;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
         make_table(&table, &places[i], 3, 45, 7, 9);
         assert_int_equal(amd_metrics_parse(table.bytes, places[i].size, &metrics), 0);
@@ -148,7 +147,6 @@ static void a_short_or_damaged_table_is_refused(void **state)
     struct amd_metrics metrics;
     union table table;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
         make_table(&table, &places[i], 3, 45, 7, 9);
         for (size_t size = 0; size < places[i].size; size++)
@@ -169,7 +167,6 @@ static void other_revisions_are_not_supported(void **state)
     struct amd_metrics metrics;
     union table table;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         make_table(&table, &places[0], 3, 45, 7, 9);
         table.any.format = others[i][0];
@@ -184,7 +181,6 @@ static void fields_that_are_not_supported_are_unknown(void **state)
     struct amd_metrics metrics;
     union table table;
 
-    (void)state;
     make_table(&table, &places[3], 0, UINT16_MAX, UINT64_MAX, UINT64_MAX);
     memset(table.bytes + places[3].energy, 0xff, sizeof(uint64_t));
     assert_int_equal(amd_metrics_parse(table.bytes, places[3].size, &metrics), 0);
@@ -270,7 +266,6 @@ static void work_is_counted_while_the_job_uses_the_gpu(void **state)
     struct machine machine;
     struct gpu_work now;
 
-    (void)state;
     set_up(&machine);
     put_table(&machine, 0, 90, 100, 1000);
     open_it(&machine);
@@ -311,7 +306,6 @@ static void figures_with_another_meaning_are_unknown(void **state)
     struct machine machine;
     struct gpu_work now;
 
-    (void)state;
     set_up(&machine);
     put_table(&machine, 0, 90, 100, 1000);
     open_it(&machine);
@@ -329,7 +323,6 @@ static void a_missing_field_leaves_the_others(void **state)
     struct machine machine;
     struct gpu_work now;
 
-    (void)state;
     set_up(&machine);
     put_table(&machine, 0, 50, UINT64_MAX, UINT64_MAX);
     open_it(&machine);
@@ -350,7 +343,6 @@ static void a_table_that_cannot_be_used_has_a_reason(void **state)
     union table table;
     struct gpu_work now;
 
-    (void)state;
     set_up(&machine);
     open_it(&machine);
     assert_false(gpu_amd.device(machine.vendor, 0)->counts_work);
@@ -385,7 +377,6 @@ static void energy_is_counted_from_the_start(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     put_table(&machine, 1000, 0, 0, 0);
     open_it(&machine);
@@ -400,7 +391,6 @@ static void the_sensor_of_energy_is_preferred(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     put_table(&machine, 1000, 0, 0, 0);
     fake_drm_file(&machine.fake, 1, "device/hwmon/hwmon5/energy1_input", "5000000\n");
@@ -415,7 +405,6 @@ static void a_sleeping_device_is_not_woken(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "suspended\n");
     open_it(&machine); /* a look at the table that is missing would be the last */

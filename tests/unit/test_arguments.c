@@ -117,7 +117,6 @@ static void long_options_may_be_abbreviated(void **state)
     };
     struct fixture f;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
         assert_int_equal(parse(&f, &lenient, forms[i]), 0);
         assert_string_equal(f.target.execute, "true");
@@ -137,7 +136,6 @@ static void long_options_may_be_abbreviated(void **state)
 
 static void unknown_options_are_named(void **state)
 {
-    (void)state;
     check_refused(&lenient, WORDS("pack", "--formats=json"),
                   "unknown option --formats; did you mean --format?");
     check_refused(&lenient, WORDS("pack", "--xyzzy"), "unknown option --xyzzy");
@@ -154,7 +152,6 @@ static void options_take_their_values(void **state)
 {
     struct fixture f;
 
-    (void)state;
     check_refused(&strict, WORDS("pack", "--tf"), "--tf requires a value: FILE");
     check_refused(&strict, WORDS("pack"), "missing option: --execute=COMMAND");
     check_refused(&lenient, WORDS("mark", "--overwrite=yes"), "--overwrite takes no value");
@@ -167,7 +164,6 @@ static void options_may_follow_operands_unless_they_are_a_command_line(void **st
 {
     struct fixture f;
 
-    (void)state;
     assert_int_equal(parse(&f, &strict, WORDS("mark", "-fa", "name", "--st", "1")), 0);
     assert_int_equal(f.arguments.operand_count, 1);
     assert_string_equal(f.arguments.operands[0], "name");
@@ -190,7 +186,6 @@ static void options_may_be_between_operands(void **state)
     const char *none[] = { "read", "-fa", NULL };
     struct fixture f;
 
-    (void)state;
     assert_int_equal(parse(&f, &strict, words), 0);
     assert_string_equal(f.target.format, "a");
     assert_string_equal(f.target.start, "x");
@@ -207,7 +202,6 @@ static void a_subcommand_limits_the_options(void **state)
 {
     struct fixture f;
 
-    (void)state;
     assert_int_equal(parse(&f, &strict, WORDS("sub", "-p", "a", "ship", "-pb")), 0);
     assert_ptr_equal(f.arguments.command, &subcommands[1]);
     assert_int_equal(f.target.paths.count, 2);
@@ -229,7 +223,6 @@ static void variables_fill_options_that_were_not_given(void **state)
 {
     struct fixture f;
 
-    (void)state;
     setenv("PROG_FORMAT", "json", 1);
     setenv("PROG_PATH", "a,b", 1);
     setenv("PROG_ST", "", 1);
@@ -280,7 +273,6 @@ static void texts_numbers_and_booleans_are_accepted(void **state)
 {
     struct settings settings;
 
-    (void)state;
     assert_int_equal(apply("{\"interval\": 0.3, \"quiet\": true, \"append\": false,\n"
                            " \"processes\": 7, \"name\": \"n\", \"duration\": \"1m\"}",
                            &settings, NULL),
@@ -307,7 +299,6 @@ static void tags_may_be_a_text_a_list_or_an_object(void **state)
         { "{}", 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
         struct settings settings;
 
@@ -328,7 +319,6 @@ static void options_that_are_set_are_kept(void **state)
     char command[] = "run", option[] = "-i2";
     char *argv[] = { command, option, NULL };
 
-    (void)state;
     settings_init(&settings);
     assert_int_equal(arguments_parse(&arguments, 2, argv, NULL), 0);
     assert_int_equal(config_read_text(&arguments, "c.json", text, strlen(text), NULL), 0);
@@ -364,7 +354,6 @@ static void errors_contain_the_file_and_the_key(void **state)
         { "[1]", "c.json: expected an object: { \"KEY\": VALUE, ... }" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++) {
         struct settings settings;
         struct spoor_error err;
@@ -392,7 +381,6 @@ static void broken_json_is_refused_with_its_position(void **state)
         { "\x1b[31m", "c.json:1:1: " },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
         struct settings settings;
         struct spoor_error err;
@@ -410,7 +398,6 @@ static void endless_nesting_is_refused(void **state)
     struct settings settings;
     struct spoor_error err;
 
-    (void)state;
     memset(deep + strlen(deep), '[', sizeof(deep) - strlen(deep) - 1);
     deep[sizeof(deep) - 1] = '\0';
     assert_int_equal(apply(deep, &settings, &err), -EINVAL);
@@ -433,7 +420,6 @@ static void the_size_of_a_file_is_limited(void **state)
     struct settings settings;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "good.json", "{\"interval\": \"2m\"}\n");
     settings_init(&settings);
@@ -461,7 +447,6 @@ static void a_row_may_have_another_key(void **state)
 {
     struct gpu_tracker_settings texts = { 0 };
 
-    (void)state;
     assert_int_equal(apply_gpu_tracker("{\"sleep_time\": 0.5, \"overwrite\": true,"
                                        " \"gpu_uuids\": [\"a\", \"b\"], \"gpu_brand\": null,"
                                        " \"join_timeout\": \"ignored\"}",
@@ -492,7 +477,6 @@ static void a_row_sets_the_type_of_its_key(void **state)
         { "{\"gpu_uuids\": [1]}", "c.json: gpu_uuids: expected a list of strings" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++) {
         struct gpu_tracker_settings texts = { 0 };
         struct spoor_error err;

@@ -24,7 +24,6 @@ static void a_report_without_its_last_sample_has_a_warning(void **state)
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct attachment attachment = { .session = NULL };
 
-    (void)state;
     options.pid = getpid();
     assert_int_equal(
         attachment_follow(&spoor_program, &options, NS_PER_MS, -1, -1, &attachment), 0);

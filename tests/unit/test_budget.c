@@ -23,7 +23,6 @@ static void tokens_come_with_the_jobs_cpu_time(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
-    (void)state;
     empty(&budget);
     budget_earn(&budget, NS_PER_SECOND, 2 * NS_PER_SECOND);
     /* 0.3 % of 2 s and 0.05 % of 1 s */
@@ -37,7 +36,6 @@ static void a_job_that_does_not_run_earns_little(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
-    (void)state;
     empty(&budget);
     budget_earn(&budget, 10 * NS_PER_SECOND, UNKNOWN);
     assert_true(budget_allows(&budget, SPENT_GLANCES, 5 * NS_PER_MS));
@@ -48,7 +46,6 @@ static void savings_have_a_limit(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
-    (void)state;
     budget_earn(&budget, 1000 * NS_PER_SECOND, 1000 * NS_PER_SECOND);
     budget_charge(&budget, SPENT_SHARING, 30 * NS_PER_MS);
     assert_false(budget_allows(&budget, SPENT_GLANCES, 1));
@@ -59,7 +56,6 @@ static void expensive_work_is_repaid(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
-    (void)state;
     assert_false(budget_allows(&budget, SPENT_SHARING, NS_PER_SECOND)); /* not full yet */
     budget_earn(&budget, 100 * NS_PER_SECOND, 100 * NS_PER_SECOND);
     assert_true(budget_allows(&budget, SPENT_SHARING, NS_PER_SECOND));
@@ -76,7 +72,6 @@ static void a_loan_is_repaid_by_a_third_of_the_income(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
-    (void)state;
     empty(&budget);
     assert_true(budget_lends(&budget, 25 * NS_PER_MS));
     budget_borrow(&budget, SPENT_SHARING, 25 * NS_PER_MS);
@@ -94,7 +89,6 @@ static void a_wait_lasts_until_the_tokens_arrive(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
-    (void)state;
     assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, NS_PER_MS), 0);
     empty(&budget);
     assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, NS_PER_MS),
@@ -111,7 +105,6 @@ static void without_a_limit_everything_is_allowed(void **state)
 {
     struct budget budget = begin(UINT64_MAX);
 
-    (void)state;
     budget_charge(&budget, SPENT_GPUS, 1000 * NS_PER_SECOND);
     assert_true(budget_allows(&budget, SPENT_GPUS, 1000 * NS_PER_SECOND));
     assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, NS_PER_SECOND), 0);
@@ -122,7 +115,6 @@ static void a_budget_of_0_is_spent_from_the_beginning(void **state)
 {
     struct budget budget = begin(0);
 
-    (void)state;
     empty(&budget);
     budget_earn(&budget, 100 * NS_PER_SECOND, 100 * NS_PER_SECOND);
     assert_false(budget_allows(&budget, SPENT_GLANCES, 1));
@@ -134,7 +126,6 @@ static void no_kind_of_spending_takes_all_tokens(void **state)
     struct budget budget = begin(BUDGET_MILLIONTHS);
     uint64_t spent_ns = 0;
 
-    (void)state;
     for (uint64_t i = 1; i <= 100; i++) {
         budget_earn(&budget, i * NS_PER_SECOND, i * NS_PER_SECOND);
         while (budget_allows(&budget, SPENT_SHARING, NS_PER_MS)) {

@@ -15,7 +15,6 @@ static void an_empty_buffer_may_be_added(void **state)
 {
     struct buffer empty = { 0 }, out = { 0 };
 
-    (void)state;
     buffer_add(&out, empty.text, empty.length);
     assert_int_equal(buffer_error(&out), 0);
     assert_string_equal(out.text, "");
@@ -26,7 +25,6 @@ static void text_is_ended_with_a_nul_byte(void **state)
 {
     struct buffer buffer = { 0 };
 
-    (void)state;
     buffer_add(&buffer, "abc", 2);
     assert_string_equal(buffer.text, "ab");
     buffer_add_text(&buffer, "");
@@ -42,7 +40,6 @@ static void a_buffer_grows_as_needed(void **state)
 {
     struct buffer buffer = { 0 };
 
-    (void)state;
     for (int i = 0; i < 100000; i++)
         buffer_format(&buffer, "%05d", i);
     assert_int_equal(buffer_error(&buffer), 0);
@@ -56,7 +53,6 @@ static void clearing_keeps_the_memory(void **state)
     struct buffer buffer = { 0 };
     const char *text;
 
-    (void)state;
     buffer_clear(&buffer); /* an empty one, too */
     buffer_add_text(&buffer, "some text");
     text = buffer.text;
@@ -73,7 +69,6 @@ static void a_text_that_is_too_long_is_an_error(void **state)
     struct buffer buffer = { 0 };
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-    (void)state;
     buffer_add_text(&buffer, "start");
     buffer_add(&buffer, "x", (size_t)BUFFER_MAX); /* refused before it is read */
     assert_int_equal(buffer_error(&buffer), -EFBIG);
@@ -96,7 +91,6 @@ static void all_bytes_are_written(void **state)
     struct buffer buffer = { 0 };
     char found[16] = { 0 };
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(buffer_write(&buffer, fd), 0); /* nothing */
@@ -114,7 +108,6 @@ static void a_full_disk_is_reported(void **state)
     struct buffer buffer = { 0 };
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
-    (void)state;
     assert_true(fd >= 0);
     buffer_add_text(&buffer, "text");
     assert_int_equal(buffer_write(&buffer, fd), -ENOSPC);
@@ -143,7 +136,6 @@ static void a_nonblocking_descriptor_is_waited_for(void **state)
     int fds[2];
     void *read_count;
 
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     assert_int_equal(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
     for (int i = 0; i < SIZE / 16; i++)
@@ -175,7 +167,6 @@ static void files_are_read_whole(void **state)
     char large[MAX + 1];
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     check_file(&fake, "");
     check_file(&fake, "a");
@@ -191,7 +182,6 @@ static void an_unreadable_file_is_an_error(void **state)
 {
     struct buffer buffer = { 0 };
 
-    (void)state;
     assert_int_equal(buffer_read_file(&buffer, "/no/such/file", MAX), -ENOENT);
     assert_int_equal(buffer_read_file(&buffer, "/", MAX), -EISDIR);
     assert_null(buffer.text);

@@ -59,7 +59,6 @@ static void the_cheapest_fitting_server_is_first(void **state)
 {
     struct needs needs = need(2, 4 * GIB, 0, 0);
 
-    (void)state;
     check(&(struct server_filter){ &needs, NULL, NULL },
           "arm medium radeon large nvidia 8-nvidia unpriced ");
     needs = need(4, 8 * GIB, 0, 0); /* the exact size of two of them */
@@ -76,7 +75,6 @@ static void gpus_must_be_of_the_right_vendor(void **state)
 {
     struct needs needs = need(1, 1 * GIB, 1, 4 * GIB);
 
-    (void)state;
     check(&(struct server_filter){ &needs, NULL, NULL }, "radeon nvidia 8-nvidia ");
     memcpy(needs.gpu_vendor, "nvidia", sizeof("nvidia"));
     check(&(struct server_filter){ &needs, NULL, NULL }, "nvidia 8-nvidia ");
@@ -93,7 +91,6 @@ static void vendors_and_architectures_can_be_chosen(void **state)
     static const char *const others[] = { "ovh", NULL };
     struct needs needs = need(2, 4 * GIB, 0, 0);
 
-    (void)state;
     check(&(struct server_filter){ &needs, vendors, NULL },
           "arm medium radeon nvidia unpriced ");
     check(&(struct server_filter){ &needs, vendors, "x86_64" },
@@ -105,7 +102,6 @@ static void an_unknown_need_excludes_no_server(void **state)
 {
     struct needs needs = need(8, NO, NO, NO);
 
-    (void)state;
     check(&(struct server_filter){ &needs, NULL, NULL }, "large 8-nvidia ");
     needs = need(NO, 100 * GIB, NO, NO);
     check(&(struct server_filter){ &needs, NULL, NULL }, "8-nvidia ");
@@ -125,7 +121,6 @@ static void servers_of_one_price_are_ordered_by_size_and_name(void **state)
     static const size_t order[] = { 4, 3, 2, 5, 1, 0 };
     struct catalog servers = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(equal); i++)
         assert_int_equal(catalog_add(&servers, &equal[i]), 0);
     catalog_choose(&servers, &(struct server_filter){ &needs, NULL, NULL });
@@ -144,7 +139,6 @@ static void a_server_is_found_in_its_region_or_else_anywhere(void **state)
     };
     struct catalog servers = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(listed); i++)
         assert_int_equal(catalog_add(&servers, &listed[i]), 0);
     assert_int_equal(catalog_find(&servers, "aws", "m5.large", "eu-west-1")->row, 1);
@@ -158,7 +152,6 @@ static void a_server_is_found_in_its_region_or_else_anywhere(void **state)
 
 static void a_run_costs_its_time_at_the_price(void **state)
 {
-    (void)state;
     assert_true(fabs(server_cost(0.36, 100) - 0.01) < 1e-12);
     assert_true(isnan(server_cost(NO, 100)));
     assert_true(isnan(server_cost(1, NO)));
@@ -168,7 +161,6 @@ static void the_number_of_offers_is_limited(void **state)
 {
     struct catalog servers = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < SERVERS_MAX; i++)
         assert_int_equal(catalog_add(&servers, &offered[0]), 0);
     assert_int_equal(catalog_add(&servers, &offered[0]), -E2BIG);
@@ -201,7 +193,6 @@ static void a_csv_file_has_the_columns_of_its_header(void **state)
     const struct server *server;
     struct buffer row = { 0 };
 
-    (void)state;
     parse(
         "\xef\xbb\xbfmin_price_ondemand,vcpus,comment,memory_amount,vendor_id,server_id,"
         "api_reference,gpu_count,gpu_memory_min,gpu_manufacturer,cpu_architecture,region_id\r\n"
@@ -235,7 +226,6 @@ static void json_is_a_list_of_objects(void **state)
     const struct server *server;
     struct buffer row = { 0 };
 
-    (void)state;
     parse(
         " \n[{\"vendor_id\": \"gcp\", \"server_id\": \"123\", \"api_reference\": \"e2-small\","
         "\"vcpus\": 2, \"memory_amount\": 2048, \"gpu_count\": 0.5, \"gpu_memory_total\": 8192,"
@@ -266,7 +256,6 @@ static void a_catalogue_may_have_no_servers(void **state)
     static const char *const texts[] = { "[]", "name,vcpus,memory_amount\n",
                                          "name,vcpus,memory_amount" };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         struct catalog catalog = { 0 };
 
@@ -314,7 +303,6 @@ static void invalid_catalogues_are_refused_with_a_position(void **state)
         { "[{\"name\": \"a\\u0000b\"}]", "not valid JSON (line 1, column " },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct catalog catalog = { .document = &catalog };
         struct spoor_error err = { 0 };
@@ -336,7 +324,6 @@ static void damaged_texts_are_harmless(void **state)
     static const char *const texts[] = { json, csv };
     static const char bytes[] = "\0\"\n,{[\xff";
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         size_t length = strlen(texts[i]);
 
@@ -361,7 +348,6 @@ static void nesting_depth_is_limited(void **state)
     struct buffer text = { 0 };
     struct catalog catalog = { 0 };
 
-    (void)state;
     for (int i = 0; i < 100000; i++)
         buffer_add_text(&text, "[");
     assert_int_equal(catalog_parse(text.text, text.length, &catalog, NULL), -EBADMSG);
@@ -374,7 +360,6 @@ static void the_number_of_servers_is_limited(void **state)
     struct buffer text = { 0 };
     struct catalog catalog = { 0 };
 
-    (void)state;
     buffer_add_text(&text, HEADER);
     for (int i = 0; i <= SERVERS_MAX; i++)
         buffer_add_text(&text, "a,1,1\n");
@@ -390,7 +375,6 @@ static void files_are_named_in_messages(void **state)
     struct spoor_error err = { 0 };
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "[1]", 3), 3);
     close(fd);
@@ -441,7 +425,6 @@ static void a_table_has_only_known_columns(void **state)
                                   .catalog = &catalog,
                                   .run_seconds = 120 };
 
-    (void)state;
     table.count = 1;
     check_text(&table, "\nServers that fit, the cheapest first (a\\nfile)\n"
                        "  vendor  server  arch    vCPUs  memory  per hour  per run\n"
@@ -465,7 +448,6 @@ static void a_small_cost_is_not_shown_as_0(void **state)
         .source = "f", .catalog = &catalog, .count = 9, .run_seconds = 0.5
     };
 
-    (void)state;
     check_text(&table, "\nServers that fit, the cheapest first (f)\n"
                        "  server  vCPUs  memory  per hour   per run\n"
                        "  a           1   1 GiB   $0.0100  <$0.0001\n"
@@ -478,7 +460,6 @@ static void the_output_states_that_no_server_fits(void **state)
     struct catalog catalog = catalog_of("[]");
     struct server_table table = { .source = "f", .catalog = &catalog, .count = 5 };
 
-    (void)state;
     check_text(&table, "\nNo server fits (f)\n");
     table.catalog = NULL;
     table.reason = "offline";
@@ -494,7 +475,6 @@ static void the_cost_of_the_run_itself_is_a_row(void **state)
                                   .run_region = "eu-west-1",
                                   .run_price = 0.107 };
 
-    (void)state;
     check_text(&table, "This run         $0.0046  2 min 34 s on aws m5.large in eu-west-1 at "
                        "$0.1070 per\n"
                        "                          hour\n");
@@ -518,7 +498,6 @@ static void json_contains_every_known_value(void **state)
     struct buffer out = { 0 };
     struct json_writer json = { .out = &out, .style = &json_compact };
 
-    (void)state;
     json_begin(&json, NULL, '{');
     server_table_add_json(&table, &json);
     table.catalog = NULL;

@@ -30,7 +30,6 @@ static void on_version_2_all_controllers_share_one_folder(void **state)
 {
     struct cgroups cgroups;
 
-    (void)state;
     assert_int_equal(cgroups_parse("0::/user.slice/a b\n", V2_MOUNT, &cgroups), 0);
     for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
         assert_string_equal(cgroups.of[i].path, "sys/fs/cgroup/user.slice/a b");
@@ -42,7 +41,6 @@ static void on_a_hybrid_each_controller_has_its_version(void **state)
 {
     struct cgroups cgroups;
 
-    (void)state;
     assert_int_equal(
         cgroups_parse("9:name=systemd:/s\n4:memory:/a/b\n2:cpu,cpuacct:/c:d\n0::/u\n",
                       HYBRID_MOUNTS, &cgroups),
@@ -68,7 +66,6 @@ static void on_version_1_there_is_no_unified_tree(void **state)
 {
     struct cgroups cgroups;
 
-    (void)state;
     assert_int_equal(
         cgroups_parse("4:memory:/\n",
                       "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
@@ -85,7 +82,6 @@ static void a_bind_mount_shows_a_part_of_the_tree(void **state)
         "35 31 0:32 /docker/id /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
     struct cgroups cgroups;
 
-    (void)state;
     assert_int_equal(cgroups_parse("4:memory:/docker/id\n", mount, &cgroups), 0);
     assert_string_equal(path(&cgroups, CGROUP_MEMORY), "sys/fs/cgroup/memory");
     assert_int_equal(cgroups_parse("4:memory:/docker/id/sub\n", mount, &cgroups), 0);
@@ -100,7 +96,6 @@ static void cgroups_outside_of_the_namespace_are_not_visible(void **state)
 {
     struct cgroups cgroups;
 
-    (void)state;
     assert_int_equal(cgroups_parse("0::/../x\n", V2_MOUNT, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/..\n", V2_MOUNT, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/a/../../x\n", V2_MOUNT, &cgroups), -ENOENT);
@@ -120,7 +115,6 @@ static void a_controller_on_a_tree_that_is_not_mounted_is_not_on_version_2(void 
 {
     struct cgroups cgroups;
 
-    (void)state;
     assert_int_equal(cgroups_parse("4:memory:/a\n0::/b\n", V2_MOUNT, &cgroups), 0);
     assert_false(cgroup_is_visible(&cgroups.of[CGROUP_MEMORY]));
     assert_string_equal(path(&cgroups, CGROUP_CPU), "sys/fs/cgroup/b");
@@ -130,7 +124,6 @@ static void the_mount_with_more_visible_ancestors_is_used(void **state)
 {
     struct cgroups cgroups;
 
-    (void)state;
     assert_int_equal(cgroups_parse("0::/a/b\n",
                                    "1 2 0:28 /a/b /one rw - cgroup2 none rw\n"
                                    "1 2 0:28 / /two rw - cgroup2 none rw\n"
@@ -144,7 +137,6 @@ static void escapes_are_decoded_in_mounts_but_not_in_cgroup_names(void **state)
 {
     struct cgroups cgroups;
 
-    (void)state;
     assert_int_equal(cgroups_parse("0::/a b/c\\x2d\\040d\n",
                                    "1 2 0:28 /a\\040b /my\\040cg rw - cgroup2 none rw\n",
                                    &cgroups),
@@ -157,7 +149,6 @@ static void parents_end_at_the_mount(void **state)
     struct cgroups cgroups;
     struct cgroup *cgroup = &cgroups.of[CGROUP_MEMORY];
 
-    (void)state;
     assert_int_equal(cgroups_parse("4:memory:/a/b\n", HYBRID_MOUNTS, &cgroups), 0);
     assert_true(cgroup_to_parent(cgroup));
     assert_string_equal(cgroup->path, "sys/fs/cgroup/memory/a");
@@ -174,7 +165,6 @@ static void a_child_cgroup_is_a_direct_subdirectory(void **state)
     struct cgroup cgroup = { .path = "cg", .mount_length = 2 };
     char name[CGROUP_PATH_SIZE];
 
-    (void)state;
     assert_int_equal(cgroup_to_child(&cgroup, "spoor-1"), 0);
     assert_string_equal(cgroup.path, "cg/spoor-1");
     assert_int_equal(cgroup_to_child(&cgroup, ""), -EINVAL);
@@ -195,7 +185,6 @@ static void a_path_that_is_too_long_is_not_cut(void **state)
     char text[2 * CGROUP_PATH_SIZE];
     struct cgroups cgroups;
 
-    (void)state;
     memset(text, 'x', sizeof(text));
     memcpy(text, "0::/", 4);
     memcpy(text + sizeof(text) - 2, "\n", 2);
@@ -209,7 +198,6 @@ static void damaged_lines_are_skipped(void **state)
     };
     struct cgroups cgroups = { .of[0].mount_length = 5 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(cgroups_parse(damaged[i], V2_MOUNT HYBRID_MOUNTS, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/a\n", "", &cgroups), -ENOENT);
@@ -234,7 +222,6 @@ static void cgroups_are_read_through_the_root(void **state)
     struct cgroups cgroups;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(cgroups_read(&fake.root, 42, &cgroups), -ENOENT);
     fake_root_write(&fake, "proc/42/cgroup", "0::/a\n");
@@ -262,7 +249,6 @@ static void no_limit_is_unknown(void **state)
     };
     uint64_t value;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
         value = 5;
         assert_int_equal(cgroup_parse_u64(none[i], &value), 0);
@@ -283,7 +269,6 @@ static void damaged_numbers_are_refused(void **state)
     };
     uint64_t value = 5;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(cgroup_parse_u64(damaged[i], &value), -EBADMSG);
     assert_int_equal(value, 5); /* untouched on failure */
@@ -293,7 +278,6 @@ static void a_quota_is_a_number_of_cpus(void **state)
 {
     double cpus;
 
-    (void)state;
     assert_int_equal(cgroup_parse_quota("50000 100000\n", &cpus), 0);
     assert_float_equal(cpus, 0.5, 0);
     assert_int_equal(cgroup_parse_quota("300000 100000\n", &cpus), 0);
@@ -309,7 +293,6 @@ static void damaged_quotas_are_refused(void **state)
                                            "1 2 3\n", "x y\n",     "1 max\n" };
     double cpus = 5;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(cgroup_parse_quota(damaged[i], &cpus), -EBADMSG);
     assert_float_equal(cpus, 5, 0); /* untouched on failure */
@@ -321,7 +304,6 @@ static void files_differ_by_version(void **state)
     uint64_t value;
     double cpus;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "cg/v1/cpu.cfs_quota_us", "150000\n");
     fake_root_write(&fake, "cg/v1/cpu.cfs_period_us", "100000\n");
@@ -350,7 +332,6 @@ static void missing_files_are_not_found(void **state)
     uint64_t value;
     double cpus;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "memory.max", "5\n"); /* a missing cgroup is not the root folder */
     assert_int_equal(cgroup_read_u64(&fake.root, &none, "memory.max", &value), -ENOENT);
@@ -366,7 +347,6 @@ static void oom_kills_of_both_versions_are_parsed(void **state)
 {
     uint64_t count;
 
-    (void)state;
     assert_int_equal(cgroup_parse_oom_kills(
                          "low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 5\n", &count),
                      0);
@@ -385,7 +365,6 @@ static void throttled_time_of_both_versions_is_in_nanoseconds(void **state)
 {
     uint64_t ns;
 
-    (void)state;
     assert_int_equal(
         cgroup_parse_throttled(
             "usage_usec 9\nnr_periods 1\nnr_throttled 1\nthrottled_usec 12\n", &ns),
@@ -417,7 +396,6 @@ static void events_change_from_read_to_read(void **state)
     struct cgroup_watch watch;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "cg/memory/a/b/memory.oom_control", "oom_kill 1\n");
     fake_root_write(&fake, "cg/v2/a/b/cpu.stat", "throttled_usec 2\n");
@@ -443,7 +421,6 @@ static void throttling_is_read_where_the_quota_is(void **state)
     struct cgroup_watch watch;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "cg/v2/a/b/cpu.max", "max 100000\n");
     fake_root_write(&fake, "cg/v2/a/b/cpu.stat", "throttled_usec 0\n");
@@ -468,7 +445,6 @@ static void without_cgroups_all_events_are_unknown(void **state)
     struct cgroup_watch watch;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "cpu.stat", "throttled_usec 5\n");
     cgroup_watch_init(&watch, &fake.root, NULL);
@@ -535,7 +511,6 @@ static void version_2_is_one_directory(void **state)
 {
     struct machine m;
 
-    (void)state;
     begin(&m, V2);
     fake_root_write(&m.fake, "sys/fs/cgroup/a.slice/b.scope/cgroup.procs", "42\n");
     fake_root_write(&m.fake, "sys/fs/cgroup/a.slice/b.scope/cgroup.events",
@@ -555,7 +530,6 @@ static void version_1_is_found_in_every_hierarchy(void **state)
 {
     struct machine m;
 
-    (void)state;
     begin(&m, HYBRID);
     fake_root_write(&m.fake, "sys/fs/cgroup/freezer/docker/1f/cgroup.procs", "42\n");
     fake_root_write(&m.fake, "sys/fs/cgroup/memory/docker/1f/cgroup.procs", "42\n");
@@ -575,7 +549,6 @@ static void a_cgroup_of_the_same_name_without_processes_does_not_count(void **st
 {
     struct machine m;
 
-    (void)state;
     begin(&m, HYBRID);
     fake_root_write(&m.fake, "sys/fs/cgroup/memory/job/cgroup.procs", "42\n");
     fake_root_write(&m.fake, "sys/fs/cgroup/cpu,cpuacct/job/cgroup.procs", "");
@@ -593,7 +566,6 @@ static void a_container_sees_its_cgroup_at_the_mount_point(void **state)
 {
     struct machine m;
 
-    (void)state;
     begin(&m, "35 31 0:32 /docker/1f /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
               "36 31 0:33 /docker/1f /sys/fs/cgroup/pids ro - cgroup cgroup rw,pids\n");
     fake_root_write(&m.fake, "sys/fs/cgroup/memory/cgroup.procs", "42\n");
@@ -608,7 +580,6 @@ static void processes_below_are_listed_too(void **state)
     struct machine m;
     char text[LIST_SIZE];
 
-    (void)state;
     begin(&m, V2);
     fake_root_write(&m.fake, "sys/fs/cgroup/job/cgroup.procs", "");
     fake_root_write(&m.fake, "sys/fs/cgroup/job/a/cgroup.procs", "7\n0\n8\n");
@@ -630,7 +601,6 @@ static void a_directory_that_cannot_be_tracked_has_an_error_message(void **state
 {
     struct machine m;
 
-    (void)state;
     begin(&m, HYBRID);
     fake_root_write(&m.fake, "sys/fs/cgroup/memory/empty/cgroup.procs", "");
     fake_root_write(&m.fake, "sys/fs/cgroup/memory/odd/file", "");

@@ -37,7 +37,6 @@ static void a_process_in_the_cgroup_or_below_it_has_not_escaped(void **state)
 {
     struct escape e;
 
-    (void)state;
     begin(&e, MEMORY "\n" UNIFIED "\n");
     move(&e, MEMORY "\n" UNIFIED "\n");
     move(&e, MEMORY "/deeper/still\n" UNIFIED "/x\n");
@@ -50,7 +49,6 @@ static void a_process_may_leave_a_single_hierarchy(void **state)
 {
     struct escape e;
 
-    (void)state;
     begin(&e, MEMORY "\n" UNIFIED "\n");
     move(&e, "4:memory:/b\n" UNIFIED "\n");
     assert_false(e.escape.has_left[CGROUP_TREE_UNIFIED]);
@@ -66,7 +64,6 @@ static void an_exiting_process_has_not_left(void **state)
 {
     struct escape e;
 
-    (void)state;
     begin(&e, MEMORY "\n" UNIFIED "\n");
     fake_process_put(&e.fake, &(struct fake_process){ .pid = 10, .state = 'Z' });
     move(&e, "4:memory:/\n" UNIFIED "\n");
@@ -81,7 +78,6 @@ static void a_process_that_grows_is_checked_again(void **state)
 {
     struct escape e;
 
-    (void)state;
     begin(&e, MEMORY "\n" UNIFIED "\n");
     e.member.reading.rss_bytes = 1 << 20;
     assert_false(cgroup_escape_is_due(&e.escape, &e.member));
@@ -99,7 +95,6 @@ static void without_a_cgroup_nothing_is_checked(void **state)
     struct cgroup_escape escape;
     struct job_cgroup none = { 0 };
 
-    (void)state;
     cgroup_escape_init(&escape, &none, 10);
     assert_false(cgroup_escape_is_due(
         &escape, &(struct member){ .id.pid = 10, .reading.rss_bytes = 1 << 30 }));

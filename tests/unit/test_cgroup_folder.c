@@ -100,7 +100,6 @@ static void empty_cgroups_below_are_removed_too(void **state)
     struct place place;
     struct cgroup top, a;
 
-    (void)state;
     place_open(&place);
     top = make(&place, &place.own, "top");
     a = make(&place, &top, "a");
@@ -118,7 +117,6 @@ static void processes_are_moved_to_the_parent_cgroup(void **state)
     struct place place;
     pid_t pid, orphan;
 
-    (void)state;
     place_open(&place);
     top = make(&place, &place.own, "top");
     pid = start_in(&place, &top);
@@ -147,7 +145,6 @@ static void a_process_that_is_exiting_is_waited_for(void **state)
     char byte;
     pid_t pid;
 
-    (void)state;
     place_open(&place);
     top = make(&place, &place.own, "top");
     assert_int_equal(pipe(ready), 0);
@@ -179,7 +176,6 @@ static void a_cgroup_in_use_below_stays(void **state)
     struct cgroup top, used;
     pid_t pid;
 
-    (void)state;
     place_open(&place);
     top = make(&place, &place.own, "top");
     used = make(&place, &top, "used");
@@ -215,7 +211,6 @@ static void moving_ends_when_no_process_can_be_moved(void **state)
     uint64_t before;
     pid_t pid;
 
-    (void)state;
     place_open(&place);
     top = make(&place, &place.own, "top");
     missing = below(&place.own, "missing");
@@ -231,7 +226,6 @@ static void the_only_cgroup_with_its_prefix_is_alone(void **state)
 {
     struct place place;
 
-    (void)state;
     place_open(&place);
     (void)make(&place, &place.own, "spoor-1");
     (void)make(&place, &place.own, "spoor-1-self");
@@ -248,7 +242,6 @@ static void controllers_enabled_earlier_are_not_disabled(void **state)
     struct fake_root fake;
     char text[64];
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "cg/cgroup.subtree_control", "cpu pids hugetlb\n");
     fake.root.is_live = true;

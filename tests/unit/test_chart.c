@@ -37,7 +37,6 @@ static void a_rate_is_constant_within_its_point(void **state)
     static const double halves[] = { 0.5, 0.5, 3, 3, 3.5, 3.5, 2.95, 2.95, 0.05, 0.05 };
     double curve[10];
 
-    (void)state;
     sparkline_cpu(&spark_run, curve, 5);
     assert_curve(curve, by_second, 5);
     sparkline_cpu(&spark_run, curve, 10);
@@ -52,7 +51,6 @@ static void a_gauge_is_drawn_over_the_time_of_its_point(void **state)
     static const double expected[] = { 100e6, 800e6, 1200e6, 750e6, 0 };
     double curve[5];
 
-    (void)state;
     sparkline_memory(&spark_run, curve, 5);
     assert_curve(curve, expected, 5);
     sparkline_memory(&spark_run, curve, 2);
@@ -72,7 +70,6 @@ static void unknown_is_a_blank(void **state)
     double none[3];
     struct buffer out = { 0 };
 
-    (void)state;
     sparkline_write(curve, 4, true, &out);
     assert_string_equal(out.text, "▁ ▅█");
     buffer_done(&out);
@@ -96,7 +93,6 @@ static void a_partly_known_rate_is_drawn_where_known(void **state)
     };
     double curve[4];
 
-    (void)state;
     sparkline_cpu(&late, curve, 4);
     assert_true(isnan(curve[0]));
     assert_true(fabs(curve[1] - 2) < 1e-6 && fabs(curve[2] - 2) < 1e-6);
@@ -108,7 +104,6 @@ static void a_curve_of_zeros_is_flat(void **state)
     static const double curve[] = { 0, 0 };
     struct buffer out = { 0 };
 
-    (void)state;
     sparkline_write(curve, 2, true, &out);
     assert_string_equal(out.text, "▁▁");
     buffer_done(&out);
@@ -119,7 +114,6 @@ static void an_empty_run_has_no_curve(void **state)
     const struct record empty = { .elapsed_seconds = nan("") };
     double curve[3];
 
-    (void)state;
     sparkline_cpu(&empty, curve, 3);
     assert_true(isnan(sparkline_max(curve, 3)));
     sparkline_memory(&empty, curve, 3);
@@ -162,7 +156,6 @@ static void assert_text(const struct record *record, struct format_style style,
 /* Blocks if the locale has them. */
 static void charts_share_one_time_axis(void **state)
 {
-    (void)state;
     assert_text(&run, (struct format_style){ false, true, 60, true },
                 "make 'it'\\''s'\n"
                 "\n"
@@ -184,7 +177,6 @@ static void charts_share_one_time_axis(void **state)
 
 static void without_unicode_charts_are_ascii(void **state)
 {
-    (void)state;
     assert_text(&run, (struct format_style){ false, false, 60, true },
                 "make 'it'\\''s'\n"
                 "\n"
@@ -211,7 +203,6 @@ static void means_and_peaks_match_the_figures(void **state)
     struct record record = run;
     struct buffer out = { 0 };
 
-    (void)state;
     assert_non_null(figures);
     for (size_t i = 0; i < figure_count(); i++)
         figures[i].value = (double)NAN;
@@ -232,7 +223,6 @@ static void a_run_without_a_curve_has_a_message(void **state)
 {
     const struct record none = { .name = "a\x1b[31m" };
 
-    (void)state;
     assert_text(
         &none, (struct format_style){ true, true, 60, true },
         "\x1b[1ma\\x1b[31m\x1b[0m\n\nno curve: the run was too short, or its report is of "
@@ -245,7 +235,6 @@ static void charts_fit_every_width(void **state)
     struct buffer out = { 0 };
     double end[] = { 1e-3, 3600, 31536000 };
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct record other = run;
         double scaled[POINTS];

@@ -37,7 +37,6 @@ static void a_list_is_pids_and_blanks(void **state)
     static const char *const damaged[] = { "x", "12 x", "-1", "0", "99999999999" };
     struct found found = { .count = 0 };
 
-    (void)state;
     assert_int_equal(children_parse("12 15 9 ", remember, &found), 3);
     assert_int_equal(found.pids[2], 9);
     assert_int_equal(children_parse("", remember, &found), 0);
@@ -52,7 +51,6 @@ static void children_of_every_thread_are_listed(void **state)
     struct found found = { .count = 0 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "proc/42/task/42/children", "50 ");
     fake_root_write(&fake, "proc/42/task/43/children", "51 52 ");
@@ -78,7 +76,6 @@ static void a_long_list_makes_the_buffer_grow(void **state)
     char *text = malloc(COUNT * 8 + 1);
     size_t length = 0;
 
-    (void)state;
     assert_non_null(text);
     for (int i = 0; i < COUNT; i++)
         length += (size_t)snprintf(text + length, 9, "%d ", 1000000 + i);
@@ -99,7 +96,6 @@ static void an_exited_process_has_no_list(void **state)
     struct found found = { .count = 0 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(children_read(&leader, &fake.root, 42, 1, &buffer, remember, &found),
                      -ENOENT);
@@ -113,7 +109,6 @@ static void numbered_folders_are_processes(void **state)
     struct found found = { .count = 0 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "proc/1/stat", "");
     fake_root_write(&fake, "proc/42/stat", "");

@@ -71,7 +71,6 @@ static const struct {
 
 static void clouds_are_recognized_by_their_firmware(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
         const struct cloud_vendor *vendor = cloud_vendor_find(&machines[i].dmi);
 
@@ -84,7 +83,6 @@ static void clouds_are_recognized_by_their_firmware(void **state)
 
 static void every_vendor_has_a_request(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
         const struct cloud_vendor *vendor = cloud_vendor_find(&machines[i].dmi);
         const struct cloud_field *first = vendor ? &vendor->requests[0].fields[0] : NULL;
@@ -126,7 +124,6 @@ static void values_are_found_in_responses(void **state)
 {
     struct cloud_facts facts = { .account = "before" };
 
-    (void)state;
     assert_int_equal(
         cloud_answer_parse(&json, "{\"a\":{\"b\":\"r-1\"},\"list\":[0,{\"c\":\"z\"}]}", &facts),
         0);
@@ -146,7 +143,6 @@ static void only_the_first_value_is_required(void **state)
 {
     struct cloud_facts facts = { 0 };
 
-    (void)state;
     assert_int_equal(cloud_answer_parse(&json, "{\"a\":{\"b\":\"r\"},\"list\":{}}", &facts), 0);
     assert_string_equal(facts.region, "r");
     assert_string_equal(facts.zone, "");
@@ -159,7 +155,6 @@ static void a_value_can_be_empty(void **state)
 {
     struct cloud_facts facts = { 0 };
 
-    (void)state;
     assert_int_equal(cloud_answer_parse(&text, "nova", &facts), 0);
     assert_string_equal(facts.zone, "");
 }
@@ -168,7 +163,6 @@ static void the_proof_of_a_service_must_match(void **state)
 {
     struct cloud_facts facts = { 0 };
 
-    (void)state;
     assert_int_equal(cloud_answer_parse(&proof, "{\"name\":\"me\",\"region\":\"r\"}", &facts),
                      0);
     assert_string_equal(facts.region, "r");
@@ -210,7 +204,6 @@ static void wrong_responses_are_refused(void **state)
         { &lines, "<html>\nregion: <b>eu</b>\n" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
         struct cloud_facts facts = { .vendor = "v" }, before = facts;
 
@@ -224,7 +217,6 @@ static void long_values_are_refused_instead_of_truncated(void **state)
     struct cloud_facts facts = { 0 };
     char buf[4] = "old", value[400];
 
-    (void)state;
     memset(value, 'a', sizeof(value));
     assert_int_equal(cloud_value_copy(value, 3, buf, sizeof(buf)), 0);
     assert_string_equal(buf, "aaa");
@@ -264,7 +256,6 @@ static void boot(const char *id)
 
 static int begin(void **state)
 {
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "home/x", "");
     boot("0f7d7d4e-5b1c-4b8e-9c1f-5b2f1a3b4c5d\n");
@@ -275,7 +266,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     fake_root_done(&fake);
     return 0;
 }
@@ -291,7 +281,6 @@ static void facts_are_cached_for_the_user_only(void **state)
     struct stat status;
     char path[256];
 
-    (void)state;
     assert_int_equal(read_again(&found), -ENOENT);
     cloud_cache_write(&fake.root, find_variable, &key, &kept_facts);
     assert_int_equal(read_again(&found), 0);
@@ -307,7 +296,6 @@ static void a_reboot_invalidates_the_cache(void **state)
 {
     struct cloud_facts found;
 
-    (void)state;
     cloud_cache_write(&fake.root, find_variable, &key, &kept_facts);
     boot("11111111-5b1c-4b8e-9c1f-5b2f1a3b4c5d\n");
     assert_int_equal(read_again(&found), -ENOENT);
@@ -321,7 +309,6 @@ static void the_cache_is_per_service(void **state)
                                               { "aws", "http://127.0.0.1:1" } };
     struct cloud_facts found;
 
-    (void)state;
     cloud_cache_write(&fake.root, find_variable, &key, &kept_facts);
     assert_int_equal(cloud_cache_read(&fake.root, find_variable, &others[0], &found), -ENOENT);
     assert_int_equal(cloud_cache_read(&fake.root, find_variable, &others[1], &found), -ENOENT);
@@ -331,7 +318,6 @@ static void the_folder_for_caches_can_be_chosen(void **state)
 {
     struct cloud_facts found;
 
-    (void)state;
     fake_root_write(&fake, "elsewhere/x", "");
     snprintf(cache_home, sizeof(cache_home), "%s/elsewhere", fake.path);
     cloud_cache_write(&fake.root, find_variable, &key, &kept_facts);
@@ -344,7 +330,6 @@ static void without_a_folder_there_is_no_cache(void **state)
 {
     struct cloud_facts found;
 
-    (void)state;
     snprintf(home, sizeof(home), "relative");
     cloud_cache_write(&fake.root, find_variable, &key, &kept_facts);
     assert_int_equal(read_again(&found), -ENOENT);
@@ -360,7 +345,6 @@ static void without_a_boot_id_there_is_no_cache(void **state)
 {
     struct cloud_facts found;
 
-    (void)state;
     boot("\n");
     cloud_cache_write(&fake.root, find_variable, &key, &kept_facts);
     assert_false(root_exists(&fake.root, FILE_PATH));
@@ -386,7 +370,6 @@ static void a_broken_file_is_not_used(void **state)
     };
     struct cloud_facts found = { .vendor = "before" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         fake_root_write(&fake, FILE_PATH, broken[i]);
         assert_int_equal(read_again(&found), -ENOENT);
@@ -401,7 +384,6 @@ static void a_file_that_others_can_change_is_not_used(void **state)
     struct cloud_facts found;
     char path[256];
 
-    (void)state;
     cloud_cache_write(&fake.root, find_variable, &key, &kept_facts);
     snprintf(path, sizeof(path), "%s/%s", fake.path, FILE_PATH);
     assert_int_equal(chmod(path, 0666), 0);
@@ -420,7 +402,6 @@ static void a_file_that_others_can_change_is_not_used(void **state)
 
 static int cloud_begin(void **state)
 {
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "proc/sys/kernel/random/boot_id", "0f7d7d4e\n");
     setenv(CLOUD_URL_VARIABLE, DEAD_END, 1);
@@ -434,7 +415,6 @@ static void a_machine_outside_a_cloud_makes_no_request(void **state)
     struct cloud_facts facts, none = { 0 };
     struct spoor_error err = { 0 };
 
-    (void)state;
     fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", "QEMU\n");
     memset(&facts, 'x', sizeof(facts));
     assert_int_equal(cloud_find(&fake.root, true, &facts, &err), -ENODEV);
@@ -446,7 +426,6 @@ static void without_a_response_only_firmware_facts_are_known(void **state)
     struct spoor_error err = { 0 };
     struct cloud_facts facts;
 
-    (void)state;
     fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
     fake_root_write(&fake, "sys/class/dmi/id/product_name", "m5.large\n");
     assert_int_equal(cloud_find(&fake.root, true, &facts, &err), -ECONNREFUSED);
@@ -464,7 +443,6 @@ static void a_guess_is_not_a_vendor(void **state)
 {
     struct cloud_facts facts;
 
-    (void)state;
     fake_root_write(&fake, "sys/class/dmi/id/product_name", "OpenStack Nova\n");
     assert_int_equal(cloud_find(&fake.root, true, &facts, NULL), -ECONNREFUSED);
     assert_string_equal(facts.vendor, "");
@@ -475,7 +453,6 @@ static void the_service_can_be_disabled_and_bad_timeouts_are_refused(void **stat
     struct spoor_error err = { 0 };
     struct cloud_facts facts;
 
-    (void)state;
     fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", "Hetzner\n");
     fake_root_write(&fake, "sys/class/dmi/id/product_name", "vServer\n");
     setenv(CLOUD_TIMEOUT_VARIABLE, "0", 1);

@@ -11,7 +11,6 @@ static void arguments_are_quoted_for_a_shell(void **state)
     static const char *const arguments[] = { "/bin/sh", "-c", "echo a\tb", "", NULL };
     char *line = command_line_make(arguments, false);
 
-    (void)state;
     assert_string_equal(line, "/bin/sh -c $'echo a\\tb' ''");
     free(line);
 }
@@ -22,7 +21,6 @@ static void a_long_line_is_truncated_between_characters(void **state)
     const char *const arguments[] = { word, NULL };
     char *line;
 
-    (void)state;
     for (size_t i = 1; i + 2 < sizeof(word); i += 2)
         memcpy(word + i, "\xc3\xa9", 3);
     line = command_line_make(arguments, false);
@@ -36,7 +34,6 @@ static void a_line_marks_missing_arguments(void **state)
     static const char *const arguments[] = { "cat", "a", NULL };
     char *line = command_line_make(arguments, true);
 
-    (void)state;
     assert_string_equal(line, "cat a...");
     free(line);
 }
@@ -47,7 +44,6 @@ static void a_process_is_read_from_its_file(void **state)
     char text[COMMAND_LINE_MAX * 2];
     char *line;
 
-    (void)state;
     fake_root_init(&fake);
     assert_null(command_line_read(&fake.root, 42));
     fake_root_write(&fake, "proc/42/cmdline", "cc1"); /* without its NUL */

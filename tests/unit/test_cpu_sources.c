@@ -45,7 +45,6 @@ static void the_cgroup_is_exact_if_nothing_contradicts_it(void **state)
 {
     struct cpu_choice choice = choose(1000, 1001, 1003);
 
-    (void)state;
     assert_int_equal(choice.source, CPU_FROM_CGROUP);
     assert_true(is_exact(choice));
     assert_true(choice.is_confirmed);
@@ -56,7 +55,6 @@ static void the_cgroup_counts_processes_that_were_never_waited_for(void **state)
 {
     struct cpu_choice choice = choose(100, 1000, 1000);
 
-    (void)state;
     assert_int_equal(choice.source, CPU_FROM_CGROUP);
     assert_true(is_exact(choice));
     assert_true(choice.has_unwaited);
@@ -67,7 +65,6 @@ static void a_cgroup_with_less_cpu_time_than_its_processes_is_not_used(void **st
 {
     struct cpu_choice choice = choose(2000, 7, UNKNOWN);
 
-    (void)state;
     assert_int_equal(choice.source, CPU_FROM_TREE);
     assert_true(choice.left_cgroup);
     assert_false(is_exact(choice));
@@ -84,7 +81,6 @@ static void after_processes_left_the_cgroup_the_larger_count_is_used(void **stat
     };
     struct cpu_choice choice = cpu_sources_choose(&counts);
 
-    (void)state;
     assert_int_equal(choice.source, CPU_FROM_CGROUP);
     assert_false(is_exact(choice));
 }
@@ -93,7 +89,6 @@ static void the_sum_is_exact_if_perf_confirms_it(void **state)
 {
     struct cpu_choice choice = choose(1000, UNKNOWN, 1005);
 
-    (void)state;
     assert_int_equal(choice.source, CPU_FROM_TREE);
     assert_true(is_exact(choice));
     choice = choose(1000, UNKNOWN, 1100);
@@ -106,7 +101,6 @@ static void much_more_cpu_time_by_perf_means_unwaited_processes(void **state)
 {
     struct cpu_choice choice = choose(100, UNKNOWN, 1000);
 
-    (void)state;
     assert_int_equal(choice.source, CPU_FROM_PERF);
     assert_false(is_exact(choice));
     assert_true(choice.has_unwaited);
@@ -120,7 +114,6 @@ static void stolen_time_does_not_count_as_unwaited_processes(void **state)
     };
     struct cpu_choice choice = cpu_sources_choose(&counts);
 
-    (void)state;
     assert_int_equal(choice.source, CPU_FROM_TREE);
     assert_false(choice.has_unwaited);
     assert_false(is_exact(choice));
@@ -147,7 +140,6 @@ static void a_single_process_has_no_children_to_wait_for(void **state)
     };
     struct cpu_choice choice = cpu_sources_choose(&counts);
 
-    (void)state;
     assert_int_equal(choice.source, CPU_FROM_TREE);
     assert_true(is_exact(choice));
 }
@@ -160,7 +152,6 @@ static void perf_is_not_reported_if_the_sum_is_larger(void **state)
     };
     struct cpu_choice choice = cpu_sources_choose(&counts);
 
-    (void)state;
     assert_int_equal(choice.source, CPU_FROM_TREE);
     assert_true(choice.has_unwaited);
     assert_false(is_exact(choice));
@@ -168,7 +159,6 @@ static void perf_is_not_reported_if_the_sum_is_larger(void **state)
 
 static void a_single_source_is_used(void **state)
 {
-    (void)state;
     assert_int_equal(choose(UNKNOWN, UNKNOWN, 5).source, CPU_FROM_PERF);
     assert_int_equal(choose(UNKNOWN, 5, UNKNOWN).source, CPU_FROM_CGROUP);
     assert_int_equal(choose(UNKNOWN, UNKNOWN, UNKNOWN).source, CPU_FROM_TREE);
@@ -192,7 +182,6 @@ static void a_change_of_source_does_not_count_as_usage(void **state)
 {
     struct cpu_total total = { 0 };
 
-    (void)state;
     assert_int_equal(add(&total, 5000, UNKNOWN, CPU_FROM_TREE), 0);
     assert_int_equal(add(&total, 7000, UNKNOWN, CPU_FROM_TREE), 0);
     assert_int_equal(total.reported_ns, 7000 * MS);
@@ -206,7 +195,6 @@ static void an_unread_counter_does_not_catch_up(void **state)
 {
     struct cpu_total total = { 0 };
 
-    (void)state;
     assert_int_equal(add(&total, 1000, 1000, CPU_FROM_TREE), 0);
     assert_int_equal(add(&total, 2000, UNKNOWN, CPU_FROM_TREE), 0);
     assert_int_equal(add(&total, 2300, 3000, CPU_FROM_PERF), 700);
@@ -218,7 +206,6 @@ static void time_is_not_counted_twice(void **state)
 {
     struct cpu_total total = { 0 };
 
-    (void)state;
     assert_int_equal(add(&total, 10, 10, CPU_FROM_TREE), 0);
     assert_int_equal(add(&total, 10, 800, CPU_FROM_PERF), 0);
     assert_int_equal(add(&total, 1000, 990, CPU_FROM_TREE), 0);
@@ -229,7 +216,6 @@ static void reported_time_never_falls(void **state)
 {
     struct cpu_total total = { 0 };
 
-    (void)state;
     assert_int_equal(add(&total, 1000, UNKNOWN, CPU_FROM_TREE), 0);
     assert_int_equal(add(&total, 900, UNKNOWN, CPU_FROM_TREE), 0);
     assert_int_equal(total.reported_ns, 1000 * MS);
@@ -241,7 +227,6 @@ static void user_and_system_time_add_up_to_the_total(void **state)
 {
     struct cpu_split last = { 0 }, split;
 
-    (void)state;
     split = cpu_split_divide(&last, 5, (struct cpu_split){ 0, 0 });
     assert_int_equal(split.first_ns, 5); /* no tick came yet */
     last = (struct cpu_split){ 0 };

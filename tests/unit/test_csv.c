@@ -226,7 +226,6 @@ static void the_suffix_chooses_the_stream(void **state)
                                           "x.csv.gz", "x.f64", "/tmp", "x." };
     struct stream stream = stream_for_path("a/b.csv");
 
-    (void)state;
     assert_true(stream.has_header);
     stream = stream_for_path("b.c.jsonl");
     assert_false(stream.has_header);

@@ -18,7 +18,6 @@ static void merged_points_keep_extremes_and_the_mean_over_time(void **state)
 {
     struct curve_value value = curve_get(&curve, &columns[0], 1, 4);
 
-    (void)state;
     assert_true(fabs(value.high - 5) < 1e-9);
     assert_true(fabs(value.low) < 1e-9);
     assert_true(fabs(value.mean - (1 + 4 + 2 * 1) / 4.0) < 1e-9);
@@ -28,7 +27,6 @@ static void merged_points_keep_extremes_and_the_mean_over_time(void **state)
 
 static void a_reduced_curve_keeps_to_the_limit_of_points(void **state)
 {
-    (void)state;
     assert_int_equal(curve_step(&curve, 5), 1);
     assert_int_equal(curve_step(&curve, 4), 2);
     assert_int_equal(curve_step(&curve, 1), 5);
@@ -51,7 +49,6 @@ static void assert_json(const struct record_curve *from, size_t max_points,
 /* Series that equal the highest values are omitted. */
 static void json_has_four_digits_and_no_duplicates(void **state)
 {
-    (void)state;
     assert_json(&curve, 5,
                 "{\"curve\":{\"samples\":9,\"seconds\":[0,1,2,4,5],\"columns\":{"
                 "\"job_cpu_seconds\":{\"kind\":\"rate\",\"high\":[null,1,5,2,1.235e7],"

@@ -319,7 +319,6 @@ static void the_integral_of_a_curve_is_the_counter(void **state)
 {
     struct run run;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         make(&run, seed);
         check(&run.record.curve, &run, &run.summary, 1e-5, 0, seed);
@@ -347,7 +346,6 @@ static void a_reduced_curve_in_json_keeps_the_integral(void **state)
 {
     struct run run;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct record loaded;
 
@@ -365,7 +363,6 @@ static void a_curve_of_rows_keeps_the_integral(void **state)
 {
     struct run run;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         const struct curve_column *column;
         struct record replayed;

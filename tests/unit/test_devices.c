@@ -55,7 +55,6 @@ static void assert_sum(const char *text, uint64_t in, uint64_t out)
 
 static int begin(void **state)
 {
-    (void)state;
     device_table_init(&known_devices);
     calls = 0;
     return 0;
@@ -63,7 +62,6 @@ static int begin(void **state)
 
 static void a_device_is_classified_once(void **state)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         assert_sum("r0 5 1\nv0 7 7\ni0 9 9\n", 5, 1);
     assert_int_equal(calls, 3);
@@ -72,7 +70,6 @@ static void a_device_is_classified_once(void **state)
 
 static void earlier_counts_of_a_new_device_are_not_growth(void **state)
 {
-    (void)state;
     assert_sum("r0 100 10\n", 100, 10);
     assert_sum("r9 7000 700\nr0 101 10\n", 101, 10);
     assert_false(known_devices.is_exact);
@@ -81,7 +78,6 @@ static void earlier_counts_of_a_new_device_are_not_growth(void **state)
 
 static void a_removed_device_does_not_reduce_the_sum(void **state)
 {
-    (void)state;
     assert_sum("r0 100 10\nr1 1000 1000\nr2 5 5\n", 1105, 1015);
     assert_sum("r0 107 10\nr2 6 5\n", 1113, 1015);
     assert_false(known_devices.is_exact);
@@ -93,7 +89,6 @@ static void a_removed_device_does_not_reduce_the_sum(void **state)
 
 static void a_device_may_take_the_place_of_another(void **state)
 {
-    (void)state;
     assert_sum("r0 100 0\nr1 10 0\nr2 1 0\n", 111, 0);
     assert_sum("r0 100 0\nr9 5000 0\nr2 2 0\n", 112, 0);
     assert_sum("r2 3 0\nr0 101 0\nr9 5001 0\n", 115, 0); /* in another order */
@@ -102,7 +97,6 @@ static void a_device_may_take_the_place_of_another(void **state)
 
 static void a_counter_that_was_reset_has_not_grown(void **state)
 {
-    (void)state;
     assert_sum("r0 100 10\nr1 7 7\n", 107, 17);
     assert_sum("r0 3 12\nr1 8 8\n", 108, 20);
     assert_false(known_devices.is_exact);
@@ -111,7 +105,6 @@ static void a_counter_that_was_reset_has_not_grown(void **state)
 
 static void ignored_devices_do_not_make_the_sum_inexact(void **state)
 {
-    (void)state;
     assert_sum("r0 100 10\nv0 7 7\ni0 9 9\n", 100, 10);
     assert_sum("r0 101 10\nv1 9 9\nv2 1 1\n", 101, 10);
     assert_sum("r0 102 10\nv1 1 1\ni5 1 1\n", 102, 10);
@@ -122,7 +115,6 @@ static void the_class_of_counted_devices_is_kept(void **state)
 {
     struct device_bytes sum = { 5, 5 };
 
-    (void)state;
     assert_int_equal(read_text("", &sum), -ENOENT);
     assert_int_equal(read_text("i0 1 1\n", &sum), -ENOENT);
     assert_int_equal(sum.in, 5); /* untouched on failure */
@@ -135,7 +127,6 @@ static void a_damaged_reading_changes_no_sum(void **state)
 {
     struct device_bytes sum;
 
-    (void)state;
     assert_sum("r0 100 10\nr1 1 1\n", 101, 11);
     assert_int_equal(read_text("r0 105 10\nr1 x\n", &sum), -EBADMSG);
     assert_int_equal(read_text("r7 x\n", &sum), -EBADMSG);
@@ -145,7 +136,6 @@ static void a_damaged_reading_changes_no_sum(void **state)
 
 static void an_unknown_sum_stays_unknown(void **state)
 {
-    (void)state;
     assert_sum("r0 18446744073709551615 5\n", UNKNOWN, 5);
     assert_sum("r0 18446744073709551615 6\n", UNKNOWN, 6);
 }
@@ -166,7 +156,6 @@ static void more_devices_than_fit_are_refused(void **state)
     char *text = make_lines(DEVICE_TABLE_SIZE);
     struct device_bytes sum;
 
-    (void)state;
     assert_sum(text, DEVICE_TABLE_SIZE, DEVICE_TABLE_SIZE);
     assert_sum(text, DEVICE_TABLE_SIZE, DEVICE_TABLE_SIZE);
     assert_int_equal(calls, DEVICE_TABLE_SIZE);
@@ -203,7 +192,6 @@ static void disks_are_recognized_by_name(void **state)
         "drbd10", "zd16p1", "fd0",     "cciss/c0d0p1", "1p1",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(disks); i++)
         assert_int_equal(disk_class_by_name(disks[i]), DEVICE_REAL);
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -214,7 +202,6 @@ static void sysfs_overrules_the_name(void **state)
 {
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "sys/class/block/xvda1/size", "1\n"); /* a disk, as on old EC2 */
     fake_root_write(&fake, "sys/class/block/odd/partition", "1\n");
@@ -234,7 +221,6 @@ static void bytes_of_stacked_disks_are_counted_once(void **state)
     struct device_bytes stats;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(parse_disks(&fake.root,
                                  "   7       0 loop0 9 9 1000 9 9 9 1000" TAIL
@@ -256,7 +242,6 @@ static void without_disks_the_sum_is_unknown(void **state)
     struct device_bytes stats = { .in = 5 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(parse_disks(&fake.root, "", &stats), -ENOENT);
     assert_int_equal(parse_disks(&fake.root, " 7 0 loop0 9 9 10 9 9 9 10" TAIL, &stats),
@@ -270,7 +255,6 @@ static void a_sum_that_does_not_fit_is_unknown(void **state)
     struct device_bytes stats;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(
         parse_disks(&fake.root, "8 0 sda 1 1 18446744073709551615 1 1 1 2" TAIL, &stats), 0);
@@ -297,7 +281,6 @@ static void damaged_diskstats_are_refused(void **state)
     struct device_bytes stats = { .in = 5 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(parse_disks(&fake.root, damaged[i], &stats), -EBADMSG);
@@ -324,7 +307,6 @@ static void only_hardware_counts_if_there_is_any(void **state)
     struct fake_root fake;
     struct device_bytes net;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
     fake_root_write(&fake, "sys/class/net/docker0/mtu", "1500");
@@ -345,7 +327,6 @@ static void in_a_container_all_interfaces_except_loopback_count(void **state)
     struct fake_root fake;
     struct device_bytes net;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(parse_interfaces(&fake.root,
                                       HEADING "lo: 9 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n"
@@ -365,7 +346,6 @@ static void virtual_interfaces_do_not_replace_a_removed_card(void **state)
     struct fake_root fake;
     struct device_bytes net;
 
-    (void)state;
     fake_root_init(&fake);
     device_table_init(&table);
     fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
@@ -386,7 +366,6 @@ static void traffic_of_a_card_below_its_master_is_counted_once(void **state)
     struct fake_root fake;
     struct device_bytes net;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
     fake_root_write(&fake, "sys/class/net/enP1/device/vendor", "x");
@@ -405,7 +384,6 @@ static void a_name_may_hold_colons_bars_and_dots(void **state)
     struct fake_root fake;
     struct device_bytes net;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(parse_interfaces(&fake.root,
                                       HEADING "eth0:1: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
@@ -424,7 +402,6 @@ static void a_loopback_interface_alone_is_not_a_network(void **state)
     struct device_bytes net = { .out = 5 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(parse_interfaces(&fake.root, "", &net), -ENOENT);
     assert_int_equal(parse_interfaces(&fake.root, HEADING, &net), -ENOENT);
@@ -451,7 +428,6 @@ static void damaged_interface_lines_are_refused(void **state)
     struct device_bytes net = { .out = 5 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(parse_interfaces(&fake.root, damaged[i], &net), -EBADMSG);
@@ -556,7 +532,6 @@ static void a_whole_disk_is_listed_once(void **state)
     struct fake_root fake;
     struct devices devices;
 
-    (void)state;
     build_zoo(&fake);
     devices = read_all(&fake);
     assert_int_equal(devices.disk_count, ARRAY_SIZE(disks));
@@ -578,7 +553,6 @@ static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
     struct devices devices;
     uint64_t read_bytes = 0;
 
-    (void)state;
     build_zoo(&fake);
     devices = read_all(&fake);
     for (size_t i = 0; i < devices.disk_count; i++)
@@ -598,7 +572,6 @@ static void a_4kn_disk_counts_in_512_byte_sectors(void **state)
     struct fake_root fake;
     struct devices devices;
 
-    (void)state;
     fake_root_init(&fake);
     add_block(&fake, &disk);
     put_block(&fake, "sdb", "queue/hw_sector_size", "4096\n");
@@ -621,7 +594,6 @@ static void disks_are_described(void **state)
     struct fake_root fake;
     struct devices devices;
 
-    (void)state;
     fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(disks); i++)
         add_block(&fake, &disks[i]);
@@ -661,7 +633,6 @@ static void interfaces_are_described(void **state)
     struct fake_root fake;
     struct devices devices;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "proc/net/dev",
                     NET_HEADING "    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
@@ -705,7 +676,6 @@ static void devices_may_be_added_and_removed(void **state)
     struct fake_root fake;
     struct devices first, last;
 
-    (void)state;
     fake_root_init(&fake);
     write_diskstats(&fake, before, ARRAY_SIZE(before));
     fake_root_write(&fake, "proc/net/dev", NET_HEADING "usb0: 1 2 3 4 5 6 7 8 9 10\n");
@@ -727,7 +697,6 @@ static void devices_may_be_added_and_removed(void **state)
 
 static void a_counter_that_steps_back_gives_no_growth(void **state)
 {
-    (void)state;
     assert_int_equal(devices_growth(5, 8), 3);
     assert_int_equal(devices_growth(8, 8), 0);
     assert_false(is_known(devices_growth(8, 5)));          /* reset */
@@ -742,7 +711,6 @@ static void without_files_there_are_no_devices(void **state)
     struct fake_root fake;
     struct devices devices;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "proc/diskstats",
                     "8 0 sda 1 2\ngarbage\n8 16 sdb 1 1 1 1 1 1 1 1\n");
@@ -774,7 +742,6 @@ static void the_disk_of_a_mount_is_found(void **state)
     };
     struct fake_root fake;
 
-    (void)state;
     build_zoo(&fake);
     fake_root_link(&fake, "sys/dev/block/8:2", "../../devices/block/sda/sda2");
     fake_root_link(&fake, "sys/dev/block/8:253", "../../devices/block/dm-0");
@@ -798,7 +765,6 @@ static void interfaces_of_a_namespace_are_summed(void **state)
                                "  eth1: 1 1 0 0 0 0 0 0 2 1 0 0 0 0 0 0\n";
     struct device_bytes loopback, others;
 
-    (void)state;
     assert_int_equal(net_dev_sum(text, &loopback, &others), 0);
     assert_int_equal(loopback.in, 10);
     assert_int_equal(loopback.out, 11);
@@ -833,7 +799,6 @@ static void rdma_ports_add_up_in_words_of_4_bytes(void **state)
 {
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     put_port(&fake, "mlx5_0/ports/1", "1000\n", "2000\n");
     put_port(&fake, "mlx5_0/ports/2", "18446744073709551000\n",
@@ -855,7 +820,6 @@ static void rdma_ports_come_go_and_saturate(void **state)
     struct device_bytes bytes;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(rdma_read(&fake.root, &known_devices, &bytes), -ENOENT);
     put_port(&fake, "mlx4_0/ports/1", "4294967290\n", "5\n");

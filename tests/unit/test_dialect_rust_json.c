@@ -114,7 +114,6 @@ static void devices_are_listed_with_their_rates(void **state)
     struct buffer text = { 0 };
     struct machine machine;
 
-    (void)state;
     set_machine(&machine);
     dialect_rust_json_row(&machine.row, &text);
     assert_has(&text, "{\"actual_interval_ms\":2000,\"cpu\":{\"per_core_pct\":[50.0],"
@@ -152,7 +151,6 @@ static void a_new_device_has_no_rate_yet(void **state)
     struct device_sample none = { 0 };
     struct machine machine;
 
-    (void)state;
     set_machine(&machine);
     machine.row.previous_devices = &none;
     machine.before.elapsed_ns = 0; /* the first row */
@@ -174,7 +172,6 @@ static void a_job_without_a_cgroup_has_no_cgroup_figures(void **state)
     struct buffer text = { 0 };
     struct machine machine;
 
-    (void)state;
     set_machine(&machine);
     dialect_rust_json_row(&machine.row, &text);
     assert_lacks(&text, "cgroup");
@@ -192,7 +189,6 @@ static void a_driver_without_a_version_has_none(void **state)
     struct buffer text = { 0 };
     struct machine machine;
 
-    (void)state;
     set_machine(&machine);
     machine.unit.device.driver_version[0] = '\0';
     dialect_rust_json_row(&machine.row, &text);
@@ -205,7 +201,6 @@ static void without_a_job_gpu_figures_cover_all_processes(void **state)
     struct buffer text = { 0 };
     struct machine machine;
 
-    (void)state;
     set_machine(&machine);
     machine.now.moment[METRIC_HOST_GPU_UTILIZATION] = 500000;
     machine.now.moment[METRIC_HOST_GPU_MEMORY] = 3 << 19;
@@ -229,7 +224,6 @@ static void a_row_too_short_for_rates_includes_the_previous_row(void **state)
     struct network_device interface;
     struct machine machine;
 
-    (void)state;
     set_machine(&machine);
     machine.now.host.cpu.cpus = machine.before.host.cpu.cpus = 2;
     machine.before.host.cpu = (struct cpu_stat){ .cpus = 2 };

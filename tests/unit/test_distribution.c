@@ -38,7 +38,6 @@ static void quantiles_weigh_values_by_their_time(void **state)
 {
     struct example example;
 
-    (void)state;
     make(&example, 200);
     record_fill_distribution(&example.record);
     assert_float_equal(example.record.memory.p50, 200, 0);
@@ -52,7 +51,6 @@ static void time_near_the_limit_is_counted(void **state)
 {
     struct example example;
 
-    (void)state;
     make(&example, 901);
     example.record.memory_limit_bytes = 1000;
     record_fill_distribution(&example.record);
@@ -65,7 +63,6 @@ static void unknown_values_do_not_count(void **state)
 {
     struct example example;
 
-    (void)state;
     make(&example, (double)NAN);
     example.record.memory_limit_bytes = 100000;
     record_fill_distribution(&example.record);

@@ -8,7 +8,6 @@ static void unread_memory_may_be_mapped_twice(void **state)
 {
     struct double_mapping mapping = { 0 };
 
-    (void)state;
     double_mapping_seen(&mapping, 200 * MB);
     assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
     double_mapping_seen(&mapping, 50 * MB); /* it was seen nevertheless */
@@ -19,7 +18,6 @@ static void libraries_are_not_suspected(void **state)
 {
     struct double_mapping mapping = { 0 };
 
-    (void)state;
     double_mapping_seen(&mapping, 16 * MB);
     assert_int_equal(double_mapping_bytes(&mapping), 0);
 }
@@ -28,7 +26,6 @@ static void a_read_of_no_less_memory_replaces_the_bound(void **state)
 {
     struct double_mapping mapping = { 0 };
 
-    (void)state;
     double_mapping_read(&mapping, 100 * MB, 90 * MB); /* before its children were found */
     double_mapping_read(&mapping, 100 * MB, 0);
     assert_int_equal(double_mapping_bytes(&mapping), 0);

@@ -75,7 +75,6 @@ static void a_machine_without_cards_has_no_gpu(void **state)
     struct fake_root fake;
     void *vendor = &fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(amd->open(&fake.root, &vendor, NULL), -ENODEV);
     fake_root_write(&fake, "sys/class/drm/version", "drm 1.1.0 20060810\n");
@@ -93,7 +92,6 @@ static void a_device_is_described_by_its_files(void **state)
     struct machine machine;
     const struct gpu_device *device;
 
-    (void)state;
     set_up(&machine);
     fake_drm_card(&machine.fake, 0, "0000:83:00.0", "0x1002\n");
     open_it(&machine);
@@ -117,7 +115,6 @@ static void hostile_texts_contain_no_terminal_commands(void **state)
     struct machine machine;
     char name[400];
 
-    (void)state;
     set_up(&machine);
     (void)memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
@@ -136,7 +133,6 @@ static void a_reading_has_every_value_of_the_driver(void **state)
     struct machine machine;
     struct gpu_reading reading;
 
-    (void)state;
     set_up(&machine);
     open_it(&machine);
     fake_drm_file(&machine.fake, 1, "device/hwmon/hwmon5/energy1_input", "5600000\n");
@@ -171,7 +167,6 @@ static void device_busy_time_is_the_percentage_over_time(void **state)
     struct machine machine;
     struct gpu_reading reading;
 
-    (void)state;
     set_up(&machine);
     open_it(&machine);
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
@@ -191,7 +186,6 @@ static void missing_files_make_only_their_figure_unknown(void **state)
     struct machine machine;
     struct gpu_reading reading;
 
-    (void)state;
     fake_root_init(&machine.fake);
     fake_drm_card(&machine.fake, 0, PCI, "0x1002\n");
     fake_drm_file(&machine.fake, 0, "device/hwmon/hwmon0/power1_input", "9000000\n");
@@ -216,7 +210,6 @@ static void a_sleeping_device_is_not_woken(void **state)
     struct machine machine;
     struct gpu_reading reading;
 
-    (void)state;
     set_up(&machine);
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "suspended\n");
     open_it(&machine);
@@ -243,7 +236,6 @@ static void a_removed_device_is_lost(void **state)
     struct machine machine;
     struct gpu_reading reading;
 
-    (void)state;
     set_up(&machine);
     open_it(&machine);
     fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
@@ -262,7 +254,6 @@ static void a_process_has_the_memory_and_time_of_its_clients(void **state)
     struct machine machine;
     struct gpu_process one;
 
-    (void)state;
     set_up(&machine);
     fake_drm_fd(&machine.fake, 41, 0, "/dev/null", "pos:\t0\n");
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "4096 KiB"));
@@ -287,7 +278,6 @@ static void copies_of_a_descriptor_count_once(void **state)
     struct machine machine;
     struct gpu_process list[8];
 
-    (void)state;
     set_up(&machine);
     open_it(&machine);
     count(&machine, &both, 1000 * MS);
@@ -307,7 +297,6 @@ static void a_client_outlives_the_process_it_came_from(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     open_it(&machine);
     count(&machine, &both, 1000 * MS);
@@ -330,7 +319,6 @@ static void the_busy_time_of_an_exited_process_is_kept(void **state)
     struct machine machine;
     struct gpu_process ended;
 
-    (void)state;
     set_up(&machine);
     open_it(&machine);
     count(&machine, &both, 1000 * MS);
@@ -354,7 +342,6 @@ static void a_process_without_engine_time_was_idle(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     /* amdgpu leaves out engines that did nothing. */
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128",
@@ -372,7 +359,6 @@ static void keys_of_old_drivers_are_read(void **state)
                                "gtt mem:\t512 kB\ncpu mem:\t0 kB\ngfx0:\t25.0%\n";
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", text);
     fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", text);
@@ -390,7 +376,6 @@ static void other_descriptors_are_skipped(void **state)
     struct gpu_process list[4];
     char long_name[200];
 
-    (void)state;
     set_up(&machine);
     (void)memset(long_name, 'x', sizeof(long_name) - 1);
     long_name[sizeof(long_name) - 1] = '\0';
@@ -421,7 +406,6 @@ static void known_clients_are_read_and_new_ones_found_at_the_next_count(void **s
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     machine.fake.root.is_live = true;
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "1 MiB"));

@@ -137,7 +137,6 @@ static void a_client_of_the_first_sweep_counts_from_then_on(void **state)
 {
     struct drm_clients clients;
 
-    (void)state;
     assert_int_equal(drm_clients_init(&clients, 1, false), 0);
     drm_clients_begin(&clients); /* it covers no process, so it is not the first */
     drm_clients_end(&clients, false);

@@ -43,7 +43,6 @@ static void amdgpu_reports_engines_and_memory(void **state)
              "drm-engine-gfx:\t1234567890 ns\ndrm-engine-compute:\t5 ns\n";
     struct drm_fdinfo info;
 
-    (void)state;
     assert_int_equal(drm_fdinfo_parse(text, &info), 0);
     assert_string_equal(info.driver, "amdgpu");
     assert_int_equal(info.client_id, 42);
@@ -69,7 +68,6 @@ static void old_amdgpu_reports_percentages(void **state)
                                     "compute1:\t100.0%\ndec0:\t101.0%\nenc0:\t1.x%\n";
     struct drm_fdinfo info;
 
-    (void)state;
     assert_int_equal(drm_fdinfo_parse(text, &info), 0);
     assert_string_equal(info.driver, "");
     assert_int_equal(info.pci, 0xb00);
@@ -92,7 +90,6 @@ static void i915_reports_engines_and_their_number(void **state)
              "drm-engine-video-enhance:\t0 ns\n";
     struct drm_fdinfo info;
 
-    (void)state;
     assert_int_equal(drm_fdinfo_parse(text, &info), 0);
     assert_int_equal(info.engine_count, 4);
     assert_int_equal(engine(&info, "render")->busy_ns, 25662044495);
@@ -112,7 +109,6 @@ static void xe_reports_cycles(void **state)
         "drm-engine-capacity-ccs:\t4\n";
     struct drm_fdinfo info;
 
-    (void)state;
     assert_int_equal(drm_fdinfo_parse(text, &info), 0);
     assert_int_equal(engine(&info, "rcs")->cycles, 28257900);
     assert_int_equal(engine(&info, "rcs")->total_cycles, 7655183225);
@@ -126,7 +122,6 @@ static void an_integrated_xe_uses_memory_of_the_machine(void **state)
 {
     struct drm_fdinfo info;
 
-    (void)state;
     assert_int_equal(drm_fdinfo_parse("drm-driver: xe\ndrm-client-id: 1\n"
                                       "drm-resident-system: 1 KiB\ndrm-resident-gtt: 2 KiB\n",
                                       &info),
@@ -139,7 +134,6 @@ static void unreported_memory_is_unknown(void **state)
 {
     struct drm_fdinfo info;
 
-    (void)state;
     assert_int_equal(drm_fdinfo_parse("drm-driver: i915\ndrm-client-id: 1\n", &info), 0);
     assert_true(drm_fdinfo_memory(&info) == UNKNOWN);
     assert_int_equal(
@@ -157,7 +151,6 @@ static void frequencies_have_units(void **state)
 {
     struct drm_fdinfo info;
 
-    (void)state;
     assert_int_equal(drm_fdinfo_parse("drm-driver: msm\ndrm-client-id: 1\ndrm-cycles-gpu: 9\n"
                                       "drm-maxfreq-gpu: 800 MHz\ndrm-maxfreq-b: 5 Hz\n"
                                       "drm-maxfreq-c: 5\n",
@@ -179,7 +172,6 @@ static void other_files_are_refused(void **state)
                                           ":\n::\n" };
     struct drm_fdinfo info = { .client_id = 77 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
         assert_int_equal(drm_fdinfo_parse(others[i], &info), -ENOENT);
     assert_int_equal(info.client_id, 77); /* untouched on failure */
@@ -189,7 +181,6 @@ static void a_client_without_an_id_is_refused(void **state)
 {
     struct drm_fdinfo info = { .client_id = 77 };
 
-    (void)state;
     assert_int_equal(drm_fdinfo_parse("drm-driver: xe\n", &info), -EBADMSG);
     assert_int_equal(drm_fdinfo_parse("drm-driver: xe\ndrm-client-id: -4\n", &info), -EBADMSG);
     assert_int_equal(drm_fdinfo_parse("drm-driver: xe\ndrm-client-id: 4x\n", &info), -EBADMSG);
@@ -210,7 +201,6 @@ static void damaged_lines_are_skipped(void **state)
         "drm-resident-cpu: 99999999999999999999\n";
     struct drm_fdinfo info;
 
-    (void)state;
     assert_int_equal(drm_fdinfo_parse(text, &info), 0);
     assert_true(info.pci == UNKNOWN);
     assert_int_equal(info.engine_count, 0);
@@ -225,7 +215,6 @@ static void every_truncated_text_is_safe(void **state)
              "gfx0:\t12.5%\nvram mem:\t5 kB\n";
     struct drm_fdinfo info;
 
-    (void)state;
     for (size_t length = 0; length <= strlen(text); length++) {
         char *cut = strndup(text, length);
         int r;
@@ -244,7 +233,6 @@ static void more_engines_and_regions_than_fit_are_left_out(void **state)
     char *text = malloc(COUNT * 80 + 100), *end = text;
     struct drm_fdinfo info;
 
-    (void)state;
     assert_non_null(text);
     end += snprintf(end, 100, "drm-driver: xe\ndrm-client-id: 1\n");
     for (int i = 0; i < COUNT; i++)
@@ -260,7 +248,6 @@ static void memory_that_does_not_fit_is_unknown(void **state)
 {
     struct drm_fdinfo info;
 
-    (void)state;
     assert_int_equal(drm_fdinfo_parse("drm-driver: a\ndrm-client-id: 1\n"
                                       "drm-resident-vram0: 18446744073709551000\n"
                                       "drm-resident-vram1: 17179869184 GiB\n"
@@ -299,7 +286,6 @@ static void pci_addresses_are_read_and_written(void **state)
     uint64_t pci = 5;
     char text[17];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         assert_int_equal(gpu_pci_parse(bad[i], &pci), -EBADMSG);
     assert_int_equal(pci, 5);

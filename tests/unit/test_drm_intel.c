@@ -52,7 +52,6 @@ static void memory_is_known_if_the_gpu_has_its_own(void **state)
     struct fake_root fake;
     void *vendor = open_both(&fake);
 
-    (void)state;
     assert_int_equal(intel->device_count(vendor), 2);
     assert_string_equal(intel->device(vendor, 0)->pci_address, "0000:00:02.0");
     assert_string_equal(intel->device(vendor, 0)->name, "Intel GPU 0x46a6");
@@ -68,7 +67,6 @@ static void a_missing_busy_time_has_a_reason(void **state)
     void *vendor = open_both(&fake);
     struct gpu_reading reading;
 
-    (void)state;
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "4000000\n");
     assert_int_equal(intel->read(vendor, 1, 1000 * MS, &reading), 0);
     assert_true(reading.busy_ns == UNKNOWN);
@@ -89,7 +87,6 @@ static void energy_continues_after_a_reset(void **state)
     void *vendor = open_both(&fake);
     struct gpu_reading reading;
 
-    (void)state;
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "4000000\n");
     assert_int_equal(intel->read(vendor, 1, 1000 * MS, &reading), 0);
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "500000\n");
@@ -104,7 +101,6 @@ static void energy_of_another_sensor_is_not_mixed_in(void **state)
     void *vendor = open_both(&fake);
     struct gpu_reading reading;
 
-    (void)state;
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy1_input", "9000000\n"); /* comes late */
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "4000000\n");
     assert_int_equal(intel->read(vendor, 1, 1000 * MS, &reading), 0);
@@ -121,7 +117,6 @@ static void i915_time_is_the_time_of_the_busiest_class(void **state)
     void *vendor = open_both(&fake);
     struct gpu_process process;
 
-    (void)state;
     fake_drm_fd(&fake, 41, 4, "/dev/dri/renderD129",
                 I915("3", "0", "0", "drm-resident-system0: 2 MiB\n"));
     assert_int_equal(intel->read_busy(vendor, &pids, 1000 * MS), 0);
@@ -141,7 +136,6 @@ static void xe_cycles_become_time(void **state)
     void *vendor = open_both(&fake);
     struct gpu_process process;
 
-    (void)state;
     assert_int_equal(intel->read_busy(vendor, &pids, 500 * MS), 0);
     fake_drm_fd(&fake, 41, 4, "/dev/dri/renderD128", XE("3", "0", "1000000000"));
     assert_int_equal(intel->read_busy(vendor, &pids, 1000 * MS), 0);
@@ -159,7 +153,6 @@ static void a_driver_without_engine_time_leaves_it_unknown(void **state)
     void *vendor = open_both(&fake);
     struct gpu_process process;
 
-    (void)state;
     fake_drm_fd(&fake, 41, 4, "/dev/dri/card1",
                 "drm-driver: i915\ndrm-client-id: 5\ndrm-pdev: 0000:00:02.0\n");
     assert_int_equal(intel->read_busy(vendor, &pids, 1000 * MS), 0);
@@ -174,7 +167,6 @@ static void the_same_client_id_on_two_devices_is_two_clients(void **state)
     struct fake_root fake;
     void *vendor = open_both(&fake);
 
-    (void)state;
     fake_drm_fd(&fake, 41, 4, "/dev/dri/renderD128", XE("3", "0", "1"));
     fake_drm_fd(&fake, 41, 5, "/dev/dri/renderD129",
                 I915("3", "0", "0", "drm-resident-system0: 2 MiB\n"));
@@ -189,7 +181,6 @@ static void only_local_memory_of_i915_counts(void **state)
     void *vendor = open_both(&fake);
     struct gpu_reading reading;
 
-    (void)state;
     fake_drm_file(&fake, 1, "lmem_total_bytes", "8000\n");
     fake_drm_file(&fake, 1, "lmem_avail_bytes", "3000\n");
     fake_drm_fd(
@@ -209,7 +200,6 @@ static void use_of_missing_memory_is_unknown(void **state)
     void *vendor = open_both(&fake);
     struct gpu_reading reading;
 
-    (void)state;
     fake_drm_file(&fake, 1, "lmem_total_bytes", "0\n");
     fake_drm_file(&fake, 1, "lmem_avail_bytes", "0\n");
     assert_int_equal(intel->read(vendor, 0, 1000 * MS, &reading), 0);
@@ -223,7 +213,6 @@ static void a_card_without_a_pci_address_has_no_clients(void **state)
     struct gpu_process list[4];
     void *vendor = NULL;
 
-    (void)state;
     fake_root_init(&fake);
     fake_drm_card(&fake, 0, "platform-gpu", "0x8086\n");
     fake_drm_card(&fake, 1, "nowhere", "0x8086suffix\n");

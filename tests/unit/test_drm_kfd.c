@@ -69,7 +69,6 @@ static void kfd_reports_memory_of_rocm_but_no_time(void **state)
     struct machine machine;
     struct gpu_process list[4];
 
-    (void)state;
     set_up(&machine, "pid:[4026531836]");
     open_it(&machine);
     assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
@@ -91,7 +90,6 @@ static void in_a_container_kfd_is_not_read(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine, "pid:[4026532999]");
     open_it(&machine);
     assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
@@ -106,7 +104,6 @@ static void only_gpus_unknown_to_kfd_are_left_out(void **state)
     struct machine machine;
     struct gpu_process list[4];
 
-    (void)state;
     set_up(&machine, "pid:[4026531836]");
     fake_drm_card(&machine.fake, 2, "0000:04:00.0", "0x1002\n");
     fake_root_write(&machine.fake, NODES "5/gpu_id", "111\n");
@@ -130,7 +127,6 @@ static void kfd_reports_processes_that_may_not_be_read(void **state)
     struct gpu_reading reading;
     bool is_root = geteuid() == 0;
 
-    (void)state;
     set_up(&machine, "pid:[4026531836]");
     fake_root_write(fake, "proc/42/fd/0", "");
     /* Alive: an exited process is unreadable for all users. */

@@ -91,7 +91,6 @@ static void an_exited_process_holds_nothing_and_is_not_refused(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "1 MiB"));
     fake_root_write(&machine.fake, "proc/42/fd/0", "");
@@ -112,7 +111,6 @@ static void a_process_without_its_first_thread_may_hold_anything(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     fake_root_write(&machine.fake, "proc/42/fd/none", "");
     write_stat(&machine, 42, 'S', 2);
@@ -129,7 +127,6 @@ static void an_unreadable_process_may_hold_anything(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     fake_root_write(&machine.fake, "proc/42/fd", ""); /* fails, as if descriptors had run out */
     write_stat(&machine, 42, 'S', 1);
@@ -154,7 +151,6 @@ static void use_of_a_device_without_reports_is_unknown(void **state)
     struct gpu_process one;
     char huge[20000];
 
-    (void)state;
     (void)memset(huge, 'x', sizeof(huge) - 1);
     huge[sizeof(huge) - 1] = '\0';
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -187,7 +183,6 @@ static void unreported_use_stays_unknown_between_listings(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     machine.fake.root.is_live = true;
     fake_drm_node(&machine.fake, "renderD128", PCI);

@@ -32,7 +32,6 @@ static void packages_add_up_and_wrap(void **state)
     struct energy energy = { 0 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     put_zone(&fake, 0, "package-0\n", "262143000000\n");
     put_zone(&fake, 1, "package-1\n", "5000000\n");
@@ -56,7 +55,6 @@ static void packages_may_be_added_and_removed(void **state)
     struct energy energy = { 0 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     put_zone(&fake, 0, "package-0\n", "1000000\n");
     put_zone(&fake, 1, "package-1\n", "1000000\n");
@@ -91,7 +89,6 @@ static void other_sources_are_searched_later(void **state)
           "sys/class/hwmon/hwmon1/energy1_label", "Ecore000\n", NULL, "700\n", 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct energy energy = { 0 };
         struct fake_root fake;
@@ -124,7 +121,6 @@ static void energy_is_shared_by_cpu_time(void **state)
     struct cpu_energy energy = { 0 };
     struct energy_point point = { .now_ns = NS_PER_SECOND };
 
-    (void)state;
     cpu_energy_add(&energy, &point, false);
     point = (struct energy_point){ 2 * NS_PER_SECOND, 20000000, 0, 0 }; /* at rest */
     cpu_energy_add(&energy, &point, false);

@@ -7,7 +7,6 @@
 
 static void signals_have_the_names_of_the_man_page(void **state)
 {
-    (void)state;
     assert_string_equal(signal_name(SIGHUP), "SIGHUP");
     assert_string_equal(signal_name(SIGKILL), "SIGKILL");
     assert_string_equal(signal_name(SIGIO), "SIGPOLL");
@@ -16,7 +15,6 @@ static void signals_have_the_names_of_the_man_page(void **state)
 
 static void every_standard_signal_has_its_own_name(void **state)
 {
-    (void)state;
     for (int number = 1; number < 32; number++) {
         assert_non_null(signal_name(number));
         for (int other = 1; other < number; other++)
@@ -26,7 +24,6 @@ static void every_standard_signal_has_its_own_name(void **state)
 
 static void other_numbers_have_no_name(void **state)
 {
-    (void)state;
     assert_null(signal_name(0));
     assert_null(signal_name(-1));
     assert_null(signal_name(32));

@@ -50,7 +50,6 @@ static void a_terminal_gets_no_control_characters(void **state)
         { "\xf3\xa0\x81\x81", "\\U000e0041" }, /* a tag */
     };
 
-    (void)state;
     check_all(escape_terminal, pairs, ARRAY_SIZE(pairs));
 }
 
@@ -59,7 +58,6 @@ static void valid_utf8_is_kept(void **state)
     static const char text[] =
         "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xbe"; /* e acute, euro, paws */
 
-    (void)state;
     check(escape_terminal, text, text);
     check(escape_csv, text, text);
     check(escape_json, text, "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xbe\"");
@@ -84,7 +82,6 @@ static const char *const broken[] = {
 
 static void invalid_bytes_are_shown_in_hexadecimal(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
         struct buffer expected = { 0 };
         uint32_t character = 7;
@@ -100,7 +97,6 @@ static void invalid_bytes_are_shown_in_hexadecimal(void **state)
 
 static void invalid_bytes_are_replaced_in_json(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
         struct buffer expected = { 0 };
 
@@ -115,7 +111,6 @@ static void invalid_bytes_are_replaced_in_json(void **state)
 
 static void a_valid_character_follows_an_invalid_byte(void **state)
 {
-    (void)state;
     check(escape_terminal, "\xe2\x82z", "\\xe2\\x82z");
     check(escape_terminal, "\xc3\xc3\xa9", "\\xc3\xc3\xa9");
 }
@@ -131,7 +126,6 @@ static void json_strings_are_quoted(void **state)
         { "\xf3\xa0\x81\x81", "\"\\udb40\\udc41\"" }, /* a pair of surrogates */
     };
 
-    (void)state;
     check_all(escape_json, pairs, ARRAY_SIZE(pairs));
 }
 
@@ -145,7 +139,6 @@ static void json_for_python_is_ascii(void **state)
         { "\xff\xc3", "\"\\ufffd\\ufffd\"" },
     };
 
-    (void)state;
     check_all(escape_json_ascii, pairs, ARRAY_SIZE(pairs));
 }
 
@@ -161,7 +154,6 @@ static void cells_for_python_keep_their_text(void **state)
         { " a\\b\t\xff", " a\\b\t\xff" },
     };
 
-    (void)state;
     check_all(escape_csv_minimal, pairs, ARRAY_SIZE(pairs));
     check(escape_csv_always, "", "\"\"");
     check(escape_csv_always, "a\"b", "\"a\"\"b\"");
@@ -182,7 +174,6 @@ static void messages_contain_no_terminal_commands(void **state)
         { "\xc3\xa9 a\\b \xe4\xb8\xad", "\xc3\xa9 a\\b \xe4\xb8\xad" },
     };
 
-    (void)state;
     check_all(escape_unsafe, pairs, ARRAY_SIZE(pairs));
 }
 
@@ -202,7 +193,6 @@ static void csv_cells_are_quoted_if_needed(void **state)
         { "a\\b", "a\\\\b" },
     };
 
-    (void)state;
     check_all(escape_csv, pairs, ARRAY_SIZE(pairs));
     check(escape_csv_quote, "'a\\b', \"c\"", "\"'a\\b', \"\"c\"\"\"");
 }
@@ -217,7 +207,6 @@ static void url_components_contain_no_delimiters(void **state)
         { "\xc3\xa9\xff", "%C3%A9%FF" },
     };
 
-    (void)state;
     check_all(escape_url, pairs, ARRAY_SIZE(pairs));
 }
 
@@ -228,7 +217,6 @@ static void a_url_path_keeps_its_slashes(void **state)
         { "/a b//c?d", "/a%20b//c%3Fd" },
     };
 
-    (void)state;
     check_all(escape_url_path, pairs, ARRAY_SIZE(pairs));
 }
 
@@ -248,7 +236,6 @@ static void arguments_can_be_pasted_into_a_shell(void **state)
         { "\xc3\xa9", "'\xc3\xa9'" },
     };
 
-    (void)state;
     check_all(escape_shell, pairs, ARRAY_SIZE(pairs));
 }
 
@@ -258,7 +245,6 @@ static void a_command_joins_its_arguments_with_blanks(void **state)
     static const char *const empty[] = { NULL };
     struct buffer out = { 0 };
 
-    (void)state;
     escape_command(NULL, &out);
     escape_command(empty, &out);
     assert_int_equal(out.length, 0);
@@ -269,7 +255,6 @@ static void a_command_joins_its_arguments_with_blanks(void **state)
 
 static void ascii_terminals_get_ascii(void **state)
 {
-    (void)state;
     check(escape_ascii, "a\\b", "a\\b");
     check(escape_ascii, "\xc3\xa9\xf0\x9f\x90\xbe", "\\u00e9\\U0001f43e");
 }
@@ -283,7 +268,6 @@ static void huge_hostile_text_is_safe(void **state)
     char *text = malloc(SIZE + 1);
     uint32_t random = 12345;
 
-    (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < SIZE; i++) {
         random = random * 1664525 + 1013904223;
@@ -312,7 +296,6 @@ static void columns_count_wide_characters_twice(void **state)
 {
     static const char text[] = "a\xc3\xa9\xe6\xbc\xa2z"; /* a, e acute, a Han character, z */
 
-    (void)state;
     assert_int_equal(utf8_columns(""), 0);
     assert_int_equal(utf8_columns(text), 5);
     assert_int_equal(utf8_fitting(text, 0), 0);
@@ -327,7 +310,6 @@ static void a_text_is_truncated_between_characters(void **state)
     static const char text[] = "a\xc3\xa9\xe6\xbc\xa2z";
     static const size_t expected[] = { 0, 1, 1, 3, 3, 3, 6, 7, 7 };
 
-    (void)state;
     for (size_t bytes = 0; bytes < ARRAY_SIZE(expected); bytes++)
         assert_int_equal(utf8_whole(text, bytes), expected[bytes]);
 }
@@ -352,7 +334,6 @@ static void characters_of_every_length_are_decoded(void **state)
     static const char *const invalid[] = { "\xed\xa0\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80" };
     uint32_t character = 0;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         assert_int_equal(utf8_decode(rows[i].text, &character), strlen(rows[i].text));
         assert_int_equal(character, rows[i].character);

@@ -54,7 +54,6 @@ static void each_thread_gets_one_event(void **state)
     static const pid_t lists[][4] = { { 12, 11 } };
     struct fake fake = { .lists = lists, .list_count = 1 };
 
-    (void)state;
     assert_int_equal(run(&fake), 0);
     assert_int_equal(fake.open_count, 2);
 }
@@ -65,7 +64,6 @@ static void a_thread_that_starts_meanwhile_is_not_counted_twice(void **state)
     static const pid_t lists[][4] = { { 11 }, { 11, 12 }, { 11, 12 } };
     struct fake fake = { .lists = lists, .list_count = 3 };
 
-    (void)state;
     assert_int_equal(run(&fake), 0);
     assert_int_equal(fake.asked, 4); /* twice before, and twice after */
     assert_int_equal(fake.open_count, 2);
@@ -78,7 +76,6 @@ static void an_exited_thread_loses_only_its_own_event(void **state)
     static const pid_t lists[][4] = { { 11, 12, 13 }, { 11, 13 } };
     struct fake fake = { .lists = lists, .list_count = 2, .refused = 12, .error = -ESRCH };
 
-    (void)state;
     assert_int_equal(run(&fake), 0);
     assert_int_equal(fake.open_count, 2);
 }
@@ -88,7 +85,6 @@ static void if_one_event_is_refused_none_stays_open(void **state)
     static const pid_t lists[][4] = { { 11, 12, 13 } };
     struct fake fake = { .lists = lists, .list_count = 1, .refused = 12, .error = -EMFILE };
 
-    (void)state;
     assert_int_equal(run(&fake), -EMFILE);
     assert_int_equal(fake.open_count, 0);
 }
@@ -100,7 +96,6 @@ static void endless_new_threads_are_followed_in_part(void **state)
                                       { 13 }, { 14 }, { 15 }, { 16 } };
     struct fake fake = { .lists = lists, .list_count = 16 };
 
-    (void)state;
     assert_int_equal(run(&fake), 0);
     assert_int_equal(fake.open_count, 1);
 }

@@ -23,7 +23,6 @@ static bool is_exact(struct evidence evidence, enum counted_by counted_by)
 
 static void all_counts_except_perf_are_exact_for_a_complete_job(void **state)
 {
-    (void)state;
     assert_true(is_exact(complete, COUNTED_BY_CGROUP));
     assert_true(is_exact(complete, COUNTED_BY_PROCESSES));
     assert_true(is_exact(complete, COUNTED_BY_CPU_CLOCKS));
@@ -36,7 +35,6 @@ static void a_process_outside_the_cgroup_is_not_in_its_count(void **state)
 {
     struct evidence evidence = complete;
 
-    (void)state;
     evidence.left_cgroup = true;
     assert_false(is_exact(evidence, COUNTED_BY_CGROUP));
     assert_true(is_exact(evidence, COUNTED_BY_PROCESSES));
@@ -49,7 +47,6 @@ static void an_unwaited_process_is_only_in_exit_records(void **state)
 {
     struct evidence evidence = complete;
 
-    (void)state;
     evidence.has_unwaited = true;
     assert_false(is_exact(evidence, COUNTED_BY_PROCESSES));
     assert_false(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
@@ -64,7 +61,6 @@ static void a_parent_that_ignores_sigchld_leaves_io_uncertain(void **state)
 {
     struct evidence evidence = complete;
 
-    (void)state;
     evidence.may_be_unwaited = true;
     assert_false(is_exact(evidence, COUNTED_BY_PROCESSES));
     assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
@@ -74,7 +70,6 @@ static void a_running_job_is_exact_if_alone_and_just_read(void **state)
 {
     struct evidence evidence = complete;
 
-    (void)state;
     evidence.has_ended = false;
     assert_false(is_exact(evidence, COUNTED_BY_PROCESSES));
     assert_false(is_exact(evidence, COUNTED_BY_EXIT_RECORDS));
@@ -90,7 +85,6 @@ static void before_its_program_runs_nothing_is_missing(void **state)
 {
     struct evidence evidence = { .was_spawned = true, .cpu_ns = UNKNOWN };
 
-    (void)state;
     assert_true(is_exact(evidence, COUNTED_BY_PROCESSES));
     assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
 }
@@ -100,7 +94,6 @@ static void exits_of_threads_are_not_in_the_counts_of_processes(void **state)
 {
     struct evidence evidence = complete;
 
-    (void)state;
     evidence.exited_count = 100;
     assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
     evidence.exited_count = 10000;
@@ -113,7 +106,6 @@ static void lost_events_make_counts_inexact(void **state)
 {
     struct evidence evidence = complete;
 
-    (void)state;
     evidence.has_all_events = false;
     assert_false(is_exact(evidence, COUNTED_BY_EVENTS));
 }

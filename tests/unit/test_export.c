@@ -62,7 +62,6 @@ static void test_names_are_valid_and_unique(void **state)
     struct names rows[METRIC_COUNT + GPU_MEASURE_COUNT];
     size_t count = list_names(rows);
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         check_name(rows[i].name, "_");
         check_name(rows[i].otel, "._");
@@ -90,7 +89,6 @@ static void test_names_are_valid_and_unique(void **state)
 
 static void test_no_metric_has_the_prefix_of_gpus(void **state)
 {
-    (void)state;
     for (int i = 0; i < METRIC_COUNT; i++)
         assert_true(strncmp(metric_row((enum metric)i)->published.name, "gpu_", 4) != 0);
 }
@@ -124,7 +122,6 @@ static void test_a_sample_is_written_in_each_format(void **state)
 {
     struct export_sample sample = empty();
 
-    (void)state;
     sample.values[METRIC_JOB_CPU] = 1.25;
     sample.values[METRIC_JOB_THREADS] = 3;
     check_written(&sample, EXPOSE_OPENMETRICS,
@@ -160,7 +157,6 @@ static void test_gpus_have_labels(void **state)
 {
     struct export_sample sample = empty();
 
-    (void)state;
     sample.gpu_count = 2;
     sample.gpus[1] = sample.gpus[0];
     sample.gpus[0].part = -1;
@@ -182,7 +178,6 @@ static void test_labels_are_escaped(void **state)
 {
     struct buffer out = { 0 };
 
-    (void)state;
     export_add_label("name", "a\"b\\c\nd\x1b\xff\xe2\x80\xae", &out);
     export_add_label("host", "", &out);
     assert_string_equal(
@@ -202,7 +197,6 @@ static void test_samples_between_two_readings_are_folded(void **state)
 {
     struct export_sample sample = empty(), later = empty(), last = empty();
 
-    (void)state;
     sample.values[METRIC_JOB_RSS] = 10;
     sample.values[METRIC_JOB_READ] = 7;
     sample.values[METRIC_JOB_CPU] = 1;
@@ -233,7 +227,6 @@ static void test_otlp(void **state)
     struct export_sample samples[] = { empty(), empty() };
     struct buffer out = { 0 };
 
-    (void)state;
     samples[0].values[METRIC_JOB_USER] = 1;
     samples[1].values[METRIC_JOB_USER] = 2;
     samples[1].values[METRIC_JOB_SYSTEM] = 0.5;
@@ -287,7 +280,6 @@ static void test_reports_share_their_families(void **state)
     struct record records[2];
     struct buffer out = { 0 };
 
-    (void)state;
     example_fill(example, &records[0]);
     example_fill(example, &records[1]);
     openmetrics_write_all(records, 2, &out);

@@ -26,7 +26,6 @@ static void the_model_is_found_under_many_keys(void **state)
     };
     char model[128];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
         assert_int_equal(cpuinfo_parse_model(good[i].text, model, sizeof(model)), 0);
         assert_string_equal(model, good[i].model);
@@ -37,7 +36,6 @@ static void numbers_of_arm_cpus_have_names(void **state)
 {
     char model[64] = "untouched";
 
-    (void)state;
     assert_int_equal(cpuinfo_parse_model("processor\t: 0\nCPU implementer\t: 0x41\n"
                                          "CPU variant\t: 0x1\nCPU part\t: 0xd40\n",
                                          model, sizeof(model)),
@@ -66,7 +64,6 @@ static void a_missing_model_is_an_error(void **state)
                                         "model names: a\n" };
     char model[16] = "untouched";
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(none); i++)
         assert_int_equal(cpuinfo_parse_model(none[i], model, sizeof(model)), -ENOENT);
     assert_string_equal(model, "untouched");
@@ -76,7 +73,6 @@ static void long_names_are_truncated(void **state)
 {
     char buf[8];
 
-    (void)state;
     assert_int_equal(cpuinfo_parse_model("model name : 0123456789\n", buf, sizeof(buf)), 0);
     assert_string_equal(buf, "0123456");
     assert_int_equal(os_release_parse_name("PRETTY_NAME=\"0123456789\"\n", buf, sizeof(buf)),
@@ -99,7 +95,6 @@ static void the_name_of_the_system_is_unquoted(void **state)
     };
     char name[64];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
         assert_int_equal(os_release_parse_name(good[i].text, name, sizeof(name)), 0);
         assert_string_equal(name, good[i].name);
@@ -114,7 +109,6 @@ static void a_machine_has_all_facts(void **state)
     struct host_facts facts;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "proc/sys/kernel/hostname", "node-7\n");
     fake_root_write(&fake, "proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
@@ -138,7 +132,6 @@ static void facts_without_files_are_unknown(void **state)
     struct host_facts facts;
     struct fake_root fake;
 
-    (void)state;
     memset(&facts, 'x', sizeof(facts));
     fake_root_init(&fake);
     host_facts_read(&fake.root, &facts);
@@ -158,7 +151,6 @@ static void strings_are_printable_and_trimmed(void **state)
     struct fake_root fake;
     struct dmi dmi;
 
-    (void)state;
     memset(&dmi, 'x', sizeof(dmi));
     fake_root_init(&fake);
     fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", "  Amazon EC2 \n");
@@ -180,7 +172,6 @@ static void long_strings_are_truncated(void **state)
     struct dmi dmi;
     char text[1001];
 
-    (void)state;
     memset(text, 'a', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     fake_root_init(&fake);
@@ -199,7 +190,6 @@ static void the_first_rule_whose_conditions_all_hold_matches(void **state)
     struct dmi dmi = { .text = {
                            [DMI_SYS_VENDOR] = "Acme", [DMI_PRODUCT_NAME] = "My Cloud 7" } };
 
-    (void)state;
     assert_string_equal(dmi_find(&dmi, rules, ARRAY_SIZE(rules)), "both");
     dmi.text[DMI_PRODUCT_NAME][0] = '\0';
     assert_string_equal(dmi_find(&dmi, rules, ARRAY_SIZE(rules)), "one");
@@ -242,7 +232,6 @@ static void shared_parts_count_once(void **state)
     struct fake_root fake;
     struct topology found;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, CPU "/online", "0-2,4-7\n");
     fake_root_write(&fake, "sys/devices/system/node/online", "0-1\n");
@@ -279,7 +268,6 @@ static void unreported_values_are_unknown(void **state)
     struct fake_root fake;
     struct topology found;
 
-    (void)state;
     fake_root_init(&fake);
     topology_read(&fake.root, &found);
     assert_true(found.threads == UNKNOWN && found.cores == UNKNOWN && found.sockets == UNKNOWN);
@@ -303,7 +291,6 @@ static void a_damaged_list_is_read_up_to_the_damage(void **state)
     } lists[] = { { "", UNKNOWN },   { "x", UNKNOWN },   { "0,x", 1 },
                   { "0-", UNKNOWN }, { "5-3", UNKNOWN }, { "0-99999999999", 8192 } };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
         struct fake_root fake;
         struct topology found;
@@ -327,7 +314,6 @@ static void sizes_have_units(void **state)
     static const char *const bad[] = { "", "K", "32X", "32KB", "-1K" };
     uint64_t bytes = 7;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         assert_int_equal(cache_size_parse(bad[i], &bytes), -EBADMSG);
     assert_int_equal(bytes, 7);
@@ -372,7 +358,6 @@ static void containers_are_recognized_by_their_traces(void **state)
         { "proc/self/cgroup", "0::/machine.slice/libpod-1.scope\n", "podman", no_variable },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct fake_root fake;
 
@@ -403,7 +388,6 @@ static void firmware_names_the_hypervisor(void **state)
     };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
         assert_string_equal(hypervisor_find(&fake.root, &cases[i].dmi), cases[i].name);
@@ -428,7 +412,6 @@ static void a_hypervisor_is_found_without_firmware(void **state)
         { "proc/cpuinfo", "processor : 0\nFeatures\t: fp\n", NULL },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct fake_root fake;
         const char *name;

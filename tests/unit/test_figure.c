@@ -7,7 +7,6 @@
 
 static void paths_are_unique_and_found(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < figure_count(); i++) {
         assert_int_equal(figure_index(figure_path(i)), i);
         assert_non_null(figure_derivation(i));
@@ -34,7 +33,6 @@ static void a_figure_has_the_unit_of_its_metric(void **state)
     };
     size_t count = 0;
 
-    (void)state;
     for (size_t i = 0; i < figure_count(); i++) {
         const char *name = metric_row(figure_metric(i))->published.name;
 
@@ -52,7 +50,6 @@ static void without_samples_all_figures_are_unknown(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     for (size_t i = 0; i < figure_count(); i++) {
         struct spoor_figure figure = find(&machine, figure_path(i));
@@ -70,7 +67,6 @@ static void an_unknown_figure_has_the_reason_of_its_source(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_JOB_READ] = (struct origin){ NULL, "not ours to read", false };
     assert_string_equal(find(&machine, "io.read_bytes").reason, "not ours to read");
@@ -84,7 +80,6 @@ static void totals_are_the_growth_of_counters(void **state)
     struct machine machine;
     struct spoor_figure figure;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_HOST_NETWORK_SENT] = (struct origin){ "net", NULL, true };
     OBSERVE(&machine, METRIC_HOST_NETWORK_SENT, 1000, 1500, 4000);
@@ -102,7 +97,6 @@ static void a_job_wrote_no_more_than_the_disks_did(void **state)
     struct machine machine;
     struct spoor_figure figure;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, 2000 * MB);
     OBSERVE(&machine, METRIC_HOST_DISK_WRITTEN, 500 * MB, 516 * MB);
@@ -127,7 +121,6 @@ static void energy_without_growth_is_unknown(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_HOST_GPU_ENERGY].reason = "not read again";
     OBSERVE(&machine, METRIC_HOST_GPU_ENERGY, 4000000, 4000000);
@@ -142,7 +135,6 @@ static void gpu_memory_of_a_phase_is_not_exact(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_JOB_GPU_MEMORY].is_exact = true;
     OBSERVE(&machine, METRIC_JOB_GPU_MEMORY, UNKNOWN, 7 * MB, 2 * MB);
@@ -156,7 +148,6 @@ static void cores_are_the_mean_and_the_highest_growth_of_cpu_time(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_JOB_CPU].is_exact = true;
     OBSERVE(&machine, METRIC_JOB_CPU, 0, 3 * NS_PER_SECOND, 4 * NS_PER_SECOND);
@@ -173,7 +164,6 @@ static void a_mean_is_the_total_over_the_time_of_the_run(void **state)
     struct machine machine;
     struct sample sample;
 
-    (void)state;
     machine_init(&machine);
     sample_clear(&sample);
     sample.value[METRIC_JOB_CPU] = 0;
@@ -194,7 +184,6 @@ static void a_mean_covers_at_least_the_counter_resolution(void **state)
     struct sample sample;
     struct spoor_figure figure;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_HOST_CPU].is_exact = true;
     sample_clear(&sample);
@@ -224,7 +213,6 @@ static void one_sample_gives_a_total_but_no_rate(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_CPU, 5);
     assert_near(find(&machine, "cpu.total_seconds").value, 0);
@@ -237,7 +225,6 @@ static void the_fastest_rate_is_never_below_the_mean(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_CPU, 0, NS_PER_SECOND);
     machine.summary.tally[METRIC_JOB_CPU].max_rate = nan(""); /* no window was closed */
@@ -252,7 +239,6 @@ static void a_peak_is_never_below_the_kernel_mark(void **state)
     struct machine machine;
     struct spoor_figure figure;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_MAIN_RSS_PEAK] = (struct origin){ "kernel", NULL, true };
     OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB, 50 * MB);
@@ -271,7 +257,6 @@ static void a_sample_equal_to_the_kernel_mark_is_exact(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_MAIN_RSS_PEAK] = (struct origin){ "kernel", NULL, true };
     OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB);
@@ -285,7 +270,6 @@ static void the_kernel_mark_counts_without_a_sample(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB);
     assert_near(find(&machine, MAIN_PEAK).value, 100e6);
@@ -297,7 +281,6 @@ static void a_mark_from_before_the_run_is_not_used(void **state)
     struct machine machine;
     struct spoor_figure figure;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
     OBSERVE(&machine, METRIC_MAIN_RSS, 20 * MB, 30 * MB);
@@ -314,7 +297,6 @@ static void sampled_peaks_have_bounds(void **state)
     struct machine machine;
     struct spoor_figure figure;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_RSS, 1 * MB, 120 * MB, 80 * MB);
     figure = find(&machine, JOB_PEAK);
@@ -350,7 +332,6 @@ static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
     struct machine machine;
     struct spoor_figure figure;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_RSS, 1 * MB, 100 * MB);
     OBSERVE(&machine, METRIC_JOB_RSS_PEAK, 1 * MB, 300 * MB);
@@ -366,7 +347,6 @@ static void instructions_are_counted_per_cycle(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_JOB_INSTRUCTIONS].reason = "requires --counters";
     assert_string_equal(find(&machine, "cpu.counters.instructions_per_cycle").reason,
@@ -387,7 +367,6 @@ static void energy_has_bounds_and_a_footprint(void **state)
     struct machine machine;
     struct spoor_figure figure;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_CPU_ENERGY, 0, 300 * MB);
     OBSERVE(&machine, METRIC_JOB_CPU_ENERGY_LOW, 0, 200 * MB);
@@ -415,7 +394,6 @@ static void waiting_for_a_cpu_has_bounds_unless_it_is_exact(void **state)
     struct machine machine;
     struct spoor_figure figure;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_JOB_THREADS_PEAK].is_exact = true;
     OBSERVE(&machine, METRIC_JOB_CPU_WAIT, 0, 2 * NS_PER_SECOND, 3 * NS_PER_SECOND);
@@ -440,7 +418,6 @@ static void an_inexact_value_is_not_a_bound(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_ANON, 1 * MB, 10 * MB);
     OBSERVE(&machine, METRIC_JOB_MEMORY_PEAK, 2 * MB, 12 * MB);
@@ -454,7 +431,6 @@ static void a_phase_counts_its_own_processes(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_STARTED, 1, 4, 7); /* a run from its start */
     OBSERVE(&machine, METRIC_JOB_PROCESSES, 1, 3, 2);
@@ -473,7 +449,6 @@ static void context_switches_count_for_the_whole_run(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_JOB_VOLUNTARY_SWITCHES] = (struct origin){ "wait4", "later", true };
     OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, 0, UNKNOWN, UNKNOWN);
@@ -494,7 +469,6 @@ static void parts_at_the_peak_add_up_to_its_total(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_RSS, 300 * MB, 404 * MB);
     OBSERVE(&machine, METRIC_JOB_PRIVATE, 269 * MB, 135 * MB);
@@ -511,7 +485,6 @@ static void parts_read_far_from_the_peak_are_unknown(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     machine.origins[METRIC_JOB_PRIVATE].reason = "no rights";
     machine.summary.at_peak = (struct memory_split){ 95 * MB, 90 * MB, 5 * MB };

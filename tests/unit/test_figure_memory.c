@@ -9,7 +9,6 @@ static void a_0_followed_by_unknown_is_unknown(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_DESCENDANTS_RSS, 0, 0, 0);
     assert_near(find(&machine, "memory.descendants.total_rss_bytes").value, 0);
@@ -24,7 +23,6 @@ static void parts_that_were_read_too_early_are_unknown(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_RSS, 4096, 300 * MB);
     OBSERVE(&machine, METRIC_JOB_PRIVATE, 0, 0);
@@ -44,7 +42,6 @@ static void a_lower_bound_is_discounted_by_its_own_scope(void **state)
 {
     struct machine machine;
 
-    (void)state;
     machine_init(&machine);
     OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 3 * MB);
     OBSERVE(&machine, METRIC_DESCENDANTS_RSS, 1 * MB, 120 * MB);
@@ -108,7 +105,6 @@ static void memory_figures_are_consistent(void **state)
 {
     uint64_t seed = 1;
 
-    (void)state;
     for (int round = 0; round < 2000; round++) {
         struct machine machine;
 

@@ -57,7 +57,6 @@ static void a_column_of_the_job_has_values_of_the_job(void **state)
 {
     struct curve curve;
 
-    (void)state;
     setup(&curve);
     fill(&curve, "cgroup.cpu.pressure");
     assert_int_equal(curve.record.curve.count, 4);
@@ -70,7 +69,6 @@ static void a_column_of_the_job_with_values_of_the_host_is_left_out(void **state
 {
     struct curve curve;
 
-    (void)state;
     setup(&curve);
     fill(&curve, "host.procfs.pressure");
     assert_null(curve_find(&curve.record.curve, "job_cpu_pressure_seconds"));

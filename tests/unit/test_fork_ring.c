@@ -20,7 +20,6 @@ static void all_online_cpus_are_used_if_few(void **state)
     unsigned cpus[8];
     bool is_partial = true;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "sys/devices/system/cpu/online", "0-4,6\n");
     assert_int_equal(cpu_list_of_process(&fake.root, getpid(), cpus, 8, &is_partial), 6);
@@ -38,7 +37,6 @@ static void otherwise_the_cpus_of_the_process_are_used(void **state)
     bool is_partial = false;
     int count;
 
-    (void)state;
     fake_root_init(&fake);
     count = cpu_list_of_process(&fake.root, getpid(), cpus, ARRAY_SIZE(cpus), &is_partial);
     assert_in_range(count, 1, available);
@@ -103,7 +101,6 @@ static void a_fork_names_child_and_parent(void **state)
     struct task_record record;
     struct fixture f;
 
-    (void)state;
     begin(&f, 0);
     put_task(&f, PERF_RECORD_FORK, 42, 42);
     assert_int_equal(task_record_peek(&f.ring, &record), 1);
@@ -121,7 +118,6 @@ static void threads_are_distinguished_from_processes(void **state)
     struct task_record record;
     struct fixture f;
 
-    (void)state;
     begin(&f, 0);
     put_task(&f, PERF_RECORD_EXIT, 42, 43);
     assert_int_equal(task_record_peek(&f.ring, &record), 1);
@@ -133,7 +129,6 @@ static void threads_are_distinguished_from_processes(void **state)
 /* Tries every offset of a record of 32 bytes, also for counts beyond 32 bits. */
 static void a_record_may_wrap_around_the_end(void **state)
 {
-    (void)state;
     for (uint64_t start = 0; start < RING_BYTES; start += 8) {
         struct task_record record;
         struct fixture f;
@@ -154,7 +149,6 @@ static void losses_are_reported(void **state)
     struct task_record record;
     struct fixture f;
 
-    (void)state;
     begin(&f, RING_BYTES - 8); /* the count is at the start of the ring */
     put_lost(&f, 1234);
     assert_int_equal(task_record_peek(&f.ring, &record), 1);
@@ -168,7 +162,6 @@ static void other_records_are_skipped(void **state)
     struct task_record record;
     struct fixture f;
 
-    (void)state;
     begin(&f, 0);
     put_header(&f, PERF_RECORD_COMM, 16);
     f.ring.head += 8;
@@ -188,7 +181,6 @@ static void a_longer_record_is_read_up_to_the_known_fields(void **state)
     struct task_record record;
     struct fixture f;
 
-    (void)state;
     begin(&f, 0);
     put_header(&f, PERF_RECORD_FORK, 8 + sizeof(numbers) + sizeof(rest));
     put(&f, numbers, sizeof(numbers));
@@ -203,7 +195,6 @@ static void an_empty_ring_has_no_record(void **state)
     struct task_record record = { .size_bytes = 99 };
     struct fixture f;
 
-    (void)state;
     begin(&f, 24);
     assert_int_equal(task_record_peek(&f.ring, &record), 0);
     assert_int_equal(record.size_bytes, 99);
@@ -211,7 +202,6 @@ static void an_empty_ring_has_no_record(void **state)
 
 static void a_truncated_record_is_refused(void **state)
 {
-    (void)state;
     for (uint64_t written = 1; written < TASK_BYTES; written++) {
         struct task_record record = { .size_bytes = 99 };
         struct fixture f;
@@ -235,7 +225,6 @@ static void impossible_sizes_are_refused(void **state)
         { PERF_RECORD_COMM, 0 },  { PERF_RECORD_COMM, 0xfff8 },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
         struct task_record record;
         struct fixture f;
@@ -253,7 +242,6 @@ static void impossible_positions_are_refused(void **state)
     struct task_record record;
     struct fixture f;
 
-    (void)state;
     begin(&f, 0);
     put_task(&f, PERF_RECORD_FORK, 42, 42);
     f.ring.head = RING_BYTES + 8;
@@ -340,7 +328,6 @@ static void every_process_is_reported_in_order(void **state)
     struct gated_job job;
     struct fork_ring ring;
 
-    (void)state;
     gated_job_start(&job, start_children);
     watch(&ring, job.pid);
     tally.main_pid = job.pid;
@@ -369,7 +356,6 @@ static void a_loss_is_counted(void **state)
     struct gated_job job;
     struct fork_ring ring;
 
-    (void)state;
     gated_job_start(&job, start_a_storm);
     watch(&ring, job.pid);
     gated_job_begin(&job);
@@ -387,7 +373,6 @@ static void a_fixture_has_no_ring(void **state)
     struct fake_root fake;
     struct fork_ring ring;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(fork_ring_open(&fake.root, 1, &ring), -ENOTSUP);
     assert_int_equal(ring.count, 0);
@@ -400,7 +385,6 @@ static void a_missing_process_has_no_ring(void **state)
     struct fork_ring ring;
     struct root root;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     assert_true(fork_ring_open(&root, 0x7ffffffe, &ring) < 0);
     assert_int_equal(ring.count, 0);
@@ -409,7 +393,6 @@ static void a_missing_process_has_no_ring(void **state)
 
 static void the_size_of_a_ring_does_not_depend_on_the_page_size(void **state)
 {
-    (void)state;
     assert_int_equal(fork_ring_pages(128 << 10, 4096), 32);
     assert_int_equal(fork_ring_pages(32 << 10, 4096), 8);
     assert_int_equal(fork_ring_pages(128 << 10, 16384), 8);

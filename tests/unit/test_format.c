@@ -10,7 +10,6 @@ static void a_name_and_a_suffix_choose_the_format(void **state)
 {
     char path[64];
 
-    (void)state;
     for (int i = 0; format_get((enum spoor_format)i); i++) {
         const struct format *row = format_get((enum spoor_format)i);
         enum spoor_format by_name, by_path;
@@ -36,7 +35,6 @@ static void other_names_select_no_format(void **state)
     };
     enum spoor_format format = SPOOR_CSV;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         assert_false(spoor_format_for_name(names[i], &format));
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)

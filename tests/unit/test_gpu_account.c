@@ -17,7 +17,6 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
     };
     const struct measure *levels = account->totals.measures;
 
-    (void)state;
     fake_see(WHOLE, fake_reading(20 * GB, UNKNOWN, UNKNOWN), 0);
     fake_see(PART_0, fake_reading(9 * GB, UNKNOWN, UNKNOWN), 0);
     fake_see(PART_1, fake_reading(5 * GB, UNKNOWN, UNKNOWN), 0);
@@ -37,7 +36,6 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
 
 static void parts_count_if_the_whole_does_not_report(void **state)
 {
-    (void)state;
     fake_see(WHOLE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), MS(1000));
     fake_see(PART_0, fake_reading(GB, MS(400), MS(1000)), MS(1000));
     fake_see(PART_1, fake_reading(2 * GB, MS(100), MS(1000)), MS(1000));
@@ -54,7 +52,6 @@ static void memory_held_by_processes_is_in_use(void **state)
 {
     const struct gpu_row row = fake_row(WHOLE, 10, 5 * GB, 0, 0);
 
-    (void)state;
     fake_see(WHOLE, fake_reading(2 * GB, UNKNOWN, UNKNOWN), 0); /* the value of a second ago */
     gpu_account_memory(account, &row, 1, MS(900));
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 5 * GB);
@@ -64,7 +61,6 @@ static void memory_held_by_processes_is_in_use(void **state)
  * decreases. */
 static void memory_of_a_device_is_updated_between_readings(void **state)
 {
-    (void)state;
     fake_see(ALONE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
     gpu_account_memory(account, NULL, 0, 0);
     gpu_account_device_memory(account, ALONE, 10 * GB);
@@ -81,7 +77,6 @@ static void memory_of_a_device_is_updated_between_readings(void **state)
 
 static void memory_of_parts_is_in_use_on_the_whole(void **state)
 {
-    (void)state;
     fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* the value of a second ago */
     gpu_account_device_memory(account, PART_0, 4 * GB);
     gpu_account_device_memory(account, PART_1, 5 * GB);
@@ -95,7 +90,6 @@ static void a_device_without_memory_is_not_compared(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, 5 * GB, 0, 0);
 
-    (void)state;
     fake_see(ALONE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), 0);
     gpu_account_memory(account, &row, 1, MS(1));
     assert_true(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value == UNKNOWN);
@@ -109,7 +103,6 @@ static void unknown_memory_of_a_process_makes_the_jobs_unknown(void **state)
                                     fake_row(WHOLE, 20, UNKNOWN, 0, 0) };
     const struct measure *levels = account->totals.measures;
 
-    (void)state;
     gpu_account_memory(account, NULL, 0, 0);
     assert_int_equal(levels[GPU_TOTAL_JOB_MEMORY].value, 0);
     assert_int_equal(account->list[WHOLE].view.figures[GPU_JOB_MEMORY].peak, 0);
@@ -129,7 +122,6 @@ static void processes_that_may_be_missing_make_memory_unknown(void **state)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
-    (void)state;
     reading.processes_reason = "not listed";
     fake_see(WHOLE, reading, 0);
     gpu_account_memory(account, NULL, 0, 0);
@@ -146,7 +138,6 @@ static void memory_without_processes_makes_only_itself_unknown(void **state)
     const struct gpu_row row = fake_row(ALONE, 10, UNKNOWN, MS(500), MS(1000));
     struct gpu_reading reading = fake_reading(GB, MS(500), MS(1000));
 
-    (void)state;
     gpu_account_memory(account, NULL, 0, 0);
     assert_int_equal(account->list[ALONE].view.figures[GPU_JOB_MEMORY].peak, 0);
     reading.process_memory_reason = "refused";
@@ -166,7 +157,6 @@ static void memory_without_processes_makes_only_itself_unknown(void **state)
 
 static void without_a_gpu_of_the_job_figures_are_unknown(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT; i++)
         fake_gpus.units[i].is_selected = false;
     fake_see(OTHER, fake_reading(GB, MS(500), MS(1000)), MS(1000));
@@ -191,7 +181,6 @@ static void a_whole_gpu_includes_its_parts(void **state)
                                     fake_row(PART_1, 30, UNKNOWN, UNKNOWN, UNKNOWN) };
     const struct gpu_device_view *whole = &account->list[WHOLE].view;
 
-    (void)state;
     gpu_account_memory(account, rows, 2, 0);
     assert_int_equal(whole->figures[GPU_JOB_MEMORY].peak, 3 * GB);
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value, 3 * GB); /* once */
@@ -208,7 +197,6 @@ static void energy_counts_from_the_first_reading(void **state)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
-    (void)state;
     reading.energy.microjoules = 0;
     for (uint64_t i = 0; i < 2; i++) { /* read seldom, viewed often */
         fake_see(WHOLE, reading, MS(i));
@@ -230,7 +218,6 @@ static void energy_of_a_lost_device_stays_in_the_sum(void **state)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
-    (void)state;
     reading.energy.microjoules = 5000;
     fake_see(WHOLE, reading, 0);
     reading.energy.microjoules = 100;
@@ -245,7 +232,6 @@ static void sensors_keep_their_maximum(void **state)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
-    (void)state;
     reading.energy.milliwatts = 400000;
     reading.temperature_celsius = 70;
     reading.throttle_reasons = GPU_THROTTLE_POWER;
@@ -265,7 +251,6 @@ static void a_lost_device_is_unknown_and_keeps_its_peaks(void **state)
 {
     const struct gpu_row row = fake_row(WHOLE, 10, GB, 0, 0);
 
-    (void)state;
     fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
     gpu_account_memory(account, &row, 1, 0);
     gpu_account_device(account, WHOLE, NULL, MS(1000));
@@ -294,7 +279,6 @@ static void work_counts_until_its_last_reading(void **state)
     const struct measure *totals = &account->totals.measures[GPU_TOTAL_WORK];
     struct gpu_work work = work_of(0, 0, 0);
 
-    (void)state;
     gpu_account_work(account, ALONE, &work, MS(1000));
     gpu_account_memory(account, &row, 1, MS(1000));
     assert_false(is_known(totals[GPU_WORK_SM].value));
@@ -327,7 +311,6 @@ static void an_estimate_of_energy_may_be_too_high(void **state)
 {
     struct gpu_reading reading = fake_reading(GB, 0, 0);
 
-    (void)state;
     reading.energy.microjoules = 5000;
     reading.energy.is_estimated = true;
     fake_see(ALONE, reading, MS(1000));
@@ -344,7 +327,6 @@ static void an_estimate_of_energy_may_be_too_high(void **state)
 
 static void accounts_raise_peaks(void **state)
 {
-    (void)state;
     gpu_account_peak(account, WHOLE, 9 * GB);
     gpu_account_peak(account, WHOLE, UNKNOWN);
     gpu_account_peak(account, WHOLE, GB);
@@ -356,7 +338,6 @@ static void gauges_keep_their_maximum_until_taken(void **state)
 {
     struct gpu_totals kept, newer;
 
-    (void)state;
     gpu_totals_clear(&kept);
     gpu_totals_clear(&newer);
     newer.measures[GPU_TOTAL_JOB_MEMORY].value = 5 * GB;
@@ -386,7 +367,6 @@ static void the_busy_time_of_the_job_is_the_sum_over_its_processes(void **state)
                                       fake_row(WHOLE, 20, GB, MS(300), MS(2000)) };
     const struct gpu_row third[] = { fake_row(WHOLE, 20, GB, MS(350), MS(3000)) };
 
-    (void)state;
     gpu_account_busy(account, first, 2, MS(1000));
     gpu_account_memory(account, first, 2, MS(1000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(100));
@@ -411,7 +391,6 @@ static void mixed_processes_are_reported(void **state)
     struct gpu_row rows[] = { fake_row(WHOLE, 10, GB, 0, MS(1000)),
                               fake_row(WHOLE, 500, GB, 0, MS(1000)) };
 
-    (void)state;
     rows[1].process.computes = true;
     fake_see(WHOLE, fake_reading(GB, MS(500), MS(1000)), MS(1000));
     gpu_account_busy(account, rows, 2, MS(1000)); /* the driver separates them */
@@ -435,7 +414,6 @@ static void unreported_busy_time_is_not_0(void **state)
 {
     const struct gpu_row row = fake_row(PART_0, 10, GB, UNKNOWN, UNKNOWN);
 
-    (void)state;
     gpu_account_busy(account, NULL, 0, MS(1000));
     gpu_account_memory(account, NULL, 0, MS(1000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value,
@@ -453,7 +431,6 @@ static void busy_time_reported_again_counts_once(void **state)
 {
     const uint64_t busy_ns[] = { MS(100), UNKNOWN, UNKNOWN, MS(300) };
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         struct gpu_row row = fake_row(WHOLE, 10, GB, busy_ns[i], MS(1000 * (i + 1)));
 
@@ -468,7 +445,6 @@ static void late_busy_time_is_unknown_until_it_arrives(void **state)
 {
     const uint64_t busy_ns[] = { UNKNOWN, MS(500), MS(500) };
 
-    (void)state;
     gpu_account_busy(account, NULL, 0, MS(1000));
     for (size_t i = 0; i < 3; i++) {
         struct gpu_row row = fake_row(ALONE, 10, GB, busy_ns[i], UNKNOWN);
@@ -488,7 +464,6 @@ static void lost_busy_time_of_an_exited_process_stays_unknown(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, UNKNOWN, UNKNOWN);
 
-    (void)state;
     gpu_account_busy(account, &row, 1, MS(1000));
     gpu_account_busy(account, NULL, 0, MS(2000));
     gpu_account_memory(account, NULL, 0, MS(2000));
@@ -505,7 +480,6 @@ static void a_process_without_samples_has_no_busy_time(void **state)
     const struct gpu_row late = fake_row(ALONE, 10, GB, MS(100), MS(1000));
     const struct gpu_device_view *view = &account->list[ALONE].view;
 
-    (void)state;
     gpu_account_busy(account, NULL, 0, MS(50));
     gpu_account_memory(account, NULL, 0, MS(50));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, 0);
@@ -532,7 +506,6 @@ static void samples_of_an_exited_process_are_waited_for(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
 
-    (void)state;
     gpu_account_busy(account, NULL, 0, MS(50));
     gpu_account_memory(account, &row, 1, MS(200));
     fake_see(ALONE, fake_reading(GB, 0, MS(200)), MS(400));

@@ -17,7 +17,6 @@ static void the_gpus_of_the_job_have_columns(void **state)
     const struct gpu_view view = { .units = units, .count = ARRAY_SIZE(units) };
     struct gpu_columns columns = gpu_columns_of(&view);
 
-    (void)state;
     assert_int_equal(columns.count, 2);
     assert_int_equal(columns.places[0].part, 1);
     assert_int_equal(columns.places[1].index, 1);
@@ -29,7 +28,6 @@ static void columns_without_a_value_are_unknown(void **state)
     struct gpu_view view = { GPU_READY, .units = units, .count = 3, .devices = devices };
     double values[GPU_MEASURE_COUNT];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(units); i++)
         gpu_device_view_init(&devices[i], &(struct gpu_sources){ 0 });
     devices[1].figures[GPU_POWER].measure.value = 250500;

@@ -66,7 +66,6 @@ static const struct gpu_vendor amd = {
 
 static int number_devices(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
         (void)snprintf(devices[i].uuid, sizeof(devices[i].uuid), "GPU-%zu000", i);
         (void)snprintf(devices[i].pci_address, sizeof(devices[i].pci_address),
@@ -171,14 +170,12 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
           "ROCR_VISIBLE_DEVICES=foo matches none of this machine's GPUs" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
         check(&cases[i], NULL);
 }
 
 static void the_option_overrides_variables_and_selects_among_all_gpus(void **state)
 {
-    (void)state;
     check(&(struct environment){ { "CUDA_VISIBLE_DEVICES=1" }, "x...x.", NULL }, "0,4");
     check(&(struct environment){ { "CUDA_VISIBLE_DEVICES=" }, "xxxx", NULL }, "all");
     check(&(struct environment){ { NULL },

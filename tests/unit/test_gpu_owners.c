@@ -40,7 +40,6 @@ static void processes_of_the_roster_belong(void **state)
     struct gpu_pids pids;
     struct gpu_owners owners;
 
-    (void)state;
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     update(&owners, living, 3, SECOND);
@@ -59,7 +58,6 @@ static void descendants_may_be_left_out(void **state)
     struct fake_root fake;
     struct gpu_owners owners;
 
-    (void)state;
     fake_root_init(&fake);
     add_process(&fake, 100, 50);
     add_process(&fake, 110, 100);
@@ -76,7 +74,6 @@ static void without_a_job_no_process_belongs(void **state)
     struct fake_root fake;
     struct gpu_owners owners;
 
-    (void)state;
     fake_root_init(&fake);
     add_process(&fake, 2, 0); /* the kernel's threads and init have the parent 0 */
     add_process(&fake, 100, 2);
@@ -92,7 +89,6 @@ static void a_descendant_that_is_not_in_the_roster_belongs_to_the_job(void **sta
     struct fake_root fake;
     struct gpu_owners owners;
 
-    (void)state;
     fake_root_init(&fake);
     add_process(&fake, 100, 50);
     add_process(&fake, 110, 100);
@@ -114,7 +110,6 @@ static void foreign_processes_are_looked_up_again(void **state)
     struct fake_root fake;
     struct gpu_owners owners;
 
-    (void)state;
     fake_root_init(&fake);
     add_process(&fake, 60, 1);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
@@ -133,7 +128,6 @@ static void an_exited_process_is_kept_for_a_while(void **state)
     struct fake_root fake;
     struct gpu_owners owners;
 
-    (void)state;
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     update(&owners, living, 2, SECOND);
@@ -157,7 +151,6 @@ static void main_is_kept_and_surplus_exited_processes_are_dropped(void **state)
     struct fake_root fake;
     struct gpu_owners owners;
 
-    (void)state;
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     assert_int_equal(gpu_owners_set(&owners, 100, 0), 0);
@@ -178,7 +171,6 @@ static void a_cycle_of_parents_ends(void **state)
     struct fake_root fake;
     struct gpu_owners owners;
 
-    (void)state;
     fake_root_init(&fake);
     add_process(&fake, 70, 71);
     add_process(&fake, 71, 70);

@@ -67,7 +67,6 @@ static void the_first_look_opens_the_drivers(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run, false);
     run.pace.due_ns = S(2);
     look(&run);
@@ -83,7 +82,6 @@ static void looks_become_rare_while_memory_is_unchanged(void **state)
     static const uint64_t gaps[] = { MS(54), MS(108), MS(216), MS(250), MS(250) };
     struct run run;
 
-    (void)state;
     begin(&run, false);
     go_on_until(&run, S(1) + 1);
     (void)next_gap(&run);
@@ -98,7 +96,6 @@ static void a_job_without_a_gpu_is_looked_at_rarely(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run, false);
     run.found = (struct gpu_findings){ .utilization = 900000 }; /* by other processes */
     go_on_until(&run, S(11));
@@ -117,7 +114,6 @@ static void a_new_process_shortens_the_gap(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run, false);
     go_on_until(&run, S(3));
     run.now_ns += MS(1);
@@ -131,7 +127,6 @@ static void an_idle_job_is_read_every_2_s_if_it_holds_a_gpu(void **state)
     struct run run;
     unsigned quick, slow;
 
-    (void)state;
     begin(&run, false);
     go_on_until(&run, S(3));
     quick = run.quick;
@@ -156,7 +151,6 @@ static void a_quiet_gpu_is_read_every_10_seconds(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run, false);
     run.job.rests = true;
     run.found.utilization = 0;
@@ -168,7 +162,6 @@ static void the_machines_gpus_are_read_even_if_the_job_is_idle(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run, true);
     run.job.rests = true;
     run.found = (struct gpu_findings){ 0 };
@@ -183,7 +176,6 @@ static void a_change_of_the_address_space_causes_a_look(void **state)
 {
     struct run run;
 
-    (void)state;
     for (int rests = 0; rests <= 1; rests++) {
         unsigned before;
 
@@ -217,7 +209,6 @@ static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **st
     struct run run;
     unsigned before;
 
-    (void)state;
     begin(&run, false);
     run.limit = &run.budget;
     run.job.space_bytes = (uint64_t)17 << 30;
@@ -242,7 +233,6 @@ static void an_idle_job_is_read_once_even_if_the_budget_delays_it(void **state)
 {
     struct run run;
 
-    (void)state;
     for (int holds_context = 0; holds_context <= 1; holds_context++) {
         unsigned before;
 
@@ -269,7 +259,6 @@ static void the_budget_is_respected(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run, false);
     run.limit = &run.budget;
     for (uint64_t end_ns = S(2); end_ns < S(61); end_ns += S(1)) {
@@ -284,7 +273,6 @@ static void with_an_empty_budget_there_is_a_look_per_second(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run, false);
     run.limit = &run.budget;
     budget_init(&run.budget, 0, run.now_ns);
@@ -300,7 +288,6 @@ static void a_long_look_is_checked_less_and_less_often(void **state)
     struct gpu_job_state job = { 0 };
     unsigned checks = 0;
 
-    (void)state;
     gpu_pace_init(&pace, S(1), false);
     assert_int_equal(gpu_pace_begin(&pace, S(1), &job, NULL), GPU_LOOK_SLOW);
     for (; pace.due_ns < S(61); checks++)

@@ -20,7 +20,6 @@ static void before_the_first_window_the_share_is_unknown(void **state)
 {
     struct gpu_share share = begun();
 
-    (void)state;
     assert_true(gpu_share_total_ns(&share, START + MS(100)) == UNKNOWN);
     assert_false(gpu_share_advance(&share, UNKNOWN, MS(100), START + MS(100)));
     assert_false(gpu_share_advance(&share, 0, 0, START + MS(100))); /* covers no time */
@@ -31,7 +30,6 @@ static void late_counts_are_spread_over_the_time_before(void **state)
 {
     struct gpu_share share = begun();
 
-    (void)state;
     /* A second of samples, half of it busy, arrives at once. */
     assert_true(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1200)));
     assert_int_equal(share.last, 500000);
@@ -50,7 +48,6 @@ static void time_after_the_end_does_not_count(void **state)
 {
     struct gpu_share share = begun();
 
-    (void)state;
     assert_true(gpu_share_advance(&share, MS(1000), MS(1000), START + MS(1000)));
     assert_int_equal(gpu_share_total_ns(&share, START + MS(800)), MS(800));
     assert_true(gpu_share_advance(&share, MS(1100), MS(2000), START + MS(2000)));
@@ -61,7 +58,6 @@ static void no_share_is_above_one_and_no_counter_steps_back(void **state)
 {
     struct gpu_share share = begun();
 
-    (void)state;
     assert_true(gpu_share_advance(&share, MS(3000), MS(1000), START + MS(1000)));
     assert_int_equal(share.last, GPU_SHARE_WHOLE);
     assert_true(gpu_share_advance(&share, MS(10), MS(2000), START + MS(2000)));
@@ -73,7 +69,6 @@ static void a_counter_without_covered_time_uses_the_clock(void **state)
 {
     struct gpu_share share = begun();
 
-    (void)state;
     /* Too short to decide. */
     assert_false(gpu_share_advance(&share, 0, UNKNOWN, START + MS(1)));
     assert_true(gpu_share_advance(&share, MS(250), UNKNOWN, START + MS(1000)));
@@ -85,7 +80,6 @@ static void a_short_window_is_not_the_largest(void **state)
 {
     struct gpu_share share = begun();
 
-    (void)state;
     assert_true(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1000)));
     assert_true(gpu_share_advance(&share, MS(530), MS(1030), START + MS(1030)));
     assert_int_equal(share.last, GPU_SHARE_WHOLE);
@@ -97,7 +91,6 @@ static void work_after_an_idle_time_is_not_diluted(void **state)
 {
     struct gpu_share share = begun();
 
-    (void)state;
     for (uint64_t i = 1; i <= 10; i++)
         gpu_share_idle(&share, START + MS(1000) * i);
     assert_int_equal(share.max, 0);
@@ -110,7 +103,6 @@ static void extrapolation_is_limited(void **state)
 {
     struct gpu_share share = begun();
 
-    (void)state;
     assert_true(gpu_share_advance(&share, MS(1000), MS(1000), START + MS(1000)));
     assert_int_equal(gpu_share_total_ns(&share, START + MS(60000)), MS(2000));
 }

@@ -27,7 +27,6 @@ static void check(const char *text, const char *expected)
 
 static void blanks_separate_words(void **state)
 {
-    (void)state;
     check("ls -l -a", "ls|-l|-a|");
     check("  bash \t example-script.sh\n", "bash|example-script.sh|");
     check("a", "a|");
@@ -37,7 +36,6 @@ static void blanks_separate_words(void **state)
 
 static void quotes_keep_blanks(void **state)
 {
-    (void)state;
     check("sh -c 'exit 3'", "sh|-c|exit 3|");
     check("sh -c \"echo 'a  b'\"", "sh|-c|echo 'a  b'|");
     check("a'b c'd\"e f\"", "ab cde f|");
@@ -48,7 +46,6 @@ static void quotes_keep_blanks(void **state)
 
 static void backslashes_escape_the_next_character(void **state)
 {
-    (void)state;
     check("a\\ b", "a b|");
     check("\\'a \\\"b", "'a|\"b|");
     check("\\\\", "\\|");
@@ -57,7 +54,6 @@ static void backslashes_escape_the_next_character(void **state)
 
 static void lines_are_joined_by_a_backslash(void **state)
 {
-    (void)state;
     check("a\\\nb", "ab|");
     check("a \\\n b", "a|b|");
     check("\"a\\\nb\"", "ab|");
@@ -66,14 +62,12 @@ static void lines_are_joined_by_a_backslash(void **state)
 
 static void other_characters_have_no_special_meaning(void **state)
 {
-    (void)state;
     check("echo $HOME * | cat; a && b > c # d", "echo|$HOME|*|||cat;|a|&&|b|>|c|#|d|");
 }
 
 /* The predecessor had no quotes: its command lines still work. */
 static void an_unclosed_quote_is_literal(void **state)
 {
-    (void)state;
     check("echo it's", "echo|it's|");
     check("echo 'a b", "echo|'a|b|");
     check("'", "'|");
@@ -118,13 +112,11 @@ static void gpu_tracker_gpus_check(const char *uuids, const char *brand, uint64_
 
 static void whole_gpus_count_and_parts_do_not(void **state)
 {
-    (void)state;
     gpu_tracker_gpus_check(NULL, NULL, 3, 3, 96e9, "all");
 }
 
 static void a_list_selects_the_expected_gpus(void **state)
 {
-    (void)state;
     gpu_tracker_gpus_check("GPU-a", NULL, 3, 1, 96e9, "GPU-a");
     gpu_tracker_gpus_check("GPU-a,AMD-c", NULL, 3, 2, 96e9, "GPU-a,AMD-c");
     gpu_tracker_gpus_check("GPU-a,GPU-a", NULL, 3, 1, 96e9, "GPU-a,GPU-a");
@@ -133,7 +125,6 @@ static void a_list_selects_the_expected_gpus(void **state)
 
 static void a_brand_excludes_other_vendors(void **state)
 {
-    (void)state;
     gpu_tracker_gpus_check(NULL, "nvidia", 2, 2, 96e9, "GPU-b,GPU-a");
     gpu_tracker_gpus_check(NULL, "amd", 1, 1, 0, "AMD-c");
     gpu_tracker_gpus_check("GPU-b", "nvidia", 2, 1, 96e9, "GPU-b");
@@ -160,7 +151,6 @@ static void a_missing_gpu_is_refused(void **state)
         { NULL, "nvidia", 0, -ENODEV, "No GPU of the brand \"nvidia\" was found." },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
         struct gpu_tracker_gpus gpus;
 
@@ -176,7 +166,6 @@ static void without_a_gpu_the_list_is_ignored(void **state)
 {
     static const char *const lists[] = { NULL, "", "GPU-a" };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
         struct gpu_tracker_gpus gpus;
 
@@ -199,7 +188,6 @@ static void a_long_list_is_shown_in_full(void **state)
     struct gpu_tracker_gpus gpus;
     const char *found = gpus.message;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(many); i++)
         many[i] = (struct spoor_gpu){ .uuid = uuid, .vendor = "nvidia" };
     assert_int_equal(choose(many, ARRAY_SIZE(many), "x", NULL, &gpus), -EINVAL);

@@ -101,7 +101,6 @@ static void bytes_are_multiplied_by_the_unit(void **state)
     struct rows rows = rows_of(nan(""), nan(""), nan(""));
     struct resource_usage usage = usage_of(&facts, &rows, 1, find, figures);
 
-    (void)state;
     same(number(&usage, "max_ram.system_capacity"), 63088.2304);
     same(number(&usage, "max_ram.system"), 2399.9201279999997);
     same(number(&usage, "max_ram.main.total_rss"), 890.7038719999999);
@@ -136,7 +135,6 @@ static void every_unit_has_its_coefficient(void **state)
     struct rows rows = rows_of(0, 0, 0);
     struct figure none = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(memory); i++) {
         struct tracking_facts facts = facts_in(memory[i].unit, "hours");
         struct resource_usage usage = usage_of(&facts, &rows, 86400, find, &none);
@@ -173,7 +171,6 @@ static void mean_is_cpu_time_over_wall_time(void **state)
     struct rows rows = rows_of(4, 16, 20);
     struct resource_usage usage = usage_of(&facts, &rows, 8, find, figures);
 
-    (void)state;
     same(number(&usage, "cpu_utilization.main.mean_sum_percent"), 50);
     same(number(&usage, "cpu_utilization.main.mean_hardware_percent"), 25);
     same(number(&usage, "cpu_utilization.main.max_sum_percent"), 75);
@@ -204,7 +201,6 @@ static void no_maximum_is_below_its_mean(void **state)
     struct rows rows = rows_of(1, 0, 1);
     struct resource_usage usage = usage_of(&facts, &rows, 2, find, figures);
 
-    (void)state;
     same(number(&usage, "cpu_utilization.main.mean_sum_percent"), 50);
     same(number(&usage, "cpu_utilization.main.max_sum_percent"), 50);
 }
@@ -222,7 +218,6 @@ static void the_machine_is_between_the_job_and_all_cores(void **state)
     struct rows rows = rows_of(0, 2, 2);
     struct resource_usage usage = usage_of(&facts, &rows, 2, find, figures);
 
-    (void)state;
     same(number(&usage, "cpu_utilization.system.max_sum_percent"), 1200);
     same(number(&usage, "cpu_utilization.system.max_hardware_percent"), 100);
     same(number(&usage, "cpu_utilization.system.mean_sum_percent"), 100);
@@ -235,7 +230,6 @@ static void unknown_totals_are_0(void **state)
     struct figure none = { 0 };
     struct resource_usage usage;
 
-    (void)state;
     facts.numbers[TRACKING_GPU_COUNT] = facts.numbers[TRACKING_EXPECTED_GPUS] = 0;
     usage = usage_of(&facts, &rows, 0, find, &none);
     same(number(&usage, "max_ram.main.total_rss"), 0);
@@ -344,7 +338,6 @@ static void rows_are_an_interval_apart_including_the_last(void **state)
     double row[TRACKING_COLUMNS];
     struct rows rows;
 
-    (void)state;
     rows_init(&rows, &facts, 1);
     assert_false(take(&rows, 0, 0.5, 0, 0, 1, row));         /* before the command runs */
     assert_false(take(&rows, 0.001, 0.5, 1e6, 1e6, 1, row)); /* right after its start */
@@ -379,7 +372,6 @@ static void a_last_sample_with_a_row_adds_no_second_row(void **state)
     double row[TRACKING_COLUMNS];
     struct rows rows;
 
-    (void)state;
     rows_init(&rows, &facts, 1);
     take(&rows, 0, 0, 0, 0, 1, row);
     assert_true(take(&rows, 0.9, 0, 0, 1e6, 0, row));
@@ -392,7 +384,6 @@ static void a_row_has_current_values_instead_of_peaks(void **state)
     double row[TRACKING_COLUMNS];
     struct rows rows;
 
-    (void)state;
     rows_init(&rows, &facts, 1);
     take(&rows, 0, 0, (double)NAN, 0, 1, row);
     assert_true(take(&rows, 1, 0.1, 1e6, 300e6, 1, row));
@@ -409,7 +400,6 @@ static void a_requested_sample_makes_a_row(void **state)
     double row[TRACKING_COLUMNS];
     struct rows rows;
 
-    (void)state;
     rows_init(&rows, &facts, 0.5);
     take(&rows, 0, 0, 1e6, 1e6, 1, row);
     assert_true(take_wanted(&rows, 0.1, 0, 1e6, 0, row));
@@ -430,7 +420,6 @@ static void rows_are_a_millisecond_apart_within_a_block(void **state)
     double row[TRACKING_COLUMNS];
     struct rows rows;
 
-    (void)state;
     rows_init(&rows, &facts, 0.5);
     take(&rows, 0, 0, 1e6, 1e6, 1, row);
     assert_true(take_wanted(&rows, 0.0001, 0, 1e6, 0, row)); /* the first */
@@ -449,7 +438,6 @@ static void a_block_gets_a_row_with_its_maximum(void **state)
     double row[TRACKING_COLUMNS];
     struct rows rows;
 
-    (void)state;
     moment.sample.values = moment.values;
     moment.sample.moments = moment.moments;
     rows_init(&rows, &facts, 0.5);
@@ -475,7 +463,6 @@ static void the_only_row_holds_the_peak(void **state)
     double row[TRACKING_COLUMNS];
     struct rows rows;
 
-    (void)state;
     rows_init(&rows, &facts, 1);
     take(&rows, 0, 0, (double)NAN, 0, 1, row);
     take(&rows, 0.001, 0, 1e6, 1e6, 1, row);
@@ -498,7 +485,6 @@ static void unknown_values_are_nan_or_0(void **state)
     struct moment moment;
     struct rows rows;
 
-    (void)state;
     rows_init(&rows, &facts, 1);
     assert_true(isnan(rows_cpu_seconds(&rows, TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT)));
     assert_false(rows_finish(&rows, row));
@@ -521,7 +507,6 @@ static void the_machine_has_no_more_than_its_cores(void **state)
     struct moment moment;
     struct rows rows;
 
-    (void)state;
     rows_init(&rows, &facts, 1);
     moment_init(&moment, 0);
     set(&moment, "host_cpu_seconds", 1);
@@ -770,13 +755,11 @@ static void check(struct report_style style, const char *expected)
 
 static void json_equals_that_of_the_predecessor(void **state)
 {
-    (void)state;
     check((struct report_style){ GPU_TRACKER_JSON, false }, workstation_json);
 }
 
 static void text_equals_that_of_the_predecessor(void **state)
 {
-    (void)state;
     check((struct report_style){ GPU_TRACKER_TEXT, false }, workstation_text);
 }
 
@@ -786,7 +769,6 @@ static void older_spelling_is_in_every_key_and_label(void **state)
     static const char *const expected[] = { workstation_text, workstation_json };
     struct resource_usage usage = of_workstation();
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
         char *text = written(&usage, (struct report_style){ formats[i], true });
         char *found = text;
@@ -816,7 +798,6 @@ static void check_number(double value, const char *text_line, const char *json_l
 
 static void numbers_are_formatted_as_in_python(void **state)
 {
-    (void)state;
     check_number(0, "   Time: 0.0", "\"time\": 0.0\n }\n}");
     check_number(0.0004, "   Time: 0.0", "\"time\": 0.0004\n }\n}");
     check_number(0.0005, "   Time: 0.001", "\"time\": 0.0005\n }\n}");
@@ -835,7 +816,6 @@ static void a_report_of_zeros_keeps_its_layout(void **state)
     char *text = written(&usage, (struct report_style){ GPU_TRACKER_TEXT, false });
     size_t lines = 1;
 
-    (void)state;
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
     assert_int_equal(lines, 60);

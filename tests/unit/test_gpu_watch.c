@@ -127,7 +127,6 @@ static void gpus_of_all_vendors_are_in_one_list(void **state)
     const struct gpu_inventory *inventory;
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     open_machine(&machine, NULL, no_variable);
     inventory = &machine.watch.inventory;
@@ -146,7 +145,6 @@ static void figures_of_all_drivers_add_up(void **state)
     const struct gpu_totals *totals;
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     open_machine(&machine, NULL, no_variable);
     totals = &machine.watch.account.totals;
@@ -193,7 +191,6 @@ static void keys_of_old_amdgpu_are_read(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     open_machine(&machine, "1", no_variable);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", AMDGPU_OLD("65536 kB", "12.50"));
@@ -234,7 +231,6 @@ static void the_kernels_count_replaces_the_sum_over_processes(void **state)
     struct machine machine;
     struct gpu_totals totals;
 
-    (void)state;
     open_charged(&machine, false);
     put_charges(&machine, "drm/" AMD_PCI "/vram 104857600\n",
                 "drm/" AMD_PCI "/vram 314572800\n");
@@ -262,7 +258,6 @@ static void without_a_peak_the_count_is_not_exact(void **state)
 {
     struct machine machine;
 
-    (void)state;
     open_charged(&machine, false);
     put_charges(&machine, "drm/" AMD_PCI "/vram 104857600\n", NULL);
     gpu_watch_read(&machine.watch, MS(0), true);
@@ -276,7 +271,6 @@ static void the_peak_of_an_older_cgroup_counts_if_it_rises(void **state)
 {
     struct machine machine;
 
-    (void)state;
     open_charged(&machine, true);
     put_charges(&machine, "drm/" AMD_PCI "/vram 1048576\n", "drm/" AMD_PCI "/vram 314572800\n");
     gpu_watch_read(&machine.watch, MS(0), true);
@@ -293,7 +287,6 @@ static void a_process_outside_the_cgroup_is_counted_with_the_others(void **state
 {
     struct machine machine;
 
-    (void)state;
     open_charged(&machine, false);
     put_charges(&machine, "drm/" AMD_PCI "/vram 1048576\n", "drm/" AMD_PCI "/vram 2097152\n");
     gpu_watch_read(&machine.watch, MS(0), true);
@@ -312,7 +305,6 @@ static void a_region_comes_and_goes(void **state)
     const struct gpu_device_view *view;
     struct machine machine;
 
-    (void)state;
     open_charged(&machine, false);
     view = &machine.watch.account.list[AMD_UNIT].view;
     put_charges(&machine, "drm/" AMD_PCI "/vram 209715200\n",
@@ -337,7 +329,6 @@ static void a_cgroup_that_cannot_be_read_is_left_alone(void **state)
 {
     struct machine machine;
 
-    (void)state;
     open_charged(&machine, false);
     gpu_watch_read(&machine.watch, MS(0), true); /* there is no such file */
     assert_int_equal(job_memory(&machine).value, 64 * MIB);
@@ -354,7 +345,6 @@ static void the_peak_over_two_gpus_is_not_exact(void **state)
     const struct gpu_device_view *view;
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     machine.cgroup = JOB;
     open_machine(&machine, AMD_PCI "," XE_PCI, no_variable);
@@ -379,7 +369,6 @@ static void an_exited_process_keeps_its_busy_time(void **state)
     struct machine machine;
     uint64_t before_ns;
 
-    (void)state;
     set_up(&machine);
     open_machine(&machine, "1", no_variable);
     totals = &machine.watch.account.totals;
@@ -402,7 +391,6 @@ static void the_pid_of_a_long_exited_process_may_be_reused(void **state)
 {
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     open_machine(&machine, NULL, no_variable);
     update(&machine, 2, MS(500));
@@ -441,7 +429,6 @@ static void each_vendor_has_its_variables(void **state)
         { "all", rocr_zero, { true, true, true } },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct machine machine;
 
@@ -462,7 +449,6 @@ static void without_a_gpu_there_is_nothing_to_watch(void **state)
     struct fake_root fake;
     struct gpu_watch watch;
 
-    (void)state;
     fake_root_init(&fake);
     options.choice = &choice;
     assert_int_equal(gpu_watch_open(&watch, &fake.root, &options), -ENODEV);
@@ -486,7 +472,6 @@ static void a_failing_vendor_is_reported(void **state)
     struct gpu_inventory inventory;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(gpu_inventory_open(&inventory, &fake.root, vendors, 1, &choice), -ENODEV);
     assert_int_equal(inventory.refusal_count, 1);
@@ -499,7 +484,6 @@ static void a_variable_is_found_in_the_environment_of_a_process(void **state)
 {
     static const char block[] = "PATH=/bin\0XCUDA=1\0CUDA_VISIBLE_DEVICES=0,1\0EMPTY=\0CUT=x";
 
-    (void)state;
     assert_string_equal(gpu_choice_find(block, sizeof(block) - 1, "CUDA_VISIBLE_DEVICES"),
                         "0,1");
     assert_string_equal(gpu_choice_find(block, sizeof(block) - 1, "EMPTY"), "");
@@ -513,7 +497,6 @@ static void sources_come_from_the_vendors_in_use(void **state)
     struct gpu_totals totals;
     struct machine machine;
 
-    (void)state;
     set_up(&machine);
     open_machine(&machine, "1", no_variable);
     totals = gpu_watch_totals(&machine.watch);

@@ -161,7 +161,6 @@ static void one_rank_has_its_own_figures(void **state)
     };
     struct record merged, own = make(&part);
 
-    (void)state;
     merge(&part, 1, &merged);
     for (size_t i = 0; i < figure_count(); i++) {
         struct spoor_figure a = merged.figures[i], b = own.figures[i];
@@ -181,7 +180,6 @@ static void memory_adds_up_only_at_the_same_time(void **state)
     struct part parts[4];
     struct record merged;
 
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         parts[i] = (struct part){
             .rank = i, .ranks = 4, .seconds = 10, .cpu = 1, .memory = 100 * MB * (double)(i + 1)
@@ -222,7 +220,6 @@ static void pages_that_may_be_shared_are_not_in_the_lower_bound(void **state)
     };
     struct record merged;
 
-    (void)state;
     MERGE(parts, &merged);
     assert_near(memory_of(&merged).low, 164 * MB, 100);
     assert_near(memory_of(&merged).high, 228 * MB, 1);
@@ -238,7 +235,6 @@ static void the_largest_node_decides(void **state)
     };
     struct record merged;
 
-    (void)state;
     MERGE(parts, &merged);
     assert_near(memory_of(&merged).value, 500 * MB, 0);
     assert_true(memory_of(&merged).is_exact); /* one exact rank per node */
@@ -261,7 +257,6 @@ static void ranks_without_an_end_are_named(void **state)
     };
     struct record merged;
 
-    (void)state;
     MERGE(parts, &merged);
     assert_int_equal(merged.group->reported, 2);
     assert_int_equal(merged.group->missing_count, 2);
@@ -292,7 +287,6 @@ static void the_last_attempt_of_a_rank_counts(void **state)
     };
     struct record merged;
 
-    (void)state;
     MERGE(parts, &merged);
     assert_near(record_value(&merged, "cpu.total_seconds"), 5, 0);
     assert_true(has_warning(&merged, "repeated"));
@@ -320,7 +314,6 @@ static void the_job_that_began_last_counts(void **state)
     };
     struct record merged;
 
-    (void)state;
     MERGE(parts, &merged);
     assert_int_equal(merged.group->ranks, 1);
     assert_near(record_value(&merged, "cpu.total_seconds"), 2, 0);
@@ -342,7 +335,6 @@ static void clocks_that_differ_are_noted(void **state)
     };
     struct record merged;
 
-    (void)state;
     MERGE(parts, &merged);
     assert_false(has_warning(&merged, "clock"));
     record_done(&merged);
@@ -368,7 +360,6 @@ static void runs_without_a_rank_are_a_group_too(void **state)
     };
     struct record merged;
 
-    (void)state;
     MERGE(parts, &merged);
     assert_int_equal(merged.group->ranks, 3);
     assert_int_equal(merged.group->reported, 2);
@@ -382,7 +373,6 @@ static void ranks_that_contradict_each_other_are_harmless(void **state)
 {
     enum { SEEDS = 300, COUNT = 12 };
 
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         uint64_t random = seed;
         char ids[COUNT][8];
@@ -419,7 +409,6 @@ static void a_billion_ranks_take_no_memory(void **state)
     };
     struct record merged;
 
-    (void)state;
     merge(&part, 1, &merged);
     assert_int_equal(merged.group->ranks, 1000000000);
     assert_int_equal(merged.group->missing_count, GROUP_MISSING_MAX);
@@ -434,7 +423,6 @@ static void odd_ranks_are_refused(void **state)
     struct spoor_error err = { 0 };
     struct group group;
 
-    (void)state;
     group_init(&group);
     assert_int_equal(group_add(&group, &record, &err), -EBADMSG);
     assert_int_equal(group_merge(&group, &record, &err), -ENODATA);
@@ -447,7 +435,6 @@ static void a_rank_may_read_the_gpus_for_others(void **state)
     struct spoor_error err = { 0 };
     struct record merged;
 
-    (void)state;
     group_init(&group);
     for (uint64_t i = 0; i < 4; i++) {
         const struct part part = {
@@ -472,7 +459,6 @@ static void each_gpu_counts_once(void **state)
     struct spoor_error err = { 0 };
     struct record merged;
 
-    (void)state;
     group_init(&group);
     for (uint64_t i = 0; i < 4; i++) { /* two ranks per node share a GPU */
         const struct part part = {
@@ -529,7 +515,6 @@ static void bounds_hold_and_the_order_of_lines_does_not_matter(void **state)
 {
     enum { COUNT = 40, SEEDS = 200 };
 
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct buffer texts[2] = { { 0 }, { 0 } };
         struct format_style style = { 0 };
@@ -584,7 +569,6 @@ static void a_merged_report_is_the_same_after_loading(void **state)
     struct part parts[6];
     struct record merged, loaded;
 
-    (void)state;
     for (size_t i = 0; i < 6; i++)
         parts[i] = (struct part){ .rank = i,
                                   .ranks = 8,
@@ -653,7 +637,6 @@ static void damaged_lines_are_skipped(void **state)
     struct record merged;
     struct part part = { .rank = 0, .ranks = 2, .seconds = 10, .cpu = 2, .memory = MB };
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(path, sizeof(path), "%s/n00.jsonl", folder);
     add_lines(&text, &part);
@@ -682,7 +665,6 @@ static void a_file_may_be_cut_anywhere(void **state)
     struct part part = { .rank = 0, .ranks = 2, .seconds = 10, .cpu = 2, .memory = MB };
     size_t whole;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(path, sizeof(path), "%s/n00.jsonl", folder);
     add_lines(&text, &part);
@@ -715,7 +697,6 @@ static void a_line_that_is_too_long_is_skipped(void **state)
     struct spoor_error err = { 0 };
     struct record merged;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(path, sizeof(path), "%s/n00.jsonl", folder);
     for (size_t i = 0; i < 3 << 20; i++)
@@ -738,7 +719,6 @@ static void ten_thousand_ranks_are_merged(void **state)
     struct spoor_error err = { 0 };
     struct record merged;
 
-    (void)state;
     group_init(&group);
     for (size_t i = 0; i < COUNT; i++) {
         const struct part part = { .rank = i,

@@ -33,7 +33,6 @@ static void help_fits_80_columns(void **state)
                       printed(&spoor_program, "attach"), printed(&spoor_program, "doctor"),
                       printed(&spoor_program, "help") };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         for (const char *line = texts[i]; *line; line += strcspn(line, "\n") + 1) {
             size_t length = strcspn(line, "\n");
@@ -50,7 +49,6 @@ static void summaries_of_commands_are_aligned(void **state)
 {
     char *text = printed(&spoor_program, NULL);
 
-    (void)state;
     assert_non_null(strstr(text, "\n  run        run a command"));
     assert_non_null(strstr(text, "\n  recommend  recommend what"));
     free(text);
@@ -60,7 +58,6 @@ static void info_offers_the_formats_that_it_has(void **state)
 {
     char *text = printed(&spoor_program, "info");
 
-    (void)state;
     assert_non_null(strstr(text, "--format text|json "));
     assert_null(strstr(text, "csv"));
     free(text);
@@ -70,7 +67,6 @@ static void hidden_commands_are_not_listed(void **state)
 {
     char *text = printed(&spoor_program, NULL);
 
-    (void)state;
     assert_non_null(strstr(text, "  attach "));
     assert_null(strstr(text, "agent"));
     free(text);
@@ -97,7 +93,6 @@ static void print_usage(FILE *out)
 
 static void full_usage_has_a_line_for_each_subcommand(void **state)
 {
-    (void)state;
     check_printed(print_usage,
                   "Usage:\n"
                   "    gpu-tracker sub-track combine --stf=<sub-track-file> -p <file-path>...\n"
@@ -124,7 +119,6 @@ static void print_manual(FILE *out)
 
 static void the_manual_is_escaped(void **state)
 {
-    (void)state;
     check_printed(print_manual, "*-o*, *--out-file* _FILE_\n\tWrite to FILE \\[now\\].\n\n"
                                 "*--kind* a|b\n\tA\\_b.\n\n");
 }
@@ -136,7 +130,6 @@ static void lines_break_at_spaces_only(void **state)
     FILE *out = open_memstream(&text, &size);
     char word[101];
 
-    (void)state;
     memset(word, 'x', sizeof(word) - 1);
     word[sizeof(word) - 1] = '\0';
     help_wrap(out, "one  two", 0, 4);
@@ -193,7 +186,6 @@ static void check(const char *words, const char *expected)
 
 static void commands_are_offered_with_their_summary(void **state)
 {
-    (void)state;
     check("", "one\tdo it\nrun\trun\nshow\tshow\n--help\tshow this help and exit\n"
               "--version\tshow the version and exit\n");
     check("unknown x", "");
@@ -204,7 +196,6 @@ static void options_are_offered_with_the_start_of_their_help(void **state)
 {
     const char *options = "--output\twrite to FILE\n--kind\tone\n--stream\t\n--tag\ta tag\n";
 
-    (void)state;
     check("one -", options);
     check("one -t x", "");
     check("one -t x -", options);
@@ -214,7 +205,6 @@ static void options_are_offered_with_the_start_of_their_help(void **state)
 
 static void a_value_offers_files_words_or_nothing(void **state)
 {
-    (void)state;
     check("one -o ", "<files>\n");
     check("one --output x", "<files>\n");
     check("one --output=x", "<files>\n");
@@ -227,7 +217,6 @@ static void a_value_offers_files_words_or_nothing(void **state)
 
 static void an_equals_sign_may_be_a_word(void **state)
 {
-    (void)state;
     check("one --kind =", "a\nb\n");
     check("one --kind = b", "a\nb\n");
     check("one --stream = ", "x\ny\n");
@@ -236,7 +225,6 @@ static void an_equals_sign_may_be_a_word(void **state)
 
 static void a_command_to_run_is_left_to_the_shell(void **state)
 {
-    (void)state;
     check("run ca", "<command> 2\n");
     check("run --other 5 cat -", "<command> 4\n");
     check("run --other=5 cat -", "<command> 3\n");

@@ -55,7 +55,6 @@ static void a_helper_can_be_used_again(void **state)
     struct helper *helper;
     struct call call;
 
-    (void)state;
     start_call(&call);
     assert_int_equal(helper_open(&work, &call, &helper), 0);
     assert_true(helper_wait(helper, 0));
@@ -75,7 +74,6 @@ static void a_hanging_helper_is_left_behind(void **state)
     struct helper *helper;
     struct call call;
 
-    (void)state;
     start_call(&call);
     assert_int_equal(helper_open(&work, &call, &helper), 0);
     assert_int_equal(helper_start(helper), 0);
@@ -92,7 +90,6 @@ static void a_closed_helper_can_be_closed(void **state)
     struct helper *helper;
     struct call call;
 
-    (void)state;
     assert_null(helper_close(NULL));
     start_call(&call);
     assert_int_equal(helper_open(&work, &call, &helper), 0);

@@ -36,7 +36,6 @@ static void the_child_has_a_name_and_a_session_and_blocks_signals(void **state)
     int fds[2];
     pid_t pid = start(fds, "spoor-test");
 
-    (void)state;
     hidden_child_reap(pid);
     assert_int_equal(read(fds[0], said, sizeof(said)), sizeof(said));
     assert_string_equal(said, "spoor-test");
@@ -52,7 +51,6 @@ static void the_child_is_not_returned_by_wait(void **state)
     int fds[2];
     pid_t pid = start(fds, "spoor-test");
 
-    (void)state;
     assert_int_equal(waitpid(-1, NULL, 0), -1);
     assert_int_equal(errno, ECHILD);
     hidden_child_reap(pid);
@@ -67,7 +65,6 @@ static void the_child_keeps_only_one_file(void **state)
     char byte;
     pid_t pid;
 
-    (void)state;
     assert_return_code(pipe2(fds, O_CLOEXEC), errno);
     pid = hidden_child_fork("spoor-test");
     if (pid == 0) {
@@ -90,7 +87,6 @@ static void the_child_keeps_its_output(void **state)
     char byte;
     pid_t pid;
 
-    (void)state;
     assert_return_code(pipe2(wakes, O_CLOEXEC), errno);
     assert_return_code(pipe2(rows, O_CLOEXEC), errno);
     pid = hidden_child_fork("spoor-test");

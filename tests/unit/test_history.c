@@ -40,7 +40,6 @@ static void a_row_has_every_figure_with_its_bounds(void **state)
     CLEANUP(buffer_done) struct buffer row = { 0 }, again = { 0 };
     struct record record, loaded;
 
-    (void)state;
     example->input.launch =
         &(struct launch){ .scheduler = "slurm", .job = "77", .rank = UNKNOWN, .restart = 2 };
     example_fill(example, &record);
@@ -77,7 +76,6 @@ static void a_command_is_split_as_a_shell_would(void **state)
     CLEANUP(buffer_done) struct buffer row = { 0 };
     struct record record, loaded;
 
-    (void)state;
     record_init(&record);
     record.id = "0123456789abcdef";
     record.command = (const char **)(uintptr_t)words;
@@ -96,7 +94,6 @@ static void a_long_command_is_truncated(void **state)
     CLEANUP(buffer_done) struct buffer row = { 0 };
     struct record record, loaded;
 
-    (void)state;
     memset(argument, 'x', sizeof(argument) - 1);
     argument[sizeof(argument) - 1] = '\0';
     record_init(&record);
@@ -122,7 +119,6 @@ static void gpus_are_kept_by_name_with_their_memory(void **state)
     struct record record, loaded;
     struct needs needs;
 
-    (void)state;
     example_fill(example, &record);
     for (size_t i = 0; i < ARRAY_SIZE(gpus); i++)
         gpus[i].measures[RECORD_GPU_JOB_MEMORY].value = i == 1 ? 5e9 : (double)NAN;
@@ -151,7 +147,6 @@ static void an_id_depends_on_the_values_alone(void **state)
     char first[RUN_ID_SIZE], second[RUN_ID_SIZE];
     struct record record;
 
-    (void)state;
     record_init(&record);
     record.elapsed_seconds = 1.5;
     row_make_id(&record, first);
@@ -172,7 +167,6 @@ static void other_text_is_not_a_row(void **state)
     };
     struct record record;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         assert_int_equal(row_parse(texts[i], strlen(texts[i]), &record, NULL), -EBADMSG);
 }
@@ -184,7 +178,6 @@ static void a_filter_becomes_sql_with_placeholders(void **state)
     CLEANUP(history_filter_done) struct history_filter filter = { 0 };
     struct spoor_error err = { 0 };
 
-    (void)state;
     assert_int_equal(
         history_filter_add(&filter, "name=a\\,b',tag.k!=v,since=10,last=3", 110, &err), 0);
     assert_null(strchr(filter.where.text, '\''));
@@ -201,7 +194,6 @@ static void too_many_conditions_are_refused(void **state)
     struct spoor_error err = { 0 };
     int r = 0;
 
-    (void)state;
     for (int i = 0; r == 0 && i <= FILTER_VALUES_MAX; i++)
         r = history_filter_add(&filter, "exit=0", 0, &err);
     assert_int_equal(r, -EINVAL);
@@ -235,7 +227,6 @@ static void each_month_has_its_own_file(void **state)
     struct spoor_error err = { 0 };
     int files = 0;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(append(fake.path, 0, "{\"id\":\"a\"}\n"), 0);
     assert_int_equal(append(fake.path, 1, "{\"id\":\"b\"}\n"), 0);
@@ -267,7 +258,6 @@ static void values_of_nextflow_have_units_or_are_raw(void **state)
     CLEANUP(records_done) struct records records = { 0 };
     struct record record = import_one(human, &records);
 
-    (void)state;
     assert_true(is_same(record.elapsed_seconds, 3723));
     assert_true(is_same(record_value(&record, "memory.combined.total_rss_bytes"), 1536));
     assert_true(is_same(record_value(&record, "cpu.total_seconds"), 3723 * 2.005));

@@ -23,7 +23,6 @@ static void ticks_become_nanoseconds(void **state)
 {
     struct cpu_stat stat;
 
-    (void)state;
     assert_int_equal(cpu_stat_parse(TEXT, 100, &stat), 0);
     assert_int_equal(stat.user_ns,
                      18100000000); /* includes nice time; guests are already included */
@@ -37,7 +36,6 @@ static void each_cpu_has_its_busy_time(void **state)
 {
     struct cpu_busy list[4] = { { 0, 0 } };
 
-    (void)state;
     assert_int_equal(cpu_stat_parse_each(TEXT, 100, list, ARRAY_SIZE(list)), 2);
     assert_int_equal(list[0].number, 0);
     assert_int_equal(list[0].busy_ns, 15190000000); /* neither idle nor waiting for disks */
@@ -55,7 +53,6 @@ static void a_tick_may_be_any_part_of_a_second(void **state)
 {
     struct cpu_stat stat;
 
-    (void)state;
     assert_int_equal(cpu_stat_parse("cpu 1025 0 1 0 0 0 0 0\n", 1024, &stat), 0);
     assert_int_equal(stat.user_ns, 1000976562);
     assert_int_equal(stat.system_ns, 976562);
@@ -65,7 +62,6 @@ static void old_kernels_have_fewer_columns(void **state)
 {
     struct cpu_stat stat;
 
-    (void)state;
     assert_int_equal(cpu_stat_parse("cpu 1 2 3 4\ncpu0 1 2 3 4\nintr 0\n", 100, &stat), 0);
     assert_int_equal(stat.user_ns, 30000000);
     assert_int_equal(stat.system_ns, 30000000);
@@ -77,7 +73,6 @@ static void cpu_times_that_are_too_large_are_unknown(void **state)
 {
     struct cpu_stat stat;
 
-    (void)state;
     assert_int_equal(
         cpu_stat_parse("cpu 18446744073709551615 0 5 18446744073709551614\n", 100, &stat), 0);
     assert_true(stat.user_ns == UNKNOWN);
@@ -89,7 +84,6 @@ static void a_truncated_text_never_gives_a_wrong_number(void **state)
     struct cpu_stat whole, stat;
     char text[sizeof(TEXT)];
 
-    (void)state;
     assert_int_equal(cpu_stat_parse(TEXT, 100, &whole), 0);
     for (size_t length = 0; length < strlen(TEXT); length++) {
         memcpy(text, TEXT, length);
@@ -111,7 +105,6 @@ static void thousands_of_cpus_are_counted(void **state)
     struct cpu_stat stat;
     size_t used;
 
-    (void)state;
     assert_non_null(text);
     used = (size_t)snprintf(text, 64, "cpu 1 2 3 4 5 6 7 8\n");
     for (int i = 0; i < CPUS; i++)
@@ -137,7 +130,6 @@ static void damaged_cpu_lines_are_refused(void **state)
     };
     struct cpu_stat stat = { .user_ns = 5 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(cpu_stat_parse(damaged[i], 100, &stat), -EBADMSG);
     assert_int_equal(cpu_stat_parse(TEXT, 0, &stat), -EBADMSG);
@@ -150,7 +142,6 @@ static void processes_are_counted_and_other_folders_are_not(void **state)
 {
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_true(process_count_read(&fake.root) == UNKNOWN); /* there is no /proc */
     fake_root_write(&fake, "proc/1/stat", "");
@@ -168,7 +159,6 @@ static void the_total_of_the_line_some_is_read(void **state)
 {
     uint64_t ns;
 
-    (void)state;
     assert_int_equal(pressure_parse("some avg10=0.81 avg60=0.56 avg300=0.21 total=2194262\n"
                                     "full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n",
                                     &ns),
@@ -183,7 +173,6 @@ static void a_total_that_does_not_fit_is_unknown(void **state)
 {
     uint64_t ns;
 
-    (void)state;
     assert_int_equal(pressure_parse("some avg10=0.00 total=18446744073709551614\n", &ns), 0);
     assert_true(ns == UNKNOWN);
 }
@@ -203,7 +192,6 @@ static void damaged_pressure_is_refused(void **state)
     };
     uint64_t ns = 5;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(pressure_parse(damaged[i], &ns), -EBADMSG);
     assert_int_equal(ns, 5); /* untouched on failure */
@@ -215,7 +203,6 @@ static void oom_kills_are_counted(void **state)
 {
     uint64_t count;
 
-    (void)state;
     assert_int_equal(
         vmstat_parse_oom_kills("nr_free_pages 1\nxoom_kill 2\noom_kill 3\nswap_ra 4\n", &count),
         0);
@@ -226,7 +213,6 @@ static void old_kernels_do_not_count_oom_kills(void **state)
 {
     uint64_t count = 5;
 
-    (void)state;
     assert_int_equal(vmstat_parse_oom_kills("nr_free_pages 1\noom_killed 3\n", &count),
                      -ENOENT);
     assert_int_equal(vmstat_parse_oom_kills("", &count), -ENOENT);
@@ -237,7 +223,6 @@ static void damaged_vmstat_is_refused(void **state)
 {
     uint64_t count = 5;
 
-    (void)state;
     assert_int_equal(vmstat_parse_oom_kills("oom_kill 3", &count), -EBADMSG);
     assert_int_equal(vmstat_parse_oom_kills("oom_kill \n3\n", &count), -EBADMSG);
     assert_int_equal(vmstat_parse_oom_kills("oom_kill 99999999999999999999\n", &count),
@@ -290,7 +275,6 @@ static void a_reading_holds_every_figure(void **state)
     struct machine *machine = machine_new();
     struct host_reading reading;
 
-    (void)state;
     write_machine(&machine->fake);
     machine->host.ticks_per_second = 100;
     host_read(&machine->host, &machine->fake.root, 1, &reading);
@@ -316,7 +300,6 @@ static void added_or_removed_devices_cause_no_spike(void **state)
     struct machine *machine = machine_new();
     struct host_reading reading;
 
-    (void)state;
     write_machine(&machine->fake);
     host_read(&machine->host, &machine->fake.root, 1, &reading);
     fake_root_write(&machine->fake, "proc/net/dev",
@@ -345,7 +328,6 @@ static void processes_are_counted_on_request(void **state)
     struct machine *machine = machine_new();
     struct host_reading reading;
 
-    (void)state;
     fake_root_write(&machine->fake, "proc/1/stat", "");
     fake_root_write(&machine->fake, "proc/4242/stat", "");
     fake_root_write(&machine->fake, "proc/sys/x", "");
@@ -361,7 +343,6 @@ static void without_files_every_figure_is_unknown(void **state)
     struct host_reading reading;
     uint64_t figure;
 
-    (void)state;
     memset(&reading, 0, sizeof(reading));
     host_read(&machine->host, &machine->fake.root, 1, &reading);
     for (size_t i = 0; i < sizeof(reading) / sizeof(figure); i++) {
@@ -376,7 +357,6 @@ static void a_damaged_file_makes_only_its_own_figures_unknown(void **state)
     struct machine *machine = machine_new();
     struct host_reading reading;
 
-    (void)state;
     write_machine(&machine->fake);
     fake_root_write(&machine->fake, "proc/meminfo", "MemTo");
     fake_root_write(&machine->fake, "proc/net/dev", "");
@@ -395,7 +375,6 @@ static void the_start_of_a_too_long_file_is_used(void **state)
     char *text = malloc(2 * HOST_TEXT_SIZE);
     struct host_reading reading;
 
-    (void)state;
     assert_non_null(text);
     memset(text, '7', 2 * HOST_TEXT_SIZE);
     memcpy(text, start, strlen(start));
@@ -415,7 +394,6 @@ static void slow_figures_are_read_once_a_minute_or_on_request(void **state)
     struct machine *machine = machine_new();
     struct host_reading reading;
 
-    (void)state;
     write_machine(&machine->fake);
     host_read(&machine->host, &machine->fake.root, 5 * NS_PER_SECOND, &reading);
     fake_root_write(&machine->fake, "proc/vmstat", "oom_kill 9\n");
@@ -441,7 +419,6 @@ static void rdma_and_nfs_count_since_they_were_found(void **state)
     struct machine *machine = machine_new();
     struct host_reading reading;
 
-    (void)state;
     fake_root_write(&machine->fake, PORT "rcv_data", "100\n");
     fake_root_write(&machine->fake, PORT "xmit_data", "100\n");
     fake_root_write(&machine->fake, "proc/self/mountinfo", NFS_MOUNT);
@@ -472,7 +449,6 @@ static void mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often(void **s
     struct machine *machine = machine_new();
     struct host_reading reading;
 
-    (void)state;
     machine->fake.root.is_live = true;
     fake_root_write(&machine->fake, "proc/self/mountinfo",
                     "21 25 0:20 / /x rw - nfsd nfsd rw\n"); /* of a server */
@@ -498,7 +474,6 @@ static void absent_rdma_and_nfs_are_searched_again_every_ten_seconds(void **stat
     struct machine *machine = machine_new();
     struct host_reading reading;
 
-    (void)state;
     host_read(&machine->host, &machine->fake.root, NS_PER_SECOND, &reading);
     host_read(&machine->host, &machine->fake.root, 2 * NS_PER_SECOND, &reading);
     fake_root_write(&machine->fake, PORT "rcv_data", "100\n");
@@ -518,7 +493,6 @@ static void the_live_machine_can_be_read_again_and_again(void **state)
     struct root root = ROOT_CLOSED;
     struct host_reading first, second;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     host_read(&machine->host, &root, 1, &first);
     host_read(&machine->host, &root, 2, &second);

@@ -122,7 +122,6 @@ static void a_build_without_the_page_returns_an_error(void **state)
 {
     struct spoor_error err = { 0 };
 
-    (void)state;
     if (report_template_length > 0) {
         assert_int_equal(format_check(SPOOR_HTML, &err), 0);
     } else {

@@ -117,7 +117,6 @@ static void a_response_has_a_status_a_header_and_a_body(void **state)
     struct http *http = client();
     struct buffer asked = { 0 };
 
-    (void)state;
     assert_int_equal(http_send(http, &request, &response, NULL), 0);
     assert_int_equal(response.status, 200);
     assert_string_equal(response.body.text, "hi");
@@ -147,7 +146,6 @@ static void a_body_may_contain_any_bytes(void **state)
     struct http *http = client();
     struct buffer asked = { 0 };
 
-    (void)state;
     assert_int_equal(http_send(http, &request, &response, NULL), 0);
     server_stop(&server, &asked);
     assert_memory_equal(asked.text, "PUT /a/b HTTP/1.1\r\n", 19);
@@ -173,7 +171,6 @@ static void a_request_can_be_signed(void **state)
     struct http *http = client();
     struct buffer asked = { 0 };
 
-    (void)state;
     assert_int_equal(http_send(http, &request, &response, NULL), 0);
     server_stop(&server, &asked);
     assert_non_null(strstr(asked.text, "Authorization: AWS4-HMAC-SHA256 Credential=AKID/"));
@@ -198,7 +195,6 @@ static void a_signature_with_a_line_break_is_refused(void **state)
     struct spoor_error err = { 0 };
     struct http *http = client();
 
-    (void)state;
     assert_int_equal(http_send(http, &request, &response, &err), -EINVAL);
     assert_null(strstr(err.message, "evil"));
     http_response_done(&response);
@@ -216,7 +212,6 @@ static void redirects_are_followed_unless_local(void **state)
     struct http *http = client();
     struct buffer asked = { 0 };
 
-    (void)state;
     snprintf(
         answer, sizeof(answer),
         "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -250,7 +245,6 @@ static void failures_have_error_codes(void **state)
     struct http *http = client();
     struct buffer asked = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct http_request request = { .url = cases[i].url,
                                         .timeout_ms = 20000,
@@ -277,7 +271,6 @@ static void a_request_ends_at_its_time_limit(void **state)
     char url[64];
     struct http_request request = { .url = url, .timeout_ms = 50, .is_local = true };
 
-    (void)state;
     assert_int_equal(bind(listener, (void *)&address, size), 0);
     assert_int_equal(listen(listener, 4), 0);
     assert_int_equal(getsockname(listener, (void *)&address, &size), 0);

@@ -20,7 +20,6 @@ static void grandchildren_belong_to_the_job(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .user_ticks = 1, .children = "11 " },
                    true);
     fake_process_put(
@@ -44,7 +43,6 @@ static void the_main_process_can_be_tracked_alone(void **state)
     struct job_reading reading;
     struct job job;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "proc/1/task/1/children", "");
     fake_process_put(&fake, &(struct fake_process){ .pid = 10,
@@ -95,7 +93,6 @@ static void a_process_alone_has_its_own_io_without_its_children(void **state)
 {
     struct fake_job f = { 0 };
 
-    (void)state;
     fake_root_init(&f.fake);
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 10 });
     assert_int_equal(job_init(&f.job, &f.fake.root,
@@ -137,7 +134,6 @@ static void process_events_limit_the_peak_of_processes(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .children = "11 12 " }, true);
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 11, .parent = 10 });
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 12, .parent = 10 });
@@ -158,7 +154,6 @@ static void an_agent_belongs_to_no_job(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(
         &f,
         &(struct fake_process){ .pid = 10, .user_ticks = 1, .children = "11 12 13 14 15 16 " },
@@ -199,7 +194,6 @@ static void the_time_of_an_exited_agent_is_kept(void **state)
     struct agents agents = { .live_count = 0 };
     struct root none = ROOT_CLOSED;
 
-    (void)state;
     agents_note(&agents, (struct process_id){ 11, 1 });
     agents_note(&agents, (struct process_id){ 11, 1 }); /* every search finds it */
     agents_note(&agents, (struct process_id){ 12, 1 });
@@ -222,7 +216,6 @@ static void a_reused_pid_of_an_agent_is_not_an_agent(void **state)
     struct root root;
     uint64_t agent_ns;
 
-    (void)state;
     assert_int_equal(root_open("/", &root), 0);
     assert_int_equal(pid_stat_read_once(&root, id.pid, &stat), 0);
     id.start_ticks = stat.start_ticks;
@@ -241,7 +234,6 @@ static void a_process_may_turn_out_to_be_an_agent(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .user_ticks = 1, .children = "12 " },
                    true);
     fake_process_put(&f.fake,
@@ -263,7 +255,6 @@ static void without_children_files_parents_are_searched(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, false);
     /* the grandchild has the smaller pid: one pass over /proc is not enough */
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 12, .parent = 10 });
@@ -279,7 +270,6 @@ static void memory_of_an_unseen_process_is_unknown(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .state = 'Z', .resident_pages = 0 },
                    true);
     fake_job_look(&f);
@@ -298,7 +288,6 @@ static void memory_of_children_that_exited_unseen_is_unknown(void **state)
                                          .child_minor_faults = 5000 };
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &main_process, true);
     fake_job_look(&f);
     fake_job_look(&f);
@@ -317,7 +306,6 @@ static void a_missing_process_is_an_error(void **state)
     struct fake_root fake;
     struct job job;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(job_init(&job, &fake.root, &(struct job_options){ .pid = 10 }, SECOND),
                      -ESRCH);
@@ -348,7 +336,6 @@ static void an_accounted_zombie_is_not_added_again(void **state)
     struct root root;
     struct job job;
 
-    (void)state;
     assert_true(options.pid >= 0);
     if (options.pid == 0)
         _exit(0);
@@ -393,7 +380,6 @@ static void context_switches_are_known_once_main_has_ended(void **state)
     struct root root;
     struct job job;
 
-    (void)state;
     gated_job_start(&gated, do_nothing);
     options.pid = gated.pid;
     assert_int_equal(root_open("/", &root), 0);
@@ -453,7 +439,6 @@ static void idle_processes_are_skipped_for_ten_seconds(void **state)
     struct gated_job sleeper;
     struct job job;
 
-    (void)state;
     begin_sleeper(&sleeper, &job, &root);
     job.roster.list[0].reading.rss_bytes = mark;
     job_refresh(&job, 10 * SECOND, false);

@@ -24,7 +24,6 @@ static void sources_are_named_in_a_list(void **state)
     const char *unknown = NULL;
     unsigned disabled = 99;
 
-    (void)state;
     assert_int_equal(sources_parse(NULL, &disabled, &unknown), 0);
     assert_int_equal(disabled, 0);
     assert_int_equal(sources_parse("cgroup,perf", &disabled, &unknown), 0);
@@ -40,7 +39,6 @@ static void cpu_stat_is_in_microseconds(void **state)
 {
     struct cgroup_cpu cpu = { .total_ns = 9 };
 
-    (void)state;
     assert_int_equal(cgroup_parse_cpu_stat("usage_usec 12\nuser_usec 8\nsystem_usec 4\n"
                                            "nice_usec 0\n",
                                            &cpu),
@@ -56,7 +54,6 @@ static void shared_memory_is_not_page_cache(void **state)
 {
     struct cgroup_memory memory;
 
-    (void)state;
     assert_int_equal(cgroup_parse_memory_stat("anon 100\nfile 50\nkernel 3\nshmem 20\n"
                                               "file_dirty 7\nfile_writeback 2\n",
                                               &memory),
@@ -92,7 +89,6 @@ static void refaults_are_counted_in_pages(void **state)
     };
     struct cgroup_memory memory;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         assert_int_equal(cgroup_parse_memory_stat(rows[i].text, &memory), 0);
         assert_int_equal(memory.refaulted_pages, rows[i].pages);
@@ -103,7 +99,6 @@ static void io_is_summed_over_devices(void **state)
 {
     struct cgroup_io io;
 
-    (void)state;
     assert_int_equal(cgroup_parse_io_stat("8:0 rbytes=10 wbytes=20 rios=1 wios=1\n"
                                           "8:16 rbytes=1 wbytes=2 rios=1 wios=1\n"
                                           "8:32 \n",
@@ -142,7 +137,6 @@ static void regions_of_a_gpu_are_summed(void **state)
           UNKNOWN },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         struct cgroup_dmem dmem = cgroup_parse_dmem(rows[i].text, rows[i].pci_address);
 
@@ -201,7 +195,6 @@ static void a_job_cgroup_is_created_and_removed(void **state)
     int end_fd;
     pid_t child = start_child(&end_fd);
 
-    (void)state;
     assert_int_equal(root_open("/", &root), 0);
     has_cgroups = cgroups_read(&root, getpid(), &cgroups) == 0;
     job_cgroup_open(&job_cgroup, &root, getpid(), child, has_cgroups ? &cgroups : NULL, NULL,
@@ -305,7 +298,6 @@ static void a_remaining_process_is_moved_to_the_parent(void **state)
 {
     struct given given;
 
-    (void)state;
     if (!given_make(&given))
         skip();
     given_track_child(&given);
@@ -322,7 +314,6 @@ static void a_cgroup_that_cannot_be_removed_is_named(void **state)
 {
     struct given given;
 
-    (void)state;
     if (!given_make(&given))
         skip();
     if (!given_pass_on_a_controller(&given)) {
@@ -342,7 +333,6 @@ static void a_slurm_step_gets_no_cgroup(void **state)
     struct job_cgroup job_cgroup;
     struct root root;
 
-    (void)state;
     assert_int_equal(root_open("/", &root), 0);
     job_cgroup_open(&job_cgroup, &root, getpid(), getpid(), NULL, NULL, slurm_environment);
     for (int i = 0; i < CGROUP_TREE_COUNT; i++)
@@ -358,7 +348,6 @@ static void a_folder_without_a_cgroup_is_refused(void **state)
     struct job_cgroup job_cgroup;
     struct root root;
 
-    (void)state;
     assert_int_equal(root_open("/", &root), 0);
     job_cgroup_open(&job_cgroup, &root, getpid(), getpid(), NULL, "/tmp/", empty_environment);
     assert_string_equal(job_cgroup.reason, "not a cgroup directory");
@@ -380,7 +369,6 @@ static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
     struct fake_root fake;
     char text[64];
 
-    (void)state;
     fake_root_init(&fake);
     fake.root.is_live = true;
     fake_root_write(&fake, GIVEN "/cgroup.controllers", "memory pids io dmem\n");
@@ -408,7 +396,6 @@ static void files_of_gpu_memory_are_in_the_jobs_cgroup(void **state)
     struct job_cgroup job_cgroup;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     job_cgroup_adopt(&job_cgroup, &fake.root, &v2, &cgroups);
     assert_string_equal(job_cgroup_dmem_path(&job_cgroup), "unified/a");

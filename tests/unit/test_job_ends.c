@@ -12,7 +12,6 @@ static void a_waited_for_child_is_counted_once(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .user_ticks = 10, .children = "11 " },
                    true);
     fake_process_put(&f.fake,
@@ -34,7 +33,6 @@ static void a_waited_for_child_keeps_the_time_of_its_clock(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .user_ticks = 10, .children = "11 " },
                    true);
     fake_process_put(&f.fake,
@@ -54,7 +52,6 @@ static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
     struct fake_process parent = { .pid = 10, .minor_faults = 100, .children = "11 " };
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &parent, true);
     fake_process_put(&f.fake,
                      &(struct fake_process){
@@ -90,7 +87,6 @@ static void a_child_without_memory_of_its_own_is_not_a_descendant(void **state)
     struct fake_process parent = { .pid = 10, .resident_pages = 9, .child_minor_faults = 1 };
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &parent, true);
     f.job.is_spawned = true; /* by PID 1 */
     f.job.tracker_pid = 1;
@@ -117,7 +113,6 @@ static void a_process_being_reaped_is_counted_once(void **state)
     };
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &parent, true);
     fake_process_put(&f.fake, &child);
     fake_job_look(&f);
@@ -146,7 +141,6 @@ static void a_zombie_reaped_with_its_parent_is_counted_once(void **state)
     struct fake_process parent = { .pid = 10, .children = "11 " };
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &parent, true);
     f.job.uses_clocks = false;
     fake_process_put(&f.fake,
@@ -172,7 +166,6 @@ static void an_unwaited_child_is_not_lost(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(
         &f, &(struct fake_process){ .pid = 10, .ignores_children = true, .children = "11 " },
         true);
@@ -224,7 +217,6 @@ static void a_waited_for_child_counts_once_after_a_glance(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     begin_with_two_children(&f);
     put_waited(&f);
     (void)member_read_faults(roster_member(&f.job.roster, 10), f.job.root);
@@ -237,7 +229,6 @@ static void children_that_exit_during_a_look_count_once(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     begin_with_two_children(&f);
     put_waited(&f);
     roster_member(&f.job.roster, 11)->account.has_left = true;
@@ -251,7 +242,6 @@ static void a_parent_and_child_that_exit_together_both_count(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .children = "11 " }, true);
     fake_process_put(
         &f.fake,
@@ -271,7 +261,6 @@ static void totals_never_fall(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .user_ticks = 10, .children = "11 " },
                    true);
     fake_process_put(&f.fake,
@@ -287,7 +276,6 @@ static void an_orphan_stays_a_member(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .children = "11 " }, true);
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 11, .parent = 10 });
     fake_job_look(&f);
@@ -304,7 +292,6 @@ static void a_reused_pid_is_another_process(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .children = "11 " }, true);
     fake_process_put(&f.fake,
                      &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 5 });
@@ -323,7 +310,6 @@ static void peaks_outlive_their_process(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(
         &f, &(struct fake_process){ .pid = 10, .resident_pages = 100, .children = "11 " },
         true);
@@ -346,7 +332,6 @@ static void a_cycle_of_parents_ends(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .children = "11 12 " }, true);
     fake_process_put(&f.fake,
                      &(struct fake_process){ .pid = 11, .parent = 12, .user_ticks = 20 });

@@ -26,7 +26,6 @@ static void the_parts_of_a_peak_add_up(void **state)
     const struct memory_split *at_peak;
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
     at_peak = &f.reading.at_peak;
     f.job.sharing.mode = SPOOR_DETAIL_ALWAYS;
@@ -53,7 +52,6 @@ static void a_peak_is_not_the_current_value(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
     put_memory(&f, 1500, 0);
     job_glance(&f.job, f.now_ns);
@@ -72,7 +70,6 @@ static void without_detail_a_peak_has_no_parts(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &(struct fake_process){ .pid = 10, .resident_pages = 1000 }, true);
     fake_job_look(&f);
     assert_int_equal(f.reading.at_peak.total_bytes, 4000 * 1024);
@@ -86,7 +83,6 @@ static void a_glance_finds_a_newly_loaded_program(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(
         &f, &(struct fake_process){ .pid = 10, .resident_pages = 2000, .has_no_exec = true },
         true);
@@ -168,7 +164,6 @@ static void copies_that_were_not_read_are_counted(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     begin_copies(&f);
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 10, .resident_pages = 40960 });
     fake_process_end(&f.fake, 11);
@@ -188,7 +183,6 @@ static void unopened_forks_have_private_memory(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     begin_copies(&f);
     f.job.sharing.unread_peak = (struct memory_split){ .total_bytes = 2 * SHARED_MB * MB,
                                                        .private_bytes = SHARED_MB * MB };
@@ -207,7 +201,6 @@ static void a_read_overrules_expected_copies(void **state)
 {
     struct fake_job f;
 
-    (void)state;
     begin_copies(&f);
     f.job.budget.tokens_ns = (int64_t)NS_PER_SECOND;
     f.job.budget.share_ns[SPENT_SHARING] = (int64_t)NS_PER_SECOND;

@@ -86,7 +86,6 @@ static void a_request_waits_for_the_listener(void **state)
     char answer[JOB_REQUEST_BYTES];
     int fd;
 
-    (void)state;
     assert_int_equal(job_listener_open(&listener, SERVICE, getpid()), 0);
     fd = send_request("early", 5);
     assert_int_equal(job_listener_serve(&listener, echo, &asked), 0);
@@ -101,7 +100,6 @@ static void an_unserved_request_ends_with_the_listener(void **state)
     char answer[JOB_REQUEST_BYTES];
     int fd;
 
-    (void)state;
     assert_int_equal(job_listener_open(&listener, SERVICE, getpid()), 0);
     fd = send_request("early", 5);
     job_listener_stop(&listener);
@@ -114,7 +112,6 @@ static void a_request_is_answered(void **state)
     struct asked asked = { 0 };
     char answer[JOB_REQUEST_BYTES];
 
-    (void)state;
     assert_int_equal(start(&listener, &asked), 0);
     assert_true(ask("a b", 3, answer) > 0);
     assert_string_equal(answer, "<a b>");
@@ -130,7 +127,6 @@ static void a_name_has_one_listener(void **state)
     struct job_listener first = { 0 }, second = { 0 };
     struct asked asked = { 0 };
 
-    (void)state;
     assert_int_equal(start(&first, &asked), 0);
     assert_int_equal(start(&second, &asked), -EADDRINUSE);
     job_listener_stop(&second);
@@ -185,7 +181,6 @@ static void child_starts_and_stops_a_phase(void **state)
     struct job_listener listener;
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(phase_listener_start(&listener, &run, &err), 0);
     assert_int_equal(send_in_child("a name", false), around + 1);
     assert_int_equal(spoor_phase_stop(session, "a name", &err), 0); /* it was open */
@@ -209,7 +204,6 @@ static void a_sample_is_taken_on_request(void **state)
     double before;
     int fd;
 
-    (void)state;
     assert_int_equal(phase_listener_start(&listener, &run, &err), 0);
     before = spoor_session_latest_seconds(session);
     fd = connect_to("spoor-phases");
@@ -228,7 +222,6 @@ static void second_listener_of_a_process_is_refused(void **state)
     struct job_listener first, second;
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(phase_listener_start(&first, &run, &err), 0);
     assert_int_equal(phase_listener_start(&second, &run, &err), -EADDRINUSE);
     assert_non_null(strstr(err.message, "cannot listen for phases of the job"));

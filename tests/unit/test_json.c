@@ -61,7 +61,6 @@ static void invalid_json_is_refused_by_the_checker(void **state)
                                        "[\"\\u12\"]",
                                        "{\"a\":1,\"a\":2}" };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++)
         assert_true(json_is_valid(good[i]));
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
@@ -73,7 +72,6 @@ static void the_writer_sets_commas_lines_and_indents(void **state)
     struct buffer out = { 0 };
     struct json_writer json = { .out = &out };
 
-    (void)state;
     json_begin(&json, NULL, '{');
     json_add_text(&json, "text", "a\"b");
     json_add_text(&json, "none", NULL);

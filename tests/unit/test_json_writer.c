@@ -38,7 +38,6 @@ static void check_style(const struct json_style *style, const char *expected)
 
 static void the_python_layout_equals_json_dumps(void **state)
 {
-    (void)state;
     check_style(&json_python, "{\n"
                               " \"a\": 5.0,\n"
                               " \"unknown\": null,\n"
@@ -57,7 +56,6 @@ static void the_python_layout_equals_json_dumps(void **state)
 
 static void a_compact_text_is_one_line_without_blanks(void **state)
 {
-    (void)state;
     check_style(&json_compact,
                 "{\"a\":5,\"unknown\":null,\"list\":[{\"count\":3},"
                 "\"say \\\"x\\\" \\\\ \\n \\u0008 \\u0001 \\u007f \xc3\xa9 \xf0\x9f\x98\x80 "
@@ -82,7 +80,6 @@ static void a_report_is_indented_by_two_spaces(void **state)
         "  \"none\": []\n"
         "}";
 
-    (void)state;
     check_style(&json_indented, expected);
     check_style(NULL, expected);
 }
@@ -94,7 +91,6 @@ static void a_document_can_be_written_on_one_line(void **state)
     struct json_writer document = { .out = &inner };
     struct json_writer json = { .out = &out, .style = &json_compact };
 
-    (void)state;
     json_begin(&document, NULL, '{');
     json_add_text(&document, "a", "x\ny");
     json_end(&document);

@@ -118,7 +118,6 @@ static void memory_is_requested_in_whole_gib_and_never_0(void **state)
     struct needs needs = need(2, 128 * MIB, 0, 0);
     const struct server_filter filter = { .needs = &needs };
 
-    (void)state;
     check_query(&filter, 5, SERVERS "5&vcpus_min=2&memory_min=1");
     needs = need(1, 60 * GIB, 0, NO);
     check_query(&filter, 1, SERVERS "1&vcpus_min=1&memory_min=60");
@@ -133,7 +132,6 @@ static void gpus_are_requested_with_their_memory_in_gib(void **state)
     struct needs needs = need(4, 2 * GIB, 2, 20 * GIB + 1);
     const struct server_filter filter = { .needs = &needs };
 
-    (void)state;
     check_query(&filter, 3, SERVERS "3&vcpus_min=4&memory_min=2&gpu_min=2&gpu_memory_total=21");
     memcpy(needs.gpu_vendor, "nvidia", sizeof("nvidia")); /* more, to choose from */
     check_query(&filter, 3,
@@ -146,7 +144,6 @@ static void vendors_and_architecture_are_requested(void **state)
     struct needs needs = need(1, GIB, 0, 0);
     const struct server_filter filter = { &needs, vendors, "arm64" };
 
-    (void)state;
     check_query(&filter, 1,
                 SERVERS "1&vcpus_min=1&memory_min=1&vendor=aws&vendor=x%26limit%3D-1"
                         "&architecture=arm64");
@@ -158,7 +155,6 @@ static void the_url_can_be_set(void **state)
     const struct server_filter filter = { .needs = &needs };
     struct catalog catalog = { 0 };
 
-    (void)state;
     network.body = "[{\"name\": \"a\", \"vcpus\": 2}]";
     assert_int_equal(find_servers("http://127.0.0.1:8080/v1//", &filter, 7, &catalog, NULL), 0);
     assert_string_equal(network.url, "http://127.0.0.1:8080/v1/servers?order_by="
@@ -174,7 +170,6 @@ static void the_time_limit_can_be_set(void **state)
     const struct server_filter filter = { .needs = &needs };
     struct catalog catalog = { 0 };
 
-    (void)state;
     network.body = "[]";
     timeout_variable = "0.25";
     assert_int_equal(find_servers("", &filter, 7, &catalog, NULL), 0);
@@ -213,7 +208,6 @@ static void a_failure_is_one_line_with_a_remedy(void **state)
     struct needs needs = need(1, 1, 0, 0);
     const struct server_filter filter = { .needs = &needs };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct spoor_error err = { 0 };
         struct catalog catalog = { 0 };
@@ -233,7 +227,6 @@ static void a_response_that_is_not_json_is_refused(void **state)
     struct needs needs = need(1, 1, 0, 0);
     const struct server_filter filter = { .needs = &needs };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
         struct spoor_error err = { 0 };
         struct catalog catalog = { 0 };
@@ -254,7 +247,6 @@ static void a_long_url_does_not_hide_the_reason(void **state)
     struct catalog catalog = { 0 };
     struct spoor_error err = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < 40; i++)
         vendors[i] = "some-vendor";
     network.result = -ETIMEDOUT;
@@ -338,7 +330,6 @@ static const struct {
 
 static void the_price_is_on_demand_linux_in_the_region(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(price_cases); i++) {
         double price = -1;
 
@@ -352,7 +343,6 @@ static void a_response_without_prices_is_refused(void **state)
 {
     static const char *const bodies[] = { "", "{}", "null", "[{]", "<html>" };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
         struct spoor_error err = { 0 };
         double price = -1;

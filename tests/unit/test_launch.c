@@ -68,7 +68,6 @@ static void without_a_launcher_nothing_is_known(void **state)
 {
     struct launch launch = READ("HOME=/root", "HOSTNAME=n1", "SGE_ROOT=/opt/sge");
 
-    (void)state;
     assert_false(launch_is_known(&launch));
     assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
     assert_node(launch, UNKNOWN, UNKNOWN, NULL);
@@ -91,7 +90,6 @@ static void a_task_of_slurm_is_a_rank(void **state)
         "SLURM_JOB_NAME=train", "SLURM_CLUSTER_NAME=alps", "SLURM_SUBMIT_DIR=/home/a",
         "PMIX_RANK=9", "PMIX_NAMESPACE=slurm.pmix.1234.0", "PMI_RANK=9", "PMI_SIZE=10");
 
-    (void)state;
     assert_job(launch, "slurm", "1234", "0");
     assert_rank(launch, "slurm", 9, 10, 1, 2);
     assert_node(launch, 3, 4, "n03");
@@ -112,7 +110,6 @@ static void a_batch_script_of_slurm_is_not_a_rank(void **state)
 {
     struct launch launch = READ(SLURM_JOB);
 
-    (void)state;
     assert_job(launch, "slurm", "1234", NULL);
     assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
     assert_node(launch, 0, 4, "n03");
@@ -137,7 +134,6 @@ static void tasks_of_a_node_are_counted(void **state)
         { "1,,1", "1", UNKNOWN },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char list[64] = "SLURM_STEP_TASKS_PER_NODE=", node[64] = "SLURM_NODEID=";
         struct launch launch;
@@ -158,7 +154,6 @@ static void open_mpi_gives_the_rank_and_the_scheduler_the_job(void **state)
 {
     struct launch launch = READ(OPEN_MPI);
 
-    (void)state;
     assert_job(launch, NULL, "3473145857", NULL);
     assert_rank(launch, "open-mpi", 5, 8, 1, 4);
     assert_node(launch, UNKNOWN, UNKNOWN, NULL); /* NODE_RANK is none */
@@ -189,7 +184,6 @@ static void each_mpi_is_recognized(void **state)
     struct launch launch =
         READ("PMI_RANK=3", "PMI_SIZE=4", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2");
 
-    (void)state;
     assert_rank(launch, "mpich", 3, 4, 1, 2);
     assert_job(launch, NULL, NULL, NULL);
     /* Its proxies may be tasks of srun, with the node name of mpiexec. */
@@ -225,7 +219,6 @@ static void flux_comes_before_the_pmi_that_it_sets(void **state)
         READ("PMI_RANK=2", "PMI_SIZE=4", "FLUX_JOB_ID=f2Vx", "FLUX_TASK_RANK=2",
              "FLUX_JOB_SIZE=4", "FLUX_TASK_LOCAL_ID=0", "FLUX_JOB_NNODES=2");
 
-    (void)state;
     assert_rank(launch, "flux", 2, 4, 0, UNKNOWN);
     assert_node(launch, UNKNOWN, 2, NULL);
     assert_job(launch, NULL, "f2Vx", NULL);
@@ -242,7 +235,6 @@ static void tasks_and_arrays_of_lsf_count_from_1(void **state)
     struct launch launch = READ("LSB_JOBID=88", "LSF_PM_TASKID=1", "LSB_DJOB_NUMPROC=4",
                                 "LSB_JOBINDEX=0", "LSB_JOBNAME=a", "LS_SUBCWD=/home/a");
 
-    (void)state;
     assert_rank(launch, "lsf", 0, 4, UNKNOWN, UNKNOWN);
     assert_job(launch, "lsf", "88", NULL);
     assert_true(launch.array_index == UNKNOWN);
@@ -261,7 +253,6 @@ static void the_task_number_of_pbs_is_not_a_rank(void **state)
         READ("PBS_JOBID=77[2].head", "PBS_TASKNUM=3", "PBS_NODENUM=1", "PBS_NUM_NODES=2",
              "PBS_ARRAY_ID=77[].head", "PBS_ARRAY_INDEX=2", "PBS_JOBNAME=sweep");
 
-    (void)state;
     assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
     assert_job(launch, "pbs", "77[2].head", NULL);
     assert_node(launch, 1, 2, NULL);
@@ -276,7 +267,6 @@ static void a_job_id_alone_is_not_sge(void **state)
 {
     struct launch launch = READ("JOB_ID=5", "JOB_NAME=x", "SGE_TASK_ID=undefined");
 
-    (void)state;
     assert_false(launch_is_known(&launch));
 
     launch = READ("SGE_ROOT=/opt/sge", "JOB_ID=5", "JOB_NAME=x", "SGE_TASK_ID=undefined",
@@ -297,7 +287,6 @@ static void htcondor_has_ranks_in_its_parallel_universe(void **state)
 {
     struct launch launch = READ("_CONDOR_SLOT=slot1_2", "_CONDOR_JOB_IWD=/home/a");
 
-    (void)state;
     assert_job(launch, "htcondor", NULL, NULL);
     assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
     assert_rank(READ("_CONDOR_SLOT=slot1", "_CONDOR_PROCNO=1", "_CONDOR_NPROCS=2"), "htcondor",
@@ -312,7 +301,6 @@ static void a_rank_alone_is_not_torchrun(void **state)
 {
     struct launch launch = READ("RANK=3", "WORLD_SIZE=4");
 
-    (void)state;
     assert_false(launch_is_known(&launch));
     launch = READ("RANK=3", "WORLD_SIZE=4", "LOCAL_RANK=3", "LOCAL_WORLD_SIZE=4");
     assert_false(launch_is_known(&launch));
@@ -331,7 +319,6 @@ static void a_rank_alone_is_not_torchrun(void **state)
 
 static void virtual_local_ranks_are_numbered(void **state)
 {
-    (void)state;
     assert_rank(READ("RANK=6", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 6, 8, 2,
                 4);
     assert_rank(READ("RANK=4", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 4, 8, 0,
@@ -349,7 +336,6 @@ static void torchrun_has_the_job_and_the_step_of_srun(void **state)
         READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=none",
              SLURM_JOB, "SLURM_STEP_ID=2", "SLURM_RESTART_COUNT=3");
 
-    (void)state;
     assert_rank(launch, "torchrun", 6, 8, 2, 4);
     assert_job(launch, "slurm", "1234", "2");
     assert_node(launch, 1, 2, "n03");
@@ -363,7 +349,6 @@ static void kubernetes_gives_an_index(void **state)
 {
     struct launch launch = READ("KUBERNETES_SERVICE_HOST=10.0.0.1", "HOSTNAME=pod-1");
 
-    (void)state;
     assert_false(launch_is_known(&launch));
     launch = READ("JOB_COMPLETION_INDEX=2");
     assert_false(launch_is_known(&launch));
@@ -382,7 +367,6 @@ static void values_that_are_no_numbers_are_unknown(void **state)
     static const char *const values[] = { "",          "x", "-1", "1x", "99999999999999999999",
                                           "4294967296" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         char rank[64] = "OMPI_COMM_WORLD_RANK=", size[64] = "PMI_SIZE=";
         struct launch launch;
@@ -406,7 +390,6 @@ static void assert_description(struct launch launch, const char *expected)
 
 static void a_launch_is_described_in_a_line(void **state)
 {
-    (void)state;
     assert_description(READ(SLURM_JOB, "SLURM_STEP_ID=0"),
                        "Rank 0 of 16 on n03, Slurm job 1234.0");
     assert_description(READ(SLURM_JOB), "Slurm job 1234 on n03");

@@ -60,7 +60,6 @@ static void without_limits_the_machine_is_the_limit(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     write_v2(&fake);
@@ -83,7 +82,6 @@ static void affinity_limits_cpus_and_is_named_as_the_source(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t1,3-4\n");
@@ -101,7 +99,6 @@ static void a_list_of_cpus_is_read_in_full(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     write_v2(&fake);
@@ -133,7 +130,6 @@ static void offline_cpus_do_not_count(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t0-127\n");
@@ -147,7 +143,6 @@ static void on_version_2_the_tightest_ancestor_wins(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     write_v2(&fake);
@@ -169,7 +164,6 @@ static void on_version_1_the_tightest_ancestor_wins(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     write_v1(&fake);
@@ -189,7 +183,6 @@ static void a_cpuset_is_named_instead_of_the_affinity_it_causes(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     write_v1(&fake);
@@ -215,7 +208,6 @@ static void a_limit_above_the_machine_is_ignored(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     write_v2(&fake);
@@ -267,7 +259,6 @@ static void limits_of_the_batch_system_apply(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     read_limits(&fake.root, slurm_per_cpu, &limits);
@@ -304,7 +295,6 @@ static void a_step_has_the_memory_of_its_resource_limit(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     fake_root_write(&fake, "proc/42/limits", lines);
@@ -326,7 +316,6 @@ static void impossible_values_of_the_batch_system_are_ignored(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     read_limits(&fake.root, slurm_nonsense, &limits);
@@ -344,7 +333,6 @@ static void without_files_limits_are_unknown(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     read_limits(&fake.root, no_environment, &limits);
     assert_true(isnan(limits.cpus));
@@ -361,7 +349,6 @@ static void damaged_files_give_no_limits(void **state)
     struct limits limits;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     write_machine(&fake);
     write_v2(&fake);

@@ -32,7 +32,6 @@ static void lines_are_read_one_after_the_other(void **state)
     int fd = reader.fd;
     struct line line;
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(line_reader_next(&reader, &line), 1);
         assert_string_equal(line.text, expected[i]);
@@ -54,7 +53,6 @@ static void peeked_lines_are_still_read(void **state)
     const char *start;
     size_t length;
 
-    (void)state;
     assert_int_equal(pipe(pipe_fds), 0);
     assert_int_equal(write(pipe_fds[1], text, strlen(text)), strlen(text));
     reader = (struct line_reader){ .fd = pipe_fds[0] };
@@ -83,7 +81,6 @@ static void lines_may_span_buffers(void **state)
     struct line line;
     int fd;
 
-    (void)state;
     assert_non_null(text);
     for (int i = 0; i < LINES; i++)
         (void)snprintf(text + (size_t)i * LENGTH, LENGTH + 1, "%-*d\n", LENGTH - 1, i);
@@ -107,7 +104,6 @@ static void an_endless_line_is_refused(void **state)
     struct line line;
     int fd;
 
-    (void)state;
     assert_non_null(text);
     fd = file_of(text, LINE_MAX_BYTES + 10);
     reader = (struct line_reader){ .fd = fd };

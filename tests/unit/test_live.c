@@ -74,7 +74,6 @@ static void a_frame_is_drawn_and_erased(void **state)
         "\033[K\033D\033D\033[2A\0337\r\none\033[K\r\ntwo" AFTER ERASE;
     struct terminal terminal;
 
-    (void)state;
     begin(&terminal);
     live_screen_clear(&terminal.screen); /* nothing was drawn */
     live_screen_draw(&terminal.screen, "one\ntwo", 2);
@@ -91,7 +90,6 @@ static void a_partly_written_frame_is_completed_first(void **state)
     const char *rest;
     struct terminal terminal;
 
-    (void)state;
     assert_non_null(large);
     memset(large, 'x', MANY);
     large[MANY] = '\0';
@@ -120,7 +118,6 @@ static void a_blocked_terminal_gets_no_frame(void **state)
 {
     struct terminal terminal;
 
-    (void)state;
     begin(&terminal);
     assert_int_equal(tcflow(terminal.screen.fd, TCOOFF), 0); /* as Ctrl-S does */
     live_screen_draw(&terminal.screen, "frame", 1);
@@ -134,7 +131,6 @@ static void clearing_a_blocked_screen_gives_up(void **state)
     AUTO_FREE char *large = malloc(MANY + 1);
     struct terminal terminal;
 
-    (void)state;
     assert_non_null(large);
     memset(large, 'x', MANY);
     large[MANY] = '\0';
@@ -149,7 +145,6 @@ static void a_closed_terminal_is_not_an_error(void **state)
 {
     struct terminal terminal;
 
-    (void)state;
     begin(&terminal);
     live_screen_draw(&terminal.screen, "frame", 1);
     assert_true(terminal.screen.is_drawn);
@@ -168,7 +163,6 @@ static void modes_are_restored(void **state)
     struct terminal terminal;
     int input = dup(STDIN_FILENO);
 
-    (void)state;
     begin(&terminal);
     assert_int_equal(dup2(terminal.screen.fd, STDIN_FILENO), STDIN_FILENO);
     assert_int_equal(tcgetattr(STDIN_FILENO, &before), 0);
@@ -195,7 +189,6 @@ static void the_line_of_the_cursor_is_not_used(void **state)
     struct terminal terminal;
     size_t columns, lines;
 
-    (void)state;
     begin(&terminal);
     live_screen_read_size(&terminal.screen, &columns, &lines);
     assert_int_equal(columns, 80); /* the default */
@@ -286,7 +279,6 @@ static void a_rate_is_the_growth_since_the_last_sample(void **state)
 {
     struct live_view view;
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     add(&view, 0, 5, 100e6, 100e6);
     assert_true(isnan(view.curves[0].now));
@@ -303,7 +295,6 @@ static void samples_close_together_cause_no_spike(void **state)
 {
     struct live_view view;
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     add(&view, 0, 5, 1, 1);
     add(&view, 0.01, 5.02, 1, 1);
@@ -321,7 +312,6 @@ static void samples_close_together_leave_no_gap(void **state)
     const double *columns;
     struct live_view view;
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     add(&view, 0, 0, 1, 1);
     add(&view, 0.9, 0.9, 1, 1);
@@ -339,7 +329,6 @@ static void a_counter_that_steps_back_gives_no_spike(void **state)
 {
     struct live_view view;
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     add(&view, 0, 1000, 1, 1);
     add(&view, 1, 1001, 1, 1);
@@ -358,7 +347,6 @@ static void a_column_covers_several_samples(void **state)
     const size_t newest = LIVE_CURVE_COLUMNS - 1;
     struct live_view view;
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 0.5);
     add(&view, 0, 0, 1, 1);
     add(&view, 0.25, 0.5, 9, 1);
@@ -383,7 +371,6 @@ static void rows_without_a_value_are_left_out(void **state)
     struct live_view view;
     struct buffer out = { 0 };
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     add(&view, 0, 0, 100e6, 100e6);
     add(&view, 1, 0.5, 100e6, 100e6);
@@ -443,7 +430,6 @@ static void processes_with_the_most_cpu_are_shown_as_a_tree(void **state)
     struct live_view view;
     struct buffer out = { 0 };
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     add_with(&view, 0, 0, 100e6, 100e6, deep_sample(processes, 0));
     add_with(&view, 1, 1, 8e9, 8e9, deep_sample(processes, 0.01));
@@ -470,7 +456,6 @@ static void memory_near_its_limit_is_red(void **state)
     struct live_view view;
     struct buffer out = { 0 };
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     add_with(&view, 0, 0, 8e9, 8e9, deep_sample(processes, 0));
     (void)write_lines(&view, style, &out);
@@ -490,7 +475,6 @@ static void a_line_has_as_many_figures_as_fit(void **state)
     struct live_view view;
     struct buffer out = { 0 };
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     add_with(&view, 0, 0, 1e9, 1e9, deep_sample(processes, 0));
     add_with(&view, 1, 1, 1e9, 1e9, deep_sample(processes, 1));
@@ -514,7 +498,6 @@ static void frames_fit_every_terminal_size(void **state)
     struct spoor_process_sample processes[DEEP];
     struct live_view view;
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     add(&view, 0, 0, 1, 1);
     for (int i = 1; i < 500; i++)
@@ -544,7 +527,6 @@ static void other_terminals_get_ascii(void **state)
     struct live_style style = { .columns = 80, .lines = 23 };
     struct buffer out = { 0 };
 
-    (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     for (int i = 0; i < 9; i++)
         add(&view, i, i * i, 1, 1);
@@ -563,7 +545,6 @@ static void the_machine_has_its_own_rows(void **state)
 {
     struct live_view view;
 
-    (void)state;
     live_view_init(&view, LIVE_HOST, 1);
     for (size_t i = 0; i < LIVE_ROWS_MAX; i++)
         assert_true(view.curves[i].metric < spoor_metric_count());

@@ -20,7 +20,6 @@ static void the_bound_is_over_processes_alive_together(void **state)
 {
     struct lives lives = { 0 };
 
-    (void)state;
     live(&lives, 10, 20, &(struct exit_record){ .peak_rss_bytes = 100 });
     live(&lives, 15, 30, &(struct exit_record){ .peak_rss_bytes = 50 });
     live(&lives, 25, 40, &(struct exit_record){ .peak_rss_bytes = 70 });
@@ -37,7 +36,6 @@ static void without_a_record_there_is_no_bound(void **state)
 {
     struct lives lives = { 0 };
 
-    (void)state;
     assert_int_equal(lives_bound_bytes(NULL), UNKNOWN);
     assert_int_equal(lives_bound_bytes(&lives), 0);
     live(&lives, 10, 20, &(struct exit_record){ .peak_rss_bytes = UNKNOWN });
@@ -56,7 +54,6 @@ static void only_processes_alive_together_add_up(void **state)
     struct process first = { .pid = 1 }, second = { .pid = 2 }, third = { .pid = 3 };
     struct lives lives = { 0 };
 
-    (void)state;
     assert_int_equal(lives_bound_bytes(&lives), 0);
     lives_start(&lives, &first, 10);
     lives_start(&lives, &second, 20);
@@ -75,7 +72,6 @@ static void a_late_start_counts_exited_processes(void **state)
     struct process first = { .pid = 1 }, second = { .pid = 2 };
     struct lives lives = { 0 };
 
-    (void)state;
     lives_start(&lives, &first, 10);
     end(&lives, &first, 30, 100);
     lives_start(&lives, &second, 29);
@@ -89,7 +85,6 @@ static void a_long_lived_process_counts_with_all(void **state)
     struct process *first = roster_add(&roster, 1), other = { .pid = 2 };
     struct lives lives = { 0 };
 
-    (void)state;
     assert_non_null(first);
     first->threads = 1;
     lives_start(&lives, first, 1);
@@ -113,7 +108,6 @@ static void many_processes_have_an_upper_bound(void **state)
     struct lives lives = { 0 };
     uint64_t count = 10 * LIVES_MOMENTS_MAX;
 
-    (void)state;
     lives_start(&lives, &first, 1);
     for (uint64_t i = 2; i <= count; i++) {
         lives_start(&lives, &others[i % 10], i);

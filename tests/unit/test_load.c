@@ -281,7 +281,6 @@ static void errors_describe_the_problem(void **state)
           "gpu.devices[0].index: expected a GPU of host.gpus" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
         refuse(rows[i].text, rows[i].message);
 }
@@ -296,7 +295,6 @@ static void missing_keys_are_unknown_and_new_keys_ignored(void **state)
     struct buffer out = { 0 };
     struct record record;
 
-    (void)state;
     assert_int_equal(record_parse(text, strlen(text), &record, NULL, &err), 0);
     assert_string_equal(record.id, "x");
     assert_null(record.name);
@@ -431,7 +429,6 @@ static void depth_and_length_are_bounded(void **state)
                                           "\"warnings\": [" };
     struct buffer text = { 0 };
 
-    (void)state;
     add_many(&text, "[", 1000000);
     refuse(text.text, "not valid JSON");
     buffer_clear(&text);
@@ -464,7 +461,6 @@ static void unreadable_files_are_named(void **state)
 {
     struct spoor_error err = { 0 };
 
-    (void)state;
     assert_int_equal(read_file("/", &err), -EISDIR);
     assert_string_equal(err.message, "cannot read '/': Is a directory");
     assert_int_equal(read_file("/dev/zero", &err), -EFBIG);
@@ -501,7 +497,6 @@ static void context_is_kept_unchanged(void **state)
                                   "\"a\":\"\xc3\xa9\"}\n}\n";
     struct buffer once = { 0 }, twice = { 0 };
 
-    (void)state;
     assert_string_equal(context_again(REPORT
                                       "{\"b\": [1, 2.5, null, {\"x\": \"</script>\\n\"}], "
                                       "\"a\": \"\\u00e9\"}}",
@@ -519,7 +514,6 @@ static void a_value_that_is_not_an_object_is_ignored(void **state)
                                            "{\"schema\": \"spoor/1\", \"run\": {}}" };
     struct buffer out = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++)
         assert_null(context_again(reports[i], &out));
     buffer_done(&out);
@@ -543,7 +537,6 @@ static void an_omitted_low_equals_the_high(void **state)
 {
     struct record record;
 
-    (void)state;
     assert_int_equal(load("{\"samples\":7,\"seconds\":[1,2.5],\"columns\":{\"later_metric\":"
                           "{\"kind\":\"rate\",\"high\":[null,4],\"mean\":[null,2],\"new\":1}}}",
                           &record, NULL),
@@ -580,7 +573,6 @@ static void an_invalid_curve_is_refused(void **state)
         { COLUMN("{\"kind\":\"rate\",\"high\":[1],\"low\":[null]}"), "the same nulls" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct spoor_error err = { 0 };
         struct record record;

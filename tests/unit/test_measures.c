@@ -101,7 +101,6 @@ static void job_pressure_is_not_replaced_by_the_machines(void **state)
     const struct origin *origin;
     struct machine m;
 
-    (void)state;
     prepare(&m);
     put_pressure(&m, JOB "/cpu.pressure", 2000);
     begin(&m);
@@ -123,7 +122,6 @@ static void pressure_of_the_machine_is_labelled(void **state)
     const struct origin *origin;
     struct machine m;
 
-    (void)state;
     prepare(&m);
     begin(&m);
     origin = &m.sample.origin[METRIC_JOB_CPU_PRESSURE];
@@ -141,7 +139,6 @@ static void kills_in_a_removed_cgroup_are_not_replaced_by_the_parents(void **sta
 {
     struct machine m;
 
-    (void)state;
     prepare(&m);
     begin(&m);
     look(&m);
@@ -157,7 +154,6 @@ static void storage_figures_name_their_source(void **state)
     const struct origin *read, *written;
     struct machine m;
 
-    (void)state;
     prepare(&m);
     fake_root_write(&m.fake, JOB "/io.stat", "8:0 rbytes=0 wbytes=0 rios=0 wios=0\n");
     begin(&m);
@@ -181,7 +177,6 @@ static void storage_of_hundreds_of_disks_is_counted(void **state)
     size_t used = 0;
     struct machine m;
 
-    (void)state;
     prepare(&m);
     fake_root_write(&m.fake, JOB "/io.stat", "8:0 rbytes=0 wbytes=0 rios=0 wios=0\n");
     begin(&m);
@@ -203,7 +198,6 @@ static void cpu_time_does_not_jump_if_the_cgroup_is_removed(void **state)
     const struct origin *origin;
     struct machine m;
 
-    (void)state;
     prepare(&m);
     fake_root_write(&m.fake, JOB "/cpu.stat",
                     "usage_usec 9000000\nuser_usec 9000000\nsystem_usec 0\n");

@@ -31,7 +31,6 @@ static void sizes_are_in_bytes(void **state)
 {
     struct meminfo info;
 
-    (void)state;
     assert_int_equal(meminfo_parse(TEXT, &info), 0);
     assert_int_equal(info.total_bytes, 1000 * 1024);
     assert_int_equal(info.free_bytes, 300 * 1024);
@@ -54,7 +53,6 @@ static void huge_pages_of_all_sizes_are_added_up(void **state)
     struct huge_pages pages = { .count = 0 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(huge_pages_read(&pages, &fake.root), 0);
     fake_root_write(&fake, "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "5\n");
@@ -70,7 +68,6 @@ static void without_memavailable_caches_count_as_available(void **state)
 {
     struct meminfo info;
 
-    (void)state;
     assert_int_equal(meminfo_parse("MemTotal: 1000 kB\nMemFree: 300 kB\nBuffers: 10 kB\n"
                                    "Cached: 200 kB\n",
                                    &info),
@@ -84,7 +81,6 @@ static void without_swap_none_is_used(void **state)
 {
     struct meminfo info;
 
-    (void)state;
     assert_int_equal(meminfo_parse("MemTotal: 1 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n", &info),
                      0);
     assert_int_equal(info.swap_used_bytes, 0);
@@ -95,7 +91,6 @@ static void impossible_free_swap_is_unknown(void **state)
 {
     struct meminfo info;
 
-    (void)state;
     assert_int_equal(meminfo_parse("MemTotal: 1 kB\nSwapTotal: 1 kB\nSwapFree: 2 kB\n", &info),
                      0);
     assert_true(info.swap_used_bytes == UNKNOWN);
@@ -106,7 +101,6 @@ static void a_truncated_text_never_gives_a_wrong_number(void **state)
     struct meminfo whole, info;
     char text[sizeof(TEXT)];
 
-    (void)state;
     assert_int_equal(meminfo_parse(TEXT, &whole), 0);
     for (size_t length = 0; length < strlen(TEXT); length++) {
         memcpy(text, TEXT, length);
@@ -137,7 +131,6 @@ static void refuses_damaged_text(void **state)
     };
     struct meminfo info = { .total_bytes = 5 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(meminfo_parse(damaged[i], &info), -EBADMSG);
     assert_int_equal(info.total_bytes, 5); /* untouched on failure */

@@ -8,7 +8,6 @@ static void mappings_resolve_ambiguous_sums(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put_file_job(&f);
     memory_update(&f);
@@ -25,7 +24,6 @@ static void mappings_are_read_only_on_request(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         memory_begin(&f, i == 0 ? SPOOR_DETAIL_AUTO : SPOOR_DETAIL_ALWAYS);
         f.sharing.uses_smaps = false;
@@ -46,7 +44,6 @@ static void a_file_mapped_twice_counts_once(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){
                        .pid = MAIN, .own = 10, .file = 100, .file_pss = 75, .twice = 50 });
@@ -72,7 +69,6 @@ static void a_read_waits_for_the_budget(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
@@ -94,7 +90,6 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f,
                &(struct fake_memory){ .pid = MAIN, .own = 10, .shared = 50, .shared_pss = 25 });
@@ -122,7 +117,6 @@ static void growth_that_main_also_maps_is_not_added(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f,
                &(struct fake_memory){ .pid = MAIN, .own = 10, .file = 100, .file_pss = 100 });
@@ -147,7 +141,6 @@ static void memory_of_a_new_program_counts_in_full(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 50 });
     memory_update(&f);
@@ -167,7 +160,6 @@ static void unchanged_shared_memory_is_not_added_again(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .shared = 100, .shared_pss = 50 });
     roster_member(&f.roster, MAIN)->has_exec = true;
@@ -185,7 +177,6 @@ static void growth_during_a_read_causes_another(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 50 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 1 });
@@ -207,7 +198,6 @@ static void growth_after_the_walk_is_not_lost(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
     memory_put_statm(&f, MAIN, 101, 0);
@@ -224,7 +214,6 @@ static void without_detail_only_totals_are_known(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_NEVER);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 20 });
@@ -262,7 +251,6 @@ static void a_new_maximum_is_read(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     begin_pair(&f);
     assert_false(is_read_at_glance(&f, 100));
     assert_false(is_read_at_glance(&f, 101)); /* not worth it */
@@ -284,7 +272,6 @@ static void a_maximum_is_read_on_credit(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     begin_pair(&f);
     set_tokens(&f, -(int64_t)NS_PER_SECOND);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
@@ -308,7 +295,6 @@ static void a_maximum_is_read_on_credit(void **state)
 /* However expensive a read is, it can be afforded at some time. */
 static void a_peak_is_read_at_any_cost(void **state)
 {
-    (void)state;
     for (double page_ns = 1; page_ns < 1e6; page_ns *= 1.5) {
         struct memory_fixture f;
 
@@ -328,7 +314,6 @@ static void memory_that_moves_during_a_read_is_not_counted_twice(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .shared = 100, .shared_pss = 51 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 100, .shared_pss = 50 });
@@ -345,7 +330,6 @@ static void memory_that_becomes_shared_counts_once(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 90 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 90, .shared_pss = 45 });
@@ -361,7 +345,6 @@ static void a_single_process_is_read_when_its_mappings_change(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 10, .file = 5, .file_pss = 5 });
     memory_update(&f);
@@ -382,7 +365,6 @@ static void a_read_for_a_maximum_has_priority(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     begin_pair(&f);
     set_tokens(&f, (int64_t)NS_PER_MS / 4); /* a second brings 0.25 ms */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 90 });
@@ -418,7 +400,6 @@ static void unopened_forks_are_like_those_that_were_read(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     begin_crowd(&f);
     memory_put(&f,
                &(struct fake_memory){ .pid = CHILD, .own = 3, .shared = 9, .shared_pss = 3 });
@@ -439,7 +420,6 @@ static void a_full_read_overrules_the_estimate_for_forks(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     begin_crowd(&f);
     for (int i = 0; i < 10; i++)
         memory_put(&f,
@@ -458,7 +438,6 @@ static void a_read_does_not_overrule_exited_processes(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     begin_crowd(&f);
     memory_sharing_expect_forks(&f.sharing, &f.roster, 0, 0);
     f.sharing.members_changed = true;

@@ -12,7 +12,6 @@ static void an_exit_during_the_read_leaves_the_safe_bound(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .shared = 100, .shared_pss = 50 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .shared = 100, .shared_pss = 100 });
@@ -27,7 +26,6 @@ static void an_empty_file_is_an_exited_process(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 30 });
@@ -43,7 +41,6 @@ static void a_process_without_mappings_causes_no_correction(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put_file_job(&f);
     memory_write(&f, CHILD + 1, "smaps", "");
@@ -57,7 +54,6 @@ static void an_unreadable_process_makes_sharing_unknown(void **state)
     struct memory_fixture f;
     char path[160];
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 30 });
@@ -80,7 +76,6 @@ static void merged_pages_are_not_resident_memory(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f,
                &(struct fake_memory){ .pid = MAIN, .own = 2, .merged = 100, .shared_pss = 1 });
@@ -97,7 +92,6 @@ static void huge_pages_are_counted_separately(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 2, .hugetlb = 64 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 2, .hugetlb = 64 });
@@ -111,7 +105,6 @@ static void borrowed_memory_counts_once(void **state)
     struct memory_fixture f;
     struct member *child;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_NEVER);
     assert_non_null(memory_add(&f, MAIN, 100 * MB));
     child = memory_add(&f, CHILD, 100 * MB);
@@ -139,7 +132,6 @@ static void faults_use_the_page_size_of_the_machine(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_NEVER);
     f.fake.root.page_bytes = 65536;
     memory_add(&f, MAIN, 100 * MB)->reading.faults = 10;
@@ -153,7 +145,6 @@ static void pss_follows_private_memory(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
     memory_update(&f);
@@ -173,7 +164,6 @@ static void growth_during_a_read_is_not_a_double_mapping(void **state)
 {
     struct memory_fixture f;
 
-    (void)state;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
     memory_put_statm(&f, MAIN, 300, 0);

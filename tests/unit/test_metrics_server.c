@@ -40,7 +40,6 @@ static void check_status(const char *request, const char *status)
 
 static void test_only_metrics_are_served(void **state)
 {
-    (void)state;
     check_status("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "200");
     check_status("GET /metrics?x=1 HTTP/1.0\r\n\r\n", "200");
     check_status("GET / HTTP/1.1\r\n\r\n", "404");
@@ -60,7 +59,6 @@ static void test_a_head_has_no_body(void **state)
 {
     const char *response = answer("HEAD /metrics HTTP/1.1\r\n\r\n");
 
-    (void)state;
     assert_non_null(strstr(response, "Content-Length: 5\r\n"));
     assert_string_equal(strstr(response, "\r\n\r\n"), "\r\n\r\n");
 }
@@ -81,7 +79,6 @@ static bool gets_openmetrics(const char *accept)
 
 static void test_the_format_is_negotiated(void **state)
 {
-    (void)state;
     assert_true(gets_openmetrics("Accept: application/openmetrics-text;version=1.0.0,"
                                  "application/openmetrics-text;version=0.0.1;q=0.75,"
                                  "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"));
@@ -106,7 +103,6 @@ static void test_gzip_is_negotiated(void **state)
                         .avail_out = sizeof(text) - 1 };
     size_t length = strtoul(strstr(response, "Content-Length: ") + 16, NULL, 10);
 
-    (void)state;
     stream.avail_in = (uInt)length;
     assert_non_null(strstr(response, "Content-Encoding: gzip\r\n"));
     assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
@@ -129,7 +125,6 @@ static void test_addresses(void **state)
                                        "[::1:1" };
     struct spoor_error err;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++)
         assert_int_equal(metrics_server_check(good[i], &err), 0);
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)

@@ -27,7 +27,6 @@ static void a_line_has_its_parts(void **state)
 {
     struct mountinfo mount;
 
-    (void)state;
     assert_int_equal(mountinfo_parse_line(LINE "rest", &mount), 0);
     assert_int_equal(mount.major, 98);
     assert_int_equal(mount.minor, 2);
@@ -42,7 +41,6 @@ static void words_before_the_dash_are_optional(void **state)
 {
     struct mountinfo mount;
 
-    (void)state;
     assert_int_equal(mountinfo_parse_line("1 2 0:3 / / rw - proc proc rw\n", &mount), 0);
     assert_true(text_part_is(mount.type, "proc"));
 }
@@ -51,7 +49,6 @@ static void a_source_may_be_empty_or_a_dash(void **state)
 {
     struct mountinfo mount;
 
-    (void)state;
     assert_int_equal(mountinfo_parse_line("1 2 0:3 / / rw - tmpfs  rw\n", &mount), 0);
     assert_int_equal(mount.source.length, 0);
     assert_true(text_part_is(mount.super_options, "rw"));
@@ -65,7 +62,6 @@ static void every_truncated_line_is_refused(void **state)
     struct mountinfo mount = { .major = 5 };
     char text[sizeof(LINE)];
 
-    (void)state;
     for (size_t length = 0; length < strlen(LINE); length++) {
         memcpy(text, LINE, length);
         text[length] = '\0';
@@ -93,7 +89,6 @@ static void refuses_damaged_text(void **state)
     };
     struct mountinfo mount;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(mountinfo_parse_line(damaged[i], &mount), -EBADMSG);
 }
@@ -105,7 +100,6 @@ static void a_huge_line_is_parsed(void **state)
     struct mountinfo mount;
     int start;
 
-    (void)state;
     assert_non_null(text);
     start = snprintf(text, 64, "1 2 3:4 / /a rw - overlay overlay rw,lowerdir=");
     memset(text + start, 'x', SIZE);
@@ -132,7 +126,6 @@ static void escapes_are_decoded(void **state)
     };
     char buf[64];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
         assert_int_equal(text_part_decode(part(good[i].text), buf, sizeof(buf)),
                          strlen(good[i].decoded));
@@ -144,7 +137,6 @@ static void a_text_that_does_not_fit_is_refused(void **state)
 {
     char buf[4];
 
-    (void)state;
     assert_int_equal(text_part_decode(part("abc"), buf, sizeof(buf)), 3);
     assert_int_equal(text_part_decode(part("abcd"), buf, sizeof(buf)), -ENAMETOOLONG);
     assert_int_equal(text_part_decode(part("a\\040b"), buf, sizeof(buf)), 3);
@@ -154,7 +146,6 @@ static void a_text_that_does_not_fit_is_refused(void **state)
 
 static void options_are_whole_words(void **state)
 {
-    (void)state;
     assert_true(text_part_has_option(part("rw,cpu,cpuacct"), "cpu"));
     assert_true(text_part_has_option(part("rw,cpu,cpuacct"), "cpuacct"));
     assert_true(text_part_has_option(part("ro"), "ro"));
@@ -197,7 +188,6 @@ static void only_writable_block_devices_are_disks(void **state)
         "35 27 0:52 / / rw - overlay overlay rw\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(disks); i++)
         assert_true(is_disk(disks[i]));
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -224,7 +214,6 @@ static void disks_count_only_local_writes(void **state)
         "damaged\n",
     };
 
-    (void)state;
     assert_true(mounts_are_local(LOCAL));
     for (size_t i = 0; i < ARRAY_SIZE(elsewhere); i++) {
         char text[1024];
@@ -255,7 +244,6 @@ static void network_and_fuse_mounts_may_block(void **state)
         "damaged\n",
     };
 
-    (void)state;
     assert_false(mounts_may_stall("27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n"
                                   "22 27 0:21 / /proc rw - proc proc rw\n"
                                   "28 1 0:25 / /home rw - btrfs /dev/nvme0n1p2 rw\n"));
@@ -270,7 +258,6 @@ static void a_filesystem_counts_once(void **state)
     struct statvfs space;
     struct mounts once, twice;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     describe_root_folder(line, sizeof(line));
     assert_true(snprintf(text, sizeof(text), "garbage\n%s%s%s", line, line, "27 1 cut") <
@@ -293,7 +280,6 @@ static void a_pool_counts_once(void **state)
     const struct mounts datasets[] = { { 100, 30, 70 }, { 80, 10, 65 }, { 5, 5, 0 } };
     struct mounts pool = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(datasets); i++)
         mounts_add_dataset(&pool, &datasets[i]);
     assert_int_equal(pool.used_bytes, 45);
@@ -333,7 +319,6 @@ static void a_list_has_each_pool_and_disk_once(void **state)
     static const char *const sources[] = { "zfs:tank", "zfs:other", "/dev/sd a" };
     struct mount_list list = { 0 };
 
-    (void)state;
     assert_int_equal(read_as(lines, ARRAY_SIZE(lines), &list), 0);
     assert_int_equal(list.count, ARRAY_SIZE(sources));
     for (size_t i = 0; i < list.count; i++) {
@@ -352,7 +337,6 @@ static void an_overlay_counts_if_there_is_no_disk(void **state)
     static const char *const lines[][2] = { { "proc", "proc" }, { "overlay", "overlay" } };
     struct mount_list list = { 0 };
 
-    (void)state;
     assert_int_equal(read_as(lines, ARRAY_SIZE(lines), &list), 0);
     assert_int_equal(list.count, 1);
     assert_string_equal(list.items[0].type, "overlay");
@@ -365,7 +349,6 @@ static void a_hidden_mount_is_skipped(void **state)
     struct root root = ROOT_CLOSED;
     struct mounts mounts = { .used_bytes = 5 };
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     assert_int_equal(
         mounts_read(&root, "27 1 4095:1 / / rw - ext4 /dev/sda1 rw\n", &mounts, NULL), -ENOENT);
@@ -382,7 +365,6 @@ static void mounts_of_a_fixture_are_not_read(void **state)
     struct root root = ROOT_CLOSED;
     struct mounts mounts;
 
-    (void)state;
     assert_int_equal(root_open("/proc", &root), 0);
     assert_int_equal(
         mounts_read(&root, "27 1 254:0 / / rw - ext4 /dev/vda rw\n", &mounts, NULL), -ENOTSUP);

@@ -21,7 +21,6 @@ static void memory_is_rounded_up_to_a_step(void **state)
         { 3072, 3072 }, { 3073, 4096 }, { 61440, 61440 }, { 61441, 62464 },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
         assert_true(fabs(needs_round_memory(rows[i].mib * MIB) - rows[i].step_mib * MIB) < 1);
     assert_true(isnan(needs_round_memory(nan(""))));
@@ -278,7 +277,6 @@ static void without_a_job_there_are_no_needs(void **state)
     struct record machine;
     struct needs needs;
 
-    (void)state;
     record_init(&machine);
     needs = find_needs(&machine);
     assert_int_equal(needs.runs, 0);

@@ -207,7 +207,6 @@ static void each_run_gets_enough(void **state)
 {
     static struct made_run run;
 
-    (void)state;
     for (size_t i = 0; i < RUNS; i++) {
         struct needs needs;
 
@@ -222,7 +221,6 @@ static void a_stored_run_needs_the_same(void **state)
 {
     static struct made_run run;
 
-    (void)state;
     for (size_t i = 0; i < RUNS / STORED_EVERY; i++) {
         struct needs needs, stored;
         struct buffer json = { 0 };
@@ -321,7 +319,6 @@ static void many_runs_get_enough(void **state)
     static struct together all;
     size_t failing = 0;
 
-    (void)state;
     for (size_t i = 0; i < RUNS; i += all.count) {
         all.count = 1 + (size_t)random_to(TOGETHER_MAX);
         all.margin = one_in(4) ? 1 : random_size(10);

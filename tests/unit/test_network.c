@@ -19,7 +19,6 @@ static void a_look_that_is_refused_waits_for_the_budget(void **state)
     const struct root root = ROOT_CLOSED;
     static struct job job;
 
-    (void)state;
     prepare(&job, &root);
     budget_charge(&job.budget, SPENT_NETWORK, 100 * NS_PER_MS);
     assert_false(job_look_at_network(&job, NOW_NS, false));
@@ -33,7 +32,6 @@ static void an_idle_job_without_sockets_causes_no_wake_up(void **state)
     const struct root root = ROOT_CLOSED;
     static struct job job;
 
-    (void)state;
     prepare(&job, &root);
     job.network.has_awaited = false;
     job.activity.is_at_rest = true;
@@ -45,7 +43,6 @@ static void remotes_are_sorted_by_their_bytes(void **state)
     static struct job job;
     struct network_remotes remotes;
 
-    (void)state;
     for (size_t i = 0; i < 25; i++)
         job.network.peers[job.network.peer_count++] =
             (struct network_peer){ .connections = i, .received_bytes = (i * 7) % 25 };

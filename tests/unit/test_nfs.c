@@ -29,7 +29,6 @@ static struct device_table table;
 
 static int begin(void **state)
 {
-    (void)state;
     device_table_init(&table);
     return 0;
 }
@@ -46,7 +45,6 @@ static void assert_bytes(const char *mountinfo, const char *mountstats, uint64_t
 
 static void bytes_of_the_server_count_from_the_first_reading(void **state)
 {
-    (void)state;
     assert_bytes(PROC MOUNT("0:52", "/home"),
                  OTHERS STATS("/home", "99", "1 2 3 4 500 600 7 8"), 0, 0, 0);
     assert_bytes(PROC MOUNT("0:52", "/home"),
@@ -64,7 +62,6 @@ static void a_superblock_counts_once(void **state)
     static const char mounts[] =
         MOUNT("0:52", "/home") PROC MOUNT("0:52", "/mnt/my\\040home") MOUNT("0:53", "/data");
 
-    (void)state;
     assert_bytes(mounts, ALL("100"), 0, 0, 0);
     assert_bytes(mounts, ALL("130"), 1, 60, 0);
     assert_int_equal(table.count, 2);
@@ -75,7 +72,6 @@ static void a_superblock_counts_once(void **state)
 
 static void mounts_that_appear_count_from_then_or_from_their_mount(void **state)
 {
-    (void)state;
     assert_bytes(MOUNT("0:52", "/home"), STATS("/home", "99", "0 0 0 0 500 600 7 8"), 0, 0, 0);
     /* One superblock is older than the run: another namespace had mounted it. */
     assert_bytes(MOUNT("0:52", "/home") MOUNT("0:60", "/old") MOUNT("0:61", "/new"),
@@ -107,7 +103,6 @@ static void damaged_texts_are_refused(void **state)
         { MOUNT("0:52", "/a"), "device s:/ mounted on /a with fstype nfs4", -EBADMSG },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         struct device_bytes bytes;
 
@@ -122,7 +117,6 @@ static void both_files_are_read(void **state)
     struct device_bytes bytes;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(nfs_read(&fake.root, 0, &table, &bytes), -ENOENT);
     fake_root_write(&fake, "proc/self/mountinfo", MOUNT("0:52", "/home"));

@@ -43,7 +43,6 @@ static void a_float_is_written_as_python_does(void **state)
         { -HUGE_VAL, "-inf" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
         assert_string_equal(decimal_float(rows[i].value).text, rows[i].expected);
     assert_string_equal(decimal_float(nan("")).text, "nan");
@@ -51,7 +50,6 @@ static void a_float_is_written_as_python_does(void **state)
 
 static void a_number_has_no_more_digits_than_needed(void **state)
 {
-    (void)state;
     assert_string_equal(decimal_number(-0.0).text, "0");
     assert_string_equal(decimal_number(5).text, "5");
     assert_string_equal(decimal_number(1e16).text, "10000000000000000");
@@ -61,7 +59,6 @@ static void a_number_has_no_more_digits_than_needed(void **state)
 
 static void a_fixed_number_has_all_its_decimals(void **state)
 {
-    (void)state;
     assert_string_equal(decimal_fixed(0, 4).text, "0.0000");
     assert_string_equal(decimal_fixed(1.5, 3).text, "1.500");
     assert_string_equal(decimal_fixed(-2.5, 0).text, "-2"); /* to the even number */
@@ -81,7 +78,6 @@ static bool is_same(double a, double b)
 
 static void numbers_are_rounded_as_python_does(void **state)
 {
-    (void)state;
     assert_true(is_same(decimal_round(2.675, 2), 2.67));
     assert_true(is_same(decimal_round(0.00005, 4), 0.0001));
     assert_true(is_same(decimal_round(1773480413.5894, 3), 1773480413.589));
@@ -101,7 +97,6 @@ static void a_number_is_read_exactly(void **state)
 {
     uint64_t random = 88172645463325252ull;
 
-    (void)state;
     assert_true(is_same(parsed("1746129779.2048252"), 1746129779.2048252));
     assert_true(is_same(parsed("-0"), 0));
     assert_true(is_same(parsed("+.5"), 0.5));
@@ -128,7 +123,6 @@ static void an_invalid_number_is_refused(void **state)
     char text[500];
     double value = 42;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         assert_int_equal(decimal_parse(texts[i], &value), -EBADMSG);
     memset(text, '1', sizeof(text) - 1);
@@ -141,7 +135,6 @@ static void the_locale_does_not_change_the_decimal_point(void **state)
 {
     static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE" };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (setlocale(LC_NUMERIC, names[i]))
             break;
@@ -166,7 +159,6 @@ static void check_number(double value, const char *expected)
 
 static void numbers_have_the_shortest_form(void **state)
 {
-    (void)state;
     check_number(0, "0");
     check_number(0.1, "0.1");
     check_number(1.0 / 3, "0.3333333333333333");
@@ -185,7 +177,6 @@ static void numbers_have_the_shortest_form(void **state)
 
 static void numbers_that_are_not_finite_are_not_written(void **state)
 {
-    (void)state;
     check_number(nan(""), "");
     check_number(HUGE_VAL, "");
     check_number(-HUGE_VAL, "");
@@ -195,7 +186,6 @@ static void numbers_survive_a_round_trip(void **state)
 {
     uint64_t random = 88172645463325252ull;
 
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         struct buffer out = { 0 };
         double value, again;
@@ -217,7 +207,6 @@ static void the_locale_does_not_change_numbers(void **state)
 {
     static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "C.UTF-8" };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (!setlocale(LC_ALL, names[i]))
             continue; /* C.UTF-8 always exists */
@@ -239,7 +228,6 @@ static void check_seconds(uint64_t nanoseconds, unsigned decimals, const char *e
 
 static void nanoseconds_are_written_as_seconds(void **state)
 {
-    (void)state;
     check_seconds(0, 0, "0");
     check_seconds(0, 3, "0.000");
     check_seconds(1, 0, "0.000000001");
@@ -253,7 +241,6 @@ static void raw_values_are_written_in_their_base_unit(void **state)
 {
     struct buffer out = { 0 };
 
-    (void)state;
     metric_write(METRIC_JOB_CPU, UNKNOWN, &out);
     assert_int_equal(out.length, 0);
     metric_write(METRIC_JOB_CPU, 250000000, &out);
@@ -280,7 +267,6 @@ static void numbers_for_people_match_the_page(void **state)
     json_t *cases = json_load_file(NUMBER_CASES, 0, NULL), *pair;
     size_t i;
 
-    (void)state;
     assert_int_equal(json_object_size(cases), ARRAY_SIZE(formats));
     for (size_t k = 0; k < ARRAY_SIZE(formats); k++) {
         const json_t *rows = json_object_get(cases, formats[k].name);
@@ -337,7 +323,6 @@ static void four_digits_have_no_trailing_zeros(void **state)
     };
     struct buffer out = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
         assert_string_equal(write(cases[i].value, &out), cases[i].text);
     assert_string_equal(write((double)NAN, &out), "");
@@ -351,7 +336,6 @@ static void numbers_that_were_read_are_written_unchanged(void **state)
     struct buffer first = { 0 }, second = { 0 };
     double value = 1.2345e-9;
 
-    (void)state;
     for (int i = 0; i < 20000; i++, value *= 1.00213) {
         const char *text = write(value, &first);
         double back = (double)(float)strtod(text, NULL);
@@ -366,7 +350,6 @@ static void numbers_that_were_read_are_written_unchanged(void **state)
 
 static void numbers_are_equal_if_they_are_written_the_same(void **state)
 {
-    (void)state;
     assert_true(rounded_equal(12345.1, 12345.2));
     assert_false(rounded_equal(12345, 12355));
     assert_false(rounded_equal(1, -1));

@@ -32,7 +32,6 @@ static void numbers_are_read_as_strtod_does(void **state)
         "5.",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         const char *cursor = texts[i];
         double value, expected = strtod(texts[i], NULL);
@@ -51,7 +50,6 @@ static void the_cursor_stops_behind_the_number(void **state)
     const char *text = "12.5,3e,x", *cursor = text;
     double value;
 
-    (void)state;
     assert_int_equal(number_read(&cursor, &value), 0);
     assert_ptr_equal(cursor, text + 4);
     cursor++;
@@ -66,7 +64,6 @@ static void an_invalid_number_is_refused(void **state)
 {
     static const char *const texts[] = { "", "-", ".", "e5", "nan", "inf", "+1", " 1", "-.e1" };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         const char *cursor = texts[i];
         double value = 7;

@@ -11,7 +11,6 @@ static void a_sample_covers_the_time_since_the_previous_one(void **state)
 {
     struct busy_meter meter = { 0 };
 
-    (void)state;
     busy_meter_begin(&meter, 1000000);
     assert_true(busy_meter_add(&meter, 1100000, 100, NOW_US));
     assert_true(busy_meter_add(&meter, 1400000, 50, NOW_US));
@@ -23,7 +22,6 @@ static void the_first_sample_covers_a_default_period(void **state)
 {
     struct busy_meter meter = { 0 };
 
-    (void)state;
     assert_true(busy_meter_add(&meter, 1000000, 50, NOW_US));
     assert_int_equal(meter.busy_ns, MS(100));
     assert_int_equal(meter.covered_ns, MS(200));
@@ -33,7 +31,6 @@ static void the_time_before_the_first_sample_is_not_a_period(void **state)
 {
     struct busy_meter meter = { 0 };
 
-    (void)state;
     busy_meter_begin(&meter, 1000000);
     assert_true(busy_meter_add(&meter, 1030000, 100, NOW_US));
     assert_int_equal(meter.busy_ns, MS(30));
@@ -47,7 +44,6 @@ static void a_sample_after_a_hole_covers_one_period(void **state)
 {
     struct busy_meter meter = { 0 };
 
-    (void)state;
     busy_meter_begin(&meter, 990000);
     assert_true(busy_meter_add(&meter, 1000000, 0, NOW_US));
     assert_true(busy_meter_add(&meter, 1100000, 0, NOW_US));
@@ -76,7 +72,6 @@ static void a_damaged_sample_is_dropped(void **state)
     };
     struct busy_meter meter = { 0 };
 
-    (void)state;
     busy_meter_begin(&meter, 1000000);
     for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++)
         assert_false(busy_meter_add(&meter, damaged[i].stamp_us, damaged[i].percent, NOW_US));
@@ -89,7 +84,6 @@ static void a_clock_that_was_set_back_restarts_the_meter(void **state)
 {
     struct busy_meter meter = { 0 };
 
-    (void)state;
     busy_meter_begin(&meter, NOW_US);
     busy_meter_check_clock(&meter, NOW_US - 1000000); /* a little is nothing */
     assert_int_equal(meter.last_us, NOW_US);
@@ -104,7 +98,6 @@ static void a_span_needs_a_plausible_percentage(void **state)
 {
     struct busy_meter meter = { 0 };
 
-    (void)state;
     busy_meter_add_span(&meter, MS(1000), 25);
     busy_meter_add_span(&meter, MS(1000), 101);
     busy_meter_add_span(&meter, MS(1000), (double)NAN);
@@ -117,7 +110,6 @@ static void idle_time_is_covered_up_to_its_end(void **state)
 {
     struct busy_meter meter = { 0 };
 
-    (void)state;
     busy_meter_begin(&meter, 1000000);
     busy_meter_add_idle(&meter, 11000000);
     busy_meter_add_idle(&meter, 10000000); /* is counted */
@@ -131,7 +123,6 @@ static void idle_time_is_covered_up_to_its_end(void **state)
 
 static void the_period_is_the_shortest_plausible_one(void **state)
 {
-    (void)state;
     assert_int_equal(busy_learn_period(0, 200000), 200000);
     assert_int_equal(busy_learn_period(200000, 167000), 167000);
     assert_int_equal(busy_learn_period(167000, 200000), 167000);
@@ -153,7 +144,6 @@ static void values_of_every_type_are_read(void **state)
         { { .as_unsigned_short = 3 }, 6, 3 },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
         assert_true(fabs(nvidia_sample_percent(cases[i].value, cases[i].type) -
                          cases[i].percent) < 1e-9);

@@ -71,7 +71,6 @@ static void an_answer_covers_the_time_since_the_last(void **state)
     };
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     assert_int_equal(nvidia_clients_since_us(&clients, 200000), AT(50));
     answer(&clients, usage, 2, 1150);
@@ -91,7 +90,6 @@ static void the_time_after_the_newest_sample_was_idle(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     add(&clients, 10, 400, 20, 2050); /* the driver counted those of 600 to 2000 */
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(400));
@@ -103,7 +101,6 @@ static void a_sample_that_may_still_arrive_is_waited_for(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     add(&clients, 10, 400, 50, 605); /* the sample of 600 may not have arrived yet */
     assert_int_equal(clients.covered_ns, MS(400));
@@ -117,7 +114,6 @@ static void time_is_covered_without_any_samples(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     answer(&clients, NULL, 0, 100);
     assert_int_equal(clients.covered_ns, 0); /* its sample may still arrive */
@@ -133,7 +129,6 @@ static void an_exited_process_gets_the_unexplained_busy_time(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     add(&clients, 10, 1000, 80, 1050);
     end_all(&clients, MS(300), 2210);
@@ -147,7 +142,6 @@ static void an_unlisted_process_gets_its_share_too(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     assert_int_equal(nvidia_clients_expect(&clients, 10), 0);
     assert_int_equal(nvidia_clients_expect(&clients, 11), 0);
@@ -174,7 +168,6 @@ static void busy_time_of_others_is_not_added_to_exited_processes(void **state)
     };
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     assert_int_equal(nvidia_clients_expect(&clients, 10), 0);
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
@@ -187,7 +180,6 @@ static void without_device_samples_nothing_is_added_for_exited_processes(void **
 {
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     add(&clients, 10, 1000, 80, 1050);
     end_all(&clients, UNKNOWN, 2210);
@@ -199,7 +191,6 @@ static void a_living_process_without_samples_was_idle(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     add(&clients, 10, 1000, 80, 1050);
     answer(&clients, NULL, 0, 2210);
@@ -223,7 +214,6 @@ static void samples_without_a_process_are_not_counted(void **state)
     };
     struct nvidia_clients clients = { 0 }, blind = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
     assert_in_range(nvidia_clients_find(&clients, 10)->busy_ns, MS(510) - 1, MS(510));
@@ -252,7 +242,6 @@ static void answers_are_reduced_to_the_busy_time_of_the_device(void **state)
     };
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     assert_int_equal(nvidia_clients_expect(&clients, 12), 0);
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
@@ -277,7 +266,6 @@ static void an_idle_device_had_no_busy_process(void **state)
     };
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, 0);
@@ -295,7 +283,6 @@ static void the_covered_time_ends_with_the_last_device_sample(void **state)
     };
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
     assert_int_equal(clients.covered_ns, MS(2000));
@@ -318,7 +305,6 @@ static void damaged_samples_are_dropped(void **state)
     };
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     answer(&clients, usage, 7, 250);
     assert_int_equal(clients.count, 1);
@@ -330,7 +316,6 @@ static void a_clock_that_was_set_back_does_not_stop_the_count(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(900000));
     answer(&clients, NULL, 0, 100);
     add(&clients, 10, 300, 100, 350);
@@ -342,7 +327,6 @@ static void the_longest_idle_process_is_dropped_if_there_are_too_many(void **sta
 {
     struct nvidia_clients clients = { 0 };
 
-    (void)state;
     nvidia_clients_begin(&clients, AT(0));
     for (unsigned i = 0; i < NVIDIA_CLIENTS_MAX + 1; i++)
         add(&clients, 100000 - i, 200 + 200 * i, 10, 211 + 200 * i);

@@ -21,7 +21,6 @@ static void distance_counts_single_changes(void **state)
         { "quite", "quiet", 1 }, { "kitten", "sitting", 3 },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
         assert_int_equal(edit_distance(pairs[i].a, pairs[i].b), pairs[i].distance);
         assert_int_equal(edit_distance(pairs[i].b, pairs[i].a), pairs[i].distance);
@@ -32,7 +31,6 @@ static void words_of_any_length_are_safe(void **state)
 {
     char huge[100000];
 
-    (void)state;
     memset(huge, 'a', sizeof(huge) - 1);
     huge[sizeof(huge) - 1] = '\0';
     assert_int_equal(edit_distance(huge, "a"), 62);
@@ -51,7 +49,6 @@ static const char *nearest_of_three(const char *word)
 
 static void a_typing_error_gets_a_suggestion(void **state)
 {
-    (void)state;
     assert_string_equal(nearest_of_three("intervalx"), "interval");
     assert_string_equal(nearest_of_three("intreval"), "interval");
     assert_string_equal(nearest_of_three("outptu"), "output");
@@ -60,14 +57,12 @@ static void a_typing_error_gets_a_suggestion(void **state)
 
 static void the_start_of_a_word_matches_it(void **state)
 {
-    (void)state;
     assert_string_equal(nearest_of_three("int"), "interval");
     assert_string_equal(nearest_of_three("out"), "output");
 }
 
 static void other_words_match_nothing(void **state)
 {
-    (void)state;
     assert_null(nearest_of_three("frobnicate"));
     assert_null(nearest_of_three("x"));
     assert_null(nearest_of_three(""));
@@ -105,7 +100,6 @@ static void texts_are_copied_and_replaced(void **state)
     struct target target = { 0 };
     char value[] = "one";
 
-    (void)state;
     assert_int_equal(apply(&target, 0, value, NULL), 0);
     value[0] = 'x';
     assert_string_equal(target.text, "one");
@@ -124,7 +118,6 @@ static void lists_grow_and_end_with_null(void **state)
 {
     struct target target = { 0 };
 
-    (void)state;
     assert_int_equal(apply(&target, 2, "a", NULL), 0);
     assert_int_equal(apply(&target, 2, "", NULL), -EINVAL);
     assert_int_equal(apply(&target, 2, "b", NULL), 0);
@@ -147,7 +140,6 @@ static void flags_take_the_usual_words(void **state)
     struct spoor_error err;
     struct target target;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
         target.flag = !words[i].meaning;
         assert_int_equal(apply(&target, 3, words[i].word, NULL), 0);
@@ -163,7 +155,6 @@ static void choices_must_be_whole_words(void **state)
     struct target target = { 0 };
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(apply(&target, 4, "large", NULL), 0);
     assert_int_equal(target.size, LARGE);
     assert_int_equal(apply(&target, 4, "small", NULL), 0);

@@ -280,7 +280,6 @@ static void descriptors_can_be_named_by_a_path(void **state)
         { "/proc/1/fd/1", -1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         assert_int_equal(output_file_descriptor(names[i].path), names[i].fd);
 }
@@ -290,7 +289,6 @@ static void only_descriptors_of_the_user_are_written_to(void **state)
     struct spoor_error err;
     int fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(fds, 0), 0); /* as passed on by a shell */
     assert_int_equal(output_file_check_descriptor(fds[1], &err), 0);
     assert_int_equal(output_file_check_descriptor(fds[0], &err), -EBADF);

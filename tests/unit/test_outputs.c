@@ -62,7 +62,6 @@ static void text_goes_to_stderr_unless_quiet(void **state)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, "");
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.count, 1);
@@ -78,7 +77,6 @@ static void without_a_file_the_report_replaces_the_text(void **state)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, "");
     f.settings.has_format = true;
     f.settings.format = SPOOR_JSON;
@@ -99,7 +97,6 @@ static void the_file_name_selects_the_format(void **state)
                   { "a.txt", SPOOR_TEXT },
                   { ".json", SPOOR_JSON } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct fixture f;
 
@@ -128,7 +125,6 @@ static void the_same_text_is_not_shown_twice(void **state)
     char dash[] = "-";
     struct fixture f;
 
-    (void)state;
     begin(&f, "");
     set_output(&f, dash);
     assert_int_equal(plan(&f), 0);
@@ -154,7 +150,6 @@ static void an_unwritable_file_is_refused(void **state)
     struct fixture f;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    (void)state;
     begin(&f, "");
     fake_root_write(&f.fake, "file", "x");
     fake_root_write(&f.fake, "folder/x", "x");
@@ -175,7 +170,6 @@ static void no_clobber_refuses_a_file_that_exists(void **state)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, "file");
     fake_root_write(&f.fake, "file", "x");
     set_output(&f, f.path);
@@ -194,7 +188,6 @@ static void a_page_is_written_in_addition(void **state)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, "page.html");
     f.settings.report_path = f.path;
     if (report_template_length == 0) {
@@ -224,7 +217,6 @@ static void a_device_is_written_and_never_replaced(void **state)
     char null[] = "/dev/null";
     struct fixture f;
 
-    (void)state;
     begin(&f, "");
     set_output(&f, null);
     assert_int_equal(plan(&f), 0);
@@ -238,7 +230,6 @@ static void a_pipe_waits_for_its_reader(void **state)
     struct fixture f;
     int reader;
 
-    (void)state;
     begin(&f, "pipe");
     assert_int_equal(mkfifo(f.path, 0600), 0);
     reader = open(f.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -259,7 +250,6 @@ static void a_descriptor_can_be_named_by_a_path(void **state)
     };
     char path[32];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct fixture f;
 
@@ -278,7 +268,6 @@ static void every_file_has_its_format(void **state)
     char second[160];
     struct fixture f;
 
-    (void)state;
     begin(&f, "a.json");
     set_output(&f, f.path);
     (void)snprintf(second, sizeof(second), "%s/b,c.csv", f.fake.path);
@@ -298,7 +287,6 @@ static void samples_and_report_need_a_file_each(void **state)
 {
     struct fixture f;
 
-    (void)state;
     begin(&f, "a.csv");
     set_output(&f, f.path);
     set_stream(&f, f.path);
@@ -312,7 +300,6 @@ static void the_reader_of_a_stream_matters_if_it_is_the_only_output(void **state
     struct fixture f;
     char stdout_path[] = "-", report[] = "r.json";
 
-    (void)state;
     begin(&f, "a.csv");
     assert_int_equal(outputs_reader_fd(&f.settings), -1);
     set_stream(&f, f.path);
@@ -337,7 +324,6 @@ static void a_descriptor_must_be_open_for_writing(void **state)
     struct fixture f;
     int fd;
 
-    (void)state;
     begin(&f, "file");
     fake_root_write(&f.fake, "file", "x");
     set_descriptor(&f, 999);
@@ -363,7 +349,6 @@ static void color_needs_a_terminal_that_supports_it(void **state)
 {
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-    (void)state;
     assert_false(outputs_has_color(COLOR_AUTO, fd));
     assert_true(outputs_has_color(COLOR_ALWAYS, fd));
     assert_false(outputs_has_color(COLOR_NEVER, fd));

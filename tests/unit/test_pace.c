@@ -39,7 +39,6 @@ static void a_growing_job_is_glanced_at_often(void **state)
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
 
-    (void)state;
     assert_int_equal(pace_wake_ns(&pace), START + 5 * MS);
     for (int i = 0; i < 100; i++)
         assert_int_equal(next_gap(&pace, &budget, MS / 10, JOB_GROWS), 5 * MS);
@@ -54,7 +53,6 @@ static void gaps_double_while_nothing_changes(void **state)
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
 
-    (void)state;
     for (size_t i = 0; i < sizeof(runs_ms) / sizeof(*runs_ms); i++)
         assert_int_equal(next_gap(&pace, &budget, MS / 10, JOB_RUNS), runs_ms[i] * MS);
     for (size_t i = 0; i < sizeof(rests_ms) / sizeof(*rests_ms); i++)
@@ -70,7 +68,6 @@ static void the_budget_stretches_the_gaps(void **state)
     uint64_t spent_ns = 0;
     struct budget budget;
 
-    (void)state;
     budget_init(&budget, BUDGET_MILLIONTHS, START);
     while (pace.glance_ns < START + 100 * NS_PER_SECOND) {
         budget_earn(&budget, pace.glance_ns, pace.glance_ns - START); /* one busy core */
@@ -89,7 +86,6 @@ static void the_sentinel_is_read_while_glances_are_rare(void **state)
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget;
 
-    (void)state;
     budget_init(&budget, 0, START);
     budget_charge(&budget, SPENT_GLANCES, NS_PER_SECOND); /* nothing is left */
     (void)next_gap(&pace, &budget, MS, JOB_RESTS);
@@ -104,7 +100,6 @@ static void a_rank_of_one_process_has_no_sentinel(void **state)
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
 
-    (void)state;
     (void)next_gap(&pace, &budget, MS / 10, JOB_RESTS);
     pace.has_no_sentinel = true;
     assert_int_equal(pace_wake_ns(&pace), START + 105 * MS);
@@ -115,7 +110,6 @@ static void a_rank_of_one_process_has_no_sentinel(void **state)
 
 static void samples_of_ranks_are_spread_over_the_interval(void **state)
 {
-    (void)state;
     for (uint64_t rank = 0; rank < 4; rank++) {
         struct pace pace = begin(NS_PER_SECOND);
 
@@ -134,7 +128,6 @@ static void growth_is_glanced_at_when_the_budget_allows(void **state)
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
 
-    (void)state;
     (void)next_gap(&pace, &budget, MS / 10, JOB_RESTS);
     assert_int_equal(pace.glance_ns, START + 105 * MS);
     pace_watched(&pace, pace.sentinel_ns, false, &budget);
@@ -152,7 +145,6 @@ static void samples_come_at_absolute_deadlines(void **state)
 {
     struct pace pace = begin(100 * MS);
 
-    (void)state;
     assert_int_equal(pace.deadline_ns, START + 100 * MS);
     assert_int_equal(pace_sampled(&pace, START + 50 * MS), 0); /* requested, not due */
     assert_int_equal(pace.deadline_ns, START + 100 * MS);
@@ -192,7 +184,6 @@ static void an_active_job_is_sampled_early(void **state)
 {
     struct budget budget = plenty();
 
-    (void)state;
     assert_in_range(early_samples(JOB_GROWS, &budget, MS / 10, true), 80, 160);
     assert_in_range(early_samples(JOB_RUNS, &budget, MS / 10, true), 20, 80);
     assert_int_equal(early_samples(JOB_RESTS, &budget, MS / 10, true), 0);
@@ -203,7 +194,6 @@ static void early_samples_leave_tokens_for_glances(void **state)
 {
     struct budget budget;
 
-    (void)state;
     budget_init(&budget, BUDGET_MILLIONTHS, START);
     assert_in_range(early_samples(JOB_GROWS, &budget, MS / 2, true), 32, 33); /* of 20 ms */
     assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, 3 * MS), 0);
@@ -213,7 +203,6 @@ static void without_a_job_there_are_only_samples(void **state)
 {
     struct pace pace;
 
-    (void)state;
     pace_init(&pace, START, NS_PER_SECOND, false);
     assert_int_equal(pace_wake_ns(&pace), START + NS_PER_SECOND);
     (void)pace_sampled(&pace, START + NS_PER_SECOND);

@@ -12,7 +12,6 @@ static void numbers_move_the_cursor(void **state)
     uint64_t u;
     int64_t i;
 
-    (void)state;
     assert_int_equal(parse_u64(&cursor, &u), 0);
     assert_int_equal(u, 12);
     assert_int_equal(parse_i64(&cursor, &i), 0);
@@ -28,7 +27,6 @@ static void numbers_that_do_not_fit_are_refused(void **state)
     };
     uint64_t u = 5;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         const char *cursor = bad[i];
 
@@ -43,7 +41,6 @@ static void the_largest_number_fits(void **state)
     const char *cursor = "18446744073709551615";
     uint64_t u;
 
-    (void)state;
     assert_int_equal(parse_u64(&cursor, &u), 0);
     assert_true(u == UINT64_MAX);
 }
@@ -53,7 +50,6 @@ static void a_key_is_at_the_start_of_a_line(void **state)
     static const char text[] = "XMemFree: 1 kB\nMemFree:   2 kB\noom_kill 3\nrbytes=4\n";
     uint64_t value;
 
-    (void)state;
     assert_int_equal(parse_key_u64(text, "MemFree:", &value), 0);
     assert_int_equal(value, 2);
     assert_int_equal(parse_key_u64(text, "oom_kill", &value), 0);
@@ -76,7 +72,6 @@ static void cpu_lists_are_counted(void **state)
         "0 1 x", "0-1-2", "a", "0,,1", "8192", "0-99999999", "0 1",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
         assert_int_equal(parse_cpu_list(good[i].text, NULL, CPU_NUMBER_END), good[i].count);
     }
@@ -88,7 +83,6 @@ static void lists_hold_single_cpus_and_ranges(void **state)
 {
     unsigned cpus[8];
 
-    (void)state;
     assert_int_equal(parse_cpu_list("0\n", cpus, 8), 1);
     assert_int_equal(cpus[0], 0);
     assert_int_equal(parse_cpu_list("0-2,7,10-11\n", cpus, 8), 6);
@@ -99,7 +93,6 @@ static void more_than_the_capacity_is_refused(void **state)
 {
     unsigned cpus[8];
 
-    (void)state;
     assert_int_equal(parse_cpu_list("0-7\n", cpus, 8), 8);
     assert_int_equal(parse_cpu_list("0-8\n", cpus, 8), -E2BIG);
     assert_int_equal(parse_cpu_list("0-8191\n", cpus, 8), -E2BIG);
@@ -109,7 +102,6 @@ static void a_line_is_copied_without_the_blanks_around_it(void **state)
 {
     char buf[8];
 
-    (void)state;
     parse_copy_line(" \n\t a b \t\r\nc", buf, sizeof(buf));
     assert_string_equal(buf, "a b");
     parse_copy_line("0123456789", buf, sizeof(buf));
@@ -122,7 +114,6 @@ static void a_whole_number_has_no_trailing_text(void **state)
 {
     uint64_t value;
 
-    (void)state;
     assert_int_equal(parse_whole_u64("42\n", &value), 0);
     assert_int_equal(value, 42);
     assert_int_equal(parse_whole_u64("max\n", &value), -EBADMSG);
@@ -131,7 +122,6 @@ static void a_whole_number_has_no_trailing_text(void **state)
 
 static void a_word_must_match_as_a_whole(void **state)
 {
-    (void)state;
     assert_true(parse_has_word("cpu io memory\n", "memory"));
     assert_true(parse_has_word("cpu io memory\n", "cpu"));
     assert_true(parse_has_word("io", "io"));
@@ -142,7 +132,6 @@ static void a_word_must_match_as_a_whole(void **state)
 
 static void unknown_stays_unknown_in_sums(void **state)
 {
-    (void)state;
     assert_int_equal(sum_u64(1, 2), 3);
     assert_true(sum_u64(UINT64_MAX, 2) == UINT64_MAX);
     assert_true(sum_u64(UINT64_MAX - 1, 2) == UINT64_MAX);

@@ -29,7 +29,6 @@ static void page_faults_decide_the_owner_of_a_peak(void **state)
         { { 300 * MB, 20 * MB, 0, 400, 65536 }, { false, true } },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         struct peak_owner owner = peak_owner_of(&rows[i].evidence);
 

@@ -55,7 +55,6 @@ static void phases_have_their_own_figures(void **state)
     struct spoor_error err;
     char *text;
 
-    (void)state;
     assert_int_equal(spoor_phase_start(session, "early", &err), -EINVAL);
     assert_string_equal(err.message, "phase 'early': the session is not running");
     assert_int_equal(spoor_session_start(session, &err), 0);
@@ -80,7 +79,6 @@ static void phases_beyond_the_limit_are_added_to_earlier_ones(void **state)
     struct spoor_error err;
     char *text;
 
-    (void)state;
     assert_int_equal(spoor_session_start(session, &err), 0);
     for (int i = 0; i < 300; i++) {
         assert_int_equal(spoor_phase_start(session, "epoch", &err), 0);

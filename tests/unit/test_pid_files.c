@@ -20,7 +20,6 @@ static void reads_the_columns_that_are_used(void **state)
 {
     struct pid_stat stat;
 
-    (void)state;
     assert_int_equal(pid_stat_parse("42 (name) S" TAIL " 18446744073709551615 1 1\n", &stat),
                      0);
     assert_int_equal(stat.pid, 42);
@@ -43,7 +42,6 @@ static void a_flag_distinguishes_a_fork_from_a_program(void **state)
 {
     struct pid_stat stat;
 
-    (void)state;
     assert_int_equal(pid_stat_parse("42 (x) S" TAIL, &stat), 0);
     assert_false(stat.has_exec); /* 4194368 = 0x400040 */
     assert_int_equal(
@@ -65,7 +63,6 @@ static void a_process_is_ending_before_it_is_a_zombie(void **state)
     };
     struct pid_stat stat;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         assert_int_equal(pid_stat_parse(cases[i].text, &stat), 0);
         assert_true(stat.is_ending == cases[i].is_ending);
@@ -76,7 +73,6 @@ static void a_name_may_contain_parentheses_and_spaces(void **state)
 {
     struct pid_stat stat;
 
-    (void)state;
     assert_int_equal(pid_stat_parse("42 (a) R 1 (b)) Z" TAIL, &stat), 0);
     assert_string_equal(stat.comm, "a) R 1 (b)");
     assert_int_equal(stat.state, 'Z');
@@ -87,7 +83,6 @@ static void a_name_may_contain_newlines_or_be_empty(void **state)
 {
     struct pid_stat stat;
 
-    (void)state;
     assert_int_equal(pid_stat_parse("42 (a\nb\033[31m) R" TAIL, &stat), 0);
     assert_string_equal(stat.comm, "a\nb\033[31m");
     assert_int_equal(pid_stat_parse("42 () R" TAIL, &stat), 0);
@@ -114,7 +109,6 @@ static void refuses_damaged_text(void **state)
         "42 (0123456789012345678901234567890123456789012345678901234567890123456789) S" TAIL,
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
         struct pid_stat stat = { .pid = -1 };
 
@@ -131,7 +125,6 @@ static void schedstat_is_time_run_and_time_waited(void **state)
     struct schedstat times = { .waited_ns = 9 };
     struct root root;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(schedstat_parse(damaged[i], &times), -EBADMSG);
     assert_int_equal(times.waited_ns, 9);
@@ -148,7 +141,6 @@ static void statm_is_three_numbers(void **state)
     static const char *const damaged[] = { "", "1", "1 2", "1 2 x", "a b c" };
     struct pid_statm statm = { .size_pages = 9 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(pid_statm_parse(damaged[i], &statm), -EBADMSG);
     assert_int_equal(statm.size_pages, 9);
@@ -166,7 +158,6 @@ static void status_has_the_high_water_mark(void **state)
 {
     struct pid_status status;
 
-    (void)state;
     assert_int_equal(pid_status_parse(STATUS_HEAD "VmPeak:\t   99 kB\nVmHWM:\t   1024 kB\n"
                                                   "RssAnon:\t 5 kB\nVmSwap:\t 3 kB\n"
                                                   "Threads:\t2\nSigIgn:\t0000000000010000\n",
@@ -188,7 +179,6 @@ static void status_is_read_beyond_many_groups(void **state)
     struct pid_status status;
     struct fake_root fake;
 
-    (void)state;
     for (int i = 0; i < 65536; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "4000000000 ");
     (void)snprintf(text + used, sizeof(text) - used,
@@ -208,7 +198,6 @@ static void a_zombie_has_no_memory_lines(void **state)
 {
     struct pid_status status;
 
-    (void)state;
     assert_int_equal(pid_status_parse(STATUS_HEAD "SigIgn:\t0000000000000000\n", &status), 0);
     assert_false(is_known(status.rss_peak_bytes));
     assert_false(status.ignores_child_signal);
@@ -218,7 +207,6 @@ static void a_hostile_name_cannot_fake_a_line(void **state)
 {
     struct pid_status status;
 
-    (void)state;
     /* The kernel writes a newline in a name as \n, so a name cannot start a line. */
     assert_int_equal(pid_status_parse("Name:\tVmHWM: 77 kB\\nTgid:\t7\nTgid:\t42\n", &status),
                      0);
@@ -230,7 +218,6 @@ static void status_without_its_first_lines_is_refused(void **state)
 {
     struct pid_status status;
 
-    (void)state;
     assert_int_equal(pid_status_parse("", &status), -EBADMSG);
     assert_int_equal(pid_status_parse("Name:\tx\nTgid:", &status), -EBADMSG);
 }
@@ -239,7 +226,6 @@ static void an_io_file_without_its_four_lines_is_refused(void **state)
 {
     struct pid_io io = { .read_chars = 9 };
 
-    (void)state;
     assert_int_equal(pid_io_parse("", &io), -EBADMSG);
     assert_int_equal(pid_io_parse("rchar: 1\nwchar: 2\nread_bytes: 4096\n", &io), -EBADMSG);
     assert_int_equal(
@@ -267,7 +253,6 @@ static void rollup_is_in_bytes(void **state)
 {
     struct smaps_rollup rollup;
 
-    (void)state;
     assert_int_equal(smaps_rollup_parse(ROLLUP, &rollup), 0);
     assert_int_equal(rollup.rss, 1000 * 1024);
     assert_int_equal(rollup.pss, 500 * 1024);
@@ -281,7 +266,6 @@ static void an_empty_rollup_is_an_exited_process(void **state)
 {
     struct smaps_rollup rollup;
 
-    (void)state;
     assert_int_equal(smaps_rollup_parse("", &rollup), -ESRCH);
     assert_int_equal(smaps_rollup_parse("Rss: 1 kB\n", &rollup), -EBADMSG);
 }
@@ -290,7 +274,6 @@ static void an_old_kernel_does_not_split_pss(void **state)
 {
     struct smaps_rollup rollup;
 
-    (void)state;
     assert_int_equal(smaps_rollup_parse("Rss: 1 kB\nPss: 1 kB\nShared_Clean: 1 kB\n"
                                         "Shared_Dirty: 0 kB\nPrivate_Clean: 0 kB\n"
                                         "Private_Dirty: 0 kB\nAnonymous: 0 kB\n",
@@ -304,7 +287,6 @@ static void a_command_line_is_split_at_its_nuls(void **state)
     char text[] = "sh\0-c\0\0echo a\0";
     const char *arguments[8];
 
-    (void)state;
     assert_int_equal(cmdline_split(text, sizeof(text) - 1, arguments, 8), 4);
     assert_string_equal(arguments[0], "sh");
     assert_string_equal(arguments[1], "-c");

@@ -40,7 +40,6 @@ static void a_young_process_may_not_have_called_exec(void **state)
 {
     struct member member = of_vfork();
 
-    (void)state;
     assert_false(is_pre_exec(&member)); /* it has been asleep for long */
     member.id.start_ticks = now_ticks();
     assert_true(is_pre_exec(&member));
@@ -52,7 +51,6 @@ static void a_process_waiting_for_a_cpu_stays_young(void **state)
 {
     struct member member = of_vfork();
 
-    (void)state;
     member.reading.is_busy = true;
     assert_true(is_pre_exec(&member));
     member.reading.cpu_ns = 50 * NS_PER_MS; /* it has run long enough without exec */
@@ -63,7 +61,6 @@ static void a_process_with_its_own_memory_has_called_exec(void **state)
 {
     struct member member = of_vfork();
 
-    (void)state;
     member.id.start_ticks = now_ticks();
     member.reading.borrows_memory = false;
     assert_false(is_pre_exec(&member));
@@ -74,7 +71,6 @@ static void on_a_fixture_no_process_is_pre_exec(void **state)
     struct member member = of_vfork();
     struct fake_root fake;
 
-    (void)state;
     member.id.start_ticks = now_ticks();
     fake_root_init(&fake);
     assert_false(member_is_pre_exec(&fake.root, &member));

@@ -65,7 +65,6 @@ static void a_failing_fork_harms_neither_descriptors_nor_children_of_the_caller(
     struct seen seen;
     int status;
 
-    (void)state;
     if (child == 0)
         _exit(42);
     assert_true(child > 0);
@@ -84,7 +83,6 @@ static void a_probe_leaves_no_files_and_no_children(void **state)
     int before = descriptor_count();
     struct seen seen = check();
 
-    (void)state;
     assert_true(seen.available_count > 0);
     assert_int_equal(seen.unstarted_count, 0);
     assert_int_equal(descriptor_count(), before);

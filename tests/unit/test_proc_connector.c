@@ -56,7 +56,6 @@ static void forks_and_exits_are_read(void **state)
     struct process_event seen;
     struct datagram datagram;
 
-    (void)state;
     make(&datagram, &event);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), 0);
     assert_int_equal(seen.kind, PROCESS_FORKED);
@@ -80,7 +79,6 @@ static void threads_are_distinguished_from_processes(void **state)
     struct process_event seen;
     struct datagram datagram;
 
-    (void)state;
     make(&datagram, &event);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), 0);
     assert_int_equal(seen.pid, 42);
@@ -98,7 +96,6 @@ static void other_events_are_ignored(void **state)
     struct process_event seen = { .pid = -1 };
     struct datagram datagram;
 
-    (void)state;
     make(&datagram, &event);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -ENOMSG);
     event.what = PROC_EVENT_NONE; /* a reply to another request */
@@ -117,7 +114,6 @@ static void a_truncated_datagram_is_refused(void **state)
     struct process_event seen = { .pid = -1 };
     struct datagram datagram;
 
-    (void)state;
     make(&datagram, &event);
     for (size_t size = 0; size < datagram.size; size++)
         assert_int_equal(proc_connector_parse(datagram.bytes, size, &seen), -EBADMSG);
@@ -132,7 +128,6 @@ static void wrong_lengths_are_refused(void **state)
     struct datagram datagram;
     uint16_t length = 4096;
 
-    (void)state;
     make(&datagram, &event);
     memset(datagram.bytes, 0xff, 4);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -EBADMSG);
@@ -185,7 +180,6 @@ static void the_kernel_reports_every_process(void **state)
     bool has_ended = false;
     int r;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     r = proc_connector_open(&root, &connector);
     root_close(&root);
@@ -218,7 +212,6 @@ static void another_pid_namespace_is_not_supported(void **state)
     struct proc_connector connector;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_link(&fake, "proc/self/ns/pid", "pid:[4026532222]");
     assert_int_equal(proc_connector_open(&fake.root, &connector), -ENOTSUP);

@@ -38,7 +38,6 @@ static void children_of_every_thread_are_listed(void **state)
     struct fake_root fake;
     pid_t children[4] = { 0 };
 
-    (void)state;
     make_tree(&fake);
     assert_int_equal(process_children(&fake.root, 10, children, 4), 2);
     assert_int_equal(children[0] + children[1], 60);
@@ -51,7 +50,6 @@ static void descendants_are_counted_without_zombies_and_agents(void **state)
 {
     struct fake_root fake;
 
-    (void)state;
     make_tree(&fake);
     assert_int_equal(process_count_descendants(&fake.root, 10, 0), 2);
     assert_int_equal(process_count_descendants(&fake.root, 10, 40), 1);
@@ -64,7 +62,6 @@ static void ancestors_are_followed_to_the_top(void **state)
 {
     struct fake_root fake;
 
-    (void)state;
     make_tree(&fake);
     assert_true(process_descends(&fake.root, 30, 10));
     assert_true(process_descends(&fake.root, 40, 10));
@@ -82,7 +79,6 @@ static void a_cyclic_tree_ends(void **state)
 {
     struct fake_root fake;
 
-    (void)state;
     make_tree(&fake);
     fake_root_write(&fake, "proc/10/stat",
                     "10 (a) S 20 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 100 0 0\n");

@@ -63,7 +63,6 @@ static void the_peak_is_kept(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, false);
     for (int i = 1; i <= 3; i++)
         forked(&events, MAIN, MAIN + i);
@@ -90,7 +89,6 @@ static void a_late_exit_event_lowers_the_peak(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, true);
     event_at(&events, PROCESS_FORKED, MAIN + 1, 1000);
     event_at(&events, PROCESS_FORKED, MAIN + 2, 3000);
@@ -111,7 +109,6 @@ static void exit_events_may_arrive_out_of_order(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, true);
     event_at(&events, PROCESS_FORKED, MAIN + 1, 1000);
     event_at(&events, PROCESS_FORKED, MAIN + 2, 3000);
@@ -133,7 +130,6 @@ static void threads_at_once_are_counted(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, true);
     for (uint64_t i = 1; i <= 500; i++)
         thread_at(&events, PROCESS_FORKED, NS_PER_SECOND + i);
@@ -151,7 +147,6 @@ static void threads_in_turn_are_not_at_once(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, true);
     for (uint64_t i = 1; i <= 10; i++) {
         thread_at(&events, PROCESS_FORKED, 2 * i * NS_PER_MS);
@@ -171,7 +166,6 @@ static void threads_of_the_last_wave_are_not_at_once(void **state)
     struct process_events events;
     uint64_t now_ns = NS_PER_SECOND;
 
-    (void)state;
     begin(&events, true);
     for (int i = 0; i < WAVE; i++)
         thread_at(&events, PROCESS_FORKED, now_ns);
@@ -193,7 +187,6 @@ static void threads_are_not_processes(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, false);
     thread(&events, PROCESS_FORKED, MAIN);
     thread(&events, PROCESS_FORKED, MAIN);
@@ -209,7 +202,6 @@ static void a_process_ends_with_its_last_thread(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, false);
     thread(&events, PROCESS_FORKED, MAIN);
     exited(&events, MAIN); /* the first of the two */
@@ -227,7 +219,6 @@ static void survivors_of_main_do_not_depend_on_its_exit_event(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, false);
     assert_false(process_events_outlive_main(&events));
     forked(&events, MAIN, MAIN + 1);
@@ -247,7 +238,6 @@ static void only_descendants_count(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, true);
     forked(&events, OTHER, OTHER + 1);
     thread(&events, PROCESS_FORKED, OTHER);
@@ -267,7 +257,6 @@ static void an_exit_without_a_fork_is_a_loss(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, false);
     exited(&events, MAIN + 1);
     assert_false(events.is_exact);
@@ -279,7 +268,6 @@ static void a_reused_pid_is_another_process(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, false);
     for (int i = 0; i < 3; i++) {
         forked(&events, MAIN, MAIN + 1);
@@ -312,7 +300,6 @@ static void a_process_found_by_a_search_is_not_added_again(void **state)
                                    .time_ns = clock_now().monotonic_ns };
     struct process_events events;
 
-    (void)state;
     begin(&events, true);
     add_open(MAIN + 1, UINT32_MAX); /* later than any event */
     process_events_note(&events, &event);
@@ -342,7 +329,6 @@ static void a_process_is_recognized_after_a_suspend(void **state)
     };
     struct process_events events;
 
-    (void)state;
     begin(&events, true);
     events.suspended_ns = slept_before_ns;
     add_open(MAIN + 1, (event.time_ns + slept_before_ns) /
@@ -362,7 +348,6 @@ static void lost_processes_are_adopted(void **state)
     struct process_events events;
     struct root root;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     begin(&events, true);
     events.root = &root;
@@ -403,7 +388,6 @@ static void long_lived_processes_are_announced_parents_first(void **state)
     struct announced announced = { .waits = true };
     struct process_events events;
 
-    (void)state;
     begin(&events, false);
     for (int i = 0; i < 3; i++)
         process_events_note(&events,
@@ -431,7 +415,6 @@ static void the_job_ends_with_its_last_process(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, true);
     events.source = "proc-connector";
     forked(&events, MAIN, MAIN + 1);
@@ -453,7 +436,6 @@ static void a_false_exit_makes_counts_inexact(void **state)
     struct process_events events;
     struct root root;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     gated_job_start(&job, do_nothing);
     begin(&events, false);
@@ -500,7 +482,6 @@ static void records_of_very_many_threads_are_not_requested(void **state)
     struct root root;
     bool has_ended;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     gated_job_start(&job, run_many_threads);
     process_events_open(&events, &root, &roster, job.pid, SOURCE_RING);
@@ -527,7 +508,6 @@ static void without_a_source_counts_are_unknown(void **state)
     struct process_events events;
     struct root root;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     process_events_open(&events, &root, &roster, getpid(), SOURCE_RING | SOURCE_CONNECTOR);
     assert_null(events.source);
@@ -544,7 +524,6 @@ static void an_agent_is_disowned_with_its_intermediate_process(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, false);
     events.source = "a source";
     forked(&events, MAIN, MAIN + 1);
@@ -571,7 +550,6 @@ static void a_child_of_an_agent_is_not_counted(void **state)
 {
     struct process_events events;
 
-    (void)state;
     begin(&events, true);
     events.source = "a source";
     forked(&events, MAIN, MAIN + 1);

@@ -131,7 +131,6 @@ static int start_three_hundred(void)
 
 static void consecutive_processes_are_all_counted(void **state)
 {
-    (void)state;
     count_job(start_three_hundred, 301, 2);
 }
 
@@ -163,7 +162,6 @@ static int start_ten_at_once(void)
 
 static void concurrent_processes_raise_the_peak(void **state)
 {
-    (void)state;
     count_job(start_ten_at_once, 11, 11);
 }
 
@@ -193,7 +191,6 @@ static int start_from_a_thread(void)
 
 static void children_of_a_thread_count(void **state)
 {
-    (void)state;
     count_job(start_from_a_thread, 2, 2);
 }
 
@@ -216,7 +213,6 @@ static int exec_from_a_thread(void)
 
 static void a_process_outlives_its_first_thread(void **state)
 {
-    (void)state;
     count_job(exec_from_a_thread, 3, 2);
 }
 
@@ -247,7 +243,6 @@ static void daemons_count(void **state)
 {
     unsigned served = 0;
 
-    (void)state;
     for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
         struct watched w;
 
@@ -295,7 +290,6 @@ static void an_adopted_process_outlives_its_first_thread(void **state)
     struct root root;
     int status;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     gated_job_start(&job, thread_then_children);
     gated_job_begin(&job);
@@ -355,7 +349,6 @@ static void living_processes_are_announced_once(void **state)
 {
     unsigned served = 0;
 
-    (void)state;
     for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
         struct newborn newborn = { 0 };
         struct watched w;
@@ -412,7 +405,6 @@ static void peaks_of_exited_processes_are_kept(void **state)
 {
     unsigned served = 0;
 
-    (void)state;
     for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
         struct watched w;
         bool has_peaks;

@@ -41,7 +41,6 @@ static void a_suspend_does_not_move_the_start_of_a_process(void **state)
     struct member member = { .id.start_ticks = (now_ns + slept_ns) / tick_ns };
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &main_process, true);
     f.fake.root.is_live = true;
     f.job.suspended_ns = slept_ns + 3 * NS_PER_SECOND;
@@ -62,7 +61,6 @@ static void usage_before_the_first_reading_does_not_count(void **state)
     struct process_table table;
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &main, true);
     put(&f, 11, "worker", "worker", 50);
     fake_job_look(&f);
@@ -92,7 +90,6 @@ static void a_process_stays_listed_after_its_end(void **state)
     struct process_table table;
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &main, true);
     fake_job_look(&f);
     put(&f, 11, "worker", "worker", 50);
@@ -118,7 +115,6 @@ static void after_exec_the_name_and_the_command_are_updated(void **state)
     struct process_table table;
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &main_process, true);
     put(&f, 11, "sh", "sh run.sh", 1);
     fake_job_look(&f);
@@ -137,7 +133,6 @@ static void a_missing_command_is_read_later(void **state)
     struct process_table table;
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &main_process, true);
     put(&f, 11, "hold", "", 1); /* during exec */
     fake_root_write(&f.fake, "proc/11/comm", "hold\n");
@@ -156,7 +151,6 @@ static void a_reused_pid_is_another_process(void **state)
     struct process_table table;
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &main_process, true);
     put(&f, 11, "one", "one", 5);
     fake_job_look(&f);
@@ -180,7 +174,6 @@ static void the_largest_gpu_memory_is_kept(void **state)
     struct process_table table;
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &main_process, true);
     fake_job_look(&f);
     job_note_gpu(&f.job, 10, 200);
@@ -199,7 +192,6 @@ static void memory_uses_the_page_size_of_the_machine(void **state)
     struct process_table table;
     struct fake_job f;
 
-    (void)state;
     fake_job_begin(&f, &main, true);
     f.fake.root.page_bytes = 65536;
     put(&f, 11, "worker", "worker", 50);

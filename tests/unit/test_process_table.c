@@ -67,7 +67,6 @@ static void a_few_processes_are_kept_in_order_of_their_start(void **state)
 {
     struct process_table table = { 0 };
 
-    (void)state;
     assert_true(process_table_keeps(&table, 0, UNKNOWN));
     add(&table, 12, "b", 5, 10);
     add(&table, 11, "a", 7, UNKNOWN);
@@ -88,7 +87,6 @@ static void the_largest_are_kept_and_the_others_summed(void **state)
     struct process_table table = { 0 };
     uint64_t total_ns = 0;
 
-    (void)state;
     /* The largest come in the middle, by CPU time and by memory at different ends. */
     for (int i = 0; i < COUNT; i++) {
         uint64_t cpu_ns = (uint64_t)(i * 7919 % COUNT) * (uint64_t)MS;
@@ -121,7 +119,6 @@ static void the_number_of_names_is_limited(void **state)
     struct process_table table = { 0 };
     char name[16];
 
-    (void)state;
     for (int i = 0; i < 2000; i++) {
         (void)snprintf(name, sizeof(name), "name-%09d", i);
         add(&table, i + 1, name, 1, 1);
@@ -138,7 +135,6 @@ static void a_reused_pid_is_two_processes(void **state)
 {
     struct process_table table = { 0 };
 
-    (void)state;
     add(&table, 7, "first", 1, 1);
     add(&table, 7, "second", 2, 2);
     assert_string_equal(process_table_find(&table, 7)->name, "second");
@@ -151,7 +147,6 @@ static void missing_cpu_time_belongs_to_unknown_processes(void **state)
 {
     struct process_table table = { 0 };
 
-    (void)state;
     add(&table, 1, "main", 70 * MS, 1);
     process_table_finish(&table, 100 * MS, 31);
     assert_int_equal(table.unknown.count, 30);
@@ -165,7 +160,6 @@ static void without_events_the_number_of_unknown_processes_is_unknown(void **sta
 {
     struct process_table table = { 0 };
 
-    (void)state;
     add(&table, 1, "main", 70 * MS, 1);
     process_table_finish(&table, 100 * MS, UNKNOWN);
     assert_false(is_known(table.unknown.count));
@@ -183,7 +177,6 @@ static void a_small_rest_is_added_to_the_largest(void **state)
 {
     struct process_table table = { 0 };
 
-    (void)state;
     add(&table, 1, "main", 1 * MS, 1);
     add(&table, 2, "sh", 3 * MS, 1);
     process_table_finish(&table, 6 * MS, 2);
@@ -198,7 +191,6 @@ static void estimates_are_scaled_to_the_cpu_time_of_the_job(void **state)
 {
     struct process_table table = { 0 };
 
-    (void)state;
     add(&table, 1, "main", 40 * MS, 1);
     add_estimate(&table, 2, "sh", 0, 20 * MS);
     add_estimate(&table, 3, "sh", 10 * MS, 60 * MS);
@@ -215,7 +207,6 @@ static void estimates_grow_by_at_most_a_tick(void **state)
 {
     struct process_table table = { 0 };
 
-    (void)state;
     add_estimate(&table, 2, "sh", 0, 10 * MS);
     process_table_finish(&table, 15 * MS, 1);
     assert_int_equal(table.list[0].cpu_ns, 15 * MS);
@@ -239,7 +230,6 @@ static void without_the_cpu_time_of_the_job_estimates_are_kept(void **state)
 {
     struct process_table table = { 0 };
 
-    (void)state;
     add_estimate(&table, 2, "sh", 0, 10 * MS);
     process_table_finish(&table, UNKNOWN, UNKNOWN);
     assert_int_equal(table.list[0].cpu_ns, 10 * MS);
@@ -251,7 +241,6 @@ static void a_copy_has_its_own_memory(void **state)
 {
     struct process_table table = { 0 }, copy;
 
-    (void)state;
     for (int i = 0; i < 300; i++)
         add(&table, i + 1, "sh", (uint64_t)i, (uint64_t)i);
     assert_int_equal(process_table_copy(&table, &copy), 0);

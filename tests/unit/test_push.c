@@ -36,7 +36,6 @@ static void set(const char *name, const char *value)
 
 static int clear(void **state)
 {
-    (void)state;
     memset(variables, 0, sizeof(variables));
     return 0;
 }
@@ -63,7 +62,6 @@ static void test_a_url_names_its_service(void **state)
     struct spoor_error err;
     const char *service;
 
-    (void)state;
     check_push("http://a:1", "http://a:1/metrics/job/spoor/run_id/ab", "pushgateway");
     check_push("https://a/", "https://a/metrics/job/spoor/run_id/ab", "pushgateway");
     check_push("http://a/metrics/job/x", "http://a/metrics/job/x", "pushgateway");
@@ -84,7 +82,6 @@ static void check_otlp(const char *url, const char *expected)
 
 static void test_endpoints_of_otlp(void **state)
 {
-    (void)state;
     check_otlp(NULL, "http://localhost:4318/v1/metrics");
     set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://a/b/");
     check_otlp(NULL, "http://a/b/v1/metrics");
@@ -99,7 +96,6 @@ static void test_headers_of_otlp(void **state)
     struct upload_settings settings;
     struct spoor_error err;
 
-    (void)state;
     set("OTEL_EXPORTER_OTLP_HEADERS", "a=b%3D%zz , c = d%20e,f,=g,h i=j,k=l%0Am");
     set("OTEL_METRIC_EXPORT_INTERVAL", "2500");
     assert_int_equal(otlp_settings("http://a", get, &settings, &err), 0);

@@ -15,7 +15,6 @@ static void a_record_outlives_its_sources(void **state)
     struct example *example = example_new();
     struct record record;
 
-    (void)state;
     example->input.phase_count = EXAMPLE_PHASES;
     example->input.warning_count = EXAMPLE_WARNINGS;
     example_fill(example, &record);
@@ -35,7 +34,6 @@ static void ending_a_record_twice_is_harmless(void **state)
 {
     struct record record;
 
-    (void)state;
     record_init(&record);
     assert_true(isnan(record.elapsed_seconds));
     assert_int_equal(record.exit_code, UNKNOWN);
@@ -50,7 +48,6 @@ static void a_failed_allocation_is_recorded(void **state)
 {
     struct record record;
 
-    (void)state;
     record_init(&record);
     assert_null(record_alloc(&record, SIZE_MAX / 2, 4));
     assert_null(record_alloc(&record, SIZE_MAX, 1));
@@ -63,7 +60,6 @@ static void figures_are_found_by_their_path(void **state)
     struct example *example = example_new();
     struct record record;
 
-    (void)state;
     example_fill(example, &record);
     assert_true(fabs(record_find(record.figures, "cpu.total_seconds").value - 10) < 1e-9);
     assert_string_equal(record_find(record.figures, "cpu.total_seconds").source,
@@ -82,7 +78,6 @@ static void each_tag_key_is_unique(void **state)
     struct example *example = example_new();
     struct record record;
 
-    (void)state;
     example->input.tags = tags;
     example_fill(example, &record);
     assert_int_equal(record.tags.count, ARRAY_SIZE(expected));
@@ -108,7 +103,6 @@ static void the_curve_has_rates_of_counters_and_values_of_gauges(void **state)
     struct record record;
     const struct curve_column *cpu, *memory;
 
-    (void)state;
     example_fill(example, &record);
     cpu = find(&record, "job_cpu_seconds");
     memory = find(&record, "job_rss_bytes");
@@ -137,7 +131,6 @@ static void dates_survive_a_round_trip(void **state)
                                        "x" };
     double seconds;
 
-    (void)state;
     for (unsigned ms = 0; ms < 1000; ms++) {
         double date = 1773480413 + ms / 1e3;
 

@@ -39,7 +39,6 @@ static void values_make_figures_and_a_curve(void **state)
     struct spoor_figure peak;
     struct record record;
 
-    (void)state;
     for (int i = 0; i <= 100; i++)
         add(replay, i / 2.0, i < 60 ? 7 : 7 + (i - 60) * 0.5, i == 80 ? 5e9 : 1e9);
     assert_int_equal(replay_finish(replay, "a.csv", 0, &record), 0);
@@ -70,7 +69,6 @@ static void rows_after_the_end_of_the_job_are_not_in_its_curve(void **state)
     const struct curve_column *memory;
     struct record record;
 
-    (void)state;
     for (int i = 0; i < 5; i++) {
         struct replay_row row;
 
@@ -95,7 +93,6 @@ static void rates_and_growth_add_up(void **state)
 {
     static const enum replay_kind kinds[] = { REPLAY_GROWTH, REPLAY_RATE };
 
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct replay *replay = begin();
         struct record record;
@@ -120,7 +117,6 @@ static void memory_is_bounded_and_peaks_are_kept(void **state)
     struct record record;
     double used = 0, highest = 0;
 
-    (void)state;
     for (int i = 0; i < 100000; i++) {
         add(replay, i, used, i == 77777 ? 98765432 : 1000);
         used += i == 33333 ? 7.7 : 0.1;
@@ -141,7 +137,6 @@ static void a_step_back_in_time_ends_a_run(void **state)
     struct replay *replay = begin();
     struct replay_row row;
 
-    (void)state;
     replay_row_clear(&row);
     row.unix_seconds = START;
     row.elapsed_seconds = 0;
@@ -160,7 +155,6 @@ static void few_rows_and_odd_values_are_harmless(void **state)
     struct replay *replay = begin();
     struct record record;
 
-    (void)state;
     assert_int_equal(replay_finish(replay, "x", 0, &record), -ENODATA);
     add(replay, 0, -5, 1e300);
     assert_int_equal(replay_finish(replay, "x", 3, &record), 0);
@@ -177,7 +171,6 @@ static void times_are_limited(void **state)
     struct replay *replay = begin();
     struct record record;
 
-    (void)state;
     add(replay, 0, 1, 1e9);
     add(replay, 1e20, 2, 1e9);
     assert_int_equal(replay_finish(replay, "a.csv", 0, &record), 0);

@@ -46,7 +46,6 @@ static void small_requests_are_in_mebibytes(void **state)
 {
     struct needs needs = make_needs(2, 512 * MIB, 0, 0, 360);
 
-    (void)state;
     assert_request("sbatch", &needs,
                    "#SBATCH --cpus-per-task=2\n"
                    "#SBATCH --mem=512M\n"
@@ -93,7 +92,6 @@ static void large_requests_are_in_gibibytes_and_have_gpus(void **state)
 {
     struct needs needs = make_needs(64, 60 * GIB, 4, 96 * GIB, 100.0 * 3600);
 
-    (void)state;
     (void)snprintf(needs.gpu_vendor, sizeof(needs.gpu_vendor), "nvidia");
     assert_request("sbatch", &needs,
                    "# GPU memory: 98304 MiB in all\n"
@@ -136,7 +134,6 @@ static void batch_systems_get_gibibytes_and_gpus(void **state)
 {
     struct needs needs = make_needs(64, 60 * GIB, 4, 96 * GIB, 100.0 * 3600);
 
-    (void)state;
     assert_request("pbs", &needs,
                    "# GPU memory: 98304 MiB in all\n"
                    "#PBS -l select=1:ncpus=64:mem=60gb:ngpus=4\n"
@@ -168,7 +165,6 @@ static void a_group_has_nodes_and_tasks(void **state)
     struct needs needs = make_needs(12, 3 * GIB, 4, 0, 360);
     char expected[512];
 
-    (void)state;
     needs.nodes = 2;
     needs.node_ranks = 4;
     (void)snprintf(expected, sizeof(expected), "%s%s", note,
@@ -219,7 +215,6 @@ static void gpus_have_the_names_of_their_vendors(void **state)
         { "x\nrm -rf", "    nvidia.com/gpu: 1\n", "docker run --gpus=1 IMAGE\n" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         struct needs needs = make_needs(0, 0, 1, 0, 0);
         char expected[100];
@@ -236,7 +231,6 @@ static void an_unknown_value_is_a_comment(void **state)
 {
     struct needs needs = make_needs(1, (double)NAN, 0, 0, (double)NAN);
 
-    (void)state;
     (void)snprintf(needs.memory_bytes.why, sizeof(needs.memory_bytes.why),
                    "no sample\nrm -rf / \x1b[2J");
     assert_request("sbatch", &needs,
@@ -257,7 +251,6 @@ static void a_guess_is_marked(void **state)
 {
     struct needs needs = make_needs(1, 2 * GIB, 0, 0, 60);
 
-    (void)state;
     needs.memory_bytes.is_guess = true;
     (void)snprintf(needs.memory_bytes.why, sizeof(needs.memory_bytes.why),
                    "a guess: it was killed");
@@ -269,7 +262,6 @@ static void a_guess_is_marked(void **state)
 /* Without any known figure the syntax is still valid. */
 static void without_any_figure_there_are_comments_only(void **state)
 {
-    (void)state;
     for (size_t i = 0; request_get(i); i++) {
         struct needs needs =
             make_needs((double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN);
@@ -292,7 +284,6 @@ static void every_format_is_a_value_of_the_option(void **state)
     const struct option *option = NULL;
     struct buffer names = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < settings_table.count; i++) {
         if (strcmp(settings_table.rows[i].name, "for") == 0)
             option = &settings_table.rows[i];

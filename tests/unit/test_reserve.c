@@ -8,7 +8,6 @@ static void elements_survive_growth(void **state)
     size_t capacity = 0, changes = 0;
     int *list = NULL;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         size_t before = capacity;
 
@@ -29,7 +28,6 @@ static void a_failure_changes_nothing(void **state)
     size_t capacity = 0;
     int *list = NULL, *before;
 
-    (void)state;
     assert_int_equal(reserve(&list, &capacity, 1, sizeof(*list)), 0);
     before = list;
     assert_int_equal(reserve(&list, &capacity, SIZE_MAX / 8, sizeof(*list)), -ENOMEM);

@@ -37,7 +37,6 @@ static void the_agent_accepts_a_dialect(void **state)
     struct tracker_settings settings;
     struct spoor_error err;
 
-    (void)state;
     assert_string_equal(AGENT->name, "agent");
     for (size_t i = 0; i < ARRAY_SIZE(dialects); i++) {
         assert_int_equal(PARSE(AGENT, &settings, &err, "--dialect", dialects[i]), 0);
@@ -59,7 +58,6 @@ static void the_option_dialect_needs_a_value(void **state)
     struct tracker_settings settings;
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(PARSE(AGENT, &settings, &err, "--dialect"), -EINVAL);
     tracker_settings_done(&settings);
     assert_int_equal(PARSE(AGENT, &settings, &err, "--dialect", ""), -EINVAL);
@@ -71,7 +69,6 @@ static void the_program_itself_has_only_one_dialect(void **state)
     struct tracker_settings settings;
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(PARSE(TRACK, &settings, &err, "--dialect", "resource-tracker"), -EINVAL);
     assert_string_equal(err.message, "unknown option --dialect");
     tracker_settings_done(&settings);
@@ -82,7 +79,6 @@ static void the_agent_accepts_all_tracker_arguments(void **state)
     struct tracker_settings settings;
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(PARSE(AGENT, &settings, &err, "--pid", "42", "--interval", "0.25",
                            "--no-children", "--process-rows", "p.f64", "--system-rows",
                            "s.f64"),
@@ -113,7 +109,6 @@ static void intervals_pids_and_tags_are_checked(void **state)
     struct tracker_settings settings;
     struct spoor_error err;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         assert_int_equal(PARSE(TRACK, &settings, &err, bad[i].option, bad[i].value), -EINVAL);
         assert_non_null(strstr(err.message, bad[i].message));
@@ -157,7 +152,6 @@ static void a_file_fills_only_unset_values(void **state)
     struct setup setup;
     struct spoor_error err;
 
-    (void)state;
     setup_init(&setup, "[job]\nname = 'file'\npid = 42\n[tracker]\ninterval_secs = 2.5\n"
                        "other = true\n");
     assert_int_equal(tracker_config_read(&setup.arguments, NULL, &err), 0);
@@ -192,7 +186,6 @@ static void check_file(const char *text, const char *name, pid_t pid, const char
 
 static void a_key_belongs_to_its_table(void **state)
 {
-    (void)state;
     check_file("name = 'a'\n[job]\nname = \"x\"\npid = 42\n[other]\nname='y'\n", "x", 42, NULL);
     check_file("job.name = 'x'\njob.pid=10", "x", 10, NULL);
     check_file("[job] # c\r\n\tname\t=\t'x'\t# one\r\n  # two\r\npid=3\r\n", "x", 3, NULL);
@@ -212,14 +205,12 @@ static void strings_are_in_single_or_double_quotes(void **state)
         { "job.name = \"\\u0041\\u00e9\\u20AC\"", "A\u00e9\u20ac" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
         check_file(strings[i].text, strings[i].name, 0, NULL);
 }
 
 static void other_lines_are_skipped(void **state)
 {
-    (void)state;
     check_file("", NULL, 0, NULL);
     check_file("\n\n# only a comment", NULL, 0, NULL);
     check_file("a = true\nb = -0.5 # no\nc = 2026-11-16 02:00:00.5+01:00\nd = 0xff\ne = -inf\n"
@@ -251,7 +242,6 @@ static void an_error_names_file_and_line(void **state)
     };
     char message[256];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         (void)snprintf(message, sizeof(message), "resource-tracker.toml:%s", bad[i].message);
         check_file(bad[i].text, NULL, 0, message);
@@ -267,7 +257,6 @@ static void hostile_text_is_harmless(void **state)
     size_t errors = 0, names = 0;
     struct setup setup;
 
-    (void)state;
     setup_init(&setup, good);
     for (size_t round = 0; round < 2000; round++) {
         char text[sizeof(good)];
@@ -311,7 +300,6 @@ static void an_invalid_file_changes_nothing(void **state)
     };
     struct spoor_error err;
 
-    (void)state;
     for (size_t i = 0; i < 2 * ARRAY_SIZE(bad); i++) {
         const char *path = i < ARRAY_SIZE(bad) ? NULL : "resource-tracker.toml";
         struct setup setup;
@@ -332,7 +320,6 @@ static void a_missing_file_is_not_an_error(void **state)
     struct setup setup;
     struct spoor_error err;
 
-    (void)state;
     setup_init(&setup, "");
     assert_int_equal(unlink("resource-tracker.toml"), 0);
     assert_int_equal(tracker_config_read(&setup.arguments, NULL, &err), 0);

@@ -39,7 +39,6 @@ static void blocks_without_calls_take_no_room(void **state)
     struct results results = { .block_count = 0 };
     struct spoor_error err;
 
-    (void)state;
     write_start(&text);
     for (size_t i = 0; i < MANY; i++)
         buffer_add_text(&text, i > 0 ? ",0" : "0");
@@ -56,7 +55,6 @@ static void a_pickle_is_recognized(void **state)
     struct results results = { .block_count = 0 };
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(results_parse("\x80\x04x", 3, "f.pkl", &results, &err), -EBADMSG);
     assert_non_null(strstr(err.message, "pickle"));
     assert_non_null(strstr(err.message, "TrackingComparison"));
@@ -70,7 +68,6 @@ static void results_survive_a_round_trip(void **state)
     struct block_result block = { .name = name, .usage[1][2] = 5, .compute_time[0] = 0.5 };
     struct results written = { .blocks = &block, .block_count = 1 };
 
-    (void)state;
     written.overall[0][1] = 7;
     results_write_json(&written, &text);
     assert_int_equal(results_parse(text.text, text.length, "f", &results, NULL), 0);

@@ -12,7 +12,6 @@ static void without_proc_no_file_of_a_process_is_read(void **state)
     struct cached_file kept = CACHED_FILE_CLOSED;
     char text[64];
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "proc/42/stat", "42");
     fake_root_write(&fake, "proc/self/stat", "1");
@@ -38,7 +37,6 @@ static void proc_contains_this_process(void **state)
 {
     struct root root, copy;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     assert_null(root.proc_fault);
     root.proc_fault = "a fault";
@@ -60,7 +58,6 @@ static void a_long_line_does_not_displace_other_lines(void **state)
     struct fake_root fake;
     char text[32];
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(read_lines(&fake, "", text, sizeof(text)), 0);
     assert_string_equal(text, "");
@@ -80,7 +77,6 @@ static void lines_that_do_not_fit_are_left_out(void **state)
     struct fake_root fake;
     char text[32], small[4];
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(read_lines(&fake, "a: 1\nb: 2\nc: 3\nd: 4\ne: 5\nf: 6\ng: 7\nh: 8\n", text,
                                 sizeof(text)),

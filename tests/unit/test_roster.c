@@ -25,7 +25,6 @@ static void an_added_process_is_found(void **state)
     struct roster roster = { 0 };
     struct process *process;
 
-    (void)state;
     assert_null(roster_find(&roster, 42));
     process = roster_add(&roster, 42);
     assert_non_null(process);
@@ -45,7 +44,6 @@ static void invalid_pids_are_refused(void **state)
 {
     struct roster roster = { 0 };
 
-    (void)state;
     assert_null(roster_add(&roster, 0));
     assert_null(roster_add(&roster, -1));
     assert_null(roster_find(&roster, 0));
@@ -57,7 +55,6 @@ static void the_roster_grows_and_keeps_all_processes(void **state)
 {
     struct roster roster = { 0 };
 
-    (void)state;
     for (pid_t pid = 1; pid <= 10000; pid++) {
         struct process *process = roster_add(&roster, pid * 3);
 
@@ -79,7 +76,6 @@ static void removal_keeps_the_other_processes(void **state)
     bool is_in[PIDS] = { false };
     uint32_t random = 1;
 
-    (void)state;
     for (int step = 0; step < 20000; step++) {
         size_t i;
         pid_t pid;
@@ -106,7 +102,6 @@ static void the_size_is_limited(void **state)
 {
     struct roster roster = { 0 };
 
-    (void)state;
     for (pid_t pid = 1; pid <= (pid_t)ROSTER_MAX; pid++)
         assert_non_null(roster_add(&roster, pid));
     assert_null(roster_add(&roster, ROSTER_MAX + 1));
@@ -121,7 +116,6 @@ static void a_process_stays_while_its_records_are_expected(void **state)
     struct roster roster = { 0 };
     struct process *process;
 
-    (void)state;
     add_open(&roster, 42, 1);
     process = roster_find(&roster, 42);
     process->threads = 1;
@@ -144,7 +138,6 @@ static void the_list_keeps_its_order(void **state)
     struct roster roster = { 0 };
     uint64_t changes;
 
-    (void)state;
     for (pid_t pid = 1; pid <= 100; pid++)
         add_open(&roster, 1000 - pid, 1);
     for (size_t i = 0; i < 100; i += 3)
@@ -168,7 +161,6 @@ static void parents_come_before_their_children(void **state)
 {
     struct roster roster = { 0 };
 
-    (void)state;
     add_open(&roster, 50, 9);
     add_open(&roster, 45, 8);
     add_open(&roster, 44, 7);
@@ -191,7 +183,6 @@ static void a_parent_may_have_a_larger_pid(void **state)
     } forks[] = { { 5, 32768 }, { 7, 6 }, { 6, 5 }, { 32768, 32767 }, { 32767, 1 } };
     struct roster roster = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(forks) / sizeof(forks[0]); i++) {
         add_open(&roster, forks[i].pid, 7);
         roster.list[i].parent_pid = forks[i].parent;
@@ -211,7 +202,6 @@ static void a_pid_may_be_reused_before_its_process_is_removed(void **state)
 {
     struct roster roster = { 0 };
 
-    (void)state;
     add_open(&roster, 41, 1);
     add_open(&roster, 42, 1);
     roster_find(&roster, 42)->member = 0;

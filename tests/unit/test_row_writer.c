@@ -38,7 +38,6 @@ static void all_rows_are_in_the_file(void **state)
     struct fake_root fake;
     char path[128];
 
-    (void)state;
     fake_root_init(&fake);
     path_of(&fake, path);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
@@ -63,7 +62,6 @@ static void an_unopenable_file_is_refused(void **state)
 {
     struct writer_process writer;
 
-    (void)state;
     assert_int_equal(row_writer_open(&writer, "/no/such/folder/rows", OUTPUT_TRUNCATE),
                      -ENOENT);
     assert_int_equal(row_writer_open(&writer, "/", OUTPUT_APPEND), -EISDIR);
@@ -76,7 +74,6 @@ static void rows_are_lost_on_a_full_disk(void **state)
     struct writer_end end;
     struct writer_process writer;
 
-    (void)state;
     assert_int_equal(row_writer_open(&writer, "/dev/full", OUTPUT_APPEND), 0);
     add_rows(&writer, 0, 3);
     end = writer_process_close(&writer, NULL);
@@ -115,7 +112,6 @@ static void a_file_has_one_header(void **state)
     struct fake_root fake;
     char path[128];
 
-    (void)state;
     fake_root_init(&fake);
     path_of(&fake, path);
     write_table(path, OUTPUT_NO_CLOBBER, "1\n");
@@ -133,7 +129,6 @@ static void the_file_is_unchanged_before_the_first_row(void **state)
     struct fake_root fake;
     char path[128];
 
-    (void)state;
     fake_root_init(&fake);
     path_of(&fake, path);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
@@ -153,7 +148,6 @@ static void wait_does_not_return_the_writer(void **state)
     struct fake_root fake;
     char path[128];
 
-    (void)state;
     fake_root_init(&fake);
     path_of(&fake, path);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
@@ -174,7 +168,6 @@ static void rows_are_written_after_their_creator_exited(void **state)
     char path[128];
     pid_t pid;
 
-    (void)state;
     fake_root_init(&fake);
     path_of(&fake, path);
     pid = fork();
@@ -229,7 +222,6 @@ static void a_full_disk_leaves_whole_rows(void **state)
     struct fake_root fake;
     char path[128];
 
-    (void)state;
     fake_root_init(&fake);
     path_of(&fake, path);
     check_full_disk(path, path);
@@ -254,7 +246,6 @@ static void rows_of_others_are_not_truncated(void **state)
     char path[128], name[32];
     int fd, behind;
 
-    (void)state;
     fake_root_init(&fake);
     path_of(&fake, path);
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);

@@ -39,7 +39,6 @@ static void rows_in_an_unread_pipe_are_not_lost(void **state)
     int reader;
     pid_t pid;
 
-    (void)state;
     fake_root_init(&fake);
     path_of(&fake, path);
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -65,7 +64,6 @@ static void a_descriptor_gets_the_header_and_the_rows(void **state)
     char path[32], text[8];
     int fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     (void)snprintf(path, sizeof(path), "/dev/fd/%d", fds[1]);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_APPEND), 0);
@@ -89,7 +87,6 @@ static void a_closed_reader_ends_the_rows(void **state)
     char path[32];
     int fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     (void)snprintf(path, sizeof(path), "/dev/fd/%d", fds[1]);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
@@ -127,7 +124,6 @@ static void rows_for_a_slow_reader_are_lost_even_if_it_closes(void **state)
     uint64_t dropped_rows;
     int fd = fill_pipe(&writer);
 
-    (void)state;
     add_rows(&writer, 6, 3000); /* more than the queue can hold */
     close(fd);
     add_rows(&writer, 3006, 1);
@@ -169,7 +165,6 @@ static void check_end_is_soon(const char *path, uint64_t least_lost)
 
 static void a_stalled_reader_is_soon_given_up(void **state)
 {
-    (void)state;
     check_end_is_soon(NULL, 2);
 }
 
@@ -178,7 +173,6 @@ static void a_named_pipe_without_a_reader_is_soon_given_up(void **state)
     struct fake_root fake;
     char path[128];
 
-    (void)state;
     fake_root_init(&fake);
     path_of(&fake, path);
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -219,7 +213,6 @@ static void a_slow_reader_is_given_up(void **state)
     int fd = fill_pipe(&writer);
     pid_t pid = start_reader(fd, LONG, true, taken);
 
-    (void)state;
     end = writer_process_close(&writer, NULL);
     assert_true(*taken < LONG);
     assert_int_equal(end.error, -ETIMEDOUT);
@@ -236,7 +229,6 @@ static void a_fast_reader_gets_all_rows(void **state)
         mmap(NULL, sizeof(*taken), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct writer_end end = { .lost_rows = 1 };
 
-    (void)state;
     for (int i = 0; i < 10 && end.lost_rows > 0; i++) {
         struct writer_process writer;
         int fd = fill_pipe(&writer);

@@ -31,7 +31,6 @@ static void parts_older_than_the_total_are_unknown(void **state)
 {
     struct sample sample;
 
-    (void)state;
     sample_clear(&sample);
     set(sample.value, 1350, 800, 100);
     set(sample.moment, 1350, 800, 100);
@@ -48,7 +47,6 @@ static void a_small_rest_counts_as_shared(void **state)
 {
     struct sample sample;
 
-    (void)state;
     sample_clear(&sample);
     set(sample.value, 1010, 800, 200);
     sample.at_peak = (struct memory_split){ 1000, 800, 200 };
@@ -62,7 +60,6 @@ static void parts_are_read_at_the_moment_of_the_total(void **state)
 {
     struct sample sample;
 
-    (void)state;
     sample_clear(&sample);
     set(sample.value, 1000, 700, 600);
     sample.at_peak = (struct memory_split){ 1000, 400, 600 };
@@ -77,7 +74,6 @@ static void main_and_descendants_add_up_to_the_job(void **state)
     struct sample sample;
     uint64_t *value = sample.value;
 
-    (void)state;
     sample_clear(&sample);
     set(value, 1000, 700, 300);
     value[METRIC_MAIN_RSS] = 600;
@@ -110,7 +106,6 @@ static void the_last_sample_of_an_ended_job_is_not_late(void **state)
     struct root root;
     struct sample sample;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     gated_job_start(&job, do_nothing);
     options.pid = job.pid;
@@ -139,7 +134,6 @@ static void rdma_and_nfs_are_metrics_of_the_host(void **state)
     struct fake_root fake;
     struct sample sample;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, PORT "rcv_data", "10\n");
     fake_root_write(&fake, PORT "xmit_data", "10\n");
@@ -176,7 +170,6 @@ static void cpus_and_devices_are_read_again(void **state)
     struct device_sample sample = { 0 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     device_sample_read(&sample, &fake.root, NULL); /* a machine without files */
     assert_int_equal(sample.cpu_count, 0);
@@ -212,7 +205,6 @@ static void busy_time_may_fall_only_at_the_end(void **state)
     static struct sampler sampler;
     struct gpu_view view = { .state = GPU_READY };
 
-    (void)state;
     gpu_totals_clear(&view.totals);
     assert_int_equal(reported(&sampler, &view, 5 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
     assert_int_equal(reported(&sampler, &view, 3 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
@@ -227,7 +219,6 @@ static void gauges_of_a_silent_driver_are_in_the_sample(void **state)
     struct gpu_view view = { .state = GPU_SILENT, .reason = "it is silent" };
     struct sample sample;
 
-    (void)state;
     gpu_totals_clear(&view.totals);
     view.totals.measures[GPU_TOTAL_JOB_MEMORY].value = 5;
     sample_clear(&sample);
@@ -245,7 +236,6 @@ static void exactness_of_gpu_memory_is_in_the_sample(void **state)
     struct gpu_view view = { .state = GPU_READY };
     struct sample sample;
 
-    (void)state;
     gpu_totals_clear(&view.totals);
     view.totals.measures[GPU_TOTAL_JOB_MEMORY].value = 5;
     view.totals.measures[GPU_TOTAL_JOB_MEMORY].origin.is_exact = true;

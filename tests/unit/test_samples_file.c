@@ -82,7 +82,6 @@ static void an_ended_job_keeps_its_last_values(void **state)
     struct buffer text = { 0 };
     const char *rows;
 
-    (void)state;
     open_file(&f, "rows.f64", "resource-tracker");
     add_job(&f, 1, 5 * MIB);
     add_job(&f, 3, 7 * MIB);
@@ -114,7 +113,6 @@ static void a_sample_soon_after_a_row_belongs_to_the_next(void **state)
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
 
-    (void)state;
     open_file(&f, "rows.jsonl", "resource-tracker");
     add_sample(&f, 0, false);
     add_sample(&f, NS_PER_SECOND, false);
@@ -146,7 +144,6 @@ static void a_short_last_row_has_the_rate_of_two_rows(void **state)
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
 
-    (void)state;
     open_file(&f, "rows.csv", "resource-tracker");
     add_cpu(&f, 0, 0, false);
     add_cpu(&f, 1000, 1000, false);
@@ -164,7 +161,6 @@ static void a_long_last_row_has_its_own_rate(void **state)
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
 
-    (void)state;
     open_file(&f, "rows.csv", "resource-tracker");
     add_cpu(&f, 0, 0, false);
     add_cpu(&f, 1000, 1000, false);
@@ -178,7 +174,6 @@ static void a_short_single_row_is_limited_to_the_machines_cores(void **state)
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
 
-    (void)state;
     open_file(&f, "rows.csv", "resource-tracker");
     add_cpu(&f, 0, 0, false);
     add_cpu(&f, 1, 40, true);
@@ -208,7 +203,6 @@ static void devices_of_a_short_last_row_have_the_rates_of_two_rows(void **state)
     struct buffer text = { 0 };
     const char *last;
 
-    (void)state;
     open_file(&f, "rows.jsonl", "resource-tracker-rs");
     add_devices(&f, 0, 0, 0, false);
     add_devices(&f, 1000, 5000, 100, false);
@@ -228,7 +222,6 @@ static void rows_wait_for_the_list_of_gpus(void **state)
     struct fixture f = { .gpu.state = GPU_PENDING };
     struct buffer text = { 0 };
 
-    (void)state;
     open_file(&f, "rows.csv", NULL);
     add_sample(&f, 0, false);
     add_sample(&f, 100 * NS_PER_MS, false);
@@ -248,7 +241,6 @@ static void rows_that_could_not_wait_are_lost(void **state)
     struct fixture f = { .gpu.state = GPU_PENDING };
     struct buffer text = { 0 };
 
-    (void)state;
     open_file(&f, "rows.csv", NULL);
     f.file.held.error = -ENOMEM;
     add_sample(&f, 0, false);

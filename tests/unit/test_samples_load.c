@@ -48,7 +48,6 @@ static void our_rows_have_the_columns_of_the_header(void **state)
         "gpu0_memory_bytes,gpu0_clock_hertz,gpu2_1_utilization");
     struct replay_row row;
 
-    (void)state;
     assert_true(is_near(
         read_one(&table, "1773480413.5,2,text,1.25,7,4096,,8,0.5", "job_cpu_seconds", &row),
         1.25));
@@ -71,7 +70,6 @@ static void a_row_names_its_run(void **state)
         begin("{\"timestamp\": 1, \"elapsed_seconds\": 0, \"job_rss_bytes\": 3}");
     struct replay_row row;
 
-    (void)state;
     (void)read_one(&table, "1,2,0f3a,4", "job_rss_bytes", &row);
     assert_string_equal(row.run_id, "0f3a");
     (void)read_one(&table, "1,2,\"b7\",4", "job_rss_bytes", &row);
@@ -96,7 +94,6 @@ static void an_incomplete_row_is_ignored(void **state)
     AUTO_DONE struct sample_table table =
         begin("timestamp,elapsed_seconds,job_rss_bytes,job_pss_bytes");
 
-    (void)state;
     refuse_all(&table, rows, ARRAY_SIZE(rows));
 }
 
@@ -106,7 +103,6 @@ static void json_rows_may_change_their_order(void **state)
         "{\"timestamp\": 1, \"elapsed_seconds\": 0, \"job_rss_bytes\": 3, \"gpus\": null}");
     struct replay_row row;
 
-    (void)state;
     assert_true(
         is_near(read_one(&table,
                          "{\"job_rss_bytes\": 5, \"x\\\"\": \"}\", \"timestamp\": 2, "
@@ -145,7 +141,6 @@ static void damaged_json_is_not_a_row(void **state)
     AUTO_DONE struct sample_table table =
         begin("{\"timestamp\": 1, \"elapsed_seconds\": 0, \"job_rss_bytes\": 3}");
 
-    (void)state;
     refuse_all(&table, rows, ARRAY_SIZE(rows));
 }
 
@@ -162,7 +157,6 @@ static void tables_of_resource_tracker_have_other_units(void **state)
               "process_pid,process_utime,process_memory_mib");
     struct replay_row row;
 
-    (void)state;
     assert_true(is_near(
         read_one(&process, "5.0,18,3,1.5,0.5,9,2,100,\"\"", "job_cpu_seconds", &row), 2));
     assert_true(is_near(row.value[METRIC_JOB_USER], 1.5));
@@ -185,7 +179,6 @@ static void objects_of_resource_tracker_are_read(void **state)
               "\"timestamp_secs\":5}");
     struct replay_row row;
 
-    (void)state;
     assert_true(is_near(
         read_one(&table,
                  "{\"actual_interval_ms\":250,\"cpu\":{\"per_core_pct\":[1.5],"
@@ -227,7 +220,6 @@ static void other_tables_are_refused(void **state)
     };
     AUTO_DONE struct sample_table table = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
         assert_int_equal(sample_table_begin(&table, lines[i]), -EBADMSG);
     assert_null(table.names);

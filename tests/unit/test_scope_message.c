@@ -58,7 +58,6 @@ static void the_call_has_the_expected_bytes(void **state)
 {
     uint8_t data[SCOPE_CALL_SIZE];
 
-    (void)state;
     memset(data, 0xff, sizeof(data)); /* padding is zeroed, whatever it was */
     assert_int_equal(scope_call_write(unit, 4711, 4712, data), sizeof(call));
     assert_memory_equal(data, call, sizeof(call));
@@ -70,7 +69,6 @@ static void a_call_that_is_too_long_is_refused(void **state)
     char name[SCOPE_CALL_SIZE + 100];
     size_t fits = 0;
 
-    (void)state;
     assert_non_null(data);
     memset(name, 'x', sizeof(name));
     for (size_t length = 0; length < sizeof(name); length++) {
@@ -92,7 +90,6 @@ static void the_signal_decides_the_outcome(void **state)
     uint8_t *data = copy(sizeof(removed));
     size_t length = 0;
 
-    (void)state;
     assert_int_equal(scope_message_length(data, &length), 0);
     assert_int_equal(length, sizeof(removed));
     assert_int_equal(scope_message_outcome(data, length, unit), 0);
@@ -110,7 +107,6 @@ static void other_signals_are_ignored(void **state)
 {
     uint8_t *data = copy(sizeof(removed));
 
-    (void)state;
     data[AT_MEMBER + 8] = 'X';
     assert_int_equal(scope_message_outcome(data, sizeof(removed), unit), -EAGAIN);
     free(data);
@@ -118,7 +114,6 @@ static void other_signals_are_ignored(void **state)
 
 static void every_truncated_message_is_refused(void **state)
 {
-    (void)state;
     for (size_t size = 0; size < sizeof(removed); size++) {
         uint8_t *data = copy(size);
 
@@ -148,7 +143,6 @@ static void damaged_messages_are_refused(void **state)
         { sizeof(removed) - 1, 'x' },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
         uint8_t *data = copy(sizeof(removed));
 
@@ -165,7 +159,6 @@ static void no_changed_byte_causes_an_invalid_read(void **state)
 {
     static const uint8_t values[] = { 0, 1, 4, 's', 'g', 'v', 0x7f, 0x80, 0xff };
 
-    (void)state;
     for (size_t at = 0; at < sizeof(removed); at++) {
         for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
             uint8_t *data = copy(sizeof(removed));

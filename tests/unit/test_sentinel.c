@@ -34,7 +34,6 @@ static void an_empty_file_is_valid(void **state)
     struct buffer packed = { 0 };
     char text[1];
 
-    (void)state;
     assert_int_equal(gzip_add("", 0, &packed), 0);
     unpack(&packed, text, 0);
     buffer_done(&packed);
@@ -48,7 +47,6 @@ static void large_text_survives_a_round_trip(void **state)
     struct buffer packed = { 0 };
     uint32_t random = 1;
 
-    (void)state;
     for (size_t i = 0; i < SIZE; i++) {
         random = random * 1664525 + 1013904223;
         text[i] = (char)(random >> 24);
@@ -77,7 +75,6 @@ static void objects_have_urls(void **state)
         { "s3://b/k", "r", "http://127.0.0.1:8", "http://127.0.0.1:8/b/k" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct buffer url = { 0 };
 
@@ -93,7 +90,6 @@ static void other_uris_are_refused(void **state)
         "", "s3:", "s3://", "s3://b", "s3://b/", "http://b/k", "s3://evil.com?b/k", "s3://b@c/k"
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(uris); i++) {
         struct buffer url = { 0 };
 
@@ -120,7 +116,6 @@ static void nothing_is_uploaded_by_default(void **state)
     static const char *const none[] = { NULL };
     struct upload_settings settings;
 
-    (void)state;
     variables = none;
     assert_int_equal(upload_settings_read(get, &settings, NULL), 0);
     assert_string_equal(settings.token, "");
@@ -145,7 +140,6 @@ static void variables_are_read(void **state)
                                        NULL };
     struct upload_settings settings;
 
-    (void)state;
     variables = all;
     assert_int_equal(upload_settings_read(get, &settings, NULL), 0);
     assert_string_equal(settings.token, "t");
@@ -164,7 +158,6 @@ static void bad_values_are_refused(void **state)
         { "TRACKER_UPLOAD_DISK_LIMIT", "-1", NULL }, { "TRACKER_UPLOAD_WAIT", "inf", NULL },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         struct upload_settings settings;
         struct spoor_error err = { 0 };
@@ -210,7 +203,6 @@ static void a_run_has_an_id_and_a_destination(void **state)
 {
     struct sentinel_run run;
 
-    (void)state;
     assert_int_equal(parse_run("{\"run_id\":\"a-1\",\"upload_uri_prefix\":\"s3://b/c\"}", &run),
                      0);
     assert_string_equal(run.id, "a-1");
@@ -235,7 +227,6 @@ static void damaged_runs_are_refused(void **state)
         "{\"run_id\":\"a\",\"upload_uri_prefix\":7}",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
         struct sentinel_run run = { .id = "untouched" };
 
@@ -262,7 +253,6 @@ static void credentials_may_expire(void **state)
         { "{\"upload_credentials\":{" KEYS "}}", (double)INFINITY },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct s3_credentials found;
 
@@ -282,7 +272,6 @@ static void credentials_may_have_a_region_and_a_token(void **state)
 {
     struct s3_credentials found;
 
-    (void)state;
     assert_int_equal(parse_credentials("{\"upload_credentials\":{" KEYS
                                        ",\"session_token\":\"T\",\"region\":\"eu-west-1\"}}",
                                        &found),

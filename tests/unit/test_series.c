@@ -15,7 +15,6 @@ static void assert_near(double found, double expected)
 
 static void a_counter_that_stepped_back_has_no_growth(void **state)
 {
-    (void)state;
     assert_int_equal(sub_known(12, 5), 7);
     assert_int_equal(sub_known(12, 12), 0);
     assert_int_equal(sub_known(5, 12), 0);
@@ -24,7 +23,6 @@ static void a_counter_that_stepped_back_has_no_growth(void **state)
 
 static void growth_between_unknown_values_is_unknown(void **state)
 {
-    (void)state;
     assert_false(is_known(sub_known(5, UNKNOWN)));
     assert_false(is_known(sub_known(UNKNOWN, 5)));
     assert_false(is_known(sub_known(UNKNOWN, UNKNOWN)));
@@ -32,7 +30,6 @@ static void growth_between_unknown_values_is_unknown(void **state)
 
 static void rates_are_in_base_units_per_second(void **state)
 {
-    (void)state;
     assert_near(counter_rate(METRIC_JOB_CPU, 0, 3 * NS_PER_SECOND, 2 * NS_PER_SECOND), 1.5);
     assert_near(counter_rate(METRIC_JOB_READ, 1000, 3000, NS_PER_SECOND / 2), 4000);
 }
@@ -40,7 +37,6 @@ static void rates_are_in_base_units_per_second(void **state)
 /* Bytes of a removed disk or interface are unknown. */
 static void without_elapsed_time_there_is_no_rate(void **state)
 {
-    (void)state;
     assert_true(isnan(counter_rate(METRIC_JOB_CPU, 0, 5, 0)));
     assert_true(isnan(counter_rate(METRIC_JOB_CPU, UNKNOWN, 5, 1)));
     assert_true(isnan(counter_rate(METRIC_JOB_CPU, 5, UNKNOWN, 1)));
@@ -104,7 +100,6 @@ static void short_runs_are_kept_sample_by_sample(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run);
     for (unsigned i = 0; i < SERIES_POINTS; i++)
         add(&run, i, i, 2.0 * i, &no_gpus);
@@ -125,7 +120,6 @@ static void a_merged_point_keeps_high_low_and_mean(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run);
     for (unsigned i = 0; i <= SERIES_POINTS; i++)
         add(&run, i, i == 5 ? 1000 : 10, i == 5 ? 14 : 2.0 * i + (i > 5 ? 10 : 0), &no_gpus);
@@ -148,7 +142,6 @@ static void peaks_are_kept_in_a_long_run(void **state)
 {
     static const unsigned counts[] = { 3, 1023, 1024, 1025, 2047, 2048, 2049, 5000, 32771 };
 
-    (void)state;
     for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
         unsigned peak_at = counts[k] / 3;
         size_t peaks = 0, fast = 0;
@@ -185,7 +178,6 @@ static void a_rate_over_several_points_applies_to_each(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run);
     add(&run, 0, 1, 0, &no_gpus);
     add(&run, 0.01, 1, 0.5, &no_gpus); /* would be 50 cores */
@@ -217,7 +209,6 @@ static void a_count_that_falls_has_no_rate_below_0(void **state)
                                           { 1, 2, 3, 4, 5, 6, 7, 1 },
                                           { 3, 5, 4, 1, 1, 6, 2, 4 } };
 
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         for (unsigned part = 1; part <= 4; part++) { /* windows of one and of several samples */
             double total = 0;
@@ -243,7 +234,6 @@ static void the_end_of_a_run_causes_no_peak(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run);
     add(&run, 0, 1, 0, &no_gpus);
     add(&run, 0.02, 1, 0.01, &no_gpus);
@@ -277,7 +267,6 @@ static void after_the_end_of_the_job_its_gauges_are_unknown(void **state)
 {
     struct run run;
 
-    (void)state;
     begin(&run);
     add_threads(&run, 0, 2);
     add_threads(&run, 1, 0);
@@ -301,7 +290,6 @@ static void several_samples_after_the_end_of_the_job_are_unknown(void **state)
     struct sample sample;
     struct run run;
 
-    (void)state;
     begin(&run);
     add_threads(&run, 0, 2);
     sample_clear(&sample);
@@ -321,7 +309,6 @@ static void a_merged_point_excludes_the_end_of_the_job(void **state)
     struct series_value value;
     struct run run;
 
-    (void)state;
     begin(&run);
     for (unsigned i = 0; i <= SERIES_POINTS; i++) /* now two samples are a point */
         add_threads(&run, i, 2);
@@ -338,7 +325,6 @@ static void gpus_may_appear_late_and_be_lost(void **state)
     struct series_gpus gpus = { .count = 2, .places = { { 0, -1 }, { 3, 1 } } };
     struct run run;
 
-    (void)state;
     begin(&run);
     gpus.values[1][2] = 0.75f;
     add(&run, 0, 1, 0, &no_gpus);

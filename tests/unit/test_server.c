@@ -95,7 +95,6 @@ static void a_machine_fits_on_one_screen(void **state)
     struct buffer out = { 0 };
     struct fake_root fake;
 
-    (void)state;
     make_machine(&fake);
     describe(&fake.root, &aws, SPOOR_TEXT, &out);
     assert_string_equal(out.text, expected);
@@ -138,7 +137,6 @@ static void json_has_every_value(void **state)
     struct fake_root fake;
     const char *found;
 
-    (void)state;
     make_machine(&fake);
     describe(&fake.root, &aws, SPOOR_JSON, &out);
     assert_true(json_is_valid(out.text));
@@ -161,7 +159,6 @@ static void a_missing_value_has_a_reason(void **state)
     };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake); /* without any file */
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct buffer out = { 0 };
@@ -181,7 +178,6 @@ static void many_disks_are_summed_up(void **state)
     struct buffer out = { 0 }, table = { 0 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     for (char letter = 'a'; letter < 'm'; letter++) {
         char path[64];

@@ -84,7 +84,6 @@ static void bad_options_have_an_error_message(void **state)
         { 0x7ffffff0, 1000000, sizeof(struct spoor_options), "no such process: 2147483632" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         struct spoor_options options = SPOOR_OPTIONS_INIT;
         struct spoor_error err = { 0 };
@@ -125,7 +124,6 @@ static void a_thread_is_not_a_process(void **state)
     char expected[100];
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(pipe2(waiter.pipe_fds, O_CLOEXEC), 0);
     assert_int_equal(pthread_barrier_init(&waiter.has_tid, NULL, 2), 0);
     assert_int_equal(pthread_create(&thread, NULL, tell_tid_and_wait, &waiter), 0);
@@ -153,7 +151,6 @@ static void samples_are_taken_automatically(void **state)
     double first_host_seconds = 0;
     size_t host_cpu = count;
 
-    (void)state;
     assert_non_null(values);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(spoor_metric_get(i)->name, "host_cpu_seconds") == 0)
@@ -186,7 +183,6 @@ static void the_processes_of_a_job_are_listed(void **state)
     struct spoor_process processes[2] = { { 0 } };
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(spoor_session_start(session, &err), 0);
     assert_int_equal(spoor_session_processes(session, NULL, 0), 1);
     assert_int_equal(spoor_session_processes(session, processes, 2), 1);
@@ -236,7 +232,6 @@ static void every_sample_is_passed_to_the_caller(void **state)
     struct spoor_error err;
     spoor_session *session;
 
-    (void)state;
     while (strcmp(spoor_metric_get(seen.rss)->name, "main_rss_bytes") != 0)
         seen.rss++;
     options.pid = child.pid;
@@ -276,7 +271,6 @@ static void the_caller_can_set_the_time_of_the_second_sample(void **state)
     struct spoor_error err;
     spoor_session *session;
 
-    (void)state;
     options.pid = child.pid;
     options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* the third would come in an hour */
     options.second_sample_ns = clock_now().monotonic_ns + 20 * NS_PER_MS;
@@ -313,7 +307,6 @@ static void a_stream_may_end_before_the_session(void **state)
     struct fake_root fake;
     spoor_session *session;
 
-    (void)state;
     fake_root_init(&fake);
     for (int i = 0; i < 2; i++) {
         (void)snprintf(paths[i], sizeof(paths[i]), "%s/%d.f64", fake.path, i);
@@ -346,7 +339,6 @@ static void a_report_replaces_a_file_atomically(void **state)
     char path[128], link_path[128];
     struct stat before, after;
 
-    (void)state;
     fake_root_init(&fake);
     (void)snprintf(path, sizeof(path), "%s/report.csv", fake.path);
     (void)snprintf(link_path, sizeof(link_path), "%s/link.csv", fake.path);
@@ -391,7 +383,6 @@ static void flags_that_need_a_process_are_refused_without_one(void **state)
           "SPOOR_MAIN_ONLY and SPOOR_CALLER_SPAWNED cannot be combined" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         struct spoor_options options = SPOOR_OPTIONS_INIT;
         struct spoor_error err = { 0 };
@@ -409,7 +400,6 @@ static void a_session_without_a_job_measures_the_host(void **state)
     spoor_session *session = open_session(0, SPOOR_INTERVAL_MIN_NS);
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(spoor_session_start(session, &err), 0);
     for (int i = 0; i < 3; i++)
         assert_int_equal(spoor_session_sample(session, &err), 0);
@@ -439,7 +429,6 @@ static void a_session_may_exclude_descendants(void **state)
     struct spoor_error err;
     spoor_session *session;
 
-    (void)state;
     options.pid = getpid();
     options.flags = SPOOR_MAIN_ONLY;
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);
@@ -456,7 +445,6 @@ static void a_session_may_exclude_descendants(void **state)
 
 static void closing_twice_is_harmless_and_complete(void **state)
 {
-    (void)state;
     assert_null(spoor_session_close(NULL));
     for (int i = 0; i < 100; i++) {
         spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MIN_NS);

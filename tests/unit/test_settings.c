@@ -38,7 +38,6 @@ static void times_are_read_with_and_without_units(void **state)
         { "007", 7000000000 },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
         uint64_t ns = 42;
 
@@ -55,7 +54,6 @@ static void an_invalid_time_is_refused(void **state)
         "-x",  "1\n", "1sec", "1.ss",  "-.",  "-nan", "1h30m", "1\x1b[", "infinity",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         uint64_t ns = 42;
 
@@ -74,7 +72,6 @@ static void a_value_that_is_too_large_is_out_of_range(void **state)
                                        "99999999999999999999.5h" };
     char huge[5000];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         uint64_t ns = 42;
 
@@ -127,7 +124,6 @@ static void spellings_of_an_option_are_equivalent(void **state)
     };
     static const int operands[] = { 2, 3, 3, 2, 2, 3 };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
         struct fixture f;
 
@@ -143,7 +139,6 @@ static void options_end_at_the_first_operand(void **state)
 {
     struct fixture f;
 
-    (void)state;
     load(&f, "run", ARGUMENTS("-q", "ls", "-i", "5"));
     assert_int_equal(f.arguments.first_operand, 2);
     assert_int_equal(f.settings.interval_ns, NS_PER_SECOND);
@@ -163,7 +158,6 @@ static void the_last_of_two_values_is_used_but_tags_add_up(void **state)
 {
     struct fixture f;
 
-    (void)state;
     load(&f, "run",
          ARGUMENTS("--name", "a", "--name=b", "--tag", "x=1", "--tag=y=", "--detail", "never"));
     assert_int_equal(f.arguments.first_operand, 9);
@@ -180,7 +174,6 @@ static void a_stream_goes_to_stdout_if_no_file_is_needed(void **state)
 {
     struct fixture f;
 
-    (void)state;
     load(&f, "attach", ARGUMENTS("--stream", "42", "--dialect", "resource-tracker"));
     assert_int_equal(f.result, 0);
     assert_int_equal(f.settings.pid, 42);
@@ -238,7 +231,6 @@ static void each_refusal_has_its_message(void **state)
         { { "--duration=1" }, "'spoor run' has no option --duration; 'spoor attach' does" },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
         struct fixture f;
 
@@ -254,7 +246,6 @@ static void hostile_words_are_refused(void **state)
     char huge[10000] = "--";
     struct fixture f;
 
-    (void)state;
     memset(huge + 2, 'x', sizeof(huge) - 3);
     huge[sizeof(huge) - 1] = '\0';
     load(&f, "run", ARGUMENTS(huge));
@@ -277,7 +268,6 @@ static void too_many_tags_are_refused(void **state)
     const char *arguments[SETTINGS_TAGS_MAX + 2] = { NULL };
     struct fixture f;
 
-    (void)state;
     for (size_t i = 0; i <= SETTINGS_TAGS_MAX; i++)
         arguments[i] = "--tag=a=b";
     load(&f, "run", arguments);
@@ -290,7 +280,6 @@ static void help_ends_the_parsing(void **state)
 {
     struct fixture f;
 
-    (void)state;
     load(&f, "run", ARGUMENTS("-qh", "--no-such-option"));
     assert_int_equal(f.result, 0);
     assert_int_equal(f.arguments.action, ACTION_HELP);
@@ -304,7 +293,6 @@ static void a_variable_fills_an_option_that_was_not_given(void **state)
 {
     struct fixture f;
 
-    (void)state;
     setenv("SPOOR_INTERVAL", "250ms", 1);
     setenv("SPOOR_QUIET", "1", 1);
     setenv("SPOOR_NO_CLOBBER", "off", 1);
@@ -346,7 +334,6 @@ static void attach_takes_one_process(void **state)
     };
     struct fixture f;
 
-    (void)state;
     load(&f, "attach", ARGUMENTS("-q", "42", "-i", "0.5", "--duration=2m"));
     assert_int_equal(f.result, 0);
     assert_int_equal(f.settings.pid, 42);
@@ -372,7 +359,6 @@ static void attach_takes_one_process(void **state)
 /* Within one command, names and letters are unique. */
 static void the_table_is_consistent(void **state)
 {
-    (void)state;
     assert_true(settings_table.count <= OPTIONS_MAX);
     for (size_t i = 0; i < settings_table.count; i++) {
         const struct option *option = &settings_table.rows[i];

@@ -55,7 +55,6 @@ static void no_mappings_give_0(void **state)
     struct memory_areas areas;
     struct shared_files files;
 
-    (void)state;
     begin(&areas);
     files = estimate(&areas);
     assert_int_equal(files.total[GROUP_JOB], 0);
@@ -68,7 +67,6 @@ static void disjoint_parts_of_a_file_add_up(void **state)
     struct memory_areas areas;
     struct shared_files files;
 
-    (void)state;
     begin(&areas);
     put_process(&areas, MAIN);
     put(&areas, 0, 0, 1, 1, 0);
@@ -89,7 +87,6 @@ static void a_file_mapped_twice_counts_once(void **state)
     struct memory_areas areas;
     struct shared_files files;
 
-    (void)state;
     begin(&areas);
     put_process(&areas, MAIN);
     put(&areas, 9, 0, 100, 50, 25);
@@ -105,7 +102,6 @@ static void anonymous_memory_counts_once_at_any_address(void **state)
     struct memory_areas areas;
     struct shared_files files;
 
-    (void)state;
     begin(&areas);
     put_process(&areas, MAIN);
     put(&areas, 0, 0, 100, 0, 50);
@@ -123,7 +119,6 @@ static void descendants_map_all_except_private_pages_of_main(void **state)
     struct memory_areas areas;
     struct shared_files files;
 
-    (void)state;
     begin(&areas);
     put_process(&areas, MAIN);
     put(&areas, 0, 0, 190, 100, 30);
@@ -141,7 +136,6 @@ static void an_inode_of_another_device_is_another_file(void **state)
     struct memory_areas areas;
     struct shared_files files;
 
-    (void)state;
     begin(&areas);
     put_process(&areas, MAIN);
     put(&areas, 9, 0, 10, 0, 1);
@@ -167,7 +161,6 @@ static void merged_pages_count_by_their_pss(void **state)
     struct memory_areas areas;
     struct shared_files files;
 
-    (void)state;
     begin(&areas);
     put_process(&areas, MAIN);
     assert_int_equal(memory_areas_add(&areas, &area), 0);
@@ -209,7 +202,6 @@ static void the_heaviest_set_is_found(void **state)
 {
     uint32_t seed = 1;
 
-    (void)state;
     for (int round = 0; round < 200; round++) {
         struct memory_areas areas;
         struct shared_files files;
@@ -233,7 +225,6 @@ static void totals_do_not_exceed_the_resident_size(void **state)
 {
     uint32_t seed = 7;
 
-    (void)state;
     for (int round = 0; round < 300; round++) {
         struct memory_areas areas;
         struct shared_files files;
@@ -263,7 +254,6 @@ static void more_areas_than_the_limit_are_refused(void **state)
     const struct smaps_area area = { .start = 0, .end = 4096, .inode = 1 };
     struct memory_areas areas = { 0 };
 
-    (void)state;
     put_process(&areas, MAIN);
     for (int i = 0; i < MEMORY_AREAS_MAX; i++)
         assert_int_equal(memory_areas_add(&areas, &area), 0);
@@ -280,7 +270,6 @@ static void many_areas_of_one_file_are_fast(void **state)
     struct memory_areas areas;
     struct shared_files files;
 
-    (void)state;
     begin(&areas);
     put_process(&areas, MAIN);
     for (uint64_t i = 0; i < 100000; i++)
@@ -309,7 +298,6 @@ static void pages_copied_between_the_reads_are_not_shared(void **state)
     struct memory_areas areas;
     struct shared_files files;
 
-    (void)state;
     begin(&areas);
     put_process(&areas, MAIN);
     put(&areas, 0, 0, 100, 4, 48);

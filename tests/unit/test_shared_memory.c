@@ -30,7 +30,6 @@ static void no_processes_give_0(void **state)
 {
     struct memory_estimate estimate;
 
-    (void)state;
     shared_memory_estimate(NULL, 0, false, 0, &estimate);
     assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 0);
     assert_int_equal(estimate.pss_bytes, 0);
@@ -41,7 +40,6 @@ static void a_single_process_has_its_resident_size(void **state)
     struct memory_view views[] = { view(100 * MB, 0, 1, 2 * MB, MB / 10) };
     struct memory_estimate estimate;
 
-    (void)state;
     views[0].group = GROUP_MAIN;
     shared_memory_estimate(views, 1, false, 0, &estimate);
     assert_int_equal(estimate.of[GROUP_MAIN].total_bytes, 102 * MB);
@@ -57,7 +55,6 @@ static void shared_pages_count_once(void **state)
     struct memory_view views[4];
     struct memory_estimate estimate;
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         views[i] = view(MB, 300 * MB, 4, 0, 0);
     views[0].group = GROUP_MAIN;
@@ -77,7 +74,6 @@ static void a_library_counts_as_its_largest_user(void **state)
                                    view(10 * MB, 0, 1, 8 * MB, MB) };
     struct memory_estimate estimate;
 
-    (void)state;
     views[0].group = GROUP_MAIN;
     shared_memory_estimate(views, 2, false, 0, &estimate);
     assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 40 * MB);
@@ -89,7 +85,6 @@ static void a_race_leaves_the_safe_bound(void **state)
     struct memory_view views[2];
     struct memory_estimate estimate;
 
-    (void)state;
     /* The first was read while it shared with one child, the second when alone. */
     views[0] = view(0, 100 * MB, 2, 0, 0);
     views[0].group = GROUP_MAIN;
@@ -106,7 +101,6 @@ static void merged_pages_count_by_their_pss(void **state)
     struct memory_view views[] = { view(2 * MB, 0, 1, 0, 0) };
     struct memory_estimate estimate;
 
-    (void)state;
     views[0].group = GROUP_MAIN;
     views[0].resident = 102 * MB;
     views[0].pss += MB;
@@ -123,7 +117,6 @@ static void a_possible_double_mapping_is_suspected(void **state)
                                    view(10 * MB, 0, 1, 0, 0) };
     struct memory_estimate estimate;
 
-    (void)state;
     views[0].group = GROUP_MAIN;
     shared_memory_estimate(views, 2, false, 0, &estimate);
     assert_int_equal(estimate.of[GROUP_MAIN].total_bytes, 50 * MB);
@@ -143,7 +136,6 @@ static void parts_always_add_up(void **state)
     struct memory_view views[3];
     struct memory_estimate estimate;
 
-    (void)state;
     for (uint64_t seed = 1; seed < 2000; seed++) {
         for (uint64_t i = 0; i < 3; i++) {
             uint64_t mix = (seed * 2654435761u + i * 40503u) % 1000003u;
@@ -179,7 +171,6 @@ static void the_split_of_the_highest_total_is_kept(void **state)
         { { 5, UNKNOWN, UNKNOWN }, { 9, UNKNOWN, UNKNOWN }, true },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct memory_split kept = cases[i].kept;
         const struct memory_split *expected =

@@ -31,7 +31,6 @@ static void signals_from_a_process_are_forwarded(void **state)
     static const int signals[] = { SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
                                    SIGCONT, SIGWINCH, SIGTSTP, SIGALRM, SIGPIPE, SIGURG };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         for (size_t j = 0; j < ARRAY_SIZE(codes); j++)
             assert_true(is_wanted(signals[i], codes[j], OTHER, false, true));
@@ -44,7 +43,6 @@ static void signals_from_the_terminal_are_not_forwarded(void **state)
 {
     static const int signals[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGWINCH };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         assert_false(is_wanted(signals[i], SI_KERNEL, 0, false, true));
         /* It has left our group. */
@@ -54,14 +52,12 @@ static void signals_from_the_terminal_are_not_forwarded(void **state)
 
 static void signals_from_the_job_are_not_returned(void **state)
 {
-    (void)state;
     assert_false(is_wanted(SIGUSR1, SI_USER, OTHER, true, true));
     assert_false(is_wanted(SIGTSTP, SI_USER, OTHER, true, true));
 }
 
 static void signals_caused_by_us_are_not_forwarded(void **state)
 {
-    (void)state;
     assert_false(is_wanted(SIGPIPE, SI_USER, SELF, false, true));
     assert_false(is_wanted(SIGXFSZ, SI_USER, SELF, false, true));
     assert_false(is_wanted(SIGXCPU, SI_KERNEL, 0, false, true));
@@ -70,13 +66,11 @@ static void signals_caused_by_us_are_not_forwarded(void **state)
 
 static void an_alarm_is_forwarded(void **state)
 {
-    (void)state;
     assert_true(is_wanted(SIGALRM, SI_KERNEL, 0, false, true));
 }
 
 static void sigchld_is_not_forwarded(void **state)
 {
-    (void)state;
     assert_false(is_wanted(SIGCHLD, CLD_EXITED, OTHER, false, true));
     assert_false(is_wanted(SIGCHLD, SI_USER, OTHER, false, true));
 }
@@ -87,7 +81,6 @@ static void faults_and_stops_are_forwarded_if_sent(void **state)
                                    SIGSYS,  SIGABRT, SIGTTIN, SIGTTOU };
     sigset_t set;
 
-    (void)state;
     forward_signals(&set);
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         assert_true(sigismember(&set, signals[i]));
@@ -135,7 +128,6 @@ static void the_wrapper_dies_as_the_command_did_without_a_core_file(void **state
     static const int signals[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGABRT, SIGKILL,
                                    SIGSEGV, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
         int wait_status = status_after(signals[i], fd);
@@ -152,7 +144,6 @@ static void printed_text_is_not_lost(void **state)
     char text[32] = "";
     int fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     assert_int_equal(WTERMSIG(status_after(SIGTERM, fds[1])), SIGTERM);
     close(fds[1]);
@@ -186,13 +177,11 @@ static int die(void *data)
 
 static void a_killed_child_is_noticed(void **state)
 {
-    (void)state;
     assert_int_equal(run_interruptible(die, NULL), -SIGKILL);
 }
 
 static void the_result_of_the_work_is_returned(void **state)
 {
-    (void)state;
     for (int code = 0; code < 256; code += 51)
         assert_int_equal(run_interruptible(return_code, &code), code);
 }
@@ -201,7 +190,6 @@ static void an_ignored_sigchld_does_not_matter(void **state)
 {
     int code = 3;
 
-    (void)state;
     (void)signal(SIGCHLD, SIG_IGN);
     assert_int_equal(run_interruptible(return_code, &code), 3);
 }
@@ -211,7 +199,6 @@ static void a_signal_ends_stalled_work(void **state)
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
     sigset_t signals, before;
 
-    (void)state;
     (void)sigfillset(&signals);
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
@@ -230,7 +217,6 @@ static void a_signal_leaves_time_to_finish(void **state)
     sigset_t signals, before;
     int code = 5;
 
-    (void)state;
     (void)sigfillset(&signals);
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     (void)raise(SIGTERM);
@@ -271,7 +257,6 @@ static void a_blocked_signal_still_stops_us(void **state)
 {
     static const int signals[] = { SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         pid_t pid = start_tracker(stop_by, signals[i]);
         int wait_status = wait_for(pid);
@@ -341,7 +326,6 @@ static void the_command_is_continued_with_us(void **state)
 {
     pid_t tracker, command;
 
-    (void)state;
     stop_both(SIGTSTP, &tracker, &command);
     assert_int_equal(kill(tracker, SIGCONT), 0);
     assert_exits_with(tracker, 7);
@@ -354,7 +338,6 @@ static void we_are_continued_with_the_command(void **state)
 {
     pid_t tracker, command;
 
-    (void)state;
     stop_both(SIGSTOP, &tracker, &command);
     assert_int_equal(kill(command, SIGCONT), 0);
     assert_exits_with(tracker, 7);
@@ -364,7 +347,6 @@ static void the_end_of_the_command_continues_us(void **state)
 {
     pid_t tracker, command;
 
-    (void)state;
     stop_both(SIGTSTP, &tracker, &command);
     assert_int_equal(kill(command, SIGKILL), 0);
     assert_exits_with(tracker, 100 + SIGKILL);

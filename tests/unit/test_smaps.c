@@ -52,7 +52,6 @@ static void an_area_is_columns_and_lines(void **state)
 {
     struct seen seen;
 
-    (void)state;
     assert_int_equal(parse(HEAD "/usr/bin/cat\n" LINES STACK, &seen), 0);
     assert_int_equal(seen.count, 2);
     assert_int_equal(seen.first.start, 0x5572dac57000);
@@ -80,7 +79,6 @@ static void a_name_is_not_read(void **state)
     char text[12000];
     struct seen seen;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         (void)snprintf(text, sizeof(text), "%s%s\n%s", HEAD, names[i], LINES);
         assert_int_equal(parse(text, &seen), 0);
@@ -96,7 +94,6 @@ static void an_old_kernel_does_not_report_merged_pages(void **state)
 {
     struct seen seen;
 
-    (void)state;
     assert_int_equal(parse("1000-2000 r--p 00000000 00:00 0 \nRss: 4 kB\nPss: 4 kB\n"
                            "Shared_Clean: 0 kB\nShared_Dirty: 0 kB\nPrivate_Clean: 4 kB\n"
                            "Private_Dirty: 0 kB\nAnonymous: 4 kB\n",
@@ -130,7 +127,6 @@ static void refuses_damaged_text(void **state)
     };
     struct seen seen;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(parse(damaged[i], &seen), -EBADMSG);
 }
@@ -140,7 +136,6 @@ static void an_empty_text_is_an_exited_process(void **state)
     struct fake_root fake;
     struct seen seen;
 
-    (void)state;
     assert_int_equal(parse("", &seen), -ESRCH);
     fake_root_init(&fake);
     fake_root_write(&fake, "proc/7/smaps", "");
@@ -157,7 +152,6 @@ static void a_file_of_megabytes_is_read_in_pieces(void **state)
     struct seen seen = { 0 };
     struct fake_root fake;
 
-    (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < COUNT; i++)
         memcpy(text + i * (sizeof(one) - 1), one, sizeof(one));
@@ -181,7 +175,6 @@ static void the_callback_can_end_the_reading(void **state)
     struct fake_root fake;
     int count = 0;
 
-    (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "proc/7/smaps", STACK STACK STACK STACK);
     assert_int_equal(smaps_read(&fake.root, 7, stop_at_two, &count), -E2BIG);
@@ -193,7 +186,6 @@ static void the_rollup_has_merged_pages(void **state)
 {
     struct smaps_rollup rollup;
 
-    (void)state;
     assert_int_equal(smaps_rollup_parse(LINES, &rollup), 0);
     assert_int_equal(rollup.merged, 1024);
 }
@@ -205,7 +197,6 @@ static void areas_add_up_to_the_rollup(void **state)
     struct seen seen = { 0 };
     struct root root;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     assert_int_equal(smaps_read(&root, getpid(), note, &seen), 0);
     assert_int_equal(smaps_rollup_read(&root, getpid(), &rollup), 0);

@@ -57,7 +57,6 @@ static void a_hanging_disk_is_not_waited_for(void **state)
     struct space space = { 0 };
     struct root root;
 
-    (void)state;
     may_stall = true;
     assert_int_equal(root_open(NULL, &root), 0);
     if (read_now(&space, &root) == -ENOENT)
@@ -96,7 +95,6 @@ static void a_hanging_inquiry_can_be_left_behind(void **state)
     struct space space = { 0 };
     struct root root;
 
-    (void)state;
     may_stall = true;
     assert_int_equal(root_open(NULL, &root), 0);
     if (read_now(&space, &root) == -ENOENT)
@@ -117,7 +115,6 @@ static void disks_that_cannot_block_need_no_thread(void **state)
     struct space space = { 0 };
     struct root root;
 
-    (void)state;
     may_stall = false;
     assert_int_equal(root_open(NULL, &root), 0);
     has_called = false;
@@ -132,7 +129,6 @@ static void mounts_of_a_fixture_are_not_read(void **state)
     struct space space = { 0 };
     struct root root;
 
-    (void)state;
     assert_int_equal(root_open("/proc", &root), 0);
     assert_int_equal(read_now(&space, &root), -ENOTSUP);
     space_done(&space);

@@ -28,7 +28,6 @@ static int set_up(void **state)
     struct buffer description = { 0 };
     struct spoor_error err = { 0 };
 
-    (void)state;
     snprintf(fixture.home, sizeof(fixture.home), "/tmp/spool-test-XXXXXX");
     assert_non_null(mkdtemp(fixture.home));
     setenv("XDG_STATE_HOME", fixture.home, 1);
@@ -43,7 +42,6 @@ static int tear_down(void **state)
 {
     char path[PATH_MAX + 32];
 
-    (void)state;
     spool_remove(&fixture.spool);
     close(fixture.run_fd);
     snprintf(path, sizeof(path), "%s/spoor/uploads", fixture.home);
@@ -81,7 +79,6 @@ static void only_whole_rows_are_sent(void **state)
 {
     uint64_t end;
 
-    (void)state;
     assert_batch("", 0, &end);
     append("a,b");
     assert_batch("", 0, &end);
@@ -99,7 +96,6 @@ static void the_size_of_a_batch_is_limited(void **state)
 {
     struct spool_batch batch;
 
-    (void)state;
     append(HEADER "1,2\n3,4\n5,6\n");
     assert_int_equal(spool_read_batch(&fixture.spool, 11, &batch), 0);
     assert_string_equal(batch.csv.text, HEADER "1,2\n3,4\n");
@@ -113,7 +109,6 @@ static void another_process_continues_from_there(void **state)
     uint64_t end, rows, bytes;
     char path[PATH_MAX];
 
-    (void)state;
     append(HEADER "1,2\n3,4\n");
     snprintf(fixture.spool.run.id, sizeof(fixture.spool.run.id), "r");
     assert_batch(HEADER "1,2\n3,4\n", 2, &end);
@@ -144,7 +139,6 @@ static void sent_rows_take_no_space(void **state)
     struct stat status;
     uint64_t rows, bytes, end;
 
-    (void)state;
     memset(line, 'x', sizeof(line) - 2);
     memcpy(line + sizeof(line) - 2, "\n", 2);
     append(HEADER);
@@ -166,7 +160,6 @@ static void beyond_the_limit_the_oldest_rows_are_dropped(void **state)
 {
     uint64_t end;
 
-    (void)state;
     append(HEADER);
     for (int i = 0; i < 100; i++)
         append("1,2\n");
@@ -202,7 +195,6 @@ static void a_damaged_spool_is_not_opened(void **state)
     };
     char path[PATH_MAX];
 
-    (void)state;
     memcpy(path, fixture.spool.path, sizeof(path));
     spool_close(&fixture.spool);
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
@@ -219,7 +211,6 @@ static void an_abandoned_spool_is_removed(void **state)
 {
     char path[PATH_MAX], run[PATH_MAX + 16];
 
-    (void)state;
     memcpy(path, fixture.spool.path, sizeof(path));
     snprintf(run, sizeof(run), "%s/%s", path, SPOOL_RUN);
     assert_int_equal(unlink(run), 0);
@@ -246,7 +237,6 @@ static void the_end_needs_no_new_space(void **state)
     json_t *read = NULL;
     ino_t reserved = inode_of("end.space");
 
-    (void)state;
     assert_false(spool_run_is_over(&fixture.spool));
     buffer_add_text(&text, "{\"exit_code\":0}");
     assert_int_equal(spool_write_end(&fixture.spool, &text), 0);

@@ -49,7 +49,6 @@ static void statistics_equal_those_of_scipy(void **state)
     json_t *all, *row;
     size_t i;
 
-    (void)state;
     json_array_foreach(load_cases("sets", &all), i, row)
     {
         size_t count = read_values(row, "values", values);
@@ -75,7 +74,6 @@ static void comparisons_equal_those_of_scipy(void **state)
     json_t *all, *row;
     size_t i;
 
-    (void)state;
     json_array_foreach(load_cases("pairs", &all), i, row)
     {
         size_t a_count = read_values(row, "a", a), b_count = read_values(row, "b", b);
@@ -97,7 +95,6 @@ static void without_values_there_are_no_statistics(void **state)
     struct comparison comparison;
     double one = 1;
 
-    (void)state;
     statistics_of(&one, 0, &statistics);
     assert_int_equal(statistics.count, 0);
     assert_true(isnan(statistics.median) && isnan(statistics.min) && isnan(statistics.low));
@@ -113,7 +110,6 @@ static void a_quantile_is_the_value_at_the_nearest_rank(void **state)
     } rows[] = { { 0, 1 },   { 0.05, 1 }, { 0.1, 1 },   { 0.11, 2 },
                  { 0.5, 5 }, { 0.9, 9 },  { 0.95, 10 }, { 1, 10 } };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
         assert_true(fabs(statistics_quantile(values, 10, rows[i].quantile) - rows[i].expected) <
                     1e-12);
@@ -182,7 +178,6 @@ static void equal_distributions_differ_in_less_than_5_percent(void **state)
     struct generator generator = { 26 };
     double a[60], b[60];
 
-    (void)state;
     for (size_t k = 0; k < ARRAY_SIZE(distributions) * ARRAY_SIZE(counts); k++) {
         const size_t *count = counts[k % ARRAY_SIZE(counts)];
         size_t alarms = 0;
@@ -207,7 +202,6 @@ static void intervals_contain_the_true_values(void **state)
     struct generator generator = { 27 };
     double a[20], b[20];
 
-    (void)state;
     for (size_t k = 0; k < ARRAY_SIZE(distributions) * ARRAY_SIZE(counts); k++) {
         double (*next)(struct generator *) = distributions[k / ARRAY_SIZE(counts)];
         size_t count = counts[k % ARRAY_SIZE(counts)], medians = 0, ratios = 0;
@@ -235,7 +229,6 @@ static void a_difference_is_found(void **state)
     double a[10], b[10];
     size_t found = 0;
 
-    (void)state;
     for (size_t i = 0; i < PAIRS; i++) {
         struct statistics ignored;
         struct comparison comparison;
@@ -258,7 +251,6 @@ static void a_run_like_the_last_20_is_in_the_tolerance(void **state)
     double values[EARLIER + RUNS], earlier[EARLIER];
     size_t first = 0, alarms = 0;
 
-    (void)state;
     for (size_t repeat = 0; repeat < REPEATS; repeat++) {
         for (size_t i = 0; i < ARRAY_SIZE(values); i++)
             values[i] = normal_value(&generator);
@@ -281,7 +273,6 @@ static void equal_runs_leave_room_for_two_percent(void **state)
     double values[20];
     struct statistics statistics;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(values); i++)
         values[i] = 50;
     statistics_of(values, ARRAY_SIZE(values), &statistics);
@@ -297,7 +288,6 @@ static void many_values_have_nearly_the_same_ratio(void **state)
     struct statistics ignored;
     struct comparison comparison;
 
-    (void)state;
     draw(&generator, skewed_value, a, VALUES_MAX, &ignored);
     draw(&generator, skewed_value, b, VALUES_MAX, &ignored);
     for (size_t i = 0; i < VALUES_MAX; i++)

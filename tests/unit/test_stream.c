@@ -46,7 +46,6 @@ static void a_dialect_has_tables(void **state)
         { "resource-tracker-rs", false, "combined", 32 },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         const struct dialect *dialect;
         const struct dialect_table *table;
@@ -72,7 +71,6 @@ static void other_names_are_refused(void **state)
     };
     struct stream stream;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         struct spoor_error err = { 0 };
 
@@ -86,7 +84,6 @@ static void the_suffix_or_the_option_selects_the_format(void **state)
     struct spoor_error err = { 0 };
     struct stream stream;
 
-    (void)state;
     assert_int_equal(stream_find("x.txt", "resource-tracker", "csv", true, &stream, &err), 0);
     assert_true(stream.has_header);
     assert_int_equal(stream_find("x.csv", "resource-tracker", "jsonl", true, &stream, &err), 0);
@@ -109,7 +106,6 @@ static void only_rows_with_columns_of_the_machine_need_its_processes_and_gpus(vo
                   { "resource-tracker-rs", true },
                   { "spoor", false } };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct stream stream = find(cases[i].dialect);
 

@@ -30,7 +30,6 @@ static void standard_deviation_is_of_a_population(void **state)
     static const double negative[] = { -3, -1 };
     static const double one[] = { 42.5 };
 
-    (void)state;
     check(some, ARRAY_SIZE(some), 2, 9, 5, 2);
     check(negative, ARRAY_SIZE(negative), -3, -1, -2, 1);
     check(one, 1, 42.5, 42.5, 42.5, 0);
@@ -40,7 +39,6 @@ static void equal_numbers_have_no_deviation(void **state)
 {
     double values[1000];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(values); i++)
         values[i] = 0.216;
     check(values, ARRAY_SIZE(values), 0.216, 0.216, 0.216, 0);
@@ -51,7 +49,6 @@ static void large_numbers_keep_their_deviation(void **state)
 {
     static const double values[] = { 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16 };
 
-    (void)state;
     check(values, ARRAY_SIZE(values), 1e9 + 4, 1e9 + 16, 1e9 + 10, 4.743416490252569);
 }
 
@@ -60,7 +57,6 @@ static void without_numbers_there_is_only_a_total_of_0(void **state)
     struct spread spread = { 0 };
     double found[STATISTICS];
 
-    (void)state;
     spread_get(&spread, found);
     for (size_t i = 0; i < STATISTICS; i++)
         assert_true(isnan(found[i]));
@@ -117,20 +113,17 @@ static double total(const struct call *calls, int count)
 
 static void a_start_and_a_stop_are_a_call(void **state)
 {
-    (void)state;
     CHECK(1, 3, { 7, "b", 'S', 1 }, { 7, "b", 'E', 4 });
     CHECK(2, 5, { 7, "b", 'S', 1 }, { 7, "b", 'E', 4 }, { 7, "b", 'S', 6 }, { 7, "b", 'E', 8 });
 }
 
 static void a_block_that_calls_itself_nests(void **state)
 {
-    (void)state;
     CHECK(2, 6, { 7, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 7, "b", 'E', 3 }, { 7, "b", 'E', 4 });
 }
 
 static void an_unfinished_block_is_not_a_call(void **state)
 {
-    (void)state;
     /* Killed in the block. */
     CHECK(0, 0, { 7, "b", 'S', 0 });
     /* A lost stop before another call. */
@@ -141,7 +134,6 @@ static void an_unfinished_block_is_not_a_call(void **state)
 
 static void calls_of_different_processes_are_separate(void **state)
 {
-    (void)state;
     CHECK(2, 7, { 8, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 8, "b", 'E', 5 }, { 7, "b", 'E', 3 });
 }
 
@@ -153,7 +145,6 @@ static void rows_of_the_same_time_keep_their_order(void **state)
     };
     struct call calls[2];
 
-    (void)state;
     assert_int_equal(pair(steps, 4, calls, NULL), 2);
     assert_true(fabs(calls[0].stop - 2) < 1e-9 && fabs(calls[1].start - 2) < 1e-9);
 }
@@ -175,7 +166,6 @@ static void a_stop_without_a_start_is_refused(void **state)
     };
     const struct step last[] = { { 7, "b", 'S', 1 }, { 7, "b", 'E', 2 }, { 7, "b", 'E', 3 } };
 
-    (void)state;
     check_refused(same, 2,
                   "Sub-tracking file is invalid. Detected timestamp pair (1.5, 2.0) of process "
                   "ID 7 with a start time greater than the stop time.");
@@ -192,7 +182,6 @@ static void joined_calls_include_the_time_between(void **state)
     struct call calls[] = { { 5, 6, 0 }, { 1, 2, 0 }, { 1.5, 3, 0 }, { 3, 4, 0 }, { 8, 8, 0 } };
     size_t count = calls_join(calls, ARRAY_SIZE(calls));
 
-    (void)state;
     assert_int_equal(count, 3);
     assert_true(calls_contain(calls, count, 1));
     assert_true(calls_contain(calls, count, 3.5));
@@ -218,7 +207,6 @@ static void check_table(const struct text_table *table, unsigned tabs, const cha
 
 static void a_number_has_at_most_eight_decimals(void **state)
 {
-    (void)state;
     assert_string_equal(cell_number(0).text, "0.0");
     assert_string_equal(cell_number(13).text, "13.0");
     assert_string_equal(cell_number(0.086913024).text, "0.08691302");
@@ -236,7 +224,6 @@ static void a_column_of_numbers_is_wider_than_its_header(void **state)
     static const struct cell_text cells[] = { { "0.25" }, { "0.0" }, { "12.125" }, { "1.0" } };
     const struct text_table table = { headers, index, cells, 2, 2, false };
 
-    (void)state;
     check_table(&table, 1,
                 "\t        min  std\n"
                 "\ta      0.25  0.0\n"
@@ -249,7 +236,6 @@ static void a_column_of_words_is_wider_than_its_cells(void **state)
     static const struct cell_text cells[] = { { "bytes" }, { "12" } };
     const struct text_table table = { headers, NULL, cells, 1, 2, true };
 
-    (void)state;
     check_table(&table, 0,
                 "   unit cores\n"
                 "  bytes    12\n");
@@ -261,7 +247,6 @@ static void width_is_counted_in_characters(void **state)
     static const struct cell_text cells[] = { { "12345.5" } };
     const struct text_table table = { headers, NULL, cells, 1, 1, false };
 
-    (void)state;
     check_table(&table, 0, "     \xc3\xa9t\xc3\xa9\n 12345.5\n");
 }
 

@@ -26,7 +26,6 @@ static void without_samples_every_metric_is_unknown(void **state)
 {
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     assert_int_equal(summary.sample_count, 0);
     for (int i = 0; i < METRIC_COUNT; i++) {
@@ -41,7 +40,6 @@ static void first_last_and_peak_are_kept(void **state)
     const struct tally *tally;
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     tally = &summary.tally[METRIC_JOB_RSS];
     add(&summary, 1000, METRIC_JOB_RSS, UNKNOWN);
@@ -66,7 +64,6 @@ static void the_fastest_interval_is_kept(void **state)
 {
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     add(&summary, 0, METRIC_JOB_CPU, 0);
     add(&summary, 1000, METRIC_JOB_CPU, 500 * NS_PER_MS);
@@ -79,7 +76,6 @@ static void a_short_interval_causes_no_peak_rate(void **state)
 {
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     add(&summary, 0, METRIC_JOB_CPU, 0);
     add(&summary, 1000, METRIC_JOB_CPU, 1000 * NS_PER_MS);
@@ -96,7 +92,6 @@ static void a_rate_is_taken_between_the_readings_of_its_counter(void **state)
     struct summary summary;
     struct sample sample;
 
-    (void)state;
     summary_init(&summary, 0);
     for (uint64_t i = 0; i < 3; i++) {
         sample_clear(&sample);
@@ -118,7 +113,6 @@ static void a_late_reading_does_not_raise_the_peak_of_the_machine(void **state)
     struct summary summary;
     const struct tally *tally = &summary.tally[METRIC_HOST_CPU];
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     for (uint64_t i = 0; i < 4; i++) {
         struct sample sample;
@@ -143,7 +137,6 @@ static void a_coarse_counter_causes_no_fast_rate(void **state)
     struct summary summary;
     struct sample sample;
 
-    (void)state;
     summary_init(&summary, NS_PER_MS);
     for (uint64_t ms = 0; ms < 1000; ms++) {
         sample_clear(&sample);
@@ -159,7 +152,6 @@ static void simultaneous_samples_are_harmless(void **state)
 {
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, 1); /* a window of 0 */
     add(&summary, 1000, METRIC_JOB_CPU, 0);
     add(&summary, 1000, METRIC_JOB_CPU, 50);
@@ -171,7 +163,6 @@ static void a_reset_counter_has_no_negative_rate(void **state)
 {
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     add(&summary, 0, METRIC_JOB_CPU, 5000 * NS_PER_MS);
     add(&summary, 1000, METRIC_JOB_CPU, 100 * NS_PER_MS);
@@ -185,7 +176,6 @@ static void usage_of_a_late_recognized_agent_is_removed(void **state)
 {
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, 0);
     add(&summary, 0, METRIC_JOB_STARTED, 1);
     add(&summary, 1000, METRIC_JOB_STARTED, 3);
@@ -199,7 +189,6 @@ static void bytes_counted_twice_are_removed(void **state)
 {
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, 0);
     add(&summary, 0, METRIC_JOB_READ, 0);
     add(&summary, 1000, METRIC_JOB_READ, 200);
@@ -212,7 +201,6 @@ static void a_counter_from_the_start_begins_at_0_even_if_read_later(void **state
     const struct tally *tally;
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     tally = &summary.tally[METRIC_JOB_GPU_BUSY];
     add(&summary, 1000, METRIC_JOB_GPU_BUSY, UNKNOWN);
@@ -226,7 +214,6 @@ static void a_phase_continues_from_the_counters_of_the_run(void **state)
 {
     struct summary run, phase;
 
-    (void)state;
     summary_init(&run, NS_PER_SECOND);
     summary_init(&phase, NS_PER_SECOND);
     add(&run, 0, METRIC_JOB_GPU_BUSY, UNKNOWN);
@@ -247,7 +234,6 @@ static void the_first_sample_covers_the_time_before(void **state)
     const struct tally *tally;
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     tally = &summary.tally[METRIC_JOB_GPU_MEMORY];
     add(&summary, 0, METRIC_JOB_GPU_MEMORY, 900);
@@ -265,7 +251,6 @@ static void an_unmeasured_zero_is_removed(void **state)
 {
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     add(&summary, 0, METRIC_JOB_GPU_MEMORY, 0);
     summary_forget_zero(&summary, METRIC_JOB_GPU_MEMORY);
@@ -282,7 +267,6 @@ static void the_parts_of_memory_are_taken_at_the_peak(void **state)
                                                   { 60, 1, 59 } };
     struct summary summary;
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     assert_false(is_known(summary.at_peak.total_bytes));
     for (size_t i = 0; i < 3; i++) {
@@ -300,7 +284,6 @@ static void a_resumed_phase_excludes_the_time_between(void **state)
     struct summary run, phase;
     const struct tally *cpu = &phase.tally[METRIC_JOB_CPU];
 
-    (void)state;
     summary_init(&run, NS_PER_SECOND);
     summary_init(&phase, NS_PER_SECOND);
     add(&run, 0, METRIC_JOB_CPU, 0);
@@ -324,7 +307,6 @@ static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)
 {
     struct summary run, phase;
 
-    (void)state;
     summary_init(&run, NS_PER_SECOND);
     summary_init(&phase, NS_PER_SECOND);
     add(&phase, 1000, METRIC_JOB_RSS, 50);
@@ -345,7 +327,6 @@ static void missed_cpu_time_counts_only_in_totals(void **state)
     struct sample sample;
     const struct tally *tally = &summary.tally[METRIC_JOB_CPU];
 
-    (void)state;
     summary_init(&summary, NS_PER_SECOND);
     add(&summary, 0, METRIC_JOB_CPU, 0);
     add(&summary, 1000, METRIC_JOB_CPU, 2 * NS_PER_SECOND);

@@ -149,7 +149,6 @@ static void growth_of_the_cgroup_belongs_to_the_job(void **state)
 {
     struct step s;
 
-    (void)state;
     begin(&s, "");
     start(&s, SPOOR_CGROUP_AUTO);
     look(&s, SAMPLE_REGULAR);
@@ -177,7 +176,6 @@ static void storage_is_counted_by_the_cgroup_if_processes_are_missing(void **sta
 {
     struct step s;
 
-    (void)state;
     begin(&s, "");
     start(&s, SPOOR_CGROUP_AUTO);
     fake_root_write(&s.fake, V2 "/io.stat", "8:0 rbytes=5000 wbytes=2000\n");
@@ -195,7 +193,6 @@ static void the_memory_of_the_tracker_is_subtracted(void **state)
 {
     struct step s;
 
-    (void)state;
     begin(&s, "");
     start(&s, SPOOR_CGROUP_AUTO);
     put_tracker(&s, 22);
@@ -210,7 +207,6 @@ static void a_small_peak_is_bounded(void **state)
 {
     struct step s;
 
-    (void)state;
     begin(&s, "");
     put_number(&s, V2 "/memory.peak", 3 * MIB);
     start(&s, SPOOR_CGROUP_AUTO);
@@ -226,7 +222,6 @@ static void a_peak_includes_its_parts_and_is_never_0(void **state)
 {
     struct step s;
 
-    (void)state;
     begin(&s, "");
     start(&s, SPOOR_CGROUP_AUTO);
     look(&s, SAMPLE_REGULAR);
@@ -245,7 +240,6 @@ static void an_earlier_peak_is_only_a_bound(void **state)
 {
     struct step s;
 
-    (void)state;
     begin(&s, "");
     start(&s, SPOOR_CGROUP_AUTO);
     put_memory(&s, 202 * MIB, MIB, 203 * MIB, 500 * MIB);
@@ -262,7 +256,6 @@ static void foreign_processes_leave_only_an_upper_bound(void **state)
 {
     struct step s;
 
-    (void)state;
     begin(&s, "1000042\n");
     put_process(&s, FOREIGN, 1, NULL);
     start(&s, SPOOR_CGROUP_AUTO);
@@ -291,7 +284,6 @@ static void a_process_of_another_pid_namespace_is_foreign(void **state)
 {
     struct step s;
 
-    (void)state;
     assert_only_bounded(&s, "0\n");
 }
 
@@ -299,7 +291,6 @@ static void processes_below_are_checked(void **state)
 {
     struct step s;
 
-    (void)state;
     begin(&s, "");
     put_process(&s, FOREIGN, 1, NULL);
     fake_root_write(&s.fake, V2 "/below/cgroup.procs", "1000042\n");
@@ -315,7 +306,6 @@ static void descendants_of_the_tracker_are_not_foreign(void **state)
 {
     struct step s;
 
-    (void)state;
     begin(&s, "1000041\n1000043\n1000099\n");
     put_process(&s, CHILD, JOB, NULL);
     put_process(&s, HELPER, (int)getpid(), SPOOR_AGENT_NAME);
@@ -332,7 +322,6 @@ static void foreign_processes_that_enter_later_make_counts_inexact(void **state)
 {
     struct step s;
 
-    (void)state;
     begin(&s, "");
     start(&s, SPOOR_CGROUP_AUTO);
     put_memory(&s, 2 * MIB, MIB, 3 * MIB, 1003 * MIB);
@@ -358,7 +347,6 @@ static void a_removed_cgroup_keeps_its_last_reading(void **state)
     struct step s;
     char from[128], to[128];
 
-    (void)state;
     begin(&s, "");
     start(&s, SPOOR_CGROUP_AUTO);
     put_memory(&s, 2 * MIB, MIB, 3 * MIB, 1003 * MIB);
@@ -380,7 +368,6 @@ static void version_1_has_a_cgroup_for_each_controller(void **state)
         "31 23 0:27 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n";
     struct step s;
 
-    (void)state;
     put_machine(&s, mounts, "3:memory:/step/task\n2:cpuacct:/step\n");
     fake_root_link(&s.fake, "proc/self/ns/pid", "pid:[4026531836]");
     put_process(&s, FOREIGN, 1, NULL);
@@ -407,7 +394,6 @@ static void version_1_in_a_pid_namespace_bounds_only(void **state)
 {
     struct step s;
 
-    (void)state;
     put_machine(&s, "30 23 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
                 "3:memory:/step\n");
     fake_root_link(&s.fake, "proc/self/ns/pid", "pid:[4026532281]");
@@ -427,7 +413,6 @@ static void a_cgroup_that_cannot_be_read_is_not_used(void **state)
 {
     struct step s;
 
-    (void)state;
     put_machine(&s, "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "0::/step/task\n");
     start(&s, SPOOR_CGROUP_AUTO);
     look(&s, SAMPLE_LAST);
@@ -442,7 +427,6 @@ static void the_root_of_version_1_bounds_nothing(void **state)
 {
     struct step s;
 
-    (void)state;
     put_machine(&s, "30 23 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
                 "3:memory:/\n");
     put_process(&s, FOREIGN, 1, NULL);
@@ -459,7 +443,6 @@ static void surrounding_cgroup_is_not_used_if_cgroups_are_off(void **state)
 {
     struct step s;
 
-    (void)state;
     begin(&s, "");
     start(&s, SPOOR_CGROUP_OFF);
     look(&s, SAMPLE_LAST);
@@ -474,7 +457,6 @@ static void processes_below_the_root_of_a_namespace_have_not_left(void **state)
 {
     struct step s;
 
-    (void)state;
     put_machine(&s, "31 23 0:28 / /" V2 " rw - cgroup2 cgroup2 rw\n", "0::/\n");
     put_processes(&s, V2 "/cgroup.procs", "");
     put_cpu(&s, 90000);

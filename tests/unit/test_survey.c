@@ -39,7 +39,6 @@ static void pages_copied_before_their_process_is_read_count(void **state)
     struct memory_view views[2];
     struct survey survey;
 
-    (void)state;
     copying = &f;
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
@@ -61,7 +60,6 @@ static void many_small_processes_are_not_walked(void **state)
     struct memory_view views[CROWD];
     struct survey survey;
 
-    (void)state;
     copying = &f;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 1 });
@@ -127,14 +125,12 @@ static void walk_some_of_many(unsigned shared_mb, int each)
 
 static void only_some_of_many_similar_copies_are_walked(void **state)
 {
-    (void)state;
     walk_some_of_many(2, 3);
 }
 
 /* A walk over all of them would take too long. */
 static void only_some_of_many_similar_large_copies_are_walked(void **state)
 {
-    (void)state;
     walk_some_of_many(99, 3);
     walk_some_of_many(999, 21);
 }
@@ -154,7 +150,6 @@ static void the_cost_of_a_walk_is_estimated_from_the_last(void **state)
 {
     double page_ns = SURVEY_PAGE_NS;
 
-    (void)state;
     assert_in_range(learned_us(2, 1000, 6000, &page_ns), 5900, 6100);
     assert_in_range(learned_us(2, 1000, 30000, &page_ns), 29000, 31000);
     assert_in_range(learned_us(2, 1000, 1000, &page_ns), 950, 1060);
@@ -172,7 +167,6 @@ static void a_slow_walk_over_little_memory_changes_the_estimate_little(void **st
     const struct survey nothing = { 0 };
     double page_ns = survey_learn(&small, SURVEY_PAGE_NS, 540 * NS_PER_US);
 
-    (void)state;
     assert_in_range(survey_cost_ns(&large, page_ns) / NS_PER_US, 820, 1500);
     page_ns = survey_learn(&loading, SURVEY_PAGE_NS, 1000 * NS_PER_US);
     assert_in_range(survey_cost_ns(&large, page_ns) / NS_PER_US, 820, 1500);

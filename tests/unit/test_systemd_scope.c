@@ -57,7 +57,6 @@ static void the_manager_gets_the_call(void **state)
     uint8_t expected[SCOPE_CALL_SIZE];
     struct fake_manager fake;
 
-    (void)state;
     assert_int_equal(converse(&fake, FAKE_WORKS), 0);
     assert_int_equal(fake.call_length,
                      scope_call_write("spoor-1-cafe.scope", 4711, 4712, expected));
@@ -68,7 +67,6 @@ static void a_name_that_is_too_long_is_not_sent(void **state)
 {
     char name[SCOPE_CALL_SIZE];
 
-    (void)state;
     memset(name, 'x', sizeof(name));
     name[sizeof(name) - 1] = '\0';
     assert_int_equal(systemd_start_scope(-1, UINT64_MAX, name, 1, 2), -EMSGSIZE);
@@ -79,7 +77,6 @@ static void the_login_has_the_uid_in_hexadecimal_digits(void **state)
     char expected[64] = "AUTH EXTERNAL ", digits[16];
     struct fake_manager fake;
 
-    (void)state;
     (void)snprintf(digits, sizeof(digits), "%u", (unsigned)geteuid());
     for (const char *digit = digits; *digit; digit++)
         (void)snprintf(expected + strlen(expected), 3, "%02x", (unsigned)(unsigned char)*digit);
@@ -91,7 +88,6 @@ static void other_messages_are_skipped(void **state)
 {
     struct fake_manager fake;
 
-    (void)state;
     assert_int_equal(converse(&fake, FAKE_TALKS), 0);
     assert_int_equal(converse(&fake, FAKE_SIGNALS_FIRST), 0);
 }
@@ -109,7 +105,6 @@ static void a_manager_that_refuses_the_login_is_not_called(void **state)
     };
     struct fake_manager fake;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         int r = converse(&fake, cases[i].manner);
 
@@ -133,7 +128,6 @@ static void a_refusal_differs_from_an_unknown_outcome(void **state)
     };
     struct fake_manager fake;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
         assert_int_equal(converse(&fake, cases[i].manner), cases[i].result);
 }
@@ -151,7 +145,6 @@ static void the_deadline_always_holds(void **state)
     };
     struct fake_manager fake;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         uint64_t before_ns = clock_now().monotonic_ns;
         uint64_t spent_ns;
@@ -169,7 +162,6 @@ static void a_socket_without_a_listener_is_no_manager(void **state)
     char long_path[200];
     struct fake_manager fake;
 
-    (void)state;
     assert_int_equal(systemd_connect("/nonexistent/socket", UINT64_MAX), -ENOENT);
     assert_int_equal(systemd_connect("/dev/null", UINT64_MAX), -ECONNREFUSED);
     memset(long_path, '/', sizeof(long_path));
@@ -249,7 +241,6 @@ static void the_keeper_has_none_of_our_files_open(void **state)
     struct scope_keeper *keeper;
     int fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(fds, 0), 0); /* inheritable */
     if (start(state) != 0 || !*state) {
         close(fds[0]);
@@ -299,7 +290,6 @@ static void the_keeper_exits_with_the_tracker(void **state)
     struct root root;
     char text[512];
 
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     tracker = fork();
     assert_true(tracker >= 0);

@@ -142,7 +142,6 @@ static void an_idle_child_may_have_no_memory_of_its_own(void **state)
     struct exit_record record;
     struct datagram d;
 
-    (void)state;
     fields.flags |= 0x01; /* it has not called exec */
     make(&d, &fields);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
@@ -158,7 +157,6 @@ static void a_record_has_thread_process_and_peak(void **state)
     struct exit_record record;
     struct datagram d;
 
-    (void)state;
     make(&d, &new_kernel);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
     assert_int_equal(record.pid, 43);
@@ -180,7 +178,6 @@ static void a_record_has_the_times_of_waiting(void **state)
     struct exit_record record;
     struct datagram d;
 
-    (void)state;
     fields.cpu_wait_ns = 7000000;
     fields.io_wait_ns = 3000000;
     make(&d, &fields);
@@ -199,7 +196,6 @@ static void the_exit_of_one_thread_does_not_end_its_process(void **state)
     struct exit_record record;
     struct datagram d;
 
-    (void)state;
     fields.flags = 0;
     make(&d, &fields);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
@@ -231,7 +227,6 @@ static void an_old_kernel_does_not_report_the_process(void **state)
     struct exit_record record;
     struct datagram d;
 
-    (void)state;
     make(&d, &old);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
     assert_int_equal(record.tgid, 43);
@@ -245,7 +240,6 @@ static void an_unreadable_peak_is_unknown(void **state)
     struct exit_record record;
     struct datagram d;
 
-    (void)state;
     fields.version = 15;
     make(&d, &fields);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
@@ -266,7 +260,6 @@ static void a_truncated_datagram_is_refused(void **state)
     struct exit_record record = { .pid = -1 };
     struct datagram d;
 
-    (void)state;
     make(&d, &new_kernel);
     for (uint32_t size = 0; size < d.size; size++) {
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
@@ -285,7 +278,6 @@ static void wrong_lengths_are_refused(void **state)
     struct exit_record record = { .pid = -1 };
     struct datagram d;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
         make(&d, &new_kernel);
         memcpy(d.bytes + ATTRIBUTES, &lies[i], sizeof(lies[i]));
@@ -302,7 +294,6 @@ static void another_family_is_ignored(void **state)
     struct exit_record record;
     struct datagram d;
 
-    (void)state;
     make(&d, &new_kernel);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY + 1, &record), -ENOMSG);
 }
@@ -333,7 +324,6 @@ static void the_kernel_reports_the_peak_of_an_exited_process(void **state)
     struct root root;
     int r;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     r = taskstats_open(&root, &taskstats);
     root_close(&root);
@@ -388,7 +378,6 @@ static void records_of_threads_can_be_skipped(void **state)
     struct root root;
     int r;
 
-    (void)state;
     assert_int_equal(root_open(NULL, &root), 0);
     r = taskstats_open(&root, &taskstats);
     root_close(&root);
@@ -418,7 +407,6 @@ static void a_fixture_has_no_exit_records(void **state)
     struct taskstats_socket taskstats;
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     assert_int_equal(taskstats_open(&fake.root, &taskstats), -ENOTSUP);
     fake.root.is_live = true;

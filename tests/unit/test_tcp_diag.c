@@ -90,7 +90,6 @@ static void a_socket_has_its_payload_and_its_names(void **state)
 {
     struct tcp_socket tcp = parsed(ESTABLISHED, &carried, sizeof(carried));
 
-    (void)state;
     assert_int_equal(tcp.cookie, 0x100000002);
     assert_int_equal(tcp.inode, 4711);
     assert_int_equal(tcp.cgroup_id, 77);
@@ -105,7 +104,6 @@ static void the_end_of_the_other_side_is_no_payload(void **state)
     struct tcp_socket closed = parsed(CLOSED, &carried, sizeof(carried));
     const struct tcp_info none = { 0 };
 
-    (void)state;
     assert_int_equal(parsed(CLOSE_WAIT, &carried, sizeof(carried)).received_bytes, 1000);
     assert_false(parsed(CLOSE_WAIT, &carried, sizeof(carried)).may_count_fin);
     /* The end may come between the kernel's readings of the state and the count. */
@@ -120,7 +118,6 @@ static void an_old_kernel_counts_acknowledged_bytes(void **state)
     struct tcp_socket tcp =
         parsed(ESTABLISHED, &carried, offsetof(struct tcp_info, tcpi_bytes_sent));
 
-    (void)state;
     assert_int_equal(tcp.sent_bytes, 501); /* without the SYN */
     assert_int_equal(tcp.received_bytes + tcp.may_count_fin, 1001);
 }
@@ -132,7 +129,6 @@ static void a_list_has_an_end_and_may_fail(void **state)
     struct seen seen = { .count = 0 };
     int error = -ENOENT;
 
-    (void)state;
     put_socket(&d, ESTABLISHED, &carried, sizeof(carried));
     put_socket(&d, ESTABLISHED, &carried, sizeof(carried));
     put(&d, &header, sizeof(header));
@@ -151,7 +147,6 @@ static void a_damaged_datagram_is_refused(void **state)
     struct datagram d = { .size = 0 };
     struct seen seen = { .count = 0 };
 
-    (void)state;
     put_socket(&d, ESTABLISHED, &carried, sizeof(carried));
     for (size_t size = 1; size < d.size; size++)
         assert_int_equal(tcp_diag_parse(d.bytes, size, see, &seen), -EBADMSG);
@@ -185,7 +180,6 @@ static void local_connections_are_recognized_by_their_addresses(void **state)
         { AF_INET6, "::ffff:10.0.0.1", "::ffff:10.0.0.2", false },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct tcp_socket tcp = between(cases[i].family, cases[i].from, cases[i].to);
 
@@ -230,7 +224,6 @@ static void a_connection_is_listed_looked_up_and_reported(void **state)
     AUTO_CLOSE int requests = tcp_diag_open();
     int server, client;
 
-    (void)state;
     if (reports < 0 || requests < 0)
         skip();
     assert_int_equal(root_open(NULL, &root), 0);

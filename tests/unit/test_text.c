@@ -559,7 +559,6 @@ static void check(size_t shown, const char *expected)
 
 static void processes_are_sorted_by_cpu_time(void **state)
 {
-    (void)state;
     check(2, "\n"
              "Processes   PID    CPU time  peak memory        time  command\n"
              "        1234567  1 h 07 min          n/a  1 h 23 min  train\\x1b[2J\n"
@@ -569,7 +568,6 @@ static void processes_are_sorted_by_cpu_time(void **state)
 
 static void an_unknown_value_is_not_0(void **state)
 {
-    (void)state;
     others[0].count = 0;
     check(200, "\n"
                "Processes   PID    CPU time  peak memory        time  command\n"
@@ -580,7 +578,6 @@ static void an_unknown_value_is_not_0(void **state)
 
 static void command_is_escaped_once(void **state)
 {
-    (void)state;
     processes[2].command = "$'./e\\x1b' a\x1b";
     check(200, "\n"
                "Processes   PID    CPU time  peak memory        time  command\n"
@@ -591,7 +588,6 @@ static void command_is_escaped_once(void **state)
 
 static void without_the_option_there_is_no_table(void **state)
 {
-    (void)state;
     check(0, "");
 }
 

@@ -87,7 +87,6 @@ static void a_failed_thread_start_leaves_nothing_open(void **state)
     spoor_session *session = open_session();
     struct spoor_error err;
 
-    (void)state;
     is_refused = true;
     assert_int_equal(spoor_session_start(session, &err), -EAGAIN);
     assert_int_equal(count_open("eventfd"), before);
@@ -105,7 +104,6 @@ static void a_session_can_be_read_while_the_cgroup_is_removed(void **state)
 {
     struct spoor_error err;
 
-    (void)state;
     ending = open_session();
     assert_int_equal(spoor_session_start(ending, &err), 0);
     assert_int_equal(spoor_session_stop(ending, &err), 0);
@@ -194,7 +192,6 @@ static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
     pthread_t thread;
     char byte;
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, ask_for_sample, &asker), 0);
     assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1);
     (void)poll(NULL, 0, 10); /* it polls at once */
@@ -216,7 +213,6 @@ static void a_hanging_thread_blocks_no_caller(void **state)
     struct spoor_error err = { 0 };
     double value;
 
-    (void)state;
     assert_int_equal(spoor_session_child_ended(session, getpid()), -EAGAIN);
     spoor_session_set_wait_status(session, 0);
     spoor_session_note_end(session);
@@ -243,7 +239,6 @@ static void a_session_with_a_hanging_thread_can_be_closed(void **state)
     spoor_session *session = open_hanging(&obstacle);
     char byte;
 
-    (void)state;
     assert_int_equal(spoor_session_stop_within(session, 0, NULL), -ETIMEDOUT);
     assert_null(spoor_session_close(session));
     let_go_on(&obstacle);
@@ -286,7 +281,6 @@ static int count_successes(void *(*act)(void *data), spoor_session *session)
 
 static void several_threads_may_start_and_stop_a_session(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         spoor_session *session = open_session();
 

@@ -90,7 +90,6 @@ static int shell(const char *script)
 
 static void exit_codes_pass_through(void **state)
 {
-    (void)state;
     assert_int_equal(shell("exit 0"), 0);
     assert_int_equal(shell("exit 7"), 7);
     assert_int_equal(shell("exit 255"), 255);
@@ -98,7 +97,6 @@ static void exit_codes_pass_through(void **state)
 
 static void death_by_signal_n_gives_exit_code_128_plus_n(void **state)
 {
-    (void)state;
     assert_int_equal(shell("kill -KILL $$"), 128 + SIGKILL);
     assert_int_equal(shell("kill -TERM $$"), 128 + SIGTERM);
     assert_int_equal(shell("ulimit -c 0; kill -SEGV $$"), 128 + SIGSEGV);
@@ -109,7 +107,6 @@ static void a_failed_exec_returns_its_errno(void **state)
     static const char *const missing[] = { "/nonexistent/command", NULL };
     static const char *const folder[] = { "/", NULL };
 
-    (void)state;
     assert_int_equal(run(missing, false).code, -ENOENT);
     assert_int_equal(run(folder, false).code, -EACCES);
     assert_false(run(folder, false).has_children); /* reaped */
@@ -122,7 +119,6 @@ static void the_child_waits_until_the_gate_opens(void **state)
     siginfo_t info = { 0 };
     sigset_t mask;
 
-    (void)state;
     assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &mask), 0);
     assert_int_equal(spawn_start((char *const *)(uintptr_t)argv, &spawn, NULL), 0);
     assert_int_equal(waitid(P_PID, (id_t)spawn.pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
@@ -147,7 +143,6 @@ static void the_child_inherits_everything_unchanged(void **state)
     char text[32];
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)limit.rlim_cur);
     setenv("LIMIT", limit.rlim_cur == RLIM_INFINITY ? "unlimited" : text, 1);
@@ -170,7 +165,6 @@ static void an_ignored_sigchld_is_restored_for_the_command(void **state)
     static const char *const argv[] = { "grep", "-q", "^SigIgn:.*[13579bdf]....$", /* bit 16 */
                                         "/proc/self/status", NULL };
 
-    (void)state;
     assert_int_equal(run_under(supervise_without_ends, argv, false).code, 0);
     assert_int_equal(run(argv, false).code, 1);
 }
@@ -196,7 +190,6 @@ static void signals_sent_to_us_reach_the_job_once(void **state)
     pid_t supervisor;
     int voice[2];
 
-    (void)state;
     assert_int_equal(pipe2(voice, O_CLOEXEC), 0);
     supervisor = fork();
     assert_true(supervisor >= 0);
@@ -221,7 +214,6 @@ static void signals_sent_to_us_reach_the_job_once(void **state)
 
 static void signals_from_the_job_are_not_returned(void **state)
 {
-    (void)state;
     assert_int_equal(shell("n=0; trap 'n=$((n + 1))' USR1; kill -USR1 $PPID; kill -USR1 $$;"
                            "kill -USR1 $PPID; exit $((40 + n))"),
                      41); /* the signal to itself; not those to us */
@@ -237,7 +229,6 @@ static void orphans_are_waited_for_on_request(void **state)
     struct result result;
     int gate[2];
 
-    (void)state;
     assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
     assert_int_equal(dup2(gate[0], 9), 9);
     result = run(waits, false);
@@ -269,7 +260,6 @@ static void a_signal_to_the_group_counts_as_ours_after_the_end(void **state)
     };
     struct result result;
 
-    (void)state;
     result = run_under(supervise_in_its_own_group, interrupts, false);
     assert_int_equal(result.code, 128 + SIGINT);
     assert_true(result.is_by_our_signal);

@@ -315,7 +315,6 @@ static void the_file_name_selects_the_kind(void **state)
 {
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(table_check_name("a.csv", &err), TABLE_CSV);
     assert_int_equal(table_check_name(".sqlite", &err), TABLE_SQLITE);
     assert_int_equal(table_check_name("a.txt", &err), -EINVAL);
@@ -330,7 +329,6 @@ static void a_missing_folder_is_reported(void **state)
     struct tracking_writer writer;
     struct spoor_error err;
 
-    (void)state;
     assert_int_equal(start(&writer, "/no/such/t.csv", false, &err), -ENOENT);
     assert_non_null(strstr(err.message, "/no/such/t.csv"));
     assert_int_equal(start(&writer, "/no/such/t.sqlite", true, &err), -ENOENT);
@@ -438,7 +436,6 @@ static void rows_are_in_the_file(void **state)
 {
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         struct tracking_writer writer;
@@ -466,7 +463,6 @@ static void a_failure_is_returned_once(void **state)
     const double row[TRACKING_COLUMNS] = { 0 };
     struct fake_root fake;
 
-    (void)state;
     fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         struct tracking_writer writer;
@@ -495,7 +491,6 @@ static void rows_are_lost_if_the_writer_is_killed(void **state)
     siginfo_t info;
     char path[128];
 
-    (void)state;
     fake_root_init(&fake);
     (void)snprintf(path, sizeof(path), "%s/t.csv", fake.path);
     assert_int_equal(start(&writer, path, false, &err), 0);
@@ -513,7 +508,6 @@ static void a_closed_file_ignores_calls(void **state)
 {
     struct tracking_writer writer = { 0 };
 
-    (void)state;
     add_rows(&writer, 1);
     tracking_writer_wait(&writer);
     assert_int_equal(tracking_writer_close(&writer, NULL), 0);

@@ -8,7 +8,6 @@ static void each_program_has_a_bit_and_a_name(void **state)
 {
     unsigned all = 0;
 
-    (void)state;
     assert_true(untracked_count <= 32);
     for (size_t i = 0; i < untracked_count; i++) {
         const struct untracked *program = &untracked_programs[i];
@@ -23,7 +22,6 @@ static void each_program_has_a_bit_and_a_name(void **state)
 
 static void other_programs_have_no_bit(void **state)
 {
-    (void)state;
     assert_int_equal(untracked_bit(""), 0);
     assert_int_equal(untracked_bit("sru"), 0);
     assert_int_equal(untracked_bit("srunner"), 0);

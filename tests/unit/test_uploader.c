@@ -12,7 +12,6 @@ static void batches_are_numbered(void **state)
     struct spool spool = { .run = { "r-1", "s3://b/c//" } };
     struct buffer uri = { 0 };
 
-    (void)state;
     assert_int_equal(uploader_add_uri(&spool, 7, &uri), 0);
     assert_string_equal(uri.text, "s3://b/c/r-1/000007.csv.gz");
     spool.has_short_keys = true;

@@ -18,7 +18,6 @@ static void lines_break_at_the_last_blank_that_fits(void **state)
 {
     const struct wrap wrap = { .width = 10, .column = 4, .indent = 2 };
 
-    (void)state;
     check("", &wrap, "");
     check("a", &wrap, "a");
     check("abc de", &wrap, "abc de");
@@ -32,7 +31,6 @@ static void a_long_word_is_split(void **state)
 {
     const struct wrap wrap = { .width = 8, .column = 3, .indent = 3 };
 
-    (void)state;
     check("0123456789ab", &wrap, "01234\n   56789\n   ab");
     check("a 0123456789 b", &wrap, "a\n   01234\n   56789\n   b");
 }
@@ -41,7 +39,6 @@ static void words_of_prose_are_not_split(void **state)
 {
     const struct wrap wrap = { .width = 8, .column = 3, .indent = 3, .is_prose = true };
 
-    (void)state;
     check("  one  two ", &wrap, "one\n   two");
     check("a  b", &wrap, "a b");
     check("0123456789ab c", &wrap, "0123456789ab\n   c");
@@ -53,7 +50,6 @@ static void wrapping_ends_even_with_a_width_of_0(void **state)
     const struct wrap prose = { .width = 2, .column = 5, .indent = 5, .is_prose = true };
     const struct wrap other = { .width = 0 };
 
-    (void)state;
     check("ab c", &prose, "ab\n     c");
     check("ab c", &other, "ab\nc");
 }
@@ -62,7 +58,6 @@ static void width_is_counted_in_columns(void **state)
 {
     const struct wrap wrap = { .width = 4 };
 
-    (void)state;
     check("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9 b", &wrap, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\nb");
     check("\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2", &wrap,
           "\xe6\xbc\xa2\xe6\xbc\xa2\n\xe6\xbc\xa2");
@@ -72,7 +67,6 @@ static void each_line_has_its_own_color(void **state)
 {
     const struct wrap wrap = { .width = 4, .indent = 1, .before = "<", .after = ">" };
 
-    (void)state;
     check("abc def", &wrap, "<abc>\n <def>");
     check("", &wrap, "");
 }

@@ -38,7 +38,6 @@ static const char *chosen(enum visible_source source, const char *text, size_t f
 
 static void a_number_counts_whole_devices_by_pci_address(void **state)
 {
-    (void)state;
     assert_string_equal(chosen(VISIBLE_CUDA, "0", 0, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_CUDA, "1", 0, NULL), ".x....");
     assert_string_equal(chosen(VISIBLE_SLURM, "0,1", 0, NULL), "xx....");
@@ -48,7 +47,6 @@ static void a_number_counts_whole_devices_by_pci_address(void **state)
 
 static void a_device_includes_its_parts(void **state)
 {
-    (void)state;
     assert_string_equal(chosen(VISIBLE_NVIDIA, "2", 0, NULL), "..xxx.");
     assert_string_equal(chosen(VISIBLE_NVIDIA, "2:2", 0, NULL), "....x.");
     assert_string_equal(chosen(VISIBLE_OPTION, "2:1", 1, NULL), "......");
@@ -60,7 +58,6 @@ static void a_uuid_may_be_abbreviated_if_unambiguous(void **state)
 {
     struct spoor_error note = { 0 };
 
-    (void)state;
     assert_string_equal(chosen(VISIBLE_CUDA, "GPU-aaaa1111", 0, NULL), ".x....");
     assert_string_equal(chosen(VISIBLE_CUDA, "GPU-b", 0, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_OPTION, "gpu-AAAA1111", 0, NULL), ".x....");
@@ -72,7 +69,6 @@ static void a_uuid_may_be_abbreviated_if_unambiguous(void **state)
 
 static void a_pci_address_selects_a_device(void **state)
 {
-    (void)state;
     assert_string_equal(chosen(VISIBLE_OPTION, "0000:3B:00.0", 0, NULL), ".x....");
     assert_string_equal(chosen(VISIBLE_OPTION, "00000000:AF:00.0", 0, NULL), "..xxx.");
     assert_string_equal(chosen(VISIBLE_OPTION, "10000:01:00.0", 0, NULL), ".....x");
@@ -82,7 +78,6 @@ static void a_pci_address_selects_a_device(void **state)
 
 static void the_option_may_be_all_or_none(void **state)
 {
-    (void)state;
     assert_string_equal(chosen(VISIBLE_OPTION, " ALL ", 0, NULL), "xxxxxx");
     assert_string_equal(chosen(VISIBLE_OPTION, "none", 0, NULL), "......");
     assert_string_equal(chosen(VISIBLE_OPTION, "0,all", 1, NULL), "x.....");
@@ -102,7 +97,6 @@ static void words_in_a_variable_match_no_gpu(void **state)
         { VISIBLE_SLURM, "gpu:2" }, { VISIBLE_SLURM, " " },
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(words); i++)
         assert_string_equal(chosen(words[i].source, words[i].text, 1, NULL), "......");
 }
@@ -112,7 +106,6 @@ static void cuda_accepts_only_numbers_and_uuids(void **state)
 {
     static const char *const items[] = { "0-1", "2:0", "0000:3b:00.0", "3b:00.0" };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
         assert_string_equal(chosen(VISIBLE_CUDA, items[i], 1, NULL), "......");
         assert_string_equal(chosen(VISIBLE_ROCR, items[i], 1, NULL), "......");
@@ -124,7 +117,6 @@ static void a_mismatch_is_reported_with_its_value(void **state)
 {
     char text[300], reason[192];
 
-    (void)state;
     visible_explain_none(VISIBLE_CUDA, "foo", reason, sizeof(reason));
     assert_string_equal(reason, "CUDA_VISIBLE_DEVICES=foo matches none of this machine's GPUs");
     visible_explain_none(VISIBLE_OPTION, "none", reason, sizeof(reason));
@@ -141,7 +133,6 @@ static void a_list_without_a_match_is_reported(void **state)
 {
     struct spoor_error note = { 0 };
 
-    (void)state;
     assert_string_equal(chosen(VISIBLE_OPTION, "0,GPU-9999,77", 2, &note), "x.....");
     assert_string_equal(note.message, "--gpus: no GPU 'GPU-9999'");
     assert_int_equal(note.code, ENOENT);
@@ -151,7 +142,6 @@ static void a_list_without_a_match_is_reported(void **state)
 
 static void cuda_stops_at_the_first_fault(void **state)
 {
-    (void)state;
     assert_string_equal(chosen(VISIBLE_CUDA, "0,-1,1", 1, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_ROCR, "0,nonsense,1", 1, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_NVIDIA, "0,nonsense,1", 1, NULL), "xx....");
@@ -183,7 +173,6 @@ static void hostile_text_matches_nothing(void **state)
         "\x1b[31m",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(hostile); i++) {
         struct spoor_error note = { 0 };
 
@@ -197,7 +186,6 @@ static void huge_text_is_truncated(void **state)
 {
     static char text[20000];
 
-    (void)state;
     memset(text, 'G', sizeof(text) - 1);
     assert_string_equal(chosen(VISIBLE_OPTION, text, 1, NULL), "......");
     memset(text, ',', sizeof(text) - 1);
@@ -208,7 +196,6 @@ static void without_gpus_nothing_is_selected(void **state)
 {
     struct spoor_error note = { 0 };
 
-    (void)state;
     assert_int_equal(visible_select(VISIBLE_OPTION, "all", NULL, 0, NULL, &note), 0);
     assert_int_equal(visible_select(VISIBLE_CUDA, "0", NULL, 0, NULL, &note), 1);
     assert_string_equal(note.message, "CUDA_VISIBLE_DEVICES: no GPU '0'");
@@ -218,7 +205,6 @@ static void devices_without_an_address_come_last(void **state)
 {
     const struct gpu_device none = { .pci_address = "" }, some = devices[A];
 
-    (void)state;
     assert_true(visible_compare_pci(&some, &none) < 0);
     assert_true(visible_compare_pci(&none, &some) > 0);
     assert_int_equal(visible_compare_pci(&none, &none), 0);

@@ -40,7 +40,6 @@ static void the_exit_of_the_process_ends_the_watch(void **state)
     pid_t pid = start_child(7, &gate_fd);
     int r;
 
-    (void)state;
     assert_int_equal(watch_open(pid, &watch, NULL), 0);
     close(gate_fd);
     assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
@@ -62,7 +61,6 @@ static void without_a_pidfd_the_process_is_polled(void **state)
     int gate_fd, wait_status;
     pid_t pid = start_child(7, &gate_fd);
 
-    (void)state;
     assert_int_equal(watch_open(pid, &watch, NULL), 0);
     if (watch.pid_fd >= 0)
         close(watch.pid_fd);
@@ -85,7 +83,6 @@ static void time_and_signals_end_the_watch_not_the_process(void **state)
     int gate_fd;
     pid_t pid = start_child(0, &gate_fd);
 
-    (void)state;
     assert_int_equal(watch_open(pid, &watch, NULL), 0);
     assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
     assert_int_equal(end, WATCH_TIME_IS_UP);
@@ -103,7 +100,6 @@ static void without_a_process_only_time_and_signals_end_the_watch(void **state)
     enum watch_end end = WATCH_PROCESS_ENDED;
     struct watch watch;
 
-    (void)state;
     assert_int_equal(watch_open(0, &watch, NULL), 0);
     assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
     assert_int_equal(end, WATCH_TIME_IS_UP);
@@ -120,7 +116,6 @@ static void input_and_a_closed_reader_end_the_wait(void **state)
     int gate_fd, fds[2];
     pid_t pid = start_child(0, &gate_fd);
 
-    (void)state;
     assert_int_equal(pipe(fds), 0);
     assert_int_equal(watch_open(pid, &watch, NULL), 0);
     watch.input_fd = fds[0];
@@ -151,7 +146,6 @@ static void a_missing_process_is_refused(void **state)
     int gate_fd;
     pid_t pid = start_child(0, &gate_fd);
 
-    (void)state;
     close(gate_fd);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(watch_open(pid, &watch, &err), -ESRCH);

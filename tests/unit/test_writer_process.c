@@ -74,7 +74,6 @@ static void records_are_processed_in_order(void **state)
     struct writer_process process = start(&seen);
     struct writer_end end;
 
-    (void)state;
     for (unsigned char i = 1; i <= 3; i++)
         put(&process, ADD, i);
     assert_true(writer_process_wait(&process, WAIT_NS));
@@ -94,7 +93,6 @@ static void the_first_failure_is_reported(void **state)
     struct writer_process process = start(&seen);
     struct writer_end end;
 
-    (void)state;
     assert_int_equal(writer_process_error(&process, &err), 0);
     put(&process, FAIL, 1);
     put(&process, ADD, 2);
@@ -116,7 +114,6 @@ static void a_stalled_record_is_not_waited_for(void **state)
     pid_t pid = process.pid;
     struct writer_end end;
 
-    (void)state;
     put(&process, STALL, 1);
     put(&process, ADD, 2);
     assert_false(writer_process_wait(&process, NS_PER_MS));
@@ -138,7 +135,6 @@ static void a_killed_child_is_not_waited_for(void **state)
     struct writer_end end;
     uint64_t start_ns;
 
-    (void)state;
     put(&process, ADD, 1);
     assert_true(writer_process_wait(&process, WAIT_NS));
     assert_int_equal(kill(process.pid, SIGKILL), 0);
@@ -163,7 +159,6 @@ static void an_abandoned_target_does_nothing_more(void **state)
     struct writer_end end;
     pid_t pid;
 
-    (void)state;
     assert_ptr_not_equal(seen, MAP_FAILED);
     assert_int_equal(
         writer_process_start(&process, &(struct writer_target){ .carry_out = carry_out,
@@ -192,7 +187,6 @@ static void records_for_a_reader_do_not_wait_for_room(void **state)
     struct writer_process process;
     pid_t pid;
 
-    (void)state;
     assert_int_equal(
         writer_process_start(&process, &(struct writer_target){ .carry_out = carry_out,
                                                                 .end = end_seen,
@@ -215,7 +209,6 @@ static void the_writer_exits_when_its_user_is_killed(void **state)
     struct writer_process process;
     pid_t pid;
 
-    (void)state;
     assert_ptr_not_equal(seen, MAP_FAILED);
     pid = fork();
     assert_true(pid >= 0);
@@ -252,7 +245,6 @@ static void processed_records_use_no_memory(void **state)
     struct writer_process process = start(&seen);
     size_t most = 0;
 
-    (void)state;
     for (int i = 0; i < 600; i++) { /* more than the queue can hold */
         writer_process_put(&process, ADD, 1, filler, sizeof(filler));
         assert_true(writer_process_wait(&process, WAIT_NS));
@@ -269,7 +261,6 @@ static void a_closed_writer_ignores_calls(void **state)
 {
     struct writer_process process = { 0 };
 
-    (void)state;
     put(&process, ADD, 1);
     assert_true(writer_process_wait(&process, WAIT_NS));
     assert_int_equal(writer_process_error(&process, NULL), 0);
