@@ -12,8 +12,6 @@ from spoor._result import Page, make_page
 from .sub_tracker import check_absent, check_extension, check_folder, forget_trackers
 
 if TYPE_CHECKING:
-    from spoor._agent import Agent
-
     from . import usage
     from .usage import (ComputeTime, CPUUtilization, GPUUtilization, MaxGPURAM, MaxRAM,
                         ProcessingUnitPercentages, ResourceUsage, RSSValues)
@@ -172,11 +170,6 @@ class Tracker:
     def stop(self) -> None:
         """Stops tracking. The usage is known from then on."""
         self.__exit__()
-
-    def __del__(self) -> None:
-        agent: Agent | None = getattr(self, "_agent", None)
-        if agent is not None:
-            agent.close()
 
     def _require_stopped(self) -> None:
         if self.state is not State.STOPPED:

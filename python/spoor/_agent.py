@@ -103,9 +103,11 @@ class _Program:
         self.adopted = 0
 
     def __del__(self) -> None:
-        if hasattr(self, "_socket"):
+        try:
             self._socket.close()
             self._await_end()
+        except (AttributeError, TypeError):  # it was not started, or the interpreter has emptied its modules
+            pass
 
 
 class Call(_Program):

@@ -271,11 +271,6 @@ class Tracker:
 
         await asyncio.get_running_loop().run_in_executor(None, self.__exit__, *exception)
 
-    def __del__(self) -> None:
-        agent: Optional[Agent] = getattr(self, "_agent", None)
-        if agent is not None:
-            agent.close()
-
     def _call(self) -> Tracker:
         """A tracker with the same options, for one call of a decorated function."""
         call = Tracker(self._pid)
