@@ -4,7 +4,7 @@
  *
  * Every output, docs/METRICS.md and the names in other languages come from it. A new metric is
  * a line of base/measure.h, a row in metric.c, and the line that fills it: in job/measures.c,
- * or in sampler.c if it is about the machine.
+ * or in sample/origins.c if it is about the machine.
  */
 #ifndef SAMPLE_METRIC_H
 #define SAMPLE_METRIC_H
