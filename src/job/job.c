@@ -197,14 +197,19 @@ static int begin(struct job *job, const struct job_options *options, uint64_t no
     return r;
 }
 
-/* Watches the events of the job's own cgroup instead of those of its first one. */
+/* Watches the events of the job's own cgroup instead of those of its first one, and checks
+ * which pressures it counts. */
 static void watch_cgroup(struct job_meters *meters)
 {
     struct job_cgroup *cgroup = &meters->job_cgroup;
+    struct job_cgroup_reading first = JOB_CGROUP_READING_UNKNOWN;
 
     if (job_cgroup_has_memory(cgroup))
         meters->cgroup_watch.memory =
             cgroup->folders[job_cgroup_tree(cgroup, CGROUP_TREE_MEMORY)].own;
+    job_cgroup_read_pressure(cgroup, &first);
+    for (int i = 0; i < PRESSURE_COUNT; i++)
+        meters->has_pressure[i] = is_known(first.pressure_ns[i]);
 }
 
 int job_init(struct job *job, const struct root *root, const struct job_options *options,

@@ -143,12 +143,13 @@ struct job_meters {
     struct cgroup_watch cgroup_watch;
     struct cgroup_events events; /* as last read */
     struct cgroup_escape escape;
-    struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
-    struct counters counters;    /* counters of the hardware; closed: none */
-    const char *why_no_counters; /* NULL: they were not requested */
-    uint64_t attached_cpu_ns;    /* usage of the processes when perf began to count */
-    uint64_t swap_used_bytes;    /* swap in use on the machine; at samples set by the caller */
-    uint64_t swap_read_bytes;    /* its value when the job's part was last read */
+    bool has_pressure[PRESSURE_COUNT]; /* counted by the job cgroup */
+    struct event_set task_clock;       /* perf's count of the job's CPU time; empty: none */
+    struct counters counters;          /* counters of the hardware; closed: none */
+    const char *why_no_counters;       /* NULL: they were not requested */
+    uint64_t attached_cpu_ns;          /* usage of the processes when perf began to count */
+    uint64_t swap_used_bytes; /* swap in use on the machine; at samples set by the caller */
+    uint64_t swap_read_bytes; /* its value when the job's part was last read */
     /* The most huge pages of the machine so far, used or free; set by the caller. */
     uint64_t huge_pool_bytes;
     uint64_t huge_used_bytes, huge_read_bytes; /* as for swap */

@@ -140,6 +140,10 @@ static void label_cgroup(const struct job *job, struct origin *origins)
     const struct job_cgroup *cgroup = &job->meters.job_cgroup;
 
     replace_reason(origins, no_cgroup, cgroup->reason);
+    for (int i = 0; i < PRESSURE_COUNT; i++) {
+        if (!job->meters.has_pressure[i]) /* the sample has the machine's pressure */
+            origins[METRIC_JOB_CPU_PRESSURE + i].source = NULL;
+    }
     if ((job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) && !cgroup->is_surrounding) ||
         cgroup->is_adopted)
         origins[METRIC_JOB_PROCESSES].source = "cgroup.procs";

@@ -452,15 +452,11 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
         reading->origin[METRIC_JOB_REFAULTED].reason = NO_REFAULTS;
     read_memory_peak(job, reading);
     reading->origin[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
-    for (int i = 0; i < PRESSURE_COUNT; i++) {
-        struct origin *pressure = &reading->origin[METRIC_JOB_CPU_PRESSURE + i];
-
-        if (!is_known(reading->job_cgroup.pressure_ns[i]))
-            pressure->source = NULL; /* the sample has the machine's pressure */
+    for (int i = 0; i < PRESSURE_COUNT; i++)
         /* The pressure of the tracker would count too. */
-        pressure->is_exact = job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED) &&
-                             !job->meters.job_cgroup.is_surrounding;
-    }
+        reading->origin[METRIC_JOB_CPU_PRESSURE + i].is_exact =
+            job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED) &&
+            !job->meters.job_cgroup.is_surrounding;
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
