@@ -30,7 +30,8 @@ struct life_moment {
     uint64_t sum_bytes;
 };
 
-/* A zeroed struct is empty. All functions accept NULL: nothing is kept. */
+/* A zeroed struct is empty. All functions but lives_close_moments() accept
+ * NULL: nothing is kept. */
 struct lives {
     uint64_t highest_bytes; /* maximum over moments that are no longer kept */
     size_t count;

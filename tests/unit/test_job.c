@@ -181,7 +181,7 @@ static void an_agent_belongs_to_no_job(void **state)
     fake_process_put(
         &f.fake,
         &(struct fake_process){ .pid = 17, .parent = 10, .user_ticks = 128, .name = "spoor" });
-    put_bytes(&f.fake, "proc/17/cmdline", "resource-tracker\0agent\0--pid=1", 32);
+    put_bytes(&f.fake, "proc/17/cmdline", "resource-tracker\0agent\0--pid=1", 31);
     fake_job_look(&f);
     assert_int_equal(f.reading.process_count, 4);
     assert_int_equal(f.reading.started_count, 4);

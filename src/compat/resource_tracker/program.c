@@ -403,20 +403,19 @@ static const struct command track_command = {
     .max_operands = OPERANDS_REST,
     .complete = COMPLETE_COMMANDS,
     .about =
-        "Write what a job and its machine use, one sample per interval. The job is the "
-        "command, or the process given by --pid, with all its descendants; without either, "
-        "only the machine is measured, until you press Ctrl-C. Exit code: that of the "
+        "Write the resource usage of a job and of its machine, one sample per interval. The "
+        "job is the command, or the process given by --pid, with all its descendants; without "
+        "either, only the machine is measured, until you press Ctrl-C. Exit code: that of the "
         "command; 127 if it was not found; 126 if it could not be executed; 1 if "
-        "resource-tracker failed before starting it. If signal N kills the command, "
-        "the same signal ends resource-tracker: $? is 128+N in a shell.",
+        "resource-tracker failed before starting it. If signal N kills the command, the same "
+        "signal ends resource-tracker: $? is 128+N in a shell.",
     .notes =
-        "TRACKER_OUTPUT, TRACKER_QUIET, TRACKER_JOB_NAME and variables for the options that "
-        "describe the run (TRACKER_TEAM) set these options. If SENTINEL_API_TOKEN is set, "
-        "samples are also uploaded to Sentinel, and 'resource-tracker upload' sends unsent "
-        "ones: "
-        "see resource-tracker(1). The config file may set job.name, job.pid and "
-        "tracker.interval_secs. An option overrides a variable, and a variable overrides the "
-        "config file.",
+        "TRACKER_OUTPUT, TRACKER_QUIET and TRACKER_JOB_NAME set the options of the same name, "
+        "and so do variables such as TRACKER_TEAM for the options that describe the run. If "
+        "SENTINEL_API_TOKEN is set, samples are also uploaded to Sentinel, and "
+        "'resource-tracker upload' sends unsent ones: see resource-tracker(1). The config "
+        "file may set job.name, job.pid and tracker.interval_secs. An option overrides a "
+        "variable, and a variable overrides the config file.",
     .example = "resource-tracker -i 5 -f csv -o samples.csv -- make -j8",
     .main = resource_tracker_main,
 };
@@ -435,9 +434,10 @@ static const struct command commands[] = {
         .options = &resource_tracker_table,
         .scope = UPLOAD_SCOPE,
         .summary = "send the samples that earlier runs could not upload",
-        .about = "Send to Sentinel the samples that earlier runs could not upload, and print "
-                 "their number. SENTINEL_API_TOKEN must be set. Exit code: 0 if all were "
-                 "sent; 1 if some are kept.",
+        .about =
+            "Send to Sentinel the samples that earlier runs could not upload, and print their "
+            "number. SENTINEL_API_TOKEN must be set. Exit code: 0 if all were sent; 1 if some "
+            "remain unsent.",
         .main = tracker_upload_main,
     },
     { 0 },

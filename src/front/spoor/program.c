@@ -87,12 +87,11 @@ static const struct command commands[] = {
         .about =
             "Track a running process and all its descendants until it exits, --duration has "
             "passed, or you press Ctrl-C, which stops the tracking but not the process. NAME "
-            "is the --name of a 'spoor run', or the name of a process of yours; no other "
-            "process may have that name, except its descendants. With --cgroup, track every "
-            "process in a "
-            "cgroup until it is empty, or until only spoor "
-            "itself is left in it. On a terminal, show the current figures; q or Ctrl-C ends "
-            "with the report. Exit code: 0, or 125 if there was nothing to track.",
+            "is the --name of a 'spoor run', or the name of one of your processes, which must "
+            "be unique except for its descendants. With --cgroup, track every process in a "
+            "cgroup until it is empty, or until only spoor itself is left in it. On a "
+            "terminal, show the current figures; q or Ctrl-C stops tracking and prints the "
+            "report. Exit code: 0, or 125 if there was nothing to track.",
         .notes = PRECEDENCE,
         .example = "spoor attach --duration 1m 4242",
         .work = command_attach,
@@ -101,7 +100,7 @@ static const struct command commands[] = {
         .name = "agent",
         .options = &settings_table,
         .scope = SCOPE_AGENT,
-        .summary = "track a process on behalf of the program that started it",
+        .summary = "track a process, controlled by another program",
         .about =
             "Track a process as attach does, controlled by the program that started the "
             "agent: it writes requests to the agent's standard input and reads the responses "
@@ -152,12 +151,13 @@ static const struct command commands[] = {
         .complete = COMPLETE_COMMANDS,
         .summary = "run commands several times and compare what they used",
         .about =
-            "Run each command several times, as 'spoor run' does, and show for each figure the "
-            "median with its 95 % interval, the minimum and the maximum; then which command "
-            "is the fastest and which uses the least memory, and by what ratio. The commands "
-            "take turns. Their input is empty and their output is discarded. Ctrl-C ends with "
-            "the runs so far. Exit code: 0; 1 if a run failed, unless --ignore-failure is "
-            "given; 127 or 126 if a command could not be run; 125 if spoor failed.",
+            "Run each command several times, as 'spoor run' does, and show for each figure "
+            "the median with its 95 % interval, the minimum and the maximum; then which "
+            "command is the fastest and which uses the least memory, and by what ratio. The "
+            "commands take turns. Their input is empty and their output is discarded. Ctrl-C "
+            "stops and shows the results so far. Exit code: 0; 1 if a run failed, unless "
+            "--ignore-failure is given; 127 or 126 if a command could not be run; 125 if "
+            "spoor failed.",
         .example = "spoor bench -n 20 -- gzip -kf data --vs zstd -qf data",
         .work = command_bench,
     },
@@ -171,13 +171,11 @@ static const struct command commands[] = {
         .summary = "show stored runs as a page with charts, or in another format",
         .about =
             "Read stored runs and write them to one page with charts, or show them in another "
-            "format. A FILE is a report stored as JSON (- for stdin), a file of --samples, "
-            "also of an interrupted run, a tracking file of gpu-tracker, or a run of the "
-            "history: "
-            "@FILTER or an ID, see 'spoor help history'. If a "
-            "report and the samples of the same run are given, the page has both. Exit code: "
-            "0, "
-            "or 125 if a file could not be read or written.",
+            "format. A FILE is a report stored as JSON (- for stdin), a --samples file, even "
+            "of an interrupted run, a tracking file of gpu-tracker, or a run of the history: "
+            "@FILTER or an ID, see 'spoor help history'. If a report and the samples of the "
+            "same run are given, the page has both. Exit code: 0, or 125 if a file could not "
+            "be read or written.",
         .example = "spoor report --open report.json",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_report,
@@ -193,10 +191,11 @@ static const struct command commands[] = {
         .about =
             "Merge the reports of the ranks in DIRECTORY, which 'spoor run --group' wrote, at "
             "any time: while ranks still run, or after some were killed. CPU time, I/O and "
-            "energy add up; memory is that of the node with the most, since limits hold per "
-            "node; figures of the machine count once per node, GPUs once. Ranks without an end "
-            "are named. Of a rank that ran twice, the last attempt counts. 'spoor report "
-            "DIRECTORY' shows the same. Exit code: 0, or 125 if there is nothing to merge.",
+            "energy are summed; memory is the memory of the node that used the most, since "
+            "limits apply per node; figures of the machine count once per node, each GPU "
+            "once. Ranks that did not finish are listed. If a rank ran more than once, its "
+            "last attempt counts. 'spoor report DIRECTORY' shows the same. Exit code: 0, or "
+            "125 if there is nothing to merge.",
         .example = "spoor merge spoor-1234.0",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_merge,
@@ -211,11 +210,10 @@ static const struct command commands[] = {
         .summary = "recommend what to request for the next run",
         .about =
             "Read reports stored as JSON (- for stdin) and recommend CPUs, memory, GPUs and "
-            "time for the next run, with the reason for each. Runs of the history are @FILTER "
-            "or "
-            "an ID, see 'spoor help history'. With several reports, the "
-            "largest value of each is used. Exit code: 0, or 125 if a report could not be read "
-            "or no servers could be looked up.",
+            "time for the next run, with the reason for each. Runs in the history are given "
+            "as @FILTER or ID; see 'spoor help history'. With several reports, the largest "
+            "value of each is used. Exit code: 0, or 125 if a report could not be read or no "
+            "servers could be looked up.",
         .example = "spoor recommend --for sbatch report.json",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_recommend,
@@ -229,17 +227,15 @@ static const struct command commands[] = {
         .complete = COMPLETE_FILES,
         .summary = "compare runs, and show which figures differ",
         .about =
-            "Compare sets of runs with the first of them. RUNS is a file of reports (JSON, one "
-            "or several), a file of --samples, a tracking file of gpu-tracker, a directory of "
+            "Compare sets of runs with the first set. RUNS is a file of reports (JSON, one or "
+            "several), a file of --samples, a tracking file of gpu-tracker, a directory of "
             "reports, or runs of the history: @FILTER or an ID, see 'spoor help history'. A "
-            "single set is divided by --by. One run against one: a figure "
-            "differs "
-            "if its bounds do not overlap and it changes by more than half a percent. One "
-            "against six or more: if it is outside their usual range. Several against several: "
-            "if a rank test (Mann-Whitney) finds a difference at 5 %; the change is the "
-            "Hodges-Lehmann estimate with its 95 % interval. Exit code: 0, also if they "
-            "differ, "
-            "or 125 if a file could not be read.",
+            "single set is divided by --by. For one run against one, a figure differs if its "
+            "bounds do not overlap and it changes by more than half a percent; for one "
+            "against six or more, if it is outside their usual range; for several against "
+            "several, if a rank test (Mann-Whitney) finds a difference at 5 %; the change is "
+            "the Hodges-Lehmann estimate with its 95 % interval. Exit code: 0, even if they "
+            "differ, or 125 if a file could not be read.",
         .example = "spoor compare before.json after.json",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_compare,
@@ -253,16 +249,14 @@ static const struct command commands[] = {
         .complete = COMPLETE_FILES,
         .summary = "check runs against limits, or against earlier runs",
         .about =
-            "Check that runs stay within the limits of --max, and use no more than the runs of "
-            "--baseline. Each run is compared with the last 20 of these that started before it "
-            "and succeeded on the same kind of machine; a figure is too high if it exceeds "
-            "their median by "
-            "more than 4 spreads (1.4826 times the median absolute deviation; at least 0.5 % "
-            "of "
-            "the median) and by more than --tolerance. Each broken limit is one line. Exit "
-            "code: "
-            "0; 1 if a limit is broken, or could not be checked because the figure is unknown; "
-            "125 if a file could not be read or there are too few earlier runs.",
+            "Check that runs stay within the limits of --max, and use no more than the runs "
+            "of --baseline. Each run is compared with the last 20 of these that started "
+            "before it and succeeded on the same kind of machine; a figure is too high if it "
+            "exceeds their median by more than 4 spreads (1.4826 times the median absolute "
+            "deviation; at least 0.5 % of the median) and by more than --tolerance. Print one "
+            "line for each limit that is exceeded. Exit code: 0; 1 if a limit is exceeded, or "
+            "could not be checked because the figure is unknown; 125 if a file could not be "
+            "read or there are too few earlier runs.",
         .example = "spoor check --max memory=2GiB --max time=10m report.json",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_check,
@@ -278,15 +272,12 @@ static const struct command commands[] = {
         .summary = "list the runs that were kept, and what they used",
         .about =
             "List the runs that 'spoor run --save' kept, the newest last. A FILTER is a list "
-            "of "
-            "conditions that must all hold, separated by commas: name=train, tag.KEY=VALUE, "
-            "host=, user=, id=, exit!=0, command~TEXT (contains), since=30d, until=2026-11-01, "
-            "and last, previous or last=N. Other commands take such runs as @FILTER, for "
-            "example "
-            "'spoor report @last', or by their ID. The history is kept only if --save, "
-            "SPOOR_HISTORY or the config file turns it on: command lines can hold secrets. "
-            "Exit "
-            "code: 0, or 125 if the history could not be read or written.",
+            "of conditions that must all hold, separated by commas: name=train, "
+            "tag.KEY=VALUE, host=, user=, id=, exit!=0, command~TEXT (contains), since=30d, "
+            "until=2026-11-01, and last, previous or last=N. Other commands take such runs as "
+            "@FILTER, for example 'spoor report @last', or by their ID. The history is kept "
+            "only if --save, SPOOR_HISTORY or the config file turns it on: command lines can "
+            "hold secrets. Exit code: 0, or 125 if the history could not be read or written.",
         .example = "spoor history name=train,since=30d",
         .subcommands = history_commands,
         .ignores_variables = true, /* the variables are for runs */
@@ -323,14 +314,13 @@ static const struct command commands[] = {
         .complete = "start stop",
         .summary = "mark the start or end of a phase of the calling job",
         .about =
-            "Mark the start or end of a phase. In a 'spoor run', the report lists the "
-            "phase with its own figures. With --file, append a row to FILE: the calling "
-            "process, the name of the phase, start or stop, and the time; 'gpu-tracker "
-            "sub-track analyze' reports what each phase used. Outside a run and without "
-            "--file, the row goes to PID-START.csv in the working directory, named after the "
-            "PID and start time of the calling process, with a warning. Exit code: 0, even "
-            "outside a run or if the phase was not started, which is a warning; 125 if the row "
-            "could not be written.",
+            "Mark the start or end of a phase. In a 'spoor run', the report lists the phase "
+            "with its own figures. With --file, append a row to FILE: the calling process, "
+            "the name of the phase, start or stop, and the time; 'gpu-tracker sub-track "
+            "analyze' reports what each phase used. Outside a run and without --file, print a "
+            "warning and append the row to PID-START.csv in the working directory, named "
+            "after the PID and start time of the calling process. Exit code: 0, even if a "
+            "warning was printed; 125 if the row could not be written.",
         .example = "spoor phase start load; ./load.sh; spoor phase stop load",
         .main = command_phase,
     },

@@ -253,7 +253,7 @@ static void name_folder(const char *name, char folder[DEVICE_NAME_SIZE])
 {
     size_t i = 0;
 
-    for (; name[i]; i++)
+    for (; name[i] && i < DEVICE_NAME_SIZE - 1; i++)
         folder[i] = name[i] == '/' ? '!' : name[i];
     folder[i] = '\0';
 }
