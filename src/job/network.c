@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -59,44 +58,76 @@ enum { LOOK_SHARE = 32, LOOK_RESERVE = 4 };
 
 /* ---- owners by cookie ------------------------------------------------------- */
 
-static int compare_cookies(const void *a, const void *b)
+static size_t slot_of(const struct job_network *network, uint64_t cookie)
 {
-    return compare_u64(((const struct network_owner *)a)->cookie,
-                       ((const struct network_owner *)b)->cookie);
+    size_t mask = network->owners.slot_count - 1;
+    size_t at = (size_t)(cookie * UINT64_C(0x9E3779B97F4A7C15) >> 32) & mask;
+
+    while (network->owners.slots[at].cookie != 0 && network->owners.slots[at].cookie != cookie)
+        at = (at + 1) & mask;
+    return at;
 }
 
 static struct network_owner *find_owner(const struct job_network *network, uint64_t cookie)
 {
-    const struct network_owner key = { .cookie = cookie };
-    void *const *node = tfind(&key, &network->owners, compare_cookies);
+    struct network_owner *owner = network->owners.slot_count > 0
+                                      ? &network->owners.slots[slot_of(network, cookie)]
+                                      : NULL;
 
-    return node ? *node : NULL;
+    return owner && owner->cookie != 0 ? owner : NULL;
+}
+
+static int grow_owners(struct job_network *network)
+{
+    struct network_owner *old = network->owners.slots;
+    size_t old_count = network->owners.slot_count;
+    size_t count = old_count > 0 ? 2 * old_count : 64;
+    struct network_owner *slots = calloc(count, sizeof(*slots));
+
+    if (!slots)
+        return -ENOMEM;
+    network->owners.slots = slots;
+    network->owners.slot_count = count;
+    for (size_t i = 0; i < old_count; i++) {
+        if (old[i].cookie != 0)
+            slots[slot_of(network, old[i].cookie)] = old[i];
+    }
+    free(old);
+    return 0;
 }
 
 static int set_owner(struct job_network *network, uint64_t cookie, uint32_t position)
 {
     struct network_owner *owner = find_owner(network, cookie);
 
-    if (!owner) {
-        owner = network->owner_count < OWNERS_MAX ? malloc(sizeof(*owner)) : NULL;
-        if (!owner)
-            return -ENOMEM;
-        owner->cookie = cookie;
-        if (!tsearch(owner, &network->owners, compare_cookies)) {
-            free(owner);
-            return -ENOMEM;
-        }
-        network->owner_count++;
+    if (owner) {
+        owner->position = position;
+        return 0;
     }
-    owner->position = position;
+    if (network->owners.count >= OWNERS_MAX ||
+        (2 * network->owners.count >= network->owners.slot_count && grow_owners(network) < 0))
+        return -ENOMEM;
+    network->owners.slots[slot_of(network, cookie)] =
+        (struct network_owner){ cookie, position };
+    network->owners.count++;
     return 0;
 }
 
+/* Moves later entries of the same run of slots, so that all of them are still found. */
 static void drop_owner(struct job_network *network, struct network_owner *owner)
 {
-    (void)tdelete(owner, &network->owners, compare_cookies); /* it is there */
-    network->owner_count--;
-    free(owner);
+    struct network_owner *slots = network->owners.slots;
+    size_t mask = network->owners.slot_count - 1;
+
+    network->owners.count--;
+    owner->cookie = 0;
+    for (size_t at = (size_t)(owner - slots + 1) & mask; slots[at].cookie != 0;
+         at = (at + 1) & mask) {
+        struct network_owner moved = slots[at];
+
+        slots[at].cookie = 0;
+        slots[slot_of(network, moved.cookie)] = moved;
+    }
 }
 
 /* ---- connections of the job ------------------------------------------------- */
@@ -511,7 +542,7 @@ void job_close_network(struct job *job)
     for (size_t i = 0; i < network->namespace_count; i++)
         cached_file_close(&network->namespaces[i].counts);
     free(network->sockets.list);
-    tdestroy(network->owners, free);
+    free(network->owners.slots);
     free(network->inodes.list);
     free(network->previous.list);
     free(network->inherited.list);

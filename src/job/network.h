@@ -36,7 +36,7 @@ struct network_socket {
 
 /* The owner of a socket. */
 struct network_owner {
-    uint64_t cookie;
+    uint64_t cookie;   /* 0: a free slot */
     uint32_t position; /* among the sockets of the job, or one of the marks in network.c */
 };
 
@@ -94,8 +94,10 @@ struct job_network {
         struct network_socket *list; /* owned */
         size_t count, capacity;
     } sockets;
-    void *owners; /* of sockets, a tree of tsearch() by cookie; owned */
-    size_t owner_count;
+    struct {
+        struct network_owner *slots; /* owned */
+        size_t slot_count, count;    /* the first is a power of two */
+    } owners;
     struct network_inodes inodes, previous; /* sorted; as of the last look and the one before */
     struct {
         struct tcp_socket *list; /* owned */
