@@ -126,24 +126,26 @@ class Call(_Program):
     def _send(self, request: bytes) -> None:
         try:
             self._socket.sendall(request, socket.MSG_NOSIGNAL)
-            self._socket.shutdown(socket.SHUT_WR)
         except ConnectionError:
             pass  # it was killed: there is no answer
 
     def _read(self) -> dict[str, Any]:
+        """Reads up to the answer, which follows the line "ready". The agent waits for a slow reader as long as its own
+        input is open."""
         if self._socket.fileno() < 0:
             raise Error("the answer belongs to the process that asked for it")
+        data = b"\n"
         try:
-            data = self._socket.recv(65536)
             while data:
-                self._data += data
+                if self._data.endswith(b"\n"):
+                    answer = dict(json.loads(self._data.decode(errors="replace").rstrip().rpartition("\n")[2]))
+                    if answer["event"] != "ready":
+                        return answer
                 data = self._socket.recv(65536)
-            answer = dict(json.loads(self._data.decode(errors="replace").rstrip().rpartition("\n")[2]))
+                self._data += data
         except (ConnectionError, ValueError):
-            answer = {"event": "ready"}
-        if answer["event"] == "ready":
-            raise EndedError("the program 'spoor' ended unexpectedly") from None
-        return answer
+            pass
+        raise EndedError("the program 'spoor' ended unexpectedly")
 
     def result(self) -> dict[str, Any]:
         """Waits for the answer. May be called again, also after an interrupt."""

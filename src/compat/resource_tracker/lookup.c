@@ -119,6 +119,8 @@ int lookup_servers(void *data, const struct agent_request *request, struct json_
     int r;
 
     (void)data;
+    if (!json_is_object(order))
+        return error_set(err, EINVAL, "expected a JSON object");
     for (size_t i = 0; i < json_array_size(list) && i < VENDORS_MAX; i++)
         vendors[i] = json_string_value(json_array_get(list, i));
     (void)needs_combine(NULL, 0, 1, &needs);
@@ -150,6 +152,8 @@ int lookup_price(void *data, const struct agent_request *request, struct json_wr
     int r;
 
     (void)data;
+    if (!json_is_object(order))
+        return error_set(err, EINVAL, "expected a JSON object");
     if (!vendor || !name)
         return error_set(err, EINVAL, "the vendor and the server must be texts");
     r = keeper_open(environment_own, text_of(order, "catalog"), &keeper, err);

@@ -92,15 +92,15 @@ int text_part_decode(struct text_part part, char *buf, size_t size)
  * part, *cursor is at the newline. */
 static int take_part(const char **cursor, struct text_part *ret)
 {
-    size_t length = 0;
+    const char *start = *cursor, *end = start;
 
     /* Faster than strcspn(), which builds a table at every call. */
-    while ((*cursor)[length] != ' ' && (*cursor)[length] != '\n' && (*cursor)[length] != '\0')
-        length++;
-    if ((*cursor)[0] == '\n' || (*cursor)[length] == '\0')
+    while (*end != ' ' && *end != '\n' && *end != '\0')
+        end++;
+    if (*start == '\n' || *end == '\0')
         return -EBADMSG;
-    *ret = (struct text_part){ .start = *cursor, .length = length };
-    *cursor += length + ((*cursor)[length] == ' ');
+    *ret = (struct text_part){ .start = start, .length = (size_t)(end - start) };
+    *cursor = end + (*end == ' ');
     return 0;
 }
 
