@@ -25,7 +25,7 @@ void device_table_init(struct device_table *table)
     memset(table->sums, 0, sizeof(table->sums));
 }
 
-/* Finds a device on this line or a later one; returns the number of lines if unknown. */
+/* Finds a device on this line or a later one; returns the number of lines if there is none. */
 static size_t find_line(const struct device_table *table, size_t line, const char *name)
 {
     while (line < table->count && strcmp(table->line[line].name, name) != 0)
@@ -72,7 +72,8 @@ static void add_bytes(struct device_table *table, struct device *device,
     *before = now;
 }
 
-/* Counts a device that is known on line `found`, or else is new: from 0 or from its current value. */
+/* Counts a device. `found` is its line if it is known. A new device counts from 0 or from its
+ * current value. */
 static void count_device(struct device_table *table, struct device *device, size_t found,
                          size_t line, struct device_bytes now, bool is_from_0)
 {
@@ -110,7 +111,7 @@ static int read_device(struct device_table *table, const struct device_kind *kin
     return 0;
 }
 
-/* Truncates the table after these lines: the other devices were removed. */
+/* Truncates the table after `line` lines: the devices on later lines were removed. */
 static void cut(struct device_table *table, size_t line)
 {
     for (size_t i = line; i < table->count; i++) {
@@ -185,13 +186,13 @@ enum {
     SECTOR_BYTES = 512, /* unit of the kernel, whatever the disk's own sector size */
 };
 
-/* Devices that are made of others, live in memory, or hold no data of the machine. A digit
- * must follow, so that a disk called "mdx" still counts. */
+/* Devices that consist of others, are in memory, or hold no data of the machine. A digit must
+ * follow, so that a disk called "mdx" still counts. */
 static const char *const not_disks[] = {
     "loop", "ram", "zram", "dm-", "md", "sr", "fd", "bcache", "drbd", "zd",
 };
 
-/* Disks named by letters: digits after them denote a partition. */
+/* Disks named by letters: digits after the letters denote a partition. */
 static const char *const lettered_disks[] = { "sd", "hd", "vd", "xvd" };
 
 static size_t trailing_digits(const char *name, size_t length)
@@ -271,7 +272,7 @@ enum device_class disk_classify(const struct root *root, const char *name)
                                                                      : DEVICE_REAL;
 }
 
-/* Skips major, minor and name. -EBADMSG: it is not a line of the table. */
+/* Skips major and minor, and copies the name. -EBADMSG: not a line of /proc/diskstats. */
 static int parse_disk_name(const char **cursor, char name[DEVICE_NAME_SIZE])
 {
     uint64_t number;
@@ -314,8 +315,8 @@ int diskstats_parse(const char *text, struct device_table *table, const struct r
  *
  *     eth0: 9978350 486 0 0 0 0 0 0 34045 437 0 0 0 0 0 0
  *
- * The first number is the bytes received, the ninth the bytes sent. There may be
- * no blank behind the colon. A name may hold colons itself, a number never does. */
+ * The first number is the bytes received, the ninth the bytes sent. There may be no blank
+ * after the colon. A name may contain colons, a number does not. */
 
 enum {
     COLUMN_RECEIVED = 0,
@@ -329,12 +330,13 @@ static enum device_class interface_classify(const struct root *root, const char 
         return DEVICE_IGNORED;
     if (!root_exists(root, "sys/class/net/%s/device", name))
         return DEVICE_VIRTUAL;
-    /* A network card that is a part of another one, as on Azure, is counted there too. */
+    /* Traffic of a network card that is a part of another one, as on Azure, is counted
+     * there. */
     return root_exists(root, "sys/class/net/%s/master/device", name) ? DEVICE_IGNORED
                                                                      : DEVICE_REAL;
 }
 
-/* Copies the name of an interface line and moves *cursor behind its colon. */
+/* Copies the name in an interface line and moves *cursor past the colon. */
 static int parse_interface_name(const char **cursor, char name[DEVICE_NAME_SIZE])
 {
     const char *start = *cursor + strspn(*cursor, " \t");
