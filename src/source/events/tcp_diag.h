@@ -3,8 +3,8 @@
  * tcp_diag.h - the TCP sockets of a network namespace and the bytes they carried, through
  * SOCK_DIAG. No privileges are needed.
  *
- * - Listing walks the kernel's whole hash table: 0.4 ms plus 1.5 us for each socket. A look-up of one
- *   socket takes 1.4 us.
+ * - Listing walks the kernel's whole hash table: 0.4 ms plus 1.5 us for each socket. A look-up
+ *   of one socket takes 1.4 us.
  * - The kernel reports each socket that it destroys, with its final counts and its cookie, but without its
  *   inode: only a socket that was seen before can be attributed.
  * - A cookie identifies a socket until the machine is restarted. Inodes are reused.

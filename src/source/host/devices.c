@@ -397,7 +397,7 @@ int net_dev_sum(const char *text, struct device_bytes *ret_loopback,
 
 enum {
     TEXT_SIZE = 1 << 20, /* enough for tables of thousands of devices */
-    LAYERS_MAX = 16,     /* of stacked devices */
+    LAYERS_MAX = 16,     /* layers of stacked devices */
 };
 
 const char *disk_type_name(enum disk_type type)
@@ -418,7 +418,7 @@ uint64_t devices_growth(uint64_t before, uint64_t after)
 
 /* ---- files of sysfs ------------------------------------------------------- */
 
-/* Reads sys/class/KIND/NAME/FILE; empty: it does not exist. */
+/* Reads sys/class/KIND/NAME/FILE; empty: the file does not exist. */
 static void read_text(const struct root *root, const char *kind, const char *name,
                       const char *file, char buf[DEVICE_TEXT_SIZE])
 {
@@ -457,8 +457,8 @@ static int read_link_part(const struct root *root, const char *path, bool of_fol
 
 /* ---- RDMA ports ----------------------------------------------------------- */
 
-/* Port counters of InfiniBand are in units of 4 bytes. Those of old devices have 32 bits and stay
- * at the highest value. */
+/* Port counters of InfiniBand are in units of 4 bytes. Old devices have 32-bit counters, which
+ * stop at their highest value. */
 enum { RDMA_UNIT_BYTES = 4 };
 
 static uint64_t read_port(const struct root *root, const char *device, const char *port,
@@ -515,9 +515,9 @@ int rdma_read(const struct root *root, struct device_table *table, struct device
  *             age:    3600
  *             bytes:  0 0 0 0 81920 4096 20 1
  *
- * Age is in seconds since the mount. Bytes read and written by programs through the page cache and
- * without it, then those read from the server and written to it, then pages. Blanks in names are
- * escaped. */
+ * Age is in seconds since the mount. The bytes are: read and written by programs, through the
+ * page cache and without it; read from the server and written to it; then pages. Blanks in
+ * names are escaped. */
 
 #define BEFORE_TYPE " with fstype "
 
@@ -562,7 +562,7 @@ static int count_mount(const struct mountinfo *mount, const char *type, const ch
         if (parse_u64(&bytes, &column[i]) < 0)
             return -EBADMSG;
     }
-    (void)parse_key_u64(type, "\tage:", &age_seconds); /* on failure it is old */
+    (void)parse_key_u64(type, "\tage:", &age_seconds); /* on failure the mount counts as old */
     (void)snprintf(name, sizeof(name), "%u:%u", mount->major, mount->minor); /* fits */
     return device_table_count(
         table, line, name,
@@ -599,7 +599,7 @@ int nfs_read(const struct root *root, uint64_t seconds, struct device_table *tab
     AUTO_FREE char *mountstats = malloc(NFS_TEXT_SIZE);
     int r = mountinfo && mountstats ? -EBADMSG : -ENOMEM;
 
-    /* Again if something was mounted between the two. */
+    /* Try again if something was mounted between the two reads. */
     for (int i = 0; i < NFS_TRIES_MAX && r == -EBADMSG; i++) {
         if (root_read(root, mountinfo, NFS_TEXT_SIZE, "proc/self/mountinfo") < 0 ||
             root_read(root, mountstats, NFS_TEXT_SIZE, "proc/self/mountstats") < 0)
@@ -622,7 +622,7 @@ static enum disk_type read_type(const struct root *root, const char *folder)
     return is_rotational ? DISK_HDD : DISK_SSD;
 }
 
-/* Page 80 of a SCSI disk: the text follows a header of four bytes. */
+/* Reads page 80 of a SCSI disk: the text follows a header of four bytes. */
 static void read_scsi_serial(const struct root *root, const char *folder,
                              char buf[DEVICE_TEXT_SIZE])
 {
@@ -642,7 +642,7 @@ static void describe_disk(const struct root *root, struct disk_device *disk)
     name_folder(disk->name, folder);
     read_text(root, "block", folder, "device/model", disk->model);
     read_text(root, "block", folder, "device/vendor", disk->vendor);
-    if (strncmp(disk->vendor, "0x", 2) == 0) /* the number of a virtio device */
+    if (strncmp(disk->vendor, "0x", 2) == 0) /* a number, as of a virtio device */
         disk->vendor[0] = '\0';
     read_text(root, "block", folder, "device/serial", disk->serial);
     if (!disk->serial[0])
@@ -723,7 +723,8 @@ static bool find_below(const struct root *root, const char *name, char ret[DEVIC
     return has_any;
 }
 
-/* Goes from a partition to its disk, and from a stacked device to the first one below. */
+/* Goes from a partition to its disk, and from a stacked device to the first device below
+ * it. */
 static void go_down(const struct root *root, char name[DEVICE_NAME_SIZE])
 {
     for (int i = 0; i < LAYERS_MAX; i++) {
@@ -753,7 +754,7 @@ void devices_find_disk_of(const struct root *root, const struct mount_item *moun
         return;
     }
     (void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u", mount->major, mount->minor);
-    /* btrfs has its own number, which belongs to no device */
+    /* btrfs has a device number of its own, which belongs to no device */
     if (read_link_part(root, path, false, name, DEVICE_NAME_SIZE) < 0) {
         source += strncmp(source, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
         if (strlen(source) >= DEVICE_NAME_SIZE || strstr(source, "..") ||
