@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arithmetic.h - saturating arithmetic on unsigned amounts, and their order. */
+/* arithmetic.h - saturating arithmetic and comparison of unsigned amounts. */
 #ifndef BASE_ARITHMETIC_H
 #define BASE_ARITHMETIC_H
 
@@ -15,7 +15,7 @@ static inline uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* a - b, or 0. */
+/* a - b, or 0 if b is larger. */
 static inline uint64_t sub_floor0(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
@@ -26,19 +26,20 @@ static inline uint64_t abs_diff(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Order of two amounts, for qsort(). */
+/* Compares two amounts, for qsort(). */
 static inline int compare_u64(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
 
-/* A running mean in which the latest value has a weight of 1/8; 0: no value yet. */
+/* Returns a running mean in which the latest value has a weight of 1/8. `mean` 0: no value
+ * yet. */
 static inline uint64_t smoothed(uint64_t mean, uint64_t latest)
 {
     return mean == 0 ? latest : (7 * mean + latest) / 8;
 }
 
-/* a + b and a * b, or UINT64_MAX (UNKNOWN) if either operand is that or the result
+/* Return a + b and a * b; UINT64_MAX (UNKNOWN) if either operand is UINT64_MAX or the result
  * overflows. */
 static inline uint64_t sum_u64(uint64_t a, uint64_t b)
 {

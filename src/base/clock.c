@@ -79,7 +79,7 @@ struct clock_text clock_format(double unix_seconds)
     return result;
 }
 
-/* The decimals at the end of a date, and the Z. */
+/* Parses the decimals at the end of a date, and the Z. */
 static int parse_decimals(const char *text, double *seconds)
 {
     double unit = 1;

@@ -23,8 +23,8 @@ struct instant {
 
 struct instant clock_now(void);
 
-/* Time that the machine was suspended since boot. The boot clock, which dates the start of processes, includes it;
- * the monotonic clock does not. */
+/* Time that the machine has been suspended since boot. The boot clock, by which the kernel
+ * dates the start of processes, includes it; the monotonic clock does not. */
 uint64_t clock_suspended_ns(void);
 
 /* The two monotonic times between which a value was read. */
@@ -32,8 +32,8 @@ struct clock_span {
     uint64_t from_ns, until_ns;
 };
 
-/* A clock tick, the unit of /proc/PID/stat, and the ticks since boot, by which the kernel dates the start of
- * processes. */
+/* The length of a clock tick, the unit of /proc/PID/stat; and the number of ticks since boot,
+ * by which the kernel dates the start of processes. */
 uint64_t clock_tick_ns(void);
 uint64_t clock_boot_ticks(void);
 
@@ -43,7 +43,7 @@ uint64_t clock_thread_cpu_ns(void);
 /* Converts a time for system calls that take a timespec. */
 struct timespec clock_timespec(uint64_t ns);
 
-/* Returns the time left until then; 0 if it has passed. */
+/* Returns the time left until `monotonic_ns`; 0 if it has passed. */
 struct timespec clock_time_until(uint64_t monotonic_ns);
 
 /* A date as RFC 3339 in UTC with milliseconds: 2026-03-14T09:26:53.589Z. */
@@ -51,10 +51,10 @@ struct clock_text {
     char text[32];
 };
 
-/* `unix_seconds` since 1970, before the year 10000. Empty if it is NaN. */
+/* Formats seconds since 1970. Empty if the value is NaN, negative or beyond the year 9999. */
 struct clock_text clock_format(double unix_seconds);
 
-/* Reads such a date, with any number of decimals or none. -EBADMSG: not a date. */
+/* Parses a date in this format, with any number of decimals or none. -EBADMSG: not a date. */
 int clock_parse(const char *text, double *ret);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* environment.h - looks up environment variables, which a test can replace. */
+/* environment.h - looks up environment variables; a test can replace the lookup. */
 #ifndef BASE_ENVIRONMENT_H
 #define BASE_ENVIRONMENT_H
 
 #include <stdlib.h>
 
-/* The value of a variable, or NULL. */
+/* Returns the value of a variable; NULL if it is not set. */
 typedef const char *environment_get(const char *name);
 
 static inline const char *environment_own(const char *name)

@@ -24,13 +24,13 @@ int error_set(struct spoor_error *err, int code, const char *fmt, ...)
     if (err) {
         err->code = code;
         va_start(args, fmt);
-        (void)vsnprintf(err->message, sizeof(err->message), fmt, args); /* cut is fine */
+        (void)vsnprintf(err->message, sizeof(err->message), fmt, args); /* may be truncated */
         va_end(args);
     }
     return -code;
 }
 
-/* Joins "what: why". If they do not fit, `what`, which may be a long path, is truncated: the
+/* Joins "what: why". If both do not fit, truncates `what`, which may be a long path: the
  * reason is more important. */
 static int join(struct spoor_error *err, int code, char *what, const char *why)
 {
@@ -62,7 +62,7 @@ int error_sys(struct spoor_error *err, int code, const char *fmt, ...)
     if (!err)
         return -positive(code);
     va_start(args, fmt);
-    (void)vsnprintf(what, sizeof(what), fmt, args); /* cut is fine */
+    (void)vsnprintf(what, sizeof(what), fmt, args); /* may be truncated */
     va_end(args);
     return join(err, code, what, error_text(positive(code), why, sizeof(why)));
 }
@@ -76,7 +76,7 @@ int error_prefix(struct spoor_error *err, int code, const char *fmt, ...)
     if (!err)
         return -positive(code);
     va_start(args, fmt);
-    (void)vsnprintf(what, sizeof(what), fmt, args); /* cut is fine */
+    (void)vsnprintf(what, sizeof(what), fmt, args); /* may be truncated */
     va_end(args);
     memcpy(old, err->message, sizeof(old));
     old[sizeof(old) - 1] = '\0';
@@ -87,7 +87,8 @@ int error_prefix(struct spoor_error *err, int code, const char *fmt, ...)
 
 #define NAME(signal) [signal] = #signal
 
-/* Numbers differ between architectures; SIGIO is also SIGPOLL, SIGABRT also SIGIOT. */
+/* Signal numbers differ between architectures. SIGIO equals SIGPOLL, and SIGABRT equals
+ * SIGIOT. */
 static const char *const names[] = {
     NAME(SIGHUP),        NAME(SIGINT),   NAME(SIGQUIT), NAME(SIGILL),  NAME(SIGTRAP),
     NAME(SIGABRT),       NAME(SIGBUS),   NAME(SIGFPE),  NAME(SIGKILL), NAME(SIGUSR1),

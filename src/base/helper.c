@@ -11,7 +11,8 @@
 
 #define STACK_BYTES ((size_t)1 << 20)
 
-/* By default a thread's stack is as large as the limit of the main thread's, however small. */
+/* By default a thread's stack is as large as the limit of the main thread's stack, however
+ * small. */
 static void set_stack_size(pthread_attr_t *attributes)
 {
     size_t size = 0;
@@ -45,7 +46,7 @@ struct helper {
     const struct helper_work *work;
     void *data;
     pthread_t thread;
-    bool has_thread; /* it was started */
+    bool has_thread; /* the thread was started */
 
     pthread_mutex_t mutex; /* never held during a call */
     pthread_cond_t changed;
@@ -62,7 +63,7 @@ static void free_all(struct helper *helper)
     free(helper);
 }
 
-/* Between calls the thread waits for the next. */
+/* The thread: makes each requested call, and waits in between. */
 static void *make_calls(void *data)
 {
     struct helper *helper = data;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper.h - calls that may hang, such as those of a GPU driver or a disk that does not respond,
- * made in a thread that can be left behind.
+ * helper.h - makes calls that may hang, such as calls to a GPU driver or a disk that does not
+ * respond, in a thread that can be left behind.
  *
- * The helper owns the data of its calls. The caller uses them only while no call is under way.
+ * The helper owns the data of its calls. The caller may use it only while no call is under
+ * way.
  */
 #ifndef BASE_HELPER_H
 #define BASE_HELPER_H
@@ -19,9 +20,10 @@
  * Returns 0 or -errno. */
 int thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data);
 
-/* Condition variables whose deadlines are on CLOCK_MONOTONIC.
+/* Condition variables with deadlines on CLOCK_MONOTONIC.
  *
- * pthread_cond_clockwait() would do without this, but needs glibc 2.30; musl does not have it. */
+ * pthread_cond_clockwait() would make this unnecessary, but needs glibc 2.30; musl does not
+ * have it. */
 
 /* Cannot fail on Linux: no memory is allocated. */
 static inline void condition_init(pthread_cond_t *condition)
@@ -46,10 +48,11 @@ struct helper_work {
 /* On failure the caller keeps the data. */
 int helper_open(const struct helper_work *work, void *data, struct helper **ret);
 
-/* Ends it, or leaves it behind if a call is under way. Accepts NULL; always returns NULL. */
+/* Ends the thread, or leaves it behind if a call is under way. Accepts NULL; always returns
+ * NULL. */
 struct helper *helper_close(struct helper *helper);
 
-/* Starts a call. The last one must have ended. */
+/* Starts a call. The previous call must have ended. 0 or -errno. */
 int helper_start(struct helper *helper);
 
 /* Waits for the end of the call under way, if any, until `deadline_ns` (monotonic; 0: does not wait).

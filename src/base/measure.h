@@ -14,8 +14,8 @@
 /* The processes that a figure covers. */
 enum member_group { GROUP_MAIN, GROUP_DESCENDANTS, GROUP_JOB, GROUP_COUNT };
 
-/* The metrics; their names, units and help texts are in sample/metric.c. Scopes are ranges of them: main,
- * descendants, job, host, in this order. */
+/* The metrics; their names, units and help texts are in sample/metric.c. Each scope is a range
+ * of them: main, descendants, job, host, in this order. */
 enum metric {
     METRIC_MAIN_CPU,
     METRIC_MAIN_RSS,
@@ -48,7 +48,7 @@ enum metric {
     METRIC_JOB_INVOLUNTARY_SWITCHES,
     METRIC_JOB_CPU_WAIT,
     METRIC_JOB_IO_WAIT,
-    METRIC_JOB_CYCLES, /* these four in the order of source/perf/counters.h */
+    METRIC_JOB_CYCLES, /* these four: same order as in source/perf/counters.h */
     METRIC_JOB_INSTRUCTIONS,
     METRIC_JOB_CACHE_MISSES,
     METRIC_JOB_BRANCH_MISSES,
@@ -74,7 +74,7 @@ enum metric {
     METRIC_JOB_WRITTEN,
     METRIC_JOB_READ_CHARS,
     METRIC_JOB_WRITTEN_CHARS,
-    METRIC_JOB_NETWORK_RECEIVED, /* these eight in the order of job/network.h */
+    METRIC_JOB_NETWORK_RECEIVED, /* these eight: same order as in job/network.h */
     METRIC_JOB_NETWORK_SENT,
     METRIC_JOB_LOOPBACK_RECEIVED,
     METRIC_JOB_LOOPBACK_SENT,
@@ -85,7 +85,7 @@ enum metric {
     METRIC_JOB_CONNECTIONS,
     METRIC_JOB_OOM_KILLS,
     METRIC_JOB_THROTTLED,
-    METRIC_JOB_CPU_PRESSURE, /* these three in the order of source/host/host.h */
+    METRIC_JOB_CPU_PRESSURE, /* these three: same order as in source/host/host.h */
     METRIC_JOB_MEMORY_PRESSURE,
     METRIC_JOB_IO_PRESSURE,
     METRIC_JOB_CPU_ENERGY,
@@ -123,7 +123,7 @@ enum metric {
     METRIC_HOST_GPU_BUSY,
     METRIC_HOST_GPU_UTILIZATION,
     METRIC_HOST_GPU_ENERGY,
-    METRIC_HOST_GPU_SM, /* these in the order of enum gpu_work_kind */
+    METRIC_HOST_GPU_SM, /* from here: same order as enum gpu_work_kind */
     METRIC_HOST_GPU_WORK = METRIC_HOST_GPU_SM,
     METRIC_HOST_GPU_OCCUPANCY,
     METRIC_HOST_GPU_TENSOR,
@@ -140,8 +140,8 @@ enum metric {
     METRIC_NONE = METRIC_COUNT,
 };
 
-/* Where the values of a metric come from in this run. It is chosen at the start; if a source is lost,
- * a lesser one may take over. Strings are static. */
+/* The source of a metric's values in this run. It is chosen at the start; if it is lost, a
+ * less accurate source may replace it. Strings are static. */
 struct origin {
     const char *source; /* such as "procfs.statm"; NULL: not measured */
     const char *reason; /* why it is not measured, or NULL */
@@ -150,7 +150,7 @@ struct origin {
 
 struct measure {
     uint64_t value; /* for some gauges: the highest since the previous reading */
-    /* For those: the value at the time of the reading; for others: the same as `value`. */
+    /* The value at the time of the reading. Differs from `value` only for those gauges. */
     uint64_t now;
     struct origin origin;
 };

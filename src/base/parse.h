@@ -18,8 +18,8 @@ static inline bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads a decimal number after blanks and moves *cursor behind it. Returns 0,
- * or -EBADMSG (not a number, or too large) and leaves *cursor and *ret alone. */
+/* Reads a decimal number after blanks and moves *cursor past it. Returns 0, or -EBADMSG (not a
+ * number, or too large) and leaves *cursor and *ret alone. */
 int parse_u64(const char **cursor, uint64_t *ret);
 int parse_i64(const char **cursor, int64_t *ret);
 
@@ -32,31 +32,32 @@ int parse_hex(const char **cursor, uint64_t *ret);
 /* Reads a text that is one number; blanks and a newline around it are allowed. */
 int parse_whole_u64(const char *text, uint64_t *ret);
 
-/* The number after `key` at the start of a line: parse_key(text, "MemFree:", &v).
+/* Parses the number after `key` at the start of a line: parse_key_u64(text, "MemFree:", &v).
  * The key is followed by blanks or '='. -ENOENT: no such line. */
 int parse_key_u64(const char *text, const char *key, uint64_t *ret);
 
-/* The start of the value after `key` at the start of a line, or NULL. */
+/* Finds the start of the value after `key` at the start of a line, or NULL. */
 const char *parse_key(const char *text, const char *key);
 
 /* Returns the start of the next line, or the end of the text. */
 const char *parse_next_line(const char *text);
 
-/* Copies one word (up to a blank or the end of the line) and moves *cursor
- * behind it. Returns its length; -EBADMSG: no word, or it does not fit. */
+/* Copies one word (up to a blank or the end of the line) and moves *cursor past it. Returns
+ * its length; -EBADMSG: no word, or it does not fit. */
 int parse_word(const char **cursor, char *buf, size_t size);
 
-/* Copies the first line that is not blank, cut to fit, without the blanks at its ends. */
+/* Copies the first line that is not blank, without leading and trailing blanks, truncated to
+ * fit. */
 void parse_copy_line(const char *text, char *buf, size_t size);
 
 /* Whether `word` is one of the words of a text. */
 bool parse_has_word(const char *text, const char *word);
 
-/* No kernel is built for more CPUs. The longest list of them has every second one. */
+/* No kernel is built for more CPUs. The longest list names every second CPU. */
 enum { CPU_NUMBER_END = 8192, CPU_LIST_SIZE = 24 * 1024 };
 
-/* Reads a list of CPUs as "0-3,8,10-11". Returns how many there are; -E2BIG: more than `capacity`; -EBADMSG:
- * not such a list. `cpus` NULL: they are only counted. */
+/* Parses a list of CPUs such as "0-3,8,10-11". Returns their number; -E2BIG: more than
+ * `capacity`; -EBADMSG: not a list of CPUs. `cpus` NULL: only counts them. */
 int parse_cpu_list(const char *text, unsigned *cpus, size_t capacity);
 
 /* Files of "Key:   value kB" lines, read by a table of fields.
@@ -67,7 +68,7 @@ int parse_cpu_list(const char *text, unsigned *cpus, size_t capacity);
 struct keyed_field {
     const char *key; /* with its colon: "VmHWM:" */
     size_t offset;   /* offset of a uint64_t in the struct */
-    uint64_t scale;  /* the factor of the value: 1024 for kB */
+    uint64_t scale;  /* factor to multiply by: 1024 for kB */
 };
 
 /* Returns the field of the key at the start of a line, or NULL. */
@@ -83,7 +84,8 @@ static inline bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The name of a user in the text of /etc/passwd. -ENOENT: no such line. */
+/* Finds the name of a user in the text of /etc/passwd. -ENOENT: no such user; -EBADMSG: the
+ * name is empty or does not fit. */
 int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size);
 
 #endif

@@ -45,8 +45,8 @@ bool file_limit_allows(int fd)
 
 /* ---- root ------------------------------------------------------------------ */
 
-/* NSpid lists the numbers of a process from the PID namespace of /proc down to its own. Before
- * Linux 4.1 there is no such line. */
+/* NSpid lists the PIDs of a process, from the PID namespace of /proc down to the process's
+ * own. Linux before 4.1 has no such line. */
 static bool is_in_inner_namespace(const struct root *root)
 {
     char text[4096];
@@ -226,7 +226,7 @@ static ssize_t read_lines(int fd, char *buf, size_t size, size_t line_size)
             return -errno;
         offset += n;
         used = shorten_lines(buf, &line, used, used + (size_t)n, line_size);
-        if ((size_t)n < room) /* at the end: the kernel returns as much as there is room for */
+        if ((size_t)n < room) /* end of file: otherwise the kernel fills the room */
             break;
         room = size - 1 - used;
     }
@@ -309,7 +309,7 @@ bool root_exists(const struct root *root, const char *fmt, ...)
     return r == 0 && fstatat(root->fd, path, &stat, 0) == 0;
 }
 
-/* Opens the file unless it is open. *ret_keeps: it may stay open. */
+/* Opens the file unless it is open. *ret_keeps: whether it may stay open. */
 PRINTF_LIKE(4, 0)
 static int open_cached(struct cached_file *kept, const struct root *root, bool *ret_keeps,
                        const char *fmt, va_list args)

@@ -6,8 +6,8 @@
  * is "/"; for a test it is a folder of fixture files, which may be replaced by a
  * later state of the same machine.
  *
- * The same PID names another process in another PID namespace. If /proc belongs to another namespace,
- * files of processes (proc/42/...), except proc/self, are refused with -ESRCH.
+ * In another PID namespace the same PID names another process. If /proc belongs to another
+ * namespace, files of processes (proc/42/...), except proc/self, are refused with -ESRCH.
  *
  * Files that are read at every sample are kept open (struct cached_file). That is two to
  * four times cheaper, and an open file of /proc/PID never returns data of another
@@ -37,8 +37,8 @@ bool file_limit_allows(int fd);
 
 struct root {
     int fd;       /* the folder; -1 when closed */
-    bool is_live; /* it is "/": system calls about processes mean the same machine */
-    /* Page size of the machine; fixtures are of machines with pages of 4 KiB. */
+    bool is_live; /* the folder is "/": system calls see the same processes */
+    /* Page size of the machine; 4 KiB for fixtures. */
     size_t page_bytes;
     const char *proc_fault; /* why /proc does not show our processes; static; NULL: it does */
 };
@@ -64,7 +64,8 @@ ssize_t root_read(const struct root *root, char *buf, size_t size, const char *f
 ssize_t root_read_start(const struct root *root, char *buf, size_t size, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 
-/* Reads a file that contains one number. UNKNOWN: it cannot be read, or contains something else. */
+/* Reads a file that contains one number. UNKNOWN: the file cannot be read, or contains
+ * something else. */
 uint64_t root_read_number(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* As root_read_start, but keeps at most `line_size` bytes of each line, so that one long line does

@@ -2,8 +2,9 @@
 /*
  * unknown.h - the value of a raw figure that was not measured.
  *
- * Raw figures are uint64_t in kernel units or nanoseconds and bytes. UNKNOWN is "not measured", which is
- * never written as 0. In derived figures, which are double, NaN means the same.
+ * Raw figures are uint64_t, in kernel units or in nanoseconds and bytes. UNKNOWN means "not
+ * measured"; it is never written as 0. In derived figures, which are double, NaN means the
+ * same.
  */
 #ifndef BASE_UNKNOWN_H
 #define BASE_UNKNOWN_H
@@ -35,7 +36,7 @@ static inline uint64_t first_known(uint64_t first, uint64_t second)
     return is_known(first) ? first : second;
 }
 
-/* a - b, or 0; UNKNOWN if either is. */
+/* a - b, or 0 if b is larger; UNKNOWN if a or b is UNKNOWN. */
 static inline uint64_t sub_known(uint64_t a, uint64_t b)
 {
     if (!is_known(a) || !is_known(b))
@@ -43,7 +44,8 @@ static inline uint64_t sub_known(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Raises a value to one that was seen. An unknown value changes nothing. */
+/* Raises *value to `seen` if that is larger or *value is UNKNOWN. If `seen` is UNKNOWN,
+ * changes nothing. */
 static inline void raise_to(uint64_t *value, uint64_t seen)
 {
     if (is_known(seen) && (!is_known(*value) || seen > *value))

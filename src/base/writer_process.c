@@ -19,16 +19,16 @@
 enum { QUEUE_BYTES = 1 << 20 }; /* a power of two */
 enum { TRIM_BYTES = 1 << 16 };  /* an empty queue keeps about this much memory */
 
-/* How long a burst of records waits for room. If there is a reader, which may stall, it does
- * not wait. */
+/* How long a record waits for room during a burst. If there is a reader, which may stall, no
+ * record waits. */
 #define ROOM_MOST_NS (100 * NS_PER_MS)
 /* A record that takes longer has stalled. */
 #define STALLED_AFTER_NS NS_PER_SECOND
-/* How long to wait for the end if the machine is too busy to let the child run. */
+/* How long to wait for the child's end if the machine is too busy to let the child run. */
 #define END_MOST_NS (10 * NS_PER_SECOND)
 
 /* A record is a head and its bytes, if any. Positions only grow, and a record starts at its
- * position modulo QUEUE_BYTES; it is in one piece, since it may extend beyond QUEUE_BYTES. */
+ * position modulo QUEUE_BYTES. It is contiguous, since `bytes` extends beyond QUEUE_BYTES. */
 struct record_head {
     uint32_t kind;
     uint32_t rows;
@@ -37,8 +37,8 @@ struct record_head {
 
 struct writer_queue {
     char bytes[2 * QUEUE_BYTES];    /* at the start of a page */
-    _Atomic uint64_t put;           /* bytes, by us */
-    _Atomic uint64_t taken;         /* bytes, by the child: written, or given up */
+    _Atomic uint64_t put;           /* bytes that we put */
+    _Atomic uint64_t taken;         /* bytes that the child has written or given up */
     _Atomic uint64_t working_since; /* monotonic time in ns; 0: the child is idle */
     _Atomic uint64_t done_rows;     /* written, or given up */
     _Atomic uint64_t lost_rows;     /* given up */
@@ -123,7 +123,7 @@ static int start(struct writer_process *process, const struct writer_target *tar
         return -errno;
     ours = fds[0];
     theirs = fds[1];
-    pid = hidden_child_fork(SPOOR_AGENT_NAME); /* it belongs to no job */
+    pid = hidden_child_fork(SPOOR_AGENT_NAME); /* a process of this name belongs to no job */
     if (pid == 0)
         serve(process->queue, theirs, target);
     if (pid < 0)
@@ -197,7 +197,7 @@ static void trim(struct writer_process *process)
 
     if (put - process->trimmed_at < TRIM_BYTES || put != atomic_load(&queue->taken))
         return;
-    (void)madvise(queue->bytes, sizeof(queue->bytes), MADV_REMOVE); /* or it stays */
+    (void)madvise(queue->bytes, sizeof(queue->bytes), MADV_REMOVE); /* best effort */
     process->trimmed_at = put;
 }
 
@@ -274,8 +274,8 @@ static bool wait_for_end(const struct writer_process *process)
     return true;
 }
 
-/* Kills a child that is stalled. It ends soon if it waits for the reader of a pipe; one that waits
- * for a disk does not. */
+/* Kills a stalled child and returns whether it ended within a second. A child that waits for
+ * the reader of a pipe does; a child that waits for a disk does not. */
 static bool abandon(const struct writer_process *process)
 {
     struct pollfd news = { .fd = process->fd, .events = POLLIN };
@@ -285,8 +285,9 @@ static bool abandon(const struct writer_process *process)
     return ppoll(&news, 1, &most, NULL) == 1;
 }
 
-/* A child that ends by itself has taken all records. Rows that fail because the reader has left do not
- * count as lost; rows that were dropped before, because it was slow, do. */
+/* A child that ends by itself has taken all records. Rows that fail because the reader has
+ * left do not count as lost; rows that were dropped earlier, because the reader was slow,
+ * do. */
 static struct writer_end count_lost(const struct writer_process *process, bool has_stalled,
                                     struct spoor_error *err)
 {

@@ -2,14 +2,14 @@
 /*
  * writer_process.h - writes to a file in a separate process.
  *
- * A disk may stall, and so may the reader of a pipe. A thread that waits for a frozen file system
- * cannot be interrupted and keeps its whole process from ending: so files that grow during a run
- * are written by a hidden child (hidden_child.h), which is left behind if necessary. It is handed
- * records through shared memory and carries them out in their order; records that there is no
- * room for are dropped, and their rows counted.
+ * A disk may stall, and so may the reader of a pipe. A thread that waits for a frozen file
+ * system cannot be interrupted and keeps its whole process from ending. So files that grow
+ * during a run are written by a hidden child (hidden_child.h), which is left behind if
+ * necessary. It receives records through shared memory and carries them out in order. Records
+ * for which there is no room are dropped, and their rows are counted.
  *
- * The child has the name of an agent: it belongs to no job. When this process ends, so does the
- * child, after it has carried out all records.
+ * The child has the name of an agent, so it belongs to no job. When this process ends, so does
+ * the child, after it has carried out all records.
  */
 #ifndef BASE_WRITER_PROCESS_H
 #define BASE_WRITER_PROCESS_H
@@ -21,20 +21,21 @@
 
 #include "spoor/spoor.h"
 
-/* The calls of the child; each returns 0 or -errno, with a message if there is one. Only system calls are
- * allowed if the program may have had other threads when the child was started. `bytes` are not aligned. */
+/* Functions that the child calls. Each returns 0 or -errno and describes the failure in `err`,
+ * which may be NULL. Only system calls are allowed if the program may have had other threads
+ * when the child was started. `bytes` are not aligned. */
 struct writer_target {
     int (*carry_out)(void *data, unsigned kind, const void *bytes, size_t size,
                      struct spoor_error *err);
     int (*end)(void *data, struct spoor_error *err); /* called after the last record */
     void *data;
     int output_fd; /* kept open for the child, as its descriptor 1; 0: none */
-    /* The output is a pipe or the like. No record waits for room, and a child that stalls at the end is
-     * killed: unwritten records are lost. */
+    /* The output is a pipe or the like. No record waits for room, and a child that stalls at
+     * the end is killed: its unwritten records are lost. */
     bool has_reader;
 };
 
-/* The child's descriptor that becomes POLLRDHUP when no more records will come. */
+/* The child's descriptor on which poll() reports POLLRDHUP when no more records will come. */
 enum { WRITER_END_FD = 0 };
 
 struct writer_queue;
@@ -43,16 +44,16 @@ struct writer_queue;
 struct writer_process {
     pid_t pid;       /* 0: there is no child */
     int fd;          /* wakes the child; reads end of file when the child has ended */
-    bool has_reader; /* as its target's */
+    bool has_reader; /* copied from the target */
     struct writer_queue *queue; /* shared with the child */
     uint64_t trimmed_at;        /* bytes put when unused memory was last freed */
     uint64_t given_rows;
     uint64_t dropped_rows;
 };
 
-/* The end of the child, and the rows it lost. */
+/* How the child ended, and the rows that were lost. */
 struct writer_end {
-    uint64_t lost_rows; /* rows that are not in the file, except those whose reader left */
+    uint64_t lost_rows; /* rows not written, unless the reader left */
     uint64_t cpu_ns;    /* CPU time of the child */
     /* The first failure: 0 or -errno. -ETIMEDOUT: the file does not respond; -ECHILD: the child was
      * killed; -EPIPE: the reader has left. */
@@ -70,8 +71,8 @@ void writer_process_note_progress(const struct writer_process *process);
 void writer_process_put(struct writer_process *process, unsigned kind, uint64_t rows,
                         const void *bytes, size_t size);
 
-/* Waits until all records are written or given up. False: a record takes longer than that,
- * the child was killed, or the machine is too busy to let it run within 10 s. */
+/* Waits until all records are written or given up. False: a record takes longer than
+ * `most_ns`, the child was killed, or the machine is too busy to let it run within 10 s. */
 bool writer_process_wait(const struct writer_process *process, uint64_t most_ns);
 
 /* The first failure so far: 0 or -errno with its message. */

@@ -87,7 +87,7 @@ static bool leads_up(struct text_part path)
     return false;
 }
 
-/* Returns the rest of a path below the mounted folder. */
+/* Finds the part of a path below `mount_root`. -ENOENT: the path is not below it. */
 static int path_below(struct text_part path, const char *mount_root, struct text_part *ret)
 {
     size_t length = strlen(mount_root);
@@ -109,8 +109,8 @@ static int path_below(struct text_part path, const char *mount_root, struct text
     return 0;
 }
 
-/* A tree mounted on "/" itself is skipped: it would hide the machine. The result has no
- * leading slash. */
+/* Decodes the root and the mount point. Returns false for a tree mounted on "/" itself, which
+ * would hide the machine. */
 static bool decode(const struct mountinfo *mount, char mount_root[CGROUP_PATH_SIZE],
                    char point[CGROUP_PATH_SIZE])
 {
@@ -235,7 +235,8 @@ int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
 
 int cgroups_read(const struct root *root, pid_t pid, struct cgroups *ret)
 {
-    /* Mounts of containers have lines of 4 KiB: the buffer fits some hundreds. */
+    /* The mounts of containers may have lines of 4 KiB: the buffer holds some hundred of
+     * them. */
     enum { CGROUP_TEXT_SIZE = 32 * 1024, MOUNTINFO_TEXT_SIZE = 1024 * 1024 };
     AUTO_FREE char *text = malloc(CGROUP_TEXT_SIZE + MOUNTINFO_TEXT_SIZE);
     char *mountinfo;
@@ -598,7 +599,7 @@ static int read_processes(struct walk *walk, const struct cgroup *cgroup)
     return n < 0 ? (int)n : 0;
 }
 
-/* Only the first cgroup must exist: one below it may have been removed meanwhile. */
+/* Only the first cgroup must exist: a cgroup below it may have been removed meanwhile. */
 static int walk_tree(struct walk *walk, const struct cgroup *cgroup, int depth)
 {
     AUTO_CLOSEDIR DIR *directory = root_open_folder(walk->root, "%s", cgroup->path);
@@ -665,7 +666,7 @@ static int find(const struct root *root, const char *directory, struct cgroup *r
                 struct cgroups *ret)
 {
     AUTO_FREE char *mountinfo = malloc(MOUNTINFO_SIZE);
-    /* Two controllers of one hierarchy may be symbolic links to it. */
+    /* Controllers that share a hierarchy may be symbolic links to it. */
     AUTO_FREE char *path = root->is_live ? realpath(directory, NULL) : strdup(directory);
     struct cgroups cgroups;
     struct cgroup own;

@@ -57,14 +57,15 @@ int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cg
 
 int cgroups_read(const struct root *root, pid_t pid, struct cgroups *ret);
 
-/* The cgroup of a directory such as /sys/fs/cgroup/memory/a, and the cgroups of the same path in the
- * other hierarchies, whether they exist or not. `directory` has no symbolic link in it. -EINVAL: it
- * is not in a mounted cgroup hierarchy. */
+/* Finds the cgroup of a directory such as /sys/fs/cgroup/memory/a, and the cgroups of the same
+ * path in the other hierarchies, whether they exist or not. `directory` contains no symbolic
+ * link. -EINVAL: it is not in a mounted cgroup hierarchy. */
 int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
                             struct cgroup *ret_own, struct cgroups *ret);
 
-/* Where a process is in the hierarchy of a controller: a part of the text of /proc/PID/cgroup.
- * -ENOENT: there is no such version 1 hierarchy; the controller may be on version 2. */
+/* Finds the path of a process in the hierarchy of a controller. *ret is a part of the text of
+ * /proc/PID/cgroup. -ENOENT: there is no such version 1 hierarchy; the controller may be on
+ * version 2. */
 int cgroup_find_path(const char *cgroup_text, enum cgroup_controller controller,
                      struct text_part *ret);
 
@@ -73,7 +74,7 @@ static inline bool cgroup_is_visible(const struct cgroup *cgroup)
     return cgroup->path[0] != '\0';
 }
 
-/* Goes to the parent. Returns false and changes nothing if it is not visible. */
+/* Goes to the parent. If the parent is not visible, returns false and changes nothing. */
 bool cgroup_to_parent(struct cgroup *cgroup);
 
 /* Goes to a child. -ENAMETOOLONG: its path does not fit; -EINVAL: `name` is not a folder
@@ -82,8 +83,8 @@ int cgroup_to_child(struct cgroup *cgroup, const char *name);
 
 /* ---- The figures in the files of one cgroup -------------------------------- */
 
-/* One number. UNKNOWN for "no limit": "max" of version 2, "-1" and a number near
- * 2^63 of version 1. -EBADMSG: something else. */
+/* Parses one number. UNKNOWN means "no limit": "max" in version 2, "-1" or a number near 2^63
+ * in version 1. -EBADMSG: not a number. */
 int cgroup_parse_u64(const char *text, uint64_t *ret);
 
 /* Parses cpu.max of version 2 as a number of CPUs: "50000 100000" is 0.5; NaN: no quota. */
@@ -93,7 +94,7 @@ int cgroup_parse_quota(const char *text, double *ret_cpus);
 int cgroup_read_u64(const struct root *root, const struct cgroup *cgroup, const char *file,
                     uint64_t *ret);
 
-/* cpu.max, or cpu.cfs_quota_us and cpu.cfs_period_us. */
+/* Reads cpu.max, or cpu.cfs_quota_us and cpu.cfs_period_us. */
 int cgroup_read_quota(const struct root *root, const struct cgroup *cgroup, double *ret_cpus);
 
 /* Counts the CPUs in a list such as cpuset.cpus. */
@@ -109,33 +110,34 @@ struct cgroup_cpu {
 int cgroup_parse_cpu_stat(const char *text, struct cgroup_cpu *ret);
 
 struct cgroup_memory {
-    uint64_t anon_bytes;       /* memory without a file, except shared memory */
+    uint64_t anon_bytes;       /* anonymous memory, without shared memory */
     uint64_t shmem_bytes;      /* shared memory and tmpfs */
     uint64_t page_cache_bytes; /* memory backed by files */
     uint64_t dirty_bytes;      /* page cache still to be written; or UNKNOWN */
     uint64_t refaulted_pages;  /* evicted pages of files that were read again; or UNKNOWN */
 };
 
-/* memory.stat of either version. */
+/* Parses memory.stat of either version. */
 int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret);
 
 struct cgroup_io {
     uint64_t read_bytes, written_bytes;
 };
 
-/* io.stat of version 2: the sum over devices. An empty file is 0. */
+/* Parses io.stat of version 2: the sum over devices. An empty file is 0. */
 int cgroup_parse_io_stat(const char *text, struct cgroup_io *ret);
 
-/* The memory of a GPU in dmem.current or dmem.peak. */
+/* GPU memory in dmem.current or dmem.peak. */
 struct cgroup_dmem {
-    uint64_t bytes;         /* the sum over its regions; UNKNOWN: none is listed */
-    uint64_t largest_bytes; /* the largest of them */
+    uint64_t bytes;         /* the sum over the GPU's regions; UNKNOWN: none is listed */
+    uint64_t largest_bytes; /* the largest region */
 };
 
-/* Finds a GPU by its PCI address. Each region of its memory has a line: "drm/0000:03:00.0/vram0 4096". */
+/* Finds a GPU by its PCI address. Each region of the GPU's memory has a line:
+ * "drm/0000:03:00.0/vram0 4096". */
 struct cgroup_dmem cgroup_parse_dmem(const char *text, const char *pci_address);
 
-/* Adverse events of a cgroup: processes killed because memory ran out, and time lost to its
+/* Adverse events of a cgroup: processes killed because memory ran out, and time lost to the
  * CPU quota.
  *
  * Other processes may share the cgroup, and the counts began before the job. Only their
@@ -164,10 +166,10 @@ void cgroup_watch_done(struct cgroup_watch *watch);
 void cgroup_watch_read(struct cgroup_watch *watch, const struct root *root,
                        struct cgroup_events *ret);
 
-/* memory.events of version 2, memory.oom_control of version 1. */
+/* Parses memory.events of version 2 or memory.oom_control of version 1. */
 int cgroup_parse_oom_kills(const char *text, uint64_t *ret_count);
 
-/* cpu.stat of version 2 (in us) or of version 1 (in ns). */
+/* Parses cpu.stat of version 2 (in us) or version 1 (in ns). */
 int cgroup_parse_throttled(const char *text, uint64_t *ret_ns);
 
 /* An existing cgroup given by the user, such as the cgroup of a container, service or batch job.
@@ -181,12 +183,14 @@ int cgroup_parse_throttled(const char *text, uint64_t *ret_ns);
 int cgroup_directory_find(const struct root *root, const char *directory,
                           struct cgroup *ret_own, struct cgroups *ret, struct spoor_error *err);
 
-/* Calls `found` for each process in the cgroup and, if `is_deep`, in those below it. A process of
- * another PID namespace is 0. Returns the number of the others; -ENOENT: the cgroup was removed. */
+/* Calls `found` for each process in the cgroup and, if `is_deep`, in the cgroups below it. A
+ * process of an outer PID namespace has PID 0 and is not counted. Returns the number of
+ * processes; -ENOENT: the cgroup was removed. */
 int cgroup_each_process(const struct root *root, const struct cgroup *cgroup, bool is_deep,
                         struct children_buffer *buffer, child_found *found, void *data);
 
-/* Whether a process is in the cgroup or below it. False if it was removed. */
+/* Whether the cgroup, or a cgroup below it, contains a process. False if the cgroup was
+ * removed. */
 bool cgroup_is_populated(const struct root *root, const struct cgroup *cgroup);
 
 #endif

@@ -113,20 +113,21 @@ void cgroup_disable(const struct root *root, const struct cgroup *cgroup,
 {
     for (unsigned i = 0; controllers[i]; i++) {
         if (enabled & 1u << i)
-            /* Fails if in use: it stays enabled. */
+            /* Fails if the controller is in use: it stays enabled. */
             (void)set_controller(root, cgroup, '-', controllers[i]);
     }
 }
 
-/* Reads up to a page of cgroup.procs; more are read when these have been moved. */
+/* Reads up to a page of cgroup.procs; the rest is read when these processes have been
+ * moved. */
 static ssize_t read_procs(const struct root *root, const struct cgroup *cgroup, char *text,
                           size_t size)
 {
     return root_read_start(root, text, size, "%s/cgroup.procs", cgroup->path);
 }
 
-/* Moves the processes of a list. Returns 0 if at least one has left `from` (moved or
- * exited), else the last error. */
+/* Moves the processes of a list to `to`. Returns 0 if at least one of them was moved or has
+ * exited, else the last error. */
 static int move_listed(const struct root *root, const char *list, const struct cgroup *to)
 {
     bool has_progress = false;
@@ -146,7 +147,7 @@ static int move_listed(const struct root *root, const char *list, const struct c
 
 int cgroup_move_all(const struct root *root, const struct cgroup *from, const struct cgroup *to)
 {
-    /* A process may fork faster than we move; then give up. An exiting process stays
+    /* Processes may fork faster than they are moved: give up then. An exiting process stays
      * although the kernel reports success: wait for it, 1 s at most. */
     enum { ROUNDS = 100 };
     static const struct timespec pause = { .tv_nsec = 10000000 };
@@ -236,7 +237,7 @@ static int remove_tree(const struct root *root, const struct cgroup *cgroup,
     AUTO_CLOSEDIR DIR *folder = NULL;
     const char *name;
 
-    if (r != -EBUSY && r != -ENOTEMPTY) /* most cgroups have none below */
+    if (r != -EBUSY && r != -ENOTEMPTY) /* most cgroups have no cgroups below */
         return r;
     folder = depth < DEPTH_MAX ? open_folder(root, cgroup) : NULL;
     while (folder && (name = next_below(folder))) {
@@ -273,7 +274,7 @@ void cgroup_remove_abandoned(const struct root *root, const struct cgroup *paren
         struct cgroup abandoned = *parent;
 
         if (is_abandoned(dirfd(folder), name) && cgroup_to_child(&abandoned, name) == 0)
-            /* If in use, it is removed next time. */
+            /* A cgroup in use is removed by a later call. */
             (void)cgroup_remove_tree(root, &abandoned, NULL);
     }
 }

@@ -17,7 +17,7 @@
 /* -EROFS, -EACCES: no permission, as in most containers. */
 int cgroup_make(const struct root *root, const struct cgroup *cgroup);
 
-/* -EBUSY: it contains processes. */
+/* -EBUSY: the cgroup contains processes. */
 int cgroup_remove(const struct root *root, const struct cgroup *cgroup);
 
 /* Moves a process with all its threads. */
@@ -34,7 +34,7 @@ int cgroup_move_all(const struct root *root, const struct cgroup *from,
                     const struct cgroup *to);
 
 /* Enables controllers ("memory", ...; a list that ends with NULL) for the cgroups below a
- * cgroup of version 2, if permitted. Returns a bit for each that was not enabled before. */
+ * cgroup of version 2, if permitted. Returns a bit for each controller that it enabled. */
 unsigned cgroup_enable(const struct root *root, const struct cgroup *cgroup,
                        const char *const *controllers);
 
@@ -47,7 +47,7 @@ bool cgroup_is_alone(const struct root *root, const struct cgroup *parent, const
 
 /* Removes a cgroup with all cgroups below it. Its processes, and those in the cgroups of a
  * nested tracker that was killed, are moved to `to`; NULL: none are moved. If another cgroup
- * below contains processes, both stay: -EBUSY. */
+ * below contains processes, neither cgroup is removed: -EBUSY. */
 int cgroup_remove_tree(const struct root *root, const struct cgroup *cgroup,
                        const struct cgroup *to);
 

@@ -189,7 +189,7 @@ int scope_message_length(const uint8_t head[SCOPE_HEAD_SIZE], size_t *ret)
     return 0;
 }
 
-/* Returns the text at or behind *at, and moves *at to its end; NULL: there is none. */
+/* Returns the text at or after *at, and moves *at to its end; NULL: there is none. */
 static const char *next_text(const uint8_t *data, size_t length, size_t *at)
 {
     size_t start = align(*at, 4) + sizeof(uint32_t);
@@ -235,11 +235,12 @@ int scope_message_outcome(const uint8_t *data, size_t length, const char *unit)
 
 /* ---- systemd scope --------------------------------------------------------- */
 
-/* The connection to the manager uses the same socket as systemctl: no bus in between, and
- * signals arrive without a subscription.
+/* The connection to the manager uses the same socket as systemctl: there is no bus in between,
+ * and signals arrive without a subscription.
  *
- * libsystemd is not used: a scope takes it 0.97 ms of CPU time, half of that to load it and six more
- * libraries (3 ms of waiting if they are not in the page cache), against 0.19 ms here. */
+ * libsystemd is not used: to create a scope it takes 0.97 ms of CPU time, half of it to load
+ * itself and six more libraries (3 ms of waiting if they are not in the page cache). This code
+ * takes 0.19 ms. */
 
 /* The socket's buffer is empty, and larger than any message sent here. */
 static int send_all(int fd, const void *data, size_t size)
@@ -251,7 +252,8 @@ static int send_all(int fd, const void *data, size_t size)
     return (size_t)n == size ? 0 : -EMSGSIZE;
 }
 
-/* -ECONNRESET: the peer has closed. The deadline holds even if data arrives all the time. */
+/* -ECONNRESET: the peer has closed the connection. The deadline applies even if data keeps
+ * arriving. */
 static int receive_all(int fd, uint64_t deadline_ns, void *data, size_t size)
 {
     struct pollfd poller = { .fd = fd, .events = POLLIN };
@@ -270,8 +272,8 @@ static int receive_all(int fd, uint64_t deadline_ns, void *data, size_t size)
             rest += n;
             size -= (size_t)n;
         } else if (errno == EAGAIN) {
-            /* At most a second, so that it fits an int; rounded up, so that the loop does
-             * not spin. */
+            /* At most a second, so that the time fits an int; rounded up, so that the loop
+             * does not spin. */
             (void)poll(&poller, 1,
                        (int)(smaller(deadline_ns - now_ns, NS_PER_SECOND) / NS_PER_MS) + 1);
         } else if (errno != EINTR) {

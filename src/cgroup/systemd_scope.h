@@ -16,9 +16,10 @@
 
 /* The D-Bus messages of one conversation: the call for a scope, and the replies to it. Pure.
  *
- * A message is a head of 16 bytes, an array of header fields, padding to 8 bytes, and a body
- * whose types its signature names. Every value is aligned to its size; a text is its length, its
- * bytes and a NUL. The byte order is the machine's own, as systemd's is. */
+ * A message is a head of 16 bytes, an array of header fields, padding to 8 bytes, and a body.
+ * The signature field names the types in the body. Every value is aligned to its size; a text
+ * is its length, its bytes and a NUL. The byte order is the machine's own, which systemd uses
+ * too. */
 
 enum { SCOPE_HEAD_SIZE = 16, SCOPE_CALL_SIZE = 512 };
 
@@ -27,12 +28,12 @@ enum { SCOPE_HEAD_SIZE = 16, SCOPE_CALL_SIZE = 512 };
 ssize_t scope_call_write(const char *unit, pid_t job, pid_t keeper,
                          uint8_t data[SCOPE_CALL_SIZE]);
 
-/* The length of a whole message, at least SCOPE_HEAD_SIZE, from its head. -EBADMSG: it is not a
- * message of this machine's byte order. */
+/* Returns the length of a whole message, at least SCOPE_HEAD_SIZE, from its head. -EBADMSG:
+ * not a message in this machine's byte order. */
 int scope_message_length(const uint8_t head[SCOPE_HEAD_SIZE], size_t *ret);
 
-/* Finds the outcome for the scope `unit` in a whole message. 0: it exists and holds the
- * processes; -EREMOTEIO: it was refused, or creating it failed; -EAGAIN: the message is
+/* Finds the outcome for the scope `unit` in a whole message. 0: the scope exists and holds the
+ * processes; -EREMOTEIO: the scope was refused, or creating it failed; -EAGAIN: the message is
  * about something else; -EBADMSG: damaged. */
 int scope_message_outcome(const uint8_t *data, size_t length, const char *unit);
 
@@ -40,8 +41,8 @@ int scope_message_outcome(const uint8_t *data, size_t length, const char *unit);
 
 /* Connects to a manager's own socket and logs in. Returns a descriptor for the caller to
  * close. -ECONNREFUSED, -ENOENT: no manager listens; -EACCES: permission denied; -EXDEV: the
- * manager belongs to another PID namespace or user, so that our PIDs mean other processes
- * there; -ETIMEDOUT; -EBADMSG: it is not D-Bus. */
+ * manager belongs to another PID namespace or user, so that our PIDs name other processes
+ * there; -ETIMEDOUT; -EBADMSG: the peer does not speak D-Bus. */
 int systemd_connect(const char *path, uint64_t deadline_ns);
 
 /* Moves `job` and `keeper` into a new scope `unit` ("x.scope") and waits until they are there.
@@ -55,9 +56,10 @@ int systemd_start_scope(int fd, uint64_t deadline_ns, const char *unit, pid_t jo
 
 /* A process that does nothing but keep a systemd scope alive.
  *
- * systemd removes a scope as soon as its last process has exited, and with it the kernel's counts
- * for the job, before they can be read. So a hidden child (hidden_child.h) stays in a directory
- * beside the job's. It exits on request or when the tracker has exited for any reason. */
+ * systemd removes a scope, and with it the kernel's counts for the job, as soon as its last
+ * process has exited, before the counts can be read. So a hidden child (hidden_child.h) stays
+ * in a cgroup beside the job's. It exits on request or when the tracker has exited for any
+ * reason. */
 
 /* Zeroed: no keeper. */
 struct scope_keeper {

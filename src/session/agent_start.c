@@ -2,15 +2,16 @@
 /*
  * agent_start.c - starts a process that is not our child.
  *
- * An intermediate process starts the program and exits; so the program is an orphan, which init
- * adopts and reaps. If this process is init (PID 1 of a container) or a subreaper, it adopts the
- * program itself; so the caller gets the PID, to reap it. Facts that shape this file:
+ * An intermediate process starts the program and exits, so the program is an orphan, which
+ * init adopts and reaps. If this process is init (PID 1 of a container) or a subreaper, it
+ * adopts the program itself; so the caller gets the PID, to reap it. Facts that shape this
+ * file:
  *
  * - The intermediate process shares our memory (as vfork's child does) while this thread waits,
  *   so that a large caller is not copied. It does not call exec: the caller inherits only its
  *   own CPU time, some 50 us.
  * - It has the name of an agent, and so has the program until it calls exec: other trackers
- *   would count the memory that it shares with us for a descendant.
+ *   would count the memory that it shares with us as a descendant's.
  * - A child created without an exit signal sends no SIGCHLD, and only a wait() with __WALL
  *   returns it. A call of exec would change both.
  */
@@ -42,7 +43,8 @@ static int start_program(void *data)
 {
     struct order *order = data;
 
-    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* our own name, not the caller's */
+    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* the name of this process, not the
+                                                   caller's */
 
     return posix_spawn(&order->pid, order->path, &order->actions, &order->attributes,
                        order->arguments, environ);

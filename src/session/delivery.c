@@ -15,7 +15,7 @@ static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *re
 
     for (size_t i = 0; i < gpus.count; i++) {
         const struct gpu_unit *unit =
-            gpu_view_find(view, gpus.places[i]); /* one of its places */
+            gpu_view_find(view, gpus.places[i]); /* found: the place is from this view */
         double values[GPU_MEASURE_COUNT];
 
         gpu_columns_read(view, gpus.places[i], values);
@@ -119,8 +119,8 @@ static void show_sample(spoor_session *session)
     session->sample_seen(&sample, session->sample_data);
 }
 
-/* If one stream ends, all streams get a row, so that their rows have the same times. Dialects
- * get no rows of early samples: their programs would not have written any. */
+/* If one stream ends, all streams get a row, so that their rows have the same times. Streams
+ * in a dialect get no rows of early samples: the programs they imitate would not write any. */
 static void write_rows(spoor_session *session, enum sample_kind kind)
 {
     bool must_end[ARRAY_SIZE(session->streams)];

@@ -40,7 +40,8 @@ static const char *why_not_opened(const spoor_session *session)
                                                                 : "this machine has no GPU";
 }
 
-/* Lists the processes whose environments select the GPUs of the job; 0: ours does. */
+/* Lists the processes whose environments select the GPUs of the job. Returns 0 if our own
+ * environment does. */
 static size_t list_choosers(const spoor_session *session, pid_t *pids, size_t most)
 {
     const struct job *job = &session->sampler.job;
@@ -101,9 +102,9 @@ enum { GPUS_OF_NODE_MAX = 16 };
 #define CHECK_EVERY_NS (2 * NS_PER_SECOND)
 
 /* Opening NVIDIA's driver takes 30 ms and 23 MB, so on a node full of ranks only the first
- * rank opens it, and ranks whose processes use a GPU. A rank with a list of its own always
- * counts as the first of its GPUs: the numbers are relative to the GPUs that the scheduler
- * assigned to it. */
+ * rank opens it, and ranks whose processes use a GPU. A rank with its own list of GPUs always
+ * counts as the first rank: the numbers are relative to the GPUs that the scheduler assigned
+ * to it. */
 static bool are_read_by_first_rank(const spoor_session *session)
 {
     const struct launch *launch = &session->run.launch;
@@ -180,8 +181,8 @@ uint64_t session_gpus_due_ns(const spoor_session *session)
     return has_gpus(session) ? session->gpu_pace.due_ns : UINT64_MAX;
 }
 
-/* Memory of a process on the job's GPUs; UNKNOWN: not reported by a driver, or an earlier
- * row has the same process. */
+/* Returns the memory of a process on the job's GPUs; UNKNOWN: not reported by a driver, or an
+ * earlier row has the same process. */
 static uint64_t memory_of_row(const struct gpu_watch *watch, size_t index)
 {
     const struct gpu_row *rows = watch->rows;
@@ -259,7 +260,8 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
            gpu_looks_start(&session->gpu_looks, look, &job->roster) == 0;
 }
 
-/* The sample at the start or end of a phase waits for the drivers, but not for one that hangs. */
+/* The sample at the start or end of a phase waits this long for the drivers: a driver may
+ * hang. */
 #define BORDER_WAIT_NS (50 * NS_PER_MS)
 
 void session_look_at_gpus_at_border(spoor_session *session)
@@ -323,7 +325,7 @@ static void forget_zero(uint64_t *value)
         *value = UNKNOWN;
 }
 
-/* A gauge of 0 was not measured if one of its parts was not reported. */
+/* A gauge of 0 counts as not measured if one of its parts was not reported. */
 static void clear_unreported(spoor_session *session)
 {
     struct gpu_uncertain uncertain = uncertain_of(&session->gpu.totals);
@@ -338,7 +340,7 @@ static void clear_unreported(spoor_session *session)
     }
 }
 
-/* If a driver does not report the usage of a GPU that the job uses, an earlier 0 was not
+/* If a driver does not report the usage of a GPU that the job uses, an earlier 0 counts as not
  * measured. A value reported later counts. */
 static void forget_zeros(const struct gpu_totals *totals, struct gpu_uncertain *uncertain,
                          struct summary *summary)
@@ -372,13 +374,14 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
         collect(session, now.monotonic_ns);
         gpu_looks_view(&session->gpu_looks, now.monotonic_ns, &session->gpu);
     }
-    /* Otherwise there was no look. */
+    /* Otherwise the GPUs have not been looked at yet. */
     if (session->gpu.reason || session->gpu.state == GPU_READY)
         sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
     clear_unreported(session);
 }
 
-/* Warns about unassigned GPUs used by the job: it may have changed its own variables. */
+/* Warns about GPUs that the job used although they were not assigned to it: it may have
+ * changed its own variables. */
 static void warn_about_strays(spoor_session *session)
 {
     const struct gpu_view *view = &session->gpu;
@@ -403,7 +406,8 @@ static void warn_about_strays(spoor_session *session)
             list);
 }
 
-/* Warns if the driver stopped reporting the memory of processes after this peak. */
+/* Warns if the driver stopped reporting the memory of processes after the peak was
+ * measured. */
 static void warn_about_unreported(spoor_session *session)
 {
     const struct gpu_totals *totals = &session->gpu.totals;

@@ -14,12 +14,13 @@
 #include "sample/origins.h"
 #include "source/proc/pid_files.h"
 
-/* Limit for a call at the end, less if its driver has already taken this long. */
+/* Maximum wait for a call at the end. A driver that has already taken STUCK_AFTER_NS is not
+ * waited for. */
 #define WAIT_MOST_NS NS_PER_SECOND
 #define STUCK_AFTER_NS (250 * NS_PER_MS)
-/* The limit if the thread waits for a CPU of a busy machine, not for a driver. */
+/* The maximum wait if the thread waits for a CPU of a busy machine, not for a driver. */
 #define STARVED_MOST_NS (10 * NS_PER_SECOND)
-/* How long the thread's times before a call are valid for later calls. */
+/* How long the thread's times read before a call are valid for later calls. */
 #define TIMES_HOLD_NS NS_PER_SECOND
 /* A driver that takes longer counts as not responding. */
 #define SILENT_AFTER_NS (2 * NS_PER_SECOND)
@@ -34,9 +35,9 @@ struct gpu_look_data {
     /* results */
     struct gpu_watch watch;
     bool is_open;
-    int error;         /* why it failed */
+    int error;         /* why opening failed */
     uint64_t ended_ns; /* when the call returned */
-    uint64_t cost_ns;  /* its CPU time, including the wake-up */
+    uint64_t cost_ns;  /* CPU time of the call, including the wake-up */
 
     /* Private. */
     enum gpu_look request;
@@ -197,7 +198,7 @@ int gpu_looks_open(struct gpu_looks *looks, const struct gpu_looks_options *opti
     return 0;
 }
 
-/* Returns zeros if the kernel does not count them. */
+/* Returns zeros if the kernel does not count these times. */
 static struct schedstat read_times(const struct gpu_looks *looks)
 {
     struct schedstat times = { 0 };
@@ -287,11 +288,11 @@ void gpu_looks_close(struct gpu_looks *looks)
 void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid)
 {
     if (gpu_looks_are_idle(looks) && looks->state == GPU_READY)
-        /* On failure its use is not counted. */
+        /* On failure the last use by the process is not counted. */
         (void)gpu_owners_set(&looks->data->owners, pid, clock_now().monotonic_ns);
 }
 
-/* If we attached to the job, use found by the first look is old and does not count. The
+/* If we attached to the job, the use that the first look finds is old and does not count. The
  * descendants of a job that we started are all new. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster)
 {
@@ -314,7 +315,8 @@ int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct ro
 void gpu_looks_wait(const struct gpu_looks *looks, uint64_t until_ns)
 {
     if (looks->started_ns != 0)
-        (void)helper_wait(looks->helper, until_ns); /* gpu_looks_collect() checks it */
+        (void)helper_wait(looks->helper, until_ns); /* gpu_looks_collect() checks the
+                                                       outcome */
 }
 
 bool gpu_looks_are_idle(const struct gpu_looks *looks)
@@ -436,7 +438,7 @@ static void copy_devices(struct gpu_looks *looks, struct gpu_view *view)
     }
 }
 
-/* Keeps values reported since the last view; the present ones are unknown. */
+/* Keeps the values reported since the last view; the current values are unknown. */
 static void report_silence(struct gpu_looks *looks, struct gpu_view *view)
 {
     bool has_responded = looks->state == GPU_READY;

@@ -4,8 +4,8 @@
  *
  * Drivers can block for long, so only a helper calls them. The sampling thread starts a look,
  * continues, and collects the result later: several looks become the view of one sample. A
- * driver that does not respond blocks only the helper's thread. The data of a look belong to
- * the helper: the caller touches them only while no look is in progress.
+ * driver that does not respond blocks only the helper's thread. The data of a look belongs to
+ * the helper: the caller may touch it only while no look is in progress.
  */
 #ifndef SESSION_GPU_LOOKS_H
 #define SESSION_GPU_LOOKS_H
@@ -19,16 +19,17 @@
 
 struct gpu_looks_options {
     const char *root; /* folder that stands for "/"; NULL is "/" */
-    const char *gpus; /* as --gpus; NULL: by the environment */
+    const char *gpus; /* as --gpus; NULL: use the environment */
     pid_t main_pid;   /* 0: there is no job, or it has no main process */
     /* Processes of a job that was already running; borrowed, for gpu_looks_open(). */
     const pid_t *pids;
     size_t pid_count;
-    bool is_main_only; /* its descendants are not part of the job */
-    pid_t tracker_pid; /* ours if we started the job, which then has our environment; else 0 */
+    bool is_main_only;   /* descendants of the main process are not part of the job */
+    pid_t tracker_pid;   /* our PID if we started the job with our environment; else 0 */
     bool leaves_drivers; /* leave the drivers and the thread open at the end */
     unsigned disabled;   /* sources, see job/source_names.h */
-    /* gpu_looks_open() sets its vendors, choice and owners, and copies the name of its cgroup. */
+    /* gpu_looks_open() sets the vendors, choice and owners, and copies the name of the
+     * cgroup. */
     struct gpu_watch_options watch;
 };
 
@@ -39,7 +40,7 @@ struct gpu_troubles {
     struct spoor_error unmatched; /* code 0: all GPUs of --gpus were found */
     struct gpu_refusal refusals[GPU_VENDORS_MAX];
     size_t refusal_count;
-    uint64_t record_bytes; /* the most the driver accounted for one process; or UNKNOWN */
+    uint64_t record_bytes; /* largest memory in the driver's records; or UNKNOWN */
     bool is_busy_mixed;    /* see struct gpu_totals */
 };
 
@@ -56,7 +57,7 @@ struct gpu_looks {
     const struct gpu_watch *watch; /* the last watch; valid while no look is in progress */
 
     /* Private. */
-    struct gpu_look_data *data; /* the helper's */
+    struct gpu_look_data *data; /* owned by the helper */
     struct helper *helper;
     bool leaves_drivers;
     uint64_t started_ns;     /* start of the look in progress; 0: none */
@@ -68,14 +69,14 @@ struct gpu_looks {
     const char *reason;
     struct gpu_unit *units; /* owned */
     size_t unit_count;
-    struct gpu_totals totals;        /* gauges are the largest since the last view */
-    struct gpu_device_view *devices; /* likewise; owned */
+    struct gpu_totals totals;        /* gauges: maxima since the last view */
+    struct gpu_device_view *devices; /* gauges: maxima since the last view; owned */
     struct gpu_totals latest;
     bool has_news; /* a look was collected since the last view */
 };
 
-/* Whether this machine may have GPUs to read; `gpus` is --gpus, or NULL. Cheap: does not
- * query drivers. With --gpus none not even their files are searched. */
+/* Whether this machine may have GPUs to read; `gpus` is --gpus, or NULL. Cheap: does not query
+ * drivers. With --gpus none, not even the drivers' files are searched. */
 bool gpu_looks_are_needed(const struct root *root, const char *gpus, unsigned disabled);
 
 /* Does not open drivers: the first look does. */
@@ -85,8 +86,8 @@ int gpu_looks_open(struct gpu_looks *looks, const struct gpu_looks_options *opti
  * data are left behind. */
 void gpu_looks_close(struct gpu_looks *looks);
 
-/* Stores which processes belong to the job, for the next look: some may exit before it.
- * Cheap if they are the same as before. Does nothing during a look. */
+/* Stores which processes belong to the job, for the next look: some may exit before it. Cheap
+ * if the processes are the same as before. Does nothing during a look. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster);
 
 /* Called when a process of the job is about to exit. */
@@ -100,21 +101,22 @@ void gpu_looks_wait(const struct gpu_looks *looks, uint64_t until_ns);
 
 bool gpu_looks_are_idle(const struct gpu_looks *looks);
 
-/* Whether the thread of the look in progress waits for a CPU. A driver that does not respond
- * lets it sleep, or spins and uses CPU time. */
+/* Whether the thread of the look in progress waits for a CPU. If a driver does not respond,
+ * the thread sleeps, or spins and uses CPU time. */
 bool gpu_looks_are_starved(const struct gpu_looks *looks);
 
-/* Collects the result of a look that has ended since the last call. False: none has. */
+/* Collects the result of a look that has ended since the last call. Returns false if none has
+ * ended. */
 bool gpu_looks_collect(struct gpu_looks *looks);
 
-/* Starts the last look, if no other is in progress; then waits for it, for a second at most,
- * and not at all if a driver has stopped responding. */
+/* gpu_looks_begin_last() starts the last look, if no other is in progress. gpu_looks_finish()
+ * waits for it, for a second at most, and not at all if a driver has stopped responding. */
 void gpu_looks_begin_last(struct gpu_looks *looks, const struct roster *roster);
 void gpu_looks_finish(struct gpu_looks *looks, const struct roster *roster);
 
-/* Fills the view with the current values. The caller owns it, zeroed at first: its `devices`
- * are allocated here, for the caller to free; its other pointers are valid until the looks
- * are closed. */
+/* Fills the view with the current values. The caller owns the view, which must be zeroed at
+ * first. Its `devices` are allocated here, for the caller to free; its other pointers are
+ * valid until the looks are closed. */
 void gpu_looks_view(struct gpu_looks *looks, uint64_t now_ns, struct gpu_view *view);
 
 #endif

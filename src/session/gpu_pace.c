@@ -13,22 +13,24 @@
 #define WAIT_MOST_NS NS_PER_SECOND
 /* Ignore smaller changes of the address space: they are threads and buffers of the program. */
 #define SPACE_BYTES ((uint64_t)32 << 20)
-/* A quick look waits this long for the budget. A slow one waits until samples might be lost. */
+/* A quick look waits at most this long for the budget. A slow look waits until samples might
+ * be lost. */
 #define POSTPONED_MOST_NS NS_PER_SECOND
 
-/* A GPU that an idle job holds draws power: it is read this often. */
+/* A GPU that an idle job holds draws power: read it this often. */
 #define REST_GAP_NS (2 * NS_PER_SECOND)
 
-/* A change of the address space causes a look that the budget cannot pay, this often at most. */
+/* Minimum time between looks that the budget cannot pay, caused by a change of the address
+ * space. */
 #define FORCED_GAP_NS (100 * NS_PER_MS)
 
 enum {
     SPACE_SHARE = 16,  /* also ignore changes below this part of the job's GPU memory */
-    SLOW_SHARE = 1000, /* gap of a slow look, as a multiple of its cost */
+    SLOW_SHARE = 1000, /* gap after a slow look, as a multiple of its cost */
     EARLY_SHARE = 4,   /* a look may be early by this part of its gap, to save a wake-up */
 };
 
-/* Gaps between quick looks, by whether the job uses a GPU. */
+/* Gaps between quick looks; the index is whether the job uses a GPU. */
 static const struct {
     uint64_t least_ns, most_ns;
 } gaps[] = {
@@ -105,7 +107,7 @@ static bool slow_is_due(const struct gpu_pace *pace, uint64_t now_ns, struct bud
 
 static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, struct budget *budget)
 {
-    /* As long as no process is known to use a GPU, its address space is not watched. */
+    /* While no process is known to use a GPU, the address space is not watched. */
     bool is_urgent = space_has_changed(pace) || (pace->owes_look && !pace->found.holds_context);
     uint64_t cost_ns = pace->cost_ns[GPU_LOOK_QUICK];
 

@@ -2,7 +2,7 @@
 /*
  * gpu_pace.h - when to look at the GPUs. Pure: times in, times out.
  *
- * A quick look reads the memory of processes, a slow one everything.
+ * A quick look reads the memory of processes, a slow look reads everything.
  *
  * - Quick looks come every 27 ms while the job's GPU memory changes, and less and less often, up
  *   to every 250 ms, while it does not; a new process brings the short gap back. While no
@@ -15,7 +15,7 @@
  *   that look does not wait for the budget.
  * - Slow looks come every second, or up to every 5 s if they are expensive; every 10 s while the job
  *   uses no GPU, or both the job and its GPUs are idle. Drivers keep utilization samples for 14 s.
- * - Both wait until the budget can pay for them, but not forever.
+ * - Both kinds of looks wait until the budget can pay for them, but not forever.
  */
 #ifndef SESSION_GPU_PACE_H
 #define SESSION_GPU_PACE_H
@@ -25,8 +25,8 @@
 
 #include "job/budget.h"
 
-/* The first look opens the drivers, whatever its kind. The last one also reads accounting records; after it
- * the drivers may be closed. */
+/* The first look opens the drivers, whatever its kind. The last look also reads accounting
+ * records; after it the drivers may be closed. */
 enum gpu_look {
     GPU_LOOK_NONE,
     GPU_LOOK_QUICK,
@@ -57,7 +57,7 @@ struct gpu_pace {
     bool is_for_host; /* the GPUs matter even if the job is idle, or there is none */
     enum gpu_look looking;
     uint64_t looked_ns; /* when the last look began; 0: the drivers are not open */
-    uint64_t forced_ns; /* when the last look began that the budget could not pay */
+    uint64_t forced_ns; /* when the last look began that exceeded the budget */
     uint64_t slow_ns;   /* when the last slow look began */
     uint64_t gap_ns;    /* gap between quick looks; 0: the drivers are not open */
     uint64_t cost_ns[GPU_LOOK_KINDS]; /* CPU time, smoothed; 0: not known yet */
@@ -67,15 +67,15 @@ struct gpu_pace {
     uint64_t looked_space_bytes; /* address space of the job when the last look began */
 };
 
-/* The drivers are opened at `first_ns`. */
+/* The first look, which opens the drivers, is at `first_ns`. */
 void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host);
 
-/* Returns the kind of look to start now, if any. The first one is slow, and opens the
+/* Returns the kind of look to start now, if any. The first look is slow, and opens the
  * drivers. `budget` NULL: no limit. */
 enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
                              const struct gpu_job_state *job, struct budget *budget);
 
-/* Called when the look is still in progress and the next would be due. */
+/* Called if the look is still in progress when the next is due. */
 void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns);
 
 /* Called when the look has ended. `cost_ns`: its CPU time. */

@@ -9,8 +9,8 @@
 #include "record/fill.h"
 #include "session/session.h"
 
-/* If no GPU can be listed, or one is missing, the reason explains it. Fails if `gpus`
- * matches none of the GPUs. */
+/* Lists the GPUs. If none can be listed, or one is missing, view->reason is the reason. Fails
+ * if `gpus` matches none of the GPUs. */
 static int find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *inventory,
                      struct spoor_error *why, struct gpu_view *view, struct spoor_error *err)
 {

@@ -6,14 +6,16 @@
  * grows, then at gaps that double up to 160 ms while it merely runs, and rarely while it is
  * idle. The budget stretches all of these gaps.
  *
- * It does not stretch the gaps of the sentinel: one number is read every 25 ms, and if memory
- * has grown the job is glanced at as soon as the budget allows. On a node full of ranks the sentinels
- * would cost more than all samples: a rank of one process has none, since the kernel keeps its peak.
+ * The budget does not stretch the gaps of the sentinel: one number is read every 25 ms, and if
+ * memory has grown, the job is glanced at as soon as the budget allows. On a node full of
+ * ranks the sentinels would cost more than all samples: a rank of one process has no sentinel,
+ * since the kernel keeps its peak.
  *
  * Ranks of a node start together: their samples are spread over the interval.
  *
- * The curve of a short job would have two points. If the session is fine at first, some glances
- * become samples, at least 10 ms and a 32nd of the run so far apart. An idle job has none.
+ * The curve of a short job would have two points. If the session is fine at first, some
+ * glances become samples, at least 10 ms and a 32nd of the run so far apart. An idle job gets
+ * no early samples.
  */
 #ifndef SESSION_PACE_H
 #define SESSION_PACE_H
@@ -30,9 +32,9 @@ struct pace {
     uint64_t interval_ns;
     uint64_t deadline_ns;  /* time of the next sample */
     bool is_fine_at_first; /* set by the caller, see above */
-    bool has_no_sentinel;  /* likewise */
+    bool has_no_sentinel;  /* set by the caller, see above */
     uint64_t start_ns;
-    uint64_t sampled_ns;     /* the latest sample */
+    uint64_t sampled_ns;     /* time of the latest sample */
     uint64_t sample_cost_ns; /* CPU time of an early sample, smoothed */
     uint64_t glance_ns;      /* time of the next glance; PACE_NEVER: there is no job */
     uint64_t sentinel_ns;    /* when the sentinel is read next; PACE_NEVER: there is no job */
@@ -50,7 +52,7 @@ void pace_stagger(struct pace *pace, uint64_t rank, uint64_t ranks);
 /* Returns when to wake up next. */
 uint64_t pace_wake_ns(const struct pace *pace);
 
-/* Does the same without samples. */
+/* Returns when to wake up next, apart from samples. */
 uint64_t pace_glance_ns(const struct pace *pace);
 
 /* Called after a glance of this cost: plans the next one. */

@@ -46,8 +46,8 @@ static void trial_child_end(pid_t pid, int end_fd)
         continue;
 }
 
-/* Starts a child that exits when *ret_end_fd is closed. It belongs to this user or, if we
- * are root, to another one. Returns its PID or -errno. */
+/* Starts a child that exits when *ret_end_fd is closed. The child belongs to this user or, if
+ * `is_foreign`, which needs root, to another user. Returns its PID or -errno. */
 static pid_t trial_child_start(bool is_foreign, int *ret_end_fd)
 {
     int fds[2];
@@ -75,7 +75,8 @@ static pid_t trial_child_start(bool is_foreign, int *ret_end_fd)
     return pid;
 }
 
-/* An idle job, tracked like any other: a source that works for it works here. */
+/* An idle job, tracked like any other: a source that works for this job works on this
+ * machine. */
 struct trial {
     const struct root *root;
     pid_t pid;  /* 0: there is no job, and `error` is the reason */
@@ -207,7 +208,7 @@ static const char *probe_leaf_refaults(struct trial *trial)
     return "not supported by this kernel";
 }
 
-/* A region is listed for each GPU whose driver counts its memory. */
+/* The file lists a region for each GPU whose driver counts its memory. */
 static const char *probe_dmem(struct trial *trial)
 {
     const char *path = job_cgroup_dmem_path(&trial->job.meters.job_cgroup);
@@ -283,8 +284,8 @@ static const char *probe_connector(struct trial *trial)
     return why(trial, r);
 }
 
-/* The connector is preferred: it does not slow down the job. Events from different CPUs
- * arrive out of order. */
+/* The connector is preferred, since it does not slow down the job. But its events from
+ * different CPUs arrive out of order. */
 static const char *probe_thread_events(struct trial *trial)
 {
     if (!trial->job.process_events.is_machine_wide)
@@ -365,8 +366,8 @@ static const char *probe_io(struct trial *trial)
     return why(trial, read_io(trial->root, trial->pid));
 }
 
-/* Reads a process of another user. Root starts one; other users read process 1, which
- * belongs to root or, in a user's own container, to them. */
+/* Reads a process of another user. Root starts such a process; other users read process 1,
+ * which belongs to root or, in a user's own container, to that user. */
 static const char *probe_foreign(struct trial *trial)
 {
     struct smaps_rollup rollup;
@@ -394,7 +395,8 @@ static const char *probe_pressure(struct trial *trial)
     return why(trial, n < 0 ? (int)n : 0);
 }
 
-/* Returns a remedy for a failing GPU driver. Only NVIDIA's has versions that must match. */
+/* Returns a remedy for a failing GPU driver. Only NVIDIA's driver has versions that must
+ * match. */
 static const char *remedy_of_driver(int error)
 {
     switch (error) {
@@ -437,7 +439,7 @@ static const char *open_vendor(struct trial *trial)
     return "not supported by this version";
 }
 
-/* Probed once for all sources of a vendor, which are adjacent in the table. */
+/* Probes once for all sources of a vendor, which are adjacent in the table. */
 static const char *probe_vendor(struct trial *trial)
 {
     if (trial->vendor.opened_bit != trial->vendor.bit) {
@@ -454,7 +456,7 @@ static const char *probe_of_vendor(struct trial *trial, const bool *works, const
 {
     if (!probe_vendor(trial))
         return *works ? NULL : why_not;
-    trial->remedy = no_remedy; /* as above */
+    trial->remedy = no_remedy; /* the row of the vendor has it */
     return trial->vendor.bit == SOURCE_AMD ? "see 'AMD GPUs' above" : "see 'NVIDIA GPUs' above";
 }
 
@@ -472,7 +474,7 @@ static const char *probe_work(struct trial *trial)
                                : "no GPU is of the Hopper generation or later, or MIG is on");
 }
 
-/* powercap/README of the kernel: the files are of mode 0400 since Linux 5.10. */
+/* The files of powercap have mode 0400 since Linux 5.10. */
 #define UDEV_LINE                                                                     \
     "run as root, or as root add to /etc/udev/rules.d/90-energy.rules: SUBSYSTEM==\"" \
     "powercap\", ACTION==\"add\", RUN+=\"/bin/chmod a+r /sys%p/energy_uj\""
@@ -511,9 +513,9 @@ static const char *probe_nfs(struct trial *trial)
     return read_counters(trial, true) < 0 ? "no NFS file system is mounted" : NULL;
 }
 
-/* A remedy for a user, and one for root, which may be refused in a container. */
+/* Remedies for an ordinary user and for root, who may be refused in a container. */
 struct remedy {
-    const char *of_user, *of_root; /* of_root NULL: the same */
+    const char *of_user, *of_root; /* of_root NULL: same as of_user */
 };
 
 static const struct remedy delegate = {

@@ -24,8 +24,8 @@ static uint64_t own_cpu_ns(const spoor_session *session)
     return now_ns;
 }
 
-/* Reads the tracker's high-water mark from /proc: the value of getrusage() starts at that of
- * the program that called exec for us. */
+/* Reads the tracker's high-water mark from /proc: the value of getrusage() includes the peak
+ * of the program that called exec for us. */
 static uint64_t own_peak_bytes(const spoor_session *session)
 {
     struct pid_status status;
@@ -36,8 +36,8 @@ static uint64_t own_peak_bytes(const spoor_session *session)
     return status.rss_peak_bytes;
 }
 
-/* A zombie has ended, though it may have been a member at the last sample. A cgroup runs
- * while it has a process. */
+/* A zombie has ended, even if it was a member at the last sample. A cgroup runs while it has a
+ * process. */
 static bool is_job_running(const spoor_session *session)
 {
     struct pid_stat main;

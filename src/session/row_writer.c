@@ -13,10 +13,10 @@
 #include "output/save.h"
 #include "output/stream.h"
 
-/* How long to wait for a failure to open the file. */
+/* How long to wait for a possible failure to open the file. */
 #define OPEN_MOST_NS (250 * NS_PER_MS)
 
-/* How long to wait for a reader at the end, in total. */
+/* How long to wait for a reader at the end of the run, in total. */
 #define DRAIN_MOST_NS (200 * NS_PER_MS)
 
 /* How often to retry a named pipe without a reader. */
@@ -32,19 +32,20 @@ struct target {
     enum output_mode mode;
     int fd;             /* descriptor or -errno; -ENXIO: a named pipe without a reader */
     bool is_descriptor; /* `fd` was open already */
-    bool has_reader;    /* it is a pipe, a terminal, another device or a socket */
+    bool has_reader;    /* the file is a pipe, a terminal, another device or a socket */
     bool is_created;    /* we created the file, and no row was written yet */
     /* When to give up on the reader: monotonic time; 0: not at the end yet. */
     uint64_t give_up_ns;
-    /* -errno: the file still has the rows of another run, or no header, so no rows are
-     * written. */
+    /* -errno: no rows are written, because the file still has the rows of another run, or no
+     * header. */
     int refusal;
 };
 
 /* ---- a reader ----------------------------------------------------------------------------- */
 
 /* Opens a device or a named pipe, which may have no reader yet. A descriptor is shared with
- * the job and may block: its file is opened again, if possible, so that no write blocks. */
+ * the job, and writing to it may block: its file is opened again, if possible, so that no
+ * write blocks. */
 static int open_for_reader(struct target *target)
 {
     const char *path = target->is_descriptor ? "/proc/self/fd/1" : target->path;
@@ -69,7 +70,7 @@ static int timeout_ms(const struct target *target)
     return (int)left_ms;
 }
 
-/* Waits until a reader has room for PIPE_BUF bytes; -ETIMEDOUT: given up. */
+/* Waits until a reader has room for PIPE_BUF bytes; -ETIMEDOUT: gave up. */
 static int wait_for_reader(struct target *target)
 {
     while (true) {
@@ -116,8 +117,8 @@ static int write_to_reader(struct target *target, const struct buffer *text)
 
 /* ---- a file ------------------------------------------------------------------------------- */
 
-/* Writes whole rows only: a row that was cut by a full disk is removed again, unless another
- * process has written to the file since, as the job may if it is our standard output. */
+/* Writes whole rows only: a row that a full disk cut short is removed again, unless another
+ * process has written to the file since, as the job may if the file is our standard output. */
 static int write_whole(int fd, const struct buffer *text)
 {
     off_t start = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
@@ -200,7 +201,7 @@ static int open_target(struct target *target)
     return target->is_descriptor ? 0 : open_file(target);
 }
 
-/* A header or row without text: memory ran out. */
+/* A header or row is empty if memory ran out. */
 static int change(struct target *target, unsigned kind, const struct buffer *text)
 {
     if (kind != RECORD_BEGIN && text->length == 0)

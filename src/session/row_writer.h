@@ -9,18 +9,18 @@
 #include "output/output_file.h"
 #include "text/buffer.h"
 
-/* Starts the writer. It opens or creates the file and keeps its content. Fails if that fails
- * within a moment; after a later failure, rows are lost. "-" and other names of descriptors,
- * devices and named pipes are only written to. Files are always written to the end. The
- * reader of a pipe or terminal has 200 ms after the end to read the remaining rows; the
- * others are lost. */
+/* Starts the writer, which opens or creates the file and keeps its content. Fails if opening
+ * fails within a moment; after a later failure, rows are lost. "-" and other names of
+ * descriptors, devices and named pipes are only written to. Files are always written to the
+ * end. The reader of a pipe or terminal has 200 ms after the end to read the remaining rows;
+ * rows unread by then are lost. */
 int row_writer_open(struct writer_process *writer, const char *path, enum output_mode mode);
 
 /* Announces rows: a file to be replaced is emptied. If this is never called, a file that was
  * created is removed again. */
 void row_writer_begin(struct writer_process *writer);
 
-/* Passes on whole rows, or a header for an empty file. Neither waits long. */
+/* Pass on a header, written only to an empty file, and whole rows. Neither call waits long. */
 void row_writer_add_header(struct writer_process *writer, const struct buffer *text);
 void row_writer_add(struct writer_process *writer, const struct buffer *text, uint64_t rows);
 

@@ -78,7 +78,7 @@ static void read_user(struct run_facts *facts, const struct root *root, pid_t pi
                        (unsigned long long)status.uid);
 }
 
-/* The environment that get_variable() reads: launch_read() passes it no data. */
+/* The environment that get_variable() reads: launch_read() has no argument for it. */
 static _Thread_local const char *block;
 static _Thread_local size_t block_size;
 

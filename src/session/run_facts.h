@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_facts.h - name, user, command and launcher of a run: fixed when it is opened. */
+/* run_facts.h - name, user, command and launcher of a run, read when the session is opened. */
 #ifndef SESSION_RUN_FACTS_H
 #define SESSION_RUN_FACTS_H
 

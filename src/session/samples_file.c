@@ -27,8 +27,8 @@ static enum output_mode mode_of(unsigned flags)
     return flags & SPOOR_SAMPLES_APPEND ? OUTPUT_APPEND : OUTPUT_TRUNCATE;
 }
 
-/* Reads the GPUs of a table to append to, as stream_read_header(). Also returns 1 if there
- * is no file yet. */
+/* Reads the GPUs from the header of a table to append to. Returns as stream_read_header(), and
+ * 1 if there is no file yet. */
 static int read_header(struct samples_file *file, struct spoor_error *err)
 {
     AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -103,7 +103,8 @@ void samples_file_close(struct samples_file *file)
     buffer_done(&file->held);
 }
 
-/* Another run may write its header to a shared file first: then its GPUs have columns. */
+/* Another run may write its header to a shared file first: then that run's GPUs have
+ * columns. */
 static void add_header(struct samples_file *file)
 {
     buffer_clear(&file->row);
@@ -122,7 +123,7 @@ static void release(struct samples_file *file)
     bool is_whole = buffer_error(&file->held) == 0;
 
     add_header(file);
-    if (!is_whole) /* counts as dropped */
+    if (!is_whole) /* the rows count as dropped */
         row_writer_add(&file->writer, &file->held, file->held_rows);
     for (uint64_t i = 0; is_whole && i < file->held_rows; i++) {
         size_t length = strcspn(row, "\n");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * samples_file.h - a row per sample, on disk as soon as it is taken.
+ * samples_file.h - writes a row per sample, as soon as the sample is taken.
  *
  * Each row is one write of whole lines to the end of the file, so that a reader, during the run
  * or after a crash, finds whole rows only. If the disk is full or hangs, rows are
  * lost, never the run: see base/writer_process.h.
  *
- * The header of our own columns names the GPUs. Drivers take some milliseconds to list them, or
- * do not respond: the first rows wait for them, for a second at most.
+ * The header of our own columns names the GPUs. Drivers take some milliseconds to list them,
+ * or do not respond: the first rows wait for the drivers, for a second at most.
  */
 #ifndef SESSION_SAMPLES_FILE_H
 #define SESSION_SAMPLES_FILE_H
@@ -26,7 +26,8 @@ struct samples_file {
     char *path;            /* owned */
     bool is_pipe;          /* a descriptor, a device or a named pipe */
     bool is_shared;        /* other runs may append to the table */
-    _Atomic bool must_end; /* end with the next sample, though the session continues */
+    _Atomic bool must_end; /* end the file with the next sample, though the session
+                              continues */
     uint64_t short_ns;     /* a sample this soon after a row becomes part of the next row */
     pid_t pid;             /* main process of the job; 0: there is none */
     bool is_main_only;
@@ -41,12 +42,12 @@ struct samples_file {
     bool needs_header;       /* the header is not written yet, and rows wait for it */
     bool has_gpus;           /* `gpus` is known */
     struct gpu_columns gpus; /* GPUs with columns */
-    struct buffer held;      /* waiting rows, without those columns */
+    struct buffer held;      /* waiting rows, without columns of GPUs */
     uint64_t held_rows;
 };
 
-/* Opens or creates the file, and keeps its content. Follows no symbolic link to a file. Before the
- * first row, call row_writer_begin(). */
+/* Opens or creates the file, and keeps its content. Does not follow a symbolic link to a file.
+ * Before the first row, call row_writer_begin(). */
 int samples_file_open(struct samples_file *file, const struct spoor_stream *stream,
                       const struct spoor_options *options, struct spoor_error *err);
 
@@ -54,7 +55,7 @@ int samples_file_open(struct samples_file *file, const struct spoor_stream *stre
  * but not used. */
 void samples_file_end(struct samples_file *file);
 
-/* Also ends it. */
+/* Ends the file, if still open, and frees the members. */
 void samples_file_close(struct samples_file *file);
 
 /* The source of the devices listed in rows; `space` as in devices_read(). */

@@ -16,12 +16,13 @@
 #include "cgroup/cgroup.h"
 #include "source/proc/pid_files.h"
 
-/* With this many trackers on a machine, sources that report all its processes cost too much. */
+/* With this many trackers on a machine, sources that report all processes of the machine cost
+ * too much. */
 enum { CROWDED_RANKS = 16 };
 
-/* How long an exited child waits for a sample in progress. */
+/* How long to wait for a sample in progress before an exited child is accounted. */
 #define CHILD_MOST_NS (5 * NS_PER_MS)
-/* A last sample that is this late after the end of the job is dated back to it. */
+/* If the last sample is this late after the end of the job, it is dated back to that end. */
 #define LATE_NS (100 * NS_PER_MS)
 
 const char *spoor_version(void)
@@ -31,7 +32,7 @@ const char *spoor_version(void)
 
 /* ---- open --------------------------------------------------------------- */
 
-/* A thread also has a /proc folder that looks like a process. */
+/* A thread has a /proc folder too, which looks like a process's. */
 static int check_process(const struct root *root, pid_t pid, bool is_child,
                          struct spoor_error *err)
 {
@@ -104,8 +105,8 @@ static int copy_texts(spoor_session *session, const struct spoor_options *option
     return r < 0 ? r : copy_text(gpus, &session->gpus);
 }
 
-/* Returns the process whose CPU affinity limits the job. Without a job: this process, whose
- * affinity a job started here would inherit. */
+/* Returns the process whose CPU affinity limits the job. Without a job, returns this process,
+ * whose affinity a job started here would inherit. */
 static pid_t process_for_limits(const spoor_session *session)
 {
     const struct roster *roster = &session->sampler.job.roster;
@@ -336,8 +337,8 @@ uint64_t session_job_ended_ns(const spoor_session *session)
     return ended_ns + LATE_NS < clock_now().monotonic_ns ? ended_ns : 0;
 }
 
-/* The run ends with its job, but not before the latest sample, during which the tracker may
- * have been stopped. */
+/* The run ends when its job ends, but not before the latest sample, during which the tracker
+ * may have been stopped. */
 static struct instant end_of_run(spoor_session *session)
 {
     uint64_t latest_ns = session->sampler.started.monotonic_ns + session->latest.elapsed_ns;
@@ -368,7 +369,7 @@ void session_take_last_sample(spoor_session *session)
     read_devices(session);
     for (size_t i = 0; i < session->stream_count; i++)
         samples_file_end(&session->streams[i]);
-    /* Called without the lock: it may take a second per folder. */
+    /* Called without the mutex: it may take a second per folder. */
     job_cgroup_remove(&session->sampler.job.meters.job_cgroup);
     pthread_mutex_lock(&session->mutex);
     for (size_t i = 0; i < session->phase_count; i++)

@@ -35,7 +35,7 @@
 struct spoor_session {
     /* Members that are fixed when the session is opened. */
     pid_t pid;
-    pid_t own_pid; /* PID of the tracker, since a child of it may write the report */
+    pid_t own_pid; /* PID of the tracker: its child may write the report */
     unsigned flags;
     uint64_t interval_ns;
     double grams_per_joule;    /* grams of CO2 equivalent; 0: unknown */
@@ -45,26 +45,26 @@ struct spoor_session {
     struct host_facts host;
     struct limits limits;
     char *root_path; /* as in the options; NULL: "/" */
-    char *gpus;      /* likewise */
+    char *gpus;      /* as in the options; NULL: use the environment */
     unsigned disabled;
     spoor_sample_seen *sample_seen; /* NULL: none */
     void *sample_data;
 
     bool may_have_gpus; /* GPUs may exist, and are to be read */
     pthread_t thread;
-    int wake_fd; /* an eventfd that wakes the thread; -1: no thread */
+    int wake_fd; /* eventfd that wakes the thread; -1: no thread */
 
     /* Members of the sampler's user. */
     bool has_sampler;
     struct sampler sampler;
     struct space space; /* for the mounts among the devices */
     struct gpu_looks gpu_looks;
-    struct gpu_pace gpu_pace; /* used while `looks` is open */
+    struct gpu_pace gpu_pace; /* used while `gpu_looks` is open */
     /* When to check whether the job has opened a GPU that another rank reads; UINT64_MAX: never. */
     uint64_t gpu_check_ns;
     struct samples_file streams[SPOOR_STREAMS_MAX];
     size_t stream_count;
-    bool delivers_samples; /* samples are passed to the file and the callback */
+    bool delivers_samples; /* samples are passed to the streams and the callback */
     bool missed_end;       /* the job ended while the tracker was stopped or had no CPU */
     /* Processes of the sample that is delivered; owned. */
     struct spoor_process_sample *processes;
@@ -83,7 +83,7 @@ struct spoor_session {
     bool has_ended;            /* the thread no longer uses the session */
     _Atomic bool is_abandoned; /* the thread frees the session when it ends */
     struct instant end;        /* end of the job, if set by a caller; else 0 */
-    /* Samples requested by callers, and those taken for them. */
+    /* Number of samples requested by callers, and number taken for them. */
     uint64_t requested_samples, taken_samples;
 
     /* Members written by the sampler's user, which may read them without the mutex. */
@@ -109,7 +109,7 @@ struct spoor_session {
     bool has_wait_status;
     int wait_status;
     _Atomic uint64_t late_samples;
-    /* Incremented at each stop and continuation; odd: the process is stopped, or will be. */
+    /* Grows at each stop and continuation; odd: the process is stopped, or will be. */
     _Atomic unsigned stop_changes;
 };
 
@@ -123,20 +123,22 @@ int session_open_root(const char *path, struct root *ret, struct spoor_error *er
 /* Reads SPOOR_DISABLE. EINVAL: it names an unknown source. */
 int session_read_disabled(unsigned *ret, struct spoor_error *err);
 
-/* Converts options to those of the job. EINVAL: SPOOR_DISABLE names an unknown source. */
+/* Converts the options of a session to options of the job. EINVAL: SPOOR_DISABLE names an
+ * unknown source. */
 int session_job_options(const struct spoor_options *options, struct job_options *ret,
                         struct spoor_error *err);
 
 /* Reserves the sampler for the caller, as the functions "for the sampler's user" require.
- * False: another thread used it until the timeout. */
+ * Returns false if another thread used it until the timeout. */
 bool session_begin_sampling(spoor_session *session, uint64_t timeout_ns);
 void session_end_sampling(spoor_session *session);
 
-/* Takes a sample and passes it to summary, curve and streams. For the sampler's user. */
+/* Takes a sample and passes it to the summary, the curve and the streams. For the sampler's
+ * user. */
 void session_take_sample(spoor_session *session, struct instant now, enum sample_kind kind);
 
-/* If samples were released, starts to deliver them, beginning with the latest held one. For
- * the sampler's user. */
+/* If samples were released, starts to deliver them, beginning with the latest sample. For the
+ * sampler's user. */
 void session_begin_delivery(spoor_session *session);
 
 /* Delivers the latest sample. For the sampler's user. */
@@ -175,32 +177,34 @@ void session_note_gpu_process_end(spoor_session *session, pid_t pid);
 void session_begin_last_look_at_gpus(spoor_session *session);
 void session_wait_for_gpus(spoor_session *session);
 
-/* Called at the end, with the mutex held. */
+/* Adds the GPUs to the latest sample. Must be called with the mutex held. */
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
-/* Called after the sample was added: removes zeros of GPU figures that were not measured. */
+/* Called after the sample was added: forgets zeros of GPU figures that were not measured. */
 void session_forget_uncertain_gpus(spoor_session *session);
 void session_warn_about_gpus(spoor_session *session);
-/* Called at the end: the driver's record of the largest process may be above all values
- * seen. */
+/* Called at the end: raises the peak to the driver's record of the largest process, if that is
+ * above all values seen. */
 void session_raise_gpu_peak(spoor_session *session);
 void session_end_gpus(spoor_session *session);
 
-/* Finds the GPUs of the machine and those matched by `gpus`, see gpu_inquire(). -ENODEV:
- * there is none; -ETIMEDOUT: a driver does not respond; other errors: one cannot be used. On
+/* Finds the GPUs of the machine and those matched by `gpus`, see gpu_inquire(). -ENODEV: there
+ * is no GPU; -ETIMEDOUT: a driver does not respond; other errors: a GPU cannot be used. On
  * success the caller closes *ret. */
 int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *ret,
                       struct spoor_error *err);
 
-/* Refuses a choice that matches no GPU, and lists their numbers. 0 if all matched. */
+/* Fails if a choice matched no GPU, with a message that names the machine's GPUs. Returns 0 if
+ * all matched. */
 int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
                           size_t count, struct spoor_error *err);
 
-/* Lists the processes of the job, for the caller to free with process_table_done(). -ENOMEM;
- * -EAGAIN: a sample takes too long. *ret is empty then. */
+/* Lists the processes of the job, for the caller to free with process_table_done(). Fails with
+ * -ENOMEM or, if a sample takes too long, -EAGAIN; *ret is empty then. */
 int session_list_processes(spoor_session *session, struct process_table *ret,
                            struct network_remotes *ret_remotes);
 
-/* Adds a warning; more than WARNINGS_MAX are dropped. Must be called with the mutex held. */
+/* Adds a warning; warnings beyond WARNINGS_MAX are dropped. Must be called with the mutex
+ * held. */
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
@@ -210,8 +214,8 @@ void session_warn(spoor_session *session);
 
 /* thread.c: the sampling thread. */
 
-/* A thread that works on one sample for this long hangs: in a file of /proc, or in a
- * callback. The page tables of a process with 1 TB of memory take 8 s. */
+/* A thread that works on one sample for this long hangs: in a file of /proc, or in a callback.
+ * Reading the page tables of a process with 1 TB of memory takes 8 s. */
 #define THREAD_HANGS_NS (10 * NS_PER_SECOND)
 #define FOREVER_NS (365 * 24 * 3600 * NS_PER_SECOND)
 
@@ -220,10 +224,10 @@ int thread_start(spoor_session *session);
 
 bool thread_hangs(spoor_session *session);
 
-/* Makes the thread take the last sample and end. False: it has not ended yet. */
+/* Makes the thread take the last sample and end. Returns false if it has not ended yet. */
 bool thread_stop(spoor_session *session, uint64_t timeout_ns);
 
-/* Returns whether the thread has ended. Otherwise it frees the session when it does. */
+/* Returns whether the thread has ended. If not, the thread frees the session when it ends. */
 bool thread_leave(spoor_session *session);
 
 #endif

@@ -12,14 +12,14 @@
 #include "base/helper.h"
 #include "session/pace.h"
 
-/* How long a requested sample is waited for while the session is being stopped. */
+/* How long a caller waits for a requested sample while the session is being stopped. */
 #define STOPPING_MOST_NS (200 * NS_PER_MS)
 
 /* Process events due at about the time of a glance are read with it: on an idle virtual
- * machine a wake-up costs 50 us of CPU time, more than either. */
+ * machine a wake-up costs 50 us of CPU time, more than either reading. */
 #define TOGETHER_NS (5 * NS_PER_MS)
 
-/* Returns when to read process events; PACE_NEVER: there are none. */
+/* Returns when to read process events; PACE_NEVER: there is no source of events. */
 static uint64_t events_due_ns(const struct process_events *events, const struct pace *pace)
 {
     /* While the job is idle, events belong to other processes: the buffer may fill up more. */
@@ -68,7 +68,7 @@ static uint64_t own_spent_ns(const spoor_session *session)
 /* Measures the CPU time of an action, to charge it afterwards. */
 struct bill {
     uint64_t cpu_ns;   /* CPU time of this thread at the beginning */
-    uint64_t spent_ns; /* charged before */
+    uint64_t spent_ns; /* CPU time charged before */
 };
 
 static struct bill open_bill(const spoor_session *session)
@@ -94,7 +94,7 @@ static uint64_t charge(spoor_session *session, struct bill *bill, enum spending 
     return cost_ns;
 }
 
-/* Reading the sentinel has a fixed, small cost: it takes no tokens. */
+/* Reading the sentinel has a fixed, small cost, so it takes no tokens from the budget. */
 static void watch_memory(spoor_session *session, struct pace *pace, struct bill *bill)
 {
     struct job *job = &session->sampler.job;
@@ -107,9 +107,9 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
 /* A sample this late means that the tracker was stopped or the machine is very busy. */
 #define GAP_NS (100 * NS_PER_MS)
 
-/* Takes no sample if the job has ended while the tracker was stopped: the last sample covers its end. The
- * tracker may have been stopped since it woke up, or during a sample. It follows a job that it started only
- * until the job ends. */
+/* Takes no sample if the job ended while the tracker was stopped: the last sample covers the
+ * job's end. The tracker may have been stopped since it woke up, or during a sample. It
+ * follows a job that it started only until the job ends. */
 static void take_sample(spoor_session *session, enum sample_kind kind, const struct pace *pace)
 {
     struct job *job = &session->sampler.job;
@@ -180,7 +180,8 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
     pace_sampled_early(pace, now_ns, charge(session, bill, SPENT_SAMPLES));
 }
 
-/* Sleeping and waking up cost CPU time too: it is charged to the first action after it. */
+/* Sleeping and waking up cost CPU time too, which is charged to the first action after
+ * them. */
 static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill)
 {
     struct job *job = &session->sampler.job;

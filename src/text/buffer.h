@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buffer.h - text that grows, up to a maximum: made piece by piece before it is written at once,
- * or read whole.
+ * buffer.h - text that grows, up to a maximum: built piece by piece and then written at once,
+ * or read as a whole.
  *
  * A failure (no memory, too long) is remembered and later calls do nothing, so a
  * writer checks once, at the end, with buffer_error().

@@ -95,7 +95,7 @@ static int begin_cell(struct csv_reader *reader)
     return 0;
 }
 
-/* Reads from behind the opening quote to behind the closing one. */
+/* Reads from after the opening quote to after the closing quote. */
 static int read_quoted(struct csv_reader *reader)
 {
     for (;;) {

@@ -133,7 +133,8 @@ void escape_csv_minimal(const char *text, struct buffer *out)
 }
 
 /* Adds a character that needs a backslash in a JSON string. False: it needs none. JSON has
- * only \u with four digits, so a character beyond them is written as a pair of surrogates. */
+ * only \u with four digits, so a character beyond U+FFFF is written as a pair of
+ * surrogates. */
 static bool add_json_escape(uint32_t character, bool is_python, struct buffer *out)
 {
     if (character == '"' || character == '\\') {
@@ -154,7 +155,7 @@ static bool add_json_escape(uint32_t character, bool is_python, struct buffer *o
 }
 
 /* Returns how many bytes at the start of a text need no escape in JSON. Most texts are keys,
- * which a stream writes by the dozen in every row: this makes it fast. */
+ * dozens in every row of a stream: adding these bytes at once is fast. */
 static size_t plain_length(const char *text)
 {
     size_t length = 0;

@@ -52,7 +52,8 @@ void json_end(struct json_writer *json);
 /* Prepares for a value that the caller writes to `out`. */
 void json_begin_value(struct json_writer *json, const char *key);
 
-/* Adds a value that is already JSON. Its line breaks become blanks: none is part of a text. */
+/* Adds a value that is already JSON. Its line breaks become blanks: a JSON string contains
+ * none. */
 void json_add_document(struct json_writer *json, const char *key,
                        const struct buffer *document);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Moves the unread bytes to the front, and reads more behind them. */
+/* Moves the unread bytes to the front, and reads more after them. */
 static int read_more(struct line_reader *reader)
 {
     size_t left = reader->end - reader->start;

@@ -24,8 +24,9 @@ struct line {
     bool is_torn;
 };
 
-/* Reads ahead until `length` bytes are available, or the file ends. *ret, which is not
- * NUL-terminated, has *ret_length of them; all of them are still returned as lines later. */
+/* Reads ahead until `length` bytes are available, or the file ends. *ret points to the
+ * *ret_length unread bytes, which are not NUL-terminated. Later calls still return them as
+ * lines. */
 int line_reader_peek(struct line_reader *reader, size_t length, const char **ret,
                      size_t *ret_length);
 

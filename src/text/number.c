@@ -23,15 +23,15 @@ struct digits {
     int exponent;
 };
 
-/* The notation of a number, by its exponent: 10^-5 and 10^17 are the first that need one. */
+/* Which numbers are written without an exponent, and how. */
 struct style {
     int smallest_plain; /* exponents from here ... */
     int first_large;    /* ... to before here are written without an exponent */
     const char *whole;  /* appended to a number without fraction or exponent */
 };
 
-/* 15 digits always survive a double, so a shorter number ends in zeros there; 17 digits always distinguish
- * two doubles. */
+/* A decimal of up to 15 digits survives the conversion to a double and back; 17 digits always
+ * distinguish two doubles. */
 static struct digits shortest(double value)
 {
     struct digits result = { .count = 0 };
@@ -248,7 +248,7 @@ void number_write_seconds(uint64_t nanoseconds, unsigned decimals, struct buffer
     }
 }
 
-/* Rounds half up, with that many decimals and a unit. */
+/* Formats a number with `decimals` decimals, rounded half up, and a unit. */
 static struct number fixed(double value, unsigned decimals, const char *unit)
 {
     static const unsigned powers[] = { 1, 10, 100 };
@@ -274,8 +274,8 @@ static struct number three_digits(double value, const char *unit)
     return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
 }
 
-/* Formats in the largest unit of which there is at least one; each is 1000 of the previous
- * one. */
+/* Formats in the largest unit in which the value is at least 1. Each unit is 1000 of the
+ * previous one. */
 static struct number scaled(double value, const char *const *units, size_t count)
 {
     size_t unit = 0;
@@ -320,7 +320,8 @@ struct number number_rate(double bytes_per_second)
 
 struct number number_duration(double seconds)
 {
-    /* Each row has two units, and starts at the smallest value that is rounded up to it. */
+    /* Each row names two units; `from` is the smallest value that rounds up to one long
+     * unit. */
     static const struct {
         double from;
         const char *long_unit;
@@ -401,7 +402,7 @@ struct number number_time_step(double seconds)
 
 enum { DIGITS = 4, DIGITS_MIN = 1000, DIGITS_END = 10000 };
 
-/* digits * 10^exponent; the digits are 0, or DIGITS many. */
+/* digits * 10^exponent; `digits` is 0 or has DIGITS digits. */
 struct rounded {
     bool is_negative;
     int digits;
@@ -492,7 +493,7 @@ void rounded_write(double value, struct buffer *out)
     enum { ZEROS_MAX = 3 };
     struct rounded rounded = round_digits(value);
     char digits[DIGITS];
-    int count, before; /* the decimal point */
+    int count, before; /* digits before the decimal point */
 
     if (!isfinite(value))
         return;

@@ -25,16 +25,16 @@ struct decimal_text decimal_number(double value);
 /* Formats as Python writes a float: 0.1, 1462000000.0, 1e-07, 1e+16, nan, inf. */
 struct decimal_text decimal_float(double value);
 
-/* Formats with that many decimals (at most 9), rounded half to even: 0.50, -1.25. The text
- * is empty if the value is not finite, or 10^15 or more. */
+/* Formats with `decimals` decimals (at most 9), rounded half to even: 0.50, -1.25. The text is
+ * empty if the value is not finite, or 10^15 or more. */
 struct decimal_text decimal_fixed(double value, int decimals);
 
-/* Returns the double nearest to that text, like Python's round(). Returns the value itself
- * if there is no such text. */
+/* Rounds to `decimals` decimals, like Python's round(). Returns the value itself if it is not
+ * finite, or 10^15 or more. */
 double decimal_round(double value, int decimals);
 
-/* Parses a text that is one number: as above, with or without sign and exponent. "nan" and
- * "inf" are rejected. Returns 0, or -EBADMSG. */
+/* Parses a text that is one decimal number, with or without sign and exponent. "nan" and "inf"
+ * are rejected. Returns 0, or -EBADMSG. */
 int decimal_parse(const char *text, double *ret);
 
 /* Numbers as text: all digits for machines, three for people. */
@@ -45,8 +45,8 @@ void number_write(double value, struct buffer *out);
 
 void number_write_u64(uint64_t value, struct buffer *out);
 
-/* Writes nanoseconds as seconds, all nine digits except trailing zeros; at least `decimals`
- * of them. */
+/* Writes nanoseconds as seconds, with nine decimals less trailing zeros, but at least
+ * `decimals`. */
 void number_write_seconds(uint64_t nanoseconds, unsigned decimals, struct buffer *out);
 
 /* For people. `text` of the result lives until the end of the full expression:
@@ -77,21 +77,23 @@ struct number number_time_step(double seconds); /* "7 min", "2 h 24 min" */
  * not finite. */
 void rounded_write(double value, struct buffer *out);
 
-/* Returns the number that is read back from the text. */
+/* Returns the number that rounded_write() writes for a value. */
 double rounded_value(double value);
 
-/* Whether both are written the same, or both are NaN. */
+/* Whether rounded_write() writes both the same, or both are NaN. */
 bool rounded_equal(double a, double b);
 
 /* ---- Numbers of large tables, read fast: a few parts in 10^16 may be lost --- */
 
-/* Reads "-12.5e3" and moves the cursor behind it. 0, or -EBADMSG: there is no number. */
+/* Reads a number such as "-12.5e3" and moves the cursor past it. 0, or -EBADMSG: not a
+ * number. */
 int number_read(const char **cursor, double *ret);
 
 /* ---- durations ---------------------------------------------------------- */
 
-/* Reads a decimal number with a unit: us, ms, s, m, h or d; without one, seconds. Fractions
- * of a nanosecond are dropped. -EBADMSG: not a time; -ERANGE: negative or too large. */
+/* Reads a decimal number with a unit: us, ms, s, m (or min), h or d; without a unit,
+ * seconds. Fractions of a nanosecond are dropped. -EBADMSG: not a time; -ERANGE: negative
+ * or too large. */
 int duration_parse(const char *text, uint64_t *ret_ns);
 
 #endif

@@ -31,7 +31,7 @@ static const struct range unsafe[] = {
     { 0xe0000, 0xe0fff },
 };
 
-/* Characters two columns wide: East Asian writing and pictures. */
+/* Characters two columns wide: East Asian scripts and emoji. */
 static const struct range wide[] = {
     { 0x1100, 0x115f },   { 0x2e80, 0xa4cf },   { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },
     { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },   { 0xffe0, 0xffe6 },   { 0x16fe0, 0x18cff },
@@ -140,8 +140,8 @@ size_t utf8_whole(const char *text, size_t bytes)
 
 /* ---- wrap ------------------------------------------------------------------ */
 
-/* Returns how many bytes of `text` fit into the next line, up to a blank. If the first word
- * is too long, returns its length, or as much of it as fits. */
+/* Returns how many bytes of `text` fit into the next line, up to a blank. If the first word is
+ * too long, returns the part of it that fits or, in prose, its length. */
 static size_t line_length(const char *text, size_t columns, bool is_prose)
 {
     size_t fitting = utf8_fitting(text, columns);

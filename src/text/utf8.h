@@ -23,12 +23,12 @@ bool utf8_is_unsafe(uint32_t character);
 /* Returns how many columns a safe text takes on a terminal; each invalid byte takes one. */
 size_t utf8_columns(const char *text);
 
-/* Returns the length in bytes of the longest prefix of a text that fits into that many
+/* Returns the length in bytes of the longest prefix of a text that fits into `columns`
  * columns. */
 size_t utf8_fitting(const char *text, size_t columns);
 
-/* Returns the length of the longest prefix of a text of at most that many bytes without a
- * partial character. */
+/* Returns the length of the longest prefix of a text that has at most `bytes` bytes and does
+ * not end within a character. */
 size_t utf8_whole(const char *text, size_t bytes);
 
 /* ---- Text broken into lines at blanks -------------------------------------- */

@@ -3,13 +3,13 @@
  * fork_ring.h - reports every process and thread that a process and its descendants start and
  * end, through perf.
  *
- * The kernel writes a record for each into a ring of the CPU where it happens, and filters by
- * job itself. An ordinary user may open it if kernel.perf_event_paranoid is 2 or less, also in
- * namespaces, where the PIDs are the local ones.
+ * The kernel writes a record for each start and end into a ring of the CPU where it happens,
+ * and only for the job. An ordinary user may open the rings if kernel.perf_event_paranoid is 2
+ * or less, even in a PID namespace; the PIDs are those of the namespace.
  *
- * - Each ring adds 1-2 us to every fork and new thread of the job, so it is not used on
+ * - Each ring adds 1-2 us to every fork and new thread of the job, so the rings are not used on
  *   machines with many CPUs.
- * - It is not for polling: the kernel wakes a poller at each exit in the job, full or not,
+ * - The rings are not for polling: the kernel wakes a poller at each exit in the job, full or not,
  *   which costs ten times as much as reading the records.
  * - A set-uid program is not followed: it is reported as ended while it lives on, and its
  *   children are not reported. Only a look at the process, if it is still alive, distinguishes
@@ -31,7 +31,7 @@
 /* Lists all online CPUs or, if those do not fit, the CPUs that the process is bound to: a
  * bound process can unbind itself, so all online CPUs are preferred. Returns their number,
  * -E2BIG if neither list fits, or another -errno. `*ret_is_partial`: the process may run on
- * others too. */
+ * other CPUs too. */
 int cpu_list_of_process(const struct root *root, pid_t pid, unsigned *cpus, size_t capacity,
                         bool *ret_is_partial);
 
@@ -68,20 +68,20 @@ enum { FORK_RING_CPU_MAX = 8 };
 
 struct fork_ring_cpu {
     int fd;
-    void *map;         /* a page of control, then the records */
-    size_t data_bytes; /* of records */
+    void *map;         /* a control page, then the records */
+    size_t data_bytes; /* size of the records */
 };
 
 struct fork_ring {
     struct fork_ring_cpu cpu[FORK_RING_CPU_MAX];
     size_t count;        /* 0: closed */
-    uint64_t lost_count; /* records reported as lost by the kernel */
+    uint64_t lost_count; /* records that the kernel reported as lost */
     bool is_partial;     /* the job may run on CPUs without a ring */
-    bool was_full;       /* some records may be lost that the kernel has not reported yet */
+    bool was_full;       /* records may be lost that the kernel has not reported yet */
 };
 
-/* Returns how many pages hold that many bytes of records, both powers of two. At least one:
- * pages may have 64 KiB. */
+/* Returns how many pages hold `bytes` bytes of records; both sizes are powers of two. At least
+ * one: pages may have 64 KiB. */
 int fork_ring_pages(size_t bytes, size_t page_size);
 
 /* Must be opened before the process has children or threads. -E2BIG: too many CPUs; -EACCES

@@ -17,14 +17,15 @@ int netlink_open(int protocol, uint32_t groups, size_t buffer_bytes);
 int netlink_send(int fd, uint16_t type, uint16_t flags, uint32_t sequence, const void *payload,
                  size_t size);
 
-/* Reads one datagram from the kernel. Returns its length; 0: none is pending; -ENOBUFS: some
- * were lost before the next one; or another -errno. */
+/* Reads one datagram from the kernel. Returns its length; 0: none is pending; -ENOBUFS:
+ * datagrams were lost before the next one; or another -errno. */
 ssize_t netlink_receive(int fd, void *buf, size_t size);
 
-/* Takes one datagram. -EBADMSG: it is damaged. */
+/* Handles one datagram. -EBADMSG: it is damaged. */
 typedef int netlink_seen(const void *datagram, size_t size, void *data);
 
-/* Calls `seen` for all pending datagrams from the kernel. Returns how often some were lost or damaged. */
+/* Calls `seen` for all pending datagrams from the kernel. Returns how often datagrams were
+ * lost or damaged. */
 uint64_t netlink_drain(int fd, netlink_seen *seen, void *data);
 
 /* A span of memory, read from its start. */
@@ -37,8 +38,8 @@ struct bytes {
 bool netlink_next(struct bytes *datagram, struct nlmsghdr *ret_header,
                   struct bytes *ret_payload);
 
-/* Takes the next attribute, its type without flags. Returns false if no complete attribute
- * is left. */
+/* Takes the next attribute; *ret_type has no flags. Returns false if no complete attribute is
+ * left. */
 bool netlink_attribute(struct bytes *attributes, unsigned *ret_type, struct bytes *ret_value);
 
 /* Copies `size` bytes from the start; false if there are fewer. */

@@ -25,7 +25,7 @@
 /* An event takes up 832 bytes of the buffer. */
 enum { BUFFER_BYTES = 16 << 20, DATAGRAM_MAX = 1024, EVENT_BYTES = 1024 };
 
-/* The second form of the request, which is missing in some <linux/cn_proc.h>. */
+/* The request with a filter, which some versions of <linux/cn_proc.h> lack. */
 struct filtered_request {
     uint32_t operation;
     uint32_t event_types;
@@ -45,7 +45,7 @@ static int request(int fd, const void *what, uint16_t size)
     return netlink_send(fd, NLMSG_DONE, 0, 0, message, sizeof(header) + size);
 }
 
-/* Copies the event as far as it was sent; fields unknown to an older kernel are 0. */
+/* Copies the event as far as it was sent; fields that an older kernel does not send are 0. */
 static bool read_message(struct bytes *datagram, struct cn_msg *ret_header,
                          struct proc_event *ret_event)
 {
@@ -66,7 +66,7 @@ static bool read_message(struct bytes *datagram, struct cn_msg *ret_header,
     return true;
 }
 
-/* Returns 0 if the kernel accepted. */
+/* Returns 0 if the kernel accepted the request. */
 static int read_answer(int fd)
 {
     unsigned char datagram[DATAGRAM_MAX];

@@ -3,10 +3,10 @@
  * proc_connector.h - reports every process and thread that starts or ends on this machine,
  * through netlink.
  *
- * The stream covers the whole machine: the reader picks out its job, and pays for the others
- * (1-3 us each). Root may listen, from Linux 6.6 on every user; both only in the machine's own
- * namespaces, since elsewhere the PIDs are foreign or no events come. An exit is reported a
- * moment after the parent could have noticed it and started another process.
+ * The stream covers the whole machine: the reader selects the events of its job, and each
+ * other event costs it 1-3 us. Root may listen and, from Linux 6.6 on, every user; but only in
+ * the machine's own namespaces: elsewhere the PIDs are foreign or no events come. An exit is
+ * reported a moment after the parent could have noticed it and started another process.
  */
 #ifndef SOURCE_EVENTS_PROC_CONNECTOR_H
 #define SOURCE_EVENTS_PROC_CONNECTOR_H

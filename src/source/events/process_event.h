@@ -11,10 +11,10 @@ enum process_event_kind { PROCESS_FORKED, PROCESS_EXITED };
 
 struct process_event {
     enum process_event_kind kind;
-    pid_t pid;            /* the process, also for a thread */
+    pid_t pid;            /* PID of the process, even if the event is about a thread */
     pid_t parent_pid;     /* for a new process: its creator */
     bool is_thread;       /* not the first thread of its process */
-    bool has_wait_status; /* for an exit */
+    bool has_wait_status; /* `wait_status` is set */
     int wait_status;      /* as wait(2) reports it */
     uint64_t time_ns;     /* time of the monotonic clock */
 };

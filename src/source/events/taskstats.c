@@ -2,9 +2,9 @@
 /*
  * taskstats.c - find the family, register for exit records, read them.
  *
- * A message of generic netlink is a header of four bytes and attributes. An exit record holds
- * one for the thread (its ID and a struct taskstats) and, if it was the last of several
- * threads, one for the process. The struct grows at its end from kernel to kernel and carries
+ * A message of generic netlink is a header of four bytes and attributes. An exit record has an
+ * attribute for the thread (its ID and a struct taskstats) and, if it was the last of several
+ * threads, one for the process. The struct grows at its end from kernel to kernel and contains
  * its version.
  */
 #include "source/events/taskstats.h"
@@ -27,13 +27,13 @@
 #include "source/events/netlink.h"
 #include "source/proc/pid_files.h"
 
-/* Some thousand records: they are read now and then, not at every exit. */
+/* Room for some thousand records: they are read now and then, not at every exit. */
 enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096 };
 
 enum {
     SHIFTED_VERSION =
         15,            /* fields were inserted in the middle; from 16 on they are at the end */
-    TGID_VERSION = 12, /* the first version with the next two */
+    TGID_VERSION = 12, /* first version with these two */
     TGID_OFFSET = 368,
     LAST_OF_PROCESS = 0x20, /* in ac_flag */
     HAS_NOT_EXEC = 0x01,    /* in ac_flag */
@@ -59,8 +59,8 @@ static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
                         sizeof(header) + name.nla_len);
 }
 
-/* Reads replies up to the kernel's acknowledgement and returns its error code. A family ID
- * on the way is stored in *ret_family. */
+/* Reads replies up to the kernel's acknowledgement and returns its error code. A family ID in
+ * the replies is stored in *ret_family. */
 static int read_answer(int fd, uint16_t *ret_family)
 {
     unsigned char datagram[DATAGRAM_MAX];
@@ -143,7 +143,8 @@ int taskstats_open(const struct root *root, struct taskstats_socket *ret)
 }
 
 /* The kernel runs the filter before it queues a record. The struct follows the frame, the
- * header, the attribute of the thread and its ID; if the kernel pads it, nothing is dropped. */
+ * header, the attribute of the thread and its ID; if the kernel inserts padding, the filter
+ * drops nothing. */
 int taskstats_skip_threads(struct taskstats_socket *taskstats)
 {
     const uint32_t at_attribute =

@@ -3,9 +3,10 @@
  * taskstats.h - the usage of every process and thread that exits on this machine, reported by
  * the kernel over generic netlink.
  *
- * The record is written while the process still has its memory, so the peak is its own,
- * whichever process waits for it or forked it. For root only, and only in the machine's own
- * namespaces. Its CPU times are whole clock ticks, or lack up to one.
+ * The kernel writes the record while the process still has its memory, so the peak is the
+ * process's own, whichever process forked it or waits for it. Only root can receive records,
+ * and only in the machine's own namespaces. CPU times are whole clock ticks, or up to one tick
+ * too low.
  */
 #ifndef SOURCE_EVENTS_TASKSTATS_H
 #define SOURCE_EVENTS_TASKSTATS_H
@@ -20,7 +21,7 @@
 struct exit_record {
     pid_t pid;  /* ID of the thread that exited */
     pid_t tgid; /* its process; `pid` if an old kernel does not report it */
-    /* Peak of the process so far; UNKNOWN: its memory was already released. */
+    /* Peak RSS of the process so far; UNKNOWN: its memory was already released. */
     uint64_t peak_rss_bytes;
     bool is_group_exit; /* the thread was the last of its process */
     /* Usage of the thread, or of all threads of the process if it is the last of several. */
@@ -42,7 +43,7 @@ struct exit_record {
 typedef void exit_record_seen(const struct exit_record *record, void *data);
 
 struct taskstats_socket {
-    int fd; /* -1: closed; readable at every exit of the machine */
+    int fd; /* -1: closed; readable at every exit on the machine */
     uint16_t family;
     bool skips_threads; /* only the last thread of a process is recorded */
     bool has_records; /* a record has arrived: none ever arrives in another network namespace */
@@ -58,14 +59,15 @@ struct taskstats_socket {
 int taskstats_open(const struct root *root, struct taskstats_socket *ret);
 void taskstats_close(struct taskstats_socket *taskstats);
 
-/* Drops the records of threads from now on, except the last of each process: each costs a
- * microsecond. Only for kernels that report the process of a thread. */
+/* Drops the records of threads from now on, except the last thread of each process: each
+ * record costs a microsecond. Only for kernels that report the process of a thread. */
 int taskstats_skip_threads(struct taskstats_socket *taskstats);
 
 /* Calls `seen` for all pending records. */
 void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen, void *data);
 
-/* Parses the first record. -ENOMSG: it is about something else; -EBADMSG: it is damaged. */
+/* Parses the first record of a datagram. -ENOMSG: it is about something else; -EBADMSG: it is
+ * damaged. */
 int taskstats_parse(const void *datagram, size_t size, uint16_t family,
                     struct exit_record *ret);
 

@@ -27,11 +27,12 @@ enum {
     STATES_ALL = (1 << 12) - 1,
 };
 
-/* Reports of some thousand sockets; an ordinary user gets fewer. */
+/* Room for the reports of some thousand sockets; an ordinary user gets less. */
 enum { REPORTS_BYTES = 4 << 20, ANSWER_MAX = 32 << 10 };
 
-/* The count includes the FIN of the other end in some states, and after a regular end. In all others it may, as the
- * kernel reads the state before the count. */
+/* In some states, and after a regular close, the count of received bytes includes the peer's
+ * FIN. In all other states it may include it, since the kernel reads the state before the
+ * count. */
 static void subtract_fin(struct tcp_socket *tcp, uint8_t state)
 {
     tcp->may_count_fin = tcp->received_bytes > 0 && state != STATE_CLOSE_WAIT &&
@@ -140,7 +141,8 @@ static int send_request(int fd, uint16_t flags, const void *request, size_t size
     return netlink_send(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | flags, 0, request, size);
 }
 
-/* The answers come as they are read: none is missing until the last one. */
+/* The kernel writes answers while they are read, so an empty socket means that the last answer
+ * was read. */
 static int take_answers(int fd, tcp_socket_seen *seen, void *data)
 {
     unsigned char answer[ANSWER_MAX];
@@ -172,7 +174,8 @@ int tcp_diag_list(int fd, uint64_t cgroup_id, tcp_socket_seen *seen, void *data)
                          .idiag_states = STATES_ALL & ~(1u << STATE_TIME_WAIT) &
                                          ~(1u << STATE_SYN_RECEIVED) },
             .attribute = { sizeof(struct nlattr) + CONDITION, INET_DIAG_REQ_BYTECODE },
-            /* False leaves the program four bytes behind its end. */
+            /* If the condition is false, the program jumps four bytes past its end: no
+             * match. */
             .filter = { INET_DIAG_BC_CGROUP_COND, CONDITION, CONDITION + 4 },
             .cgroup_id = cgroup_id,
         };

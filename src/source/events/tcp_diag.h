@@ -3,8 +3,8 @@
  * tcp_diag.h - the TCP sockets of a network namespace and the bytes they carried, through
  * SOCK_DIAG. No privileges are needed.
  *
- * - A list walks the kernel's whole hash table: 0.4 ms, and 1.5 us for each socket in it. A look-up of one
- *   socket takes 1.4 us.
+ * - Listing walks the kernel's whole hash table: 0.4 ms plus 1.5 us for each socket. A look-up
+ *   of one socket takes 1.4 us.
  * - The kernel reports each socket that it destroys, with its final counts and its cookie, but without its
  *   inode: only a socket that was seen before can be attributed.
  * - A cookie identifies a socket until the machine is restarted. Inodes are reused.
@@ -23,7 +23,7 @@
 struct tcp_socket {
     uint64_t cookie;
     uint64_t inode;                      /* 0: no process holds it */
-    uint64_t cgroup_id;                  /* of its creator, on version 2; 0: unknown */
+    uint64_t cgroup_id;                  /* cgroup v2 of its creator; 0: unknown */
     uint64_t received_bytes, sent_bytes; /* payload, each byte once */
     struct inet_diag_sockid id;          /* both addresses and ports, in network byte order */
     uint8_t family;                      /* AF_INET or AF_INET6 */
@@ -38,7 +38,8 @@ typedef void tcp_socket_seen(const struct tcp_socket *tcp, void *data);
  * -errno if the kernel reports an error, or -EBADMSG for a damaged datagram. */
 int tcp_diag_parse(const void *datagram, size_t size, tcp_socket_seen *seen, void *data);
 
-/* Whether both ends are on this machine: by addresses of the loopback network, or equal ones. */
+/* Whether both ends are on this machine: the other end has a loopback address, or the two
+ * addresses are equal. */
 bool tcp_socket_is_local(const struct tcp_socket *tcp);
 
 /* Opens a socket for requests, or for reports of destroyed sockets. Returns a descriptor or
@@ -53,13 +54,14 @@ int tcp_diag_list(int fd, uint64_t cgroup_id, tcp_socket_seen *seen, void *data)
 /* Reads one socket again. -ENOENT: it was destroyed. */
 int tcp_diag_find(int fd, const struct tcp_socket *tcp, struct tcp_socket *ret);
 
-/* Calls `seen` for each socket destroyed since the last call. Returns how often some reports were lost. */
+/* Calls `seen` for each socket destroyed since the last call. Returns how often reports were
+ * lost. */
 uint64_t tcp_diag_drain(int fd, tcp_socket_seen *seen, void *data);
 
-/* Returns the inode of a descriptor that is a socket; 0: another file. */
+/* Returns the inode of a socket descriptor; 0: not a socket. */
 uint64_t fd_socket_inode(const struct root *root, pid_t pid, int fd);
 
-/* Whether such a descriptor is a TCP socket. */
+/* Whether a socket descriptor is a TCP socket; true if that cannot be read. */
 bool fd_is_tcp(pid_t pid, int fd);
 
 #endif

@@ -28,7 +28,7 @@
 
 enum { KFD_NODE_MAX = 128 };
 
-/* A GPU of KFD. One device may be several (partitions). */
+/* A GPU as KFD lists it. The partitions of one device are several GPUs. */
 struct kfd_node {
     uint64_t gpu_id;
     unsigned device; /* index in the list of devices */
@@ -46,14 +46,14 @@ struct amd_busy {
 };
 
 struct amd_work {
-    int error; /* why gpu_metrics cannot be used; 0: it may */
+    int error; /* why gpu_metrics cannot be used; 0: it can */
     struct gpu_work counted;
     struct amd_metrics last;
     uint64_t read_at_ns; /* UNKNOWN: not counting */
 };
 
 struct amd {
-    struct drm_vendor drm; /* first */
+    struct drm_vendor drm; /* must be first */
     struct kfd kfd;
     struct amd_busy busy[DRM_DEVICE_MAX];
     struct amd_work work[DRM_DEVICE_MAX];
@@ -114,13 +114,13 @@ static void add_node(const struct root *root, const struct drm_devices *devices,
         return;
     device = drm_devices_at(devices, domain << 16 | location);
     if (device < 0)
-        /* Partitions of a GPU are numbered in the place of the PCI function. */
+        /* KFD numbers the partitions of a GPU in the bits of the PCI function. */
         device = drm_devices_at(devices, domain << 16 | (location & ~7ull));
     if (device >= 0)
         kfd->node[kfd->count++] = (struct kfd_node){ gpu_id, (unsigned)device };
 }
 
-/* Maps GPUs of KFD to devices. GPUs without access are left out, as in a container. */
+/* Maps GPUs of KFD to devices. GPUs that we may not use, as in a container, are left out. */
 static void kfd_find(const struct root *root, const struct drm_devices *devices,
                      struct kfd *ret)
 {
@@ -136,7 +136,7 @@ static void kfd_find(const struct root *root, const struct drm_devices *devices,
     }
 }
 
-/* Returns the memory of a process on a device; UNKNOWN: it does not use KFD there. */
+/* Returns the memory of a process on a device; UNKNOWN: the process does not use KFD there. */
 static uint64_t kfd_memory_bytes(const struct kfd *kfd, const struct root *root, pid_t pid,
                                  unsigned device)
 {
@@ -155,7 +155,7 @@ static uint64_t kfd_memory_bytes(const struct kfd *kfd, const struct root *root,
     return sum;
 }
 
-/* Adds the memory of processes that use KFD, or whose files we may not read. */
+/* Adds the memory of processes that use KFD, or whose open files cannot be read. */
 static int look_at_kfd(void *vendor)
 {
     struct amd *amd = vendor;
@@ -185,7 +185,7 @@ static int look_at_kfd(void *vendor)
 
 /* ---- gpu_metrics --------------------------------------------------------------- */
 
-/* After a failure it is not read again. */
+/* After a failure the file is not read again. */
 static int read_metrics(struct amd *amd, size_t index, struct amd_metrics *ret)
 {
     struct amd_work *work = &amd->work[index];
@@ -290,14 +290,14 @@ static int amd_open(const struct root *root, void **ret, struct spoor_error *err
     return 0;
 }
 
-/* A reading covers the time since the previous one, the first covers none. If one fails, the
- * next covers both times. */
+/* A reading covers the time since the previous one; the first covers none. After a failed
+ * reading, the next covers both times. */
 static void advance_busy(struct amd *amd, size_t device, uint64_t percent, uint64_t now_ns,
                          struct gpu_reading *reading)
 {
     struct amd_busy *busy = &amd->busy[device];
 
-    if (percent > 100) /* also UNKNOWN; some firmware returns 65535 */
+    if (percent > 100) /* includes UNKNOWN; some firmware returns 65535 */
         return;
     if (is_known(busy->read_at_ns) && now_ns > busy->read_at_ns) {
         busy->busy_ns += (now_ns - busy->read_at_ns) / 100 * percent;
@@ -323,7 +323,7 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
         reading.memory_used_bytes =
             drm_device_number(root, device, "device/mem_info_vram_used");
     if (drm_device_is_suspended(root, device)) {
-        advance_busy(amd, index, 0, now_ns, &reading); /* certainly idle */
+        advance_busy(amd, index, 0, now_ns, &reading); /* a suspended device is idle */
         *ret = reading;
         return 0;
     }

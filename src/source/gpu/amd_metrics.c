@@ -9,7 +9,8 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 
-/* Offsets. Bytes read over each XGMI link are followed by those written. */
+/* Offsets. The counts of bytes read over the XGMI links are followed by the counts of bytes
+ * written. */
 static const struct {
     uint8_t content_revision;
     uint16_t size, energy, xgmi;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * amd_metrics.h - the table of an AMD GPU's firmware, /sys/class/drm/cardN/device/gpu_metrics.
+ * amd_metrics.h - the metrics of an AMD GPU's firmware:
+ * /sys/class/drm/cardN/device/gpu_metrics.
  *
- * It starts with its size and revision, which define the rest. Only fields that the kernel documents
- * with their units are used: the revisions 1.4 to 1.8, of MI300 and its successors.
+ * The table starts with its size and revision, which define the rest. Only fields that the
+ * kernel documents with their units are used: revisions 1.4 to 1.8, of MI300 and its
+ * successors.
  */
 #ifndef SOURCE_GPU_AMD_METRICS_H
 #define SOURCE_GPU_AMD_METRICS_H
@@ -16,7 +18,8 @@ enum { AMD_METRICS_SIZE = 4096 };
 /* UNKNOWN: the firmware does not report it. */
 struct amd_metrics {
     uint64_t energy_uj;                           /* counter */
-    uint64_t dram_percent;                        /* of the memory's bandwidth, in use now */
+    uint64_t dram_percent;                        /* share of the memory bandwidth in use
+                                                     now */
     uint64_t xgmi_read_bytes, xgmi_written_bytes; /* counters, over all links */
 };
 

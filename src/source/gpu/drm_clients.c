@@ -41,7 +41,8 @@ void drm_clients_done(struct drm_clients *clients)
     *clients = (struct drm_clients){ 0 };
 }
 
-/* Adds a use: at the end, or in place of the one that ended first. */
+/* Adds the use of a device by a process: at the end, or in place of the use that ended
+ * first. */
 static int add_use(struct drm_clients *clients, unsigned device, pid_t pid, size_t *ret)
 {
     size_t at = clients->use_count;
@@ -84,7 +85,7 @@ static int find_use(struct drm_clients *clients, unsigned device, pid_t pid, siz
     return add_use(clients, device, pid, ret);
 }
 
-/* Sweeps find clients in much the same order: start the search behind the last one. */
+/* Sweeps find clients in much the same order: start the search after the last one found. */
 static struct drm_client *find_client(struct drm_clients *clients, unsigned device, uint64_t id)
 {
     for (size_t i = 0; i < clients->count; i++) {
@@ -242,8 +243,9 @@ int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t p
     return r;
 }
 
-/* Called within a sweep when a process holds a client of a device whose driver reports
- * nothing about it. Its memory is UNKNOWN as long as it does, and its busy time from now on. */
+/* Called within a sweep when a process holds a client of a device whose driver reports nothing
+ * about clients. The memory of the process is UNKNOWN while it holds such a client, its busy
+ * time from now on. */
 static int see_unreported(struct drm_clients *clients, unsigned device, pid_t pid)
 {
     size_t use;
@@ -283,7 +285,7 @@ bool drm_clients_misses_any(const struct drm_clients *clients)
     return false;
 }
 
-/* A client whose owner no longer holds it belongs to the process that does. */
+/* If the owner of a client no longer holds it, the process that does becomes its owner. */
 static void update_owner(struct drm_clients *clients, struct drm_client *client)
 {
     size_t use;
@@ -368,8 +370,8 @@ size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *l
 
 /* ---- busy time -------------------------------------------------------------
  *
- * Drivers count in one of three ways. Nanoseconds are used as they are. Cycles (xe) are those
- * of a clock whose frequency is not reported: it is derived from the progress of the clock
+ * Drivers count in one of three ways. Nanoseconds are used as they are. Cycles (xe) count
+ * on a clock whose frequency is not reported: it is derived from the progress of the clock
  * between two counts. A percentage (amdgpu before 5.19) is assumed to hold since the last
  * count.
  */
@@ -476,7 +478,8 @@ static int reserve_both(struct drm_clients *clients, size_t count)
                  : reserve(&clients->pid, &clients->pid_capacity, count, sizeof(*clients->pid));
 }
 
-/* Copies the list of processes, and keeps the data of those in the previous one. */
+/* Replaces the list of processes, and keeps the data of processes that were in the old
+ * list. */
 static int take_pids(struct drm_clients *clients, const struct gpu_pids *pids)
 {
     size_t count = pids->count < DRM_SWEEP_PID_MAX ? pids->count : DRM_SWEEP_PID_MAX;
@@ -511,7 +514,7 @@ static int compare_pid(const void *key, const void *entry)
 }
 
 /* Reads the usage of a descriptor's client. Returns the index of its device, or -errno;
- * -EBADMSG: it exists, but has no figures of a client. */
+ * -EBADMSG: the descriptor exists, but has no figures of a client. */
 static int read_fdinfo(struct drm_vendor *drm, pid_t pid, int fd, struct drm_fdinfo *ret)
 {
     struct drm_fdinfo info;
@@ -528,7 +531,8 @@ static int read_fdinfo(struct drm_vendor *drm, pid_t pid, int fd, struct drm_fdi
     return r;
 }
 
-/* Returns the node of "/dev/dri/renderD128" under any mount point; or NULL. */
+/* Returns the node in a path such as "/dev/dri/renderD128", whatever the mount point; NULL:
+ * not a DRM node. */
 static const char *drm_node(const char *link)
 {
     static const char *const names[] = { "card0", "renderD128" }; /* without the number */
@@ -545,7 +549,7 @@ static const char *drm_node(const char *link)
 }
 
 /* Drivers without the keys of drm-usage-stats (i915 before 5.19, radeon): the node identifies
- * the device. The descriptor may be another file by now, so the link is read again. */
+ * the device. The descriptor may refer to another file by now, so the link is read again. */
 static int look_at_unreported(struct drm_vendor *drm, struct drm_sweep_pid *entry, int fd,
                               const char *seen)
 {
@@ -585,9 +589,10 @@ static int look_at_fd(struct drm_vendor *drm, struct drm_sweep_pid *entry, int f
     return drm_clients_see(&drm->clients, (unsigned)device, entry->pid, fd, &info);
 }
 
-/* Returns why the open files of a process are not listed (`error`, or 0 if the list is
- * empty): static text; NULL: it has none. A zombie belongs to root, because it has no
- * address space to determine its user; a refusal is then not a reason. */
+/* Returns why the open files of a process are not listed: static text; NULL: there is nothing
+ * to explain. `error` is the failure to open the list; 0: the list is empty. The files of a
+ * zombie belong to root, because it has no address space to determine its user; so a refusal
+ * explains nothing there. */
 static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int error)
 {
     struct pid_stat stat;
@@ -607,7 +612,7 @@ static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int 
     return is_refusal(error) ? other_users : "cannot read the open files of a process";
 }
 
-/* The descriptors of a process that are being read. */
+/* State while the descriptors of one process are read. */
 struct fd_list {
     struct drm_vendor *drm;
     struct drm_sweep_pid *entry;
@@ -626,8 +631,8 @@ static void look_at_listed_fd(pid_t fd, void *data)
         list->error = -ENOMEM;
 }
 
-/* Whether the descriptors of a process are still those listed last. `open_files` is their
- * number by the kernel; 0: not reported, as on a fixture. */
+/* Whether the descriptors of a process may be assumed to be the ones last listed. `open_files`
+ * is the kernel's count of them; 0: not reported, as on a fixture. */
 static bool may_skip(const struct drm_vendor *drm, const struct drm_sweep_pid *entry,
                      uint64_t open_files)
 {
@@ -717,7 +722,7 @@ static int look(struct drm_vendor *drm, const struct gpu_pids *pids, bool is_ful
     for (size_t i = 0; r == 0 && i < drm->clients.pid_count; i++)
         r = look_at_pid(drm, &drm->clients.pid[i], is_full);
 
-    /* A client of an exited process may live on in a process that was not listed. */
+    /* A process that was not listed may still hold a client of an exited process. */
     if (r == 0 && drm_clients_misses_any(&drm->clients)) {
         for (size_t i = 0; r == 0 && i < drm->clients.pid_count; i++) {
             if (drm->clients.pid[i].sweep != drm->clients.sweep)

@@ -5,16 +5,17 @@
  *
  * A client is one opening of a device, identified by (device, client id): its descriptors may
  * be copied within a process and passed on to others, and count once. A client belongs to the
- * process in which it was found first while that process holds it, and then to another holder. An
- * exited process keeps its use so far.
+ * process in which it was first found, while that process holds it, and then to another
+ * holder. The use by an exited process is kept.
  *
- * The sweep. /proc/PID/fd/N links to "/dev/dri/renderD128" if N is such a device: readlink
- * shows it without touching the file, while stat could hang on a dead network file system.
- * /proc/PID/fdinfo/N then has the usage of its client. Both need ptrace permission (the same
- * user suffices); other processes are skipped. A full sweep lists all descriptors of all
- * processes. A quick one reads the known clients again and lists the descriptors only of
- * processes that are new or whose number of open files changed (which the kernel reports since
- * 6.2; before, every 16th quick sweep lists them all).
+ * The sweep. /proc/PID/fd/N links to a path such as "/dev/dri/renderD128" if N is a DRM
+ * device: readlink shows it without touching the file, while stat could hang on a dead network
+ * file system. /proc/PID/fdinfo/N then has the usage of its client. Both need ptrace
+ * permission (the same user suffices); other processes are skipped. A full sweep lists all
+ * descriptors of all processes. A quick sweep reads the known clients again and lists the
+ * descriptors only of processes that are new or whose number of open files changed. Linux
+ * reports this number since 6.2; on older kernels every 16th quick sweep lists all
+ * descriptors.
  *
  * Busy time. A driver reports, for each client and class of engines (gfx, compute, copy,
  * video), how long that class worked. Between two counts, the class with the longest time is
@@ -54,8 +55,8 @@ struct drm_class {
     bool has_total;                    /* the clock was read in this sweep */
     uint64_t total_cycles;             /* value of that clock */
     uint64_t counted_cycles;           /* its value at the last count */
-    uint64_t anchor_cycles, anchor_ns; /* its value at that time */
-    uint64_t span_cycles, span_ns;     /* its frequency; 0: not known yet */
+    uint64_t anchor_cycles, anchor_ns; /* start of the measured span */
+    uint64_t span_cycles, span_ns;     /* length of the span; 0: frequency unknown */
 };
 
 /* The classes of one device. */
@@ -71,7 +72,7 @@ struct drm_client {
     int fd;
     bool is_ended;
     bool has_busy;         /* the driver reports the time of its engines */
-    size_t use;            /* index of its process and device; SIZE_MAX: no longer kept */
+    size_t use;            /* index of the use it counts for; SIZE_MAX: dropped */
     uint64_t memory_bytes; /* or UNKNOWN */
     uint64_t sweep;        /* the last sweep that found it */
     pid_t next_pid;        /* its process in this sweep */
@@ -82,13 +83,13 @@ struct drm_client {
     } engine[DRM_ENGINE_MAX]; /* indexed by class of the device */
 };
 
-/* A process on a device. */
+/* The use of a device by a process. */
 struct drm_use {
     pid_t pid;
     unsigned device;
     uint64_t sweep;        /* the last sweep in which it held a client */
     bool is_counted;       /* busy_ns has been counted once */
-    bool has_uncounted;    /* it worked for an unknown time, which the next count may show */
+    bool has_uncounted;    /* its work has an unknown duration until a later count */
     bool is_busy_hidden;   /* it works in ways that no counter includes */
     bool has_unknown_busy; /* a client does not report engine time */
     /* The last sweep in which it held a client that reports nothing; or 0. */
@@ -103,12 +104,13 @@ struct drm_use {
 /* A process in a sweep. */
 struct drm_sweep_pid {
     pid_t pid;
-    /* When its descriptors were listed; UNKNOWN: not listed or not reported. */
+    /* Number of open files when they were last listed; UNKNOWN: never listed; 0: not
+     * reported. */
     uint64_t open_files;
     uint64_t sweep;        /* sweep in which they were last listed; 0: never */
     bool holds_kfd;        /* it has /dev/kfd open: it bypasses the DRM driver */
     bool holds_unreported; /* it has a device open whose driver reports nothing about it */
-    bool must_list;        /* one of its known clients was not found any more */
+    bool must_list;        /* one of its known clients is gone */
     const char *refused;   /* why its open files are not listed: static text; or NULL */
 };
 
@@ -126,7 +128,7 @@ struct drm_clients {
     unsigned quick_count;
     bool is_first;          /* no sweep over any process has ended yet */
     bool hides_idle;        /* the driver omits engines that did nothing */
-    bool has_left_out;      /* there was no room for a client or use, in this sweep or before */
+    bool has_left_out;      /* there was once no room for a client or use */
     uint64_t counted_at_ns; /* UNKNOWN before the first count */
 };
 
@@ -177,7 +179,7 @@ int drm_vendor_open(size_t size, const struct root *root, const char *vendor_id,
                     const char *name, bool hides_idle, void **ret, struct spoor_error *err);
 void drm_vendor_close(void *vendor);
 
-/* Returns why some of the job's processes are skipped: static text; NULL: none is. */
+/* Returns why some of the job's processes are skipped: static text; NULL: none is skipped. */
 const char *drm_vendor_reason(const struct drm_vendor *drm);
 
 /* See gpu_vendor. */

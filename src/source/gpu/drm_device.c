@@ -13,9 +13,10 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 
-enum { NUMBERS_MAX = 1024 }; /* maximum of entries in a directory */
+enum { NUMBERS_MAX = 1024 }; /* maximum number of directory entries */
 
-/* Returns the number of an entry such as "card12": -1 for "card12-DP-1" and all others. */
+/* Returns the number of an entry such as "card12"; -1: another entry, such as
+ * "card12-DP-1". */
 static int numbered(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -143,7 +144,7 @@ uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
     return UNKNOWN;
 }
 
-/* Finds the sensors with the lowest number. */
+/* Finds the hwmon folder with the lowest number. */
 static void find_hwmon(const struct root *root, struct drm_device *device)
 {
     AUTO_CLOSEDIR DIR *folder =

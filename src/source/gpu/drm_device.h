@@ -4,7 +4,7 @@
  *
  * A card is /sys/class/drm/cardN; its "device" is the PCI device, which has the driver's files
  * and a folder hwmon/hwmonM with the sensors. In a container all cards of the host are visible
- * here, also those not assigned to it.
+ * here, even those not assigned to it.
  */
 #ifndef SOURCE_GPU_DRM_DEVICE_H
 #define SOURCE_GPU_DRM_DEVICE_H
@@ -18,8 +18,8 @@
 
 enum { DRM_DEVICE_MAX = 64 };
 
-/* A hardware counter relative to its first value. Only the sensor of the first value is used: other
- * sensors count from another start. */
+/* A hardware counter relative to its first value. Only the sensor that gave the first value is
+ * used: other sensors start at another value. */
 struct drm_counter {
     const char *sensor; /* borrowed; NULL: no value yet */
     uint64_t last, sum;
@@ -48,8 +48,8 @@ int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_
 /* Returns the index of the device with this PCI address, or -ENODEV. */
 int drm_devices_at(const struct drm_devices *devices, uint64_t pci);
 
-/* Returns the index of the device of a node of /dev/dri ("card0", "renderD128"); -ENODEV: it
- * is another device, or not a node. */
+/* Returns the index of the device of a node of /dev/dri ("card0", "renderD128"); -ENODEV: the
+ * device is not in the list, or `node` is not a node. */
 int drm_devices_of_node(const struct root *root, const struct drm_devices *devices,
                         const char *node);
 
@@ -63,7 +63,8 @@ uint64_t drm_device_number(const struct root *root, const struct drm_device *dev
 ssize_t drm_device_text(const struct root *root, const struct drm_device *device,
                         const char *path, char *buf, size_t size);
 
-/* Returns the first readable of these sensors (ended by NULL), divided, or UNKNOWN. */
+/* Returns the value of the first readable sensor in `names` (ended by NULL), divided by
+ * `divisor`; UNKNOWN: none is readable. */
 uint64_t drm_device_sensor(const struct root *root, const struct drm_device *device,
                            const char *const *names, uint64_t divisor);
 
@@ -76,12 +77,13 @@ bool drm_device_is_suspended(const struct root *root, const struct drm_device *d
 /* Whether the device was removed. Another device may have its number by now. */
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
 
-/* Advances a counter. Returns its growth since the first value; UNKNOWN: this is the first, or it is
- * unknown, or of another sensor. A value below the last one means that the counter was reset. */
+/* Advances a counter. Returns its growth since the first value; UNKNOWN: this value is the
+ * first, is UNKNOWN, or is from another sensor. A value below the last one means that the
+ * counter was reset. */
 uint64_t drm_counter_advance(struct drm_counter *counter, const char *sensor, uint64_t value);
 
-/* Returns the energy in microjoules since the first successful call, from the sensor that
- * was readable then. UNKNOWN: it cannot be read now, or is read for the first time. */
+/* Returns the energy in microjoules since the first successful call, from the sensor that was
+ * readable then. UNKNOWN: the sensor cannot be read now, or is read for the first time. */
 uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
                            const char *const *names);
 

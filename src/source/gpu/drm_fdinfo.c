@@ -28,7 +28,7 @@ enum figure_of { OF_ENGINE, OF_REGION };
 #define ENGINE(figure) OF_ENGINE, offsetof(struct drm_fdinfo_engine, figure)
 #define REGION(figure) OF_REGION, offsetof(struct drm_fdinfo_region, bytes[figure])
 
-/* Keys followed by a name. The longer of two with a common prefix comes first. */
+/* Keys followed by a name. If one key is a prefix of another, the longer comes first. */
 static const struct row {
     const char *prefix;
     const struct unit *units;
@@ -91,8 +91,8 @@ static int parse_quantity(const char *value, const struct unit *units, uint64_t 
     return -EBADMSG;
 }
 
-/* "12.5%": the kernel writes the hundredths as a separate number, so 12.5 is 12.05. It adds
- * up contexts whose work overlaps, so that a busy engine may exceed 100 %. */
+/* "12.5%": the kernel writes the hundredths as a separate number, so "12.5%" means 12.05 %. It
+ * adds up contexts whose work overlaps, so that a busy engine may exceed 100 %. */
 static int parse_percent(const char *value, uint64_t *ret)
 {
     uint64_t whole, hundredths = 0;
@@ -278,8 +278,8 @@ static uint64_t region_memory(const struct drm_fdinfo_region *region)
     return UNKNOWN;
 }
 
-/* Returns whether there is any such region. *ret is UNKNOWN if the size of one is not
- * reported. */
+/* Sums the memory of the regions whose name begins with one of `prefixes`. Returns whether
+ * there is such a region. *ret is UNKNOWN if the size of one is not reported. */
 static bool sum_regions(const struct drm_fdinfo *info, const char *const *prefixes,
                         uint64_t *ret)
 {

@@ -21,7 +21,7 @@ struct drm_fdinfo_engine {
     uint64_t busy_ns;      /* counter: work of this client, summed over the class's engines */
     uint64_t cycles;       /* counter: the same work in cycles of a clock */
     uint64_t total_cycles; /* counter: all cycles of that clock, which always runs */
-    uint64_t max_hz;       /* or its frequency */
+    uint64_t max_hz;       /* maximum frequency of that clock */
     uint64_t capacity;     /* engines in the class; UNKNOWN means one */
     uint64_t busy_percent_x100; /* old amdgpu: recent share of the time, in 1/100 percent */
 };
@@ -55,10 +55,10 @@ struct drm_fdinfo {
  * not be recognized. Damaged or unknown lines are skipped. */
 int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret);
 
-/* Returns the memory of the client on the device: resident in the device's own memory
- * (vram*, local*). An integrated GPU has none and uses the machine's: there, the resident
- * memory of the regions system* and gtt counts. Memory that clients share counts for each of
- * them. UNKNOWN: none is reported. */
+/* Returns the memory of the client on the device: the part resident in the device's own memory
+ * (vram*, local*). An integrated GPU has no memory of its own: there, the resident memory of
+ * the regions system* and gtt counts. Memory that clients share counts for each of them.
+ * UNKNOWN: none is reported. */
 uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info);
 
 #endif

@@ -27,10 +27,10 @@ struct gpu_device {
     char pci_address[32]; /* "0000:3b:00.0"; empty for a part of a device (MIG) */
     uint64_t memory_total_bytes;
     bool is_part;        /* a MIG device: a part of the preceding device */
-    unsigned part;       /* if is_part: the driver's number of the part in that device */
-    bool keeps_accounts; /* records the true peak of each process: see accounts() below */
+    unsigned part;       /* if is_part: the driver's number for the part */
+    bool keeps_accounts; /* the driver records memory peaks: see accounts() below */
     bool counts_work;    /* see work() below */
-    /* "550.54.15"; empty: the driver has only the version of the kernel. */
+    /* "550.54.15"; empty: the driver has no version other than the kernel's. */
     char driver_version[80];
 };
 
@@ -56,7 +56,7 @@ struct gpu_reading {
     uint64_t clock_mhz;        /* clock of the compute cores */
     uint64_t throttle_reasons; /* bits of enum gpu_throttle */
     const char *busy_reason;   /* why busy_ns is UNKNOWN: static text, or NULL */
-    const char *busy_source;   /* source of busy_ns; NULL: the one of struct gpu_sources */
+    const char *busy_source;   /* source of busy_ns; NULL: as in struct gpu_sources */
     /* Why processes() may miss processes of the job on this device: static text. NULL: a
      * process that is not listed does not use the device. */
     const char *processes_reason;
@@ -69,7 +69,7 @@ struct gpu_reading {
 enum gpu_work_kind {
     /* Shares of time, weighted by the part of the device that worked: */
     GPU_WORK_SM,        /* multiprocessors that had work */
-    GPU_WORK_OCCUPANCY, /* warps on them, of the most they can hold */
+    GPU_WORK_OCCUPANCY, /* warps on them, relative to the maximum */
     GPU_WORK_TENSOR,    /* tensor cores */
     GPU_WORK_FP64,
     GPU_WORK_FP32,
@@ -86,8 +86,8 @@ enum gpu_work_kind {
 
 /* Counters of the whole device, which run only while the job uses it. */
 struct gpu_work {
-    uint64_t counts[GPU_WORK_KINDS]; /* ns and bytes; UNKNOWN: not counted, or not any more */
-    uint64_t covered_ns;             /* counter: the time that they cover */
+    uint64_t counts[GPU_WORK_KINDS]; /* ns and bytes; UNKNOWN: not counted, or no longer */
+    uint64_t covered_ns;             /* counter: the time that the counts cover */
     const char *reason;              /* why a count is UNKNOWN: static text */
 };
 
@@ -172,28 +172,31 @@ struct gpu_vendor {
     /* Sets every field of *ret. Fails only if the device itself is lost. */
     int (*read)(void *vendor, size_t device, uint64_t now_ns, struct gpu_reading *ret);
 
-    /* Fills at most `capacity` entries and returns their total number, for all devices: those
-     * of `pids`, and others if they are seen anyway. Called often (every 27 ms while the job's
-     * memory changes): reads memory only, and returns busy_ns as of the last read_busy(). */
+    /* Fills at most `capacity` entries and returns their total number, for all devices: the
+     * processes in `pids`, and others that are seen anyway. Called often (every 27 ms while
+     * the job's memory changes): reads memory only, and returns busy_ns as of the last
+     * read_busy(). */
     ssize_t (*processes)(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
                          size_t capacity);
 
     /* Returns the memory in use on a device, if the last processes() call read it; does not
-     * query the driver. UNKNOWN: it did not. NULL: it never does. */
+     * query the driver. UNKNOWN: the call did not read it. NULL: processes() never reads
+     * it. */
     uint64_t (*memory_used)(const void *vendor, size_t device);
 
-    /* Reads the power of a device, and its energy by that. Called between readings, for devices
-     * that the job uses. `is_border`: a phase starts or stops: reads the counter too, unless that
-     * was done moments ago. NULL: read() is enough. */
+    /* Reads the power of a device, and estimates its energy from that. Called between
+     * readings, for devices that the job uses. `is_border`: a phase starts or stops, so the
+     * energy counter is read too, unless it was read moments ago. NULL: read() is enough. */
     void (*energy)(void *vendor, size_t device, uint64_t now_ns, bool is_border,
                    struct gpu_energy *ret);
 
     /* Updates the busy_ns of processes. Called about once a second. NULL: processes() does it. */
     int (*read_busy)(void *vendor, const struct gpu_pids *pids, uint64_t now_ns);
 
-    /* Counts the work of a device. `is_used`: a process of the job is on it. Quick looks only
-     * start the counters of a device that is used, which is cheap; others also read them, after
-     * a while, and stop them if the device is no longer used. NULL: the vendor counts none. */
+    /* Counts the work of a device. `is_used`: a process of the job is on it. A quick look only
+     * starts the counters of a device that is used, which is cheap; other looks also read
+     * them, after a while, and stop them if the device is no longer used. NULL: the vendor
+     * counts no work. */
     void (*work)(void *vendor, size_t device, uint64_t now_ns, bool is_used, bool is_quick,
                  struct gpu_work *ret);
 
@@ -202,23 +205,23 @@ struct gpu_vendor {
      * NULL: nothing is cached. */
     void (*refresh)(void *vendor);
 
-    /* Reads the accounting records of `pids`, including exited ones; returns as processes().
-     * Called at the end, and before an exited process is forgotten. NULL: the vendor keeps
-     * no records. */
+    /* Reads the accounting records of `pids`, including exited ones; returns their number as
+     * processes() does. Called at the end, and before an exited process is forgotten. NULL:
+     * the vendor keeps no records. */
     ssize_t (*accounts)(void *vendor, const struct gpu_pids *pids, struct gpu_record *list,
                         size_t capacity);
 };
 
 /*
- * A PCI address as one number, which sorts like the text: domain << 16 | bus << 8 | device << 3
- * | function. The lower half is KFD's location.
+ * A PCI address as one number, which sorts like the text: domain << 16 | bus << 8 | device <<
+ * 3 | function. The lower 16 bits are KFD's location_id.
  *
  * Parses "0000:03:00.0" or, from some older drivers, "03:00.0", up to the end of the text, a
  * blank or newline. -EBADMSG: not an address.
  */
 int gpu_pci_parse(const char *text, uint64_t *ret);
 
-/* Writes "0000:03:00.0"; 17 bytes are enough for a number of gpu_pci_parse(). */
+/* Writes "0000:03:00.0"; 17 bytes are enough for a number from gpu_pci_parse(). */
 void gpu_pci_format(uint64_t pci, char *buf, size_t size);
 
 /* The vendors of this build, in the order in which reports list them. */

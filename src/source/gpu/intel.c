@@ -5,7 +5,7 @@
  * - Device: neither driver has a file with the busy time of the device, so it is UNKNOWN. The busy
  *   time of processes is known.
  * - Process: fdinfo (drm_clients.h). i915 counts nanoseconds, xe cycles of the device's clock.
- * - Memory: a discrete GPU has its own (local0, vram0). An integrated one uses the machine's: the
+ * - Memory: a discrete GPU has its own (local0, vram0). An integrated GPU uses the machine's: the
  *   memory of a process is a part of it, and there is no total.
  */
 #include <errno.h>

@@ -28,11 +28,11 @@
 #define SENSOR_GPU 0
 #define CLOCK_SM 1
 
-/* Reading the energy is the most expensive call: 3 to 4 ms. In between, energy is power times
- * time. */
+/* The energy counter is the most expensive to read: 3 to 4 ms. Between readings, energy is
+ * power times time. */
 #define ENERGY_EVERY_NS (60 * NS_PER_SECOND)
 #define ENERGY_WITHOUT_POWER_NS (10 * NS_PER_SECOND)
-/* Phases that are shorter share a reading. */
+/* Shorter phases share a reading. */
 #define ENERGY_BORDER_NS (2 * NS_PER_SECOND)
 /* The driver reports the mean of the last second. */
 #define POWER_EVERY_NS NS_PER_SECOND
@@ -41,7 +41,7 @@
 
 /* ---- finding devices ------------------------------------------------------ */
 
-/* Reads a text of the driver, which may contain anything up to a NUL. */
+/* Reads a text from the driver, which may contain anything up to a NUL. */
 static void read_text(int (*get)(nvml_device, char *, unsigned), nvml_device handle, char *text,
                       size_t size)
 {
@@ -71,7 +71,8 @@ static void read_pci(const struct nvml *nvml, nvml_device handle, struct gpu_dev
         facts->pci_address[0] = '\0';
 }
 
-/* Adds a device or, with `part` >= 0, a part of `whole`. NULL: out of memory, or too many. */
+/* Adds a device or, with `part` >= 0, a part of `whole`. NULL: out of memory, or too many
+ * devices. */
 static struct nvidia_device *add(struct nvidia *nvidia, nvml_device handle, nvml_device whole,
                                  int part)
 {
@@ -143,7 +144,7 @@ static void note_trouble(struct nvidia *nvidia, unsigned index, int status)
                         index, nvml_words(&nvidia->nvml, status), status);
 }
 
-/* Devices without permission are left out. -ENODEV: there is none. */
+/* Devices that we may not use are left out. -ENODEV: there are no others. */
 static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
 {
     const struct nvml *nvml = &nvidia->nvml;
@@ -162,7 +163,7 @@ static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
         if (status == NVML_SUCCESS) {
             if (add_with_parts(nvidia, handle) < 0)
                 return error_set(err, ENOMEM, "out of memory");
-            /* Otherwise the device is not assigned to the job. */
+            /* A device without permission is not assigned to the job. */
         } else if (status != NVML_NO_PERMISSION) {
             note_trouble(nvidia, i, status);
         }
@@ -190,7 +191,8 @@ static void read_shared_memory(const struct root *root, uint64_t *ret_total_byte
     *ret_used_bytes = memory.total_bytes - memory.available_bytes;
 }
 
-/* Memory that the driver reserves is not in use; only the second version reports it separately. */
+/* Memory reserved by the driver does not count as used; only nvmlDeviceGetMemoryInfo_v2
+ * reports it separately. */
 static int read_own_memory(nvml_device handle, const struct nvml *nvml,
                            uint64_t *ret_total_bytes, uint64_t *ret_used_bytes)
 {
@@ -230,8 +232,8 @@ uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,
     return process_bytes <= total_bytes ? process_bytes : UNKNOWN;
 }
 
-/* Memory of the device; for one without memory of its own, the machine's. UNKNOWN if the driver does not
- * report it. -ENODEV: the device is lost. */
+/* Reads the memory of the device or, if it has none of its own, of the machine. UNKNOWN if the
+ * driver does not report it. -ENODEV: the device is lost. */
 static int read_memory(const struct nvidia *nvidia, const struct nvidia_device *device,
                        uint64_t *ret_total_bytes, uint64_t *ret_used_bytes)
 {
@@ -266,7 +268,7 @@ static uint64_t read_clock(const struct nvml *nvml, nvml_device handle)
     return known_32(status, mhz);
 }
 
-/* The older call is missing in later drivers. */
+/* Later drivers do not have nvmlDeviceGetTemperature. */
 static uint64_t read_temperature(const struct nvml *nvml, nvml_device handle)
 {
     struct nvml_temperature newer = { .version =
@@ -309,8 +311,8 @@ static uint64_t read_throttle(const struct nvml *nvml, nvml_device handle)
     return result;
 }
 
-/* The power draw changes within a second when a device starts or stops to work: a longer time
- * was spent at the later one. */
+/* When a device starts or stops working, its power draw changes within a second: the rest of a
+ * longer time was spent at the later value. */
 static void note_power(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns)
 {
     struct nvidia_energy *energy = &device->energy;
@@ -440,8 +442,8 @@ static void cleanup_vendor(struct nvidia **nvidia)
     close_vendor(*nvidia);
 }
 
-/* Inside containers: before 565.57 lists have the host's PIDs, or no memory. A driver
- * without a version counts as new. */
+/* Inside a container, drivers before 565.57 list processes by the host's PIDs, or without
+ * their memory. A driver without a version counts as new. */
 bool nvidia_driver_is_too_old(const char *version)
 {
     uint64_t major, minor = 0;

@@ -43,8 +43,8 @@ struct nvidia_list {
  * with the same memory, so the largest counts, not the sum.
  *
  * If a list is refused, its last content is used for a second, as some failures are temporary.
- * After that the memory of its processes is unknown, and there may be others. A driver without
- * a list of graphics or MPS clients has no such clients.
+ * After that the memory of its processes is unknown, and there may be other processes. A
+ * driver without a list of graphics or MPS clients has no such clients.
  */
 struct nvidia_lists {
     struct nvidia_list kinds[NVML_LIST_COUNT];
@@ -57,12 +57,12 @@ struct nvidia_lists {
 
 void nvidia_lists_done(struct nvidia_lists *lists);
 
-/* The counter of the driver, and its growth in the run. */
+/* The driver's energy counter, and its growth during the run. */
 struct nvidia_energy {
     uint64_t last_millijoules; /* UNKNOWN: never read */
     uint64_t grown_microjoules;
     uint64_t read_ns, due_ns;
-    /* Since then: power times time. */
+    /* Energy since the last reading: power times time. */
     uint64_t since_microjoules;
     uint64_t powered_ns;      /* when the power was last read; 0: never */
     uint64_t last_milliwatts; /* or UNKNOWN */
@@ -72,7 +72,7 @@ struct nvidia_energy {
 struct nvidia_device {
     struct gpu_device facts;
     nvml_device handle;
-    nvml_device whole;     /* the device that a part belongs to, or itself */
+    nvml_device whole;     /* the device that a part belongs to; else `handle` */
     unsigned gpu_instance; /* of a part */
     bool has_parts;        /* MIG is on: processes use its parts */
 
@@ -87,7 +87,7 @@ struct nvidia_device {
     struct nvidia_clients clients;
     struct nvidia_pace clients_pace;
     uint64_t usage_busy_ns; /* busy time of the device when processes were last counted */
-    bool has_usage;         /* the driver has samples per process, or was not called yet */
+    bool has_usage;         /* the driver has samples per process, or no call was made yet */
     bool is_usage_failing;  /* the last call for them failed */
     bool has_foreign;       /* the last samples have PIDs that are not ours */
     bool has_concluded;     /* samples under a foreign pid were attributed to a process */
@@ -132,7 +132,7 @@ ssize_t nvidia_accounts(void *vendor, const struct gpu_pids *pids, struct gpu_re
 void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
                               struct gpu_reading *reading);
 
-/* Whether the driver keeps valid accounts of a device here. */
+/* Whether the driver keeps accounting records of a device, under our PIDs. */
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index);
 
 #endif

@@ -95,8 +95,8 @@ static struct nvidia_client *find_or_add(struct nvidia_clients *clients, pid_t p
 }
 
 /* Returns the end of the window that the driver's samples cover: the last sample of the
- * device. If that is unknown: the last regular time at or after a sample of a process, or
- * else a moment whose sample must have arrived. */
+ * device. If that is unknown: the newest sample of a process, plus whole periods, or else a
+ * time whose sample must have arrived. */
 static uint64_t end_of_window_us(const struct nvidia_clients *clients,
                                  const struct nvidia_answer *answer, uint64_t newest_us)
 {

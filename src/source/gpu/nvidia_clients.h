@@ -7,9 +7,8 @@
  * for the processes since a given time returns one answer for each of them that is alive: the
  * sum of its samples divided by the number of all samples that name a live process, and the
  * time of its own newest sample. Samples taken before the first process name no process, and
- * samples of an exited process count neither in the sum nor in the number. So the answers are too
- * large for all of the time. Their sum cannot exceed the busy time of the device, and is reduced
- * to it.
+ * samples of an exited process count neither in the sum nor in the number. So the answers are
+ * too large as shares of the whole time. Their sum is limited to the busy time of the device.
  *
  * An exited process is missing in later answers, and so is its work since the previous answer. Busy
  * time of the device that no answer explains is divided among the processes that exited
@@ -71,11 +70,12 @@ struct nvidia_answer {
     const void *data;
 };
 
-/* Counts an answer. Returns 0, or -ENOMEM if some were lost. With more processes than
- * NVIDIA_CLIENTS_MAX the one idle for longest is dropped. */
+/* Counts an answer. Returns 0, or -ENOMEM if a process could not be added. If there are more
+ * processes than NVIDIA_CLIENTS_MAX, the one idle for longest is dropped. */
 int nvidia_clients_add(struct nvidia_clients *clients, const struct nvidia_answer *answer);
 
-/* Returns NULL if the process was never on the device. Valid until the next call that adds. */
+/* Returns NULL if the process was never on the device. Valid until the next call that adds a
+ * process. */
 const struct nvidia_client *nvidia_clients_find(const struct nvidia_clients *clients,
                                                 pid_t pid);
 

@@ -10,7 +10,7 @@
 #include "base/unknown.h"
 
 #define APART_NS (100 * NS_PER_MS)
-/* The means cover all of the time, however seldom they are read. */
+/* The means cover all of the time, however rarely they are read. */
 #define WORK_EVERY_NS (10 * NS_PER_SECOND)
 
 #define BYTES_PER_MIB 1048576.0
@@ -82,7 +82,7 @@ int nvidia_gpm_read(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uin
     r = nvml_errno(of->nvml->gpm_metrics(metrics));
     if (r < 0)
         return r;
-    /* If a single metric failed, the new snapshot is as good a start as the old. */
+    /* Even if a single metric failed, the new snapshot is as good a start as the old one. */
     *ret_span_ns = now_ns - gpm->taken_ns;
     gpm->newest = 1 - gpm->newest;
     gpm->taken_ns = now_ns;
@@ -118,7 +118,7 @@ void nvidia_work_init(struct nvidia_work *work)
     set_counts(work, UNKNOWN, "counted only while the job uses the GPU");
 }
 
-/* The amount in a span; UNKNOWN: the driver does not report it. */
+/* Returns the amount of work in a span; UNKNOWN: the driver does not report it. */
 static uint64_t amount(int kind, const struct nvml_gpm_metric *metric, uint64_t span_ns)
 {
     double value = metric->value, span = (double)span_ns;
@@ -141,7 +141,7 @@ static int read_counts(struct nvidia_work *work, const struct nvidia_subject *of
     if (r < 0)
         return r;
     counted->covered_ns += span_ns;
-    counted->reason = "the driver does not report it"; /* if it is unknown */
+    counted->reason = "the driver does not report it"; /* if a count is UNKNOWN */
     for (int i = 0; i < GPU_WORK_KINDS; i++)
         counted->counts[i] =
             sum_u64(counted->counts[i], amount(i, &work->gpm.metrics->metrics[i], span_ns));

@@ -16,16 +16,16 @@
 struct nvidia_subject {
     const struct nvml *nvml;
     nvml_device device;
-    nvml_device whole;            /* the device that a part belongs to, or itself */
+    nvml_device whole;            /* the device that a part belongs to; else `device` */
     const unsigned *gpu_instance; /* GPU instance of a part; NULL: a whole device */
     struct nvidia_rooms *rooms;
 };
 
 /* A zeroed struct is closed. */
 struct nvidia_gpm {
-    nvml_gpm_sample samples[2]; /* the driver's */
-    unsigned newest;            /* index of the newest one */
-    uint64_t taken_ns;          /* time of the snapshot; monotonic */
+    nvml_gpm_sample samples[2]; /* allocated by the driver */
+    unsigned newest;            /* index of the newest sample */
+    uint64_t taken_ns;          /* time of the newest sample; monotonic */
     struct nvml_gpm_metrics *metrics;
 };
 
@@ -36,8 +36,9 @@ bool nvidia_gpm_is_supported(const struct nvml *nvml, nvml_device whole);
 int nvidia_gpm_open(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns);
 void nvidia_gpm_close(struct nvidia_gpm *gpm, const struct nvml *nvml);
 
-/* Measures the time since the last successful call: gpm->metrics has the status and value of
- * each metric. -EAGAIN: that was less than 100 ms ago, which is too short. */
+/* Compares the device's counters with those at the last successful call: gpm->metrics has the
+ * status and value of each metric, *ret_span_ns the time between. -EAGAIN: the last call was
+ * less than 100 ms ago, which is too short. */
 int nvidia_gpm_read(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns,
                     const enum nvml_gpm_id *ids, unsigned count, uint64_t *ret_span_ns);
 
@@ -46,8 +47,8 @@ struct nvidia_work {
 
     /* Private. */
     struct nvidia_gpm gpm; /* open while the job uses the device */
-    uint64_t due_ns;       /* when to read it next; 0: at once */
-    bool is_off;           /* it cannot be used */
+    uint64_t due_ns;       /* when to read the counters next; 0: at once */
+    bool is_off;           /* the counters cannot be used */
 };
 
 void nvidia_work_init(struct nvidia_work *work);

@@ -175,8 +175,8 @@ ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most
             return nvml_errno(status);
         if (wanted == most)
             return -EFBIG;
-        /* At least the reported count, more than the last room, and some for elements that
-         * appear before the next call. */
+        /* At least the reported count, more than the last room, and some spare room for
+         * elements that appear before the next call. */
         wanted = (count > wanted ? count : wanted) * 2 + 5;
     }
     return -EFBIG;
@@ -308,8 +308,8 @@ static int read_rate(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
     return r;
 }
 
-/* Reads the share of the time in which a kernel ran. The first reading takes the snapshot that the
- * second one is compared with. */
+/* Reads the share of the time in which a kernel ran. The first reading only takes the snapshot
+ * with which the second is compared. */
 static int read_gpm(struct nvidia_meters *meters, uint64_t now_ns)
 {
     static const enum nvml_gpm_id id = NVML_GPM_GRAPHICS_UTILISATION;
@@ -344,8 +344,8 @@ static int read_from(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
     return -ENOTSUP;
 }
 
-/* The first reading: uses the best source that works. If none does, and one has a temporary
- * error, they are tried again. */
+/* Makes the first reading, from the best source that works. If none works, but one has a
+ * temporary error, all are tried again later. */
 static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
                        uint64_t now_ns)
 {
@@ -407,14 +407,14 @@ void nvidia_meters_note_usage(struct nvidia_meters *meters,
     }
 }
 
-/* Whether the cores were idle too, or no sample of a process shows work. */
+/* Whether the cores were idle too, or no sample of a process shows work on this engine. */
 static bool seems_idle(const struct nvidia_meters *meters, const struct nvidia_meter *meter)
 {
     return (meters->has_usage && !meter->may_have_worked) ||
            meters->list[METER_GPU].busy.busy_ns == meter->gpu_busy_ns;
 }
 
-/* Counts an encoder as idle, up to the cores' last sample, if it can be assumed to be. */
+/* Counts an encoder or decoder as idle, up to the cores' last sample, if it seems to be. */
 static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind kind)
 {
     struct nvidia_meter *meter = &meters->list[kind];
@@ -445,7 +445,7 @@ static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind
     meter->may_have_worked = false;
     meter->gpu_busy_ns = meters->list[METER_GPU].busy.busy_ns;
     if (meter->source == METER_SAMPLES && meter->busy.busy_ns == busy_ns)
-        least_ns = kinds[kind].most_ns; /* an idle encoder is read seldom */
+        least_ns = kinds[kind].most_ns; /* an idle encoder is rarely read */
     else if (meter->source == METER_POLLED)
         least_ns = 0;
     nvidia_pace_end(&meter->pace, now_ns, least_ns, kinds[kind].most_ns);

@@ -7,13 +7,14 @@
  * - The driver's buffered samples: one every 200 ms or so, kept for some 14 s.
  * - GPM, the performance monitor of Hopper and later. Two snapshots of hardware counters give the
  *   share of the time between them in which a kernel ran. It is the only source for a MIG device,
- *   which has no samples. A snapshot is of a GPU instance: compute instances that share one have
+ *   which has no samples. A snapshot covers a GPU instance: compute instances that share it have
  *   the same figure.
  * - The driver's current rate, polled.
  *
- * Reading samples takes milliseconds, so none are read at the start; they cover the time since
- * then anyway. Encoders do nothing in most jobs: they count as idle if the driver's current
- * rate is 0, and either the cores were idle or no sample of a process shows otherwise.
+ * Reading samples takes milliseconds, so none are read at the start; later readings cover the
+ * time since then anyway. Encoders and decoders do nothing in most jobs: they count as idle if
+ * the driver's current rate is 0, and either the cores were idle or no sample of a process
+ * shows otherwise.
  */
 #ifndef SOURCE_GPU_NVIDIA_METERS_H
 #define SOURCE_GPU_NVIDIA_METERS_H
@@ -30,19 +31,21 @@
 
 /*
  * Driver calls take from microseconds to milliseconds of CPU time, depending on the card. Each
- * gets a share of the time: a call that took 2 ms is repeated after two seconds, one that took
- * 10 us at every opportunity. A zeroed struct is due at once.
+ * call gets a share of the time: a call that took 2 ms is repeated after two seconds, a call
+ * that took 10 us at every opportunity. A zeroed struct is due at once.
  */
 struct nvidia_pace {
     uint64_t due_ns;     /* monotonic */
     uint64_t started_ns; /* CPU time of the thread */
 };
 
-/* Whether the call is due. If so, it starts, and nvidia_pace_end() must follow. */
+/* Returns whether the call is due. If so, the caller makes the call, and then calls
+ * nvidia_pace_end(). */
 bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns);
 
-/* Called when the call has ended: the next is due when its CPU time is a thousandth of the
- * elapsed time, but after `least_ns` at the earliest and `most_ns` at the latest. */
+/* Called when the call has ended. The next call is due when the CPU time of this one is a
+ * thousandth of the elapsed time, but after `least_ns` at the earliest and `most_ns` at the
+ * latest. */
 void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_ns,
                      uint64_t most_ns);
 
@@ -78,14 +81,15 @@ uint64_t busy_learn_period(uint64_t period_us, uint64_t gap_us);
 /* Whether a sample is valid. `now_us` is the time of day. */
 bool busy_is_plausible(uint64_t last_us, uint64_t stamp_us, double percent, uint64_t now_us);
 
-/* Counts a sample. Samples must be in order of time. Returns false if it is dropped. */
+/* Counts a sample. Samples must be in order of time. Returns false if the sample is
+ * dropped. */
 bool busy_meter_add(struct busy_meter *meter, uint64_t stamp_us, double percent,
                     uint64_t now_us);
 
 /* Counts `percent` of a time span from another source. */
 void busy_meter_add_span(struct busy_meter *meter, uint64_t span_ns, double percent);
 
-/* Counts the time up to `until_us` as idle, by another source. */
+/* Counts the time up to `until_us` as idle, as another source shows. */
 void busy_meter_add_idle(struct busy_meter *meter, uint64_t until_us);
 
 /* Starts counting at `stamp_us`: earlier samples do not belong to the run. */
@@ -99,13 +103,13 @@ double nvidia_sample_percent(union nvml_value value, int value_type);
 
 /* ---- lists of the driver -------------------------------------------------- */
 
-/* Memory for a list of the driver. Zeroed: empty; `list` is owned. */
+/* Memory for a list from the driver. Zeroed: empty; `list` is owned. */
 struct nvidia_room {
     void *list;
     size_t size_bytes;
 };
 
-/* A request for a list. The members after the first two are for some calls only. */
+/* A request for a list. The members after the first two are used by some calls only. */
 struct nvidia_request {
     const struct nvml *nvml;
     nvml_device device;
@@ -115,7 +119,8 @@ struct nvidia_request {
     int *value_type;          /* set by the call */
 };
 
-/* Calls the driver for a list: `count` is the room in elements, then their number. */
+/* Calls the driver for a list. *count is the room in elements; the call sets it to their
+ * number. */
 typedef int nvidia_call(const struct nvidia_request *request, unsigned *count, void *list);
 
 /* Repeats the call until the list, which may grow between two calls, fits. Elements that the
@@ -133,8 +138,9 @@ struct nvidia_rooms {
 
 void nvidia_rooms_done(struct nvidia_rooms *rooms);
 
-/* Fetches the samples of a device's processes that are newer than `last_us`, in order of time. Returns
- * how many are in rooms->usage, or -errno: -ENOTSUP if this device or driver has none. */
+/* Fetches the samples of a device's processes that are newer than `last_us`, in order of time.
+ * Returns how many are in rooms->usage, or -errno: -ENOTSUP if this device or driver has no
+ * samples. */
 ssize_t nvidia_usage_get(struct nvidia_rooms *rooms, const struct nvml *nvml,
                          nvml_device device, uint64_t last_us);
 
@@ -149,8 +155,8 @@ struct nvidia_meter {
     bool is_failing; /* METER_UNTRIED: no source worked, but one may later */
     struct busy_meter busy;
     struct nvidia_pace pace;
-    uint64_t polled_ns;   /* METER_POLLED: when it was last polled */
-    uint64_t gpu_busy_ns; /* count of METER_GPU when this one was last read */
+    uint64_t polled_ns;   /* METER_POLLED: when the rate was last polled */
+    uint64_t gpu_busy_ns; /* busy_ns of METER_GPU when this meter was last read */
     bool may_have_worked; /* samples of processes show work since polled_ns or gpu_busy_ns */
 };
 
@@ -179,7 +185,8 @@ int nvidia_meters_read_gpu(struct nvidia_meters *meters, uint64_t now_ns);
 void nvidia_meters_note_usage(struct nvidia_meters *meters,
                               const struct nvml_process_usage *list, ssize_t count);
 
-/* The source of METER_GPU as named in reports: static text; NULL: none, or not yet. */
+/* Returns the source of METER_GPU as named in reports: static text; NULL: none, or not yet
+ * chosen. */
 const char *nvidia_meters_source(const struct nvidia_meters *meters);
 
 /* Whether METER_GPU covers all of the time. Other sources cover a part of it, and a buffer

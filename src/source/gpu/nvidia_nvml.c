@@ -92,8 +92,9 @@ static int load_symbols(struct nvml *nvml, struct spoor_error *err)
     return 0;
 }
 
-/* For a short while the elements of _v3 had 32 bytes. Those drivers have the first of these calls,
- * which was added with them, but not the second, which was added when that was undone. */
+/* In the 530 drivers the elements of _v3 had 32 bytes. Those drivers have the first of these
+ * calls, which was added together with that change, but not the second, which was added when
+ * the change was reverted. */
 static size_t stride_of_v3(const struct nvml *nvml)
 {
     bool is_530 = dlsym(nvml->library, "nvmlDeviceGetConfComputeMemSizeInfo") &&
@@ -175,8 +176,8 @@ static int start(const struct nvml *nvml, struct spoor_error *err)
                      status);
 }
 
-/* Whether the library is in the list of installed libraries. Read in overlapping pieces, so
- * that the name is not split. */
+/* Whether the library is in ld.so.cache, the list of installed libraries. The file is read in
+ * overlapping pieces, so that the name is not split. */
 static bool is_listed(const struct root *root)
 {
     AUTO_CLOSE int folder = root_open_dir(root, "etc");

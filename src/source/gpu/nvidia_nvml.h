@@ -3,14 +3,14 @@
  * nvidia_nvml.h - the part of NVIDIA's management library (NVML) that we use.
  *
  * The library comes with the driver and is opened at run time: these are our own declarations
- * of its binary interface, which is stable. A function missing in this driver is NULL and costs
- * a figure, not the vendor; only those marked as required must exist.
+ * of its binary interface, which is stable. A function missing in this driver is NULL and
+ * costs a figure, not the vendor; only the functions marked as required must exist.
  *
  * Differences between driver generations, handled here:
  *
  * - Names end in _v2 or _v3 if a call changed; the newest that exists is used.
  * - The lists of processes are arrays whose elements have 16 bytes (first names), 24 (_v2 and
- *   _v3), or 32 (_v3 of the 530 drivers alone). The PID is at 0 and its memory at 8 in all.
+ *   _v3), or 32 (_v3 of the 530 drivers alone). The PID is at 0 and the memory at 8 in all.
  *   With the wrong stride every second process is garbage.
  */
 #ifndef SOURCE_GPU_NVIDIA_NVML_H
@@ -42,7 +42,7 @@ enum nvml_return {
     NVML_IN_USE = 19,
 };
 
-/* Values of 32 and 64 bits for "not reported". */
+/* Values that mean "not reported". */
 #define NVML_NOT_AVAILABLE_32 UINT32_MAX
 #define NVML_NOT_AVAILABLE_64 UINT64_MAX
 
@@ -222,11 +222,12 @@ struct nvml {
     int (*gpm_metrics)(struct nvml_gpm_metrics *metrics);
 };
 
-/* Whether the library may be on this machine. Cheap if it is not. */
+/* Whether the library may be on this machine. The check is cheap if it is not. */
 bool nvml_may_be_here(const struct root *root);
 
-/* Opens and starts the library. -ENODEV: there is none. -ENXIO: there is no driver for it.
- * -ENOSYS: a required call is missing. On success the caller must call nvml_close(). */
+/* Opens and starts the library. -ENODEV: there is no library. -ENXIO: its driver is not
+ * loaded. -ENOSYS: a required call is missing. On success the caller must call
+ * nvml_close(). */
 int nvml_open(struct nvml *ret, struct spoor_error *err);
 
 /* Accepts a zeroed struct. */

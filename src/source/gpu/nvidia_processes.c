@@ -24,7 +24,7 @@
 #include "base/unknown.h"
 #include "source/gpu/nvidia.h"
 
-/* The kernel driver keeps no more than 950. */
+/* The kernel driver lists no more than 950 processes. */
 #define LIST_MAX 4096
 #define ACCOUNTS_MAX 16384
 #define MEMORY_OFFSET 8
@@ -35,7 +35,7 @@
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Maximum age of the lists: two processes could exchange the same amount of memory. */
 #define LISTED_MOST_NS (2 * NS_PER_SECOND)
-/* The driver uses some MiB per process that are in no list; a compute process holds 100 MiB. */
+/* The driver uses some MiB per process that are in no list; a compute process uses 100 MiB. */
 #define UNLISTED_BYTES (64ull << 20)
 #define EXPLAIN_TRIES 3
 
@@ -71,7 +71,7 @@ static int call_list(const struct nvidia_request *request, unsigned *count, void
     return request->list(request->device, count, list);
 }
 
-/* Reads one list unchanged. On failure the list stays as it was. */
+/* Reads one list as it is. On failure the list does not change. */
 static int read_list(struct nvidia *nvidia, const struct nvidia_device *device,
                      enum nvml_list_kind kind, struct nvidia_list *list)
 {
@@ -146,7 +146,8 @@ static int merge(struct nvidia_lists *lists)
     return 0;
 }
 
-/* A missing list is empty, except for the first: drivers that report processes have it. */
+/* A missing list counts as empty, except the compute list: drivers that report processes have
+ * it. */
 static bool is_answer(enum nvml_list_kind kind, int error)
 {
     bool is_missing = error == -ENOTSUP || error == -EINVAL || error == -ENOSYS;
@@ -188,7 +189,8 @@ static bool is_refused(const struct nvidia_lists *lists, enum nvml_list_kind kin
     return error != -ENODEV && now_ns - lists->answered_ns[kind] >= PASSING_NS;
 }
 
-/* Sets the reason, and marks the memory of the processes in that list as unknown. */
+/* Sets the reason if a list is refused, and marks the memory of the processes in that list as
+ * unknown. */
 static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
 {
     lists->reason = NULL;
@@ -204,7 +206,7 @@ static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
     }
 }
 
-/* Reads one list. On failure it stays as it was. */
+/* Reads one list and records the outcome. On failure the list does not change. */
 static int read_one(struct nvidia *nvidia, struct nvidia_device *device,
                     enum nvml_list_kind kind, uint64_t now_ns)
 {
@@ -223,7 +225,7 @@ static int read_one(struct nvidia *nvidia, struct nvidia_device *device,
     return r;
 }
 
-/* The lists of a lost device stay as they were. */
+/* The lists of a lost device do not change. */
 static void read_lists(struct nvidia *nvidia, struct nvidia_device *device, uint64_t now_ns)
 {
     struct nvidia_lists *lists = &device->lists;
@@ -249,7 +251,7 @@ struct sink {
     size_t capacity, count;
 };
 
-/* A process that is only listed may have samples under another PID. */
+/* A process that is listed but has no samples may have samples under another PID. */
 static bool has_worked(const struct nvidia_client *client)
 {
     return client && (client->last_us != 0 || client->busy_ns > 0);
@@ -331,7 +333,8 @@ static bool is_listed(const struct nvidia_list *list, pid_t pid)
     return false;
 }
 
-/* Adds processes of the job that are only in samples: they exited, or closed the device. */
+/* Adds processes of the job that occur only in samples: they have exited, or closed the
+ * device. */
 static void emit_ended(const struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
                        struct sink *sink)
 {
@@ -361,8 +364,8 @@ static void emit_device(const struct nvidia *nvidia, size_t index, const struct 
     emit_ended(nvidia, index, pids, sink);
 }
 
-/* Reading the device's memory in use takes a third of the time of the lists. While it does
- * not change, neither does the memory of processes. */
+/* Reading the device's memory in use takes a third of the time of reading the lists. While the
+ * memory in use does not change, neither does the memory of processes. */
 static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
                       uint64_t now_ns)
 {
@@ -393,7 +396,7 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
     return (ssize_t)sink.count;
 }
 
-/* Without lists the samples still name busy processes. */
+/* Even without lists, the samples name busy processes. */
 void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
                               struct gpu_reading *reading)
 {
@@ -413,7 +416,7 @@ static bool has_let_go(pid_t pid, const void *data)
     return !lists->reason && !is_listed(&lists->merged, pid);
 }
 
-/* The first answer shows whether the driver has such samples. */
+/* The first answer shows whether the driver has samples of processes. */
 static ssize_t fetch_usage(struct nvidia *nvidia, struct nvidia_device *device,
                            uint64_t period_us)
 {
@@ -425,7 +428,8 @@ static ssize_t fetch_usage(struct nvidia *nvidia, struct nvidia_device *device,
     return n;
 }
 
-/* Whether the listed processes hold the memory in use, and no other container does. */
+/* Whether the listed processes hold all memory in use, so that no other container uses the
+ * device. */
 static bool is_explained(const struct nvidia_list *list, uint64_t used_bytes)
 {
     uint64_t listed_bytes = 0;
@@ -436,7 +440,7 @@ static bool is_explained(const struct nvidia_list *list, uint64_t used_bytes)
            sub_floor0(used_bytes, listed_bytes) < UNLISTED_BYTES;
 }
 
-/* Memory may change between the two calls. */
+/* Tries again, since memory may change between the two calls. */
 static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device,
                              uint64_t now_ns)
 {
@@ -459,7 +463,7 @@ static bool is_alone(struct nvidia *nvidia, struct nvidia_device *device, unsign
            list->entries[0].memory_bytes > 0 && is_all_explained(nvidia, device, now_ns);
 }
 
-/* Whether a sample has our PID of a process that was seen on the device. */
+/* Whether `pid`, from a sample, is our PID of a process that was seen on the device. */
 static bool is_named(const struct nvidia_device *device, const struct gpu_pids *pids,
                      unsigned pid)
 {
@@ -491,8 +495,8 @@ static struct foreign find_foreign(const struct nvidia_device *device,
     return foreign;
 }
 
-/* Inside a container: replaces the host's PID in samples by ours if it is known; otherwise
- * replaces a PID that happens to be one of the job's by 0. */
+/* Inside a container: replaces the host's PID in samples by our PID, if that can be concluded.
+ * Otherwise replaces a foreign PID that equals one of the job's PIDs by 0. */
 static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
                          const struct gpu_pids *pids, uint64_t now_ns, size_t count)
 {
@@ -576,8 +580,8 @@ static bool is_on(const struct nvml *nvml, nvml_device device)
            nvml->accounting_mode(device, &mode) == NVML_SUCCESS && mode == 1;
 }
 
-/* Whether an account belongs to this run. An account that ended earlier belongs to a
- * previous process with the same PID. */
+/* Whether an account belongs to this run. If it ended before the run, it belongs to an earlier
+ * process with the same PID. */
 static bool is_ours(const struct nvml_accounting *stats, uint64_t opened_us)
 {
     uint64_t ended_us = sum_u64(stats->start_us, product_u64(stats->time_ms, 1000));
@@ -618,7 +622,7 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
     return used;
 }
 
-/* Accounts are kept for whole devices. */
+/* The driver keeps accounts only for whole devices. */
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index)
 {
     const struct nvidia_device *device = &nvidia->devices[index];

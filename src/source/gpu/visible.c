@@ -11,12 +11,12 @@
 #include "base/parse.h"
 
 #define ITEM_SIZE 128
-/* The part of a list that is quoted in messages. */
+/* Length of a list quoted in messages. */
 #define SHOWN_MAX 64
 
 static const struct {
     const char *name;
-    bool is_strict; /* only numbers and UUIDs, and the first other item ends the list */
+    bool is_strict; /* allows only numbers and UUIDs; any other item ends the list */
 } sources[] = {
     [VISIBLE_OPTION] = { "--gpus", false },
     [VISIBLE_CUDA] = { "CUDA_VISIBLE_DEVICES", true },
@@ -71,7 +71,7 @@ static void select_with_parts(const struct choice *choice, size_t index)
         choice->selected[i] = true;
 }
 
-/* "0-3" or "3". -EINVAL: the item has another form; -ENOENT: no such device. */
+/* Parses "0-3" or "3". -EINVAL: the item has another form; -ENOENT: no such device. */
 static int select_numbers(const struct choice *choice, const char *item)
 {
     const char *cursor = item;
@@ -103,7 +103,7 @@ static int select_numbers(const struct choice *choice, const char *item)
     return result;
 }
 
-/* "0:1": a part by its number. */
+/* Parses "0:1": a part by its number. */
 static int select_part(const struct choice *choice, const char *item)
 {
     const char *cursor = item;
@@ -140,7 +140,7 @@ static int select_address(const struct choice *choice, const char *item)
     return -ENOENT;
 }
 
-/* Selects by UUID. -ENOTUNIQ: several UUIDs start like this, and none is equal. */
+/* Selects by UUID. -ENOTUNIQ: several UUIDs start with `item`, and none equals it. */
 static int select_uuid(const struct choice *choice, const char *item)
 {
     size_t length = strlen(item), matches = 0, match = 0;
@@ -185,7 +185,7 @@ static int select_item(const struct choice *choice, const char *item)
 }
 
 /* Copies the next item without the blanks around it. An item that is too long is truncated,
- * and matches nothing. Returns the start of the next one, or NULL. */
+ * and matches nothing. Returns the start of the item after it, or NULL. */
 static const char *next_item(const char *text, char item[ITEM_SIZE])
 {
     size_t length = strcspn(text, ",");
@@ -224,7 +224,7 @@ void visible_explain_none(enum visible_source source, const char *text, char *bu
                        text, is_long ? "..." : "");
 }
 
-/* Whether the option is this word instead of a list. */
+/* Whether the list is the option --gpus and consists of this word only. */
 static bool is_option(enum visible_source source, const char *text, const char *word)
 {
     char item[ITEM_SIZE];

@@ -11,8 +11,8 @@
  *     GPU-8932f937, MIG-… a UUID, or an unambiguous prefix of one
  *     0000:3b:00.0        a PCI address; without its domain: 0000
  *
- * Case does not matter. A device includes its parts. The option may also be all, or none.
- * Anything else matches no device; in a variable also all, none, void and -1.
+ * Case does not matter. A device includes its parts. The option may also be all or none.
+ * Anything else matches no device; in a variable this includes all, none, void and -1.
  */
 #ifndef SOURCE_GPU_VISIBLE_H
 #define SOURCE_GPU_VISIBLE_H
@@ -25,8 +25,8 @@
 /* The origin of the list. */
 enum visible_source {
     VISIBLE_OPTION, /* --gpus */
-    /* CUDA_VISIBLE_DEVICES, interpreted as by CUDA: only numbers and UUIDs, up to the first
-     * that is not a device. */
+    /* CUDA_VISIBLE_DEVICES, interpreted as CUDA does: only numbers and UUIDs, up to the first
+     * item that is not a device. */
     VISIBLE_CUDA,
     VISIBLE_NVIDIA, /* NVIDIA_VISIBLE_DEVICES */
     VISIBLE_ROCR,   /* ROCR_VISIBLE_DEVICES: as CUDA_VISIBLE_DEVICES */
@@ -39,17 +39,18 @@ const char *visible_name(enum visible_source source);
 /* Whether --gpus excludes all GPUs. `text` may be NULL. */
 bool visible_is_none(const char *text);
 
-/* Sets selected[i] for each of `count` devices. The devices are those of the source's
- * vendors in order of PCI addresses, parts after their device. Returns how many items match no device (or several), 0
- * if all match; `note`, which may be NULL, gets a message about the first of them. */
+/* Sets selected[i] for each of `count` devices: the devices of the source's vendors in order
+ * of PCI addresses, parts after their device. Returns how many items match no device, or
+ * several; `note`, which may be NULL, gets a message about the first of them. */
 size_t visible_select(enum visible_source source, const char *text,
                       const struct gpu_device *const *devices, size_t count, bool *selected,
                       struct spoor_error *note);
 
-/* Writes which list selected no device. */
+/* Writes a message that the list selected no device. */
 void visible_explain_none(enum visible_source source, const char *text, char *buf, size_t size);
 
-/* Compares two devices by PCI address, as for qsort(); those without come last. */
+/* Compares two devices by PCI address, as for qsort(); devices without an address come
+ * last. */
 int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b);
 
 #endif

@@ -25,7 +25,7 @@ void device_table_init(struct device_table *table)
     memset(table->sums, 0, sizeof(table->sums));
 }
 
-/* Finds a device on this line or a later one; returns the number of lines if unknown. */
+/* Finds a device on this line or a later one; returns the number of lines if there is none. */
 static size_t find_line(const struct device_table *table, size_t line, const char *name)
 {
     while (line < table->count && strcmp(table->line[line].name, name) != 0)
@@ -72,7 +72,8 @@ static void add_bytes(struct device_table *table, struct device *device,
     *before = now;
 }
 
-/* Counts a device that is known on line `found`, or else is new: from 0 or from its current value. */
+/* Counts a device. `found` is its line if it is known. A new device counts from 0 or from its
+ * current value. */
 static void count_device(struct device_table *table, struct device *device, size_t found,
                          size_t line, struct device_bytes now, bool is_from_0)
 {
@@ -110,7 +111,7 @@ static int read_device(struct device_table *table, const struct device_kind *kin
     return 0;
 }
 
-/* Truncates the table after these lines: the other devices were removed. */
+/* Truncates the table after `line` lines: the devices on later lines were removed. */
 static void cut(struct device_table *table, size_t line)
 {
     for (size_t i = line; i < table->count; i++) {
@@ -185,13 +186,13 @@ enum {
     SECTOR_BYTES = 512, /* unit of the kernel, whatever the disk's own sector size */
 };
 
-/* Devices that are made of others, live in memory, or hold no data of the machine. A digit
- * must follow, so that a disk called "mdx" still counts. */
+/* Devices that consist of others, are in memory, or hold no data of the machine. A digit must
+ * follow, so that a disk called "mdx" still counts. */
 static const char *const not_disks[] = {
     "loop", "ram", "zram", "dm-", "md", "sr", "fd", "bcache", "drbd", "zd",
 };
 
-/* Disks named by letters: digits after them denote a partition. */
+/* Disks named by letters: digits after the letters denote a partition. */
 static const char *const lettered_disks[] = { "sd", "hd", "vd", "xvd" };
 
 static size_t trailing_digits(const char *name, size_t length)
@@ -271,7 +272,7 @@ enum device_class disk_classify(const struct root *root, const char *name)
                                                                      : DEVICE_REAL;
 }
 
-/* Skips major, minor and name. -EBADMSG: it is not a line of the table. */
+/* Skips major and minor, and copies the name. -EBADMSG: not a line of /proc/diskstats. */
 static int parse_disk_name(const char **cursor, char name[DEVICE_NAME_SIZE])
 {
     uint64_t number;
@@ -314,8 +315,8 @@ int diskstats_parse(const char *text, struct device_table *table, const struct r
  *
  *     eth0: 9978350 486 0 0 0 0 0 0 34045 437 0 0 0 0 0 0
  *
- * The first number is the bytes received, the ninth the bytes sent. There may be
- * no blank behind the colon. A name may hold colons itself, a number never does. */
+ * The first number is the bytes received, the ninth the bytes sent. There may be no blank
+ * after the colon. A name may contain colons, a number does not. */
 
 enum {
     COLUMN_RECEIVED = 0,
@@ -329,12 +330,13 @@ static enum device_class interface_classify(const struct root *root, const char 
         return DEVICE_IGNORED;
     if (!root_exists(root, "sys/class/net/%s/device", name))
         return DEVICE_VIRTUAL;
-    /* A network card that is a part of another one, as on Azure, is counted there too. */
+    /* Traffic of a network card that is a part of another one, as on Azure, is counted
+     * there. */
     return root_exists(root, "sys/class/net/%s/master/device", name) ? DEVICE_IGNORED
                                                                      : DEVICE_REAL;
 }
 
-/* Copies the name of an interface line and moves *cursor behind its colon. */
+/* Copies the name in an interface line and moves *cursor past the colon. */
 static int parse_interface_name(const char **cursor, char name[DEVICE_NAME_SIZE])
 {
     const char *start = *cursor + strspn(*cursor, " \t");
@@ -395,7 +397,7 @@ int net_dev_sum(const char *text, struct device_bytes *ret_loopback,
 
 enum {
     TEXT_SIZE = 1 << 20, /* enough for tables of thousands of devices */
-    LAYERS_MAX = 16,     /* of stacked devices */
+    LAYERS_MAX = 16,     /* layers of stacked devices */
 };
 
 const char *disk_type_name(enum disk_type type)
@@ -416,7 +418,7 @@ uint64_t devices_growth(uint64_t before, uint64_t after)
 
 /* ---- files of sysfs ------------------------------------------------------- */
 
-/* Reads sys/class/KIND/NAME/FILE; empty: it does not exist. */
+/* Reads sys/class/KIND/NAME/FILE; empty: the file does not exist. */
 static void read_text(const struct root *root, const char *kind, const char *name,
                       const char *file, char buf[DEVICE_TEXT_SIZE])
 {
@@ -455,8 +457,8 @@ static int read_link_part(const struct root *root, const char *path, bool of_fol
 
 /* ---- RDMA ports ----------------------------------------------------------- */
 
-/* Port counters of InfiniBand are in units of 4 bytes. Those of old devices have 32 bits and stay
- * at the highest value. */
+/* Port counters of InfiniBand are in units of 4 bytes. Old devices have 32-bit counters, which
+ * stop at their highest value. */
 enum { RDMA_UNIT_BYTES = 4 };
 
 static uint64_t read_port(const struct root *root, const char *device, const char *port,
@@ -513,9 +515,9 @@ int rdma_read(const struct root *root, struct device_table *table, struct device
  *             age:    3600
  *             bytes:  0 0 0 0 81920 4096 20 1
  *
- * Age is in seconds since the mount. Bytes read and written by programs through the page cache and
- * without it, then those read from the server and written to it, then pages. Blanks in names are
- * escaped. */
+ * Age is in seconds since the mount. The bytes are: read and written by programs, through the
+ * page cache and without it; read from the server and written to it; then pages. Blanks in
+ * names are escaped. */
 
 #define BEFORE_TYPE " with fstype "
 
@@ -560,7 +562,7 @@ static int count_mount(const struct mountinfo *mount, const char *type, const ch
         if (parse_u64(&bytes, &column[i]) < 0)
             return -EBADMSG;
     }
-    (void)parse_key_u64(type, "\tage:", &age_seconds); /* on failure it is old */
+    (void)parse_key_u64(type, "\tage:", &age_seconds); /* on failure the mount counts as old */
     (void)snprintf(name, sizeof(name), "%u:%u", mount->major, mount->minor); /* fits */
     return device_table_count(
         table, line, name,
@@ -597,7 +599,7 @@ int nfs_read(const struct root *root, uint64_t seconds, struct device_table *tab
     AUTO_FREE char *mountstats = malloc(NFS_TEXT_SIZE);
     int r = mountinfo && mountstats ? -EBADMSG : -ENOMEM;
 
-    /* Again if something was mounted between the two. */
+    /* Try again if something was mounted between the two reads. */
     for (int i = 0; i < NFS_TRIES_MAX && r == -EBADMSG; i++) {
         if (root_read(root, mountinfo, NFS_TEXT_SIZE, "proc/self/mountinfo") < 0 ||
             root_read(root, mountstats, NFS_TEXT_SIZE, "proc/self/mountstats") < 0)
@@ -620,7 +622,7 @@ static enum disk_type read_type(const struct root *root, const char *folder)
     return is_rotational ? DISK_HDD : DISK_SSD;
 }
 
-/* Page 80 of a SCSI disk: the text follows a header of four bytes. */
+/* Reads page 80 of a SCSI disk: the text follows a header of four bytes. */
 static void read_scsi_serial(const struct root *root, const char *folder,
                              char buf[DEVICE_TEXT_SIZE])
 {
@@ -640,7 +642,7 @@ static void describe_disk(const struct root *root, struct disk_device *disk)
     name_folder(disk->name, folder);
     read_text(root, "block", folder, "device/model", disk->model);
     read_text(root, "block", folder, "device/vendor", disk->vendor);
-    if (strncmp(disk->vendor, "0x", 2) == 0) /* the number of a virtio device */
+    if (strncmp(disk->vendor, "0x", 2) == 0) /* a number, as of a virtio device */
         disk->vendor[0] = '\0';
     read_text(root, "block", folder, "device/serial", disk->serial);
     if (!disk->serial[0])
@@ -721,7 +723,8 @@ static bool find_below(const struct root *root, const char *name, char ret[DEVIC
     return has_any;
 }
 
-/* Goes from a partition to its disk, and from a stacked device to the first one below. */
+/* Goes from a partition to its disk, and from a stacked device to the first device below
+ * it. */
 static void go_down(const struct root *root, char name[DEVICE_NAME_SIZE])
 {
     for (int i = 0; i < LAYERS_MAX; i++) {
@@ -751,7 +754,7 @@ void devices_find_disk_of(const struct root *root, const struct mount_item *moun
         return;
     }
     (void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u", mount->major, mount->minor);
-    /* btrfs has its own number, which belongs to no device */
+    /* btrfs has a device number of its own, which belongs to no device */
     if (read_link_part(root, path, false, name, DEVICE_NAME_SIZE) < 0) {
         source += strncmp(source, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
         if (strlen(source) >= DEVICE_NAME_SIZE || strstr(source, "..") ||

@@ -20,7 +20,7 @@
  * does not reduce the sum. */
 
 enum device_class {
-    DEVICE_IGNORED, /* its bytes are counted on another device, or on none */
+    DEVICE_IGNORED, /* counted on another device, or not at all */
     DEVICE_REAL,    /* hardware, as far as this machine can see */
     DEVICE_VIRTUAL, /* counts only if there is no hardware */
     DEVICE_CLASS_COUNT
@@ -36,7 +36,7 @@ struct device_bytes {
 
 /* The parser of a kernel table. All functions are pure except classify(). */
 struct device_kind {
-    /* Reads the name and moves *cursor behind it. -EBADMSG: the line is damaged. */
+    /* Reads the name and moves *cursor past it. -EBADMSG: the line is damaged. */
     int (*parse_name)(const char **cursor, char name[DEVICE_NAME_SIZE]);
     /* Parses the line after the name. -EBADMSG: the line is damaged. */
     int (*parse_bytes)(const char *cursor, struct device_bytes *ret);
@@ -59,17 +59,17 @@ struct device_table {
 
 void device_table_init(struct device_table *table);
 
-/* Reads the lines of a text. The first sum is over the current counts. It is over hardware
- * if there was any when the first devices were found, and otherwise over the rest. -ENOENT:
- * no device counts; -EBADMSG: a line is damaged; -E2BIG: there are too many. */
+/* Reads the lines of a text. The first sum is over the current counts. It covers hardware if
+ * there was any when the first devices were found, and otherwise all other devices. -ENOENT:
+ * no device counts; -EBADMSG: a line is damaged; -E2BIG: there are too many lines. */
 int device_table_read(struct device_table *table, const struct device_kind *kind,
                       const struct root *root, const char *text, struct device_bytes *ret);
 
-/* For devices that are not lines of one text: counts each in turn, then adds up. */
+/* For devices that are not lines of one text: count each in turn, then sum up. */
 
-/* Counts the device of a line, the first one being 0. Returns the next line, which is the same if
- * the name was counted on an earlier one; -E2BIG: there are too many. The growth of a new device
- * starts with its current count, or with 0 if it `is_younger` than the table. */
+/* Counts the device of a line; the first line is 0. Returns the next line, which is the same
+ * line if the name was counted on an earlier one; -E2BIG: there are too many. The growth of a
+ * new device starts with its current count, or with 0 if it `is_younger` than the table. */
 int device_table_count(struct device_table *table, int line, const char *name,
                        struct device_bytes now, bool is_younger);
 
@@ -79,9 +79,9 @@ int device_table_sum(struct device_table *table, int lines, struct device_bytes 
 
 /* The bytes transferred by the machine's disks, from /proc/diskstats.
  *
- * Only whole disks count: a disk includes its partitions. dm, md and similar devices pass their
- * bytes on to the disks below, and a loop device to the disk of its file; ram and zram never
- * leave memory. */
+ * Only whole disks count: a disk includes its partitions. dm, md and similar devices pass
+ * their bytes on to the disks below, and a loop device to the disk of its file; the bytes of
+ * ram and zram never leave memory. */
 
 /* Classifies by name alone: DEVICE_REAL or DEVICE_IGNORED. */
 enum device_class disk_class_by_name(const char *name);
@@ -106,7 +106,7 @@ int diskstats_parse(const char *text, struct device_table *table, const struct r
 int net_dev_parse(const char *text, struct device_table *table, const struct root *root,
                   struct device_bytes *ret);
 
-/* Sums up the same file of a network namespace. */
+/* Sums up /proc/net/dev of any network namespace. */
 int net_dev_sum(const char *text, struct device_bytes *ret_loopback,
                 struct device_bytes *ret_others);
 
@@ -117,11 +117,12 @@ int rdma_read(const struct root *root, struct device_table *table, struct device
 
 /* The bytes that this machine read from NFS servers and wrote to them.
  *
- * /proc/self/mountstats has the counters of each NFS mount of our mount namespace. They belong to
- * the superblock: a file system that is mounted twice, or partly, shows the same counters on each
- * mount. The file does not identify the superblock, but mountinfo does by its device number, and
- * the kernel writes both files in the same order. Identical counters would prove nothing: two new
- * mounts have the same, and one superblock may count on between the lines of two mounts. */
+ * /proc/self/mountstats has the counters of each NFS mount of our mount namespace. They belong
+ * to the superblock: a file system that is mounted twice, or partly, shows the same counters
+ * on each mount. The file does not identify the superblock, but mountinfo does by its device
+ * number, and the kernel writes both files in the same order. Identical counters would prove
+ * nothing: two new mounts have equal counters, and the counters of one superblock may advance
+ * between the lines of two mounts. */
 
 /* Sums up the bytes of READ and WRITE requests since the first call. A superblock that is younger
  * than `seconds` counts from its mount on. -ENOENT: no NFS is mounted; -EBADMSG: the texts are
@@ -129,7 +130,7 @@ int rdma_read(const struct root *root, struct device_table *table, struct device
 int nfs_parse(const char *mountinfo, const char *mountstats, uint64_t seconds,
               struct device_table *table, struct device_bytes *ret);
 
-/* As nfs_parse(), for the files. It waits for no server. */
+/* As nfs_parse(), but reads the files. Does not wait for a server. */
 int nfs_read(const struct root *root, uint64_t seconds, struct device_table *table,
              struct device_bytes *ret);
 
@@ -145,7 +146,7 @@ enum { DEVICE_TEXT_SIZE = 64 };
 
 enum disk_type { DISK_TYPE_UNKNOWN, DISK_NVME, DISK_SSD, DISK_HDD };
 
-/* "nvme", "ssd", "hdd", or NULL. */
+/* Returns "nvme", "ssd", "hdd" or, if the type is unknown, NULL. */
 const char *disk_type_name(enum disk_type type);
 
 /* Texts are empty and numbers UNKNOWN if the machine does not report them. */
@@ -156,13 +157,13 @@ struct disk_device {
     char serial[DEVICE_TEXT_SIZE];
     enum disk_type type;
     uint64_t capacity_bytes;
-    uint64_t read_bytes, written_bytes; /* bytes since boot, or since it was plugged in */
+    uint64_t read_bytes, written_bytes; /* since boot, or since the disk was plugged in */
 };
 
 struct network_device {
     char name[DEVICE_NAME_SIZE];        /* "eth0" */
     char mac_address[DEVICE_TEXT_SIZE]; /* "52:54:00:12:34:56" */
-    char driver[DEVICE_TEXT_SIZE];      /* of hardware: "e1000e" */
+    char driver[DEVICE_TEXT_SIZE];      /* driver of hardware: "e1000e" */
     char state[DEVICE_TEXT_SIZE];       /* operstate: "up", "down", "unknown" */
     uint64_t speed_mbps;                /* UNKNOWN if the interface is down or virtual */
     uint64_t mtu;
@@ -179,8 +180,8 @@ struct devices {
     struct mount_list mounts;
 };
 
-/* Takes one reading. `space` reads mounts; NULL: no mounts; if it does not respond, there
- * are none. Fails only with -ENOMEM. The caller must call devices_done(). */
+/* Takes one reading. `space` reads the mounts; NULL, or if it does not respond: no mounts.
+ * Fails only with -ENOMEM. The caller must call devices_done(). */
 int devices_read(const struct root *root, struct space *space, struct devices *ret);
 void devices_done(struct devices *devices);
 
@@ -188,7 +189,7 @@ void devices_done(struct devices *devices);
 void devices_find_disk_of(const struct root *root, const struct mount_item *mount,
                           char name[DEVICE_NAME_SIZE]);
 
-/* Finds the device of that name in an earlier reading; NULL: it was not there. */
+/* Finds the device of that name in a reading; NULL: the reading does not have it. */
 const struct disk_device *devices_find_disk(const struct devices *devices, const char *name);
 const struct network_device *devices_find_interface(const struct devices *devices,
                                                     const char *name);

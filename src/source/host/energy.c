@@ -24,19 +24,19 @@
 #define NO_COUNTER "no energy counter of the CPUs (a virtual machine, or no driver)"
 #define TOO_SHORT "the run was too short"
 
-/* When the other sources are searched, and how often new packages are. */
+/* When to search the other sources, and how often to search for new packages. */
 #define LATER_NS (100 * NS_PER_MS)
 #define AGAIN_NS (10 * NS_PER_SECOND)
 
-/* No package uses more: between readings a counter cannot grow by more. */
+/* No package uses more power than this, which limits the growth of a counter. */
 #define WATTS_MAX 2000.0
 
-/* Numbers of zones and sensors without a gap of this size. */
+/* The search for zones and sensors ends after this many missing numbers. */
 enum { GAP_MAX = 4, ZONES_MAX = 256, TEXT_SIZE = 128 };
 
 const char energy_is_denied[] = "the energy counters of the CPUs are readable by root only";
 
-/* The growth of a counter that may have wrapped once. */
+/* Returns the growth of a counter that may have wrapped once. */
 static uint64_t growth(uint64_t before, uint64_t now, uint64_t range)
 {
     return now >= before ? now - before : sub_floor0(range, before) + now;
@@ -121,7 +121,7 @@ static int add_zone(struct energy *energy, const struct root *root, unsigned num
         return 0;
     add_package(energy, "powercap", path, -1, 1);
     (void)snprintf(path, sizeof(path), POWERCAP "%u/max_energy_range_uj", number); /* fits */
-    if (energy->count > 0) /* on failure it never wraps */
+    if (energy->count > 0) /* on failure the counter is assumed never to wrap */
         (void)read_number(root, path, &energy->packages[energy->count - 1].range);
     return 0;
 }
@@ -146,7 +146,8 @@ static void search_cray(struct energy *energy, const struct root *root)
         add_package(energy, "cray.pm_counters", CRAY, -1, 1e6);
 }
 
-/* "Esocket0" of AMD; other drivers name the CPU in some way. Cores are parts of it. */
+/* "Esocket0" of AMD; other drivers have labels that start with "cpu" or "package". Cores are
+ * parts of a package. */
 static bool is_package_label(const char *label)
 {
     return strncmp(label, "Esocket", strlen("Esocket")) == 0 ||
@@ -178,7 +179,7 @@ static void search_hwmon(struct energy *energy, const struct root *root)
     }
 }
 
-/* The event of a package is opened on one CPU of it; its scale is in joules. */
+/* The event of a package is opened on one of its CPUs; its scale is in joules. */
 static void search_perf(struct energy *energy, const struct root *root)
 {
     struct perf_event_attr attr = { .size = sizeof(attr) };
@@ -260,7 +261,7 @@ uint64_t energy_read(struct energy *energy, const struct root *root, uint64_t no
         if (is_known(count) && is_known(package->count)) {
             energy->total_uj +=
                 (double)growth(package->count, count, package->range) * package->unit_uj;
-            /* It may have wrapped more than once. */
+            /* The counter may have wrapped more than once. */
             energy->is_complete &= most_uj < (double)package->range * package->unit_uj;
         } else if (energy->read_ns != 0) {
             energy->is_complete = false;

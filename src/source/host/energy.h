@@ -5,9 +5,9 @@
  * Sources, best first: powercap (RAPL of Intel and AMD; only root may read it since Linux 5.10),
  * the counters of Cray nodes, hwmon (AMD, ARM), perf's power events. A virtual machine has none.
  *
- * The first reading tries powercap's first package alone: one system call if it is not readable.
- * The others are searched at the first reading a tenth of a second later, so that a short command
- * pays for none of it.
+ * The first reading tries only powercap's first package: one system call if it is not
+ * readable. The other sources are searched at the first reading a tenth of a second later, so
+ * that a short command does not pay for the search.
  */
 #ifndef SOURCE_HOST_ENERGY_H
 #define SOURCE_HOST_ENERGY_H
@@ -21,8 +21,8 @@
 enum { ENERGY_PACKAGES_MAX = 64 };
 
 struct energy_package {
-    char path[96];           /* of the counter; empty: a perf event */
-    struct cached_file file; /* or the event */
+    char path[96];           /* path of the counter; empty: a perf event */
+    struct cached_file file; /* the counter, or the perf event */
     double unit_uj;          /* microjoules per count */
     uint64_t range;          /* the counter is 0 again after this count; UINT64_MAX: never */
     uint64_t count;          /* as last read; UNKNOWN: not readable then */
@@ -31,7 +31,7 @@ struct energy_package {
 /* A zeroed struct is closed. */
 struct energy {
     const char *source;              /* NULL: none */
-    const char *reason;              /* why there is none */
+    const char *reason;              /* why there is no source */
     struct energy_package *packages; /* owned */
     size_t count;
     double total_uj;            /* since the first reading */
@@ -49,7 +49,7 @@ void energy_close(struct energy *energy);
 /* Searches all sources at once, for one-shot callers. */
 void energy_search(struct energy *energy, const struct root *root);
 
-/* The reason if counters exist, but may not be read. */
+/* The reason given if counters exist but may not be read. */
 extern const char energy_is_denied[];
 
 #endif

@@ -37,7 +37,8 @@ static const char *cpuinfo_value(const char *text, const char *key)
     return NULL;
 }
 
-/* 64-bit ARM has only numbers. Names of server and cloud CPUs, by Arm and the vendors. */
+/* 64-bit ARM reports only numbers. These are the names of server and cloud CPUs by Arm and the
+ * vendors. */
 static const struct {
     const char *implementer, *part, *name;
 } arm_models[] = {
@@ -90,7 +91,8 @@ int cpuinfo_parse_model(const char *text, char *buf, size_t size)
     return parse_arm_model(text, buf, size);
 }
 
-/* Copies a value as a shell would: without quotes and, except in single ones, backslashes. */
+/* Copies a value as a shell would: without quotes and, except in single quotes, without
+ * backslashes. */
 static void copy_unquoted(const char *value, char *buf, size_t size)
 {
     char quote = *value == '"' || *value == '\'' ? *value : '\0';
@@ -127,8 +129,8 @@ static void read_line(const struct root *root, const char *path, char *buf, size
     parse_copy_line(text, buf, size);
 }
 
-/* Fits /proc/cpuinfo of 64 CPUs (the model is in the first, except on ARM boards, which have
- * few) and the cpu lines of /proc/stat of 2000. */
+/* Fits /proc/cpuinfo of 64 CPUs and the cpu lines of /proc/stat of 2000. The model is in the
+ * entry of the first CPU, except on ARM boards, which have few CPUs. */
 enum { TEXT_SIZE = 256 * 1024 };
 
 static void read_names(const struct root *root, struct host_facts *ret)
@@ -233,8 +235,8 @@ const char *dmi_find(const struct dmi *dmi, const struct dmi_rule *rules, size_t
 
 /* Sockets, cores and caches.
  *
- * Every CPU lists the CPUs that it shares a core, a socket or a cache with, such as "0,64". Each of these
- * is counted at the first CPU of its list. */
+ * Every CPU lists the CPUs with which it shares a core, a socket or a cache, such as "0,64".
+ * Each core, socket and cache is counted at the first CPU of its list. */
 
 #define CPU_PATH "sys/devices/system/cpu"
 
@@ -283,7 +285,7 @@ static uint64_t is_first(const struct root *root, const char *path, uint64_t cpu
                : UNKNOWN;
 }
 
-/* Checks the list of a CPU by its name since Linux 5.3, or the older one. */
+/* Checks a list of a CPU under its name since Linux 5.3, or under the older name. */
 static uint64_t leads(const struct root *root, uint64_t cpu, const char *name,
                       const char *old_name)
 {
@@ -387,7 +389,7 @@ void topology_read(const struct root *root, struct topology *ret)
 
 /* ---- containers ----------------------------------------------------------- */
 
-/* A Kubernetes pod is also a container of some runtime: the outer one comes first. */
+/* A Kubernetes pod is also a container of some runtime: the outer name comes first. */
 static const struct {
     const char *name;
     const char *variable; /* set if the container exists */
@@ -436,7 +438,7 @@ static struct container_name read_declared(const struct root *root)
         return name_of("");
     if (root_read_start(root, text, SIZE, "run/systemd/container") > 0)
         return name_of(text);
-    n = root_read_start(root, text, SIZE, "proc/1/environ"); /* for root */
+    n = root_read_start(root, text, SIZE, "proc/1/environ"); /* readable by root */
     for (ssize_t at = 0; at < n; at += (ssize_t)strlen(text + at) + 1) {
         if (strncmp(text + at, key, strlen(key)) == 0)
             return name_of(text + at + strlen(key));

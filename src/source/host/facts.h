@@ -26,11 +26,11 @@ struct host_facts {
     uint64_t memory_bytes; /* MemTotal */
 };
 
-/* Finds "model name" of x86, "Model" or "Processor" of others, or the name for the numbers
- * of 64-bit ARM; truncated to fit. -ENOENT: none. */
+/* Finds "model name" of x86, "Model" or "Processor" of others, or the name for the numbers of
+ * 64-bit ARM; truncated to fit. -ENOENT: no model. */
 int cpuinfo_parse_model(const char *text, char *buf, size_t size);
 
-/* Returns PRETTY_NAME of os-release, unquoted. -ENOENT: none. */
+/* Returns PRETTY_NAME of os-release, unquoted. -ENOENT: no name. */
 int os_release_parse_name(const char *text, char *buf, size_t size);
 
 /* Never fails: values that cannot be read stay unknown. */
@@ -54,7 +54,7 @@ enum dmi_field {
 
 enum { DMI_TEXT_SIZE = 128 };
 
-/* An empty string does not exist, or cannot be read. Printable ASCII only. */
+/* An empty string: the field does not exist, or cannot be read. Printable ASCII only. */
 struct dmi {
     char text[DMI_FIELDS][DMI_TEXT_SIZE];
 };
@@ -102,18 +102,19 @@ int cache_size_parse(const char *text, uint64_t *ret);
 
 /* Whether this is a container or a virtual machine, and of which kind.
  *
- * Each is recognized by its traces: files, variables, cgroup paths, DMI strings, the device tree
- * and the CPU flag "hypervisor". None of these is certain: a well hidden one is not found. */
+ * Both are recognized by their traces: files, variables, cgroup paths, DMI strings, the device
+ * tree and the CPU flag "hypervisor". No trace is certain: a well hidden container or virtual
+ * machine is not found. */
 
 /* "docker", "podman", "lxc", "kubernetes", "apptainer", "systemd-nspawn", ...; "none": no
- * trace of one. */
+ * trace of a container. */
 struct container_name {
     char text[32];
 };
 struct container_name container_find(const struct root *root, environment_get *get_variable);
 
-/* "kvm", "xen", "vmware", "hyper-v", ...; "other": a virtual machine of an unknown kind; "none": a physical
- * machine; NULL: unknown. */
+/* Returns "kvm", "xen", "vmware", "hyper-v", ...; "other": a virtual machine of an unknown
+ * kind; "none": a physical machine; NULL: unknown. */
 const char *hypervisor_find(const struct root *root, const struct dmi *dmi);
 
 /* ---- More facts for `spoor info`, not for runs ------------------------------ */

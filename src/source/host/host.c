@@ -177,7 +177,7 @@ static const uint64_t SPACE_PERIOD_NS = 10 * NS_PER_SECOND;
 static const uint64_t OOM_KILLS_PERIOD_NS = 60 * NS_PER_SECOND;
 static const uint64_t RDMA_DELAY_NS = 100 * NS_PER_MS;
 
-/* A slow table may take this part of the time. */
+/* A slow table may take one part in this many of the time. */
 enum { SLOW_SHARE = 1000 };
 
 static const char *const pressure_paths[PRESSURE_COUNT] = {
@@ -266,7 +266,7 @@ static void read_slow(struct host *host, const struct root *root, uint64_t now_n
     r = slow == &host->rdma
             ? rdma_read(root, &slow->table, &slow->bytes)
             : nfs_read(root, elapsed_ns / NS_PER_SECOND, &slow->table, &slow->bytes);
-    /* Recent bytes are missing, or those before the first reading. */
+    /* Recent bytes are missing, or the bytes before the first reading. */
     if (r < 0 || (is_first && elapsed_ns > 0))
         slow->table.is_exact = false;
     slow->due_ns = now_ns;

@@ -2,11 +2,11 @@
 /*
  * host.h - the activity of the whole machine, read at every sample.
  *
- * host_read() costs about 14 us: eight files that are kept open, no allocation. Two figures are
- * expensive and change slowly: disk space is read every ten seconds and OOM kills once a
- * minute; in between, their last value is returned. RDMA ports and NFS are read as often as a
- * thousandth of the time suffices for. RDMA ports are searched for a tenth of a second after the
- * first reading, so that a short command does not pay for it.
+ * host_read() costs about 14 us: eight files that are kept open, no allocation. Two figures
+ * are expensive and change slowly: disk space is read every ten seconds and OOM kills once a
+ * minute; in between, their last value is returned. RDMA ports and NFS are read so often that
+ * they take a thousandth of the time. The search for RDMA ports starts a tenth of a second
+ * after the first reading, so that a short command does not pay for it.
  */
 #ifndef SOURCE_HOST_HOST_H
 #define SOURCE_HOST_HOST_H
@@ -44,16 +44,17 @@ struct cpu_busy {
     uint64_t busy_ns;
 };
 
-/* Lists the online CPUs in the order of the text. Returns how many were stored. */
+/* Lists the online CPUs in the order in which the text has them. Returns how many were
+ * stored. */
 size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct cpu_busy *list,
                            size_t capacity);
 
-/* Returns the number of processes in /proc; UNKNOWN: it cannot be read. Costs 0.3 us for
- * each. */
+/* Returns the number of processes in /proc; UNKNOWN: it cannot be read. Costs 0.3 us per
+ * process. */
 uint64_t process_count_read(const struct root *root);
 
-/* How long processes were stalled, from /proc/pressure/cpu, memory and io, and from the same
- * files of a cgroup. */
+/* How long processes were stalled, from /proc/pressure/cpu, memory and io, or from the files
+ * of a cgroup in the same format. */
 
 /* Returns the time since boot in which some process was stalled. -EBADMSG: no such line. */
 int pressure_parse(const char *text, uint64_t *ret_some_ns);
@@ -91,9 +92,9 @@ struct slow_table {
     uint64_t due_ns; /* when to read it again */
 };
 
-/* About 1.3 MiB: not for the stack. Other members are private. */
+/* About 1.3 MiB: not for the stack. Members are private except the first two. */
 struct host {
-    struct clock_span cpu_span; /* when the CPU times were last read; not private */
+    struct clock_span cpu_span; /* when the CPU times were last read */
     bool counts_processes;      /* set by the caller: whether to count processes */
     uint64_t ticks_per_second;
     struct cached_file stat, meminfo, diskstats, net_dev, vmstat;
@@ -101,7 +102,7 @@ struct host {
     struct device_table disks, interfaces;
     struct slow_table rdma, nfs;
     uint64_t first_ns;                       /* time of the first reading; 0: none */
-    uint64_t space_due_ns, oom_kills_due_ns; /* when to read these again */
+    uint64_t space_due_ns, oom_kills_due_ns; /* when to read them again */
     struct space space_reader;
     struct mounts space;
     uint64_t oom_kills_count;

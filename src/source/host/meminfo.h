@@ -35,16 +35,16 @@ int meminfo_parse(const char *text, struct meminfo *ret);
 /* ---- The memory and swap space of the machine in use ----------------------- */
 
 /* Returns all anonymous and shared memory. A read takes 7 us. sysinfo() is cheaper, but its
- * free memory does not show usage by programs: since Linux 6.7 each CPU keeps up to an
- * eighth of the memory in reserve, and these pages count as used. UNKNOWN: the file cannot
+ * figure of free memory does not show usage by programs: since Linux 6.7 each CPU keeps up to
+ * an eighth of the memory in reserve, and these pages count as used. UNKNOWN: the file cannot
  * be read. */
 uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root);
 
 /* Takes one system call of 0.25 us. UNKNOWN if `root` is not the live machine. */
 uint64_t swap_in_use_bytes(const struct root *root);
 
-/* The huge pages of the machine (hugetlbfs), of all sizes. A resident size does not include them, nor
- * does the memory of a cgroup. One read takes 1 us per page size. */
+/* The huge pages of the machine (hugetlbfs), of all sizes. Neither a resident set size nor the
+ * memory of a cgroup includes them. One read takes 1 us per page size. */
 
 enum { HUGE_PAGE_SIZES_MAX = 8 };
 

@@ -55,7 +55,7 @@ static bool is_octal(char c)
     return c >= '0' && c <= '7';
 }
 
-/* Whether there is an escape of three octal digits for one byte. */
+/* Whether the text starts with an escape: a backslash and three octal digits for one byte. */
 static bool is_escape(const char *text, size_t length)
 {
     return length >= 4 && text[0] == '\\' && text[1] >= '0' && text[1] <= '3' &&
@@ -88,7 +88,7 @@ int text_part_decode(struct text_part part, char *buf, size_t size)
     return (int)used;
 }
 
-/* Takes the next part of a line and moves *cursor behind the blank after it. After the last
+/* Takes the next part of a line and moves *cursor past the blank after it. After the last
  * part, *cursor is at the newline. */
 static int take_part(const char **cursor, struct text_part *ret)
 {
@@ -145,7 +145,7 @@ int mountinfo_parse_line(const char *line, struct mountinfo *ret)
 
 /* ---- mounts ---------------------------------------------------------------- */
 
-/* Further filesystems are left out: no machine has so many disks. */
+/* File systems beyond these are left out: no machine has so many disks. */
 enum { FILESYSTEMS_MAX = 512, POOLS_MAX = 64 };
 
 struct seen {
@@ -185,7 +185,7 @@ bool mount_is_disk(const struct mountinfo *mount)
            !starts_as_one_of(mount->source, image_sources, ARRAY_SIZE(image_sources));
 }
 
-/* File systems in memory or of the kernel. Files of an overlay are on another mount. */
+/* File systems in memory or of the kernel. The files of an overlay are on another mount. */
 static const char *const unstored_types[] = {
     "autofs",    "binfmt_misc", "bpf",      "cgroup",  "cgroup2",   "configfs",   "debugfs",
     "devpts",    "devtmpfs",    "efivarfs", "fusectl", "hugetlbfs", "mqueue",     "nsfs",
@@ -198,7 +198,7 @@ static const char *const prompt_types[] = {
     "btrfs", "ext2", "ext3", "ext4", "f2fs", "squashfs", "vfat", "xfs",
 };
 
-/* diskstats does not count these, and their data may go anywhere. */
+/* /proc/diskstats does not count these, and their data may be stored anywhere. */
 static const char *const uncounted_sources[] = { "/dev/loop", "/dev/ram", "/dev/zram",
                                                  "/dev/fd", "/dev/fuse" };
 
@@ -248,8 +248,8 @@ static bool is_seen(const struct seen *seen, dev_t device)
     return false;
 }
 
-/* A mount may be hidden below a later one: then its point shows the other filesystem. Files
- * of btrfs have device numbers that are not in mountinfo. */
+/* A later mount may hide this one: its mount point then shows the other file system. Files of
+ * btrfs have device numbers that are not in mountinfo. */
 static bool is_visible(const struct mountinfo *mount, const char *point, dev_t device)
 {
     struct stat stat_;
@@ -319,7 +319,7 @@ void mounts_add_dataset(struct mounts *pool, const struct mounts *dataset)
     pool->total_bytes = sum_u64(pool->used_bytes, pool->free_bytes);
 }
 
-/* Reads a pool, starting at its first line, from all its mounted datasets. */
+/* Sums up all mounted datasets of a pool; `text` starts at its first line. */
 static int read_pool(const char *text, struct text_part pool, char point[PATH_MAX],
                      struct mounts *ret)
 {
@@ -347,7 +347,7 @@ static bool is_root_overlay(const struct mountinfo *mount)
     return text_part_is(mount->type, "overlay") && text_part_is(mount->point, "/");
 }
 
-/* Whether the mount of the first line counts, and with how much space. */
+/* Whether the mount of the first line counts. *space is its space. */
 static bool is_counted(struct seen *seen, const char *text, const struct mountinfo *mount,
                        char point[PATH_MAX], struct mounts *space)
 {

@@ -6,8 +6,8 @@
  * CD, a loop device), memory or the network. If it is mounted in several places, as in
  * containers, it counts once.
  *
- * A ZFS pool counts once, however many datasets are mounted: they share its free space, and
- * each uses some of its own. Unmounted datasets and snapshots are not included.
+ * A ZFS pool counts once, however many datasets are mounted: they share the pool's free space,
+ * and each has used space of its own. Unmounted datasets and snapshots are not included.
  *
  * An overlay shows the space of the disk below it. It counts only if it is the root and no disk
  * is mounted, as in a container.
@@ -32,9 +32,9 @@ struct text_part {
     size_t length;
 };
 
-/* Borrows from the text it was parsed from. */
+/* The parts point into the parsed text. */
 struct mountinfo {
-    unsigned major, minor;   /* of the filesystem */
+    unsigned major, minor;   /* device number of the filesystem */
     struct text_part root;   /* the folder of the filesystem that is mounted: "/" */
     struct text_part point;  /* the mount point */
     struct text_part type;   /* "ext4" */
@@ -90,15 +90,15 @@ bool mount_is_zfs(const struct mountinfo *mount);
 /* Adds the space of a dataset to its pool. Start from zeros. */
 void mounts_add_dataset(struct mounts *pool, const struct mounts *dataset);
 
-/* Whether it is a filesystem on a disk of the machine. */
+/* Whether the mount is a filesystem on a disk of the machine. */
 bool mount_is_disk(const struct mountinfo *mount);
 
 /* Whether the machine's disks count all bytes that can be written here. They do not count data that
  * goes over a network, to a program (FUSE) or to another machine (9p). `text`: mountinfo. */
 bool mounts_are_local(const char *text);
 
-/* Whether reading one of these mounts may block: for another machine, a program (FUSE), or
- * an unknown filesystem. `text`: mountinfo. */
+/* Whether reading one of these mounts may block: waiting for another machine, a program
+ * (FUSE), or an unknown filesystem. `text`: mountinfo. */
 bool mounts_may_stall(const char *text);
 
 /* Sums up the mounts of a mountinfo text, whose last line may be truncated. Calls statvfs

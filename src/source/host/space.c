@@ -16,7 +16,7 @@ struct space_inquiry {
     bool wants_list;
     struct mount_list list;
     int result;
-    char text[128 << 10]; /* more mounts are left out */
+    char text[128 << 10]; /* mounts beyond this are left out */
 };
 
 static void inquire(void *data)

@@ -12,8 +12,8 @@
 /* A zeroed struct is closed. */
 struct space {
     struct helper *helper;
-    struct space_inquiry *inquiry; /* the helper's */
-    bool has_nfs;                  /* at the last reading */
+    struct space_inquiry *inquiry; /* owned by the helper */
+    bool has_nfs;                  /* NFS was mounted at the last reading */
 };
 
 void space_done(struct space *space);

@@ -33,7 +33,7 @@ int counters_open(struct counters *counters, pid_t tid)
         long fd = syscall(SYS_perf_event_open, &attr, tid, -1, leader, PERF_FLAG_FD_CLOEXEC);
 
         counters->fds[i] = (int)fd;
-        if (fd < 0 && i <= COUNTER_INSTRUCTIONS) { /* a CPU may lack one of the others */
+        if (fd < 0 && i <= COUNTER_INSTRUCTIONS) { /* a CPU may lack the other counters */
             int error = errno;
 
             counters_close(counters);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counters.h - hardware counters of a job: one group of perf events, inherited by all that it starts.
+ * counters.h - hardware counters of a job: one group of perf events, inherited by all threads
+ * and processes that it starts.
  *
- * User space alone is counted, which an ordinary user may do if kernel.perf_event_paranoid is 2 or
- * less. Most virtual machines have no such counters.
+ * Only user space is counted, which an ordinary user may do if kernel.perf_event_paranoid is 2
+ * or less. Most virtual machines have no hardware counters.
  */
 #ifndef SOURCE_PERF_COUNTERS_H
 #define SOURCE_PERF_COUNTERS_H
@@ -25,16 +26,18 @@ struct counters {
     int fds[COUNTER_COUNT];
 };
 
-/* Counts a thread and all that it starts from now on. -ENOENT: the machine has no such counters;
- * -EACCES, -EPERM: refused. */
+/* Counts a thread and everything that it starts from now on. -ENOENT: the machine has no such
+ * counters; -EACCES, -EPERM: refused. */
 int counters_open(struct counters *counters, pid_t tid);
 void counters_close(struct counters *counters);
 
-/* UNKNOWN: not counted. Returns whether each count is exact: if other programs use the counters too,
- * they are shared by time, and counts are extrapolated. */
+/* Reads the counts; UNKNOWN: not counted. Returns whether all counts are exact. If other
+ * programs use the counters too, the kernel multiplexes them, and the counts are
+ * extrapolated. */
 bool counters_read(const struct counters *counters, uint64_t ret[COUNTER_COUNT]);
 
-/* The count of an event that was on the hardware for `running` of `enabled` nanoseconds. */
+/* Extrapolates the count of an event that was on the hardware for `running` of `enabled`
+ * nanoseconds. */
 uint64_t counter_scale(uint64_t count, uint64_t enabled, uint64_t running);
 
 #endif

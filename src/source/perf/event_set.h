@@ -25,12 +25,14 @@ struct event_set {
 };
 
 /* Opens a counter of the CPU time of a thread, and of all its later descendants, in
- * nanoseconds. -EACCES or -EPERM: refused; -ESRCH: it has exited; -E2BIG: too many.
+ * nanoseconds. -EACCES or -EPERM: refused; -ESRCH: the thread has exited; -E2BIG: too many
+ * events.
  *
- * Exact to the nanosecond, whichever process waits: daemons and children of a parent that
- * ignores SIGCHLD are included. It counts from when it is opened, and stops before a process
- * is torn down, so it misses about 0.1 ms of each. An ordinary user may open it if
- * kernel.perf_event_paranoid is 2 or less and no seccomp filter forbids it. */
+ * The count is exact to the nanosecond, whichever process waits for a child: daemons and
+ * children of a parent that ignores SIGCHLD are included. It starts when the event is opened,
+ * and stops before a process is torn down, so it misses about 0.1 ms of each process. An
+ * ordinary user may open it if kernel.perf_event_paranoid is 2 or less and no seccomp filter
+ * forbids it. */
 int task_clock_add(struct event_set *set, pid_t tid);
 void event_set_close(struct event_set *set);
 
@@ -40,14 +42,15 @@ int event_set_read(const struct event_set *set, uint64_t *ret);
 /* Opens an inherited perf event on each thread of a running job.
  *
  * A thread that starts meanwhile is counted by the event of its creator, if that was already
- * open: with another event it would be counted twice. So only threads of one list get
- * events; and if there are more when all are open, everything is repeated, for a while. */
+ * open: with an event of its own it would be counted twice. So only the threads of one list
+ * get events; if there are new threads when all events are open, everything is repeated, a few
+ * times at most. */
 
 struct thread_events {
     /* Calls `found` for every thread. */
     void (*list)(void *list_data, child_found *found, void *found_data);
     void *list_data;
-    /* Opens the event of a thread. 0 or -errno; -ESRCH: it has exited. */
+    /* Opens the event of a thread. 0 or -errno; -ESRCH: the thread has exited. */
     int (*open)(void *data, pid_t tid);
     void (*close)(void *data);
     void *data;

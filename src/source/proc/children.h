@@ -2,10 +2,10 @@
 /*
  * children.h - the children of a process: /proc/PID/task/TID/children.
  *
- * The file of a thread lists only the children of that thread, so the files of all threads must
- * be read. It may skip a child while others exit; the next look finds it. Kernels without
- * CONFIG_PROC_CHILDREN have no such file: then all of /proc is searched for processes whose
- * parent belongs to the job.
+ * The file of a thread lists only the children of that thread, so the files of all threads
+ * must be read. A file may omit a child while others exit; the next look finds it. Kernels
+ * without CONFIG_PROC_CHILDREN have no such file: then all of /proc is searched for processes
+ * whose parent belongs to the job.
  */
 #ifndef SOURCE_PROC_CHILDREN_H
 #define SOURCE_PROC_CHILDREN_H
@@ -19,8 +19,8 @@
 
 typedef void child_found(pid_t child, void *data);
 
-/* Calls `found` for each PID of a list such as "12 15 9 ". Returns their number; -EBADMSG:
- * it contains something else (after the PIDs reported so far). */
+/* Calls `found` for each PID of a list such as "12 15 9 ". Returns their number; -EBADMSG: the
+ * list contains something else (after the PIDs reported so far). */
 int children_parse(const char *text, child_found *found, void *data);
 
 /* A buffer that grows with the longest list. A zeroed struct is empty. */
@@ -46,7 +46,8 @@ int proc_each_number(int folder, child_found *each, void *data);
 /* Calls `found` for every thread of a process. */
 int proc_each_thread(const struct root *root, pid_t pid, child_found *found, void *data);
 
-/* Calls `found` for every descriptor of a process. -EACCES: it is not ours. */
+/* Calls `found` for every descriptor of a process. -EACCES: no permission to read its
+ * descriptors. */
 int proc_each_fd(const struct root *root, pid_t pid, child_found *found, void *data);
 
 bool children_are_listed(const struct root *root);

@@ -185,7 +185,7 @@ int pid_status_parse(const char *text, struct pid_status *ret)
 int pid_status_read(const struct root *root, pid_t pid, struct pid_status *ret)
 {
     char text[4096];
-    /* "Groups:", which precedes most lines, has up to 720 KiB: 65,536 groups. */
+    /* The line "Groups:", which precedes most others, may have 720 KiB: 65,536 groups. */
     ssize_t n =
         root_read_lines(root, text, sizeof(text), ROOT_LINE_SIZE, "proc/%d/status", (int)pid);
 
@@ -271,8 +271,9 @@ int schedstat_read(const struct root *root, pid_t thread_id, struct schedstat *r
 
 int cpu_clock_read(const struct root *root, pid_t pid, uint64_t *ret_ns)
 {
-    /* The clock ID that clock_getcpuclockid() computes, without its system call: the complement of the
-     * PID, then 3 bits: 2 means "scheduler's count, whole process". */
+    /* The clock ID that clock_getcpuclockid() computes, without its system call: the
+     * complement of the PID, then 3 bits. The value 2 means "scheduler's count, whole
+     * process". */
     clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2);
     struct timespec time;
 

@@ -36,8 +36,9 @@ struct pid_stat {
     uint64_t start_ticks; /* 22: since boot; identifies a process together with the PID */
 };
 
-/* A child of fork() takes 12 page faults or more before it exits. A child with fewer had no memory
- * of its own: a child of vfork() that did not call exec, such as the one that starts an agent. */
+/* A child of fork() takes 12 page faults or more before it exits. A child with fewer had no
+ * memory of its own: a child of vfork() that did not call exec, such as the process that
+ * starts an agent. */
 enum { FORK_FAULTS_MIN = 8 };
 
 static inline bool pid_stat_is_zombie(const struct pid_stat *stat)
@@ -70,7 +71,7 @@ int pid_statm_read(struct cached_file *kept, const struct root *root, pid_t pid,
 
 /* Members are UNKNOWN if the line is missing, as the Vm lines are for a zombie. */
 struct pid_status {
-    uint64_t thread_group;   /* Tgid: differs from the PID if that is a thread's */
+    uint64_t thread_group;   /* Tgid: differs from the PID if that is the PID of a thread */
     uint64_t uid;            /* real user */
     uint64_t rss_peak_bytes; /* VmHWM; exec resets it */
     uint64_t rss_shmem_bytes;
@@ -119,10 +120,10 @@ ssize_t pid_cmdline_read(const struct root *root, pid_t pid, char *text, size_t 
 /* Totals of a thread's lifetime. */
 struct schedstat {
     uint64_t run_ns;    /* CPU time */
-    uint64_t waited_ns; /* time spent waiting for a CPU, up to the last time that it got one */
+    uint64_t waited_ns; /* time spent waiting for a CPU, without the current wait */
 };
 
-/* -ENOENT: there is no such thread, or the kernel does not count. */
+/* -ENOENT: there is no such thread, or the kernel does not count these times. */
 int schedstat_read(const struct root *root, pid_t thread_id, struct schedstat *ret);
 
 int schedstat_parse(const char *text, struct schedstat *ret);
@@ -130,22 +131,22 @@ int schedstat_parse(const char *text, struct schedstat *ret);
 /* The CPU clock of a process: nanoseconds of CPU time of all its threads, exited ones
  * included, without its children.
  *
- * One system call, 0.2 us, for any process of any user, also a zombie. A PID does not
- * identify a process: read an open file first. */
+ * One system call, 0.2 us, for any process of any user, even a zombie. A PID does not identify
+ * a process: read an open file first. */
 
 /* -ENOTSUP: the root is not the live machine. -ESRCH: no such process. */
 int cpu_clock_read(const struct root *root, pid_t pid, uint64_t *ret_ns);
 
 /* Whether two processes have the same memory.
  *
- * A child created by vfork() or posix_spawn() runs in its parent's memory until it calls
- * exec. Each of the two seems to have all of it as private memory. */
+ * A child created by vfork() or posix_spawn() runs in its parent's memory until it calls exec.
+ * Until then each of the two seems to have all of that memory as private memory. */
 
 /* One system call, 0.3 us. False if unknown: not the live machine, another user's process, a
  * kernel without kcmp. */
 bool same_memory(const struct root *root, pid_t a, pid_t b);
 
-/* Whether our PIDs are also the machine's: we are in its first PID namespace. */
+/* Whether our PIDs are the machine's PIDs: we are in its first PID namespace. */
 bool pid_namespace_is_first(const struct root *root);
 
 #endif

@@ -12,8 +12,8 @@
 
 /* /proc/PID/smaps: how a process shares its memory, area by area.
  *
- * The file may be megabytes long, so each area is passed on as soon as it is complete. It costs
- * as much as smaps_rollup and about 3 us per area. */
+ * The file may be megabytes long, so each area is passed on as soon as it is complete. Reading
+ * it costs as much as smaps_rollup, and about 3 us more per area. */
 
 /* One mapping. Sizes in bytes. The name is hostile text and is not read: device and inode
  * identify the file. Inode 0: no file. */
@@ -30,7 +30,8 @@ struct smaps_area {
     uint64_t merged; /* pages of equal content merged by the kernel (KSM); 0 if not reported */
 };
 
-/* Called for each area by address. A result other than 0 ends the reading and is returned. */
+/* Called for each area in order of addresses. A result other than 0 ends the reading and is
+ * returned. */
 typedef int smaps_each(const struct smaps_area *area, void *data);
 
 /* Parses an open file. -EBADMSG: the text has another format, or is truncated within an area;
@@ -42,12 +43,12 @@ int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data)
 
 /* /proc/PID/smaps_rollup: how a process shares its memory.
  *
- * The kernel walks the page tables for it, 6-8 ms per GiB of small pages, and memory calls
- * of the process wait meanwhile: read it seldom. An open file of it becomes invalid at exec,
- * so it is opened each time. */
+ * To write this file the kernel walks the page tables, 6-8 ms per GiB of small pages, and
+ * memory calls of the process wait meanwhile: read it rarely. An open file becomes invalid at
+ * exec, so it is opened each time. */
 
-/* In bytes. Pss_Anon, Pss_File and Pss_Shmem are UNKNOWN before Linux 5.3, merged if not
- * reported. Huge pages of hugetlbfs are not included. */
+/* In bytes. Pss_Anon, Pss_File and Pss_Shmem are UNKNOWN before Linux 5.3, `merged` if the
+ * kernel does not report it. Huge pages of hugetlbfs are not included. */
 struct smaps_rollup {
     uint64_t rss;
     uint64_t pss;
