@@ -29,9 +29,9 @@
  *
  * Threads. A running session owns a sampling thread and, if the machine may have
  * GPUs, a thread that queries their drivers; short-lived threads read disk space.
- * All block all signals. Each stream is written by a process of the session, which
- * wait() does not find, so that a disk or a reader that does not respond stops nothing else. Session
- * functions may be called from any thread, but not during or after
+ * All block all signals. Each stream is written by a process of its own, which wait()
+ * does not return, so that a disk or a reader that does not respond delays nothing
+ * else. Session functions may be called from any thread, but not during or after
  * spoor_session_close(). None waits for the sampling thread for more than 10 s.
  *
  * Ownership. Options and strings passed in are copied; the caller may free them.
@@ -66,11 +66,11 @@ enum spoor_format {
     SPOOR_CSV,         /* a header and one row */
     SPOOR_HTML,        /* a page with charts, if this build has it: ENOSYS otherwise */
     SPOOR_MARKDOWN,    /* a table of the key figures */
-    SPOOR_ROW,         /* one line of flat JSON, as a history keeps it */
+    SPOOR_ROW,         /* one line of flat JSON, as in the history */
     SPOOR_OPENMETRICS, /* OpenMetrics 1.0, for Prometheus and others */
-    SPOOR_RANK,        /* one line of JSON, as the folder of a group keeps it */
+    SPOOR_RANK,        /* one line of JSON, as in the folder of a group */
     SPOOR_SNAKEMAKE,   /* the benchmark table of Snakemake 7 and 8 */
-    SPOOR_SNAKEMAKE_9, /* the same of Snakemake 9.13.5 and later */
+    SPOOR_SNAKEMAKE_9, /* the benchmark table of Snakemake 9.13.5 and later */
     SPOOR_NEXTFLOW,    /* .command.trace of Nextflow */
     SPOOR_SEFF,        /* the text of Slurm's seff */
     SPOOR_JOBSTATS,    /* the AdminComment that jobstats and reportseff read */
@@ -82,8 +82,8 @@ enum spoor_format {
 SPOOR_API bool spoor_format_for_name(const char *name, enum spoor_format *ret);
 SPOOR_API bool spoor_format_for_path(const char *path, enum spoor_format *ret);
 
-/* When to read private and shared memory. This walks the job's page tables,
- * about 6 ms per GiB, and blocks its memory system calls meanwhile. */
+/* When to read private and shared memory. The kernel then walks the job's page tables,
+ * about 6 ms per GiB, and blocks the job's memory system calls meanwhile. */
 enum spoor_detail {
     SPOOR_DETAIL_AUTO,   /* when memory has changed, as the budget allows */
     SPOOR_DETAIL_ALWAYS, /* at every sample, with the mappings of all processes */
@@ -107,8 +107,8 @@ enum {
     SPOOR_SAMPLES_APPEND = 1u << 1,
     /* Fail with EEXIST if the file of a stream exists. */
     SPOOR_SAMPLES_NO_CLOBBER = 1u << 2,
-    /* Touch no old file of a stream and do not call sample_seen until
-     * spoor_session_release_samples(): the job may not start after all. */
+    /* Leave existing files of streams alone and do not call sample_seen until
+     * spoor_session_release_samples() is called: the job may fail to start. */
     SPOOR_HOLD_SAMPLES = 1u << 3,
     /* Track `pid` alone, not its descendants. Cannot be combined with SPOOR_CALLER_SPAWNED. */
     SPOOR_MAIN_ONLY = 1u << 4,
@@ -116,17 +116,19 @@ enum {
      * cgroup is only read. There is no main process. */
     SPOOR_TRACK_CGROUP = 1u << 5,
     /* Open GPU drivers at once. With SPOOR_CALLER_SPAWNED they are otherwise opened when the job has
-     * lived for 100 ms: for a shorter one, GPU figures are unknown, and nothing is spent on them. */
+     * run for 100 ms: GPU figures of a shorter job are unknown and cost nothing. */
     SPOOR_OPEN_GPUS = 1u << 6,
     /* The process ends soon after the session: leave the GPU drivers open for the kernel to close.
      * NVIDIA's library needs 8 ms of CPU time and 13 MB to shut down. */
     SPOOR_LEAVE_DRIVERS = 1u << 7,
-    /* Sample more often at first: every 10 ms or so while the job is active, then less and less often,
-     * until `interval_ns` is reached after 16 intervals. Paid for by the budget. */
+    /* Sample more often at first: every 10 ms or so while the job is active, then less and less
+     * often, until `interval_ns` is reached after 16 intervals. The budget limits the extra
+     * samples. */
     SPOOR_FINE_AT_FIRST = 1u << 8,
     /* List the processes of the job in every sample that sample_seen gets. */
     SPOOR_LIST_PROCESSES = 1u << 9,
-    /* Leave the performance counters of GPUs alone (NVIDIA's GPM): their work is unknown. */
+    /* Do not read the performance counters of GPUs (NVIDIA's GPM): sm_active and the members
+     * after it in struct spoor_gpu_sample are then unknown. */
     SPOOR_NO_GPM = 1u << 10,
     /* Count cycles, instructions, cache and branch misses of the job in user space. Only with
      * SPOOR_CALLER_SPAWNED. It slows down context switches of the job. */
@@ -142,15 +144,15 @@ struct spoor_gpu_sample {
     int part;
     double utilization, job_utilization; /* 0 to 1, over about the last second */
     double memory_bytes, job_memory_bytes;
-    double memory_total_bytes; /* that the GPU has */
+    double memory_total_bytes; /* capacity of the GPU */
     double encoder_utilization, decoder_utilization;
     double power_watts, temperature_celsius, clock_hertz;
     double energy_joules; /* since the start of the run */
-    const char *uuid;     /* its PCI address if it has no UUID */
-    /* Shares of the device that worked for any process, 0 to 1, over about the last 10 s. */
+    const char *uuid;     /* the PCI address if the GPU has no UUID */
+    /* Active share of each kind of unit, for any process: 0 to 1, over about the last 10 s. */
     double sm_active, sm_occupancy, tensor_active, fp64_active, fp32_active, fp16_active,
         dram_active;
-    /* Bytes moved since the job first used it. */
+    /* Bytes transferred while the job used the GPU. */
     double pcie_sent_bytes, pcie_received_bytes, nvlink_sent_bytes, nvlink_received_bytes;
 };
 
@@ -170,17 +172,17 @@ struct spoor_sample {
     const double *values;   /* values[i] is metric i (spoor_metric_get()), or NaN; memory and
                                GPU levels are the highest since the sample before */
     size_t count;
-    const double *moments; /* the same metrics, with every level as it was at this moment */
-    const struct spoor_gpu_sample *gpus; /* those assigned to the job, at most 256 */
-    size_t gpu_count;                    /* 0 also until the drivers have responded */
-    /* With SPOOR_LIST_PROCESSES: in the same order in every sample, new ones last. */
+    const double *moments;               /* the same metrics, with all levels at this moment */
+    const struct spoor_gpu_sample *gpus; /* GPUs of the job, at most 256 */
+    size_t gpu_count;                    /* 0: none, or no driver has responded yet */
+    /* With SPOOR_LIST_PROCESSES. The order stays the same; new processes are last. */
     const struct spoor_process_sample *processes;
     size_t process_count;
     double cpu_limit, memory_limit_bytes; /* of the job; NaN: none, or unknown */
 };
 
-/* Called after every sample, including the first and the last; calls never overlap. It runs in
- * the sampling thread, for the first sample in the thread that starts the session. No sample is
+/* Called after every sample, including the first and the last; calls never overlap. Runs in the
+ * sampling thread; for the first sample, in the thread that starts the session. No sample is
  * taken meanwhile: return quickly, and do not call session functions. No call begins after
  * spoor_session_close(). */
 typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
@@ -188,9 +190,9 @@ typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 /* A stream: one row per sample, written as soon as the sample is taken. If the file does not respond
  * or the reader of a pipe stalls, rows are dropped and the report counts them; no sample waits.
  * At the end, a file gets all rows, and the reader of a pipe or a terminal has 200 ms to read the rest.
- * If the reader closes the pipe, the stream ends, and nothing else. */
+ * If the reader closes the pipe, only the stream ends. */
 struct spoor_stream {
-    const char *path;    /* a file; a named pipe; "-", /dev/stderr or /dev/fd/N: a descriptor */
+    const char *path;    /* file, named pipe or descriptor: "-", /dev/stderr, /dev/fd/N */
     const char *dialect; /* the columns: NULL or "spoor"; "resource-tracker",
                             "resource-tracker-0.3", "resource-tracker-0.1": the process table of
                             that program or, without a job, its system table; or one of its tables
@@ -217,17 +219,17 @@ struct spoor_options {
                                    SPOOR_TRACK_CGROUP: the cgroup to track */
     const char *gpus; /* the GPUs assigned to the job: "all", "none", or a comma-separated
                          list of numbers ("0-3"; "0:1" is a MIG device), UUIDs and PCI
-                         addresses; NULL: as the job's environment says, or all without
-                         a job */
+                         addresses; NULL: taken from the job's environment; all if there
+                         is no job */
     spoor_sample_seen *sample_seen;     /* NULL: none */
     void *sample_data;                  /* passed to sample_seen */
     const struct spoor_stream *streams; /* SPOOR_STREAMS_MAX at most */
     size_t stream_count;
     uint64_t second_sample_ns;  /* when to take the second sample, on CLOCK_MONOTONIC; 0: an
                                   interval after the first */
-    uint64_t budget_millionths; /* of the job's CPU time: the tracker's limit, see
-                                   --budget; UINT64_MAX: without limit; 0: the default */
-    const char *id;             /* of the run: 32 hexadecimal digits; NULL: a random one */
+    uint64_t budget_millionths; /* limit of the tracker, as a share of the job's CPU
+                                   time; UINT64_MAX: no limit; 0: the default */
+    const char *id;             /* ID of the run: 32 hexadecimal digits; NULL: random */
     double co2e_grams_per_kwh;  /* carbon intensity times PUE; 0: unknown */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
@@ -250,12 +252,12 @@ SPOOR_API int spoor_session_open(const struct spoor_options *options, spoor_sess
 /* Takes the first sample, then starts the sampling thread. */
 SPOOR_API int spoor_session_start(spoor_session *session, struct spoor_error *err);
 
-/* With SPOOR_HOLD_SAMPLES: the job has started. The sampling thread replaces the files of streams and
- * delivers the latest sample and all that follow. */
+/* With SPOOR_HOLD_SAMPLES: call this when the job has started. The sampling thread then
+ * replaces the files of streams and delivers the latest sample and all later ones. */
 SPOOR_API void spoor_session_release_samples(spoor_session *session);
 
-/* Has the sampling thread take an extra sample now, and waits for it. EINVAL: the session is not
- * running; ETIMEDOUT: the thread hangs. */
+/* Makes the sampling thread take an extra sample now, and waits for it. EINVAL: the session is
+ * not running; ETIMEDOUT: the thread hangs. */
 SPOOR_API int spoor_session_sample(spoor_session *session, struct spoor_error *err);
 
 /* A phase is a named part of the run with its own figures. Phases may nest and
@@ -275,11 +277,12 @@ SPOOR_API int spoor_phase_stop(spoor_session *session, const char *name,
  * thread hangs (for 10 s), returns 0 without the figures. */
 SPOOR_API int spoor_session_child_ended(spoor_session *session, pid_t pid);
 
-/* The caller is going to stop its own process (true), as by SIGSTOP, or goes on (false). Samples that
- * are missed meanwhile are not counted as late. */
+/* Call this before the caller stops its own process, as by SIGSTOP (true), and after the
+ * process is continued (false). Samples missed meanwhile are not counted as late. */
 SPOOR_API void spoor_session_note_stop(spoor_session *session, bool is_stopping);
 
-/* The job has ended: the run ends now, even if the last sample is taken later. */
+/* Call this when the job has ended: the run ends now, even if the last sample is taken
+ * later. */
 SPOOR_API void spoor_session_note_end(spoor_session *session);
 
 /* Sets the wait(2) status of the main process. Without this call the report has
@@ -290,8 +293,9 @@ SPOOR_API void spoor_session_set_wait_status(spoor_session *session, int wait_st
 SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
                                   const char *message);
 
-/* The message of the warning with this code, or NULL if there is none: "samples-lost" once the
- * session has stopped and rows could not be written. Valid until the session is closed. */
+/* Returns the message of the warning with this code, or NULL if there is none. The code is
+ * "samples-lost" if rows could not be written; that warning is added when the session stops.
+ * The message is valid until the session is closed. */
 SPOOR_API const char *spoor_session_warning(spoor_session *session, const char *code);
 
 /* Ends a stream with a last row, for which a sample is taken now; the session and its other
@@ -300,16 +304,16 @@ SPOOR_API const char *spoor_session_warning(spoor_session *session, const char *
 SPOOR_API int spoor_session_end_stream(spoor_session *session, size_t stream,
                                        struct spoor_error *err);
 
-/* How many rows of a stream could not be written; 0 until the session has stopped. Rows that a
- * reader did not take because it closed its end of a pipe do not count. If there are some, *reason
- * is set to why. */
+/* Returns how many rows of a stream could not be written; 0 until the session has stopped. Rows
+ * after the reader of a pipe closed its end do not count. If rows were lost, *reason is set to
+ * the cause. */
 SPOOR_API uint64_t spoor_session_lost_rows(spoor_session *session, size_t stream,
                                            const char **reason);
 
 /* Takes the last sample, ends open phases and the sampling thread. Does not touch the
  * job: its remaining processes keep running. May be called more than once. ETIMEDOUT: the
- * thread hangs, in a file of /proc or in the callback, for 10 s or the time that is given.
- * A report can be written without the last sample; a later call waits again. */
+ * thread hangs, in a read of /proc or in the callback, for 10 s or `timeout_ns`. A report can
+ * still be written, without the last sample; a later call waits again. */
 SPOOR_API int spoor_session_stop(spoor_session *session, struct spoor_error *err);
 SPOOR_API int spoor_session_stop_within(spoor_session *session, uint64_t timeout_ns,
                                         struct spoor_error *err);
@@ -326,19 +330,20 @@ SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format form
 
 struct spoor_cloud;
 
-/* Which cloud the machine belongs to, for `host.cloud` of the report. The library does not look for it.
- * Both the struct and its texts must stay valid until the session is closed; NULL: not known. */
+/* Sets the cloud that the machine belongs to, for `host.cloud` of the report. The library does
+ * not detect it. The struct and its texts must stay valid until the session is closed; NULL:
+ * unknown. */
 SPOOR_API void spoor_session_set_cloud(spoor_session *session, const struct spoor_cloud *cloud);
 
-/* How many processes a text report lists, those with the most CPU time first (default: 0;
+/* Sets how many processes a text report lists, those with the most CPU time first (default: 0;
  * SIZE_MAX: three, if there are several). */
 SPOOR_API void spoor_session_show_processes(spoor_session *session, size_t count);
 
 /* How spoor_session_save() treats an existing file. */
 enum spoor_save {
-    SPOOR_REPLACE, /* replace it atomically, by renaming a temporary file; its mode stays */
-    SPOOR_APPEND, /* append to it; CSV gets no second header, and EINVAL if it has another, or if
-                      it is a page */
+    SPOOR_REPLACE,    /* replace it atomically, by renaming a temporary file; its mode stays */
+    SPOOR_APPEND,     /* append to it, without a second CSV header; EINVAL: the file has other
+                     columns, or the format is a single document, such as HTML */
     SPOOR_NO_CLOBBER, /* fail with EEXIST */
 };
 
@@ -414,13 +419,15 @@ SPOOR_API const struct spoor_metric *spoor_metric_get(size_t index);
  * NaN. Returns the number of metrics, or -EAGAIN before the first sample. */
 SPOOR_API ssize_t spoor_session_latest(spoor_session *session, double *values, size_t count);
 
-/* Calls `each` for every GPU assigned to the job, as of that sample. The UUID is valid only during the call. */
+/* Calls `each` for every GPU assigned to the job, as of the latest sample. The UUID is valid
+ * only during the call. */
 SPOOR_API void spoor_session_latest_gpus(spoor_session *session,
                                          void (*each)(const struct spoor_gpu_sample *gpu,
                                                       void *data),
                                          void *data);
 
-/* When that sample was taken, in seconds since the first; NaN before the first. */
+/* Returns when the latest sample was taken, in seconds since the first one; NaN: none was
+ * taken. */
 SPOOR_API double spoor_session_latest_seconds(spoor_session *session);
 
 /* ---- agents: a tracker in a separate process ---------------------------- */
@@ -430,15 +437,15 @@ SPOOR_API double spoor_session_latest_seconds(spoor_session *session);
  * belongs to no job. */
 #define SPOOR_AGENT_NAME "spoor-agent"
 
-/* Starts an agent, for example `spoor agent --pid PID`. It does not become a child of the caller:
- * the caller gets no SIGCHLD for it, and wait() does not find it. The caller's memory is not
- * copied. `path` is the executable; `arguments` starts with the program name and ends with NULL.
- * The two descriptors, both above 2, become its standard input and output; its standard error is
- * /dev/null. An agent exits when its input is closed.
+/* Starts an agent, for example `spoor agent --pid PID`. It does not become a child of the
+ * caller: the caller gets no SIGCHLD for it, and wait() does not find it. The caller's memory
+ * is not copied. `path` is the executable; `arguments` starts with the program name and ends
+ * with NULL. The two descriptors, both above 2, become its standard input and output; its
+ * standard error is /dev/null. An agent exits when its input is closed.
  *
- * Returns the PID of the agent. A caller that adopts orphans, as PID 1 of a container without an
- * init does, and a subreaper, becomes the parent of the agent: waitpid() for this PID reaps it, and
- * fails with ECHILD in all other processes. */
+ * Returns the PID of the agent. A caller that adopts orphans (a subreaper, or PID 1 of a
+ * container without an init) becomes the parent of the agent: it can reap the agent by
+ * waitpid() for this PID. For all other callers waitpid() fails with ECHILD. */
 SPOOR_API int spoor_agent_start(const char *path, char *const *arguments, int input_fd,
                                 int output_fd, struct spoor_error *err);
 
@@ -454,26 +461,26 @@ struct spoor_source {
 };
 
 /* Calls `each` for every source, the best source of a quantity first. A run with these
- * options uses the first that is available. `options` may be NULL; its process is
+ * options uses the first that is available. `options` may be NULL; its `pid` is
  * ignored. The strings are valid only during the call. */
 SPOOR_API int spoor_machine_check(const struct spoor_options *options,
                                   void (*each)(const struct spoor_source *source, void *data),
                                   void *data, struct spoor_error *err);
 
-/* The names of the machine in its cloud, for spoor_machine_write(). The library does not look them up, since
- * that takes a request over the network. NULL: unknown. */
+/* The place of the machine in its cloud. The library does not look it up, since that takes a
+ * request over the network. NULL: unknown. */
 struct spoor_cloud {
     size_t size;        /* sizeof(struct spoor_cloud) */
     const char *vendor; /* "aws"; NULL: the machine is not known to belong to a cloud */
     const char *region, *zone;
     const char *instance_type; /* "g4dn.xlarge" */
     const char *account;
-    const char *reason; /* why some of it is unknown; NULL: there is no reason */
+    const char *reason; /* why some members are unknown; NULL: none given */
 };
 
 /* Writes a description of the machine and its GPUs as SPOOR_TEXT or SPOOR_JSON. `gpus` is as in
- * struct spoor_options; `cloud` may be NULL; `flags` as in spoor_session_write(). Waits at most 2 s for GPU drivers; the description
- * says if they did not respond. */
+ * struct spoor_options; `cloud` may be NULL; `flags` is as in spoor_session_write(). Waits at
+ * most 2 s for GPU drivers; the description mentions drivers that did not respond. */
 SPOOR_API int spoor_machine_write(const char *root, const char *gpus,
                                   const struct spoor_cloud *cloud, enum spoor_format format,
                                   unsigned flags, int fd, struct spoor_error *err);
@@ -481,8 +488,8 @@ SPOOR_API int spoor_machine_write(const char *root, const char *gpus,
 /* A GPU or a part of one (a MIG device). Parts follow their GPU in the list. The strings are
  * valid only during the call; they come from drivers and may contain any bytes. */
 struct spoor_gpu {
-    unsigned index;          /* its number in options.gpus; for a part, that of its GPU */
-    const char *uuid;        /* its PCI address if it has no UUID */
+    unsigned index;          /* number in options.gpus; for a part, the number of its GPU */
+    const char *uuid;        /* the PCI address if the GPU has no UUID */
     const char *name;        /* "NVIDIA H200" */
     const char *vendor;      /* "nvidia", "amd", "intel" */
     const char *pci_address; /* "0000:3b:00.0"; empty for a part */
@@ -495,15 +502,15 @@ struct spoor_gpu {
 /* Whether this machine may have GPUs. Cheap: does not query any driver. */
 SPOOR_API bool spoor_may_have_gpus(const char *root);
 
-/* Calls `each` for every GPU of the machine; `selection` is as options.gpus. Queries the drivers
- * in a thread that is abandoned if they do not respond within 2 s (ETIMEDOUT). A machine without
- * GPUs is not an error. ENOENT: the selection names a GPU that does not exist; ENOTUNIQ: a name
- * matches several GPUs. Any other error: a driver cannot be used. */
+/* Calls `each` for every GPU of the machine; `selection` is like options.gpus. Queries the
+ * drivers in a thread that is abandoned if they do not respond within 2 s (ETIMEDOUT). A
+ * machine without GPUs is not an error. ENOENT: the selection names a GPU that does not exist;
+ * ENOTUNIQ: a name matches several GPUs. Any other error: a driver cannot be used. */
 SPOOR_API int spoor_gpu_list(const char *root, const char *selection,
                              void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
                              struct spoor_error *err);
 
-/* The same for the GPUs of a session, as of its latest sample. Does not query the drivers.
+/* Calls `each` for every GPU of a session, as of its latest sample. Does not query the drivers.
  * EAGAIN: the drivers have not responded yet. */
 SPOOR_API int spoor_session_gpus(spoor_session *session,
                                  void (*each)(const struct spoor_gpu *gpu, void *data),

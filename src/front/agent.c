@@ -110,8 +110,8 @@ static void begin_answer_to(struct agent_answer *answer, const struct agent_requ
 }
 
 /* Waits for the reader as long as our input is open: only the end of the input shows that
- * the program is gone. A program that has closed it may still read, so allow a moment for
- * its buffer to be emptied. */
+ * the program is gone. A program that has closed our input may still read, so it gets a moment
+ * to empty the pipe. */
 static void send_line(const struct buffer *line)
 {
     enum { CLOSED_MS = 1000 };
@@ -389,7 +389,7 @@ int attachment_open(const struct spoor_options *options, struct attachment *ret,
     return 0;
 }
 
-/* Takes the last sample. If the process has ended, its exit status is read. */
+/* Takes the last sample. Reads the exit status if the process has ended. */
 static int attachment_stop(struct attachment *attachment, enum watch_end end,
                            struct spoor_error *err)
 {
@@ -437,7 +437,7 @@ struct tracking_agent {
     bool is_over; /* the last sample has been taken, and the files are written */
 };
 
-/* Once. */
+/* Does nothing when called again. */
 static void finish(struct tracking_agent *agent, enum watch_end end)
 {
     struct spoor_error err = { 0 };
@@ -462,7 +462,7 @@ static spoor_session *get_session(const struct tracking_agent *agent, struct spo
 
 /* ---- the report ----------------------------------------------------------- */
 
-/* Writes to a file in memory and reads it. */
+/* Writes the report to a memfd and reads it back. */
 int tracking_agent_format(spoor_session *session, enum spoor_format format, struct buffer *ret,
                           struct spoor_error *err)
 {
@@ -563,7 +563,7 @@ static int show_snapshot(void *data, const struct agent_request *request,
     if (!values)
         return error_set(err, ENOMEM, "out of memory");
     if (!agent->is_over)
-        (void)spoor_session_sample(session, NULL);      /* it runs */
+        (void)spoor_session_sample(session, NULL);      /* the session is running */
     (void)spoor_session_latest(session, values, count); /* at least the first sample exists */
     json_begin(json, "metrics", '{');
     for (size_t i = 0; i < count; i++)

@@ -17,7 +17,7 @@
  *     {"id": 2, "event": "error", "code": "EINVAL", "message": "phase 'x' is not open"}
  *
  * A program that was interrupted before it read a response skips it by its id. The id of an error is null if
- * the request had none that could be read. Empty lines are ignored. The code is the errno name of one of
+ * the request had no readable id. Empty lines are ignored. The code is the errno name of one of
  * these; programs decide by it and never by the message:
  *
  *     EINVAL, EBADMSG          an argument, or the contents of a file, is not valid
@@ -89,8 +89,7 @@ void agent_end_answer(struct agent_answer *answer);
  * Returns the exit code. */
 int agent_refuse(int code, const char *message);
 
-/* Responds to a request with an error; `message` may be longer than that of a struct
- * spoor_error. */
+/* Responds to a request with an error. `message` may be longer than spoor_error.message. */
 void agent_answer_error(const struct agent_request *request, int code, const char *message);
 
 /* An operation of an agent. */
@@ -108,7 +107,7 @@ struct agent {
     const struct agent_op *ops;
     size_t op_count;
     void *data;       /* passed to the operations */
-    bool is_at_end;   /* of the input */
+    bool is_at_end;   /* the input has ended */
     bool is_too_long; /* the line is too long: its first part is dropped */
     struct buffer line;
 };
@@ -136,8 +135,9 @@ struct attachment {
 int attachment_open(const struct spoor_options *options, struct attachment *ret,
                     struct spoor_error *err);
 
-/* Opens, waits as watch_wait(), also for the two descriptors (-1: none), and stops. Reports
- * failures. Returns 0, or the program's failure code if there was nothing to track. */
+/* Opens an attachment, waits like watch_wait(), also for the two descriptors (-1: none), and
+ * stops the session. Reports failures. Returns 0, or the program's failure code if there was
+ * nothing to track. */
 int attachment_follow(const struct program *program, const struct spoor_options *options,
                       uint64_t duration_ns, int input_fd, int output_fd,
                       struct attachment *ret);
@@ -156,7 +156,7 @@ void attachment_close(struct attachment *attachment);
  * Without a stop, the files are written when the tracked process exits or the input ends.
  */
 
-/* How agents differ. */
+/* The functions by which agents differ. */
 struct tracking_agent_kind {
     /* Called when the run has ended: writes its files. */
     void (*finish)(spoor_session *session, void *data);
@@ -170,7 +170,7 @@ struct tracking_agent_kind {
 int tracking_agent_serve(struct attachment *attachment, const struct tracking_agent_kind *kind,
                          void *data);
 
-/* The report of the run in a format. */
+/* Sets `ret` to the report of the run in a format. */
 int tracking_agent_format(spoor_session *session, enum spoor_format format, struct buffer *ret,
                           struct spoor_error *err);
 

@@ -14,7 +14,7 @@
 #include "front/option.h"
 #include "text/buffer.h"
 
-/* Whether the option was set by this row, or by another name of the same member. */
+/* Whether the option was set, by this row or by another row for the same member. */
 static bool is_set(const struct arguments *arguments, const struct option *option)
 {
     const struct option_table *table = arguments->command->options;
@@ -34,7 +34,7 @@ static const char *key_of(const struct option *option)
     return option->key ? option->key : option->name;
 }
 
-/* ["a", "b"] as "a,b"; to be freed. NULL: it is not a list of strings. */
+/* Joins ["a", "b"] to "a,b", which the caller frees. NULL: not a list of strings. */
 static char *join(json_t *list)
 {
     struct buffer text = { 0 };
@@ -54,7 +54,7 @@ static char *join(json_t *list)
     return text.text;
 }
 
-/* The value as on the command line; to be freed. NULL: the value is of a wrong type. */
+/* Returns the value as written on the command line; the caller frees it. NULL: wrong type. */
 static char *text_of(const struct program *program, const struct option *option, json_t *value)
 {
     bool takes_text = option->value || program->flags_take_values;
@@ -94,7 +94,7 @@ static int apply_scalar(struct arguments *arguments, const struct option *option
     return arguments_apply(arguments, option, text, err);
 }
 
-/* { "KEY": "VALUE" } as KEY=VALUE. */
+/* Applies each member { "KEY": "VALUE" } as KEY=VALUE. */
 static int apply_object(struct arguments *arguments, const struct option *option,
                         json_t *object, struct spoor_error *err)
 {
@@ -143,8 +143,8 @@ static int apply_value(struct arguments *arguments, const struct option *option,
     return 0;
 }
 
-/* Finds the option of the command with that key, or else an option of another command: a
- * command that reads it only from its command line ignores it. */
+/* Finds the option of the command with that key, or else an option of another command. The key
+ * is ignored by a command that does not read it from a file. */
 static const struct option *find_option(const struct command *command, const char *key)
 {
     const struct option *found = NULL;
@@ -235,9 +235,9 @@ int config_read(struct arguments *arguments, const char *path, struct spoor_erro
 
 /* ---- the command line ---------------------------------------------------
  *
- * The strongest source is read first and marks the options it sets; a weaker one only sets the others. So
- * tags of the command line replace those of a config file, and a variable that an option overrides is not
- * even looked at.
+ * The source with the highest precedence is read first and marks the options that it sets; later
+ * sources set only the others. So tags of the command line replace the tags of a config file, and
+ * a variable that an option overrides is not even read.
  */
 
 struct cursor {
@@ -326,7 +326,7 @@ static int unknown_name(const struct arguments *arguments, const char *shown,
     }
     near = nearest_get(&nearest);
     if (near)
-        (void)snprintf(hint, sizeof(hint), "--%s", near); /* fits: ours */
+        (void)snprintf(hint, sizeof(hint), "--%s", near); /* fits: one of our names */
     return refuse_unknown(arguments, shown, hint, err);
 }
 
@@ -343,8 +343,8 @@ static int unknown_letter(const struct arguments *arguments, const char *shown,
     return refuse_unknown(arguments, shown, hint, err);
 }
 
-/* Finds the only option of the command with this prefix. NULL: there is none, or more than
- * one, with a message. */
+/* Finds the only option of the command with this prefix. NULL: there is no such option, or,
+ * with a message, there are several. */
 static const struct option *find_prefix(const struct command *command, const char *name,
                                         size_t length, struct spoor_error *err)
 {

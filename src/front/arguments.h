@@ -32,7 +32,7 @@ struct arguments {
     char **operands;                          /* a part of argv */
     int operand_count;
     bool is_restricted; /* a config file sets OPTION_COMMON only */
-    int first_operand;  /* its index in argv */
+    int first_operand;  /* index of the first operand in argv */
 };
 
 #define ARGUMENTS_INIT(program_, command_, target_)                       \
@@ -50,7 +50,7 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv,
  * message names the variable, or the file and its key. */
 int arguments_complete(struct arguments *arguments, struct spoor_error *err);
 
-/* The origin of an option's value. */
+/* Returns where the value of an option comes from. */
 enum setting_source arguments_source(const struct arguments *arguments, const char *name);
 
 /* Applies one value to the target: checks it, then stores it. */
@@ -63,8 +63,8 @@ int arguments_apply(struct arguments *arguments, const struct option *option, co
  *
  * A key is the long name of an option, or the `key` of its row. Values are written as on the command line, so
  * the same code checks both. A repeatable option takes a string, a list of strings, or an object, whose
- * members are KEY=VALUE. One file may serve all commands: keys of other commands are ignored, unknown ones
- * are refused.
+ * members are KEY=VALUE. One file may serve all commands: keys of other commands are ignored,
+ * unknown keys are refused.
  */
 
 #define CONFIG_MAX_BYTES (1u << 20)

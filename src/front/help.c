@@ -44,7 +44,7 @@ static bool is_action(const struct option *option)
     return option->action != ACTION_WORK;
 }
 
-/* The options of a command after its name, on one line. */
+/* Writes all options of a command on one line. */
 static void put_full_line(FILE *out, const struct command *command)
 {
     for (size_t i = 0; i < command->options->count; i++) {
@@ -65,7 +65,7 @@ static void put_subcommand_lines(FILE *out, const struct program *program,
     }
 }
 
-/* A line for each way to call the program, or the command with subcommands. */
+/* Writes a line for each way to call the program, or a command with subcommands. */
 static void put_full_usage(FILE *out, const struct program *program,
                            const struct command *command)
 {
@@ -291,10 +291,10 @@ struct line {
     char **words;                  /* without the name of the program */
     int count;                     /* the last word is the one to complete */
     int job;                       /* index of the command to run; -1: the last word, or none */
-    const struct option *option;   /* the last word is its value; NULL: not a value */
+    const struct option *option;   /* option whose value is the last word; NULL: none */
 };
 
-/* A phrase up to the first comma, semicolon, colon or parenthesis. */
+/* Offers a word with its help up to the first comma, semicolon, colon or parenthesis. */
 static void offer_word(FILE *out, const char *dashes, const char *word, const char *help)
 {
     size_t length = strcspn(help, ",;:(");
@@ -304,7 +304,7 @@ static void offer_word(FILE *out, const char *dashes, const char *word, const ch
     fprintf(out, "%s%s\t%.*s\n", dashes, word, (int)length, help);
 }
 
-/* Words separated by spaces or bars, or a list that the shell makes: "<files>". */
+/* Offers words separated by spaces or bars, or a list that the shell makes: "<files>". */
 static void offer(FILE *out, const char *offer)
 {
     for (; *offer; offer++)

@@ -16,7 +16,7 @@ void help_wrap(FILE *out, const char *text, int column, int indent);
 /* Writes `spoor --help`: the list of commands. */
 void help_overview(FILE *out, const struct program *program);
 
-/* `spoor COMMAND --help`. */
+/* Writes `spoor COMMAND --help`. */
 void help_command(FILE *out, const struct program *program, const struct command *command);
 
 /* Writes "Usage:" and how to call the command. */
@@ -33,9 +33,9 @@ void man_commands(FILE *out, const struct program *program);
 
 /* ---- completion ---------------------------------------------------------
  *
- * Each line is a word and, behind a tab, its meaning. The shell itself completes <files>, <commands> and
- * <processes>, and after <command> N a command line that begins with word N, where word 0 is the name of the
- * program.
+ * Each line is a word and, after a tab, its meaning. The shell itself completes <files>,
+ * <commands> and <processes>, and after <command> N a command line that begins with word N, where
+ * word 0 is the name of the program.
  */
 
 /* `words` follow the name of the program. The last word, which may be empty, is to be

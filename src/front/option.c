@@ -17,8 +17,8 @@
 
 #define WORD_MAX 63
 
-/* Three rows of the table of distances between prefixes: a swap needs the row before the
- * last, other edits only the last one. */
+/* Keeps three rows of the table of distances between prefixes: a swap needs the last two, other
+ * edits only the last. */
 size_t edit_distance(const char *a, const char *b)
 {
     size_t a_length = strnlen(a, WORD_MAX);
@@ -49,7 +49,7 @@ void nearest_offer(struct nearest *nearest, const char *candidate)
     size_t length = strlen(nearest->word);
     size_t distance = edit_distance(nearest->word, candidate);
 
-    /* The start of a word matches it, however long the rest is. */
+    /* A prefix of a word matches the word, however long the rest is. */
     if (length >= 2 && strncmp(candidate, nearest->word, length) == 0)
         distance = smaller(distance, 1);
     if (distance < nearest->distance) {
@@ -198,7 +198,7 @@ static int check_range(const struct option *option, const char *value, double nu
 {
     size_t kind = strcspn(option->expected, ":");
 
-    if (number >= option->least && number <= option->most) /* not if NaN */
+    if (number >= option->least && number <= option->most) /* false for NaN */
         return 0;
     return error_set(err, EINVAL, "invalid %.*s '%s': expected%s", (int)kind, option->expected,
                      value, option->expected + kind + 1);

@@ -26,8 +26,8 @@
 
 struct option;
 
-/* Stores one value in the target. `value` is NULL for a flag without one; kept texts are copied. Returns
- * 0, or -errno with a message that does not name the option: the caller does. */
+/* Stores one value in the target; texts are copied. `value` is NULL for a flag without a value.
+ * Returns 0, or -errno with a message without the name of the option, which the caller adds. */
 typedef int option_apply(void *target, const struct option *option, const char *value,
                          struct spoor_error *err);
 
@@ -56,7 +56,7 @@ struct option {
     const char *value; /* name of the value in help; "a|b|c" lists all values; NULL: a flag */
     const char *help;  /* a phrase without a full stop */
     unsigned flags;
-    const char *group; /* its heading in help and manual; NULL: Options */
+    const char *group; /* heading in help and manual; NULL: Options */
     enum option_action
         action; /* stops reading instead of applying a value; ACTION_WORK: none */
     option_apply *apply;
@@ -65,9 +65,9 @@ struct option {
     int (*check)(const char *value, struct spoor_error *err);
     const char *key;      /* key in a config file; NULL: the name */
     const char *complete; /* see below; NULL: the words of `value`, if it lists them */
-    double least, most;   /* of a number, or of a time in seconds */
+    double least, most;   /* bounds of a number, or of a time in seconds */
     const char
-        *expected; /* the same in messages: "number: 1 to 10"; of a time without its kind */
+        *expected; /* the bounds in messages: "number: 1 to 10"; for a time, only "1 to 10" */
 };
 
 /* Completions of a value in a shell: one of these, or words separated by spaces or bars. */
@@ -75,7 +75,7 @@ struct option {
 #define COMPLETE_COMMANDS "<commands>"
 #define COMPLETE_PIDS "<processes>"
 
-enum { OPTIONS_MAX = 128 }; /* maximum of rows in a table */
+enum { OPTIONS_MAX = 128 }; /* maximum number of rows in a table */
 
 struct option_table {
     const struct option *rows;
@@ -100,16 +100,17 @@ option_apply option_list;     /* struct text_list: adds a text that is not empty
 option_apply option_flag;     /* bool: NULL, yes, true, on, 1; or no, false, off, 0 */
 option_apply option_choice;   /* an enum: the index of the word in option->value */
 option_apply option_count;    /* size_t: a whole number from `least` to `most` */
-option_apply option_number;   /* double: the same with decimals */
+option_apply option_number;   /* double: a number from `least` to `most` */
 option_apply option_time;     /* uint64_t: nanoseconds */
 
 /* KEY=VALUE, for option.check. */
 int option_check_tag(const char *value, struct spoor_error *err);
 
-/* Parses a process ID. -EINVAL: it is not one. */
+/* Parses a process ID. -EINVAL: not a process ID. */
 int option_parse_pid(const char *text, pid_t *ret, struct spoor_error *err);
 
-/* Returns the index of a word in option->value or, if that lists none, in option->complete. -EINVAL: it is not one of them. */
+/* Returns the index of a word in option->value or, if that lists no words, in option->complete.
+ * -EINVAL: the word is not listed. */
 int option_find_choice(const struct option *option, const char *value, struct spoor_error *err);
 
 #define OPTION_MEMBER(function, is_right, type, member) \
@@ -164,7 +165,7 @@ static inline bool option_is_shown(const struct option *option, unsigned scope)
 struct nearest {
     const char *word;
     const char *best; /* the best word offered so far; borrowed */
-    size_t distance;  /* of best */
+    size_t distance;  /* edit distance of `best` */
 };
 
 #define NEAREST_TO(text)       \

@@ -28,7 +28,7 @@ const struct command *command_find(const struct command *commands, const char *n
     return NULL;
 }
 
-/* Needs no memory. */
+/* Allocates no memory. */
 static void say_no_memory(const char *prefix)
 {
     char line[128];

@@ -32,8 +32,8 @@ struct command {
     int max_operands;
     const char *complete; /* the operands, as option.complete; NULL: nothing is offered */
     const char *summary;  /* a phrase, for the list of commands */
-    const char *about;    /* a few sentences, for its own help */
-    const char *notes;    /* the same, below the options; NULL: none */
+    const char *about;    /* a few sentences, for the help of the command */
+    const char *notes;    /* sentences below the options; NULL: none */
     const char *example;  /* NULL: none */
     bool is_hidden;       /* not in help and completion: for programs, not people */
     /* Ignores variables and the default config file, except for OPTION_COMMON. */
@@ -56,7 +56,7 @@ struct program {
     const char *error_prefix;       /* "spoor: " */
     const char *warning_prefix;
     const char *config_file;   /* read if it exists, below $XDG_CONFIG_HOME; NULL: none */
-    int failure_code;          /* the exit code when it refuses to start */
+    int failure_code;          /* exit code if the program refuses to start */
     bool allows_abbreviations; /* --form for --format */
     bool flags_take_values;    /* --quiet=no */
     bool ignores_null;         /* in a config file, null selects the default */
@@ -75,14 +75,16 @@ const struct command *command_find(const struct command *commands, const char *n
 int program_complain(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Runs a command to its end (track.h) and ends as it did: returns its exit code, or dies of the signal
- * that killed it. If it was tracked, or options->reports_untracked, calls finish(tracked, data) before. A command that cannot be run
- * is reported; the exit code is that of a shell then: 127 if it was not found, else 126. */
+/* Runs a command to its end (track.h) and ends in the same way: returns its exit code, or dies
+ * of the signal that killed it. If the command was tracked, or options->reports_untracked,
+ * calls finish(tracked, data) first. Reports a command that cannot be run and returns the exit
+ * code of a shell: 127 if the command was not found, else 126. */
 int program_run(const struct program *program, struct track_options *options,
                 void (*finish)(const struct tracked *tracked, void *data), void *data);
 
-/* Calls write(data), which writes a report, so that a signal can interrupt it (signals.h); a message
- * follows, if stderr has room for it. Returns the result of write(), or 1. */
+/* Calls write(data), which writes a report, so that a signal can interrupt it (signals.h). If
+ * so, writes a message, unless that would block, and returns 1. Returns the result of write()
+ * otherwise. */
 int program_write_report(const struct program *program, int (*write)(void *data), void *data);
 
 /* Reports an unknown command, with a suggestion. `line`: the command line that begins with

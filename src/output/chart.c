@@ -12,7 +12,7 @@
 
 /* ---- sparkline ------------------------------------------------------------- */
 
-/* NaN is smaller than any number. fmax() would suffice, but valgrind gets it wrong on ARM. */
+/* NaN counts as smaller than any number. fmax() would do, but valgrind gets it wrong on ARM. */
 static double larger_known(double a, double b)
 {
     return isnan(a) || b > a ? b : a;
@@ -46,7 +46,7 @@ static void mean_rates(const struct record_curve *curve, const struct curve_colu
                 known += length;
             }
             if (curve->seconds[index] > until)
-                break; /* the rest of it is in the next column */
+                break; /* the rest of the point is in the next column */
         }
         ret_curve[i] = known > 0 ? used / known : (double)NAN;
     }
@@ -249,7 +249,7 @@ static bool write_chart(const struct chart *chart, const struct record *record,
     if (!(value.high > 0))
         return false;
     value = label_values(line, record, value);
-    if (column->is_rate) /* the maximum of a long point may have lasted a moment */
+    if (column->is_rate) /* the maximum of a long point may have lasted only a moment */
         mean_rates(curve, column, curve->seconds[curve->count - 1], cells, columns);
     else
         curve_highest(curve, column, cells, columns);

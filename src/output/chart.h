@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chart.h - the curves of a run as charts of text, one below the other on one time axis.
+ * chart.h - the curves of a run as text charts, one below the other on one time axis.
  *
- * A column of a chart shows the highest value in its part of the run. Charts of unknown figures, and of those
- * that were always 0, are left out.
+ * A column of a chart shows the highest value in its part of the run. Charts of figures that
+ * are unknown or always 0 are left out.
  */
 #ifndef OUTPUT_CHART_H
 #define OUTPUT_CHART_H
@@ -18,8 +18,8 @@
 
 /* A curve in one line of text.
  *
- * The run is cut into columns of the same length of time. A value is the same all the time that its
- * point covers, as in the charts of a page and of `spoor report --text`. */
+ * The run is divided into columns of equal duration. A point has one value for all the time
+ * that it covers, as in the charts of a page and of `spoor report --text`. */
 
 /* Each curve has `columns` values, at least one; NaN: unknown. */
 
@@ -46,7 +46,7 @@ enum chart_unit {
     CHART_SHARE,
 };
 struct number chart_value(double value, enum chart_unit unit);
-const char *chart_unit_text(enum chart_unit unit); /* " cores"; "": the value has its unit */
+const char *chart_unit_text(enum chart_unit unit); /* " cores"; "": chart_value() has it */
 
 void chart_write(const struct record *record, const struct format_style *style,
                  struct buffer *out);

@@ -110,9 +110,9 @@ static uint64_t balance(const struct column *column, const struct sample *sample
     return is_known(plus) && is_known(minus) ? sub_floor0(plus, minus) : UNKNOWN;
 }
 
-/* Returns the first value that is known and not 0; 0 if all are 0 or unknown. The second
- * half of the values are the maxima of the first half since the previous sample: if the job
- * has exited, a higher value was seen before. */
+/* Returns the first value that is known and not 0; otherwise 0, or UNKNOWN if none is known.
+ * The second half of the values are the maxima of the first half since the previous sample. If
+ * the job has exited, they are used instead, provided that they exceed the current values. */
 static uint64_t first_at(const struct sample *sample, const size_t offsets[4])
 {
     bool is_gone = sample_job_is_gone(sample);
@@ -155,8 +155,8 @@ static uint64_t power_of_ten(int exponent)
     return power;
 }
 
-/* Returns the smallest amount that the column can show. Growth is the difference of such
- * amounts, so that a later row makes up for the rounding error of a row. */
+/* Returns the smallest amount that the column can show. Growth is counted in steps of this
+ * size, so that later rows make up for the rounding errors of earlier ones. */
 static uint64_t step_of(const struct column *column)
 {
     return column->per / power_of_ten(column->decimals);
@@ -214,8 +214,8 @@ static double cores(const struct column *column, const struct stream_row *row)
                 as_number(cpus));
 }
 
-/* The share of the first of two counters in the growth of both or, if neither has grown, in their sum.
- * NaN: unknown. */
+/* Returns the share of plus[1] in the growth of plus[1] and plus[2] or, if neither has grown,
+ * in their sum. NaN: unknown. */
 static double share(const struct column *column, const struct stream_row *row)
 {
     uint64_t first = raw_at(row->sample, column->plus[1]);
@@ -230,7 +230,8 @@ static double share(const struct column *column, const struct stream_row *row)
     return first + second > 0 ? (double)first / (double)(first + second) : 1;
 }
 
-/* CPU time, including time that was used at an unknown moment: rows add up to the total. */
+/* Returns CPU time, including time used at an unknown moment, so that rows add up to the
+ * total. */
 static uint64_t whole_at(const struct column *column, const struct sample *sample)
 {
     return sum_u64(raw_at(sample, column->plus[0]), sample->missed_cpu_ns);
@@ -249,7 +250,8 @@ static double part(const struct column *column, const struct stream_row *row)
     return in_units(column, column->kind == COLUMN_PART ? steps : whole - steps);
 }
 
-/* The main process, if there is one, counts as long as it has threads. */
+/* Returns the number of processes without the main one, which is alive as long as it has
+ * threads. */
 static double children(const struct stream_row *row)
 {
     uint64_t count = row->sample->moment[METRIC_JOB_PROCESSES];
@@ -344,8 +346,8 @@ static void write_number(const struct cell *cell, struct buffer *out)
         buffer_add_text(out, decimal_float(cell->value).text);
 }
 
-/* Writes the name of a column to a buffer that is cleared first. If memory runs out, `out`
- * has the error. */
+/* Returns the name of a column with its prefix, as text of `scratch`. If memory runs out, sets
+ * out->error. */
 static const char *name_of(const struct column *column, const char *prefix,
                            struct buffer *scratch, struct buffer *out)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dialect.h - writes samples in the columns of the predecessors: with their names, units, rounding and
- * order.
+ * dialect.h - writes samples in the columns of the predecessors: with their names, units,
+ * rounding and order.
  *
- * A dialect is data. A column names the raw values of a sample that it is made from, and the format of the
- * number; a table is a list of columns; a dialect has a table for the job ("process"), one for the machine ("system"), or one for
- * both ("combined"), and the format of a CSV file.
+ * A dialect is data. A column names the raw values of a sample from which it is computed, and
+ * the format of the number; a table is a list of columns; a dialect has a table for the job
+ * ("process"), one for the machine ("system"), or one for both ("combined"), and the format of
+ * a CSV file.
  *
- * A row covers the time between two samples: counters are written as their growth, so the first sample makes
- * no row. A counter that steps back has not grown.
+ * A row covers the time between two samples: counters are written as their growth, so the first
+ * sample makes no row. The growth of a counter that decreases is 0.
  *
- * The same tables are read in the other direction by compat/dialect_read.c.
+ * compat/dialect_read.c uses the same tables to read such files.
  */
 #ifndef OUTPUT_DIALECT_H
 #define OUTPUT_DIALECT_H
@@ -30,17 +31,17 @@ enum column_kind {
     /* The first of `plus` that is known and not 0, now or, if the job has exited, when it
      * was last seen; otherwise `fallback`. */
     COLUMN_FIRST,
-    COLUMN_GROWTH, /* growth of that sum since the previous row */
-    /* Growth of that sum per nanosecond of the time between two readings of `clock`; at most the
-     * CPUs of the machine. */
+    COLUMN_GROWTH, /* growth of the sum of COLUMN_LEVEL since the previous row */
+    /* Growth of the sum of COLUMN_LEVEL per nanosecond between two readings of `clock`; at most
+     * the CPUs of the machine. */
     COLUMN_CORES,
-    COLUMN_PART, /* the growth of plus[0], divided as plus[1] and plus[2] grew: the first part */
-    COLUMN_REST, /* the second part: both add up to the whole */
+    COLUMN_PART, /* the growth of plus[0], times the share of plus[1] in plus[1] and plus[2] */
+    COLUMN_REST, /* the growth of plus[0] without COLUMN_PART */
     COLUMN_PID,
     COLUMN_CHILDREN, /* the processes of the job without the main one */
     COLUMN_GPUS,     /* the number of busy GPUs */
-    /* The number of GPUs that the job keeps busy; with a `fallback` and without a job, of
-     * all busy GPUs. */
+    /* The number of GPUs that the job keeps busy; without a job, if the column has a
+     * `fallback`, the number of all busy GPUs. */
     COLUMN_JOB_GPUS,
 };
 
@@ -50,7 +51,7 @@ enum {
     COLUMN_FIXED = 1u << 1,       /* all decimals, including zeros: 0.5000 */
     COLUMN_ZERO = 1u << 2,        /* 0 instead of 0.0 if there was no activity */
     COLUMN_NO_GPU_ZERO = 1u << 3, /* 0 if the machine has no GPU */
-    COLUMN_ZERO_NONE = 1u << 4,   /* no value if it is 0 */
+    COLUMN_ZERO_NONE = 1u << 4,   /* no value instead of 0 */
 };
 
 enum { COLUMN_ALL_DECIMALS = -1 };
@@ -62,9 +63,9 @@ struct column {
     int decimals; /* decimals to round to; COLUMN_ALL_DECIMALS: not rounded */
     unsigned flags;
     size_t plus[4], minus[3]; /* offsets of raw values in struct sample; 0: no more */
-    size_t fallback;          /* likewise */
+    size_t fallback;          /* offset of the value to use instead; 0: none */
     enum metric_clock clock;  /* clock of COLUMN_CORES */
-    /* The metrics that the column is read as, or as a part of; 0: none. */
+    /* Metrics that the column contributes to when a table is read; 0: none. */
     enum metric read_as[2];
 };
 
@@ -84,20 +85,21 @@ struct dialect {
     const char *name; /* "resource-tracker" */
     const struct csv_dialect *csv;
     const char *none; /* text for an unknown value in CSV; NULL: an empty cell */
-    /* Writes a row of JSON that lists devices instead of the columns; NULL: none. */
+    /* Writes a row of JSON that lists devices; NULL: JSON has the columns of the table. */
     void (*json_row)(const struct stream_row *row, struct buffer *out);
     struct dialect_table tables[3];
 };
 
 /* The value of a cell, rounded as it is written. */
 struct cell {
-    double value; /* NaN: none */
+    double value; /* NaN: no value */
     bool is_integer;
     int fixed_decimals; /* -1: as many as needed */
 };
 
-/* Finds a table: "resource-tracker", for a job its process table and otherwise its system table, or
- * "resource-tracker:combined". false: there is no such dialect, or it has no such table. */
+/* Finds a table by the names of dialect and table: "resource-tracker:combined". The name of a
+ * dialect alone selects its process table for a job, otherwise its system table. false: there
+ * is no such dialect, or it has no such table. */
 bool dialect_find(const char *name, bool has_job, const struct dialect **ret,
                   const struct dialect_table **ret_table);
 
@@ -115,7 +117,7 @@ bool dialect_reads(const struct dialect_table *table, size_t offset);
     "resource-tracker-rs"
 
 /* Returns the time that rates of a row cover: never less than the resolution of the counter,
- * where one tick would be many cores. */
+ * since one tick in a shorter time would look like many cores. */
 uint64_t dialect_rate_span_ns(const struct stream_row *row, enum metric_clock clock);
 
 /* Computes a cell of a row that has a previous sample. */
@@ -135,13 +137,13 @@ void dialect_f64_row(const struct stream *stream, const struct stream_row *row,
 /* Writes a JSON row of the dialect resource-tracker-rs. */
 void dialect_rust_json_row(const struct stream_row *row, struct buffer *out);
 
-/* The columns of those JSON rows. */
+/* The columns of the JSON rows of resource-tracker-rs. */
 extern const struct dialect_table dialect_rust_objects;
 
 /* ---- the tables: compat/dialect_*.c --------------------------------------------------------------- */
 
 extern const struct dialect dialect_resource_tracker;     /* Python, 0.5 */
-extern const struct dialect dialect_resource_tracker_0_3; /* Python, 0.3: its README */
+extern const struct dialect dialect_resource_tracker_0_3; /* Python, 0.3, as in its README */
 extern const struct dialect dialect_resource_tracker_0_1; /* Python, 0.1: PidTracker */
 extern const struct dialect dialect_resource_tracker_rs;  /* Rust */
 

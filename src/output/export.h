@@ -30,17 +30,17 @@ struct export_sample {
     double unix_seconds, elapsed_seconds;
     double cpu_limit, memory_limit_bytes;
     double values[METRIC_COUNT];
-    size_t gpu_count; /* more are left out */
+    size_t gpu_count; /* further GPUs are left out */
     struct export_gpu gpus[EXPORT_GPUS_MAX];
 };
 
 struct export_sample export_sample_of(const struct spoor_sample *sample);
 
-/* Adds a later sample to one that was not exported: levels of the job stay the highest, and counters never
- * fall, even if a correction makes them (metric_row.may_fall). */
+/* Merges a later sample into one that was not exported: keeps the highest levels of the job.
+ * Counters never fall, even if a correction lowers them (metric_row.may_fall). */
 void export_sample_fold(struct export_sample *sample, const struct export_sample *later);
 
-/* The same with an exported sample. */
+/* Replaces an exported sample by a later one. Counters never fall. */
 void export_sample_follow(struct export_sample *sample, const struct export_sample *later);
 
 struct export_label {
@@ -56,14 +56,14 @@ void export_add_label(const char *name, const char *value, struct buffer *labels
 enum exposition {
     EXPOSE_OPENMETRICS, /* version 1.0 */
     EXPOSE_TEXT,        /* Prometheus, version 0.0.4 */
-    EXPOSE_TIMED,       /* the same, but only lines of values, with their time */
+    EXPOSE_TIMED,       /* as EXPOSE_TEXT, but only lines of values, with timestamps */
 };
 
-/* Every value has `labels`. */
+/* Adds `labels` to every value. */
 void export_write(const struct export_sample *sample, const char *labels, enum exposition how,
                   struct buffer *out);
 
-/* An OTLP request in JSON. The first label is the ID of the run. */
+/* Writes an OTLP request in JSON. The first label is the ID of the run. */
 void otlp_write(const struct export_sample *samples, size_t count,
                 const struct export_label *resource, size_t resource_count, struct buffer *out);
 

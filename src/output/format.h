@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format.h - the report formats, as rows of a table. Each is a function of a record that
- * writes into a buffer and reads nothing else.
+ * format.h - the report formats, as rows of a table. Each is a function of a record that writes
+ * into a buffer and reads nothing else.
  *
- * To add a format: a file with its write function, a row in format.c, a value in spoor.h.
+ * To add a format, add a file with its write function, a row in format.c and a value in
+ * spoor.h.
  */
 #ifndef OUTPUT_FORMAT_H
 #define OUTPUT_FORMAT_H
@@ -26,10 +27,10 @@ enum { TEXT_COLUMNS = 80, TEXT_COLUMNS_MIN = 60, TEXT_COLUMNS_MAX = 160 };
 
 struct format {
     const char *name;
-    const char *suffix; /* of file names; NULL: none selects the format */
+    const char *suffix; /* suffix of file names; NULL: no suffix selects the format */
     void (*write)(const struct record *record, const struct format_style *style,
-                  struct buffer *out);  /* NULL: write_all() */
-    void (*header)(struct buffer *out); /* writes the header of a table; NULL: it has none */
+                  struct buffer *out);  /* NULL: write_all() is used */
+    void (*header)(struct buffer *out); /* writes the header of a table; NULL: no header */
     /* Writes several records into one document; NULL: they are written one after the other. */
     void (*write_all)(const struct record *records, size_t count, struct buffer *out);
     /* Checks whether this build can write the format; NULL: it can. */
@@ -42,10 +43,12 @@ bool path_has_suffix(const char *path, const char *suffix);
 /* Returns NULL if there is no such format. */
 const struct format *format_get(enum spoor_format format);
 
-/* Finds the format of a version of a tool: "snakemake-9" for --dialect. false: there is none. */
+/* Finds the format for a version of a tool: "snakemake-9" of --dialect. false: no such
+ * format. */
 bool format_for_version(const char *name, enum spoor_format *ret);
 
-/* 0; -EINVAL or -ENOSYS with a message: there is no such format, or this build does not have it. */
+/* Returns 0, or with a message -EINVAL (no such format) or -ENOSYS (this build does not have
+ * it). */
 int format_check(enum spoor_format format, struct spoor_error *err);
 
 /* Writes records in one table or document, or one after the other. */
@@ -121,7 +124,7 @@ void jobstats_write(const struct record *record, const struct format_style *styl
 /* Writes runs as Chrome trace events (trace.c). */
 void trace_write_all(const struct record *records, size_t count, struct buffer *out);
 
-/* Writes a machine without a run as JSON or as text (machine.c). */
+/* Writes a machine without a run as JSON (json.c) or as text (text_system.c). */
 void machine_write_json(const struct record *record, struct buffer *out);
 void machine_write_text(const struct record *record, const struct format_style *style,
                         struct buffer *out);
@@ -130,7 +133,7 @@ void machine_write_text(const struct record *record, const struct format_style *
 void tags_write(const struct record_tags *tags, struct buffer *out);
 
 /* Returns the style for a descriptor, by our locale and the width of the terminal; -1: a
- * file. With a header. */
+ * file. Sets has_header. */
 struct format_style format_style_for(int fd, bool has_color);
 
 #endif

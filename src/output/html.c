@@ -9,8 +9,8 @@
 #include "output/format.h"
 #include "text/json_writer.h"
 
-/* A run with many columns has fewer points, so that the page stays below 3 MB. So do the
- * runs of a page with many runs. */
+/* To keep the page below 3 MB, a run with many columns has fewer points, and so have the runs
+ * of a page with many runs. */
 enum { VALUES_MAX = 110000, FULL_RUNS = 8, POINTS_MIN = 2 };
 
 static size_t points_of(const struct record *record, size_t runs)
@@ -23,7 +23,8 @@ static size_t points_of(const struct record *record, size_t runs)
                                         : CURVE_PAGE_POINTS;
 }
 
-/* Without '<' no text can end its script element. In JSON, '<' occurs only in texts. */
+/* Escapes '<', so that no text can end the script element. In JSON, '<' occurs only in
+ * strings. */
 static void add_escaped(const struct buffer *json, struct buffer *out)
 {
     const char *at = json->text, *end = json->text + json->length;

@@ -18,7 +18,7 @@
 void html_write_template(const char *template, size_t length, const struct record *records,
                          size_t count, const struct buffer *bench, struct buffer *out);
 
-/* Does the same with the report page. */
+/* Does the same with the template of the report page. */
 void html_write_bench(const struct record *records, size_t count, const struct buffer *bench,
                       struct buffer *out);
 

@@ -93,9 +93,9 @@ void curve_add_json(struct json_writer *json, const struct record_curve *curve,
 
 /* The report as JSON, schema spoor/1.
  *
- * Its keys are not listed here: they are the dotted paths of the tables of fields and of
- * figures. A path opens the objects it stands in and closes those it has left; a few
- * sections hold keys besides, which the table below adds. */
+ * The keys are not listed here: they are the dotted paths in the tables of fields and of
+ * figures. Writing a path opens the objects that contain it and closes all others; a few
+ * sections have further keys, which the table `extras` adds. */
 
 enum { PATH_DEPTH_MAX = 4, PATH_SIZE = 64 };
 
@@ -178,7 +178,7 @@ static void add_field(struct json_writer *json, const char *key, const struct fi
     }
 }
 
-/* Paths of the table have one part. */
+/* The paths of the table must not contain dots. */
 static void add_fields(struct json_writer *json, struct field_table table, const void *base)
 {
     for (size_t i = 0; i < table.count; i++)
@@ -208,7 +208,7 @@ static void add_list(struct json_writer *json, const struct list_field *list, co
 static void add_gpu_list(struct json_writer *json, const struct place *place)
 {
     add_list(json, &record_gpu_list, place->record);
-    if (place->record->server) /* has it outside */
+    if (place->record->server) /* add_server() writes "cloud" at the top level */
         return;
     json_begin_line(json, "cloud", '{');
     if (place->record->cloud)
@@ -277,7 +277,7 @@ static void end_group(struct json_writer *json, const struct place *place)
     add_list(json, &record_missing_list, place->record->group);
 }
 
-/* Text before the first key of a section's paths, and after the last. */
+/* Adds keys of a section before the fields of the tables, and after them. */
 static const struct {
     const char *section;
     void (*begin)(struct json_writer *json, const struct place *place);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* markdown.c - the key figures of runs as a table, such as for the summary of a CI job: one column per run. */
+/* markdown.c - a table of the key figures, one column per run, for example for a CI summary. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

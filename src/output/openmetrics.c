@@ -15,7 +15,7 @@
 
 /* ---- samples ------------------------------------------------------------ */
 
-/* The position of a GPU's measure in the samples of callers. */
+/* Offsets of the measures in struct spoor_gpu_sample. */
 static const size_t gpu_offsets[GPU_MEASURE_COUNT] = {
     [GPU_MEMORY] = offsetof(struct spoor_gpu_sample, memory_bytes),
     [GPU_JOB_MEMORY] = offsetof(struct spoor_gpu_sample, job_memory_bytes),
@@ -65,7 +65,7 @@ struct export_sample export_sample_of(const struct spoor_sample *sample)
     return ret;
 }
 
-/* fmax() ignores NaN. */
+/* Counters that may fall keep the earlier value if it is higher. fmax() ignores NaN. */
 static void keep_counters(struct export_sample *ret, const struct export_sample *before)
 {
     for (int i = 0; i < METRIC_COUNT; i++) {
@@ -117,7 +117,7 @@ bool export_is_label_name(const char *name)
            strncmp(name, "__", 2) != 0;
 }
 
-/* Untrusted text: invalid bytes and characters that hide others become U+FFFD. */
+/* The value is not trusted: invalid bytes and characters that hide others become U+FFFD. */
 void export_add_label(const char *name, const char *value, struct buffer *labels)
 {
     buffer_format(labels, "%s%s=\"", labels->length > 0 ? "," : "", name);
@@ -254,7 +254,8 @@ struct runs {
     struct writer writer;
 };
 
-/* A path of the JSON report as a name. "_count" ends names of histograms. */
+/* A path of the JSON report as the name of a metric. A final ".count" is dropped: OpenMetrics
+ * reserves "_count" for histograms. */
 struct path_name {
     char text[128];
 };
@@ -270,7 +271,7 @@ static struct path_name name_of(const char *path)
     return name;
 }
 
-/* A number of each run: the row `index` of a table. NaN: unknown. */
+/* Returns a number of a run, from row `index` of a table. NaN: unknown. */
 typedef double read_number(const struct record *record, size_t index);
 
 static void add_runs(const struct runs *runs, const char *path, const char *help,

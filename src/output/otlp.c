@@ -30,7 +30,7 @@ static void add_attribute(struct json_writer *json, const char *key, const char 
     json_end(json);
 }
 
-/* "KEY=VALUE" of a table. */
+/* Adds an attribute "KEY=VALUE"; NULL: none. */
 static void add_pair(struct json_writer *json, const char *pair)
 {
     char key[64];
@@ -49,7 +49,8 @@ static void add_time(struct json_writer *json, const char *key, double unix_seco
     buffer_format(json->out, "\"%" PRIu64 "\"", (uint64_t)(unix_seconds * 1e3) * 1000000);
 }
 
-/* A point has the attributes of its metric and, if there is one, of its GPU. `started_at`: 0: unknown. */
+/* A point has the attribute of its metric and, if there is one, the UUID of its GPU.
+ * `started_at` is 0 if unknown. */
 static void add_point(struct json_writer *json, const struct export_sample *sample,
                       double started_at, double value, const char *pair, const char *uuid)
 {
@@ -89,7 +90,7 @@ static void end_metric(struct json_writer *json)
         json_end(json);
 }
 
-/* Counters of the job begin with the run, those of the machine at an unknown time. */
+/* Counters of the job begin with the run, counters of the machine at an unknown time. */
 static bool add_metric_points(struct otlp *otlp, enum metric metric, bool has_begun)
 {
     const struct metric_row *row = metric_row(metric);
@@ -136,7 +137,8 @@ static bool add_gpu_points(struct otlp *otlp, enum gpu_measure measure, bool has
     return has_begun;
 }
 
-/* The name of a row; rows of one name make one metric, at the first of them. */
+/* Returns the name of a row; NULL: not exported. Rows with the same name are one metric, which
+ * is written at the first of them. */
 static const char *name_of(int row, bool is_gpu)
 {
     return is_gpu ? gpu_measure_row((enum gpu_measure)row)->otel

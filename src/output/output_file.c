@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 
-/* Copies the directory of a path: "." if it has none. */
+/* Copies the directory part of a path, or "." if it has none. */
 static int directory_of(const char *path, char buf[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
@@ -51,7 +51,7 @@ int output_file_check_directory(const char *path, struct spoor_error *err)
     return 0;
 }
 
-/* The rule of the kernel's fs.protected_symlinks, _fifos and _regular, which may be off: in a directory
+/* The same rule as fs.protected_symlinks, _fifos and _regular, which may be off: in a directory
  * where everyone may create files, only our own files and those of the directory's owner are trusted. */
 static bool is_trusted(const char *path, const struct stat *status)
 {
@@ -128,7 +128,7 @@ int output_file_check(const char *path, enum output_mode mode, struct spoor_erro
 
 int output_make_directories(char *path)
 {
-    int denied = 0; /* the directory may exist all the same */
+    int denied = 0; /* error of a parent that could not be created: it may exist */
 
     for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
         int r;
@@ -245,7 +245,7 @@ int output_file_open_special(const char *path, struct spoor_error *err)
 
 /* ---- writing -------------------------------------------------------------- */
 
-/* No file is that long: a lock on this byte is a lock on the file as a whole. */
+/* No file is that long: a lock on this byte does not conflict with a lock on the contents. */
 #define LIFE_BYTE INT64_MAX
 
 static int set_lock(int fd, short type)
@@ -292,13 +292,13 @@ static void inherit(int fd, const struct stat *old)
 {
     mode_t mode = old->st_mode & 0777;
 
-    /* The rights of the group are for the old group only. */
+    /* Group permissions are for the old group only. */
     if (fchown(fd, old->st_uid, old->st_gid) < 0 && fchown(fd, (uid_t)-1, old->st_gid) < 0)
         mode &= ~(mode_t)S_IRWXG;
     (void)fchmod(fd, mode); /* fails on a file system without modes */
 }
 
-/* Makes a short name of our own: the name of the file may already have the maximum length.
+/* Chooses a short name: the name of the file itself may already have the maximum length.
  * Process IDs repeat in containers that share a directory, times do not. */
 static int name_temporary(struct replacement *replacement, unsigned attempt)
 {
@@ -318,8 +318,8 @@ static int name_temporary(struct replacement *replacement, unsigned attempt)
 }
 
 /* Returns whether a temporary file, named as above, was left by a process that has exited.
- * On a network file system it may be of a process of another machine, so it must also be an
- * hour old. */
+ * On a network file system that process may run on another machine, so the file must also be
+ * an hour old. */
 static bool is_abandoned(int directory, const char *name)
 {
     static const char prefix[] = ".spoor-", suffix[] = ".tmp";
@@ -337,8 +337,8 @@ static bool is_abandoned(int directory, const char *name)
            time(NULL) - status.st_mtime > SECONDS;
 }
 
-/* A process that was killed while it wrote a file leaves its temporary file. In a huge
- * directory the file may stay: the search must not take long. */
+/* Removes the temporary files of processes that were killed while writing. Does not search all
+ * of a huge directory, which would take too long. */
 static void remove_abandoned(const char *path)
 {
     enum { ENTRIES_MAX = 10000 };
@@ -360,7 +360,7 @@ int replacement_open(struct replacement *replacement, const char *path, bool is_
     struct stat old;
     bool inherits =
         !is_private && lstat(path, &old) == 0 && S_ISREG(old.st_mode) && is_trusted(path, &old);
-    /* Permissions are only added later: another user may open a new file at once. */
+    /* More permissions are added later: another user could open the new file at once. */
     mode_t first_mode = is_private || inherits ? 0600 : 0666;
 
     replacement->path = path;
@@ -383,8 +383,8 @@ int replacement_open(struct replacement *replacement, const char *path, bool is_
     return -EEXIST;
 }
 
-/* Not every file system (NFS, some FUSE ones) can rename without replacing: there an empty
- * file of that name is created first, and then replaced. */
+/* Some file systems (NFS, some FUSE ones) cannot rename without replacing: an empty file of
+ * that name is then created first, and replaced. */
 static int rename_no_clobber(const char *from, const char *to)
 {
     enum {
@@ -410,7 +410,7 @@ static int rename_no_clobber(const char *from, const char *to)
 int replacement_sync(const struct replacement *replacement)
 {
     if (fsync(replacement->fd) == 0 || errno == EINVAL || errno == EROFS)
-        return 0; /* not supported by the file system */
+        return 0; /* done, or not supported by the file system */
     return -errno;
 }
 

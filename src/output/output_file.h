@@ -4,9 +4,9 @@
  *
  * They are checked before a job starts, without being touched, and written when there is
  * something to write. A whole file is written under a temporary name in the same directory and
- * then renamed, so that a reader finds the old content or the new one, and a failure leaves the
- * old one. A process that is killed meanwhile leaves the temporary file. The next one that writes to
- * the directory removes it, once it is an hour old.
+ * then renamed, so that a reader finds either the old or the new content, and a failure leaves
+ * the old content. A process that is killed meanwhile leaves its temporary file behind. A later
+ * process that writes to the directory removes that file, once it is an hour old.
  *
  * Messages do not name the file: the caller prefixes them.
  */
@@ -27,12 +27,12 @@ enum output_mode {
     OUTPUT_NO_CLOBBER, /* the file must not exist */
 };
 
-/* Checks that a regular file can be written or created. 0 or -errno with a message. Rejected
- * are symbolic links (-ELOOP), files that are not regular and, if written in place, files
- * that are not trusted (below). */
+/* Checks that a regular file can be written or created. 0 or -errno with a message. Rejects
+ * symbolic links (-ELOOP), files that are not regular and, if written in place, files that are
+ * not trusted (below). */
 int output_file_check(const char *path, enum output_mode mode, struct spoor_error *err);
 
-/* Does the same for the directory of a file that does not exist yet. */
+/* Checks that a file that does not exist can be created in its directory. */
 int output_file_check_directory(const char *path, struct spoor_error *err);
 
 /* Creates a directory, mode 0700, and its parents; restores `path`. 0 or -errno. */
@@ -69,14 +69,13 @@ int output_file_check_special(const char *path, struct spoor_error *err);
 int output_file_open_special(const char *path, struct spoor_error *err);
 
 /* Locks a file against other writers that call this function, until it is closed or
- * unlocked. Waits for some seconds at most and goes on without a lock, which must not delay
- * a result. This is not a lock of flock(2), which the user may hold. Returns whether the
- * file is locked. */
+ * unlocked. Gives up after some seconds, so as not to delay a result. Independent of
+ * flock(2), which the user may use on the same file. Returns whether the file is locked. */
 bool output_file_lock(int fd);
 void output_file_unlock(int fd);
 
-/* Claims a file while it is open: alone, or together with other processes that do not claim
- * it alone. -EBUSY: another process has a conflicting claim. A later call changes the claim. */
+/* Claims a file as long as it is open, exclusively (`is_alone`) or shared with other processes.
+ * -EBUSY: another process has a conflicting claim. A later call changes the claim. */
 int output_file_claim(int fd, bool is_alone);
 
 /* New contents of a file. */
@@ -87,12 +86,12 @@ struct replacement {
 };
 
 /* Creates an empty file beside `path`, which must outlive it. It gets the owner and the mode
- * of an existing file, if that is trusted; `is_private`: mode 0600. It never has permissions
- * that it will not have in the end. 0 or -errno. */
+ * of an existing file, if that is trusted; `is_private`: mode 0600. Its permissions never
+ * exceed the final ones. 0 or -errno. */
 int replacement_open(struct replacement *replacement, const char *path, bool is_private);
 
-/* Waits until the content is on the disk, so that no crash of the machine leaves the new name with
- * a part of the content. 0 or -errno. */
+/* Waits until the content is on disk, so that a crash of the machine cannot leave the new name
+ * with partial content. 0 or -errno. */
 int replacement_sync(const struct replacement *replacement);
 
 /* Closes the file and renames it to `path`. `is_no_clobber`: -EEXIST if there is a file. On

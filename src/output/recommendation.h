@@ -17,7 +17,7 @@ enum recommendation_extra {
     RECOMMENDATION_REQUESTS, /* the lines for each scheduler, for the report page */
 };
 
-/* The object "recommendation". */
+/* Adds the object "recommendation". */
 void recommendation_add_json(struct json_writer *json, const struct needs *needs,
                              enum recommendation_extra extra);
 

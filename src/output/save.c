@@ -13,8 +13,8 @@
 
 /* ---- appending -------------------------------------------------------------- */
 
-/* Checks whether a file begins with the header of a format. 1: it is empty; 0: it does, or
- * the format has none; -EINVAL: it does not. */
+/* Checks whether a file begins with the header of a format. Returns 1 if the file is empty, 0
+ * if it has the header or the format has none, and -EINVAL if it has another header. */
 static int compare_header(int fd, const struct format *format, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer header = { 0 };
@@ -126,7 +126,7 @@ static int write_special(const struct buffer *text, const char *path, struct spo
     return buffer_write(text, fd < 0 ? opened : fd);
 }
 
-/* Returns 0 or -errno; *err has no message if the system's is enough. */
+/* Returns 0 or -errno. Sets *err only if strerror() would not explain the failure. */
 static int save(const struct record *records, size_t count, enum spoor_format format,
                 const char *path, enum spoor_save how, struct spoor_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slurm.c - a run as seff prints a job of Slurm, and as jobstats keeps one in its AdminComment:
- * "JS1:" and JSON, compressed by gzip, in base64.
+ * slurm.c - a run as seff prints a Slurm job, and as jobstats stores a job in its AdminComment:
+ * "JS1:" followed by JSON, as a gzip file in base64.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -21,7 +21,7 @@
 struct node {
     const char *host;
     double cpus, cpu_seconds, memory_bytes, limit_bytes;
-    const char **gpus; /* UUIDs; NULL: all selected ones */
+    const char **gpus; /* UUIDs; NULL: all selected GPUs */
 };
 
 static size_t count_nodes(const struct record *record)
@@ -166,7 +166,7 @@ void seff_write(const struct record *record, const struct format_style *style,
 
 /* ---- jobstats -------------------------------------------------------------- */
 
-/* reportseff divides by total_memory if there is a used_memory. */
+/* Writes both or neither: reportseff divides used_memory by total_memory. */
 static void add_usage(struct json_writer *json, const struct node *node)
 {
     if (node->limit_bytes > 0 && !isnan(node->memory_bytes)) {
@@ -190,7 +190,8 @@ static bool has_gpu(const struct node *node, const struct record_gpu *gpu)
     return !node->gpus;
 }
 
-/* Returns how many GPUs the node has. `unit`: 0: the size of their memory instead of a measure. */
+/* Adds a value per GPU of the node: a measure in units of `unit`, or the size of its memory if
+ * `unit` is 0. Returns the number of values. */
 static size_t add_gpus(struct json_writer *json, const struct record *record,
                        const struct node *node, const char *key,
                        enum record_gpu_measure measure, double unit)
@@ -258,7 +259,7 @@ static void add_little_endian(uint32_t value, size_t bytes, struct buffer *out)
         buffer_add(out, (const char[]){ (char)(value >> 8 * i & 0xFF) }, 1);
 }
 
-/* Blocks that are not compressed: the library does without zlib, and the text is short. */
+/* Writes uncompressed blocks: the library does not use zlib, and the text is short. */
 static void add_gzip(const struct buffer *text, struct buffer *out)
 {
     static const char header[10] = "\x1f\x8b\x08\0\0\0\0\0\0\xff";

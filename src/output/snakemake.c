@@ -35,7 +35,7 @@ void snakemake_header(struct buffer *out)
     buffer_add_text(out, "\n");
 }
 
-/* As Snakemake prints a time: "1 day, 2:03:04". */
+/* Adds a time as Snakemake prints it: "1 day, 2:03:04". */
 static void add_clock(double elapsed_seconds, struct buffer *out)
 {
     uint64_t seconds = (uint64_t)fmin(fmax(elapsed_seconds, 0), 0x1p53);
@@ -47,7 +47,7 @@ static void add_clock(double elapsed_seconds, struct buffer *out)
                   seconds % 3600 / 60, seconds % 60);
 }
 
-/* "NA", which Snakemake writes if it could not measure, is NaN for pandas and R; "-" is text. */
+/* Snakemake writes "NA" for unknown values. pandas and R read it as NaN, but "-" as text. */
 static void write_row(const struct record *record, const struct format_style *style,
                       int decimals, struct buffer *out)
 {

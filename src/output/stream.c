@@ -178,7 +178,7 @@ static void jsonl_stream_row(const struct stream_row *row, struct buffer *out)
 struct encoding {
     const char *name; /* also the suffix of file names, after a dot */
     bool is_lines;    /* lines can be appended to a file */
-    /* Writes our columns; NULL: not in this encoding. */
+    /* Writes our columns; NULL: the encoding has no header, or no rows, for them. */
     void (*begin)(const struct gpu_columns *gpus, struct buffer *out);
     void (*row)(const struct stream_row *row, struct buffer *out);
     /* Writes the columns of a dialect. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.h - samples as they are taken, a row each, in our columns or in those of a predecessor
+ * stream.h - writes samples as they are taken, one row each, in our columns or a predecessor's
  * (dialect.h). The encodings are rows of a table.
  */
 #ifndef OUTPUT_STREAM_H
@@ -29,7 +29,7 @@ void json_add_metric(struct json_writer *json, const char *key, enum metric metr
 /* One row of a stream. */
 struct stream_row {
     const struct sample *sample;
-    const struct sample *previous;     /* the previous sample; NULL at the first */
+    const struct sample *previous;     /* NULL: `sample` is the first */
     const struct gpu_view *gpu;        /* the GPUs at the time of the sample */
     const struct gpu_columns *of_gpus; /* NULL: the GPUs are not known yet */
     pid_t pid;                         /* the main process of the job; 0: there is no job */
@@ -37,10 +37,10 @@ struct stream_row {
     bool is_machine_only;              /* no job is tracked */
     const char *run_id;                /* ID as in the report, or NULL */
     const char *name;                  /* label of the run, or NULL */
-    /* The devices of both samples, if the stream lists_devices. */
+    /* The devices at both samples, if stream.lists_devices. */
     const struct device_sample *devices, *previous_devices;
-    /* If a row is too short for rates, they cover the time since this sample, the one before
-     * `previous`; NULL: since `previous`. */
+    /* If the time since `previous` is too short for rates, they cover the time since this
+     * earlier sample; NULL: since `previous`. */
     const struct sample *rates_from;
     const struct device_sample *rates_from_devices;
 };
@@ -53,7 +53,7 @@ struct dialect_table;
 struct stream {
     const struct encoding *encoding;
     const struct dialect *dialect;     /* NULL: our columns */
-    const struct dialect_table *table; /* of the dialect */
+    const struct dialect_table *table; /* a table of the dialect */
     bool has_header;
     bool names_gpus; /* the header contains the GPUs, and so must wait until they are known */
     /* Rows have the number of processes of the machine, which costs more than all its other figures. */
@@ -64,7 +64,8 @@ struct stream {
 
 /* Finds a stream. `dialect` is NULL or "spoor" for our columns, or as in dialect_find();
  * `format` is "csv", "jsonl", "f64", or NULL: by the suffix of the path or, if that is a
- * descriptor, a device or a pipe, CSV. -EINVAL with a message: there is no such stream. */
+ * descriptor, a device or a pipe, CSV. -EINVAL with a message: there is no such dialect or
+ * format. */
 int stream_find(const char *path, const char *dialect, const char *format, bool has_job,
                 struct stream *ret, struct spoor_error *err);
 

@@ -2,8 +2,9 @@
 /*
  * text.c - the report on one screen, for people.
  *
- * One function per row, in the order of the screen. A minor row is left out if its figures are unknown or
- * trivial. The others show "n/a", and notes_write() the reason.
+ * One function per row, in the order of the rows. A minor row is left out if its figures are
+ * unknown or trivial. The others show "n/a" for an unknown figure, and notes_write() adds the
+ * reason.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 #include "text/escape.h"
 #include "text/number.h"
 
-/* Whether the record is of a cgroup, which has a name and no main process. */
+/* Whether a cgroup was tracked: the run has a name but no main process. */
 static bool is_of_cgroup(const struct record *record)
 {
     return record->name && !is_known(record->pid) && !(record->command && record->command[0]);
@@ -196,7 +197,7 @@ static void cpu_write(const struct record *record, struct page *page)
 }
 
 /* "peak: 134 MB private, 270 MB shared": both at the moment of the peak, so that they add up
- * to it. If they were read a little below the peak, that total is shown. */
+ * to it. If they were read when memory was below the peak, their total is shown too. */
 static void add_split(const struct record *record, double peak, struct buffer *details)
 {
     double total = record_value(record, "memory.at_peak.total_rss_bytes");
@@ -279,7 +280,7 @@ static void refaults_write(const struct record *record, struct page *page)
 
 static void memory_write(const struct record *record, struct page *page)
 {
-    /* Relative to the peak: less is the job's own page tables. */
+    /* Relative to the peak: a smaller excess is due to the job's page tables. */
     static const double notable = 1.02;
     double peak = record_value(record, "memory.combined.total_rss_bytes");
     double with_cache = record_value(record, "memory.job_peak_bytes");
@@ -380,7 +381,7 @@ static void pressure_write(const struct record *record, struct page *page)
         { "pressure.memory_seconds", "memory" },
         { "pressure.io_seconds", "I/O" },
     };
-    static const double notable = 0.1; /* of the time */
+    static const double notable = 0.1; /* share of the time */
     struct number first = { "" };
     CLEANUP(buffer_done) struct buffer details = { 0 };
     bool is_shared = is_of_host(record, kinds[0].path);
@@ -447,7 +448,7 @@ static void processes_write(const struct record *record, struct page *page)
              number_count(record_value(record, "processes.max_concurrent")).text, details.text);
 }
 
-/* Adds a CPU model without trademarks: "Intel(R) Xeon(R) Platinum". */
+/* Adds a CPU model without the trademark signs of names such as "Intel(R) Xeon(R) Platinum". */
 static void add_cpu_model(const struct page *page, const char *model, struct buffer *out)
 {
     static const char *const marks[] = { "(R)", "(TM)", "(r)", "(tm)" };

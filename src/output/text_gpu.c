@@ -36,7 +36,7 @@ static bool counts(const struct record_gpu *gpus, size_t index)
     return gpus[index].is_selected && (whole == index || !gpus[whole].is_selected);
 }
 
-/* "8 x NVIDIA H200, Tesla V100": adjacent GPUs of one name are counted. */
+/* "8 x NVIDIA H200, Tesla V100": adjacent GPUs with the same name are counted together. */
 static void add_models(const struct record *record, const struct page *page,
                        struct buffer *list)
 {
@@ -101,17 +101,18 @@ static void use_write(const struct record *record, struct page *page)
                         number_short(of_all).text);
 }
 
-/* A GPU that is busy for at least this share of the time, */
+/* The report mentions a GPU that is busy for at least this share of the time */
 #define NOTABLE_BUSY 0.5
-/* and of whose SMs less than this share works meanwhile, could do more. */
+/* while less than this share of its SMs works. */
 #define NOTABLE_SM 0.3
-/* The tensor cores are idle below these shares of the time and of the work of the SMs. */
+/* Tensor cores count as idle if their share of the time is below IDLE and their share of the
+ * work of the SMs is below TENSOR_OF_SM. */
 #define IDLE 0.005
 #define TENSOR_OF_SM 0.1
-/* Shown as less than the smallest percentage, as little work is. */
+/* Replaces a share of 0, to be shown as less than the smallest percentage. */
 #define NO_WORK 1e-9
 
-/* Mean of a figure over the GPUs whose work was counted; NaN: there are none. */
+/* Returns the mean of a figure over the GPUs whose work was counted; NaN: there are none. */
 static double mean_of_counted(const struct record *record, enum record_gpu_measure measure)
 {
     double sum = 0;

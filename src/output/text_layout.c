@@ -64,7 +64,7 @@ void page_cut(const char *text, size_t columns, struct buffer *out)
     buffer_add_text(out, "...");
 }
 
-/* Adds blanks until `used` columns are `wanted`; at least one. */
+/* Adds blanks to extend `used` columns to `wanted`; at least one. */
 static void fill(struct page *page, size_t used, size_t wanted)
 {
     buffer_format(page->out, "%*s", (int)(used < wanted ? wanted - used : 1), "");

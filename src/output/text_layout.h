@@ -4,7 +4,7 @@
  *
  *     label            value  details, broken at blanks
  *
- * Texts given are safe already (escape.h) and may hold UTF-8.
+ * Texts passed in must already be escaped (escape.h) and may contain UTF-8.
  */
 #ifndef OUTPUT_TEXT_LAYOUT_H
 #define OUTPUT_TEXT_LAYOUT_H
@@ -25,16 +25,16 @@ struct page {
     struct buffer *out; /* borrowed */
     bool has_color;
     bool has_unicode;
-    size_t columns; /* of a line */
+    size_t columns; /* width of a line */
 };
 
-/* Adds a text in a style, which ends with the text. */
+/* Adds a text in a style, then resets the style. */
 void page_add(struct page *page, enum page_style style, const char *text);
 
-/* Adds a text from outside, made safe for this terminal. */
+/* Adds an untrusted text, escaped for this terminal. */
 void page_escape(const struct page *page, const char *text, struct buffer *out);
 
-/* Does the same for a command line that is already quoted, with its own escapes. */
+/* Does the same for a command line that is already quoted for a shell. */
 void page_escape_command(const struct page *page, const char *command, struct buffer *out);
 
 /* Adds as much of a text as fits, with "..." if it is truncated. */
@@ -57,7 +57,7 @@ struct buffer *page_item(struct buffer *list);
 /* Writes a bold line: a text that is already quoted or escaped, truncated to fit and freed. */
 void page_headline(struct page *page, struct buffer *text);
 
-/* Writes a line: a text in a style, which is freed. */
+/* Writes a text in a style as one line, and frees the text. */
 void page_line(struct page *page, enum page_style style, struct buffer *text);
 
 void page_blank(struct page *page);

@@ -15,7 +15,7 @@
 
 /* ---- notes ----------------------------------------------------------------- */
 
-/* The condition for a row of the text. */
+/* When the text report has a row for a figure. */
 enum row { EVERY, IF_KNOWN, GPU_MEMORY_ROW, GPU_USE_ROW };
 
 /* The figures that notes explain, and their names. */
@@ -40,7 +40,7 @@ static const struct topic {
     { "cpu.threads.combined", "threads", EVERY },
 };
 
-/* The same for a machine without a job. */
+/* The figures of a machine without a job that notes explain. */
 static const struct topic system_topics[] = {
     { "system.cpu.busy_cores", "CPU", EVERY },
     { "system.memory.used_bytes", "memory", EVERY },
@@ -52,7 +52,8 @@ static const struct topic system_topics[] = {
 
 enum { TOPICS_MAX = ARRAY_SIZE(topics) };
 
-/* A bound of twice the value is of little use, and one bound of the total is enough. */
+/* Only the bound of the total is shown, and only below twice the value: a higher bound is of
+ * little use. */
 static bool has_useful_bound(const struct topic *topic, const struct spoor_figure *figure)
 {
     return strcmp(topic->name, "peak memory") == 0 && figure->high > figure->value &&
@@ -240,7 +241,7 @@ static void write_process_title(struct page *page)
     page_line(page, PAGE_DIM, &line);
 }
 
-/* Returns the time to the end of the process, or of the run. */
+/* Returns the time from the start of the process to its end, or to the end of the run. */
 static double lifetime(const struct record *record, const struct record_process *process)
 {
     double ended =

@@ -11,14 +11,15 @@
 #include "output/format.h"
 #include "text/escape.h"
 
-/* Numbers above the largest PID of Linux: the track of the job, and the distance between the PIDs of two runs. */
+/* Both are above the largest PID of Linux: the PID of the job's track, and the distance between
+ * the PIDs of two runs. */
 enum { JOB_PID = 1 << 22 | 1, PIDS_PER_RUN = 1 << 23 };
 
 struct trace {
     struct json_writer json;
     const struct record *record;
     uint64_t first_pid;
-    double shift_seconds; /* from the first run to this one */
+    double shift_seconds; /* time from the start of the first run to the start of this one */
 };
 
 static uint64_t microseconds(const struct trace *trace, double seconds)
@@ -26,7 +27,7 @@ static uint64_t microseconds(const struct trace *trace, double seconds)
     return (uint64_t)fmin((trace->shift_seconds + fmax(seconds, 0)) * 1e6 + 0.5, 0x1p53);
 }
 
-/* Begins an event at a time since the start of its run, or without one (NaN). */
+/* Begins an event. `seconds`: time since the start of its run; NaN: no time. */
 static void begin_event(struct trace *trace, const char *kind, const char *name, uint64_t pid,
                         double seconds)
 {
@@ -85,7 +86,7 @@ static void add_process(struct trace *trace, const struct record_process *proces
     json_end(json);
 }
 
-/* Phases may overlap, which slices of one track may not: asynchronous events. */
+/* A phase is an asynchronous event: phases may overlap, but slices of one track may not. */
 static void add_phase(struct trace *trace, const struct record_phase *phase, size_t index)
 {
     double start = phase->started_at - trace->record->started_at;

@@ -2,10 +2,11 @@
 /*
  * needs.c - the formulas.
  *
- * CPUs: the mean number of cores, rounded up, or more if these would lengthen the run by more than a tenth.
- * Memory and GPU memory: the peak times the margin, rounded up to a step. GPUs: the most that were busy at
- * once, rounded to the nearest, but no fewer than held memory. Time: the time that the run takes with these
- * CPUs times the margin, in whole minutes.
+ * CPUs: the mean number of cores, rounded up, or more if these would lengthen the run by more
+ * than a tenth. Memory and GPU memory: the peak times the margin, rounded up to a step. GPUs:
+ * the most that were busy at once, rounded to the nearest number, but no fewer than the GPUs
+ * that held memory. Time: the expected time with these CPUs, times the margin, in whole
+ * minutes.
  */
 #include "recommend/needs.h"
 
@@ -24,15 +25,15 @@
 
 /* Factor for the limit of a run that hit it. */
 static const double RETRY = 2;
-/* A limit counts as reached from this share on. */
+/* A limit counts as reached if usage is at least this share of it. */
 static const double NEAR = 0.95;
 /* Factor for the elapsed time that is acceptable with fewer CPUs. */
 static const double SLOWDOWN_MAX = 1.1;
-/* Share of the elapsed time: CPUs used for less do not count. */
+/* CPUs used for less than this share of the elapsed time do not count. */
 static const double BUSY_SHARE = 0.05;
-/* A fraction of a CPU that needs no CPU of its own. */
+/* Helper threads that use no more than this fraction of a CPU get no CPU of their own. */
 static const double HELPER_THREADS = 0.05;
-/* Share of the elapsed time spent waiting for a CPU. */
+/* A run is starved if it waited for a CPU for at least this share of the elapsed time. */
 static const double STARVED_SHARE = 0.1;
 static const double SHORT_SECONDS = 10;
 static const double MIB_BYTES = 1048576, GIB_BYTES = 1073741824;
@@ -59,7 +60,7 @@ static void PRINTF_LIKE(2, 3) say(struct need *need, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    (void)vsnprintf(need->why + used, sizeof(need->why) - used, fmt, args); /* cut is fine */
+    (void)vsnprintf(need->why + used, sizeof(need->why) - used, fmt, args); /* may truncate */
     va_end(args);
 }
 
@@ -163,8 +164,8 @@ static double seconds_above(const struct cpu_use *use, double cpus)
     return seconds;
 }
 
-/* Returns the fewest CPUs, at least `few`, with which the time is below the limit. The time
- * falls with each CPU. */
+/* Returns the fewest CPUs, at least `few`, with which the time is below the limit. More
+ * CPUs never increase the time. */
 static double fewest_cpus(const struct cpu_use *use, double few,
                           double (*seconds)(const struct cpu_use *use, double cpus),
                           double limit)
@@ -217,8 +218,8 @@ static void explain_cpus(const struct record *record, double mean, struct need *
         say(need, "; the run used all that it was allowed: more may make it faster");
 }
 
-/* `ret_other`: CPUs that are offered besides those recommended; equal to them if there are
- * none. */
+/* `ret_other`: an alternative to the recommended number of CPUs; equal to it if there is no
+ * alternative. */
 static struct need find_cpus(const struct record *record, const struct cpu_use *use,
                              double *ret_other)
 {
@@ -263,19 +264,20 @@ bool needs_is_out_of_memory(const struct record *record)
     return record_value(record, "events.oom_kills") > 0;
 }
 
-/* Files in memory (tmpfs) that no process maps: the kernel cannot reclaim them either. */
+/* Returns the size of files in memory (tmpfs) that no process maps: the kernel cannot reclaim
+ * them either. */
 static double unmapped_bytes(const struct record *record, double peak)
 {
-    /* Less is inaccuracy of the kernel's counts. */
+    /* Smaller differences are inaccuracies of the kernel's counters. */
     static const double notable = 0.05, least = 8e6;
     double anon = plausible_or_0(record_value(record, "memory.anon_peak_bytes"));
 
     return anon > (1 + notable) * peak && anon > peak + least ? anon - peak : 0;
 }
 
-/* Returns an upper bound of the peak that is worth showing: one of twice the peak is of
- * little use. It is shown, not used: it assumes that all processes had their peaks at once,
- * and is mostly far too high. */
+/* Returns the upper bound of the peak if it is worth showing, otherwise the peak: a bound of
+ * twice the peak is of little use. The bound is shown but not used: it assumes that all
+ * processes had their peaks at once, and is usually far too high. */
 static double upper_bound(const struct spoor_figure *peak)
 {
     return !peak->is_exact && peak->high > peak->value && peak->high < 2 * peak->value
@@ -377,7 +379,8 @@ static struct need find_memory(const struct record *record, double margin)
 
 /* ---- GPUs ----------------------------------------------------------------- */
 
-/* A split GPU has the memory of its parts, which follow it: these are counted instead. */
+/* The memory of a split GPU is that of its parts, which follow it: if a part held memory, the
+ * parts are counted instead of the GPU. */
 static double count_gpus_with_memory(const struct record *record)
 {
     bool is_counted = false; /* the whole GPU of the current parts was counted */
@@ -471,7 +474,8 @@ static void find_gpu_vendor(const struct record *record, struct needs *needs)
 
 /* ---- time ----------------------------------------------------------------- */
 
-/* Returns why the elapsed time may not be of a complete run; NULL: it is. */
+/* Returns why the elapsed time may be too short for a complete run; NULL: the run is
+ * complete. */
 static const char *time_caveat_of(const struct record *record)
 {
     if (record_has_failed(record))
@@ -490,7 +494,7 @@ static double round_time(double seconds)
     return fmax(1, ceil(seconds / minute)) * minute;
 }
 
-/* Sets the time of a run that takes `expected` seconds with that many CPUs. */
+/* Sets the time to request for a run that takes `expected` seconds with that many CPUs. */
 static void set_time(struct needs *needs, double expected, double cpus)
 {
     static const double notable = 1.005; /* smaller differences are not mentioned */
@@ -510,7 +514,7 @@ static void set_time(struct needs *needs, double expected, double cpus)
         say(&needs->seconds, "; %s", needs->time_caveat);
 }
 
-/* Choices with the same time are not choices. */
+/* `other` is left out if its time is the same. */
 static void set_choices(struct needs *needs, struct need_choice chosen,
                         struct need_choice other)
 {
@@ -553,7 +557,7 @@ static void find_cpus_and_time(const struct record *record, struct needs *needs)
 
 /* ---- the note ------------------------------------------------------------- */
 
-/* Pressure of the whole machine may have affected other processes. */
+/* Pressure of the whole machine does not count: it may have affected only other processes. */
 static bool is_starved(const struct record *record)
 {
     struct spoor_figure waited = record_find(record->figures, "pressure.cpu_seconds");
@@ -574,7 +578,7 @@ static enum run_condition condition_of(const struct record *record)
 }
 
 /* Sets the note on the most serious condition of the runs. Short runs do not matter if there
- * are longer ones, nor does a run out of memory if another used more. */
+ * are longer ones, nor does a run that ran out of memory if another used more. */
 static void set_note(struct needs *needs)
 {
     static const char *const sentences[RUN_CONDITIONS] = {
@@ -665,8 +669,8 @@ static int compare_needs(const void *a, const void *b)
     return (int)y->is_guess - (int)x->is_guess;
 }
 
-/* Returns the need at the quantile, by nearest rank; NULL: no run has it. `sorted` has room
- * for all. */
+/* Returns the need at the quantile, by nearest rank; NULL: it is unknown for all runs.
+ * `sorted` is scratch space for `count` pointers. */
 static const struct need *pick(struct needs *list, size_t count, size_t field, double quantile,
                                const struct need **sorted)
 {
@@ -684,7 +688,7 @@ static const struct need *pick(struct needs *list, size_t count, size_t field, d
     return sorted[rank - 1];
 }
 
-/* Sets the need of the run at the quantile, and the spread of all. */
+/* Sets the need of the run at the quantile, and the range of usage over all runs. */
 static void combine_field(struct needs *list, size_t count, size_t field,
                           const struct need **sorted, struct needs *ret)
 {
@@ -703,7 +707,8 @@ static void combine_field(struct needs *list, size_t count, size_t field,
     }
 }
 
-/* With fewer CPUs than were assumed for a run, its time is at most this much longer. */
+/* Returns the time that a run takes with that many CPUs, at most. With fewer CPUs than in any
+ * of its choices, the time grows in proportion. */
 static double expected_with(const struct needs *run, double cpus)
 {
     if (run->choice_count == 0)
@@ -715,7 +720,7 @@ static double expected_with(const struct needs *run, double cpus)
     return run->choices[0].expected * run->choices[0].cpus / cpus;
 }
 
-/* Computes the times of all runs with that many CPUs. */
+/* Sets the times of all runs to those with that many CPUs, and combines them. */
 static struct need_choice combine_time(struct needs *list, size_t count, double cpus,
                                        const struct need **sorted, struct needs *ret)
 {
@@ -727,7 +732,7 @@ static struct need_choice combine_time(struct needs *list, size_t count, double 
     return (struct need_choice){ cpus, ret->seconds.value, ret->seconds.basis };
 }
 
-/* The choices are those of the run that determines the CPUs. */
+/* The other choice comes from the run that determines the CPUs. */
 static void combine_cpus_and_time(struct needs *list, size_t count, const struct need **sorted,
                                   struct needs *ret)
 {
@@ -745,7 +750,7 @@ static void combine_cpus_and_time(struct needs *list, size_t count, const struct
         other = run->choices[i].cpus < cpus || run->choices[i].cpus > cpus ? run->choices[i]
                                                                            : other;
     other = combine_time(list, count, other.cpus, sorted, ret);
-    /* Called last: the times are final. */
+    /* Called last: its times stay in the list. */
     chosen = combine_time(list, count, cpus, sorted, ret);
     if (!isnan(chosen.cpus) && !isnan(chosen.seconds))
         set_choices(ret, chosen, other);

@@ -6,8 +6,8 @@
  * The figures of a run that hit its limit are too low: more than the limit is recommended, marked as a guess,
  * unless another run used more.
  *
- * CPUs x time is never less than the CPU time of the run times the margin: a request for fewer CPUs is one for
- * more time.
+ * CPUs x time is never less than the CPU time of the run times the margin: a request for fewer
+ * CPUs asks for more time.
  */
 #ifndef RECOMMEND_NEEDS_H
 #define RECOMMEND_NEEDS_H
@@ -24,7 +24,7 @@ struct need {
     size_t known_runs;         /* runs with a known value of the quantity */
     double used_min, used_max; /* usage of these runs, without a margin; NaN: unknown */
     double basis;              /* value by which runs are compared */
-    char why[400]; /* a sentence without a full stop; if the value is unknown, why */
+    char why[400];             /* explanation, or why the value is unknown; no full stop */
 };
 
 /* CPUs, and the time that the run takes with them. */
@@ -43,8 +43,8 @@ struct needs {
     double margin, quantile;
     size_t runs;
     size_t failed_runs;     /* runs whose exit code is known and not 0 */
-    size_t partial_runs;    /* runs that began before or went on after they were tracked */
-    size_t would_fail_runs; /* runs that used more memory, GPUs or time than this */
+    size_t partial_runs;    /* runs that began before tracking or went on after it */
+    size_t would_fail_runs; /* runs that used more memory, GPUs or time than requested */
     size_t conditions[RUN_CONDITIONS]; /* number of runs with each condition */
     char note[160];      /* a sentence about the conditions; empty: there is none */
     char gpu_vendor[16]; /* "nvidia"; empty: unknown, or no GPU was used */
@@ -58,22 +58,22 @@ struct needs {
         };
         struct need fields[NEEDS_FIELDS]; /* the same, for code that treats all of them alike */
     };
-    struct need_choice choices[2]; /* sorted by CPUs; `cpus` and `seconds` are one of them */
+    struct need_choice choices[2]; /* sorted by CPUs; one has the values of cpus and seconds */
     size_t choice_count;           /* 0: the CPUs or the time are unknown */
-    /* Nodes of a group, and the most ranks on one of them; else 0. */
+    /* For a group: its nodes, and the most ranks on one node. Otherwise 0. */
     uint64_t nodes, node_ranks;
-    const char *time_caveat; /* caveat of a single run; NULL: its time is of a complete run */
+    const char *time_caveat; /* why the time of a single run may be too short; or NULL */
 };
 
 #define NEEDS_MARGIN 1.2
 
-/* Computes the needs of one run. A record without a job has none: its `runs` is 0. */
+/* Computes the needs of one run. For a record without a job, ret->runs is 0 and all values are
+ * unknown. */
 void needs_of(const struct record *record, double margin, struct needs *ret);
 
 /* Combines the needs of many runs with the same margin: each quantity comes from the run at the
- * quantile, by nearest rank; 1 is the largest. The times in the list become those with the
- * combined CPUs. Without runs, all values are unknown. Returns 0 or, if there are runs,
- * -ENOMEM. */
+ * quantile, by nearest rank; 1 is the largest. Changes the times in the list to those expected
+ * with the combined CPUs. Without runs, all values are unknown. Returns 0 or -ENOMEM. */
 int needs_combine(struct needs *list, size_t count, double quantile, struct needs *ret);
 
 /* Rounds up to the next step: 128, 256, 512, 1024 and 2048 MiB, then whole GiB. */

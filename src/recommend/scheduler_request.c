@@ -2,13 +2,14 @@
 /*
  * scheduler_request.c - the formats.
  *
- * Units differ. Slurm, PBS, LSF, SGE, HTCondor, docker and Nextflow write M or MB and mean MiB (SGE means 10^6 by a
- * small m); Kubernetes has Mi. Metaflow passes its MB on to Kubernetes as 10^6 bytes, and so does Snakemake count
- * mem_mb: these are rounded up.
+ * Units differ. Slurm, PBS, LSF, SGE, HTCondor, docker and Nextflow write M or MB and mean MiB
+ * (in SGE, a lower-case m means 10^6); Kubernetes has Mi. Metaflow passes its MB on to
+ * Kubernetes as 10^6 bytes, and mem_mb of Snakemake is in 10^6 bytes too: these are rounded up.
  *
- * The needs of a group are CPUs, GPUs and time of all ranks together, and the memory of the largest node.
+ * The needs of a group are CPUs, GPUs and time of all ranks together, and the memory of the
+ * largest node.
  *
- * Unknown values are left out. Nothing from a report gets here but numbers, and the reasons, which are
+ * Unknown values are left out. The only data from a report are numbers, and reasons, which are
  * escaped.
  */
 #include "recommend/scheduler_request.h"
@@ -22,13 +23,13 @@
 
 static bool is_wanted(const struct need *need)
 {
-    return need->value > 0; /* not if NaN */
+    return need->value > 0; /* false for NaN */
 }
 
-/* 0: unknown. */
+/* Rounds up; 0: unknown. */
 static uint64_t whole(double value)
 {
-    return value > 0 ? (uint64_t)ceil(value) : 0; /* not if NaN */
+    return value > 0 ? (uint64_t)ceil(value) : 0; /* 0 for NaN */
 }
 
 /* A run without ranks is one task on one node. */
@@ -62,7 +63,7 @@ static uint64_t minutes_of(const struct needs *needs)
     return whole(needs->seconds.value / 60);
 }
 
-/* "NAME01:30:00". */
+/* Adds the time, as in "NAME01:30:00". */
 static void add_time(const char *name, const struct needs *needs, struct buffer *out)
 {
     if (is_wanted(&needs->seconds))
@@ -88,7 +89,8 @@ static void add(const struct need *need, const char *before, uint64_t number, co
         buffer_format(out, "%s%" PRIu64 "%s", before, number, after);
 }
 
-/* Does the same for the memory: in GiB if that is whole, otherwise in MiB. */
+/* Adds the memory between two texts: in GiB if it is a whole number of GiB, otherwise in
+ * MiB. */
 static void add_memory(const struct needs *needs, const char *before, const char *mib_unit,
                        const char *gib_unit, struct buffer *out)
 {
@@ -106,7 +108,7 @@ struct vendor {
     const char *name, *kubernetes, *docker;
 };
 
-/* docker passes NVIDIA GPUs by number, and other GPUs as devices. */
+/* docker is given a number of NVIDIA GPUs, but the device files of other GPUs. */
 static const struct vendor *vendor_of(const struct needs *needs)
 {
     static const struct vendor vendors[] = {
@@ -153,7 +155,8 @@ static void write_pbs(const struct needs *needs, struct buffer *out)
     add_time("#PBS -l walltime=", needs, out);
 }
 
-/* The unit of memory is that of LSF_UNIT_FOR_LIMITS, which is KB by default. */
+/* The unit of memory is always written: the default, LSF_UNIT_FOR_LIMITS, depends on the
+ * site. */
 static void write_lsf(const struct needs *needs, struct buffer *out)
 {
     if (is_wanted(&needs->memory_bytes))
@@ -168,7 +171,7 @@ static void write_lsf(const struct needs *needs, struct buffer *out)
     add(&needs->seconds, "#BSUB -W ", minutes_of(needs), "\n", out);
 }
 
-/* Memory is counted per slot. */
+/* Memory is requested per slot. */
 static void write_sge(const struct needs *needs, struct buffer *out)
 {
     uint64_t slots = is_wanted(&needs->cpus) ? node_cpus(needs) : 1;
@@ -185,7 +188,7 @@ static void write_sge(const struct needs *needs, struct buffer *out)
     add_time("#$ -l h_rt=", needs, out);
 }
 
-/* HTCondor has no request for time. */
+/* HTCondor has no way to request time. */
 static void write_htcondor(const struct needs *needs, struct buffer *out)
 {
     if (needs->nodes > 1)
@@ -218,7 +221,7 @@ static void write_kubernetes(const struct needs *needs, struct buffer *out)
                       node_gpus(needs));
 }
 
-/* "name=VALUE" in a list. */
+/* Adds "name=VALUE" to a list. */
 static void add_pair(const char *separator, const char *name, uint64_t value,
                      struct buffer *out)
 {

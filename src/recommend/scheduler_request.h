@@ -3,7 +3,8 @@
  * scheduler_request.h - a request for resources in the syntax of a scheduler or workflow tool, ready to
  * paste.
  *
- * To add one: a write function and a row in scheduler_request.c, and its name in the option --for.
+ * To add a format: add a write function and a row in scheduler_request.c, and its name to the
+ * option --for.
  */
 #ifndef RECOMMEND_SCHEDULER_REQUEST_H
 #define RECOMMEND_SCHEDULER_REQUEST_H

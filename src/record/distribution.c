@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* distribution.c - how the usage of a run is distributed over its time, by its curve: one spike, or always? */
+/* distribution.c - quantiles of a run's usage over time, from its curve: one spike, or constant
+ * use? */
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,7 +33,7 @@ static double quantile_of(const struct span *sorted, size_t count, double total,
     for (size_t i = 0; i < count; i++) {
         seconds += sorted[i].seconds;
         if (seconds >= quantile * total * (1 - 1e-9)) /* sums are inexact */
-            return decimal_round(sorted[i].value, 6); /* the curve has floats */
+            return decimal_round(sorted[i].value, 6); /* the curve stores floats */
     }
     return (double)NAN;
 }

@@ -28,7 +28,7 @@ struct ending {
     bool has_dumped_core;
 };
 
-/* Returns how a process ended. `wait_status` as wait(2) reports it, if `has_ended`. */
+/* Returns how a process ended. `wait_status`, from wait(2), is valid only if `has_ended`. */
 static struct ending ending_of(bool has_ended, int wait_status)
 {
     struct ending ending = { .exit_code = UNKNOWN };
@@ -167,7 +167,7 @@ struct source {
     const struct summary *summary;
 };
 
-/* Columns are numbered: the charted metrics, then those of each GPU. */
+/* Columns are numbered: the charted metrics first, then the measures of each GPU. */
 static size_t column_count(const struct series *series)
 {
     return series->metric_count + series->gpu_count * SERIES_GPU_MEASURES;
@@ -217,7 +217,7 @@ static bool is_ever_known(const struct source *source, size_t column)
     return false;
 }
 
-/* Whether a column of the job has a figure of the whole host, for lack of a cgroup. */
+/* Whether a column of the job has values of the whole host, for lack of a cgroup. */
 static bool is_of_host(const struct source *source, size_t column)
 {
     enum metric metric;
@@ -231,7 +231,8 @@ static bool is_of_host(const struct source *source, size_t column)
            strncmp(metric_row(metric)->published.name, "job_", strlen("job_")) == 0;
 }
 
-/* While a point is one sample, all three values are equal, except for rates. */
+/* If each point is one sample, its highest, lowest and mean values are equal, except for rates:
+ * one array holds all three. */
 static void fill_column(struct record *record, const struct source *source, size_t column)
 {
     const struct series *series = source->series;
@@ -279,13 +280,14 @@ void fill_curve(struct record *record, const struct series *series,
 
 /* ---- fill processes -------------------------------------------------------- */
 
-/* In whole microseconds. */
+/* Truncates to whole microseconds. */
 static double cut_seconds_of(uint64_t ns)
 {
     return is_known(ns) ? (double)(ns / NS_PER_US) / 1e6 : (double)NAN;
 }
 
-/* Returns the time since the start of the run. A job that we started did not run before. */
+/* Returns the time since the start of the run. Only processes of a job that was attached to can
+ * be older than the run. */
 static double seconds_since(const struct record_input *input, uint64_t ns)
 {
     if (is_known(ns) && ns < input->started_ns)
@@ -293,7 +295,7 @@ static double seconds_since(const struct record_input *input, uint64_t ns)
     return cut_seconds_of(is_known(ns) ? ns - input->started_ns : UNKNOWN);
 }
 
-/* The main process may end before its command line is read; it is the command of the run. */
+/* If the main process ended before its command line was read, uses the command of the run. */
 static const char *command_of(struct record *record, const struct record_input *input,
                               const struct process_entry *entry)
 {
@@ -415,7 +417,7 @@ static double rate_of(uint64_t before, uint64_t after, uint64_t span_ns)
                                            : (double)NAN;
 }
 
-/* The rates are those since `first`, which is `span_ns` older. */
+/* Rates are means since `first`, which was read `span_ns` earlier. */
 static struct record_disk *make_disks(struct record *record, const struct devices *devices,
                                       const struct devices *first, uint64_t span_ns)
 {
@@ -488,7 +490,7 @@ enum derivation {
     HOST_LEVEL, /* like LEVEL, for values that are not metrics: a member of struct host_reading */
 };
 
-/* A HOST_LEVEL has a metric from the same source. */
+/* The metric of a HOST_LEVEL is one from the same source; METRIC_NONE: the source is /proc. */
 static const struct row {
     const char *path;
     enum derivation derivation;
@@ -676,7 +678,8 @@ static struct record_tag split_tag(struct record *record, const char *text)
                                 record_text(record, text[length] ? text + length + 1 : "") };
 }
 
-/* Whether two keys are equal in JSON, where all bytes that are not UTF-8 look the same. */
+/* Whether two keys are equal in JSON, where all bytes that are not valid UTF-8 become the same
+ * character. */
 static bool is_same_key(const char *a, const char *b)
 {
     struct buffer texts[2] = { { 0 }, { 0 } };
@@ -690,7 +693,7 @@ static bool is_same_key(const char *a, const char *b)
     return is_same;
 }
 
-/* A key that is given twice has the value and the position of the last one. */
+/* If a key is given twice, only the last tag is kept, at its position. */
 static void fill_tags(struct record *record, const char *const *tags)
 {
     struct record_tags *to = &record->tags;
@@ -765,7 +768,8 @@ static void fill_machine(struct record *record, const struct host_facts *host,
     record->memory_limit_source = record_text(record, limits->memory_source);
 }
 
-/* `like`: figures that are probably from the same sources, or NULL. */
+/* `like`: figures that probably have the same sources and reasons, to share their texts; or
+ * NULL. */
 static struct spoor_figure *make_figures(struct record *record, const struct summary *summary,
                                          const struct spoor_figure *like)
 {

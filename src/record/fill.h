@@ -30,7 +30,7 @@ struct warning {
 
 enum { WARNINGS_MAX = 64 };
 
-/* Whether a figure of 0 was not measured: a process of the job did not report it. */
+/* Whether a 0 means unknown: the usage of a process of the job was not reported. */
 struct gpu_uncertain {
     bool memory, busy;
 };
@@ -52,8 +52,8 @@ struct record_input {
     const char *const *tags;     /* "KEY=VALUE", ended by NULL; NULL: none */
     const char *const *command;  /* ended by NULL; NULL: unknown */
     const char *user;            /* NULL or empty: unknown */
-    const char *cwd;             /* likewise */
-    const struct launch *launch; /* NULL: not known */
+    const char *cwd;             /* NULL or empty: unknown */
+    const struct launch *launch; /* NULL: unknown */
     pid_t pid;                   /* 0: there is no main process */
     bool is_tracked;             /* there is a job */
     bool is_attached;            /* the job had started before it was tracked */
@@ -63,7 +63,7 @@ struct record_input {
     uint64_t interval_ns;
 
     const struct host_facts *host;
-    const struct spoor_cloud *cloud; /* NULL: not known */
+    const struct spoor_cloud *cloud; /* NULL: unknown */
     const struct limits *limits;
     const struct gpu_view *gpu;
     const struct summary *summary;
@@ -77,10 +77,10 @@ struct record_input {
 
     /* without a job: devices at the first and the last sample */
     const struct devices *first_devices, *devices;
-    uint64_t devices_span_ns; /* between them */
+    uint64_t devices_span_ns; /* time between the two */
 
     uint64_t tracker_cpu_ns;        /* UNKNOWN if it cannot be read */
-    uint64_t tracker_max_rss_bytes; /* likewise */
+    uint64_t tracker_max_rss_bytes; /* UNKNOWN if it cannot be read */
     uint64_t late_samples;
     uint64_t detail_reads;
     struct budget budget; /* the budget and its spending */
@@ -89,7 +89,8 @@ struct record_input {
     size_t warning_count;
 };
 
-/* Both fail only with -ENOMEM. On success the caller calls record_done(). */
+/* Makes the record of a run. Fails only with -ENOMEM. On success the caller calls
+ * record_done(). */
 int record_fill(const struct record_input *input, struct record *ret);
 
 /* Fills in the processes of the job; none if input->processes is NULL. A part of
@@ -97,7 +98,7 @@ int record_fill(const struct record_input *input, struct record *ret);
 void fill_processes(struct record *record, const struct record_input *input);
 
 /* Makes a record of a machine without a run. The view may have no devices; `cloud` may be
- * NULL. */
+ * NULL. Fails only with -ENOMEM. On success the caller calls record_done(). */
 int record_fill_machine(const struct host_facts *host, const struct limits *limits,
                         const struct gpu_view *gpu, const struct server_facts *server,
                         const struct spoor_cloud *cloud, struct record *ret);

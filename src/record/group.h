@@ -10,10 +10,10 @@
 
 #include "record/record.h"
 
-/* At most this many cells in the curve of a rank, and missing ranks in the list. */
+/* Maximum number of cells in the curve of a rank, and of missing ranks in the list. */
 enum { GROUP_CELLS_MAX = 120, GROUP_MISSING_MAX = 1000 };
 
-/* The columns that the curve of a rank has in the file of its node, and the curve of a group. */
+/* The columns of the curve of a rank in the file of its node, and of the curve of a group. */
 enum { GROUP_CPU, GROUP_RSS, GROUP_COLUMNS = 6, GROUP_RANK_POINTS = 48 };
 extern const enum metric group_metrics[GROUP_COLUMNS];
 
@@ -26,7 +26,7 @@ struct record_missing {
 
 struct record_node {
     const char *host;
-    /* Index of the node; ranks that began, and ranks that have an end. */
+    /* Index of the node; ranks that started on it; ranks of these that reported their end. */
     uint64_t node, ranks, reported;
     double cpu_seconds, elapsed_seconds;
     struct spoor_figure memory; /* memory of all its ranks together */
@@ -54,7 +54,7 @@ struct record_group {
     size_t missing_count;
     struct record_node *nodes;
     size_t node_count;
-    struct record_rank *ranks_seen; /* ranks with an end, sorted by rank */
+    struct record_rank *ranks_seen; /* ranks that reported their end, sorted by rank */
     size_t seen_count;
     double *cell_seconds; /* the end of each cell since the start of the group */
     size_t cell_count;
@@ -63,7 +63,7 @@ struct record_group {
 
 extern const struct field_table record_group_fields; /* of struct record_group */
 extern const struct list_field record_missing_list;
-extern const struct list_field record_node_list; /* its fields are all but its memory */
+extern const struct list_field record_node_list; /* has all fields of a node but its memory */
 extern const struct list_field record_rank_list;
 
 #endif

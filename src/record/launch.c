@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch.c - one table of launchers: the variables that prove one, and those that hold each fact.
+ * launch.c - a table of launchers: the variables that identify each, and those that hold each
+ * fact.
  *
- * The first row whose ranks match is the launcher. An inner launcher stands before the one that starts it, since the
- * variables of both are set: srun starts torchrun and the daemons of mpirun, and SLURM_PROCID numbers these.
+ * The first row that matches the variables of a rank is its launcher. An inner launcher
+ * precedes the one that starts it, since the variables of both are set: srun starts torchrun
+ * and the daemons of mpirun, and SLURM_PROCID is the number of such a daemon, not of a rank.
  */
 #include "record/launch.h"
 
@@ -68,17 +70,18 @@ static const struct field fields[FACTS] = {
 const struct field_table record_launch_fields = { fields, SUBMIT_DIRECTORY };
 
 struct launcher {
-    const char *name, *label; /* the second is for people */
-    const char *job[2];  /* a job of this scheduler has all of these; none: not a scheduler */
-    const char *rank[4]; /* a rank has these and a number in the variable of RANK */
-    uint64_t first;      /* the lowest number of a rank and of an array */
+    const char *name, *label; /* `label` is for people */
+    const char *job[2];       /* set in every job of this scheduler; empty: not a scheduler */
+    const char *rank[4];      /* set in every rank, besides the variable of RANK */
+    uint64_t first;           /* the lowest rank, and the lowest index of an array */
     const char *variables[FACTS][2]; /* the first of the two that is set counts */
 };
 
 /* clang-format off: one fact per line */
 static const struct launcher launchers[] = {
-    /* RANK and WORLD_SIZE are names that anything may use: only an agent sets all of these. srun starts one agent per
-     * node, so all of them have its step, and the name of their node. */
+    /* Any program may use the names RANK and WORLD_SIZE: only an agent of torchrun sets all of
+     * these. srun starts one agent per node, so all ranks have the step of srun and the name of
+     * their node. */
     { "torchrun", "torchrun", .rank = { "RANK", "GROUP_RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE" }, .variables = {
         [JOB] = { "TORCHELASTIC_RUN_ID" }, [STEP] = { "SLURM_STEP_ID" },
         [RANK] = { "RANK" }, [RANKS] = { "WORLD_SIZE" },
@@ -92,7 +95,7 @@ static const struct launcher launchers[] = {
         [RANK] = { "OMPI_COMM_WORLD_RANK" }, [RANKS] = { "OMPI_COMM_WORLD_SIZE" },
         [LOCAL_RANK] = { "OMPI_COMM_WORLD_LOCAL_RANK" },
         [LOCAL_RANKS] = { "OMPI_COMM_WORLD_LOCAL_SIZE" } } },
-    /* It sets PMI_RANK too. */
+    /* Flux sets PMI_RANK too, so it precedes MPICH. */
     { "flux", "Flux", .variables = {
         [JOB] = { "FLUX_JOB_ID" },
         [RANK] = { "FLUX_TASK_RANK" }, [RANKS] = { "FLUX_JOB_SIZE" },
@@ -102,8 +105,8 @@ static const struct launcher launchers[] = {
         [RANK] = { "PALS_RANKID" }, [RANKS] = { "PMI_SIZE" },
         [LOCAL_RANK] = { "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK" }, [LOCAL_RANKS] = { "PMI_LOCAL_SIZE" },
         [NODE] = { "PALS_NODEID" } } },
-    /* Hydra, of MPICH and Intel MPI. In a Slurm job all its proxies are tasks of a step; SLURMD_NODENAME of its ranks
-     * is the node of mpiexec. The PMI of srun itself is below. */
+    /* Hydra, of MPICH and Intel MPI. In a Slurm job its proxies are the tasks of one step, and
+     * SLURMD_NODENAME of the ranks is the node of mpiexec. The PMI of srun itself is below. */
     { "mpich", "MPICH", .rank = { "MPI_LOCALRANKID" }, .variables = {
         [JOB] = { "PMI_JOBID" }, [STEP] = { "SLURM_STEP_ID" },
         [RANK] = { "PMI_RANK" }, [RANKS] = { "PMI_SIZE" },
@@ -126,7 +129,7 @@ static const struct launcher launchers[] = {
     { "mpich", "MPICH", .variables = {
         [JOB] = { "PMI_JOBID" }, [RANK] = { "PMI_RANK" }, [RANKS] = { "PMI_SIZE" } } },
     { "mpich", "MPICH", .variables = { [RANK] = { "ALPS_APP_PE" } } },
-    /* Tasks count from 1. A job without an array has the index 0. */
+    /* Tasks are numbered from 1. LSB_JOBINDEX is 0 in a job without an array. */
     { "lsf", "LSF", .job = { "LSB_JOBID" }, .rank = { "LSB_JOBID" }, .first = 1, .variables = {
         [JOB] = { "LSB_JOBID" },
         [RANK] = { "LSF_PM_TASKID" }, [RANKS] = { "LSB_DJOB_NUMPROC" },
@@ -138,7 +141,7 @@ static const struct launcher launchers[] = {
         [NODE] = { "PBS_NODENUM" }, [NODES] = { "PBS_NUM_NODES" },
         [ARRAY_JOB] = { "PBS_ARRAY_ID", "PBS_JOBID" }, [ARRAY_INDEX] = { "PBS_ARRAY_INDEX", "PBS_ARRAYID" },
         [JOB_NAME] = { "PBS_JOBNAME" }, [SUBMIT_DIRECTORY] = { "PBS_O_WORKDIR" } } },
-    /* JOB_ID is a name that anything may use. SGE_TASK_ID is "undefined" without an array. */
+    /* Any program may use the name JOB_ID. SGE_TASK_ID is "undefined" without an array. */
     { "sge", "SGE", .job = { "SGE_ROOT", "JOB_ID" }, .first = 1, .variables = {
         [JOB] = { "JOB_ID" }, [NODES] = { "NHOSTS" },
         [ARRAY_JOB] = { "JOB_ID" }, [ARRAY_INDEX] = { "SGE_TASK_ID" },
@@ -147,7 +150,7 @@ static const struct launcher launchers[] = {
     { "htcondor", "HTCondor", .job = { "_CONDOR_SLOT" }, .rank = { "_CONDOR_SLOT" }, .variables = {
         [RANK] = { "_CONDOR_PROCNO" }, [RANKS] = { "_CONDOR_NPROCS" },
         [SUBMIT_DIRECTORY] = { "_CONDOR_JOB_IWD" } } },
-    /* A job with indexes, Volcano, the training operator of Kubeflow. */
+    /* Indexed jobs and Volcano; below, the training operator of Kubeflow. */
     { "kubernetes", "Kubernetes", .rank = { "KUBERNETES_SERVICE_HOST" }, .variables = {
         [RANK] = { "JOB_COMPLETION_INDEX", "VC_TASK_INDEX" }, [NODE_NAME] = { "HOSTNAME" } } },
     { "kubernetes", "Kubernetes", .rank = { "KUBERNETES_SERVICE_HOST", "MASTER_ADDR", "WORLD_SIZE" }, .variables = {
@@ -155,7 +158,8 @@ static const struct launcher launchers[] = {
 };
 /* clang-format on */
 
-/* The steps from here on are no steps of srun: batch script, interactive shell, external processes. */
+/* Step IDs from here on are not steps of srun: batch script, interactive shell, external
+ * processes. */
 static const uint64_t SLURM_SPECIAL_STEPS = 0xfffffff0u;
 
 static uint64_t parse_number(const char *text)
@@ -165,7 +169,8 @@ static uint64_t parse_number(const char *text)
     return text && parse_whole_u64(text, &value) == 0 && value <= UINT32_MAX ? value : UNKNOWN;
 }
 
-/* NULL: not set, or set to nothing. torchrun without an ID calls its run "none". */
+/* Returns NULL if the variable is not set or empty, or if it is not an ID: torchrun without an
+ * ID calls its run "none". */
 static const char *get_text(environment_get *get, const char *name)
 {
     const char *text = name ? get(name) : NULL;
@@ -202,7 +207,7 @@ static bool has_rank(const struct launcher *launcher, environment_get *get)
            are_set(launcher->rank, ARRAY_SIZE(launcher->rank), get);
 }
 
-/* Facts that are known already stay. */
+/* Does not change a fact that is already known. */
 static void read_fact(struct launch *launch, const struct launcher *launcher, enum fact fact,
                       environment_get *get)
 {
@@ -223,7 +228,8 @@ static void read_fact(struct launch *launch, const struct launcher *launcher, en
     *(uint64_t *)at = first_known(*(uint64_t *)at, number);
 }
 
-/* "2(x3),1": three nodes with two tasks each, and one with one. */
+/* Returns the number of tasks of a node. The list "2(x3),1" means three nodes with two tasks
+ * each, and one with one. */
 static uint64_t count_tasks(const char *list, uint64_t node)
 {
     uint64_t tasks, repeat;
@@ -244,7 +250,8 @@ static uint64_t count_tasks(const char *list, uint64_t node)
     return UNKNOWN;
 }
 
-/* An agent of torchrun may give each of its processes the local rank 0, with one GPU each. Ranks count node by node. */
+/* An agent of torchrun may give each of its processes the local rank 0, with one GPU each.
+ * Ranks are numbered node by node. */
 static void number_local_ranks(struct launch *launch)
 {
     uint64_t first = launch->node * launch->local_ranks; /* numbers below 2^32 */
@@ -267,8 +274,9 @@ static void read_rank(struct launch *launch, const struct launcher *launcher,
         launch->local_ranks = count_tasks(get("SLURM_STEP_TASKS_PER_NODE"), launch->node);
 }
 
-/* The scheduler gives the job, the launcher its own ID for the step. Nodes and tasks of the scheduler may
- * describe the launcher's daemons, or the node where it was started. */
+/* The job is the scheduler's; the launcher's own job ID becomes the step. Nodes and tasks of
+ * the scheduler are ignored for a rank: they may describe the launcher's daemons, or the node
+ * where the launcher was started. */
 static void read_job(struct launch *launch, const struct launcher *launcher,
                      environment_get *get)
 {

@@ -16,10 +16,11 @@
 #include "record/record.h"
 #include "text/buffer.h"
 
-/* NULL or UNKNOWN: not known. Texts are those of the environment, or of the record that holds the struct. */
+/* NULL or UNKNOWN: not known. Texts belong to the environment, or to the record that holds the
+ * struct. */
 struct launch {
-    const char *launcher; /* "slurm", "open-mpi", ...: it started the ranks; NULL: not a rank */
-    const char *scheduler; /* "slurm", "pbs", ...: it gave the job; NULL: none */
+    const char *launcher;  /* what started the ranks: "slurm", "open-mpi"; NULL: not a rank */
+    const char *scheduler; /* what manages the job: "slurm", "pbs"; NULL: none */
     const char *job, *step;
     uint64_t rank, ranks; /* in the step */
     uint64_t local_rank, local_ranks;
@@ -31,13 +32,13 @@ struct launch {
     const char *submit_directory; /* not in a report */
 };
 
-/* Both NULL without a launcher: the run has no section "launch". */
+/* Whether the run has a section "launch". */
 static inline bool launch_is_known(const struct launch *launch)
 {
     return launch->launcher || launch->scheduler;
 }
 
-/* How many ranks there are on this node, at least. */
+/* Returns the number of ranks on this node, or a lower bound if it is unknown. */
 static inline uint64_t launch_ranks_here(const struct launch *launch)
 {
     if (is_known(launch->local_ranks))
@@ -45,14 +46,14 @@ static inline uint64_t launch_ranks_here(const struct launch *launch)
     return is_known(launch->local_rank) ? launch->local_rank + 1 : 1;
 }
 
-/* Pure: depends on the variables that `get` returns, and keeps their texts. */
+/* Reads only the variables that `get` returns, and keeps pointers to their texts. */
 void launch_read(struct launch *launch, environment_get *get);
 
-/* A copy that the record owns; NULL: no memory, and the record has the error. */
+/* Returns a copy that the record owns. On failure, returns NULL and sets record->error. */
 struct launch *launch_copy(struct record *record, const struct launch *from);
 
-/* "Rank 3 of 16 on n03, Slurm job 1234.0", or "16 ranks on 4 nodes, Slurm job 1234.0". `host` stands for a node without a name. Safe on a
- * terminal. */
+/* Adds "Rank 3 of 16 on n03, Slurm job 1234.0", or "16 ranks on 4 nodes, Slurm job 1234.0",
+ * escaped for a terminal. `host` is used if the node has no name. */
 void launch_describe(const struct launch *launch, const char *host, struct buffer *out);
 
 extern const struct field_table record_launch_fields; /* of struct launch: section "launch" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits.c - the smallest of all limits applies, and is named as the source.
+ * limits.c - the smallest of all limits applies; the report names its source.
  *
  * A value that is not below the machine's own size is not a limit: a quota of 64 CPUs on 8, or the memory of a
  * batch job that has the node to itself.
@@ -23,7 +23,7 @@
 static const uint64_t MIB_BYTES = 1ull << 20;
 static const uint64_t CPUS_PLAUSIBLE = UINT16_MAX;
 
-/* CPUs are counted, so a limit of 0 is an error of reading. */
+/* No process runs with 0 CPUs: such a limit was misread and is ignored. */
 static void lower_cpus(struct limits *limits, double cpus, const char *source)
 {
     if (!(cpus > 0) || cpus >= limits->cpus)
@@ -117,8 +117,8 @@ static uint64_t get_number(environment_get *get, const char *name)
     return text && parse_whole_u64(text, &value) == 0 && value > 0 ? value : UNKNOWN;
 }
 
-/* Returns the memory of a Slurm step. srun sets no variable for it, but slurmstepd sets the
- * limit of the resident set to it, which Linux ignores. */
+/* Returns the memory of a Slurm step. srun sets no variable for it, but slurmstepd sets
+ * RLIMIT_RSS to it, a limit that Linux ignores. */
 static uint64_t read_step_memory(const struct root *root, pid_t pid)
 {
     char text[4096];
@@ -172,8 +172,8 @@ void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgrou
     affinity = read_affinity(root, pid);
     if (affinity > 0) {
         lower_cpus(&limits, affinity, "affinity");
-        /* The machine itself is the limit. The list may include CPUs that could be plugged
-         * in: the machine's count is used. */
+        /* All CPUs of the machine are allowed. The list may also include CPUs that could be
+         * plugged in, so the machine's own count is used. */
         if (!limits.cpus_source)
             limits.cpus_source = "affinity";
     }

@@ -67,7 +67,7 @@ static int refuse_values(const struct curve_column *column, const char *key, siz
                      column->name, key, count);
 }
 
-/* If a part is missing, it is equal to the highest values. */
+/* If the lowest or mean values are missing, they are equal to the highest values. */
 static int load_values(struct record *record, const struct curve_column *column,
                        const json_t *object, const char *key, float **ret,
                        struct spoor_error *err)
@@ -94,7 +94,7 @@ static int load_values(struct record *record, const struct curve_column *column,
     return 0;
 }
 
-/* An unknown point must be unknown in all three. */
+/* An unknown point must be unknown in all three arrays. */
 static int check_unknown(const struct curve_column *column, size_t count,
                          struct spoor_error *err)
 {
@@ -161,8 +161,8 @@ int load_curve(struct record *record, const json_t *curve, struct spoor_error *e
 
 /* ---- load ------------------------------------------------------------------ */
 
-/* The maximum of phases and GPUs, which use much memory: spoor writes no more. Ranks are
- * small. */
+/* Maximum number of phases and of GPUs, which use much memory, and of ranks, which use little.
+ * spoor writes no more. */
 enum { ITEMS_MAX = 4096, RANKS_MAX = 1 << 20 };
 
 struct loader {
@@ -179,8 +179,8 @@ static int refuse(const struct loader *loader, const char *path, const char *exp
     return error_set(loader->err, EBADMSG, "%s%s: expected %s", loader->at, path, expected);
 }
 
-/* Reports that a part of a path, or the object itself, is not an object. Neither name ends
- * with a dot. */
+/* Reports that a part of a path, or the value that contains the path, is not an object. Omits
+ * the dot at the end of either name. */
 static int refuse_around(const struct loader *loader, const char *path, const char *rest)
 {
     if (rest == path)
@@ -363,8 +363,8 @@ static int load_figures(const struct loader *loader, const json_t *object, size_
 
 /* ---- arrays of objects ---------------------------------------------------- */
 
-/* Calls `each` for the elements of an array, and sets *ret_count to their number, after
- * reserving memory for all in `items`. */
+/* Allocates *ret_items for all elements of an array, sets *ret_count to their number and calls
+ * `each` for every element. */
 static int load_array(struct loader *loader, const json_t *object, const char *path,
                       size_t item_size, void **ret_items, size_t *ret_count,
                       int (*each)(struct loader *loader, const json_t *object, void *item))
@@ -449,7 +449,7 @@ static int load_gpu(struct loader *loader, const json_t *object, void *item)
     return load_fields(loader, object, &record_gpu_list.fields, item);
 }
 
-/* The GPUs of the job are in host.gpus as well; their numbers distinguish them. */
+/* Every GPU of the job is in host.gpus as well, with the same numbers. */
 static struct record_gpu *find_gpu(struct record *record, const struct record_gpu *like)
 {
     for (size_t i = 0; i < record->gpu_count; i++) {
@@ -664,7 +664,8 @@ static int load_all(struct loader *loader, const json_t *root)
         r = load_group(loader, root);
     if (r == 0)
         r = load_curve(record, json_object_get(root, "curve"), loader->err);
-    /* If memory ran out, a key may be missing that is in the file. */
+    /* If memory ran out, a key that is in the file may be missing here: `r` may be
+     * misleading. */
     return record->error < 0 ? error_set(loader->err, record->error, "out of memory") : r;
 }
 

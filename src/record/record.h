@@ -29,7 +29,7 @@
 /* The maximum number of points in a JSON report, and in a page. */
 enum { CURVE_JSON_POINTS = 256, CURVE_PAGE_POINTS = 2000 };
 
-/* NaN: unknown. In a column, infinite: a part that is unknown where its whole is known, as in
+/* NaN: unknown. Infinite, in a column: a part is unknown although its whole is known, as in
  * series/series.h. */
 struct curve_value {
     double high, low, mean;
@@ -38,12 +38,12 @@ struct curve_value {
 struct curve_column {
     const char *name;
     bool is_rate;
-    float *high, *low, *mean; /* one of each per point; may be the same array */
+    float *high, *low, *mean; /* one value per point; may be the same array */
 };
 
 /* The record owns the memory. */
 struct record_curve {
-    uint64_t samples; /* samples that the curve was made of */
+    uint64_t samples; /* samples that the curve was made from */
     size_t count;     /* points; 0: there is no curve */
     double *seconds;  /* the end of each point; it covers the time since the previous point */
     struct curve_column *columns;
@@ -109,19 +109,19 @@ enum record_gpu_measure {
     RECORD_GPU_ENERGY,
     RECORD_GPU_TEMPERATURE_MAX,
     RECORD_GPU_POWER_MAX,
-    RECORD_GPU_WORK, /* one of each enum gpu_work_kind, in its order */
+    RECORD_GPU_WORK, /* and one measure per enum gpu_work_kind, in its order */
     RECORD_GPU_MEASURES = RECORD_GPU_WORK + GPU_WORK_KINDS,
 };
 
 /* A GPU of the machine, or a part of one (MIG device), which follows it. */
 struct record_gpu {
     uint64_t index;   /* index of the whole GPU */
-    uint64_t part;    /* UNKNOWN: the whole */
+    uint64_t part;    /* UNKNOWN: a whole GPU */
     const char *uuid; /* UUID, or PCI address if it has none */
     const char *name, *vendor, *pci_address;
     uint64_t memory_bytes;
     bool is_part;
-    bool is_selected; /* it is assigned to the job; only then the rest is known */
+    bool is_selected; /* it is assigned to the job; if not, the rest is unknown */
     struct spoor_figure measures[RECORD_GPU_MEASURES];
     const char **throttled; /* "power", "thermal", "hardware"; ended by NULL */
 };
@@ -156,7 +156,7 @@ struct record_remote {
 /* The distribution of a quantity over the time of the run: means of the points of its curve. NaN: unknown. */
 struct record_quantiles {
     double p50, p95; /* the value was not above these for half, or 95 %, of the time */
-    double near_limit_seconds; /* time during which the value was above 90 % of the limit */
+    double near_limit_seconds; /* time during which the value was at least 90 % of the limit */
 };
 
 struct record {
@@ -187,27 +187,27 @@ struct record {
     struct record_gpu *gpus;
     size_t gpu_count;
     uint64_t
-        whole_gpus; /* without parts; UNKNOWN: not read, or the drivers have not responded */
+        whole_gpus; /* not counting parts; UNKNOWN: not read, or no response from the drivers */
     struct record_cloud *cloud; /* NULL: not looked up, or none */
-    struct launch *launch;   /* NULL: neither a scheduler nor a launcher started it; launch.h */
-    const char *gpus_reason; /* why some or all GPUs are missing; not in a JSON report */
+    struct launch *launch;      /* NULL: not started by a scheduler or launcher; launch.h */
+    const char *gpus_reason;    /* why some or all GPUs are missing; not in a JSON report */
 
-    struct spoor_figure *figures; /* figure_count() figures; NULL: the machine without a job */
-    struct record_process *processes; /* in order of their start */
+    struct spoor_figure *figures; /* figure_count() figures; NULL: a machine without a run */
+    struct record_process *processes; /* in the order in which they started */
     size_t process_count;
     struct record_process_sum *other_processes;
     size_t other_process_count;
-    struct record_remote *remotes; /* those with the most bytes */
+    struct record_remote *remotes; /* remote addresses with the most bytes */
     size_t remote_count;
     /* Number of the largest processes in a text report; SIZE_MAX: three, if there are
      * several; not in JSON. */
     size_t shown_processes;
     struct record_system *system; /* NULL: a job was tracked */
-    struct record_server *server; /* NULL: the record is not of a machine alone */
+    struct record_server *server; /* NULL unless the record is of a machine without a run */
     struct record_phase *phases;
     size_t phase_count;
     struct record_curve curve;
-    struct record_quantiles cores, memory; /* `cores` has no limit here */
+    struct record_quantiles cores, memory; /* cores.near_limit_seconds is not used */
     struct record_group *group;            /* NULL: one run, not the ranks of a job; group.h */
 
     /* the cost of the tracker itself */
@@ -215,7 +215,7 @@ struct record {
     uint64_t tracker_max_rss_bytes, late_samples, detail_reads;
     double budget_percent; /* percentage of the job's CPU time; NAN: no limit */
     double spent_seconds[SPENDING_COUNT];
-    uint64_t postponed[SPENDING_COUNT]; /* how often the budget was used up */
+    uint64_t postponed[SPENDING_COUNT]; /* readings postponed for lack of budget */
 
     struct record_warning *warnings;
     size_t warning_count;
@@ -240,7 +240,7 @@ const char *record_known_text(struct record *record, const char *text);
 /* Copies a list of texts that is ended by NULL. NULL stays NULL. */
 const char **record_texts(struct record *record, const char *const *texts);
 
-/* Returns the text `like` if it is equal; otherwise a copy. Both may be NULL. */
+/* Returns `like` if it is equal to `text`, otherwise a copy of `text`. Both may be NULL. */
 const char *record_share_text(struct record *record, const char *text, const char *like);
 
 /* Returns the figure with its texts copied into the record. Texts equal to those of `like`,
@@ -250,7 +250,7 @@ struct spoor_figure record_figure(struct record *record, struct spoor_figure fig
 
 struct spoor_figure record_unknown_figure(const char *reason);
 
-/* Returns the figure of that path, among figures in the order of the figure table. */
+/* Finds a figure by its path. `figures` must be in the order of the figure table. */
 struct spoor_figure record_find(const struct spoor_figure *figures, const char *path);
 
 /* Returns the value of a figure of the run; NaN: unknown. */
@@ -262,7 +262,7 @@ static inline bool record_has_failed(const struct record *record)
     return is_known(record->exit_code) && record->exit_code != 0;
 }
 
-/* Sets `cores` and `memory` by the curve (distribution.c). */
+/* Sets `cores` and `memory` from the curve (distribution.c). */
 void record_fill_distribution(struct record *record);
 
 /* Returns the memory that counts against the limit of a cgroup: the peak of the job's
@@ -281,9 +281,9 @@ const char *record_gpu_path(enum record_gpu_measure measure);
 enum { RUN_ID_SIZE = 32 + 1 };
 void record_make_id(char id[RUN_ID_SIZE]);
 
-/* The tables of a record's fields that are not figures: where each stands in the
- * JSON report and in the struct. The JSON writer, the loader and the CSV row use them, so
- * none can forget a field. */
+/* Tables of the fields of a record that are not figures: the place of each in the JSON report
+ * and in the struct. The JSON writer, the loader and the CSV row share them, so that none can
+ * miss a field. */
 
 enum field_kind {
     FIELD_TEXT,    /* const char * */
@@ -302,7 +302,7 @@ struct field {
     size_t offset; /* offset in the struct of the table */
 };
 
-/* The fields in the order of the JSON report. */
+/* The fields in their order in the JSON report. */
 struct field_table {
     const struct field *rows;
     size_t count;
@@ -313,11 +313,11 @@ extern const struct field_table record_machine_fields; /* host and limits */
 extern const struct field_table record_distribution_fields;
 extern const struct field_table record_tracker_fields;
 enum { RECORD_TABLES = 4 };
-extern const struct field_table *const record_tables[RECORD_TABLES]; /* all of these */
-extern const struct field_table record_phase_fields;                 /* before its figures */
+extern const struct field_table *const record_tables[RECORD_TABLES]; /* the four above */
+extern const struct field_table record_phase_fields;                 /* without its figures */
 
-/* A list of structs: where it stands in the JSON report, the fields of each, and the members of the struct that has the
- * list: the pointer to its items and their count. */
+/* A list of structs: its path in the JSON report, the fields of each item, and the offsets of
+ * two members of the struct that has the list: the pointer to the items, and their count. */
 struct list_field {
     const char *path; /* "processes.largest" */
     struct field_table fields;
@@ -343,8 +343,7 @@ static inline const void *field_at(const struct field *field, const void *base)
     return (const char *)base + field->offset;
 }
 
-/* Facts about a machine beyond those of every report. Sections "server" and "cloud" of the JSON of `spoor
- * info`. */
+/* Further facts about a machine. Sections "server" and "cloud" of the JSON of `spoor info`. */
 
 /* All caches of one level and type. */
 struct record_cache {
@@ -363,7 +362,7 @@ struct record_disk {
 
 struct record_cloud {
     const char *vendor, *region, *zone, *instance_type, *account;
-    const char *reason; /* why some of them are unknown */
+    const char *reason; /* why some members are unknown */
 };
 
 /* Unknown members are NULL or UNKNOWN. */
@@ -375,7 +374,7 @@ struct record_server {
     uint64_t sockets, cores, threads, numa_nodes;
     struct record_cache *caches;
     size_t cache_count;
-    struct record_disk *disks; /* without their rates */
+    struct record_disk *disks; /* the rates are not set */
     size_t disk_count;
 };
 
@@ -397,7 +396,7 @@ struct record_interface {
 
 struct record_mount {
     const char *point, *type, *source;
-    const char *disk; /* the whole disk it is on */
+    const char *disk; /* the whole disk that it is on */
     uint64_t total_bytes, used_bytes, free_bytes;
 };
 

@@ -21,8 +21,8 @@ struct replay {
     struct series series;
     enum replay_kind kinds[METRIC_COUNT];
     double units[METRIC_COUNT];  /* raw units per base unit */
-    double totals[METRIC_COUNT]; /* totals of counters whose rows are growth */
-    bool has_growth;             /* there are such */
+    double totals[METRIC_COUNT]; /* totals of counters whose rows have their growth */
+    bool has_growth;             /* there are such counters */
     bool has_start;              /* the rows count from the start of the run */
     struct replay_row waiting[WAITING_MAX];
     size_t waiting_count;
@@ -79,7 +79,7 @@ void replay_row_clear(struct replay_row *row)
         row->value[i] = (double)NAN;
 }
 
-/* The next row. */
+/* Returns the time of the next row, since the first one or the start of the run. */
 static double elapsed_of(const struct replay *replay, const struct replay_row *row)
 {
     if (!isnan(row->elapsed_seconds))
@@ -115,7 +115,7 @@ static uint64_t raw_of(const struct replay *replay, int metric, double value)
 {
     double raw = value * replay->units[metric] + 0.5;
 
-    return raw >= 0 && raw < 0x1p63 ? (uint64_t)raw : UNKNOWN; /* not if NaN */
+    return raw >= 0 && raw < 0x1p63 ? (uint64_t)raw : UNKNOWN; /* UNKNOWN for NaN */
 }
 
 static uint64_t total_of(struct replay *replay, int metric, double value, double seconds)
@@ -163,7 +163,8 @@ static void play(struct replay *replay, const struct replay_row *row, double ela
     take_sample(replay, &row->gpus);
 }
 
-/* Before the first row, counters for which it has growth were 0. */
+/* Adds a sample before the first row, in which the counters are 0 whose growth is in that
+ * row. */
 static void play_start(struct replay *replay, const struct replay_row *first)
 {
     struct sample *sample = &replay->sample;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.h - a record made again from the rows of a run, as far as they contain it.
+ * replay.h - rebuilds the record of a run from its rows, as far as they contain its values.
  *
- * Rows are added one after the other; memory does not depend on their number. The interval is
- * computed from the first rows, which wait until it is known. Part of the program, not of the
- * library.
+ * Rows are added one after the other; memory use does not depend on their number. The interval
+ * is computed from the first rows, which wait until it is known. Part of the program, not of
+ * the library.
  */
 #ifndef RECORD_REPLAY_H
 #define RECORD_REPLAY_H
@@ -15,8 +15,8 @@
 #include "series/series.h"
 
 /* The form of a counter in the rows: its value, its growth since the previous row, or that
- * growth per second. Growth of the first row is since the start of the run, or over one
- * interval if no row has that time. */
+ * growth per second. In the first row, growth is since the start of the run, or over one
+ * interval if the rows do not contain the time since the start. */
 enum replay_kind { REPLAY_VALUE, REPLAY_GROWTH, REPLAY_RATE };
 
 struct replay_row {
@@ -49,8 +49,8 @@ bool replay_is_over(const struct replay *replay, const struct replay_row *row);
 
 void replay_add(struct replay *replay, const struct replay_row *row);
 
-/* Makes the record of all rows. `skipped`: rows that could not be read, which are a warning.
- * -ENODATA: there was no row; -ENOMEM. The caller calls record_done(). */
+/* Makes the record of all rows. `skipped`: rows that could not be read; the record warns of
+ * them. -ENODATA: there was no row; -ENOMEM. The caller calls record_done(). */
 int replay_finish(struct replay *replay, const char *name, uint64_t skipped,
                   struct record *ret);
 

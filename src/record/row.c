@@ -164,7 +164,7 @@ static void add_bound(struct json_writer *json, const char *name, const char *en
 
 static bool has_low(const struct spoor_figure *figure)
 {
-    return figure->low < figure->value; /* not if unknown */
+    return figure->low < figure->value; /* false if unknown */
 }
 
 static bool is_listed(const struct spoor_figure *figure)

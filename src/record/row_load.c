@@ -26,7 +26,7 @@ static void put(json_t *root, const char *path, json_t *value)
 
         memcpy(key, path, length); /* paths of our tables are shorter */
         if (path[length] == '\0') {
-            (void)json_object_set(root, key, value); /* no memory: unknown */
+            (void)json_object_set(root, key, value); /* if memory runs out, it stays unknown */
             return;
         }
         inner = json_object_get(root, key);
@@ -41,7 +41,7 @@ static void put(json_t *root, const char *path, json_t *value)
 
 /* ---- the command ---------------------------------------------------------- */
 
-/* Adds the character of an escape in $'...'. Returns how many bytes it takes. */
+/* Decodes an escape sequence in $'...', after its backslash. Returns its length. */
 static size_t add_escaped(const char *text, struct buffer *word)
 {
     static const char codes[] = "nrt", characters[] = "\n\r\t";
@@ -56,7 +56,8 @@ static size_t add_escaped(const char *text, struct buffer *word)
     return low < 0 ? *text != '\0' : 3;
 }
 
-/* Reads one word as escape_shell() writes it, and moves the cursor behind it and its blank. */
+/* Reads one word as escape_shell() writes it, and moves the cursor past it and the blank after
+ * it. */
 static void read_word(const char **cursor, struct buffer *word)
 {
     const char *text = *cursor;
@@ -91,7 +92,7 @@ static json_t *split_command(const char *text)
 
 /* ---- fields, tags, GPUs ---------------------------------------------------- */
 
-/* `section`: prefix of the paths of the table, with its dot. */
+/* `section`: prefix for the paths of the table, with a dot at the end. */
 static void put_fields(json_t *root, const char *section, const json_t *row,
                        const struct field_table *table)
 {
@@ -122,7 +123,8 @@ static void put_tags(json_t *root, json_t *row)
     json_decref(tags);
 }
 
-/* Sets the GPUs by name: the first ones held the memory of the job, in equal parts. */
+/* Sets the GPUs by name. The memory of the job is divided equally among the first ones, as many
+ * as held memory. */
 static void put_gpus(json_t *root, const json_t *row)
 {
     const char *names = json_string_value(json_object_get(row, "gpus"));

@@ -2,7 +2,7 @@
 /*
  * run_figure.h - the figures by which runs are compared, limited and listed.
  *
- * The most used have short names ("memory"); every other figure of the report has its path
+ * The most common have short names ("memory"); every other figure is named by its path
  * ("memory.job_peak_bytes").
  */
 #ifndef RECORD_RUN_FIGURE_H
@@ -20,7 +20,7 @@ struct run_figure {
     enum run_unit unit;
 };
 
-/* The figures with short names, in the order of tables. */
+/* The figures with short names, in the order in which tables list them. */
 enum { RUN_FIGURES = 7 };
 extern const struct run_figure run_figures[RUN_FIGURES];
 
@@ -39,8 +39,8 @@ double run_figure_high(const struct spoor_figure *figure);
 /* "1.46 GB", "12.3 s". */
 struct number run_figure_text(const struct run_figure *figure, double value);
 
-/* Adds the value, and its bounds if they differ: "1.46 GB (1.4 GB to 1.5 GB)". NaN: there
- * are no bounds. */
+/* Adds the value, and its bounds if they differ: "1.46 GB (1.4 GB to 1.5 GB)". Without
+ * bounds, `low` and `high` are NaN. */
 void run_figure_add(const struct run_figure *figure, double value, double low, double high,
                     struct buffer *out);
 

@@ -79,7 +79,7 @@ static void find_own(const char *name, struct sample_column *ret)
         (void)find_gpu(name, ret); /* other columns are not charted */
 }
 
-/* Finds columns that are not metrics of a table. */
+/* Recognizes the columns that are not metrics: times and the run ID. */
 static void find_common(const char *name, struct sample_column *ret)
 {
     if (strcmp(name, "timestamp") == 0 || strcmp(name, NESTED_TIME) == 0)
@@ -173,7 +173,7 @@ static void sample_column_add(const struct sample_column *column, double value,
     case COLUMN_INTERVAL_MS:
         row->interval_seconds = value / 1e3;
         break;
-    case COLUMN_RUN_ID: /* a text */
+    case COLUMN_RUN_ID: /* a text, not a number */
     case COLUMN_OTHER:
         break;
     }
@@ -184,7 +184,7 @@ static void sample_column_add(const struct sample_column *column, double value,
 /* spoor writes no more columns than this. */
 enum { COLUMNS_MAX = 16384 };
 
-/* Reads a cell or a value that may be quoted. Texts of another form are not IDs. */
+/* Reads a run ID from a cell or a value that may be quoted. Ignores a text that is too long. */
 static void read_run_id(const char *at, struct replay_row *ret)
 {
     size_t length;
@@ -199,7 +199,7 @@ static void read_run_id(const char *at, struct replay_row *ret)
 
 /* ---- CSV ------------------------------------------------------------------------ */
 
-/* Reads a number, with or without quotes; NaN: an empty cell. The cursor stops behind it. */
+/* Reads a number, with or without quotes; NaN: an empty cell. Moves the cursor past it. */
 static bool read_cell(const char **cursor, double *ret)
 {
     bool is_quoted = **cursor == '"';
@@ -244,13 +244,13 @@ static bool read_csv_row(const struct sample_table *table, const char *at,
 struct leaf {
     const char *key;
     const char *parent; /* NULL: a member of the row itself */
-    size_t element;     /* of a list */
+    size_t element;     /* its index, in a list */
     const json_t *value;
 };
 
 typedef int leaf_visit(void *data, const struct leaf *leaf);
 
-/* Each element of our list of GPUs contains the name of its GPU. */
+/* Whether this is our own list of GPUs, whose elements have the index of their GPU. */
 static bool is_gpu_list(const char *key, const json_t *value)
 {
     return strcmp(key, "gpus") == 0 && json_is_array(value);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * samples_load.h - records made from a table of samples: CSV or JSONL, in our columns or in those of
- * resource-tracker. Part of the program, not of the library.
+ * samples_load.h - records made from a table of samples: CSV or JSONL, with our columns or
+ * resource-tracker's. Part of the program, not of the library.
  *
- * The run may have been interrupted: a row that is incomplete is skipped, and the record warns of it.
+ * The run may have been interrupted: incomplete rows are skipped, with a warning in the record.
  */
 #ifndef RECORD_SAMPLES_LOAD_H
 #define RECORD_SAMPLES_LOAD_H
@@ -29,14 +29,14 @@ enum sample_column_use {
 
 struct sample_column {
     enum sample_column_use use;
-    int metrics[2]; /* the metrics that the column is, or is a part of; -1: none */
+    int metrics[2]; /* metrics that the column contributes to; -1: none */
     enum replay_kind kind;
     double unit, offset; /* base units = value * unit + offset */
     struct gpu_place gpu;
     size_t gpu_measure; /* as in series_gpu_measure() */
 };
 
-/* The time of a row with nested objects, and of the row before it. */
+/* The key of the time in rows with nested objects. */
 #define NESTED_TIME "timestamp_secs"
 
 /* Finds the columns of a predecessor (compat/dialect_read.c). Members of nested objects are
@@ -66,7 +66,7 @@ struct sample_table {
 int sample_table_begin(struct sample_table *table, const char *line);
 void sample_table_done(struct sample_table *table);
 
-/* Reads a row into one that was cleared. Returns false if it is not a complete row. */
+/* Reads a line into *ret, which must be cleared. Returns false if it is not a complete row. */
 bool sample_table_read(const struct sample_table *table, const char *line,
                        struct replay_row *ret);
 
@@ -80,7 +80,7 @@ int samples_load(struct line_reader *lines, const char *name, struct records *re
                  struct spoor_error *err);
 
 /* Gives a report the curve of the samples of its run, which is finer, and the figures that
- * the report lacks. Both must outlive the report. */
+ * the report lacks. `samples` must outlive the report, which shares its memory. */
 void samples_merge(struct record *report, const struct record *samples);
 
 #endif

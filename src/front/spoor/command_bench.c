@@ -22,8 +22,9 @@
 #include "run/signals.h"
 #include "runs/bench.h"
 
-/* Each run is a child process that tracks its command as 'spoor run' does: nothing of one run, such as loaded
- * drivers or blocked signals, reaches the next. The child writes its report into a memory file. */
+/* Each run is a child process that tracks its command as 'spoor run' does, so that loaded
+ * drivers, blocked signals and other state of one run do not affect the next. The child writes
+ * its report to a memfd. */
 
 struct bench {
     struct settings *settings;
@@ -51,7 +52,7 @@ static void wanted_signals(sigset_t *ret)
     (void)sigaddset(ret, SIGCHLD);
 }
 
-/* The signals that end the bench are received between runs, or passed on to the run. */
+/* Signals that end the bench are handled between runs, or passed on to the current run. */
 static void block_signals(struct bench *bench)
 {
     static const struct sigaction standard = { .sa_handler = SIG_DFL };
@@ -92,11 +93,11 @@ static int wait_for(struct bench *bench, pid_t pid)
         if (forward_is_sent(&info))
             (void)kill(pid, info.si_signo);
     }
-    wait_for_signal(bench, 0); /* a signal that ended the child, too */
+    wait_for_signal(bench, 0); /* takes a signal that also ended the child */
     return status;
 }
 
-/* In the child. */
+/* Called in the child. */
 static void redirect(const struct bench *bench, bool keeps_errors)
 {
     AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -126,7 +127,7 @@ static void write_record(const struct tracked *tracked, void *data)
         complain("%s", err.message);
 }
 
-/* All tags of a run; the texts are borrowed. */
+/* Returns all tags of a run; the caller frees the array, but not the texts. */
 static const char **join_tags(const struct text_list *given, char **of_command)
 {
     size_t count = given->count, more = 0;
@@ -387,7 +388,7 @@ static int check_page(const struct settings *settings, struct spoor_error *err)
     return r < 0 ? error_prefix(err, r, "--report '%s'", settings->report_path) : 0;
 }
 
-/* Everything is checked before the first run. */
+/* Checks everything before the first run. */
 static int begin(struct bench *bench, char **words, struct spoor_error *err)
 {
     const struct settings *settings = bench->settings;

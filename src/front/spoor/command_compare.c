@@ -22,7 +22,7 @@
 
 enum { FIGURES_MAX = 32 };
 
-/* The figures that --figures names, or all that have short names. */
+/* The figures that --figures lists, or all figures with short names. */
 struct figure_list {
     struct run_figure items[FIGURES_MAX];
     size_t count;
@@ -188,7 +188,8 @@ static void add_value(const struct run_figure *figure, const struct set_figure *
     table_add_number(table, set->statistics.median, text.text);
 }
 
-/* The headings name two sets. With more sets, a column names the one that is compared with the first. */
+/* The headings name two sets. With more sets, a column names the set that is compared with the
+ * first. */
 static bool has_set_column(const struct compared *compared)
 {
     return compared->groups.count > 2;
@@ -414,7 +415,7 @@ int command_compare(struct settings *settings, char **runs, int count)
 
 /* ---- check -------------------------------------------------------------- */
 
-/* One broken limit is one line, and one object in JSON. */
+/* Each broken limit is one line of text and one object in JSON. */
 struct findings {
     struct buffer text;
     struct json_writer json;

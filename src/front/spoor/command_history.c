@@ -98,7 +98,7 @@ enum column_kind {
 static const struct {
     const char *name, *heading;
     enum column_kind kind;
-    size_t offset; /* of a text in struct history_run */
+    size_t offset; /* offset of a text in struct history_run */
 } index_columns[] = {
     { "id", "ID", COLUMN_ID, 0 },
     { "started", "STARTED", COLUMN_STARTED, 0 },
@@ -417,10 +417,10 @@ int command_history_show(struct settings *settings, char **operands, int count)
 
 /* ---- stats ---------------------------------------------------------------- */
 
-/* A recommendation uses this many of the newest runs of a name, as a check does. */
+/* A recommendation uses this many of the newest runs with a name, and so does a check. */
 enum { NEEDED_RUNS = 20 };
 
-/* The runs of one name, or of one command without a name. */
+/* The runs with the same name or, if they have no name, the same command. */
 struct group {
     struct query *query;
     struct table *table;
@@ -549,7 +549,7 @@ static int end_group(struct group *group, struct spoor_error *err)
     return r;
 }
 
-/* The runs of a group come one after the other. */
+/* The runs must be sorted by group. */
 static int add_to_group(const struct history_run *run, void *data, struct spoor_error *err)
 {
     const char *label = run->name ? run->name : run->command ? run->command : "";

@@ -48,7 +48,7 @@ struct machine {
     struct spoor_cloud cloud;
 };
 
-/* The library writes to a descriptor: that of the output, or of a file in memory. */
+/* The library writes to a descriptor: the output, or a memfd. */
 static int write_machine(void *data, const struct output *output,
                          const struct format_style *style, struct buffer *out,
                          struct spoor_error *err)
@@ -110,7 +110,7 @@ struct source_list {
 
 static void copy(char *buf, size_t size, const char *text)
 {
-    (void)snprintf(buf, size, "%s", text ? text : ""); /* cut is fine */
+    (void)snprintf(buf, size, "%s", text ? text : ""); /* may be truncated */
 }
 
 static void collect(const struct spoor_source *source, void *data)
@@ -225,7 +225,8 @@ static int write_sources(void *data, const struct output *output,
     print_rows(list);
     fprintf(list->out, "\n%u of %zu sources are available.\n", list->available_count,
             list->count);
-    /* The last of it was not written yet. glibc's fclose() succeeds even without memory for it. */
+    /* fclose() writes the rest of the page. glibc's succeeds even if there is no memory for
+     * it. */
     r = fclose(list->out) != 0 || !page ? -ENOMEM : 0;
     buffer_add(out, page, length);
     return r;
@@ -246,8 +247,8 @@ int command_doctor(struct settings *settings, char **operands, int count)
 
 /* ---- phase --------------------------------------------------------------
  *
- * The runs around the caller are notified, and their reports have the phase. A file gets a row if one is
- * named, or if there is no such run.
+ * The runs that the caller is part of are notified, and the phase is in their reports. A row is
+ * written to a file if a file is named, or if there is no such run.
  */
 
 #define PHASE_FILE_VARIABLE "SPOOR_PHASE_FILE"
@@ -262,8 +263,8 @@ static const char *named_file(const struct settings *settings)
     return variable && *variable ? variable : NULL;
 }
 
-/* A file for the calling process alone: its start time distinguishes it from others with the same
- * PID, as in containers that share a directory. */
+/* Names a file for the calling process alone. The start time distinguishes the process from
+ * others with the same PID, as in containers that share a directory. */
 static int default_file(pid_t process, char **ret, struct spoor_error *err)
 {
     struct pid_stat stat = { 0 };
@@ -287,7 +288,7 @@ static void ignore_warning(const char *message)
     (void)message;
 }
 
-/* Outside a run a script goes on, with one warning per phase that names the file. */
+/* Outside a run, a script continues. One warning per phase names the file. */
 static void note_missing_run(const struct phase_mark *mark, const char *path)
 {
     if (!mark->is_stop)

@@ -47,7 +47,7 @@ static void server_search_add_run(struct server_search *search, const struct rec
     struct server_table *table = &search->table;
     struct utsname names;
 
-    if (!record->figures) /* no job was tracked */
+    if (!record->figures) /* a machine without a run */
         return;
     if (search->runs++ > 0 && !(record->elapsed_seconds > table->run_seconds))
         return;
@@ -151,7 +151,7 @@ static int server_search_find(struct server_search *search, const struct setting
 
 /* ---- the command -------------------------------------------------------- */
 
-/* The needs of each run that was tracked. */
+/* Computes the needs of each run that was tracked. */
 static int list_needs(const struct run_set *set, double margin, struct server_search *search,
                       struct needs **ret, size_t *ret_count, struct spoor_error *err)
 {
@@ -168,7 +168,7 @@ static int list_needs(const struct run_set *set, double margin, struct server_se
     return 0;
 }
 
-/* A report of the machine alone is rejected, even among others. */
+/* Rejects reports of a machine without a job, even among others. */
 static int check_jobs(const struct run_set *set, struct spoor_error *err)
 {
     for (size_t i = 0; i < set->source_count; i++) {

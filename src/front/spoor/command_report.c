@@ -24,7 +24,7 @@
 
 /* ---- the command --------------------------------------------------------
  *
- * Without a format or a file it makes a page beside the first file.
+ * Without a format or an output file, it writes a page next to the first input file.
  */
 
 /* "runs/a.json": "runs/a.html" */
@@ -48,7 +48,7 @@ static int name_page(const char *path, char **ret, struct spoor_error *err)
     return 0;
 }
 
-/* A name that the user did not give must not replace one of their files. */
+/* Refuses to replace a file that is not such a page: the user did not choose its name. */
 static int check_own_page(const char *path, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer page = { 0 };
@@ -124,7 +124,7 @@ static int write_texts(const struct run_set *set, const struct output *output, b
     return save_text(&text, output->fd, output->path, output->save, err);
 }
 
-/* Only a JSON report may be written in its own place: any other output holds less than its input. */
+/* Only a JSON report may replace its own input: any other output contains less. */
 static int check_inputs(const struct output *output, const struct run_set *set,
                         struct spoor_error *err)
 {
@@ -211,7 +211,7 @@ int command_report(struct settings *settings, char **files, int count)
 
 /* ---- merge ---------------------------------------------------------------- */
 
-/* Names the output as the last rank does, with text for the reader. */
+/* Names the output files as the last rank does, and adds a text report on stdout. */
 static int name_merged(struct settings *settings, const char *folder, struct spoor_error *err)
 {
     static const char *const names[] = { "merged.json", "merged.html" };

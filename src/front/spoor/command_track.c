@@ -108,9 +108,9 @@ enum { EXIT_LIMIT = 1 };
 
 /* ---- run ----------------------------------------------------------------
  *
- * Everything is checked before the job is started. After that, no failure of ours may fail the job: without a
- * session it runs untracked, and if the report cannot be written, we still end as the job did: with its exit
- * code, or of the signal that killed it.
+ * Everything is checked before the job is started. After that, no failure of ours may affect the
+ * job: without a session it runs untracked, and if the report cannot be written, spoor still ends
+ * as the job did: with its exit code, or by the signal that killed it.
  */
 
 static int check_gpus(void *data, pid_t pid, struct spoor_error *err)
@@ -270,7 +270,8 @@ static int write_system_report(void *data)
     return code;
 }
 
-/* The view is for people: a report in a file, or in a format for programs, is made at once. */
+/* No view is shown if the report goes to a file or has a format for programs: it is then
+ * written at once. */
 static struct live *begin_system_live(const struct settings *settings,
                                       struct spoor_options *options)
 {
@@ -288,8 +289,8 @@ static struct live *begin_system_live(const struct settings *settings,
     return live;
 }
 
-/* Whether a report of the machine is the only output. Rows and exported samples last until the end, and then there is a
- * summary as of a run. */
+/* Whether a report of the machine is the only output. Rows and exported samples are written
+ * until the end, followed by a summary like that of a run. */
 static bool is_once(const struct settings *settings)
 {
     return settings->has_no_job && settings->stream_count == 0 &&
@@ -339,7 +340,7 @@ static int follow(struct settings *settings, const struct outputs *outputs)
     return code;
 }
 
-/* The settings have the operand. */
+/* The operand is already in the settings. */
 int command_attach(struct settings *settings, char **operands, int count)
 {
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
@@ -371,7 +372,7 @@ int command_system(struct settings *settings, char **operands, int count)
 
 /* ---- agent -------------------------------------------------------------- */
 
-/* Failures are warnings in the result: the agent's stderr is not read. */
+/* Reports failures as warnings in the result, since the agent's stderr is /dev/null. */
 static void write_files(spoor_session *session, void *data)
 {
     const struct outputs *outputs = data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_watch.c - the runs of this user, by their status (run/job_socket.h). */
+/* command_watch.c - lists the current runs of this user, by their status (run/job_socket.h). */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -28,7 +28,7 @@ enum { RUNS_MAX = 256, RUN_TITLE_SIZE = 640, TABLE_LINES_MIN = 3, TABLE_COLUMNS_
 
 /* NaN: unknown. */
 struct watched_run {
-    pid_t tracker, pid; /* pid 0: it does not respond */
+    pid_t tracker, pid; /* pid 0: the tracker does not respond */
     char title[RUN_TITLE_SIZE];
     double elapsed_seconds, sampled_seconds;
     double cpu_seconds, cores;
@@ -39,7 +39,7 @@ struct watched_runs {
     struct watched_run list[RUNS_MAX];
     size_t count;
     bool has_gpus;            /* the GPU memory of a run is known */
-    struct json_writer *json; /* each status is also written here; NULL: nowhere */
+    struct json_writer *json; /* each status is also written here, unless NULL */
 };
 
 static double number_of(const json_t *status, const char *key)

@@ -32,10 +32,10 @@
 
 enum { PUSHES_MAX = 2, PASSWD_MAX_BYTES = 1 << 20 };
 
-/* A receiver of samples, and the sample that it gets next. */
+/* A receiver of samples, and the next sample for it. */
 struct receiver {
     bool has_sample;
-    bool is_taken; /* the receiver has got this sample */
+    bool is_taken; /* the receiver has read this sample */
     struct export_sample sample;
 };
 
@@ -83,7 +83,7 @@ int export_check_label(const char *value, struct spoor_error *err)
     return 0;
 }
 
-/* The name by /etc/passwd: getpwuid() loads libraries. */
+/* Reads the name from /etc/passwd: getpwuid() would load libraries. */
 static void read_user(char *ret, size_t size)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
@@ -93,7 +93,7 @@ static void read_user(char *ret, size_t size)
         (void)snprintf(ret, size, "%u", (unsigned)geteuid());
 }
 
-/* Empty: not known. */
+/* Leaves `ret` unchanged if the value is unknown. */
 static void format_count(uint64_t value, char *ret, size_t size)
 {
     if (is_known(value))
@@ -131,7 +131,7 @@ static int for_each_label(const struct settings *settings, add_label *add, void 
                                         { "node", node } };
     int r = 0;
 
-    (void)gethostname(host, sizeof(host) - 1); /* otherwise it has none */
+    (void)gethostname(host, sizeof(host) - 1); /* stays empty on failure */
     read_user(user, sizeof(user));
     launch_read(&launch, environment_own);
     format_count(launch.rank, rank, sizeof(rank));
@@ -193,7 +193,7 @@ static void write_file(struct exporter *exporter)
     exporter->written_seconds = exporter->file.sample.elapsed_seconds;
 }
 
-/* Early samples (SPOOR_FINE_AT_FIRST) are part of the next one of the interval. */
+/* Samples taken between intervals (SPOOR_FINE_AT_FIRST) are merged into the next due sample. */
 static bool is_due(const struct exporter *exporter, double elapsed_seconds)
 {
     return exporter->written_seconds < 0 ||
@@ -303,7 +303,7 @@ static void add_member(const char *name, const char *value, void *data)
     json_add_text(data, name, value);
 }
 
-/* Attributes of a resource, by the conventions of OpenTelemetry if they cover them. */
+/* Adds an attribute of the resource, with its OpenTelemetry name if there is one. */
 static void add_attribute(const char *name, const char *value, void *data)
 {
     static const struct export_label names[] = {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export.h - the samples of a run for monitoring systems, while it lasts: --listen, --metrics, --push and --otlp.
+ * export.h - the samples of a run for monitoring systems, while it lasts: --listen, --metrics,
+ * --push and --otlp.
  *
- * The first two get the latest sample, with the highest levels since the previous one that they got. A separate
- * process writes the file (base/writer_process.h), so that a file system that hangs blocks nothing. Pushed
- * samples go through a stream to a spool, from which another process sends them (services/upload).
+ * The first two get the latest sample, with the highest levels since their previous one. A
+ * separate process writes the file (base/writer_process.h), so that a file system that hangs
+ * blocks nothing. Pushed samples go through a stream to a spool, from which another process
+ * sends them (services/upload).
  */
 #ifndef FRONT_SPOOR_EXPORT_H
 #define FRONT_SPOOR_EXPORT_H
@@ -28,7 +30,7 @@ bool export_is_requested(const struct settings *settings);
 int exporter_open(struct settings *settings, struct spoor_options *options,
                   struct exporter **ret, struct spoor_error *err);
 
-/* Called when the job runs. Accepts NULL, as all functions below. */
+/* Called when the job runs. Accepts NULL, like all functions below. */
 void exporter_start(struct exporter *exporter);
 
 /* Called after the session has stopped: ends the thread, writes the last sample, and starts to push

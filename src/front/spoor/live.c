@@ -139,8 +139,8 @@ void live_screen_draw(struct live_screen *screen, const char *text, size_t lines
 
 /* ---- one line -----------------------------------------------------------
  *
- * The job writes to the same terminal. A write that blocks is one piece for the kernel: nothing gets into the
- * middle of it, also if the terminal is slow. A helper makes it, since the terminal may stall.
+ * The job writes to the same terminal. The kernel does not interleave a blocking write with other
+ * writes, even if the terminal is slow. A helper thread makes it, since the terminal may stall.
  */
 
 struct line_text {
@@ -404,7 +404,7 @@ static void take_signal(struct live *live)
     }
 }
 
-/* Reads keys. False: there will be no more. */
+/* Reads keys. Returns false at the end of the input. */
 static bool take_keys(struct live *live)
 {
     char keys[64];
@@ -562,7 +562,7 @@ static int open_parts(struct live *live, const struct live_options *options)
     return live->has_keys ? open_signals(live) : 0;
 }
 
-/* If this fails, the view only lacks the usual time. */
+/* If this fails, the view does not show the usual time. */
 static void open_lookup(struct live *live, const char *name)
 {
     static const struct helper_work work = { "history", look_up, release_lookup };
@@ -597,7 +597,7 @@ struct live *live_open(const struct live_options *options, struct spoor_error *e
     for (size_t i = 0; i < FD_COUNT; i++)
         live->fds[i] = -1;
     (void)pthread_mutex_init(&live->mutex, NULL);        /* cannot fail with defaults */
-    (void)pthread_mutex_init(&live->screen_mutex, NULL); /* likewise */
+    (void)pthread_mutex_init(&live->screen_mutex, NULL); /* cannot fail with defaults */
     live_view_init(&live->view, options->scope,
                    (double)options->interval_ns / (double)NS_PER_SECOND);
     r = open_parts(live, options);

@@ -50,7 +50,7 @@ void live_screen_close(struct live_screen *screen);
 /* A terminal that is not the controlling one has no foreground. */
 bool live_screen_is_in_foreground(const struct live_screen *screen);
 
-/* Returns the room below the cursor. */
+/* Returns the size of the space below the cursor. */
 void live_screen_read_size(const struct live_screen *screen, size_t *ret_columns,
                            size_t *ret_lines);
 
@@ -88,8 +88,8 @@ struct live_curve {
     double now;    /* NaN: unknown */
     double max;
     double columns[LIVE_CURVE_COLUMNS]; /* NaN: unknown */
-    /* for a counter: its latest value and the time of it; its growth in the newest column,
-     * and the time of that growth */
+    /* For a counter: its latest value and when it was read; its growth in the newest column,
+     * and the time that this growth covers. */
     double total, total_seconds, growth, growth_seconds;
 };
 
@@ -127,7 +127,7 @@ struct live_view {
     size_t process_count, process_total;
     struct live_usage *usage; /* usage of all processes; owned */
     size_t usage_count;
-    double usage_seconds; /* when that was */
+    double usage_seconds; /* time of `usage` */
 };
 
 struct live_style {
@@ -162,7 +162,7 @@ void live_view_write_line(const struct live_view *view, const struct live_style 
 
 struct live;
 
-/* Writes the text of a view, as live_view_write(). */
+/* Writes the text of a view, like live_view_write(). */
 typedef size_t live_write(void *data, const struct live_style *style, struct buffer *out);
 
 struct live_options {

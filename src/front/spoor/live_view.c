@@ -21,7 +21,7 @@ enum {
     LABEL_WIDTH = 13,
     VALUE_WIDTH = 12,
     WIDE_VALUE_WIDTH = 20, /* with a limit */
-    WIDE_COLUMNS = 60,     /* width of a terminal with room for that */
+    WIDE_COLUMNS = 60,     /* width of a terminal with room for the wide value */
     CURVE_START = LABEL_WIDTH + VALUE_WIDTH,
     CURVE_MIN = 10,
     CURVE_MAX = 512,
@@ -35,7 +35,7 @@ enum { PROCESS_COLUMNS_MIN = PID_WIDTH + CORES_WIDTH + RSS_WIDTH + 2 + CURVE_MIN
 
 enum { TREE_LINES_MIN = 3 };
 
-/* A value is red from this share of its limit on. */
+/* A value of at least this share of its limit is red. */
 #define NEAR_LIMIT 0.9
 
 /* A quota within this many CPUs of a whole number is shown as one. */
@@ -45,7 +45,7 @@ enum live_limit { LIMIT_NONE, LIMIT_CPU, LIMIT_MEMORY };
 
 enum { MEMORY_ROW = 1 };
 
-/* The rows in the order of the screen: the last ones are left out if there is no room. */
+/* The rows from top to bottom. The last ones are left out if there is no room. */
 struct live_row {
     const char *label;
     const char *metric;
@@ -228,7 +228,7 @@ static void add_process(struct live_view *view, const struct spoor_process_sampl
     };
 
     (void)snprintf(process.text, sizeof(process.text), "%s",
-                   from->command ? from->command : from->name); /* cut is fine */
+                   from->command ? from->command : from->name); /* may be truncated */
     process.text[utf8_whole(process.text, sizeof(process.text) - 1)] = '\0';
     keep_process(view, &process);
 }

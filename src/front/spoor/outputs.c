@@ -32,7 +32,7 @@ bool outputs_has_color(enum color color, int fd)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-/* Returns whether the suffix is of a format that spoor does not write. */
+/* Returns whether a path has the suffix of a format that spoor does not write. */
 static bool promises_other_format(const char *path)
 {
     static const char *const suffixes[] = { ".htm",    ".xml",    ".yaml", ".yml",  ".toml",
@@ -419,7 +419,7 @@ static bool is_lost(const struct outputs *outputs, const int results[], size_t i
 struct report {
     const struct outputs *outputs;
     spoor_session *session;
-    const struct record *record; /* of a job that ran untracked, without a session */
+    const struct record *record; /* record of a job that ran untracked; there is no session */
 };
 
 static int format_report(const struct report *report, enum spoor_format format,
@@ -472,7 +472,7 @@ static void complain_of_lost_rows(const struct outputs *outputs, spoor_session *
 
 /* ---- the history ----
  *
- * Whatever fails here is one line: the job has ended well without it. */
+ * Any failure here is one line on stderr: the job itself has ended. */
 
 /* Returns the absolute path of the JSON report of this run; NULL: there is none. */
 static char *find_report(const struct outputs *outputs)

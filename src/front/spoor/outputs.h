@@ -20,7 +20,8 @@
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
-/* A run that is one rank of a job: it adds its report to the folder of the group (group/folder.h, rank_group.c). */
+/* A run that is one rank of a job. Its report is added to the folder of the group
+ * (group/folder.h, rank_group.c). */
 struct rank_group {
     char folder[PATH_MAX]; /* empty: the run is in no group */
     struct launch launch;
@@ -65,8 +66,8 @@ int outputs_plan_stdout(struct settings *settings, struct outputs *ret,
                         struct spoor_error *err);
 void outputs_done(struct outputs *outputs);
 
-/* Returns the descriptor of the stream if nothing but the summary is requested besides: when
- * its reader leaves, nothing is left to do. -1: there is none. */
+/* Returns the descriptor of the stream if the only other output is the summary: when the reader
+ * of the stream closes it, nothing is left to do. -1: there is no such stream. */
 int outputs_reader_fd(const struct settings *settings);
 
 /* Writes the report of one of the items. */
@@ -78,8 +79,8 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
  * as well, if no text report shows the warning. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
-/* Does the same for a job that ran untracked, except on stderr, which already has the message. An old report in its place
- * would seem to describe this run. */
+/* Does the same for a job that ran untracked, but not on stderr, which already has a message. A
+ * report of an earlier run, left in place, would seem to describe this run. */
 void outputs_write_untracked(const struct outputs *outputs, const struct record *record);
 
 /* After the reports are written: limits (--max) and a command (--on-exit) (after_run.c). Returns false if a limit was
@@ -88,7 +89,7 @@ void outputs_write_untracked(const struct outputs *outputs, const struct record 
 bool after_run(const struct settings *settings, const struct outputs *outputs,
                spoor_session *session);
 
-/* Does the same for a run that has a record already, such as one that was not tracked. */
+/* Does the same for a run that already has a record, such as an untracked run. */
 bool after_run_of(const struct settings *settings, const struct outputs *outputs,
                   const struct record *run);
 

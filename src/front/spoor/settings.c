@@ -425,7 +425,7 @@ static int finish_servers(const struct arguments *arguments, const struct settin
     return 0;
 }
 
-/* A dialect is of the samples, or a version of the format of the report. */
+/* --dialect selects the columns of the samples, or a version of the report's format. */
 static int finish_dialect(const struct arguments *arguments, struct settings *settings,
                           struct spoor_error *err)
 {
@@ -451,7 +451,7 @@ static int finish_outputs(const struct arguments *arguments, struct settings *se
         return error_set(err, EINVAL, "--for and --format cannot be combined");
     if (settings->print && arguments_source(arguments, "format") == SET_BY_OPTION)
         return error_set(err, EINVAL, "--print and --format cannot be combined");
-    settings->has_format &= !settings->print; /* one of the config file */
+    settings->has_format &= !settings->print; /* ignore a format of the config file */
     if (settings->outputs.count > SETTINGS_OUTPUTS_MAX)
         return error_set(err, EINVAL, "--output: at most %d files are allowed",
                          SETTINGS_OUTPUTS_MAX);
@@ -559,7 +559,7 @@ bool settings_saves_run(const struct settings *settings)
             is_on);
 }
 
-/* A comma ends a condition of a filter, unless a backslash is before it. */
+/* Escapes a text for a filter, in which an unescaped comma ends a condition. */
 static void add_filter_text(struct buffer *out, const char *text)
 {
     for (; *text; text++) {

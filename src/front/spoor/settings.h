@@ -16,7 +16,7 @@
 #define SETTINGS_TAGS_MAX 64
 #define SETTINGS_OUTPUTS_MAX 16
 
-/* Which commands have an option: bits of option.flags. */
+/* The commands that have an option: bits of option.flags. */
 enum {
     SCOPE_RUN = 1u << 0,
     SCOPE_ATTACH = 1u << 1,
@@ -35,26 +35,26 @@ enum {
     SCOPE_MERGE = 1u << 14,
 };
 
-/* In the order of the words of their options. */
+/* In the order in which their options list the words. */
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 
 /* The settings own their texts; NULL: not given. */
 struct settings {
     struct text_list outputs; /* files of the report; "-": stdout */
-    char *report_path;        /* of the page */
+    char *report_path;        /* path of the page */
     char *print;              /* a template: template.h */
     struct text_list samples; /* files of rows; "-": stdout */
     char *samples_format;
     char *dialect;
     bool is_report_dialect; /* the dialect is a version of the report's format */
-    struct spoor_stream
-        streams[SPOOR_STREAMS_MAX]; /* streams of these three; their texts are borrowed */
+    /* Made from samples, samples_format and dialect, whose texts are borrowed. */
+    struct spoor_stream streams[SPOOR_STREAMS_MAX];
     size_t stream_count;
     bool has_no_job; /* the host is measured: spoor system */
-    /* of export.h */
+    /* Settings of export.h. */
     char *listen, *metrics_path, *push;
-    char *otlp;                  /* a URL, or env: by variables */
+    char *otlp;                  /* a URL, or "env": taken from variables */
     uint64_t export_interval_ns; /* 0: not given */
     struct text_list labels;     /* "NAME=VALUE", or the key of a tag */
     char *config_path;
@@ -70,7 +70,7 @@ struct settings {
     struct text_list limits; /* "FIGURE=VALUE" */
     char *on_exit;           /* a command of a shell, to run after the report is written */
     char *baseline;          /* earlier runs to check against */
-    double tolerance;        /* how much a figure may exceed their median: 0.1 is 10 % */
+    double tolerance;        /* how far a figure may exceed the median: 0.1 is 10 % */
     bool wants_servers;      /* recommend servers too */
     char *catalog_path;      /* file that lists servers; NULL: query the keeper */
     char *architecture;
@@ -90,8 +90,8 @@ struct settings {
     char *gpus;
     enum setting_source gpus_source;
     struct text_list tags; /* "KEY=VALUE" */
-    /* of bench */
-    char *runs_path; /* keeps every run */
+    /* Settings of bench. */
+    char *runs_path; /* file to which every run is added */
     char *prepare;   /* a command line for a shell */
     struct text_list names;
     struct text_list parameters; /* "NAME=a,b,c" */
@@ -111,20 +111,20 @@ struct settings {
     double pue;              /* power usage effectiveness; 0: 1 */
     enum color color;
     enum wait_for wait_for;
-    bool wants_charts; /* charts of text */
+    bool wants_charts; /* draw text charts */
     bool is_brief;     /* text of requested and used resources only */
     bool opens_page;
     bool names_page; /* the name of the page is a default */
     bool is_quiet;
     bool is_live;      /* show a live view */
-    bool is_live_line; /* of one line */
+    bool is_live_line; /* a live view of one line */
     bool is_append;
     bool is_no_clobber;
     pid_t pid; /* 0: not given */
     /* Name of the process or run to track, instead of a PID; borrowed. */
     const char *process_name;
     uint64_t interval_ns;
-    bool has_interval;    /* it was given */
+    bool has_interval;    /* interval_ns was given */
     uint64_t duration_ns; /* 0: no end */
 };
 
@@ -143,7 +143,8 @@ int settings_load(struct arguments *arguments, int argc, char **argv, struct spo
  * requested or an argument was rejected. Returns the exit code. */
 int settings_main(const struct command *command, int argc, char **argv);
 
-/* The runs that a command line names: its operands, and runs of the history by --name and --last. */
+/* Lists the runs that a command line selects: its operands, and runs of the history by --name
+ * and --last. */
 int settings_select(const struct settings *settings, char **operands, int count,
                     struct text_list *ret, struct spoor_error *err);
 

@@ -30,7 +30,8 @@ enum { PATH_BYTES = 128, PART_BYTES = 64 };
 /* Adds the text of a name in braces. */
 typedef int add_name(void *data, const char *name, struct buffer *out, struct spoor_error *err);
 
-/* Adds one character, or one of "{{" and "}}"; of --print also "\n", "\t", "\\". Returns its length in `text`. */
+/* Adds one character. "{{" and "}}" stand for one character, and in --print "\n", "\t" and
+ * "\\". Returns the length in `text`. */
 static size_t add_character(const char *text, bool is_print, struct buffer *out)
 {
     const char *code = !is_print || text[0] != '\\' ? NULL
@@ -73,8 +74,8 @@ static int fill_in(const char *text, bool is_print, add_name *add, void *data,
 
 /* ---- figures of a report ------------------------------------------------ */
 
-/* Returns NULL if there is no such member. Sets *ret_is_open if its parent depends on the
- * run: it is null or empty. */
+/* Returns NULL if there is no such member. Sets *ret_is_open if a parent is null or empty: its
+ * members then depend on the run. */
 static json_t *find(json_t *node, const char *path, bool *ret_is_open)
 {
     while (node && *path) {
@@ -101,7 +102,7 @@ static json_t *find_name(json_t *report, const char *name, bool *ret_is_open)
     return found && json_object_get(found, "value") ? json_object_get(found, "value") : found;
 }
 
-/* Offers all names below a node; `path` is its own. */
+/* Offers all names below a node; `path` is the path of the node. */
 static const char *find_nearest(json_t *node, char *path, const char *word, char *best,
                                 size_t *distance)
 {

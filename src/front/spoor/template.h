@@ -8,8 +8,8 @@
 
 /* ---- figures for scripts: --print '{elapsed_seconds} {cpu.total_seconds}\n' ----
  *
- * A name is a path of the JSON report; those of the section "run" need no section. A measure is its
- * value. "\n", "\t" and "\\" are characters. The last line ends with a newline. */
+ * A name is a path of the JSON report; "run." may be omitted. The name of a measure stands for its
+ * value. "\n", "\t" and "\\" are escape sequences. The last line ends with a newline. */
 
 /* -EINVAL with a message: no report has this name, or the syntax is wrong. Names of tags,
  * GPUs and other lists depend on the run and are not checked. */
