@@ -151,7 +151,7 @@ static void count_gpu(const struct spoor_gpu *gpu, void *data)
     if (gpu->is_part)
         return;
     if (gpus->count++ == 0)
-        (void)snprintf(gpus->model, sizeof(gpus->model), "%s", gpu->name); /* may be truncated */
+        (void)snprintf(gpus->model, sizeof(gpus->model), "%s", gpu->name); /* may be cut */
     if (is_known(gpu->memory_bytes))
         gpus->memory_bytes += gpu->memory_bytes;
 }
