@@ -13,13 +13,14 @@
 #include "front/program.h"
 #include "front/spoor/program.h"
 
-/* The first program runs under any other name. */
+/* The first program is the default, for any other name. */
 static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program,
                                                   &resource_tracker_program };
 
-/* If stdin, stdout or stderr is closed, the next file we open would take its number and be written to by
- * mistake. The stand-in fails like a closed one (EBADF), and closes at exec: the job finds the descriptor
- * closed. */
+/* If stdin, stdout or stderr is closed, the next file we open would get its number, and
+ * output would go to that file. So open /dev/null in its place, in the wrong direction:
+ * using it fails with EBADF, like a closed descriptor. It is closed at exec, so the job
+ * finds the descriptor closed. */
 static void fill_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -39,8 +40,8 @@ static const struct program *find_program(const char *name)
 }
 
 /* Generates manual pages for the build: `spoor --man-commands PROGRAM`, `spoor --man-options
- * PROGRAM [COMMAND]` and `spoor --man-page PROGRAM COMMAND`. Returns the exit code; -1: argv
- * is none of these. */
+ * PROGRAM [COMMAND]` and `spoor --man-page PROGRAM COMMAND`. Returns the exit code; -1: none of
+ * these was requested. */
 static int generate(int argc, char **argv)
 {
     const struct program *program = argc >= 3 ? find_program(argv[2]) : NULL;
@@ -65,13 +66,13 @@ static int run_program(const struct program *program, int argc, char **argv)
     int code = program == programs[0] ? generate(argc, argv) : -1;
 
     if (argc > 1 && strcmp(argv[1], "--complete") == 0) {
-        completion_write(stdout, program, argv + 2, argc - 2); /* for shells */
+        completion_write(stdout, program, argv + 2, argc - 2); /* for shell completion */
         return 0;
     }
     return code >= 0 ? code : program_main(program, argc, argv);
 }
 
-/* A write to a full disk or a closed descriptor may fail only now. */
+/* Flushes stdout: a write to a full disk or a closed descriptor may fail only now. */
 static int check_stdout(const struct program *program, int code)
 {
     bool has_failed = ferror(stdout);

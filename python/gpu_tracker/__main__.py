@@ -17,7 +17,7 @@ def main() -> NoReturn:
 
 
 def become_program() -> NoReturn:
-    """For the command: nothing of Python stays in memory, and signals reach the program."""
+    """Replaces this process by the program, so that Python frees its memory and signals reach the program."""
     os.execv(find_program(), ["gpu-tracker", *sys.argv[1:]])
 
 

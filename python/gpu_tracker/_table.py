@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of results: DataFrames of pandas, as in the predecessor, or if pandas is not installed tables that are
-read like them. pandas takes half a second to import, so that happens when the first table is made."""
+"""Tables of results: pandas.DataFrame, as in the predecessor, or a simple table with the same accessors if pandas is
+not installed. pandas takes half a second to import, so it is imported when the first table is made."""
 from __future__ import annotations
 
 import csv
@@ -91,7 +91,7 @@ class Table:
         return ((column, self[column]) for column in self.columns)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """By column, as in pandas."""
+        """Returns the columns by name, as in pandas."""
         return {column: dict(values) for column, values in self.items()}
 
     def to_csv(self, path: str | None = None) -> str | None:
@@ -109,10 +109,10 @@ def _pandas() -> Any:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON data: tables row by row, None for NaN."""
+    """Converts a value to JSON data: tables row by row, NaN to None."""
     if isinstance(value, Table):
         return plain(value._rows)
-    if hasattr(value, "iloc"):  # of pandas
+    if hasattr(value, "iloc"):  # a pandas object
         return plain(value.to_dict("index") if value.ndim == 2 else value.to_dict())
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
@@ -126,18 +126,18 @@ def _fill(values: Mapping[str, Any]) -> Series:
 
 
 def series(values: Mapping[str, Any]) -> Any:
-    """From JSON: None is NaN. A pandas.Series, or a Series."""
+    """Converts JSON data to a pandas.Series or a Series. None becomes NaN."""
     filled, pandas = _fill(values), _pandas()
     return pandas.Series(filled, dtype=None if filled else float) if pandas else filled
 
 
 def table(rows: Mapping[str, Mapping[str, Any]]) -> Any:
-    """From JSON, row by row. A pandas.DataFrame, or a Table."""
+    """Converts JSON data, row by row, to a pandas.DataFrame or a Table."""
     filled, pandas = {name: _fill(row) for name, row in rows.items()}, _pandas()
     return pandas.DataFrame.from_dict(filled, orient="index") if pandas else Table(filled)
 
 
 def frame(rows: list[dict[str, Any]], columns: list[str]) -> Any:
-    """Rows without names. A pandas.DataFrame, or the list."""
+    """Converts rows without names to a pandas.DataFrame, or returns the list."""
     pandas = _pandas()
     return pandas.DataFrame(rows, columns=columns) if pandas else rows

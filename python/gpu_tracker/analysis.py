@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The usage of blocks of code. The program gpu-tracker does the analysis.
 
-Tables are objects of pandas if pandas is installed: `Frame` is a pandas.DataFrame, else a _table.Table, and
-`Column` a pandas.Series, else a _table.Series.
+If pandas is installed, `Frame` is a pandas.DataFrame and `Column` a pandas.Series. Otherwise they are a _table.Table
+and a _table.Series.
 """
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ComparisonResults(_Results):
 
 
 def _plain(results: Any) -> Any:
-    """The results as JSON data."""
+    """Converts the results to JSON data."""
     data = {field.name: plain(getattr(results, field.name)) for field in fields(results)}
     if isinstance(results, SubTrackingResults):
         data["code_block_results"] = [_plain(block) for block in results.code_block_results]
@@ -88,7 +88,7 @@ def _read_results(data: dict[str, Any], text: str = "") -> SubTrackingResults:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Loads results and nothing else: a pickle can otherwise run any code."""
+    """Loads only results: any other class in a pickle could run arbitrary code."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == (__name__, _read_results.__name__):
@@ -107,7 +107,7 @@ def _unpickle(data: bytes, path: str) -> SubTrackingResults:
 
 
 def _run(op: str, *arguments: str) -> dict[str, Any]:
-    """The answer of `gpu-tracker agent sub-track`. Logs its warnings and raises its error."""
+    """Returns the response of `gpu-tracker agent sub-track`. Logs its warnings and raises its error."""
     agent = Agent("sub-track", name="gpu-tracker")
     try:
         answer = agent.ask(op, *map(os.fsdecode, arguments))
@@ -126,7 +126,7 @@ def _number(text: str) -> int | float:
 
 
 def _read_rows(path: str, skip: int = 0) -> Iterator[dict[str, Any]]:
-    """The rows of a tracking or sub-tracking file, after `skip` lines if it is a CSV file."""
+    """Yields the rows of a tracking or sub-tracking file; skips `skip` lines of a CSV file."""
     if path.endswith(".csv"):
         with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
             for _ in range(skip):
@@ -165,21 +165,21 @@ class SubTrackingAnalyzer:
         return sorted({row["code_block_name"] for row in _read_rows(self._sub_tracking_file)})
 
     def combine_sub_tracking_files(self, files: Iterable[str]) -> None:
-        """Creates the sub-tracking file from those of several processes."""
+        """Creates the sub-tracking file from the files of several processes."""
         try:
             _run("combine", self._sub_tracking_file, *files)
         except FileExistsError as error:
             raise ValueError(str(error)) from None
 
     def load_timestamp_pairs(self, code_block_name: str) -> Pairs:
-        """Start and stop of each call. The innermost of nested calls stops first; a call that has
-        not stopped is left out."""
+        """Returns the start and stop of each call. Of nested calls, the innermost stops first. Calls
+        that have not stopped are left out."""
         calls = _run("calls", self._sub_tracking_file, code_block_name)["calls"]
         return [(float(start), float(stop)) for _, start, stop in sorted(calls)]  # by process ID
 
     def load_timepoints(self, timestamp_pairs: Pairs) -> Frame:
-        """The rows of the tracking file that lie within one of the pairs, ends included: a pandas.DataFrame,
-        or without pandas a list of dicts."""
+        """Returns the rows of the tracking file within one of the pairs, start and stop included: a
+        pandas.DataFrame or, without pandas, a list of dicts."""
         rows = list(_read_rows(self._tracking_path(), skip=2))
         return frame([row for row in rows if any(start <= row["timestamp"] <= stop
                                                  for start, stop in timestamp_pairs)], [*rows[0]] if rows else [])

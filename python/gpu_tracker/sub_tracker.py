@@ -4,9 +4,9 @@
 A sub-tracking file has a row for each start (position 0) and stop (1) of a block. Its rows are written
 here rather than by the program because a block may be very short.
 
-The tracking file gets a row just before a block starts and one as it stops, if a tracker can be reached:
-the second has the memory that the block holds and its CPU time since the first. If the block held more
-meanwhile (a function has freed its memory when it returns), there is a third. A tracker with a tracking
+If a tracker can be reached, it adds a row to the tracking file just before a block starts and another when it
+stops. The second row has the memory of the block and its CPU time since the first. If the block used more memory
+in between (a function has freed its memory when it returns), there is a third row. A tracker with a tracking
 file writes these rows on request, on the abstract Unix socket gpu-tracker-rows/NAMESPACE/PID, where PID
 is the tracked process: this one or an ancestor. The tracker may be a Tracker in this program or in the
 program that forked it, or the command gpu-tracker.
@@ -33,18 +33,18 @@ __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_TIMEOUT_SECONDS = 2.0      # for an answer; after a timeout the tracker gets no request for a while
-_LOOK_AGAIN_SECONDS = 1.0   # seconds until trackers that have started since are found
+_TIMEOUT_SECONDS = 2.0      # for a response; after a timeout no request is sent for a while
+_LOOK_AGAIN_SECONDS = 1.0   # between two searches for new trackers
 _LEAVE_ALONE_SECONDS = 30.0
 _SHARE = 0.1                # at most this share of the time is spent waiting for rows ...
 _ALLOWANCE_SECONDS = 0.5    # ... besides this many seconds and the start of a tracker
 
-_begun: set[str] = set()  # files that this process, or the one it was forked from, has created
+_begun: set[str] = set()  # files created by this process or the process that forked it
 _databases: dict[tuple[int, str], Connection] = {}  # by process and file
 
 
 def __getattr__(name: str) -> object:
-    """The classes of the analysis, which take time to import."""
+    """Imports the classes of the analysis when they are first used: the import takes time."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import analysis
@@ -90,7 +90,7 @@ class _Trackers:
     def __init__(self) -> None:
         self.process_id = os.getpid()
         self.tracked: list[int] = []
-        self.look_at = 0.0  # monotonic seconds, as those below
+        self.look_at = 0.0  # time of the next search; all times are monotonic, in seconds
         self.began = time.monotonic()
         self.waited = 0.0
 
@@ -99,12 +99,12 @@ _trackers = _Trackers()
 
 
 def forget_trackers() -> None:
-    """Looks for trackers at the next request: one has started."""
+    """Called when a tracker has started: the next request searches for trackers again."""
     _trackers.look_at = 0.0
 
 
 def _ask(process_id: int, later_than: float) -> float | None:
-    """Returns the time of the row; None if there is no tracker. TimeoutError: it does not answer."""
+    """Returns the time of the row; None if there is no tracker. TimeoutError: the tracker does not respond."""
     import socket
 
     connection = None
@@ -124,7 +124,7 @@ def _ask(process_id: int, later_than: float) -> float | None:
 
 
 def request_row(later_than: float) -> float:
-    """Makes every tracker of this process write a row, unless it has one that is later than that
+    """Makes every tracker of this process write a row, unless its last row is later than `later_than`
     and less than a millisecond old. Returns the time of the latest row; 0.0: there is none."""
     global _trackers
 
@@ -148,7 +148,7 @@ def request_row(later_than: float) -> float:
     except TimeoutError:
         answers.clear()
         trackers.look_at = start + _LEAVE_ALONE_SECONDS
-    if trackers.tracked or not answers:  # the first answer waits for the start of the tracker
+    if trackers.tracked or not answers:  # do not count the first response, which waits for the start of the tracker
         trackers.waited += time.monotonic() - start
     trackers.tracked = list(answers)
     return max(answers.values(), default=0.0)
@@ -169,7 +169,7 @@ def _database(path: str) -> Connection:
 
         connection = sqlite3.connect(path, timeout=60, isolation_level=None,
                                      check_same_thread=False)
-        connection.execute("PRAGMA synchronous = OFF")  # survives a crash of this process only
+        connection.execute("PRAGMA synchronous = OFF")  # rows survive a crash of this process, not of the machine
         _databases[key] = connection
     return _databases[key]
 
@@ -203,7 +203,7 @@ def _append(path: str, row: tuple[int, str, int, float]) -> None:
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
     except FileNotFoundError:
         raise removed from None
-    try:  # in one piece, so that rows of several processes do not mix
+    try:  # a single write, so that rows of several processes do not mix
         os.write(fd, text.encode("utf-8", "surrogateescape"))
     finally:
         os.close(fd)

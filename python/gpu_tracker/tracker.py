@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracker, over the agent of the program gpu-tracker."""
+"""Tracker, which uses the agent of the program gpu-tracker."""
 from __future__ import annotations
 
 import os
@@ -27,7 +27,7 @@ _OLD_PARAMETERS = ("include_children", "kill_if_join_fails")  # versions 1 and 2
 
 
 def __getattr__(name: str) -> object:
-    """The data classes of the usage."""
+    """Imports the data classes of the usage when they are first used."""
     if name in __all__:
         return getattr(usage, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -99,8 +99,8 @@ class Tracker:
     @staticmethod
     def _check(sleep_time: float, ram_unit: str, gpu_ram_unit: str, time_unit: str,
                n_expected_cores: int | None, gpu_brand: str | None, spelling: str) -> None:
-        """The program checks its options too, but a process per Tracker() would be a descendant
-        of this one for another tracker."""
+        """Checks the options here as well as in the program: another tracker would count a process started by
+        Tracker() as a descendant of this one."""
         if not sleep_time >= 0.1:
             raise ValueError(f"Sleep time of {sleep_time} is invalid. Must be at least 0.1 "
                              "seconds.")
@@ -147,13 +147,13 @@ class Tracker:
 
     def __exit__(self, *exception: object) -> None:
         if exception and self._owner not in (0, os.getpid()):
-            return  # a forked child leaves the block too, but its parent does the tracking
+            return  # in a forked child: the parent does the tracking
         if self._agent is None:
             raise RuntimeError("Cannot stop tracking when tracking has " + (
                 "not started yet." if self.state is State.NEW else "already stopped."))
         try:
             answer = self._agent.stop()
-        except EndedError as error:  # the program continues without its usage
+        except EndedError as error:  # the usage is lost, but the program continues
             self._failure = str(error)
             answer = {"usage": {}, "text": "", "warnings": [f"Tracking has stopped: {error}"]}
         self._agent.close()
@@ -168,7 +168,7 @@ class Tracker:
         self.__enter__()
 
     def stop(self) -> None:
-        """Stops tracking. The usage is known from then on."""
+        """Stops tracking. Afterwards the usage is available."""
         self.__exit__()
 
     def _require_stopped(self) -> None:

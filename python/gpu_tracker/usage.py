@@ -16,7 +16,7 @@ class RSSValues:
 
 @dataclass
 class MaxRAM:
-    """The most memory in use by the machine, the process, its descendants, and both combined."""
+    """Peak memory of the machine, the process, its descendants, and both combined."""
     unit: str
     system_capacity: float
     system: float = 0.0
@@ -27,7 +27,7 @@ class MaxRAM:
 
 @dataclass
 class MaxGPURAM:
-    """The most GPU memory in use."""
+    """Peak GPU memory."""
     unit: str
     system_capacity: float
     system: float = 0.0
@@ -38,7 +38,7 @@ class MaxGPURAM:
 
 @dataclass
 class ProcessingUnitPercentages:
-    """In percent of one core or GPU (sum), and of all expected ones (hardware)."""
+    """Percent of one core or GPU (sum), and of all expected cores or GPUs (hardware)."""
     max_sum_percent: float = 0.0
     max_hardware_percent: float = 0.0
     mean_sum_percent: float = 0.0
@@ -81,7 +81,7 @@ class ResourceUsage:
 
 
 def _build(cls: type[Any], inner: type[Any], data: dict[str, Any]) -> Any:
-    """An instance of `cls`, or of a class with the spelling of the data."""
+    """Returns an instance of `cls` or, if the data has another spelling, of a class with that spelling."""
     made = cls
     if [column.name for column in fields(cls)] != list(data):
         made = make_dataclass(cls.__name__, data, namespace={

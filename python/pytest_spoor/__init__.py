@@ -4,9 +4,9 @@
 pytest imports this package wherever spoor is installed. It is therefore not a part of `spoor`, which is imported only
 with --spoor.
 
-Each test has a tracker of its own, from the end of its setup to the start of its teardown. A tracker is another
-process, so it is not counted. Before the test, the kernel's high-water mark of this process is reset: a peak below that
-of an earlier test is then exact, too.
+Each test has its own tracker, from the end of its setup to the start of its teardown. A tracker is another process,
+so its usage is not counted. Before each test, the kernel's memory peak of this process is reset, so that a peak is
+exact even if an earlier test had a higher one.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _REASON = "spoor_unknown"  # property: the reason why a figure is missing
 # ---- limits ----
 
 def _parse(figure: _Figure, limit: object) -> float:
-    """A limit in bytes or seconds, from a number or a text with a unit."""
+    """Returns a limit in bytes or seconds from a number or a text with a unit."""
     if isinstance(limit, (int, float)) and not isinstance(limit, bool):
         return limit
     found = re.fullmatch(r"(\d+\.?\d*) ?([A-Za-z]+)", limit) if isinstance(limit, str) else None
@@ -58,7 +58,7 @@ def _parse(figure: _Figure, limit: object) -> float:
 
 
 def _find_limits(item: pytest.Item) -> dict[str, tuple[object, float]]:
-    """{figure: (limit as written, its value)}. The closest mark with a limit decides."""
+    """Returns {figure: (limit as written, its value)}. The closest mark with a limit is used."""
     limits: dict[str, tuple[object, float]] = {}
     for mark in item.iter_markers("spoor"):
         names = [figure.limit for figure in _FIGURES.values()]
@@ -72,7 +72,7 @@ def _find_limits(item: pytest.Item) -> dict[str, tuple[object, float]]:
 
 
 def _check(item: pytest.Item, usage: dict[str, Any], limits: dict[str, tuple[object, float]]) -> None:
-    """Fails the test if a figure is above its limit; warns if the figure is not known."""
+    """Fails the test if a figure is above its limit; warns if the figure is unknown."""
     exceeded = []
     for key, (limit, value) in limits.items():
         figure = _FIGURES[key]
@@ -90,8 +90,8 @@ def _check(item: pytest.Item, usage: dict[str, Any], limits: dict[str, tuple[obj
 # ---- one test ----
 
 def _reset_high_water_mark() -> None:
-    """Resets the kernel's memory peak of this process to its current memory. Trackers around the tests read the old
-    peak first."""
+    """Resets the kernel's memory peak of this process to its current memory. Trackers that
+    include the tests read the old peak first."""
     from spoor._tracker import sample_all
 
     sample_all()
@@ -103,7 +103,7 @@ def _reset_high_water_mark() -> None:
 
 
 def _has_children() -> bool:
-    """Includes children that have ended and were not waited for."""
+    """Returns whether this process has children, including ended ones that were not waited for."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -112,8 +112,8 @@ def _has_children() -> bool:
 
 
 class _KernelCounters:
-    """The kernel's counters of this process, and of children that it has waited for. If a test begins without children,
-    all of these are its own, however short their lives: the counters are lower bounds of its figures."""
+    """The kernel's counters of this process and of the children it has waited for. If a test begins without children,
+    all counted children are its own, even short-lived ones: the counters are lower bounds of its figures."""
 
     def __init__(self) -> None:
         from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
@@ -130,7 +130,7 @@ class _KernelCounters:
 
 
 def _measure(runtest: Callable[[], None], usage: dict[str, Any]) -> None:
-    """Runs a test. Failures of the tracker are the reason in `usage`; they do not fail the test."""
+    """Runs a test. If the tracker fails, `usage` has the reason; the test does not fail."""
     import spoor
 
     tracker, before, owner = spoor.Tracker(gpus="none"), None, os.getpid()
@@ -164,12 +164,12 @@ def _read_result(result: Any, before: Optional[float], bounds: dict[str, float],
 
 
 def _run(item: pytest.Item, runtest: Callable[[], None]) -> None:
-    """Replaces item.runtest(). The test fails inside, so that xfail and plugins treat it as any failure."""
+    """Replaces item.runtest(). A broken limit fails here, so that xfail and plugins treat it like any failure."""
     usage: dict[str, Any] = {}
     limits = _find_limits(item)
     try:
         _measure(runtest, usage)
-    finally:  # a test may run again
+    finally:  # remove properties of an earlier attempt
         item.user_properties[:] = [pair for pair in item.user_properties if not pair[0].startswith("spoor_")]
         item.user_properties += usage.items()
     _check(item, usage, limits)
@@ -186,7 +186,7 @@ class _Plugin:
         item.runtest = functools.partial(_run, item, item.runtest)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """In the process that prints the summary; with pytest-xdist, the tests run in other
+        """Called in the process that prints the summary; with pytest-xdist, tests run in other
         processes."""
         if report.when == "call":
             self._tests[report.nodeid] = {name: value for name, value in report.user_properties

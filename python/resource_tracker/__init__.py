@@ -26,7 +26,7 @@ __all__ = ["ProcessTracker", "ResourceTracker", "SystemTracker", "get_cloud_info
            "get_server_info"]
 
 
-if "logging" in sys.modules:  # importing it takes 14 ms; otherwise the first message does this
+if "logging" in sys.modules:  # else the first message does this: the import takes 14 ms
     from .helpers import logger
 
     logger()

@@ -10,7 +10,7 @@ from spoor import find_program
 
 
 def become_program() -> NoReturn:
-    """Nothing of Python stays in memory, and signals reach the program."""
+    """Replaces this process by the program, so that Python frees its memory and signals reach the program."""
     os.execv(find_program(), ["resource-tracker", *sys.argv[1:]])
 
 

@@ -28,7 +28,7 @@ class RowMean:
         self._seconds = sum(self._lengths)
 
     def __call__(self, values: Sequence[float | None]) -> float | None:
-        """None and NaN are unknown and do not count."""
+        """Returns the weighted mean. None and NaN are unknown and do not count."""
         seconds = self._seconds
         try:
             total: float = sum(map(mul, values, self._lengths))
@@ -64,7 +64,7 @@ def _column(frame: TinyDataFrame, name: str, rows: Sequence[int],
 
 def _match_times(first: Sequence[float], second: Sequence[float],
                  most_seconds: float) -> tuple[Sequence[int], Sequence[int]]:
-    """The indexes of the rows that are of the same moment. Both lists are in order."""
+    """Returns the indexes of rows at the same moment. Both lists are sorted."""
     length = min(len(first), len(second))
     if first[:length] == second[:length]:  # no row was lost
         return range(length), range(length)
@@ -86,7 +86,7 @@ def _times(frame: TinyDataFrame) -> Sequence[float]:
 
 
 def _match_rows(frames: Sequence[TinyDataFrame], interval: float) -> Sequence[Sequence[int]]:
-    """For each frame, the rows that have a counterpart in the other, if there is one."""
+    """Returns, for each frame, the rows that have a counterpart in the other frame, if there is one."""
     if len(frames) == 2 and all("timestamp" in frame.columns for frame in frames):
         return _match_times(_times(frames[0]), _times(frames[1]), interval / 2)
     return [range(min(map(len, frames), default=0))] * len(frames)
@@ -116,7 +116,7 @@ def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], interval: float, 
     return TinyDataFrame._from_functions(functions, count)
 
 
-# Columns by their names without units, which older versions did not have.
+# Columns by their names without units: the names of older versions had none.
 _DEFAULT_SPECS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("process_cpu_usage",), ("mean", "max")),
     (("process_memory_mib", "process_memory", "process_pss"), ("mean", "max")),
@@ -130,7 +130,7 @@ _DEFAULT_SPECS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def default_specs(frame: TinyDataFrame, start_time: float | None) -> list[StatSpec]:
-    """The figures of stats() whose columns exist."""
+    """Returns the figures of stats() whose columns exist."""
     known: dict[str, tuple[Callable[[list[Any]], Any], int | None]] = {
         "mean": (RowMean(frame, start_time), 2), "max": (maximum, 2), "sum": (sum, None),
         "duration": (span, None)}
@@ -140,8 +140,8 @@ def default_specs(frame: TinyDataFrame, start_time: float | None) -> list[StatSp
 
 
 def guess_allocation(process: TinyDataFrame, system: TinyDataFrame, start_time: float | None) -> str:
-    """"dedicated" if the process uses about all that the machine does, "shared" if it does not, and
-    "unknown" without the figures of both."""
+    """Returns "dedicated" if the process accounts for most usage of the machine, "shared" if it does not, and
+    "unknown" if the figures of either are missing."""
     result, means = "unknown", [RowMean(frame, start_time) for frame in (process, system)]
     for process_name, system_name, factor, amount in SERVER_ALLOCATION_CHECKS:
         if process_name not in process.columns or system_name not in system.columns:

@@ -16,12 +16,12 @@ from .tracker_procfs import PROCESS_READERS, SYSTEM_READERS
 if TYPE_CHECKING:
     from ._tracking import Tracking
 
-_ROW_SECONDS = 0.005  # seconds that writing a row takes; rows are at multiples of the interval
+_ROW_SECONDS = 0.005  # time to write a row, in seconds; rows are taken at multiples of the interval
 _LOOK_SECONDS = 0.1   # the longest time between two checks for a late row
 
 
 def _discard_output(file: Any) -> None:
-    """Discards the rest of the file's buffer: closing the file would fail on it."""
+    """Redirects the file to /dev/null, so that closing it does not fail on the rest of its buffer."""
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     os.dup2(null, file.fileno(), os.get_inheritable(file.fileno()))
     os.close(null)
@@ -39,7 +39,7 @@ class _ProcessEnd:
             pass
 
     def wait(self, seconds: float) -> bool:
-        """True: it has ended; False: the time has passed."""
+        """Returns True if the process has ended, False after a timeout."""
         if self._fd < 0:
             time.sleep(seconds if os.path.exists(f"/proc/{self._pid}") else 0)
             return not os.path.exists(f"/proc/{self._pid}")
@@ -84,7 +84,7 @@ class _Loop:
         return Tracking([self._table], self.dialect, self.interval, pid, children)
 
     def _sleep(self, seconds: float) -> bool:
-        """True: nothing is left to track."""
+        """Returns True if nothing is left to track."""
         time.sleep(seconds)
         return False
 
@@ -95,7 +95,7 @@ class _Loop:
         return make_row(self._table, self.dialect, self.stats, before or self.stats)
 
     def _write_lines(self, rows: Iterable[Iterable[Any]], file: Any) -> None:
-        """A closed reader ends the tracking."""
+        """Writes lines. Tracking ends if the reader has closed its pipe."""
         end = "\r\n" if self.dialect == OLDEST else "\n"
         try:
             for values in rows:
@@ -125,7 +125,7 @@ class _Loop:
                 pause = min(self.interval / 10, _LOOK_SECONDS)
             if time.monotonic() - asked > self.interval + 1 and tracking.agent is not None:
                 asked = time.monotonic()
-                tracking.agent.ask("figures")  # fails if it was killed
+                tracking.agent.ask("figures")  # fails if the agent was killed
 
     def _write_last_rows(self, tracking: Tracking, file: Any) -> None:
         try:

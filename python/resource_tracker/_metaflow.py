@@ -21,7 +21,7 @@ _HISTORY_SECONDS = 10.0
 # ---- earlier runs ----
 
 def _stats_of(artifact: Any) -> Stats | None:
-    """The usage of the task that stored the artifact; None if that is unknown, or the task failed."""
+    """Returns the usage of the task that stored the artifact; None if it is unknown or the task failed."""
     from .tracker import ResourceTracker
 
     if not isinstance(artifact, dict) or artifact.get("step_failed") or "tracker" not in artifact:
@@ -33,7 +33,7 @@ def _stats_of(artifact: Any) -> Stats | None:
 
 
 def merge_tasks(tasks: Sequence[Stats]) -> Stats:
-    """The tasks of a step as one run: means of means, and the largest maxima, also of run_totals."""
+    """Merges the tasks of a step into one run: the mean of means, and the largest maximum, also of run_totals."""
     if len(tasks) == 1:
         return tasks[0]
     merged: Stats = aggregate_stats(tasks)
@@ -56,7 +56,7 @@ def _read_tasks(run: Any, step: str, artifact_name: str) -> Iterator[Stats]:
         try:
             stats = _stats_of(task[artifact_name].data)
         except KeyError:
-            continue  # it was not tracked
+            continue  # the task was not tracked
         if stats is not None:
             yield stats
 
@@ -64,9 +64,9 @@ def _read_tasks(run: Any, step: str, artifact_name: str) -> Iterator[Stats]:
 def collect_history(runs: Iterable[Any], run_id: str, step: str, artifact_name: str,
                     seconds: float = _HISTORY_SECONDS,
                     clock: Callable[[], float] = time.monotonic) -> list[Stats]:
-    """Results of stats(), one per run, of the last five successful runs in which the step was tracked:
-    newest first, without the run `run_id`. A run counts all tasks of the step. Runs that cannot be
-    read within `seconds` are left out."""
+    """Returns stats() of the last five successful runs in which the step was tracked, newest first, without
+    the run `run_id`. The result of a run covers all tasks of the step. Runs that cannot be read within
+    `seconds` are left out."""
     deadline = clock() + seconds
     history: list[Stats] = []
     for run in runs:
@@ -145,7 +145,7 @@ def _old_server(server: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def build_artifact(tracker: ResourceTracker, step_failed: bool,
                    history: Sequence[Stats]) -> dict[str, Any]:
     """The artifact of a task: the keys of versions 0.5 and 0.3. If the tracker has the columns of an
-    older version, the values are as in 0.3, too."""
+    older version, the values are as in 0.3 as well."""
     snapshot, stats = tracker.snapshot(), tracker.stats()
     is_new = tracker.dialect == NEWEST
     server = snapshot["server_info"]

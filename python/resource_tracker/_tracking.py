@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agents of resource-tracker, and the rows that they write to temporary files while they track.
 
-A row file holds one 8-byte little-endian number per cell, NaN for an unknown one. A day of rows is
-86,400 x 21 numbers, so only the rows appended since the last time are read, and a column becomes a
-list of Python numbers when it is first used. Sums need no list. The files are deleted once the agent
-has opened them, so that nothing is left behind however this process ends.
+A row file has one 8-byte little-endian number per cell, NaN if unknown. A day of rows has 86,400 x 21
+numbers, so only rows appended since the last read are read, and a column is converted to a list when it is
+first used. Sums need no list. The files are deleted once the agent has opened them, so that nothing is left
+behind, however this process ends.
 
 This module imports others that take some 10 ms, so it is imported when tracking starts.
 """
@@ -44,8 +44,8 @@ os.register_at_fork(after_in_child=_forget_agent)
 
 
 def ask_agent(op: str, *arguments: str) -> dict[str, Any]:
-    """Sends a request to the agent that all readings of this process share; an agent that was killed
-    is replaced once."""
+    """Sends a request to the agent that all readings of this process share. If the agent was killed, starts
+    another one, once."""
     global _agent
 
     with _lock:
@@ -54,7 +54,7 @@ def ask_agent(op: str, *arguments: str) -> dict[str, Any]:
                 _agent = Agent(name="resource-tracker")
             try:
                 answer = _agent.ask(op, *arguments)
-                if _agent.adopted and not op.endswith("-stats"):  # otherwise os.wait() would wait for its end
+                if _agent.adopted and not op.endswith("-stats"):  # otherwise os.wait() would wait for it
                     _agent.close()
                     _agent = None
                 return answer
@@ -75,13 +75,13 @@ def _is_known(cell: float) -> bool:
 
 
 class RowColumn:
-    """A column of the first rows of a file: a function that returns it as a list."""
+    """A column of the first `rows` rows of a file. Calling it returns the column as a list."""
 
     def __init__(self, file: RowFile, index: int, is_int: bool, rows: int) -> None:
         self._file, self._index, self._rows, self._is_int = file, index, rows, is_int
         self._cells: array[float] | None = None
         self._known: array[float] | None = None
-        self._sum = 0.0  # number of known values
+        self._sum = 0.0  # sum of the known values
 
     def cells(self) -> array[float]:
         if self._cells is None:
@@ -101,7 +101,7 @@ class RowColumn:
         return cells.tolist()
 
     def aggregate(self, agg: Callable[[Any], Any]) -> Any:
-        """Applies the function to the values that are not None, without making a list if possible."""
+        """Applies a function to the values that are not None; avoids a list if possible."""
         if agg not in _ITERATE:
             return agg([number for number in self() if number is not None])
         if self._known is None:
@@ -115,8 +115,8 @@ class RowColumn:
 
 
 class RowFile:
-    """A row file, which is created. Any thread may use it, and so may a forked child. start_time is
-    the start of the first row."""
+    """A row file, created by the constructor. Any thread or forked child may use it. start_time is the
+    start of the first row."""
 
     def __init__(self, path: str, table: str, dialect: str, start_time: float = _NAN) -> None:
         self.path = path
@@ -134,7 +134,7 @@ class RowFile:
             os.close(fd)
 
     def __len__(self) -> int:
-        """The number of whole rows in the file now, not counting rows that read_new() returned."""
+        """Returns the number of complete rows in the file, without rows that read_new() has returned."""
         if self._fd < 0:
             return len(self._cells) // len(self._columns)
         return os.fstat(self._fd).st_size // (_CELL_BYTES * len(self._columns)) - self._skipped
@@ -156,7 +156,7 @@ class RowFile:
             self._last_time = cells[-width]
 
     def _read(self) -> int:
-        """Reads the new rows, and returns the number of all."""
+        """Reads new rows and returns the total number of rows."""
         width = len(self._columns)
         with self._lock:
             count = len(self) * width - len(self._cells)
@@ -175,7 +175,7 @@ class RowFile:
             return len(self._cells) // width
 
     def cells(self, index: int, rows: int) -> array[float]:
-        """A column of the first rows."""
+        """Returns a column of the first `rows` rows."""
         width = len(self._columns)
         return self._cells[index:rows * width:width]
 
@@ -184,7 +184,7 @@ class RowFile:
                 for index, (name, (_, decimals)) in enumerate(self._columns.items())}
 
     def read_new(self) -> list[list[Any]]:
-        """The rows since the last call. They are not kept: frame() does not return them."""
+        """Returns the rows since the last call. They are not kept, so frame() does not return them."""
         rows = self._read()
         columns = [column() for column in self._make_columns(rows).values()]
         self._skipped += rows
@@ -199,7 +199,7 @@ class RowFile:
 # ---- tracking ----
 
 def _make_folder() -> str:
-    """A new folder for temporary files; tempfile would take 5 ms to import."""
+    """Creates a folder for temporary files. (Importing tempfile would take 5 ms.)"""
     failure: OSError | None = None
     for place in (os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp", "/dev/shm"):
         folder = os.path.join(place, f"resource_tracker-{os.urandom(8).hex()}")
@@ -222,8 +222,8 @@ def _remove_folder(folder: str) -> None:
 
 
 def _describe_run(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The metadata in the form that Sentinel expects: without None, and a command as a JSON list of
-    words."""
+    """Converts the metadata to the form that Sentinel expects: without None, and with the command as a JSON
+    list."""
     found = {key: value for key, value in (metadata or {}).items() if value is not None}
     command = found.get("command")
     if command is not None:
@@ -251,8 +251,7 @@ class Tracking:
 
     def __init__(self, tables: Sequence[str], dialect: str, interval: float, pid: int,
                  children: bool, upload: Mapping[str, Any] | None = None) -> None:
-        """`upload`: additional data to upload, and the destination
-        (src/compat/resource_tracker/upload.h)."""
+        """`upload`: the settings of an upload (src/compat/resource_tracker/upload.h)."""
         folder, start_time = _make_folder(), time.time()
         self.rows: dict[str, RowFile] = {}
         self.agent: Agent | None = None
@@ -312,7 +311,7 @@ class Tracking:
         return upload
 
     def end(self) -> None:
-        """Ends the agent, if it has not ended. The rows can still be read."""
+        """Ends the agent, unless it has ended. The rows can still be read."""
         if self.agent is not None:
             self.agent.close()
             self.agent = None

@@ -11,12 +11,12 @@ from spoor._program import Error
 from .helpers import logger
 
 _call: Call | None = None
-_owner = 0  # PID of the process that has started the look-up
+_owner = 0  # PID of the process that started the lookup
 
 
 def start_discovery() -> None:
-    """Starts the look-up in another process, unless it was started before. get_cloud_info() reports
-    a failure."""
+    """Starts the lookup in another process, unless it was started before. get_cloud_info() reports
+    failures."""
     global _call, _owner
 
     if _call is None or _owner != os.getpid():
@@ -30,8 +30,8 @@ def get_cloud_info() -> dict[str, Any]:
     """{"vendor": "aws", "instance_type": "g4dn.xlarge", "region": "us-west-2", "discovery_time": 0.1};
     unknown values are "unknown".
 
-    The firmware shows whether the machine belongs to a cloud; only then the metadata service of that
-    cloud is queried, for one second at most. The answer is cached.
+    The metadata service of a cloud is queried, for one second at most, only if the firmware shows that the
+    machine belongs to that cloud. The response is cached.
     """
     start_discovery()
     try:

@@ -55,7 +55,7 @@ HUMAN_NAMES_MAPPING = {
     "gpu_vram": "VRAM used",
 }
 
-# Bytes per unit of the columns whose unit is not a byte.
+# Bytes per unit, for columns whose unit is not a byte.
 BYTES_PER_UNIT = {name: _MIB for name in HUMAN_NAMES_MAPPING if name.endswith("_mib")}
 BYTES_PER_UNIT.update((name, _GB) for name in HUMAN_NAMES_MAPPING if name.endswith("_gb"))
 BYTES_PER_UNIT.update((name, _KIB) for name in (
@@ -115,8 +115,8 @@ def check_dialect(dialect: str) -> str:
 
 @functools.lru_cache(None)
 def columns_of(table: str, dialect: str) -> dict[str, tuple[str, int | None]]:
-    """The columns of the table "process" or "system": their kind, a key of _KINDS, and their decimals;
-    0: the values are ints; None: they are not rounded."""
+    """Returns the columns of the table "process" or "system": their kind, a key of _KINDS, and their number of
+    decimals; 0: the values are ints; None: they are not rounded."""
     columns = {}
     for text in _TABLES[table][check_dialect(dialect)].split(","):
         name, kind, decimals = text.split()
@@ -130,14 +130,14 @@ def ticks_per_second(dialect: str) -> float:
 
 
 def bytes_per_unit(column: str, dialect: str) -> int | None:
-    """None: the unit is a byte, or the column is no amount of bytes."""
+    """Returns None if the unit is a byte, or if the column does not count bytes."""
     if dialect != NEWEST and column.startswith("disk_space_"):
         return _GIB
     return BYTES_PER_UNIT.get(column)
 
 
 def _delta(name: str, now: Reading, before: Reading, dialect: str) -> Any:
-    """A counter that steps back has been reset."""
+    """Returns the growth of a counter. A counter that decreased was reset."""
     if now[name] is None or before[name] is None:
         return None
     return max(0, now[name] - before[name])
@@ -152,7 +152,7 @@ def _cores(name: str, now: Reading, before: Reading, dialect: str) -> Any:
 
 
 def _disk(name: str, now: Reading, before: Reading, dialect: str) -> int:
-    """The sum over the disks that are in both readings; disks may be added and removed."""
+    """Returns the sum over the disks in both readings: disks may be added and removed in between."""
     way = name.split("_")[1]  # read, write
 
     def transferred(disk: Reading) -> int:
@@ -179,7 +179,7 @@ _KINDS: dict[str, Callable[[str, Reading, Reading, str], Any]] = {
 
 
 def make_row(table: str, dialect: str, now: Reading, before: Reading) -> dict[str, Any]:
-    """The row of the time between two readings."""
+    """Returns the row for the time between two readings."""
     row = {}
     for name, (kind, decimals) in columns_of(table, dialect).items():
         value = _KINDS[kind](name, now, before, dialect)

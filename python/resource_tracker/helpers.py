@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that the trackers share, and that are useful with their results."""
+"""Functions for the trackers and for users of their results."""
 from __future__ import annotations
 
 import functools
@@ -48,8 +48,8 @@ def get_tracker_implementation() -> tuple[Callable[..., dict[str, Any]],
 
 
 def round_memory(mib: float) -> int:
-    """The next usual amount of memory that is at least this one: 128, 256 or 512 MiB, 1 GiB, 2 GiB,
-    or whole GiB. In MiB."""
+    """Rounds an amount of memory in MiB up to a usual size: 128, 256 or 512 MiB, 1 GiB, 2 GiB, or whole
+    GiB."""
     for step in (128, 256, 512, 1024, 2048):
         if mib <= step:
             return step
@@ -65,8 +65,7 @@ _AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
 
 
 def aggregate_stats(stats: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """The results of stats() of several runs as one: the mean of means and durations, and the
-    largest maximum and sum."""
+    """Merges stats() of several runs: the mean of means and durations, the largest maximum and sum."""
     values: dict[str, dict[str, list[Any]]] = {}
     for run in stats:
         for column, results in run.items():
@@ -83,7 +82,7 @@ def aggregate_stats(stats: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[st
 
 
 def render_csv_row(values: Iterable[Any]) -> str:
-    """A line of CSV: texts are quoted, numbers are not, and None is an empty text."""
+    """Returns a line of CSV: texts are quoted, numbers are not, and None is an empty text."""
     cells = []
     for value in values:
         if isinstance(value, (int, float)):
@@ -98,7 +97,7 @@ def render_csv_row(values: Iterable[Any]) -> str:
 
 @functools.lru_cache(None)
 def logger() -> logging.Logger:
-    """The logger `resource_tracker`. It is silent unless the program gives it a handler."""
+    """The logger `resource_tracker`. It is silent unless the program adds a handler."""
     import logging
 
     found = logging.getLogger("resource_tracker")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers to rent and their prices: from the Spare Cores keeper, a web service, or from a catalogue, a
-file in CSV or JSON with the keys of the keeper.
+"""Servers to rent and their prices, from the Spare Cores keeper (a web service) or from a catalogue: a CSV or
+JSON file with the keys of the keeper.
 
-SPOOR_KEEPER_URL replaces the address of the service. Its time limit is 2 seconds.
+SPOOR_KEEPER_URL replaces the URL of the service. The time limit is 2 seconds.
 """
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _ask(what: str, request: dict[str, Any], catalog: str | os.PathLike[str] | N
 
 def get_instance_price(vendor: str, region: str, instance: str, *,
                        catalog: str | os.PathLike[str] | None = None) -> float | None:
-    """The price of a server in US dollars per hour, on demand, with Linux: in this region, or else in
-    the first one that is listed. None if it is unknown; the reason is logged."""
+    """Returns the on-demand price of a server with Linux, in US dollars per hour: in this region, or else in
+    the first region listed. None if it is unknown; the reason is logged."""
     request = {"vendor": vendor, "region": region, "server": instance}
     try:
         price: float | None = _ask("price", request, catalog)["price"]
@@ -46,7 +46,7 @@ def _in_mib(count: float | None) -> float | None:
 
 
 def _describe(server: dict[str, Any]) -> dict[str, Any]:
-    """The server with the keys of the keeper. A server from a CSV file has only some of them."""
+    """Returns the server with the keys of the keeper. A server from a CSV file has only some of them."""
     details: dict[str, Any] | None = server["details"]
     if details is not None:
         return details
@@ -69,7 +69,7 @@ def get_recommended_cloud_servers(cpu: float, memory: float, gpu: float | None =
     memory_amount (MiB) and min_price_ondemand (US dollars per hour).
 
     vendor_id is one vendor or several, such as "aws"; cpu_architecture is "x86_64" or "arm64". Without a
-    catalogue, the Spare Cores keeper is queried, and a RuntimeError has the reason if that fails.
+    catalogue, the Spare Cores keeper is queried; a RuntimeError is raised if that fails.
     """
     vendors = [vendor_id] if isinstance(vendor_id, str) else list(vendor_id or ())
     request = {"cpus": cpu, "memory_mib": memory, "gpus": gpu, "vram_mib": vram, "count": n,

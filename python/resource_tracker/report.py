@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as an HTML page. The program makes it from the facts of the run, a JSON report (schema
-spoor/1) without curves and most figures, and from the rows of the combined metrics.
+"""The report as an HTML page. The program creates it from the facts of the run, which are a JSON report (schema
+spoor/1) without curves and with few figures, and from the rows of the combined metrics.
 
 A tracker that was loaded from a file has both as well. The object `context` of the report has further
 data for the page: earlier runs, servers to rent, and the integration.
@@ -26,7 +26,7 @@ Stats = Mapping[str, Mapping[str, Any]]
 
 _INTEGRATIONS = ("standalone", "Metaflow", "R")
 _MIB = 1 << 20
-# Columns by the names of all versions, and the more exact total of the run.
+# The names of a column in all versions, and the path of the more exact total of the run.
 _PEAK_MEMORY = (("memory_mib", "memory", "pss"), "memory.combined.total_rss_bytes")
 _PEAK_VRAM = (("gpu_vram_mib", "gpu_vram"), "gpu.memory.combined_bytes")
 
@@ -36,7 +36,7 @@ class Report(Page):
     notebook shows it."""
 
 
-# Figures of GPUs, which the rows have as 0 if there is no GPU.
+# GPU figures, which are 0 in the rows if there is no GPU.
 _GPU_FIGURES = ("memory.combined_bytes", "memory.system_bytes", "utilization.mean_gpus",
                 "utilization.max_gpus", "job_utilization.mean_gpus", "job_utilization.max_gpus")
 _NO_GPU = {"value": None, "source": None, "exact": False, "reason": "this machine has no GPU"}
@@ -45,8 +45,8 @@ _NO_GPU = {"value": None, "source": None, "exact": False, "reason": "this machin
 # ---- the rows ----
 
 def build_rows(facts: Mapping[str, Any], frame: Frame, has_gpu: bool) -> str:
-    """The combined metrics as CSV, with the time since the start of the run, which never steps back, and
-    without columns that mean nothing here."""
+    """Returns the combined metrics as CSV, with the time since the start of the run, which never decreases, and
+    without columns that have no meaning here."""
     import csv
     import io
 
@@ -58,7 +58,7 @@ def build_rows(facts: Mapping[str, Any], frame: Frame, has_gpu: bool) -> str:
     columns.update((name, cells) for name, cells in frame.items() if has_gpu or "gpu" not in name)
     children = columns.pop("process_children", None)
     if children is not None and facts["children"]:
-        columns["process_children"] = [cell or 0 for cell in children]  # None: it has no children
+        columns["process_children"] = [cell or 0 for cell in children]  # None: no children
     file = io.StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow(columns)
@@ -76,7 +76,7 @@ def _place(report: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _date(seconds: float) -> str:
-    """As in 2026-03-14T09:26:53.589Z."""
+    """Formats a time as 2026-03-14T09:26:53.589Z."""
     from datetime import datetime, timezone
 
     text = datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
@@ -121,8 +121,8 @@ def build_report(facts: Mapping[str, Any], rows: int, server: Mapping[str, Any],
                  context: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a run.
 
-    facts are the metadata of a snapshot, with `name`, `is_running` and `spoor_version`; totals replace the
-    figures of the rows; context is added by an integration.
+    facts are the metadata of a snapshot, with `name`, `is_running` and `spoor_version`. totals replace figures
+    from the rows. context comes from an integration.
     """
     report: dict[str, Any] = {"schema": "spoor/1", "run": _build_run(facts, rows),
                               "host": _build_host(server, cloud), "context": dict(context)}
@@ -150,8 +150,8 @@ def _peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> f
 
 
 def recommend(runs: Sequence[Stats]) -> dict[str, Any]:
-    """The object `recommendation` of a report, from results of stats() of one run or several. The program
-    computes it, by the formulas of resource-tracker."""
+    """Returns the object `recommendation` of a report for stats() of one or more runs. The program computes it
+    by the formulas of resource-tracker."""
     from ._tracking import ask_agent
 
     stats, memory = aggregate_stats(runs), _peak_bytes(runs, _PEAK_MEMORY)
@@ -187,7 +187,7 @@ _VALUES = (  # name here, column and value of stats()
 
 
 def describe_run(stats: Stats) -> dict[str, Any]:
-    """A result of stats() in base units."""
+    """Converts a result of stats() to base units."""
     run = {name: stats.get(column, {}).get(value) for name, column, value in _VALUES}
     memory = None
     for name in _PEAK_MEMORY[0]:
@@ -225,7 +225,7 @@ def build_context(integration: str, status_failed: bool, history: Sequence[Stats
                   current: Stats, recommendation: Mapping[str, Any] | None,
                   servers: Sequence[Mapping[str, Any]], servers_reason: str | None,
                   usd_per_hour: float | None, allocation: str | None) -> dict[str, Any]:
-    """recommendation is from this run and the earlier ones."""
+    """Returns the context of a report. recommendation is based on this run and the earlier runs."""
     this = describe_run(current)
     elapsed = this["elapsed_seconds"]
     cost = None if usd_per_hour is None or elapsed is None else usd_per_hour * elapsed / 3600

@@ -14,8 +14,8 @@ _ROWS_SHOWN = 10
 class StatSpec(NamedTuple):
     """A figure to compute from a column.
 
-    agg takes the values of the column and returns one. The result is named agg_name, by default
-    agg.__name__, and rounded to `round` digits if that is given.
+    agg computes one value from the values of the column. The result is named agg_name (default:
+    agg.__name__) and, if `round` is given, rounded to that many digits.
     """
     column: str
     agg: Callable[[list[Any]], Any]
@@ -24,7 +24,7 @@ class StatSpec(NamedTuple):
 
 
 def _parse(text: Any) -> Any:
-    """A cell of a CSV file: an int or a float if it looks like one."""
+    """Parses a cell of a CSV file: an int or a float if it looks like one."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -59,7 +59,7 @@ def _read_csv(path: str) -> dict[str, list[Any]]:
 
 
 def _read_csv_patiently(path: str, retries: int, delay: float) -> dict[str, list[Any]]:
-    """As _read_csv(), for a file that may be changing."""
+    """Like _read_csv(), but retries on failure: the file may be changing."""
     import time
 
     for attempt in range(retries + 1):
@@ -93,12 +93,12 @@ class TinyDataFrame:
         df["cores"] = [1, 2, 3]     sets a column
     """
 
-    # A column is a list, or a function that makes the list at first use.
+    # A column is a list, or a function that returns the list and is called at first use.
     _columns: dict[str, list[Any] | Callable[[], list[Any]]]
     _length: int
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> TinyDataFrame:
-        frame = super().__new__(cls)  # unpickling an empty frame of the predecessor calls only this
+        frame = super().__new__(cls)  # for an empty frame of the predecessor, pickle calls only __new__
         frame._columns, frame._length = {}, 0
         return frame
 
@@ -128,14 +128,14 @@ class TinyDataFrame:
     @classmethod
     def _from_functions(cls, columns: Mapping[str, list[Any] | Callable[[], list[Any]]],
                         length: int) -> TinyDataFrame:
-        """A frame whose columns are made at first use."""
+        """Returns a frame whose columns are computed at first use."""
         frame = cls({})
         frame._columns.update(columns)
         frame._length = length
         return frame
 
     def __getstate__(self) -> dict[str, Any]:
-        """The attributes of a pickle of the predecessor, whose pickles can be read, too."""
+        """Returns the same attributes as the predecessor, so that both can read each other's pickles."""
         return {"columns": self.columns, "_data": self._data}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -168,7 +168,7 @@ class TinyDataFrame:
         column = self._columns[name]
         if hasattr(agg, "needs_rows"):
             return agg(column.cells() if hasattr(column, "cells") else self._column(name))
-        if hasattr(column, "aggregate"):  # it has a faster method
+        if hasattr(column, "aggregate"):  # a faster method
             return column.aggregate(agg)
         values = self._column(name)
         return agg([value for value in values if value is not None] if None in values else values)

@@ -137,16 +137,16 @@ class ResourceTracker:
         self._token = sentinel_token or os.environ.get(_UPLOAD_TOKEN)
         self._tracking: Tracking | None = None
         self._owner = 0
-        self._is_implicit = False  # it has started without a call of start()
+        self._is_implicit = False  # started without a call of start()
         self._has_warned = False
         self._rows: dict[str, RowFile] = {}             # "process", "system"
-        self._frames: dict[str, TinyDataFrame] = {}     # likewise, of a snapshot
-        self._csv_files: dict[str, _CsvFile] = {}        # by table, made on request
+        self._frames: dict[str, TinyDataFrame] = {}     # by table, from a snapshot
+        self._csv_files: dict[str, _CsvFile] = {}        # by table, created on request
         self._totals: dict[str, Any] | None = None
         self._exit_code: int | None = None
         self._server_info: dict[str, Any] | None = None
         self._cloud_info: dict[str, Any] | None = None
-        self._process_facts: dict[str, Any] | None = None  # of a snapshot, see _describe_process()
+        self._process_facts: dict[str, Any] | None = None  # from a snapshot, see _describe_process()
         if self.autostart:
             self._start()
             self._is_implicit = autostart is None
@@ -300,7 +300,7 @@ class ResourceTracker:
         return self
 
     def __exit__(self, kind: object, *exception: object) -> None:
-        if self._owner == os.getpid():  # a forked child leaves the block too
+        if self._owner == os.getpid():  # not in a forked child
             if kind is None:
                 self.stop()
             else:
@@ -332,7 +332,7 @@ class ResourceTracker:
 
     @property
     def n_samples(self) -> int:
-        """The number of rows so far; of the shorter table if there are two."""
+        """The number of rows so far: of the shorter table, if there are two."""
         counts = [len(rows) for rows in self._rows.values()]
         counts += [len(frame) for frame in self._frames.values()]
         return min(counts, default=0)
@@ -354,8 +354,8 @@ class ResourceTracker:
     def get_combined_metrics(self, bytes: bool = False, human_names: bool = False,
                              system_prefix: str | None = None, process_prefix: str | None = None,
                              offset: int | None = None) -> TinyDataFrame:
-        """Both tables as one: timestamp, the columns of the machine, those of the process. It has
-        n_samples rows, each of one moment; if a row of one table was lost, that moment is missing.
+        """Joins both tables: the timestamp, the columns of the machine, the columns of the process. A row
+        describes one moment; if one table lost its row, that moment is missing.
 
         bytes: memory and disk space in bytes, under the same names. human_names: "Process CPU
         usage" instead of process_cpu_usage. The prefixes replace "system_" and "process_", or
@@ -396,7 +396,7 @@ class ResourceTracker:
         results = frame.stats(default_specs(frame, self.start_time) if specs is None else specs)
         if "duration" in results.get("timestamp", {}) and self.start_time is not None:
             first = frame.stats([StatSpec("timestamp", min)])["timestamp"]["min"]
-            before = max(0.0, first - self.start_time)  # the first row covers it
+            before = max(0.0, first - self.start_time)  # covered by the first row
             results["timestamp"]["duration"] = round(
                 results["timestamp"]["duration"] + before, 3)
         if specs is None:
@@ -425,8 +425,8 @@ class ResourceTracker:
 
     @property
     def cloud_info(self) -> dict[str, Any] | None:
-        """The cloud that this machine belongs to, as get_cloud_info(). The look-up runs in the
-        background from start() on; this waits for it."""
+        """The cloud that this machine belongs to, as in get_cloud_info(). start() starts the lookup in the
+        background; this property waits for it."""
         if self._cloud_info is None and self.discover_cloud:
             from .cloud_info import get_cloud_info
 
@@ -499,16 +499,16 @@ class ResourceTracker:
 
     @classmethod
     def from_snapshot(cls, snapshot: Mapping[str, Any]) -> ResourceTracker:
-        """Makes a stopped tracker from a snapshot."""
+        """Creates a stopped tracker from a snapshot."""
         metadata = snapshot["metadata"]
         tracker = cls(autostart=False,
                       **{name: metadata[name] for name in _PARAMETERS if name in metadata})
         tracker.autostart = metadata.get("autostart", False)
         tracker.start_time, tracker.stop_time = metadata["start_time"], metadata["stop_time"]
         tracker._server_info = snapshot.get("server_info")
-        tracker.discover_server = tracker._server_info is not None  # not of this machine
+        tracker.discover_server = tracker._server_info is not None  # else facts of this machine would be read
         tracker._cloud_info = snapshot.get("cloud_info")
-        tracker.discover_cloud = tracker._cloud_info is not None  # likewise
+        tracker.discover_cloud = tracker._cloud_info is not None
         tracker._totals = snapshot.get("run_totals")
         tracker._exit_code = metadata.get("exit_code")
         tracker._process_facts = {key: metadata.get(key) for key in ("command", "host")}
@@ -525,7 +525,7 @@ class ResourceTracker:
 
     @classmethod
     def loads(cls, text: str | bytes) -> ResourceTracker:
-        """Makes a tracker from a text of dumps()."""
+        """Creates a tracker from a text written by dumps()."""
         import json
 
         return cls.from_snapshot(json.loads(text))
@@ -539,7 +539,7 @@ class ResourceTracker:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ResourceTracker:
-        """Makes a tracker from a file of dump()."""
+        """Creates a tracker from a file written by dump()."""
         import gzip
 
         with gzip.open(path, "rt", encoding="utf-8") as file:

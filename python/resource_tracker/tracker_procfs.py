@@ -33,7 +33,7 @@ def _may_have_gpus() -> bool:
 
 
 def _with_gpus(stats: dict[str, Any]) -> dict[str, Any]:
-    """Without GPUs none is used; otherwise None is an unknown figure."""
+    """Sets GPU figures to 0 if there is no GPU; otherwise None means unknown."""
     unknown = None if _may_have_gpus() else 0
     for key in _GPU_KEYS:
         if stats.get(key) is None:
@@ -81,7 +81,7 @@ def _sum_known(values: list[Any]) -> Any:
 
 
 def get_gpu_stats(pids: Iterable[int] | None) -> dict[str, Any]:
-    """The GPU usage of these processes, without their children; None: of all processes."""
+    """Returns the GPU usage of these processes, without their children; None: of all processes."""
     if not _may_have_gpus():
         return {**dict.fromkeys(_GPU_KEYS, 0), "gpu_utilized_indexes": set()}
     if pids is None:
@@ -108,7 +108,7 @@ def _ticks(seconds: float | None) -> int | None:
 
 
 def old_process_stats(memory: str, pid: int, children: bool) -> dict[str, Any]:
-    """get_process_stats() in clock ticks and kB; `memory` is the name of the memory."""
+    """get_process_stats() in clock ticks and kB; `memory` is the key of the memory."""
     stats = get_process_stats(pid, children)
     return {"timestamp": stats["timestamp"], "pid": pid, "children": stats["children"],
             "utime": _ticks(stats["utime"]), "stime": _ticks(stats["stime"]),
@@ -170,7 +170,7 @@ SYSTEM_READERS: dict[str, Callable[[], dict[str, Any]]] = {
 # ---- one process, from /proc ----
 
 def _children(pid: int) -> Iterator[int]:
-    """The children of every thread: a child belongs to the thread that started it."""
+    """Yields the children of every thread: the kernel lists a child under the thread that started it."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except _GONE:
@@ -213,13 +213,13 @@ def get_pid_rss(pid: int) -> int:
 
 
 def get_pid_pss_rollup(pid: int) -> int:
-    """The memory of a process with shared pages divided among those that share them, in kB."""
+    """The memory of a process in kB, with shared pages divided among the processes that share them."""
     return _kilobytes(f"/proc/{pid}/smaps_rollup", "Pss")
 
 
 def get_pid_proc_times(pid: int, children: bool = True) -> dict[str, int]:
-    """CPU time in clock ticks, {"utime": N, "stime": N}. With children, the time of those that
-    have ended and were waited for is included."""
+    """CPU time in clock ticks, {"utime": N, "stime": N}. With children, includes the time of
+    children that have ended and were waited for."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()  # a name may contain anything

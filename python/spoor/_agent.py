@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of the program spoor that work for this one: an agent, which tracks it from outside, and
-calls, agents for one request.
+"""Processes of the program spoor that work for this process: an agent, which tracks it from outside, and a
+call, which is an agent for one request.
 
 libspoor starts them (spoor_agent_start) such that they are not our children: os.wait() and SIGCHLD never
-report them. They exit when our end of their socket is closed, which the kernel does however this process
+report them. They exit when our end of their socket is closed; the kernel closes it, however this process
 ends. src/front/agent.h describes the protocol of the agent.
 
-A process that adopts orphans becomes their parent all the same: PID 1 of a container without an init, or
-a subreaper. It reaps them by PID as soon as they have ended, so that a later os.wait() finds none.
+A process that adopts orphans (PID 1 of a container without an init, or a subreaper) becomes their parent all
+the same. It reaps them by PID as soon as they have ended, so that a later os.wait() finds none.
 
 This module imports others that take some 10 ms, so it is imported when a process is started.
 """
@@ -50,7 +50,7 @@ def _socket_pair() -> list[socket.socket]:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Whether it is stopped, by SIGSTOP or a debugger."""
+    """Returns whether a process is stopped, by SIGSTOP or a debugger."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] in b"Tt"
@@ -59,7 +59,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def _reap(pid: int) -> bool:
-    """Reaps a child that has exited. True: it is no longer a child of this process."""
+    """Reaps a child that has exited. Returns True if it is no longer a child of this process."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -106,12 +106,12 @@ class _Program:
         try:
             self._socket.close()
             self._await_end()
-        except (AttributeError, TypeError):  # it was not started, or the interpreter has emptied its modules
+        except (AttributeError, TypeError):  # not started, or the interpreter is shutting down
             pass
 
 
 class Call(_Program):
-    """An agent with this name, and a request. It runs in the background; result() reads its answer."""
+    """An agent for one request. It runs in the background; result() reads the response."""
 
     def __init__(self, name: str, op: str, *arguments: str) -> None:
         self._data = b""
@@ -127,7 +127,7 @@ class Call(_Program):
         try:
             self._socket.sendall(request, socket.MSG_NOSIGNAL)
         except ConnectionError:
-            pass  # it was killed: there is no answer
+            pass  # the agent was killed: there is no response
 
     def _read(self) -> dict[str, Any]:
         """Reads up to the answer, which follows the line "ready". The agent waits for a slow reader as long as its own
@@ -148,7 +148,7 @@ class Call(_Program):
         raise EndedError("the program 'spoor' ended unexpectedly")
 
     def result(self) -> dict[str, Any]:
-        """Waits for the answer. May be called again, also after an interrupt."""
+        """Waits for the response. May be called again, even after an interrupt."""
         with self._lock:
             if self._answer is None:
                 self._answer = self._read()
@@ -185,8 +185,8 @@ class Agent(_Program):
             raise
 
     def _read_ready(self) -> dict[str, Any]:
-        """The first message of the agent. If the agent was killed before, the first request fails, as
-        with an agent that is killed later."""
+        """Returns the first message of the agent. If the agent was killed before, the first request will fail,
+        as for an agent that is killed later."""
         try:
             return self._answer(None)
         except EndedError:
@@ -229,7 +229,7 @@ class Agent(_Program):
                 answer: dict[str, Any] = json.loads(
                     self._line(most_seconds).decode(errors="replace"))
             except ValueError:
-                continue  # its beginning was read by a request that was interrupted
+                continue  # an interrupted request has read the start of this line
             answer_id = answer.get("id")
             if answer_id == request_id or (answer_id is None and not is_after_interrupt):
                 break
@@ -239,19 +239,19 @@ class Agent(_Program):
         return answer
 
     def ask(self, op: str, *arguments: str, is_quick: bool = False) -> dict[str, Any]:
-        """Sends a request and returns the answer to it. `is_quick`: it does not take long."""
+        """Sends a request and returns the response. `is_quick`: the request does not take long."""
         with self._lock:
             if self._socket.fileno() < 0:
                 raise Error("the tracker has ended, or belongs to the process that started it")
             is_after_interrupt, self._is_asking = self._is_asking, True
             if self._was_stopped:
-                self._check_stopped()  # the previous request has already waited for it
+                self._check_stopped()  # the previous request has already waited for the agent
             self._last_id += 1
             request = {"id": self._last_id, "op": op, "arguments": arguments}
             try:
-                # The newline in front ends a request of which only a part was sent.
+                # The newline in front ends a request that was sent only in part.
                 self._socket.sendall(f"\n{json.dumps(request)}\n".encode(), socket.MSG_NOSIGNAL)
-            except socket.timeout:  # it has not read earlier requests
+            except socket.timeout:  # the agent has not read earlier requests
                 raise EndedError("the tracker does not respond") from None
             except ConnectionError:
                 raise EndedError("the tracker ended unexpectedly") from None
@@ -273,13 +273,13 @@ class Agent(_Program):
                 while self._receive(None):
                     pass
             except (OSError, EndedError):
-                pass  # it has exited, or will when it is continued
+                pass  # the agent has exited, or will once it continues
         self.close()
 
 
 def _forget() -> None:
-    """In a forked child: the processes belong to the parent, and must notice when it closes their
-    sockets."""
+    """Closes the sockets in a forked child: the processes belong to the parent, and must notice when the
+    parent closes its sockets."""
     for program in list(_open):
         program._lock = threading.Lock()
         program.adopted = 0

@@ -11,7 +11,7 @@ from ._tracker import option_words
 
 
 def _read_report(path: str, program: str, status: int) -> dict[str, Any]:
-    """The report of the run; an Error if there is none: the command was not started."""
+    """Returns the report of the run. Raises an Error if there is none: the command was not started."""
     import json
 
     try:
@@ -48,7 +48,7 @@ def run(command: Sequence[Union[str, bytes, os.PathLike[str], os.PathLike[bytes]
     Returns
     -------
     Result
-        ``result.exit_code`` is that of the command; ``result.run.signal`` the signal that ended it.
+        ``result.exit_code`` is the exit code of the command; ``result.run.signal`` is the signal that ended it.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def run(command: Sequence[Union[str, bytes, os.PathLike[str], os.PathLike[bytes]
         try:
             status = process.wait()
         except BaseException:
-            process.send_signal(signal.SIGTERM)  # spoor passes it on to the command
+            process.send_signal(signal.SIGTERM)  # spoor forwards it to the command
             process.wait()
             raise
         result = Result(_read_report(report, os.fsdecode(command[0]), status), samples=samples)

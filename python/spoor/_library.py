@@ -16,7 +16,7 @@ class _SpoorError(ctypes.Structure):
 
 
 def _find() -> str:
-    """The library in this package, else the one built or installed with the program."""
+    """Returns the path of the library: in this package, or else built or installed with the program."""
     folder = os.path.dirname(os.path.realpath(find_program()))
     names = [os.path.join(PACKAGE, "lib", "libspoor.so"), os.path.join(folder, "libspoor.so")]
     for library in ("lib", "lib64", os.path.join("lib", os.uname().machine + "-linux-gnu")):
@@ -41,14 +41,14 @@ def version() -> str:
 
 
 def may_have_gpus() -> bool:
-    """False: this machine has no GPU."""
+    """Returns False if this machine certainly has no GPU."""
     found: bool = _load().spoor_may_have_gpus(None)
     return found
 
 
 def start_agent(program: str, words: list[str], input_fd: int, output_fd: int) -> int:
     """Starts a process and returns its PID."""
-    if any("\0" in word for word in words):  # the program would see only the text before it
+    if any("\0" in word for word in words):  # C would end the word there
         raise make_error("EINVAL", "embedded null byte in an argument")
     error = _SpoorError()
     arguments = (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words), None)

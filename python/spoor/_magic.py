@@ -11,7 +11,7 @@ from ._tracker import Tracker
 def _track_cell(shell: Any, line: str, cell: str) -> Any:
     """Tracks a cell and shows its result: %%spoor [-i INTERVAL] [NAME].
 
-    NAME is a variable that gets the result; the result is shown if there is none. INTERVAL is in seconds (default: 0.1).
+    NAME is a variable for the result; without it, the result is shown. INTERVAL is in seconds (default: 0.1).
     """
     words = shlex.split(line)
     interval: Any = 0.1

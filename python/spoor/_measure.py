@@ -22,13 +22,13 @@ class Measure:
     Attributes
     ----------
     value : int, float or None
-        None if it was not measured.
+        None if the figure was not measured.
     source : str or None
         The origin of the value, such as ``"cgroup.cpu.stat"``.
     exact : bool
         True if the value is exact. A value that was sampled is a lower bound of a peak.
     low, high : int, float or None
-        The truth lies between these. None if that bound is not known.
+        Bounds of the true value. None if a bound is unknown.
     reason : str or None
         The reason why there is no value.
     """

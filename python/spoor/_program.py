@@ -57,7 +57,7 @@ def make_error(code: str | None, message: str) -> Error:
 
 
 def find_program() -> str:
-    """The path of the program spoor: the one in this package, else SPOOR_BIN, else from PATH."""
+    """Returns the path of the program spoor: in this package, else SPOOR_BIN, else from PATH."""
     own = os.path.join(PACKAGE, "bin", "spoor")
     if os.access(own, os.X_OK):
         return own
@@ -75,7 +75,7 @@ def find_program() -> str:
 
 
 class LazyModule:
-    """A module that is imported when one of its attributes is read, also by typing.get_type_hints()."""
+    """A module that is imported when an attribute is first read, even by typing.get_type_hints()."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -98,8 +98,8 @@ def option_list(options: Mapping[str, str | bytes | os.PathLike[Any] | bool | No
 
 
 def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Warns; the warning has the line of the program that called our packages. A RuntimeWarning is a
-    failure of the tracker, which does not fail the program even under `python -W error`: it is printed."""
+    """Issues a warning for the line of the program that called our packages. A RuntimeWarning, a failure of the
+    tracker, never fails the program: under `python -W error` it is printed."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and \
             frame.f_globals.get("__name__", "").partition(".")[0] in _OUR_PACKAGES:

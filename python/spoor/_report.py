@@ -37,7 +37,7 @@ def _fields(cls: type) -> dict[str, str]:
 
 
 def _build(kind: str, data: Any) -> Any:
-    """`data` by its annotation: one of the classes below, a list of them, or plain data."""
+    """Converts `data` by its annotation: to one of the classes below, a list of them, or plain data."""
     if kind.startswith("Optional["):
         kind = kind[len("Optional["):-1]
     if data is None:
@@ -73,8 +73,8 @@ class Run(Section):
 
 
 class Launch(Section):
-    """The scheduler and the launcher of the run: the job comes from the first, the rank from the
-    second."""
+    """The scheduler and the launcher of the run: the job ID comes from the scheduler, the rank from the
+    launcher."""
     launcher: Optional[str]  # None: not a rank
     scheduler: Optional[str]
     job: Optional[str]
@@ -353,7 +353,7 @@ class Recommendation(Section):
     vram_bytes: Need
     seconds: Need
     choices: list[Choice]
-    note: Optional[str]  # a sentence about the run, if it is no guide to the next
+    note: Optional[str]  # why the run may not predict the next run
 
 
 class Quantiles(Section):
@@ -363,10 +363,10 @@ class Quantiles(Section):
 
 
 class Distribution(Section):
-    """Usage over the time of the run: one spike, or always?"""
+    """Usage over the time of the run: shows whether a peak was a short spike."""
     cores: Quantiles
     memory_bytes: Quantiles
-    near_memory_limit_seconds: Optional[float]  # above 90 % of the limit; None: there is none
+    near_memory_limit_seconds: Optional[float]  # above 90 % of the limit; None: no limit
 
 
 class Spent(Section):
@@ -407,7 +407,7 @@ class Curve(Section, Tabular):
         """The curve as a table.
 
         The column ``seconds`` is the time since the start. The column of a metric has its mean in the time before
-        each point; ``NAME_low`` and ``NAME_high`` are there where a point stands for several samples.
+        each point; ``NAME_low`` and ``NAME_high`` exist if a point covers several samples.
         """
         table: dict[str, list[Any]] = {"seconds": self.seconds}
         for name, column in self.columns.items():
@@ -418,7 +418,7 @@ class Curve(Section, Tabular):
 
 
 class Imbalance(Section):
-    """The largest value of a rank over the mean of all."""
+    """The largest value of any rank, divided by the mean over all ranks."""
     cpu: Optional[float]
     memory: Optional[float]
     elapsed: Optional[float]
@@ -437,7 +437,7 @@ class Group(Section):
     ranks: int
     reported: int
     nodes_expected: Optional[int]
-    deciding_node: Optional[str]  # the one with the most memory
+    deciding_node: Optional[str]  # the node with the most memory
     imbalance: Imbalance
     missing: list[MissingRank]
 
@@ -530,7 +530,7 @@ class Snapshot:
 
     @property
     def private_bytes(self) -> Optional[float]:
-        """Memory that no other process has."""
+        """Memory that is not shared with other processes."""
         return self.metrics["job_private_bytes"]
 
     @property

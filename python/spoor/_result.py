@@ -46,7 +46,7 @@ class Page(str):
 
 def _call_report(words: list[str], data: Optional[Mapping[str, Any]], what: str,
                  samples: Optional[str] = None) -> str:
-    """The output of `spoor report`, with a report on its standard input and samples, as CSV, in another file."""
+    """Returns the output of `spoor report`, with a report on its standard input and samples, as CSV, in a file."""
     import json
     import subprocess
 
@@ -71,7 +71,7 @@ def make_page(report: Mapping[str, Any], samples: Optional[str] = None) -> str:
 
 
 def _number(text: str) -> Any:
-    """A cell of a CSV file: a number, a text, or None if it is empty."""
+    """Parses a cell of a CSV file: a number, a text, or None if it is empty."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -145,12 +145,12 @@ class Result(Report):
 
     @property
     def peak_memory_bytes(self) -> Measure:
-        """The most memory of the job at one moment, shared pages counted once."""
+        """The peak memory of the job, shared pages counted once."""
         return self.memory.combined.total_rss_bytes
 
     @property
     def peak_gpu_memory_bytes(self) -> Measure:
-        """The most GPU memory of the job at one moment."""
+        """The peak GPU memory of the job."""
         return self.gpu.memory.combined_bytes
 
     @property

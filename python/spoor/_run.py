@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _ANCESTORS_MAX = 1024
 _ANSWER_SECONDS = 1.0
 
-_runs: list[int] = []  # the `spoor run` processes around this one, by pid
-_owner = 0             # the process that has searched for them
+_runs: list[int] = []  # pids of the `spoor run` processes that include this process
+_owner = 0             # pid of the process that searched for them
 
 
 # ---- ancestors and sockets ----
@@ -45,8 +45,8 @@ def ancestors() -> Iterator[int]:
 
 
 def connect(kind: str, pid: int, seconds: float) -> tuple[socket, int, int]:
-    """Connects to the socket of that kind and pid. Returns the connection with the pid and the uid of
-    its other end, which the caller checks: any process may take a name. OSError: there is none."""
+    """Connects to the socket of that kind and pid. Returns the connection, with the pid and uid of the
+    peer. The caller must check them: any process can use the name. OSError: there is no such socket."""
     import socket
 
     try:
@@ -79,7 +79,7 @@ def _connect_run(pid: int) -> socket | None:
 
 
 def _find_runs() -> list[int]:
-    """The runs that existed at the first call in this process: a run is older than its job."""
+    """Returns the runs that include this process. One search is enough: a run is older than its job."""
     global _owner
 
     if _owner != os.getpid():
@@ -109,7 +109,7 @@ def tell_runs(word: str, name: str = "") -> None:
     for pid in list(_find_runs()):
         connection = _connect_run(pid)
         if connection is None:
-            _runs.remove(pid)  # it was killed
+            _runs.remove(pid)  # the run was killed
             continue
         try:
             _send(connection, word if word == "sample" else f"{word} {name}")

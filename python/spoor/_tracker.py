@@ -52,7 +52,7 @@ def _check_choice(name: str, value: Optional[str], choices: tuple[str, ...]) -> 
 
 
 def _interval_word(interval: Union[float, str, None]) -> Optional[str]:
-    """Seconds in the syntax of the program."""
+    """Returns the interval in the syntax of the program."""
     if interval is None or isinstance(interval, str):
         return interval
     try:
@@ -122,8 +122,8 @@ def _wrap_async_generator(function: Any, block: Callable[[], ContextManager[Any]
 
 
 def _decorate(function: Function, block: Callable[[], ContextManager[Any]]) -> Function:
-    """The function inside a block: from its call to its end, also if it is a coroutine. The block of a generator
-    lasts from the request of its first value to its end, so it includes its consumer."""
+    """Wraps a function in a block, from its call to its end, even if it is a coroutine. The block of a generator lasts
+    from the request of its first value to its end, so it includes the work of its consumer."""
     import inspect
 
     kinds: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
@@ -177,7 +177,7 @@ class Tracker:
     Raises
     ------
     Error
-        If an argument is not valid; start() raises it for what only the program can check.
+        If an argument is not valid; start() raises it if only the program can check the argument.
     """
 
     def __init__(self, pid: Optional[int] = None, *, interval: Union[float, str, None] = None,
@@ -194,7 +194,7 @@ class Tracker:
         self._agent: Optional[Agent] = None
         self._owner = 0
         self._has_warned = False
-        self._decorator: Optional[Tracker] = None  # the tracker whose call this is
+        self._decorator: Optional[Tracker] = None  # the decorator that created this tracker
         self.result: Optional[Result] = None
 
     @property
@@ -259,7 +259,7 @@ class Tracker:
     def __exit__(self, *exception: object) -> None:
         if self._owner == os.getpid():
             self.stop()
-        else:  # a forked child leaves the block too, but its parent has the run
+        else:  # in a forked child: the run belongs to the parent
             self._agent = None
 
     async def __aenter__(self) -> Tracker:
@@ -295,7 +295,7 @@ class Tracker:
             warn(f"tracking has stopped: {error}")
 
     def _tell(self, op: str, *arguments: str) -> None:
-        """As _ask, for optional requests: a failure is a warning."""
+        """Like _ask, for optional requests: a failure is only a warning."""
         if self._agent is None:
             raise Error("the tracker is not running")
         try:
@@ -304,7 +304,7 @@ class Tracker:
             self._report_failure(error)
 
     def sample(self) -> None:
-        """Takes a sample now, in addition to those of the interval."""
+        """Takes an extra sample now."""
         self._tell("sample")
 
     def snapshot(self) -> Snapshot:
@@ -345,7 +345,7 @@ class PhaseBlock:
             raise ValueError("a phase name must be one line")
         self._name = os.fsencode(name).decode(errors="replace")  # without surrogates
         self._tracker = tracker
-        self._entered: list[tuple[Optional[Tracker], int]] = []  # with the process that has entered
+        self._entered: list[tuple[Optional[Tracker], int]] = []  # with the pid of the process that entered
 
     def __enter__(self) -> PhaseBlock:
         tracker = self._tracker or _find_tracker()
@@ -356,7 +356,7 @@ class PhaseBlock:
         return self
 
     def _tell_runs(self, word: str) -> None:
-        if self._tracker is None:  # not a phase of a certain tracker
+        if self._tracker is None:  # not a phase of a specific tracker
             try:
                 tell_runs(word, self._name)
             except Error as error:
@@ -371,7 +371,7 @@ class PhaseBlock:
     def __exit__(self, *exception: object) -> None:
         tracker, owner = self._entered.pop()
         if owner != os.getpid():
-            return  # a forked child leaves the block too
+            return  # in a forked child
         if tracker is not None and tracker.is_running:
             tracker._tell("phase-stop", self._name)
         self._tell_runs("stop")

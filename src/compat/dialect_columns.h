@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dialect_columns.h - for the tables of dialects: names of raw values and units. */
+/* dialect_columns.h - macros for the column tables of the dialects: raw values, units,
+ * shared columns. */
 #ifndef COMPAT_DIALECT_COLUMNS_H
 #define COMPAT_DIALECT_COLUMNS_H
 
@@ -13,7 +14,7 @@
 #define MOMENT(metric) AT(moment[metric])
 #define HOST(member) AT(host.member)
 
-/* Units, in raw ones: nanoseconds, bytes, millionths. */
+/* The size of a unit in raw units: nanoseconds, bytes, millionths. */
 #define SECONDS NS_PER_SECOND
 #define TICKS (NS_PER_SECOND / 100) /* USER_HZ of Linux */
 #define BYTES 1
@@ -30,8 +31,8 @@
 
 /* clang-format off */
 
-/* Columns that several tables have. The memory is proportional, or resident if that is unknown; for a job
- * that has ended, its last value; for a job that was never read, its peak. */
+/* Columns that several tables have. The memory of a job is its PSS, or its RSS if the PSS is
+ * unknown. If the job has ended, the last value is used; if it was never read, the peak. */
 #define TIME(decimals, flags) \
     { "timestamp", COLUMN_LEVEL, SECONDS, decimals, flags, .plus = { AT(realtime_ns) } }
 #define PID { "pid", COLUMN_PID, 1, 0, INTEGER, .plus = { 0 } }
@@ -53,7 +54,7 @@
     { name, COLUMN_GROWTH, BYTES, 0, INTEGER | (flags), .plus = { VALUE(metric) }, .read_as = { metric } }
 
 #define PROCESSES { "processes", COLUMN_LEVEL, 1, 0, INTEGER, .plus = { HOST(process_count) } }
-/* User time without the time of interrupts. */
+/* HOST_STIME and HOST_CPU exclude the time of interrupts, which is a part of cpu.system_ns. */
 #define HOST_UTIME(name, per, decimals, flags) \
     { name, COLUMN_GROWTH, per, decimals, flags, .plus = { HOST(cpu.user_ns) },           \
       .read_as = { METRIC_HOST_CPU, METRIC_HOST_CPU_USER } }
@@ -86,7 +87,7 @@
     HOST_BYTES("net_recv_bytes", network.in, METRIC_HOST_NETWORK_RECEIVED),  \
     HOST_BYTES("net_sent_bytes", network.out, METRIC_HOST_NETWORK_SENT)
 
-/* The three columns of GPUs; `kind` counts them. */
+/* The three columns about GPUs. `kind` selects which GPUs gpu_utilized counts. */
 #define GPU(vram, decimals, flags, utilization, memory, kind)              \
     { "gpu_usage", COLUMN_LEVEL, GPUS, decimals, flags, .plus = { MOMENT(utilization) },   \
       .read_as = { utilization } },                                        \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dialect_read.c - the columns of the predecessors (docs/DIALECTS.md) in a table of samples that is read. */
+/* dialect_read.c - finds the columns of the predecessors (docs/DIALECTS.md) in a table of
+ * samples. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@
         .use = COLUMN_GPU, .gpu.part = -1, .unit = (unit_) \
     }
 
-/* Members that dialect_rust.c writes for the row or for each device. */
+/* Members that dialect_rust.c writes without a column table: for the row, or for each
+ * device. */
 static const struct {
     const char *name;
     struct sample_column column;
@@ -33,7 +35,8 @@ static const struct {
     { "gpu.temperature_celsius", GPU(1), "temperature_celsius" },
 };
 
-/* A CPU time is the sum of its two parts; the main process is not among its children. */
+/* A CPU time adds to its total and to its part (user or system). A count of children
+ * excludes the main process: the offset adds it. */
 static struct sample_column read_column(const struct column *column)
 {
     const enum metric *metrics = column->read_as;
@@ -54,11 +57,11 @@ static struct sample_column_name name_of(const char *before, const char *prefix,
 {
     struct sample_column_name ret;
 
-    (void)snprintf(ret.text, sizeof(ret.text), "%s%s%s", before, prefix, name); /* fits: ours */
+    (void)snprintf(ret.text, sizeof(ret.text), "%s%s%s", before, prefix, name); /* fits */
     return ret;
 }
 
-/* Returns the index of the first name that is equal; `count`: there is none. */
+/* Returns the index of `name` in `names`; `count` if it is not there. */
 static size_t find(const char *const *names, size_t count, const char *name)
 {
     size_t i = 0;
@@ -68,8 +71,8 @@ static size_t find(const char *const *names, size_t count, const char *name)
     return i;
 }
 
-/* Counts the names that are columns of a table, each with `before` in front. Those that can be read go to
- * `columns`, unless that is NULL. */
+/* Counts the columns of a table that occur in `names`, with the prefix `before`. Describes
+ * those that can be read in `columns`, unless it is NULL. */
 static size_t match(const struct dialect_table *table, const char *before,
                     const char *const *names, size_t count, struct sample_column *columns)
 {
@@ -87,8 +90,8 @@ static size_t match(const struct dialect_table *table, const char *before,
     return found;
 }
 
-/* Chooses the generation that has the most of these names, or the newest of several. The
- * second column of a table is unique to it. */
+/* Chooses the generation that has the most of these names; if several do, the newest. The
+ * second column identifies the table. */
 static bool find_flat(size_t table, const char *before, const char *const *names, size_t count,
                       struct sample_column *columns)
 {

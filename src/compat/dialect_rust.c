@@ -75,7 +75,7 @@ static const struct column cgroup[] = { /* the job's cgroup, if it has its own *
     { "cgroup_utilization_pct",     COLUMN_CORES, 1, 4, OPTIONAL, .plus = { AT(job_cgroup_cpu_ns) }, .clock = CLOCK_JOB_CPU },
 };
 
-static const struct column cpu[] = { /* behind per_core_pct */
+static const struct column cpu[] = { /* after per_core_pct */
     CHILDREN("process_child_count", OPTIONAL),
     { "process_cores_used",         COLUMN_CORES, 1, 4, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU },
     { "process_count",              COLUMN_LEVEL, 1, 0, INTEGER, .plus = { HOST(process_count) } },
@@ -153,7 +153,7 @@ static double percent(uint64_t part, uint64_t whole)
     return whole == 0 ? 0 : (double)part / (double)whole * 100;
 }
 
-/* Growth of a counter per second. A device that was not there before has not grown. */
+/* Adds the growth of a counter per second; 0 for a device that was not there before. */
 static void add_rate(struct json_writer *json, const char *key, uint64_t before, uint64_t after,
                      const struct stream_row *row)
 {
@@ -167,7 +167,7 @@ static void add_rate(struct json_writer *json, const char *key, uint64_t before,
 
 /* ---- devices ---------------------------------------------------------------- */
 
-/* Returns the devices at the start of the time that their rates cover. */
+/* Returns the devices at the start of the interval that rates cover. */
 static const struct device_sample *devices_before(const struct stream_row *row)
 {
     return row->rates_from_devices ? row->rates_from_devices : row->previous_devices;
@@ -231,7 +231,7 @@ static void add_disk(struct json_writer *json, const struct disk_device *disk,
     json_end(json);
 }
 
-/* Disks, then ZFS pools, whose own counters are unknown. */
+/* Adds disks, then ZFS pools. Pools have no counters of their own. */
 static void add_disks(struct json_writer *json, const struct stream_row *row)
 {
     const struct devices *devices = &row->devices->devices;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figures.c - the figures of a group: one function for each rule of the table of figures. */
+/* figures.c - merges the figures of a group: one function per rule of the table of figures. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -13,10 +13,10 @@
 
 /* ---- figures ----------------------------------------------------------------- */
 
-/* Parts that are added up. */
+/* The sum of the same figure of several ranks or nodes. */
 struct sum {
     double value, low, high;
-    double largest, largest_low; /* the largest part */
+    double largest, largest_low; /* the largest value and lower bound of a part */
     size_t known, unknown;
     bool is_exact, has_bounds;
     const char *source, *reason;
@@ -63,7 +63,7 @@ static const char *format_reason(struct merge *merge, const char *fmt, ...)
     return record_text(merge->ret, text);
 }
 
-/* An unknown part makes the sum a lower bound. */
+/* If a part is unknown, the sum is only a lower bound. */
 static struct spoor_figure sum_figure(struct merge *merge, const struct sum *sum)
 {
     struct spoor_figure figure = { .value = sum->value,
@@ -86,7 +86,8 @@ static struct spoor_figure sum_figure(struct merge *merge, const struct sum *sum
     return figure;
 }
 
-/* The longest run of a node saw most of the machine. NULL: the figure is unknown. */
+/* Finds the longest run of a node, which observed the machine for the longest time. NULL:
+ * the figure is unknown. */
 static const struct group_rank *find_longest(const struct node *node, size_t index)
 {
     const struct group_rank *longest = NULL;
@@ -130,14 +131,15 @@ static struct spoor_figure merge_sum(struct merge *merge, size_t index)
 {
     struct sum sum = { 0 };
 
-    if (is_of_host(merge, index)) /* pressure of the machine, if the job has no cgroup */
+    if (is_of_host(merge, index)) /* such as pressure, if the job has no cgroup */
         return merge_host(merge, index);
     for (size_t i = 0; i < merge->ended_count; i++)
         sum_add(&sum, &merge->ended[i]->record.figures[index]);
     return sum_figure(merge, &sum);
 }
 
-/* Whether another rank of the node has the figure: one rank opens the GPU driver for all that use no GPU. */
+/* Returns whether another rank of the node has the GPU figure: among ranks that use no GPU,
+ * only one opens the driver. */
 static bool is_left_to_others(const struct group_rank *rank, size_t index)
 {
     bool is_left = false;
@@ -150,7 +152,7 @@ static bool is_left_to_others(const struct group_rank *rank, size_t index)
     return is_left;
 }
 
-/* A mean rate counts for the time in which its rank ran. */
+/* Sums means, each weighted by the share of the time in which its rank ran. */
 static struct spoor_figure merge_mean(struct merge *merge, size_t index)
 {
     struct sum sum = { 0 };
@@ -169,7 +171,7 @@ static struct spoor_figure merge_mean(struct merge *merge, size_t index)
     return sum_figure(merge, &sum);
 }
 
-/* The column of a metric in the curves of ranks; GROUP_COLUMNS: none. */
+/* Returns the column of a metric in the curves of ranks; GROUP_COLUMNS: no such column. */
 static size_t find_column(enum metric metric)
 {
     size_t column = 0;
@@ -179,7 +181,8 @@ static size_t find_column(enum metric metric)
     return column;
 }
 
-/* A peak of several ranks: at least the largest sum at one moment, at most the sum of all peaks. */
+/* Computes a peak of several ranks: at least the largest sum at one moment, at most the sum
+ * of all peaks. */
 static struct spoor_figure align(struct merge *merge, struct group_rank **ranks, size_t count,
                                  const struct sweep *sweep, size_t index)
 {
@@ -210,8 +213,10 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
     return figure;
 }
 
-/* Pages that several ranks of a node map count once, if their reports show it: the proportional part of the shared
- * pages, if they were read near the peak, and in the lower bound only the pages of the rank with the most. */
+/* Counts pages that several ranks of a node share only once, as far as the reports show
+ * them. From the value, deducts the part of the shared pages that PSS assigns to others, if
+ * PSS was read near the peak. In the lower bound, only the rank with the most shared pages
+ * keeps them. */
 static void deduct_shared(const struct node *node, struct spoor_figure *memory)
 {
     static const double near = 0.95; /* share of the peak */
@@ -227,7 +232,7 @@ static void deduct_shared(const struct node *node, struct spoor_figure *memory)
         double pss = record_find(figures, "memory.combined.pss_bytes").value;
 
         if (!isnan(own) && !isnan(private)) {
-            /* All but the private pages, even if the shared ones were read before the peak. */
+            /* At the peak, every page that is not private may be shared. */
             double most = fmax(own, rss.value - private);
 
             shared += most;
@@ -244,7 +249,7 @@ static void deduct_shared(const struct node *node, struct spoor_figure *memory)
     memory->value = fmax(fmax(memory->value - deducted, single), memory->low);
 }
 
-/* Memory of a part of the processes or pages. */
+/* Returns whether a figure is the memory of some processes or some pages of the job. */
 static bool is_part_of_rss(size_t index)
 {
     const char *path = figure_path(index);
@@ -259,7 +264,7 @@ static struct spoor_figure merge_node(struct merge *merge, struct node *node, si
     if (figure_metric(index) == METRIC_JOB_RSS)
         deduct_shared(node, &figure);
     else if (is_part_of_rss(index) && node->ended > 1 && node->memory.value < figure.value)
-        figure.value = fmax(node->memory.value, figure.low); /* its moment is unknown */
+        figure.value = fmax(node->memory.value, figure.low); /* at an unknown moment */
     if (node->ended < node->count) {
         figure.is_exact = false;
         figure.high = (double)NAN;
@@ -273,7 +278,8 @@ static double upper_bound(const struct spoor_figure *figure)
     return figure->is_exact ? figure->value : figure->high;
 }
 
-/* The larger of two nodes; exact if it is certainly larger. */
+/* Sets *largest to the larger of two nodes; it stays exact only if it is certainly the
+ * larger one. */
 static void take_larger(struct spoor_figure *largest, const struct spoor_figure *other)
 {
     struct spoor_figure smaller_one = *other;
@@ -368,7 +374,7 @@ static struct spoor_figure merge_figure(struct merge *merge, size_t index)
     return record_unknown_figure("the ranks have their peaks at different moments");
 }
 
-/* Ranks without an end used something too. */
+/* Makes the figure a lower bound if ranks have no end: their usage is missing. */
 static void note_missing(struct merge *merge, struct spoor_figure *figure)
 {
     if (!merge->missing || isnan(figure->value))

@@ -29,7 +29,7 @@
 
 /* ---- reading ----------------------------------------------------------------- */
 
-/* Calls each(line, number, data) for the lines of a file; a line that is too long is NULL. */
+/* Receives a line of a file; NULL: the line is too long. */
 typedef int line_see(const struct line *line, size_t number, void *data,
                      struct spoor_error *err);
 
@@ -37,7 +37,7 @@ static int read_lines(const char *path, line_see *see, void *data, struct spoor_
 {
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     CLEANUP(line_reader_done) struct line_reader reader = { .fd = fd };
-    bool is_rest = false; /* the rest of a line that is too long */
+    bool is_rest = false; /* a line that is too long was skipped */
     struct line line;
     int r = 0;
 
@@ -61,7 +61,7 @@ static int read_lines(const char *path, line_see *see, void *data, struct spoor_
     return r;
 }
 
-/* Files are parsed by several threads, which takes most of the time; the group has one user at a time. */
+/* Several threads parse files, which takes most of the time; the group is shared. */
 struct loading {
     struct group group;
     pthread_mutex_t lock; /* guards the group and the error */
@@ -76,7 +76,7 @@ struct loaded_file {
     const char *name;
 };
 
-/* A begin or a report as a record. -EBADMSG: the line cannot be used. */
+/* Parses a begin or a report. -EBADMSG: the line is neither. */
 static int parse_line(const struct line *line, struct record *ret, struct spoor_error *err)
 {
     json_error_t error;
@@ -154,7 +154,7 @@ static int list_file(const char *path, void *data, struct spoor_error *err)
     return 0;
 }
 
-/* Without a second thread, the first one reads all files. */
+/* The calling thread reads files as well, so no other thread is needed. */
 static void load_all(struct loading *loading)
 {
     enum { THREADS_MAX = 4 };
@@ -193,7 +193,7 @@ int group_load(const char *folder, struct record *ret, struct spoor_error *err)
                : 0;
 }
 
-/* Stops at the first file that begins as ours. */
+/* Stops (-EEXIST) at the first file that starts with the begin of a rank. */
 static int find_begin(const char *path, void *data, struct spoor_error *err)
 {
     char start[sizeof(BEGIN_START)] = "";
@@ -269,8 +269,8 @@ static int see_local(const struct line *line, size_t number, void *data,
     return 0;
 }
 
-/* The number of ranks of a file that have ended; 0: some have not. An earlier run may have had more ranks than this
- * one. */
+/* Returns the number of ranks of a file; 0 if some have not ended. Ranks from `all` on
+ * belong to an earlier run with more ranks and do not count. */
 static size_t count_ended(const char *path, uint64_t all)
 {
     size_t count = 0;
@@ -304,7 +304,7 @@ pid_t group_find_running(const char *folder, uint64_t rank)
     pid_t tracker = 0;
 
     if (name_file(folder, path) == 0)
-        (void)read_lines(path, see_local, &ranks, NULL); /* there may be none yet */
+        (void)read_lines(path, see_local, &ranks, NULL); /* the file may not exist yet */
     for (size_t i = 0; i < ranks.count; i++) {
         if (ranks.items[i].rank == rank && !ranks.items[i].has_ended)
             tracker = ranks.items[i].tracker;
@@ -315,7 +315,7 @@ pid_t group_find_running(const char *folder, uint64_t rank)
 
 /* ---- the last rank ---------------------------------------------------------------- */
 
-/* Adds up the ranks of the nodes; -EAGAIN: some of this node have not ended. */
+/* Adds the number of ended ranks of a node. -EAGAIN: some of its ranks have not ended. */
 static int add_ended(const char *path, void *data, struct spoor_error *err)
 {
     enum { NODE_LINE_MAX = 128 };
@@ -354,7 +354,8 @@ static int add_size(const char *path, void *data, struct spoor_error *err)
     return 0;
 }
 
-/* Lines are only appended: if their size has not changed, no rank began or ended. */
+/* Returns the size of all files. Lines are only appended, so if it has not changed, no rank
+ * began or ended. */
 static off_t size_of_lines(const char *folder)
 {
     off_t size = 0;
@@ -372,7 +373,8 @@ static void remove_merged(const char *folder, const char *suffix)
         (void)unlink(path);
 }
 
-/* Keeps ranks that end together from merging the same lines. link() is atomic on every file system. */
+/* Takes a lock, so that ranks that end at the same time do not all merge. link() is atomic
+ * on every file system. */
 static bool take_lock(const char *folder)
 {
     char own[PATH_MAX], lock[PATH_MAX], host[256];
@@ -414,9 +416,11 @@ static int write_merged(const char *folder, struct spoor_error *err)
 }
 
 /*
- * Writes the merged report; returns 1 if it did. If runs share a folder, the first rank of a run finds the ranks of the
- * run before, all of them ended, and merges those: so the writer checks again whether a rank began or ended meanwhile.
- * A rank that cannot take the lock has added its lines before, so that the owner of the lock finds them.
+ * Writes the merged report if all ranks have ended; returns 1 if it did. If runs share a
+ * folder, the first rank of a run may find that all ranks of the previous run have ended, and
+ * merge those. So, after writing, check whether a rank began or ended meanwhile, and repeat. A
+ * rank that does not get the lock has already added its lines, so the owner of the lock finds
+ * them.
  */
 static int merge_all_ended(const char *folder, uint64_t ranks, struct spoor_error *err)
 {
@@ -462,8 +466,8 @@ int group_begin(const char *folder, const struct record *record, struct spoor_er
 
     rank_write_begin(record, &line);
     r = append_line(folder, &line, path, err);
-    /* Files of an earlier run, or of a rank that was killed while it merged. A rank that merges now finds the new
-     * line. */
+    /* Remove files of an earlier run, or of a rank that was killed while it merged. If a
+     * rank is merging now, it will find the new line. */
     remove_merged(folder, "lock");
     remove_merged(folder, "json");
     remove_merged(folder, "html");

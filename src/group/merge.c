@@ -40,7 +40,7 @@ static void warn(struct merge *merge, const char *code, const char *fmt, ...)
         (struct record_warning){ record_text(ret, code), record_text(ret, message) };
 }
 
-/* One warning for all ranks that have it. */
+/* Adds the warnings of the ranks; a warning of several ranks is added once. */
 static void warn_as_ranks(struct merge *merge)
 {
     enum { DISTINCT_MAX = 32 };
@@ -83,7 +83,8 @@ static void warn_as_ranks(struct merge *merge)
     }
 }
 
-/* Compares the clocks of two machines: ranks of one job run at the same time, so their times must overlap. */
+/* Warns if a clock was set during the run, or if clocks of nodes differ: ranks of one job
+ * run at the same time, so their times must overlap. */
 static void warn_about_clocks(struct merge *merge)
 {
     static const double tolerance = 1;
@@ -177,7 +178,7 @@ static int compare_devices(const void *a, const void *b)
                       : compare_u64(first->rank->launch->rank, second->rank->launch->rank);
 }
 
-/* The order of a GPU among all: by node, number and part. */
+/* Sorts GPUs by node, number and part. */
 static int compare_places(const void *a, const void *b)
 {
     const struct gpu_seen *first = a, *second = b;
@@ -186,7 +187,7 @@ static int compare_places(const void *a, const void *b)
     if (order == 0)
         order = compare_u64(first->gpu->index, second->gpu->index);
     if (order == 0)
-        order = compare_u64(first->gpu->part + 1, second->gpu->part + 1); /* the whole first */
+        order = compare_u64(first->gpu->part + 1, second->gpu->part + 1); /* whole GPU first */
     return order != 0 ? order : compare_texts(first->gpu->uuid, second->gpu->uuid);
 }
 
@@ -199,7 +200,7 @@ static size_t count_selected(const struct group_rank *rank)
     return count;
 }
 
-/* The rank that used the most GPUs for the longest time. */
+/* Sorts ranks: those that used the most GPUs first, then those that ran longest. */
 static int compare_users(const void *a, const void *b)
 {
     const struct group_rank *first = *(struct group_rank *const *)a;
@@ -212,7 +213,8 @@ static int compare_users(const void *a, const void *b)
     return order != 0 ? order : compare_u64(first->launch->rank, second->launch->rank);
 }
 
-/* Selects ranks whose figures of GPUs count, so that each GPU counts once: a rank that adds none is left out. */
+/* Selects the ranks whose GPU figures count: each rank that has a GPU that no rank before it
+ * has. */
 static int select_users(struct merge *merge, const struct gpu_seen *devices, size_t count)
 {
     struct group_rank **users =
@@ -232,7 +234,7 @@ static int select_users(struct merge *merge, const struct gpu_seen *devices, siz
             const struct gpu_seen *found =
                 bsearch(&key, devices, count, sizeof(*devices), compare_uuids);
 
-            /* bsearch() finds any of the entries of a GPU; the first of them counts. */
+            /* bsearch() finds any entry of the GPU: go back to the first. */
             while (found > devices && compare_uuids(found - 1, found) == 0)
                 found--;
             if (!rank->record.gpus[k].is_selected || !found)
@@ -245,7 +247,7 @@ static int select_users(struct merge *merge, const struct gpu_seen *devices, siz
     return 0;
 }
 
-/* Adds the figures of another rank for the same GPU. */
+/* Adds the figures that one rank has of a GPU. */
 static void add_device(struct merge *merge, struct record_gpu *gpu,
                        const struct record_gpu *seen)
 {
@@ -293,7 +295,7 @@ static size_t list_devices(struct merge *merge, struct gpu_seen *devices)
     return count;
 }
 
-/* GPUs of different nodes may have the same numbers: they get new ones. */
+/* Renumbers GPUs, since those of different nodes may have the same numbers. */
 static void number_gpus(struct record *ret, const struct gpu_seen *places)
 {
     uint64_t index = 0;
@@ -421,7 +423,8 @@ static int add_nodes(struct merge *merge)
     return 0;
 }
 
-/* The pressure of the machine does not belong to one rank. */
+/* Returns how long a rank waited. Excludes the pressure of the machine, which is not caused
+ * by one rank. */
 static double wait_of(const struct group_rank *rank)
 {
     static const char *const paths[] = { "pressure.cpu_seconds", "pressure.memory_seconds",
@@ -476,7 +479,7 @@ static int add_ranks(struct merge *merge)
     return 0;
 }
 
-/* The values of all ranks. */
+/* Sum and maximum of the values of all ranks. */
 struct spread {
     double sum, largest;
     size_t count;
@@ -529,7 +532,7 @@ static void add_missing(struct merge *merge, uint64_t number, const struct group
     };
 }
 
-/* Ranks without an end, and ranks that never began. */
+/* Lists ranks without an end and ranks that never began. */
 static int list_missing(struct merge *merge)
 {
     struct record_group *section = merge->section;
@@ -563,7 +566,7 @@ static struct curve_value value_at(const struct rank_curve *curve, size_t column
                : (struct curve_value){ (double)NAN, (double)NAN, (double)NAN };
 }
 
-/* The mean of a rank's cores in each cell, and its most memory. */
+/* Computes the mean number of cores and the peak memory of a rank in each cell. */
 static void fill_cells(const struct rank_curve *curve, double width, size_t cells, float *cores,
                        float *memory)
 {
@@ -583,7 +586,7 @@ static void fill_cells(const struct rank_curve *curve, double width, size_t cell
             rss = value_at(curve, GROUP_RSS, k).high;
             cpu = value_at(curve, GROUP_CPU, k).mean;
             if (isfinite(rss) && !((double)memory[i] >= rss))
-                memory[i] = (float)rss; /* also if that is NaN */
+                memory[i] = (float)rss; /* also if it was NaN */
             if (isfinite(cpu)) {
                 sum += cpu * overlap;
                 time += overlap;
@@ -594,7 +597,7 @@ static void fill_cells(const struct rank_curve *curve, double width, size_t cell
     }
 }
 
-/* Fewer cells for very many ranks keep the report small. */
+/* Uses fewer cells if there are very many ranks, to keep the report small. */
 static int add_rank_curves(struct merge *merge)
 {
     enum { VALUES_MAX = GROUP_CELLS_MAX * 1000, CELLS_MIN = 20 };
@@ -659,7 +662,7 @@ static int add_curve(struct merge *merge)
     curve->count = cells;
     curve->samples = known_or_0(merge->ret->samples);
     record_fill_distribution(merge->ret);
-    if (merge->node_count > 1) /* the curve is of all nodes, the limit of one */
+    if (merge->node_count > 1) /* the limit applies to one node, the curve to all */
         merge->ret->memory.near_limit_seconds = (double)NAN;
     return 0;
 }
@@ -676,7 +679,7 @@ static void copy_tags(struct record *ret, const struct record_tags *tags)
     }
 }
 
-/* Copies the facts of the lowest rank that has an end: its command, name and others. */
+/* Copies the command, the name and other facts of the lowest rank that has an end. */
 static void copy_first(struct merge *merge)
 {
     const struct record *first = merge->ended_count > 0 ? &merge->ended[0]->record : NULL;
@@ -711,7 +714,7 @@ static void add_known(uint64_t *sum, uint64_t value)
         *sum = sum_u64(known_or_0(*sum), value);
 }
 
-/* The first rank that failed decides the exit of the group. */
+/* The exit code of the group is that of the first rank that failed. */
 static void sum_ranks(struct merge *merge)
 {
     struct record *ret = merge->ret;
@@ -735,7 +738,8 @@ static void sum_ranks(struct merge *merge)
     }
 }
 
-/* The CPUs that the ranks of a node may use: a quota of a cgroup is shared, CPUs of an affinity are not. */
+/* Returns how many CPUs the ranks of a node may use: they share the quota of a cgroup, but
+ * each has its own affinity. */
 static double limit_cpus(const struct node *node, const char **ret_source)
 {
     double sum = 0, largest = 0, cpus = 0;

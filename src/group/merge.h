@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge.h - the ranks of a job as one record. Pure: records in, a record out; their order does not matter.
+ * merge.h - merges the records of the ranks of a job into one. Pure; the order of the records
+ * does not matter.
  *
- * CPU time, I/O and the like add up; column `merge` of the table of figures (series/figure.h) has the rule of each.
- * Memory is the memory of the largest node, since limits apply per node: at least the largest sum of its ranks at one
- * moment, at most the sum of their peaks. A figure of the machine counts once per node, a GPU once per UUID.
+ * CPU time, I/O and the like add up; the rule of each figure is in the column `merge` of the
+ * table of figures (series/figure.h). The memory of a job is the memory of its largest node,
+ * since limits apply per node: at least the largest sum over its ranks at one moment, at most
+ * the sum of their peaks. A figure of the machine counts once per node, a GPU once per UUID.
  *
- * If a rank ran more than once, its last attempt counts. If a folder has several jobs, the one that began last counts.
+ * If a rank ran more than once, its last attempt counts. If a folder has several jobs, the job
+ * that began last counts.
  */
 #ifndef GROUP_MERGE_H
 #define GROUP_MERGE_H
@@ -15,7 +18,8 @@
 
 struct group_rank;
 
-/* The data of the ranks that merging needs. Zeroed but for `store`: begin with group_init(). */
+/* The data of the ranks that merging needs. Initialize with group_init(): a zeroed struct is
+ * not valid. */
 struct group {
     struct record store;      /* owns the memory of begins and notes */
     struct group_rank *ranks; /* begins and ends, in the order of their lines */
@@ -27,14 +31,14 @@ struct group {
 void group_init(struct group *group);
 void group_done(struct group *group);
 
-/* Adds the begin of a rank, a record without figures, or its report, and takes ownership of it. -EBADMSG: it cannot be
- * part of a group. */
+/* Adds the begin of a rank (a record without figures) or its report, and takes ownership of
+ * the record, even on failure. -EBADMSG: the record cannot be part of a group. */
 int group_add(struct group *group, struct record *record, struct spoor_error *err);
 
-/* Records a line that is not used; the report has it as a warning. */
+/* Records a line that is skipped, for a warning in the report. */
 void group_skip(struct group *group, const char *file, size_t line, const char *reason);
 
-/* -ENODATA: no rank has an end or a begin. The caller ends *ret with record_done(). */
+/* Merges all records. -ENODATA: there are none. On success the caller calls record_done(). */
 int group_merge(struct group *group, struct record *ret, struct spoor_error *err);
 
 #endif

@@ -30,7 +30,8 @@ void group_done(struct group *group)
     group_init(group);
 }
 
-/* Keeps the notes that come first by their text: threads read the files in any order. */
+/* Keeps the notes whose texts sort first, so that the order in which threads read the files
+ * does not matter. */
 void group_skip(struct group *group, const char *file, size_t line, const char *reason)
 {
     struct record_warning *notes = group->notes;
@@ -65,7 +66,7 @@ static struct group_rank *append(struct group *group)
     return &group->ranks[group->count];
 }
 
-/* Reduces a begin to what is used of it: there is one for each end. */
+/* Keeps only the needed parts of a begin, to save memory: every rank has one. */
 static void keep_begin(struct group *group, struct group_rank *rank)
 {
     struct record all = rank->record;
@@ -87,7 +88,7 @@ static int check_rank(const struct record *record, const struct launch *launch,
 {
     if (!record->id || isnan(record->started_at))
         return error_set(err, EBADMSG, "no ID or no start");
-    if (is_known(launch->rank) && launch->rank >= launch->ranks) /* not if ranks are unknown */
+    if (is_known(launch->rank) && launch->rank >= launch->ranks) /* false if unknown */
         return error_set(err, EBADMSG, "rank %llu of %llu", (unsigned long long)launch->rank,
                          (unsigned long long)launch->ranks);
     return 0;
@@ -129,7 +130,8 @@ int compare_texts(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "");
 }
 
-/* By rank; the attempts of a rank by time. Runs without a rank are ranks of their own. */
+/* Sorts by rank, and the attempts of a rank by time. Each run without a rank counts as a
+ * rank of its own. */
 static int compare_attempts(const void *a, const void *b)
 {
     const struct group_rank *first = *(struct group_rank *const *)a;
@@ -154,7 +156,8 @@ bool is_same_text(const char *a, const char *b)
     return compare_texts(a, b) == 0;
 }
 
-/* The begin or end with the latest start: its job counts, and its number of ranks. */
+/* Finds the begin or end with the latest start, which determines the job and its number of
+ * ranks. */
 static const struct group_rank *find_latest(const struct group *group)
 {
     const struct group_rank *latest = &group->ranks[0];
@@ -171,7 +174,8 @@ static const struct group_rank *find_latest(const struct group *group)
     return latest;
 }
 
-/* The last attempt of the rank whose attempts begin at `first`; *next is the first one of the next rank. */
+/* Returns the last attempt of the rank whose attempts begin at `first`; *next is the index
+ * of the next rank. */
 static struct group_rank *choose_attempt(struct merge *merge, struct group_rank **attempts,
                                          size_t first, size_t count, size_t *next)
 {
@@ -236,7 +240,7 @@ static int select_ranks(struct merge *merge)
     return 0;
 }
 
-/* The time of the group, and the place of each rank in it. */
+/* Sets the start and duration of the group, and the start of each rank within it. */
 static void set_times(struct merge *merge)
 {
     merge->started_at = merge->ranks[0]->record.started_at;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A point of a curve begins; after the last point, the rank has ended. */
+/* The start of a point of a curve; the event after the last point is the end of the rank. */
 struct sweep_event {
     double at;
     size_t curve, point;
@@ -69,7 +69,7 @@ static void replace(struct curve_value *sum, struct rank_curve *curve, size_t co
 
 typedef void segment_see(void *data, double from, double to, const struct curve_value *sum);
 
-/* Calls see() for each time in which no point ends. */
+/* Calls see() for each period between two events, with the sums during it. */
 static void run(const struct sweep *sweep, size_t column, segment_see *see, void *data)
 {
     struct curve_value sum = { 0, 0, 0 };
@@ -147,7 +147,7 @@ void sweep_fill(const struct sweep *sweep, size_t column, double seconds, size_t
         ret->low[i] = INFINITY;
     }
     run(sweep, column, see_cells, &all);
-    for (size_t i = 0; i < cells; i++) { /* sums of differences are not exact */
+    for (size_t i = 0; i < cells; i++) { /* rounding errors of the sums */
         ret->mean[i] = fmaxf(ret->mean[i], 0);
         ret->low[i] = fminf(fmaxf(ret->low[i], 0), ret->mean[i]);
         ret->high[i] = fmaxf(ret->high[i], ret->mean[i]);

@@ -16,7 +16,7 @@
     "use KEY=VALUE, KEY!=VALUE or KEY~TEXT with name, command, host, user, job, id, exit, " \
     "since, until or tag.KEY, or last, previous, last=N"
 
-/* How to compare a value. */
+/* How a value is compared. */
 enum kind { TEXT, NUMBER, ID, SINCE, UNTIL };
 
 static const struct {
@@ -49,7 +49,7 @@ static int add(struct history_filter *filter, const char *value, struct spoor_er
     return 0;
 }
 
-/* Parses "30d", a date, or a date and time, to seconds since 1970. */
+/* Converts "30d" (ago), a date, or a date and time to seconds since 1970. */
 static int parse_moment(const char *text, double now, double *ret)
 {
     char date[64];
@@ -129,7 +129,7 @@ int history_filter_add_one(struct history_filter *filter, const char *key, const
             return add_text(filter, key, operator, value, err);
         case NUMBER:
             return add_number(filter, key, operator, value, err);
-        case ID: /* compares the first digits by index */
+        case ID: /* a range of IDs, which uses the index */
             if (!is_equal || value[strspn(value, "0123456789abcdef")] || !*value)
                 break;
             buffer_add_text(&filter->where, " AND id >= ? AND id < ? || 'g'");
@@ -146,7 +146,8 @@ int history_filter_add_one(struct history_filter *filter, const char *key, const
     return refuse(key, operator, value, err);
 }
 
-/* Adds "last", "previous" or "last=N". Returns 1 if `text` is one of these. */
+/* Adds "last", "previous" or "last=N". Returns 1 if `text` is one of these, else 0 or
+ * -errno. */
 static int add_word(struct history_filter *filter, const char *text, struct spoor_error *err)
 {
     static const char last[] = "last=";

@@ -17,7 +17,7 @@
 #include "record/row.h"
 #include "text/number.h"
 
-/* The notation of a value. */
+/* The form of a value in the file. */
 enum unit {
     TEXT,
     COUNT,
@@ -26,13 +26,13 @@ enum unit {
     MEBIBYTES, /* a number */
     SIZE,      /* "29.8 MB" (2^20 bytes), or bytes */
     DURATION,  /* "1m 11s", or milliseconds */
-    PERCENT,   /* "35.7%": cores in hundredths */
+    PERCENT,   /* "35.7%": percent of a core */
     DATE,      /* "2014-10-23 16:33:16.288" local time, or milliseconds since 1970 */
     UNIX,      /* seconds since 1970 */
 };
 
-/* A column or member of a file, and the column of a row (record/row.h) that it becomes. The
- * last known one of several is used. */
+/* A column or member of a file, and the column of a row (record/row.h) that it becomes. If
+ * several become the same column, the last known value is used. */
 struct column {
     const char *name;
     const char *row;
@@ -152,7 +152,7 @@ static double read_number(const char *text)
     return number_read(&text, &value) == 0 ? value : (double)NAN;
 }
 
-/* NULL: unknown. */
+/* Returns NULL if the value is unknown. */
 static json_t *make_value(const char *text, enum unit unit)
 {
     double value = (double)NAN;
@@ -197,12 +197,12 @@ static void add_value(json_t *row, const struct column *column, const char *text
                         : NULL;
 
     if (value)
-        (void)json_object_set_new(row, column->row, value); /* no memory: unknown */
+        (void)json_object_set_new(row, column->row, value); /* unknown if out of memory */
 }
 
 /* ---- rows ----------------------------------------------------------------- */
 
-/* Adds a value computed from others, and the list of figures: all were sampled. */
+/* Adds the CPU time, if it can be computed, and marks all figures as sampled. */
 static void complete_row(json_t *row)
 {
     const json_t *cores = json_object_get(row, "cpu_mean_cores");
@@ -222,7 +222,7 @@ static void complete_row(json_t *row)
     (void)json_object_set_new(row, "sampled", sampled);
 }
 
-/* `number`: index of the row; 0: the file is one run. */
+/* `number`: number of the row, from 1; 0: the file is one run. */
 static int add_run(json_t *row, const char *path, size_t number, struct records *records,
                    struct spoor_error *err)
 {
@@ -291,7 +291,7 @@ static json_t *find_member(json_t *node, const char *path)
         size_t length = strcspn(path, ".");
         char key[64] = "";
 
-        memcpy(key, path, length); /* keys of our table are shorter than this */
+        memcpy(key, path, length); /* fits: keys of our table are shorter */
         node = json_object_get(node, key);
         path += length + (path[length] == '.');
     }

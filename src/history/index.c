@@ -24,10 +24,10 @@
 #include "record/row.h"
 #include "text/line_reader.h"
 
-/* INDEX_VERSION changes with the tables and their contents. */
+/* Change INDEX_VERSION if the tables or their contents change. */
 enum { INDEX_VERSION = 2, BUSY_MS = 10000, FOUND_MAX = 20000 };
 
-/* Figures have the columns f0, f1, ... in the order of run_figures. */
+/* The columns f0, f1, ... are figures, in the order of run_figures. */
 #define FIGURE_COLUMNS "f0 REAL, f1 REAL, f2 REAL, f3 REAL, f4 REAL, f5 REAL, f6 REAL"
 #define FIGURE_NAMES "f0, f1, f2, f3, f4, f5, f6"
 _Static_assert(RUN_FIGURES == 7, "a column for each");
@@ -51,7 +51,7 @@ static const char schema[] =
 
 static void finalize(sqlite3_stmt **statement)
 {
-    (void)sqlite3_finalize(*statement); /* the error is that of the last step */
+    (void)sqlite3_finalize(*statement); /* repeats the error of the last step */
 }
 
 #define AUTO_FINALIZE CLEANUP(finalize)
@@ -65,7 +65,7 @@ static sqlite3_stmt *prepare(struct history_index *index, const char *sql)
 {
     sqlite3_stmt *statement = NULL;
 
-    (void)sqlite3_prepare_v2(index->db, sql, -1, &statement, NULL); /* NULL: it failed */
+    (void)sqlite3_prepare_v2(index->db, sql, -1, &statement, NULL); /* NULL on failure */
     return statement;
 }
 
@@ -111,7 +111,7 @@ int history_index_fail(struct history_index *index, struct spoor_error *err)
 struct indexer {
     struct history_index *index;
     sqlite3_stmt *add_run, *add_tag;
-    sqlite3_int64 file; /* its number */
+    sqlite3_int64 file; /* number of the current file */
     int64_t offset;
     int64_t damaged;
 };
@@ -159,7 +159,8 @@ static int add_tags(struct indexer *indexer, json_t *row)
     return r;
 }
 
-/* Returns 1 if the run was added or its ID is there already, 0 if the line is not a run. */
+/* Returns 1 if the run was added or its ID is already in the index, 0 if the line is not a
+ * run, or -errno. */
 static int add_line(struct indexer *indexer, const char *text, size_t length)
 {
     static const char *const texts[] = { "name", "command", "host", "user", "job" };
@@ -169,7 +170,7 @@ static int add_line(struct indexer *indexer, const char *text, size_t length)
     sqlite3_stmt *add = indexer->add_run;
     int place = 1;
 
-    if (!row && error.line < 0) /* not a syntax error in the text */
+    if (!row && error.line < 0) /* no memory, not a syntax error */
         return -ENOMEM;
     if (!id)
         return 0;
@@ -218,7 +219,7 @@ static int read_lines(struct indexer *indexer, int fd)
 
 /* ---- files ---------------------------------------------------------------- */
 
-/* Finds or adds a file. `is_changed`: it must be read. */
+/* Finds or adds a file. *ret_is_changed: the file has new lines. */
 static int find_file(struct indexer *indexer, const char *path, const struct stat *status,
                      bool *ret_is_changed)
 {
@@ -272,7 +273,7 @@ static int index_file(const char *path, void *data, struct spoor_error *err)
     int r;
 
     if (fd < 0 && errno == ENOENT)
-        return 0; /* removed meanwhile */
+        return 0; /* it was just removed */
     if (fd < 0 || fstat(fd, &status) < 0)
         return error_sys(err, errno, "cannot read '%s'", path);
     r = find_file(indexer, path, &status, &is_changed);
@@ -301,7 +302,7 @@ static int refresh(struct history_index *index, const char *folder, struct spoor
         return history_index_fail(index, err);
     r = history_for_each(folder, index_file, &indexer, err);
     if (r < 0)
-        return r; /* closing rolls back */
+        return r; /* closing the database rolls back */
     if (execute(index,
                 "DELETE FROM run WHERE file IN (SELECT number FROM file WHERE NOT is_seen);"
                 "DELETE FROM file WHERE NOT is_seen; COMMIT") < 0)
@@ -311,7 +312,7 @@ static int refresh(struct history_index *index, const char *folder, struct spoor
 
 /* ---- opening -------------------------------------------------------------- */
 
-/* File systems on which locks of SQLite are slow or do not work. */
+/* Returns whether the file system is one on which SQLite's locks are slow or do not work. */
 static bool is_network(const char *path)
 {
     static const unsigned types[] = {
@@ -332,7 +333,8 @@ static bool is_network(const char *path)
     return false;
 }
 
-/* Names the database after its history. Empty: it is kept in memory. */
+/* Sets the path of the database, which contains a hash of the folder's path. Empty: use a
+ * database in memory. */
 static void name_database(const char *folder, char ret[PATH_MAX])
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -383,8 +385,8 @@ static int make_tables(struct history_index *index)
     return r < 0 ? r : execute(index, version);
 }
 
-/* Creates the file with mode 0600; SQLite would use the umask. It is closed before SQLite
- * locks it: closing drops the locks. */
+/* Creates the file with mode 0600; SQLite would use the umask. Closes it before SQLite opens
+ * it, because closing any descriptor drops the locks of the process. */
 static void make_private(const char *path)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -414,12 +416,12 @@ static int open_database(struct history_index *index, const char *folder,
 
 void history_index_close(struct history_index *index)
 {
-    (void)sqlite3_close(index->db); /* no statement is open */
+    (void)sqlite3_close(index->db); /* all statements are finalized */
     *index = (struct history_index){ 0 };
 }
 
-/* Opens the index, or creates it again, or creates it in memory. It is created in memory at
- * once if another process takes too long. */
+/* Opens the index; if that fails, creates it again; if that fails too, creates it in memory.
+ * If another process holds the lock for too long, creates it in memory at once. */
 int history_index_open(const char *folder, struct history_index *ret, struct spoor_error *err)
 {
     enum { AS_IT_IS, ANEW, IN_MEMORY, WAYS };

@@ -20,7 +20,7 @@ enum { CHUNK_BYTES = 1 << 20 };
 struct rewrite {
     int from;
     struct replacement to;
-    struct buffer kept; /* not written yet */
+    struct buffer kept; /* rows not written yet */
     uint64_t bytes;
 };
 
@@ -48,7 +48,7 @@ static int copy(struct rewrite *rewrite, off_t offset, size_t length)
     return rewrite->kept.length > CHUNK_BYTES ? flush(rewrite) : buffer_error(&rewrite->kept);
 }
 
-/* Copies the rows to keep, and those appended since the file was read. */
+/* Copies the rows to keep, and the rows appended since the file was indexed. */
 static int copy_all(struct rewrite *rewrite, sqlite3_stmt *rows, off_t tail, off_t size)
 {
     int code, r = 0;
@@ -65,8 +65,8 @@ static int copy_all(struct rewrite *rewrite, sqlite3_stmt *rows, off_t tail, off
     return r < 0 ? r : flush(rewrite);
 }
 
-/* Called with the file locked: no writer appends meanwhile, and waiting writers open the new
- * file. */
+/* Holds a lock on the file: no process appends meanwhile, and those that wait for the lock
+ * open the new file afterwards. */
 static int rewrite_file(const char *path, sqlite3_stmt *rows, sqlite3_int64 inode, off_t tail)
 {
     struct rewrite rewrite = { .from = -1 };
@@ -79,7 +79,7 @@ static int rewrite_file(const char *path, sqlite3_stmt *rows, sqlite3_int64 inod
     if (fd < 0)
         return fd == -ENOENT ? 0 : take_fd(&fd);
     if (fstat(fd, &status) < 0 || (sqlite3_int64)status.st_ino != inode)
-        return -ESTALE; /* replaced since it was read */
+        return -ESTALE; /* replaced since it was indexed */
     r = replacement_open(&rewrite.to, path, true);
     if (r < 0)
         return r;
@@ -142,7 +142,7 @@ static uint64_t count(struct history_index *index, const char *sql)
                : 0;
 }
 
-/* Lists the runs to remove. Runs of one name are counted from the newest; so are the bytes. */
+/* Lists the runs to remove. Runs of a name, and bytes, are counted from the newest run. */
 static int doom(struct history_index *index, const struct history_limits *limits)
 {
     char sql[1024];

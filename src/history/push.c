@@ -15,8 +15,7 @@ enum { TABLES_VERSION = 1, BATCH_BYTES = 1 << 20 };
 
 /* ---- the tables ----------------------------------------------------------- */
 
-/* Columns of spoor.runs other than `id` and `row`. Figures that are added later can be read
- * from `row`. */
+/* Columns of spoor.runs other than `id` and `row`. All other figures can be read from `row`. */
 static const struct {
     const char *name, *type;
     const char *key; /* key in a row of the history */
@@ -52,7 +51,7 @@ static const struct {
 };
 
 /* The lock serializes programs that create the tables at the same time. A user without the
- * right to create a schema can use an empty one that another user created. */
+ * right to create a schema can use an empty schema that another user created. */
 static const char schema_sql[] =
     "SELECT pg_advisory_xact_lock(hashtext('spoor.runs'));"
     "DO $$ BEGIN IF to_regnamespace('spoor') IS NULL THEN CREATE SCHEMA spoor; END IF; END $$;";
@@ -80,7 +79,7 @@ static const char views_sql[] =
     " FILTER (WHERE exit_code <> 0 OR signal IS NOT NULL) AS last_failure"
     " FROM spoor.runs GROUP BY 1) AS names WHERE failed > 0;";
 
-/* The version is in a comment, which every user of the schema can read. */
+/* Stores the version in the comment of the table, which every user of the schema can read. */
 static void write_tables(struct buffer *sql)
 {
     buffer_format(sql, "%sCREATE TABLE IF NOT EXISTS spoor.runs (id text PRIMARY KEY",
@@ -93,8 +92,8 @@ static void write_tables(struct buffer *sql)
                   TABLES_VERSION, views_sql);
 }
 
-/* The server parses the lines. A value of another type, or too large, is NULL and does not
- * stop the rest. */
+/* The server parses the lines. A value of the wrong type or range becomes NULL; the other
+ * values are still stored. */
 static void write_insert(struct buffer *sql)
 {
     buffer_add_text(sql, "INSERT INTO spoor.runs (id");
@@ -171,7 +170,7 @@ static const struct {
 
 static int load(struct database *database, struct spoor_error *err)
 {
-    /* Never closed, like libcurl. */
+    /* Never unloaded, like libcurl. */
     void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
     void *address = NULL;
 
@@ -218,8 +217,8 @@ static int database_connect(struct database *database, const char *url, struct s
 
     if (options)
         database->free_options(options);
-    /* libpq would parse the rest of such a password as a host or a port, and its messages
-     * contain those. */
+    /* libpq would parse the rest of a password with @ or / as a host or a port, and its
+     * messages contain those. */
     if (!options || (at && at != start + strcspn(start, "@/")))
         return error_set(
             err, EINVAL,
@@ -237,7 +236,7 @@ static int database_connect(struct database *database, const char *url, struct s
     return 0;
 }
 
-/* Frees a result, and reports it if it is a failure. */
+/* Frees a result. If it is a failure, sets the error. */
 static int check(struct database *database, struct pg_result *result, struct spoor_error *err)
 {
     int status = database->status(result), r = 0;
@@ -261,7 +260,8 @@ static int execute(struct database *database, const char *sql, struct spoor_erro
 
 /* ---- pushing -------------------------------------------------------------- */
 
-/* Returns the version; 0: there are no tables; -1: the table belongs to another program. */
+/* Sets *ret to the version of the tables; 0: there are none; -1: the table belongs to
+ * another program. */
 static int find_version(struct database *database, long *ret, struct spoor_error *err)
 {
     struct pg_result *result = database->execute(

@@ -31,7 +31,8 @@ bool history_is_folder(const char *value)
     return value && strchr(value, '/') != NULL;
 }
 
-/* With sudo, HOME may be another user's: a directory of ours there would lock out its owner. */
+/* Rejects a base of another user (with sudo, HOME may be one): our directory would lock out
+ * its owner. */
 static bool try_base(const char *base, const char *below, char ret[PATH_MAX])
 {
     struct stat status;
@@ -97,7 +98,7 @@ int history_open_locked(const char *path, int flags, bool *ret_is_locked)
         *ret_is_locked = output_file_lock(fd);
         if (fstat(fd, &status) == 0 && status.st_nlink > 0)
             return fd;
-        close(fd); /* replaced while we waited: the name is now of another file */
+        close(fd); /* replaced while we waited for the lock: open the new file */
     }
     return -EAGAIN;
 }
@@ -131,7 +132,7 @@ int history_append_line(char *path, const struct buffer *row)
     else if (r == 0 && (size_t)n < row->length)
         r = -ENOSPC;
     if (r < 0 && is_locked && size >= 0)
-        (void)!ftruncate(fd, size); /* on failure the next writer ends the line */
+        (void)!ftruncate(fd, size); /* on failure the next writer completes the line */
     /* Some file systems (NFS, quotas) report a failed write only here. */
     return close(take_fd(&fd)) < 0 && r == 0 ? -errno : r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench.h - commands that are run several times: their list, their order, and a summary of
- * their runs (pure).
+ * bench.h - commands that are run several times: which ones, in which order, and a summary of
+ * their runs. Pure.
  */
 #ifndef RUNS_BENCH_H
 #define RUNS_BENCH_H
@@ -14,8 +14,8 @@
 /* Owns all its members. */
 struct bench_command {
     char **words;  /* ended by NULL */
-    char *name;    /* NULL: the command is the name */
-    char *prepare; /* a command line for a shell; NULL: none */
+    char *name;    /* NULL: use the command as the name */
+    char *prepare; /* shell command to run before; NULL: none */
     char **tags;   /* "NAME=value" of each parameter; ended by NULL */
     /* The name, or the command in shell quoting; runs are grouped by it. */
     char *label;
@@ -27,28 +27,28 @@ struct bench_plan {
     size_t count;
 };
 
-/* The arguments of the user; lists are ended by NULL, or are NULL. */
+/* The arguments of the user. Lists are ended by NULL; NULL: not given. */
 struct bench_request {
     char **words;      /* commands separated by "--vs" */
-    char **names;      /* names of the commands, in their order */
+    char **names;      /* names of the commands, in the same order */
     char **parameters; /* "NAME=a,b,c": {NAME} in a command is replaced by each value */
     const char *prepare;
 };
 
 enum { BENCH_COMMANDS_MAX = 200, BENCH_RUNS_MAX = 4096 };
 
-/* Checks for "NAME=a,b,c". -EINVAL: it has another form. */
+/* Checks that a parameter has the form "NAME=a,b,c". -EINVAL: it does not. */
 int bench_check_parameter(const char *text, struct spoor_error *err);
 
-/* Lists the commands: one for each combination of the values of its parameters, the last of
- * them varying fastest. -EINVAL: two of them have the same label, or a command or parameter
- * is useless; -ENOMEM. */
+/* Lists the commands: each once per combination of the values of its parameters; the last
+ * parameter varies fastest. -EINVAL with a message, for example if two commands have the same
+ * label; -ENOMEM. */
 int bench_plan_make(const struct bench_request *request, struct bench_plan *ret,
                     struct spoor_error *err);
 void bench_plan_done(struct bench_plan *plan);
 
-/* Returns the command of a run: the commands take turns, so that a change of the machine
- * affects all alike. */
+/* Returns the command of a run. The commands take turns, so that a change on the machine
+ * affects all of them alike. */
 static inline const struct bench_command *bench_turn(const struct bench_plan *plan, size_t run)
 {
     return &plan->items[run % plan->count];
@@ -58,7 +58,7 @@ static inline const struct bench_command *bench_turn(const struct bench_plan *pl
 
 /* One figure of one command. */
 struct bench_cell {
-    double *values; /* values of statistics.count runs, sorted; owned */
+    double *values; /* statistics.count values, sorted; owned */
     struct statistics statistics;
     struct comparison to_best; /* ratio to the best command */
 };
@@ -67,9 +67,9 @@ struct bench_cell {
 struct bench_summary {
     const struct run_set *set; /* borrowed */
     struct run_groups groups;  /* one for each command */
-    bool counts_failed;        /* the figures of failed runs count as well */
-    size_t *failed;            /* runs of each group; owned */
-    size_t failed_count;       /* of all */
+    bool counts_failed;        /* failed runs are part of the statistics */
+    size_t *failed;            /* failed runs of each group; owned */
+    size_t failed_count;       /* failed runs of all groups */
     struct bench_cell *cells;  /* RUN_FIGURES rows, one column per group; owned */
     size_t best
         [RUN_FIGURES]; /* the group with the lowest median; SIZE_MAX: the figure has no values */
@@ -82,7 +82,7 @@ int bench_summarize(const struct run_set *set, bool counts_failed, struct bench_
                     struct spoor_error *err);
 void bench_summary_done(struct bench_summary *summary);
 
-/* A failure is in the buffer. HTML is not supported. */
+/* Writes the summary. Check the buffer for errors. HTML is not supported. */
 void bench_write(const struct bench_summary *summary, enum spoor_format format,
                  const struct format_style *style, struct buffer *out);
 

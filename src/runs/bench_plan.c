@@ -68,7 +68,7 @@ static const char *find_place(const char *text, const char *parameter)
 
 /* ---- one command -------------------------------------------------------- */
 
-/* A command as given, before its parameters are replaced. */
+/* A command as the user gave it, with {NAME} for parameters. */
 struct template
 {
     char **words;
@@ -78,7 +78,7 @@ struct template
     size_t parameter_count;
 };
 
-/* Whether a command looks different with another value. */
+/* Returns whether the name (or the words, if there is no name) contains the parameter. */
 static bool shows(const struct template *template, const char *parameter)
 {
     bool is_shown = template->name && find_place(template->name, parameter);
@@ -111,8 +111,8 @@ static const char *value_in(const struct template *template, size_t parameter,
                     combination % value_count(template->parameters[parameter]), ret_length);
 }
 
-/* Copies a text with its parameters replaced; NULL stays NULL. A value is not searched
- * again. */
+/* Copies a text with its parameters replaced; NULL stays NULL. Parameters inside a value are
+ * not replaced. */
 static char *expand(const struct template *template, const char *text, size_t combination)
 {
     struct buffer out = { 0 };
@@ -187,7 +187,7 @@ static char *make_label(const struct template *template, const struct bench_comm
     return label.text;
 }
 
-/* Names the runs of a command whose words do not show all parameters. */
+/* If the name or words do not show all parameters, uses the label as the name of the runs. */
 static int name_by_label(const struct template *template, struct bench_command *command)
 {
     bool is_shown = true;

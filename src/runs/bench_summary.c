@@ -16,7 +16,7 @@
 #include "text/escape.h"
 #include "text/json_writer.h"
 
-enum { FIGURE_TIME = 0, FIGURE_MEMORY = 2 }; /* rows of run_figures */
+enum { FIGURE_TIME = 0, FIGURE_MEMORY = 2 }; /* indexes of run_figures */
 
 /* ---- cells -------------------------------------------------------------- */
 
@@ -190,7 +190,7 @@ static int warn_about_runs(struct bench_summary *summary)
     return r;
 }
 
-/* Other processes may use this share of the machine's CPUs. */
+/* Warn if other processes use more than this share of the machine's CPUs. */
 #define OTHERS_MAX 0.1
 #define OTHERS_SECONDS_MIN 0.5 /* the kernel counts CPU time of the machine in steps of 10 ms */
 
@@ -285,7 +285,7 @@ static void add_value(struct table *table, const struct run_figure *figure, doub
     table_add_number(table, value, isnan(value) ? NULL : run_figure_text(figure, value).text);
 }
 
-/* One row per figure and command. In a text, only the first row of a figure has its name. */
+/* Adds one row per figure and command. In text, only the first row of a figure has its name. */
 static void fill_table(const struct bench_summary *summary, enum spoor_format format,
                        struct table *table)
 {

@@ -32,7 +32,7 @@ int run_limit_parse(const char *text, struct run_limit *ret, struct spoor_error 
     return r < 0 ? r : run_figure_parse(&ret->figure, equals + 1, &ret->max, err);
 }
 
-/* Writes the line of a broken limit. */
+/* Returns whether a limit is broken; if so, writes a line about it. */
 static bool is_broken(const struct run_limit *limit, const struct record *run,
                       struct buffer *out)
 {

@@ -11,7 +11,7 @@
 
 /* ---- one set ------------------------------------------------------------ */
 
-/* The bounds belong to the run whose value is nearest to the median. */
+/* Takes the bounds of the run whose value is nearest to the median. */
 static void find_bounds(const struct run_group *group, const struct run_figure *figure,
                         struct set_figure *ret)
 {
@@ -35,7 +35,7 @@ static void find_bounds(const struct run_group *group, const struct run_figure *
         ret->reason = NULL;
 }
 
-/* `values` has room for each run, and gets them sorted. */
+/* Stores the known values in `values`, sorted; it has room for one per run. */
 static void summarize(const struct run_group *group, const struct run_figure *figure,
                       double *values, struct set_figure *ret)
 {
@@ -48,7 +48,7 @@ static void summarize(const struct run_group *group, const struct run_figure *fi
 
 /* ---- two sets ----------------------------------------------------------- */
 
-/* Times have a resolution of a microsecond, so no two of them are equal. */
+/* Ignores small differences: with a resolution of a microsecond, two times are never equal. */
 static void compare_singles(struct figure_change *change)
 {
     const struct set_figure *a = &change->a, *b = &change->b;
@@ -62,7 +62,7 @@ static void compare_singles(struct figure_change *change)
                               : "the bounds do not overlap";
 }
 
-/* Compares one run with the range of several. */
+/* Compares one run with the usual range of several. */
 static void compare_to_range(const struct statistics *one, const struct statistics *many,
                              struct figure_change *change)
 {
@@ -119,14 +119,14 @@ int runs_compare(const struct run_group *a, const struct run_group *b,
 
 /* ---- machines ----------------------------------------------------------- */
 
-/* Adds a line with the machine of a run, unless the list has it. The list begins with a
- * newline. */
+/* Adds the machine of a run to the list, unless it is there already. Each line of the list
+ * begins with a newline. */
 static void add_machine(const struct record *run, struct buffer *list)
 {
     CLEANUP(buffer_done) struct buffer line = { 0 };
 
     buffer_add_text(&line, "\n");
-    (void)run_property(run, "machine", &line, NULL); /* this one exists */
+    (void)run_property(run, "machine", &line, NULL); /* cannot fail */
     buffer_add_text(&line, "\n");
     if (buffer_error(&line) == 0 && list->text && !strstr(list->text, line.text))
         buffer_add_text(list, line.text + 1);

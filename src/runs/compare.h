@@ -2,9 +2,9 @@
 /*
  * compare.h - whether two sets of runs differ in a figure (pure).
  *
- * One run against one: they differ if their bounds do not overlap. One against many: if it is
- * outside the usual range of the others. Many against many: if a rank test finds a difference
- * at 5 %.
+ * Two single runs differ if their bounds do not overlap. One run differs from many if it is
+ * outside their usual range. Two sets of many runs differ if a rank test finds a difference at
+ * the 5 % level.
  */
 #ifndef RUNS_COMPARE_H
 #define RUNS_COMPARE_H
@@ -23,7 +23,7 @@ enum verdict {
 /* A figure of one set. */
 struct set_figure {
     struct statistics statistics;
-    /* Bounds of the measurement of the median run; NaN: no run is known. */
+    /* Bounds of the figure in the median run; NaN: unknown in all runs. */
     double low, high;
     bool is_exact;      /* all values are exact */
     const char *reason; /* why the figure is unknown; NULL: it is known */
@@ -32,22 +32,22 @@ struct set_figure {
 struct figure_change {
     struct set_figure a, b;
     enum verdict verdict;
-    bool is_range;                       /* decided by the usual range */
+    bool is_range;                       /* the verdict is by the usual range */
     double ratio, ratio_low, ratio_high; /* b / a; NaN: unknown */
-    double p;                            /* p of the rank test; NaN: there was none */
+    double p;                            /* p-value of the rank test; NaN: not tested */
     /* How the verdict was reached, or why there is none: a phrase; never NULL. */
     const char *note;
 };
 
-/* The fewest runs that have a usual range. */
+/* The minimum number of runs for a usual range. */
 enum { COMPARE_RANGE_MIN = 6 };
 
-/* -ENOMEM. */
+/* Fails with -ENOMEM. */
 int runs_compare(const struct run_group *a, const struct run_group *b,
                  const struct run_figure *figure, struct figure_change *ret);
 
-/* Writes "different machines: X, Y" if the runs were made on different kinds of machines;
- * else nothing. */
+/* Writes "different machines: X, Y" if the runs were made on different kinds of machines.
+ * Otherwise writes nothing. */
 void runs_describe_machines(const struct run_groups *groups, struct buffer *out);
 
 #endif

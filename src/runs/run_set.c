@@ -28,13 +28,13 @@
 
 enum file_kind { FILE_REPORT, FILE_SAMPLES, FILE_TRACKING, FILE_ROWS, FILE_IMPORT };
 
-/* The first bytes of rows of samples: ours, and the objects of resource-tracker-rs, whose
- * keys are sorted. */
+/* The first bytes of a row of samples: ours, or an object of resource-tracker-rs, whose keys
+ * are sorted. */
 static const char *const json_rows[] = { "{\"timestamp\"", "{\"actual_interval_ms\"",
                                          "{\"cpu\"" };
 
-/* Returns the kind of a file by its first bytes: its name does not determine it, and reports
- * and samples may both be JSON. */
+/* Returns the kind of a file by its first bytes. The name is not enough: reports and samples
+ * may both be JSON. */
 static enum file_kind kind_of(const char *path, const char *start)
 {
     const char *text = start + strspn(start, " \t\r\n");
@@ -53,7 +53,7 @@ static enum file_kind kind_of(const char *path, const char *start)
     return begins_with(text, "{\"id\"") ? FILE_ROWS : FILE_REPORT;
 }
 
-/* Loads a report or a file of another program, which are read whole. */
+/* Loads a report or a file of another program, which must be read as a whole. */
 static int load_whole(struct line_reader *input, const char *path, bool is_import,
                       struct records *ret, struct spoor_error *err)
 {
@@ -127,12 +127,13 @@ static int load_file(struct run_source *source, struct spoor_error *err)
 
 /* ---- samples of a run that has a report --------------------------------- */
 
-/* Reports have whole milliseconds. Some rows have no run ID. */
+/* Compares IDs or, since some rows have none, start times, which reports round to
+ * milliseconds. */
 static bool is_same_run(const struct record *a, const struct record *b)
 {
     if (a->id && b->id)
         return strcmp(a->id, b->id) == 0;
-    return fabs(a->started_at - b->started_at) < 0.0015; /* not if unknown */
+    return fabs(a->started_at - b->started_at) < 0.0015; /* false if unknown */
 }
 
 static struct record *find_report(struct record *runs, size_t count,
@@ -174,7 +175,7 @@ static void add_samples(struct run_set *set)
     }
 }
 
-/* Lists the runs of all sources: runs of reports first. */
+/* Lists the runs of all sources; runs with reports come first. */
 static int collect_runs(struct run_set *set, struct spoor_error *err)
 {
     size_t total = 0;
@@ -212,7 +213,7 @@ static int load_history(struct run_source *source, struct spoor_error *err)
     return r < 0 ? error_prefix(err, r, "'%s'", source->path) : 0;
 }
 
-/* Loads one or more runs by the prefix of their ID. */
+/* Loads the run whose ID begins with the selector. -ENOTUNIQ: there are several. */
 static int load_id(struct run_source *source, struct spoor_error *err)
 {
     char filter[64];

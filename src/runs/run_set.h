@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_set.h - a set of runs, however they are stored, and its groups.
+ * run_set.h - a set of runs, loaded from any kind of storage, and its groups.
  *
  * All commands that read more than one run use this: report, recommend, bench, compare, check
  * and history.
@@ -13,11 +13,11 @@
 #include "record/run_figure.h"
 #include "runs/statistics.h"
 
-/* The runs that one selector has read. */
+/* The runs of one selector. */
 struct run_source {
     char *path;             /* owned; NULL: not a file */
     struct records records; /* owned */
-    bool is_lossy; /* made from samples or a tracking file, which contain more than the runs */
+    bool is_lossy; /* from samples or a tracking file, which contain more than the record */
 };
 
 /* A zeroed struct is empty. */
@@ -38,8 +38,7 @@ struct run_set {
  *     @FILTER  runs of the history (history/index.h): @last, @name=train,since=30d
  *     ID       a run of the history by the first digits of its ID, six at least
  *
- * If a report and the samples of its run are both given, they are one run. Every message names the
- * selector. */
+ * A report and the samples of the same run become one run. Every message names the selector. */
 int run_set_load(struct run_set *set, char **selectors, size_t count, struct spoor_error *err);
 
 /* Returns whether a selector has the form of an ID. */
@@ -47,8 +46,8 @@ bool run_set_is_id(const char *selector);
 
 void run_set_done(struct run_set *set);
 
-/* Collects the known values of a figure. `ret` has room for one per run; returns how many
- * there are. */
+/* Collects the known values of a figure in `ret`, which has room for one per run. Returns their
+ * number. */
 size_t run_values(const struct record *const *runs, size_t count,
                   const struct run_figure *figure, double *ret);
 
@@ -57,12 +56,12 @@ size_t run_values(const struct record *const *runs, size_t count,
 /* Runs with a common property. */
 struct run_group {
     char *label;                /* owned */
-    const struct record **runs; /* the array is owned; in the order of the set */
+    const struct record **runs; /* in the order of the set; only the array is owned */
     size_t count;
 };
 
 struct run_groups {
-    struct run_group *items; /* in the order of their first runs */
+    struct run_group *items; /* sorted by their first runs */
     size_t count;
 };
 
@@ -73,8 +72,8 @@ int run_groups_make(const struct run_set *set, const char *property, struct run_
                     struct spoor_error *err);
 void run_groups_done(struct run_groups *groups);
 
-/* Writes the property that a run is grouped by, safe for a terminal. Returns 0, or -EINVAL
- * as above. */
+/* Writes the value of a property of a run, with unsafe characters escaped. Returns 0, or
+ * -EINVAL: no such property. */
 int run_property(const struct record *record, const char *property, struct buffer *out,
                  struct spoor_error *err);
 

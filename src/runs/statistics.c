@@ -33,12 +33,12 @@ static double median_of(const double *sorted, size_t count)
 
 /* ---- one set ------------------------------------------------------------ */
 
-/* With 95 %, the median is between the value `rank` from the bottom and the value `rank`
- * from the top: the number of values below it is binomial. Returns the rank, from 1; 0: not
- * even the whole range is enough. */
+/* Returns the rank, from 1, such that the median is with 95 % probability between the value
+ * of that rank from the bottom and from the top. (The number of values below the median is
+ * binomial.) 0: there are too few values, even the whole range is not enough. */
 static size_t interval_rank(size_t count)
 {
-    double n = (double)count, first = fmax(0, floor(n / 2 - 5 * sqrt(n))); /* fewer are rare */
+    double n = (double)count, first = fmax(0, floor(n / 2 - 5 * sqrt(n))); /* lower are rare */
     /* Probability of exactly `rank` values below the median. */
     double probability =
         exp(lgamma(n + 1) - lgamma(first + 1) - lgamma(n - first + 1) - n * log(2));
@@ -54,12 +54,13 @@ static size_t interval_rank(size_t count)
     return rank;
 }
 
-/* Half of the values are nearer to the median. The deviations of sorted values decrease and increase
- * again, so the nearest are found from the middle outwards. */
+/* Returns the median of the absolute deviations. The values are sorted, so the smallest
+ * deviations are in the middle: goes outwards from there until half of the values are
+ * covered. */
 static double median_deviation(const double *sorted, size_t count, double median)
 {
     size_t below = count / 2,
-           above = count / 2; /* sorted[below - 1] and sorted[above] are next */
+           above = count / 2; /* next are sorted[below - 1] and sorted[above] */
     double deviation = 0, before = 0;
 
     for (size_t i = 0; i <= count / 2; i++) {
@@ -115,8 +116,8 @@ double statistics_tolerance(const struct statistics *statistics)
 
 /* ---- two sets ----------------------------------------------------------- */
 
-/* Counts the pairs in which b is larger; equal pairs count half. Also sums t^3 - t over all
- * groups of t equal values. */
+/* Counts the pairs (a, b) in which b is larger; equal pairs count half. *ret_ties is the sum
+ * of t^3 - t over all groups of t equal values. */
 static double count_larger(const double *a, size_t a_count, const double *b, size_t b_count,
                            double *ret_ties)
 {
@@ -142,8 +143,8 @@ static double count_larger(const double *a, size_t a_count, const double *b, siz
     return larger;
 }
 
-/* Returns the share of all orders of n and m values in which at most `most` pairs are
- * larger. The number of orders with exactly u of them is the coefficient of x^u in the
+/* Of all orders of n and m values, returns the share in which b is larger in at most `most`
+ * pairs. The number of orders with exactly u such pairs is the coefficient of x^u in the
  * product of (1 - x^(m+i)) / (1 - x^i), i = 1..n. */
 static double share_of_orders(size_t n, size_t m, size_t most, double *coefficients)
 {
@@ -163,8 +164,8 @@ static double share_of_orders(size_t n, size_t m, size_t most, double *coefficie
     return sum / orders;
 }
 
-/* Computes p from the smaller of the two counts of pairs. Ties make the exact test
- * conservative: half a pair counts as a whole one. */
+/* Computes the p-value from the smaller of the two counts of pairs. With ties, the exact
+ * test is conservative: half a pair is rounded up to one. */
 static int rank_test(size_t n, size_t m, double larger, double ties, double *ret)
 {
     double pairs = (double)n * (double)m, total = (double)(n + m);
@@ -183,8 +184,8 @@ static int rank_test(size_t n, size_t m, double larger, double ties, double *ret
     return 0;
 }
 
-/* Returns how many of the smallest ratios are outside the 95 % interval: one less than the
- * smallest number of pairs that is not significant. -1: no number of pairs is significant. */
+/* Sets *ret to the number of smallest ratios outside the 95 % interval: the largest number
+ * of pairs that is significant. -1: no number of pairs is. */
 static int count_outside(size_t n, size_t m, double *ret)
 {
     double low = 0, high = (double)n * (double)m / 2;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http.c - one request at a time through libcurl, which is loaded when it is first needed. */
+/* http.c - sends one request at a time with libcurl, which is loaded when it is first
+ * needed. */
 #include "services/http.h"
 
 #include <curl/curl.h>
@@ -39,7 +40,7 @@ struct http {
     char message[CURL_ERROR_SIZE];
 };
 
-/* Debian builds it against three TLS libraries; only the first name is common to all systems. */
+/* Debian builds libcurl with three TLS libraries; other systems have only the first name. */
 static const char *const library_names[] = { "libcurl.so.4", "libcurl-gnutls.so.4",
                                              "libcurl-nss.so.4" };
 
@@ -107,7 +108,7 @@ struct http *http_close(struct http *http)
         return NULL;
     if (http->easy)
         http->curl.easy_cleanup(http->easy);
-    /* The library stays loaded: its TLS library may have registered functions for exit. */
+    /* libcurl stays loaded: its TLS library may have registered exit handlers. */
     free(http);
     return NULL;
 }
@@ -128,7 +129,7 @@ int http_open(struct http **ret, struct spoor_error *err)
     return 0;
 }
 
-/* Returning less than it was given ends the transfer with CURLE_WRITE_ERROR. */
+/* A result less than the length ends the transfer with CURLE_WRITE_ERROR. */
 static size_t take_body(char *data, size_t size, size_t count, void *user)
 {
     struct buffer *body = user;
@@ -179,8 +180,8 @@ static int add_header(const struct curl *curl, struct curl_slist **list, const c
     return 0;
 }
 
-/* S3 requires a hash of the body, which older versions of libcurl do not send. TLS protects the body, so
- * it need not be signed. */
+/* S3 requires a hash of the body, which older versions of libcurl do not send.
+ * UNSIGNED-PAYLOAD replaces it: TLS already protects the body. */
 static int add_signed_headers(const struct curl *curl, struct curl_slist **list,
                               const struct http_signature *signature)
 {
@@ -194,7 +195,8 @@ static int add_signed_headers(const struct curl *curl, struct curl_slist **list,
     return buffer_error(&header) < 0 ? -ENOMEM : add_header(curl, list, header.text);
 }
 
-/* The headers of a request, in libcurl's form, to be freed even after a failure. */
+/* Converts the headers of a request for libcurl. The caller frees *list, even after a
+ * failure. */
 static int list_headers(const struct curl *curl, const struct http_request *request,
                         struct curl_slist **list)
 {
@@ -221,16 +223,17 @@ static void describe(struct http *http, const struct http_request *request,
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     set(easy, CURLOPT_USERAGENT, "spoor");
-    /* Before a large body libcurl sends "Expect: 100-continue": do not wait a second for servers that do
-     * not support it. (A header "Expect:" that disables it would be signed, though it is not sent.) */
+    /* Before a large body libcurl sends "Expect: 100-continue" and waits a second: too long
+     * if the server does not support it. (The header "Expect:" would disable it, but libcurl
+     * would sign that header without sending it.) */
     set(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
     if (request->is_local)
         set(easy, CURLOPT_PROXY, "");
     if (!request->is_local && !request->signature && !request->has_secrets) {
         set(easy, CURLOPT_FOLLOWLOCATION, 1L);
         set(easy, CURLOPT_MAXREDIRS, (long)REDIRECTS_MAX);
-        /* A redirected POST keeps its method and body: by default libcurl would drop the
-         * body, as browsers do. */
+        /* Redirect a POST with its body: by default, libcurl changes it to a GET, as browsers
+         * do. */
         set(easy, CURLOPT_POSTREDIR, (long)(CURL_REDIR_POST_301 | CURL_REDIR_POST_302));
     }
     if (request->body) {
@@ -275,7 +278,7 @@ static int describe_failure(const struct http *http, const struct http_request *
     return error_set(err, EIO, "%s: %s", request->url, message);
 }
 
-/* The values come from a server, and a line break in one would begin another header. */
+/* Rejects line breaks, which would begin another header: the values come from a server. */
 static bool is_safe(const struct http_signature *signature)
 {
     const char *const texts[] = { signature->access_key, signature->session_token,
@@ -305,7 +308,7 @@ int http_send(struct http *http, const struct http_request *request, struct http
     ret->status = 0;
     ret->header[0] = http->message[0] = '\0';
     buffer_add(&ret->body, "", 0);
-    http->curl.easy_reset(http->easy); /* keeps the connections */
+    http->curl.easy_reset(http->easy); /* keeps connections open */
     /* Reserve memory for the response first: a retry would send the request twice. */
     if (buffer_error(&ret->body) == 0 && list_headers(&http->curl, request, &headers) == 0 &&
         (!request->signature || sign(http, request->signature) == 0)) {

@@ -2,11 +2,11 @@
 /*
  * http.h - requests over HTTP and HTTPS, made by libcurl.
  *
- * libcurl is loaded by the first http_open() and never at the start of a program: loading it takes
- * longer than all else that `spoor run` does before the job starts. Part of the program, not of
- * the library.
+ * libcurl is loaded by the first http_open(), not at the start of a program: loading it takes
+ * longer than everything else that `spoor run` does before the job starts. Part of the program,
+ * not of the library.
  *
- * A client serves one thread. It keeps connections open between requests.
+ * A struct http is for one thread. It keeps connections open between requests.
  */
 #ifndef SERVICES_HTTP_H
 #define SERVICES_HTTP_H
@@ -36,23 +36,23 @@ struct http_request {
     const char *const *headers; /* "Name: value", ended by NULL; NULL: none */
     const void *body;           /* NULL: none */
     size_t body_length;
-    /* Redirects are not followed if set: the session token is for one server. NULL: not
-     * signed. */
+    /* NULL: not signed. A signed request follows no redirects: the session token is for one
+     * server. */
     const struct http_signature *signature;
     uint64_t timeout_ms; /* limit for the whole request; not 0 */
-    /* No proxy is used and redirects are not followed: for services of the machine itself,
-     * such as cloud metadata. */
+    /* Use no proxy and follow no redirects: for services of the machine itself, such as cloud
+     * metadata. */
     bool is_local;
-    bool has_secrets;          /* in its headers: redirects are not followed */
-    const char *wanted_header; /* name of the header to be returned; NULL: none */
+    bool has_secrets;          /* headers contain secrets: follow no redirects */
+    const char *wanted_header; /* name of a response header to return; NULL: none */
 };
 
-/* A zeroed struct is empty; one response can serve several requests. */
+/* A zeroed struct is empty; it can be reused for several requests. */
 struct http_response {
     int status;         /* 200 */
-    struct buffer body; /* its text is not NULL after a success */
+    struct buffer body; /* body.text is not NULL after a success */
     char
-        header[256]; /* value of the requested header; empty: there was none, or it is longer */
+        header[256]; /* value of the requested header; empty: it was missing, or does not fit */
 };
 
 void http_response_done(struct http_response *response);
@@ -63,13 +63,14 @@ int http_open(struct http **ret, struct spoor_error *err);
 /* Accepts NULL; always returns NULL. */
 struct http *http_close(struct http *http);
 
-/* Sends a request and waits for the response. 0: there is a response, of any status. -ETIMEDOUT,
- * -ECONNREFUSED (also: the host cannot be found or reached), -EFBIG: a response of more than
- * HTTP_BODY_MAX, -EINVAL: the URL or the signature cannot be used, -ENOMEM, -EIO: anything else. */
+/* Sends a request and waits for the response. Returns 0 for a response of any status;
+ * -ETIMEDOUT; -ECONNREFUSED (also if the host cannot be found or reached); -EFBIG: the
+ * response is longer than HTTP_BODY_MAX; -EINVAL: invalid URL or signature; -ENOMEM; -EIO:
+ * anything else. */
 int http_send(struct http *http, const struct http_request *request, struct http_response *ret,
               struct spoor_error *err);
 
-/* Whether a status means success: 200 to 299. */
+/* Returns whether a status means success: 200 to 299. */
 static inline bool http_is_success(int status)
 {
     return status >= 200 && status < 300;

@@ -26,10 +26,10 @@ enum { CLIENTS_MAX = 16, BACKLOG = 128, REQUEST_MAX = 8 << 10, PAUSE_MS = 100 };
 #define CLIENT_MOST_NS (5 * NS_PER_SECOND)
 
 struct client {
-    int fd; /* -1: there is none */
+    int fd; /* -1: no client */
     uint64_t deadline_ns;
     size_t received, sent;
-    struct buffer response; /* empty: the request is not complete */
+    struct buffer response; /* empty until the request is complete */
     char request[REQUEST_MAX];
 };
 
@@ -62,7 +62,7 @@ static int parse_address(const char *text, union address *ret, struct spoor_erro
     if (length > 0 && length < sizeof(name) + 2 && strncmp(text, "localhost:", 10) != 0)
         (void)snprintf(name, sizeof(name), "%.*s", (int)length - 2 * is_v6, text + is_v6);
     if (parse_whole_u64(port_text, &port) == 0 && port <= UINT16_MAX) {
-        ret->v4.sin_port = ret->v6.sin6_port = htons((uint16_t)port); /* the same place */
+        ret->v4.sin_port = ret->v6.sin6_port = htons((uint16_t)port); /* the two overlap */
         if (!is_v6 && inet_pton(AF_INET, name, &ret->v4.sin_addr) == 1)
             return 0;
         ret->v6.sin6_family = AF_INET6;
@@ -99,7 +99,7 @@ static void write_url(int fd, struct buffer *out)
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* The value of a header, up to the end of its line; NULL: there is none. */
+/* Returns the value of a header, which ends with its line; NULL: no such header. */
 static const char *find_header(const char *request, const char *name)
 {
     size_t length = strlen(name);
@@ -112,7 +112,8 @@ static const char *find_header(const char *request, const char *name)
     return NULL;
 }
 
-/* The weight of a choice in a list such as "text/plain;q=0.5,gzip"; 0: it is not there. */
+/* Returns the weight of a choice in a list such as "text/plain;q=0.5,gzip"; 0: not in the
+ * list. */
 static double weigh(const char *list, const char *choice)
 {
     size_t length = strlen(choice);
@@ -128,7 +129,7 @@ static double weigh(const char *list, const char *choice)
 
             if (weight) {
                 weight += 2;
-                (void)number_read(&weight, &value); /* else it is 1 */
+                (void)number_read(&weight, &value); /* 1 if malformed */
             }
             return value;
         }
@@ -205,7 +206,7 @@ static void admit(struct metrics_server *server)
     int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0) {
-        /* Without descriptors or memory, poll() would return at once, again and again. */
+        /* Out of descriptors or memory: pause, or poll() would return again at once. */
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
             (void)poll(NULL, 0, PAUSE_MS);
         return;
@@ -222,7 +223,7 @@ static void admit(struct metrics_server *server)
     oldest->deadline_ns = clock_now().monotonic_ns + CLIENT_MOST_NS;
 }
 
-/* False: the client has left, or sends too much. */
+/* Returns false if the connection is to be closed: the client has left, or memory ran out. */
 static bool receive(struct metrics_server *server, struct client *client)
 {
     size_t room = sizeof(client->request) - 1 - client->received;
@@ -234,7 +235,7 @@ static bool receive(struct metrics_server *server, struct client *client)
         return false;
     client->received += (size_t)n;
     client->request[client->received] = '\0';
-    if (strstr(client->request, "\r\n\r\n")) /* zeros end it before */
+    if (strstr(client->request, "\r\n\r\n")) /* a NUL byte ends the text */
         metrics_respond(client->request, server->render, server->data, &client->response);
     else if (client->received == sizeof(client->request) - 1)
         buffer_add_text(&client->response,
@@ -243,7 +244,7 @@ static bool receive(struct metrics_server *server, struct client *client)
     return buffer_error(&client->response) == 0;
 }
 
-/* False: the response is sent, or the client has left. */
+/* Returns false if the connection is to be closed: all is sent, or the client has left. */
 static bool send_response(struct client *client)
 {
     ssize_t n = send(client->fd, client->response.text + client->sent,
@@ -311,7 +312,7 @@ static int listen_at(struct metrics_server *server, const union address *address
     server->end_fd = eventfd(0, EFD_CLOEXEC);
     if (server->fd < 0 || server->end_fd < 0)
         return -errno;
-    /* A port that an earlier run has just left. */
+    /* Reuse a port that an earlier run has just left. */
     (void)setsockopt(server->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     return bind(server->fd, &address->any, sizeof(*address)) < 0 ||
                    listen(server->fd, BACKLOG) < 0

@@ -16,12 +16,12 @@ MEGABYTE = 1e-6
 MEBIBYTE = 2.0**-20
 PERCENT = 100.0
 
-# Names of a tool, with the value below that each one has, and its factor. In names of a GPU, {} is its number.
+# Maps names of a tool to a value (below) and its factor. In names of GPU values, {} is the number of the GPU.
 Names = Mapping[str, tuple[str, float]]
 
 
 class Value(NamedTuple):
-    name: str                   # in the tool's terms
+    name: str                   # its name in the tool
     gpu: Union[int, str, None]  # the GPU that it belongs to: 0, or "0_1" for the part 0:1
     value: float
 
@@ -105,7 +105,7 @@ class SampleLogger:
             is_last = must_stop.wait(self._interval)
             try:
                 now = self._tracker.snapshot()
-            except Exception:  # the tracker was killed or is stopped, which it reports itself
+            except Exception:  # the tracker was killed or is stopped; the tracker reports it
                 if is_last or not self._tracker.is_running:
                     return
                 continue

@@ -14,7 +14,7 @@ from ._logger import MEGABYTE, PERCENT, SampleLogger, Value
 class MlflowLogger(SampleLogger):
     """Logs samples under MLflow's names of system metrics, which the page of a run shows on its own tab.
 
-    They describe the machine. Those of the tracked process and all its descendants have ``job_`` in their names.
+    They describe the machine. Metrics of the tracked process and all its descendants have ``job_`` in their names.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ class TensorBoardLogger(SampleLogger):
     tracker : Tracker
         A running tracker.
     writer : SummaryWriter
-        That of torch.utils.tensorboard or tensorboardX. It is not closed.
+        A writer of torch.utils.tensorboard or tensorboardX. It is not closed.
     interval : float, default 10
         Seconds between two samples.
     """

@@ -20,7 +20,7 @@ class WandbLogger(SampleLogger):
     tracker : Tracker
         A running tracker.
     run : wandb.Run, optional
-        By default the one that wandb.init() has started.
+        By default, the run that wandb.init() started.
     interval : float, default 15
         Seconds between two samples.
     commit : bool, default False

@@ -13,11 +13,11 @@
 #include "front/agent.h"
 #include "front/arguments.h"
 
-/* Warnings wait for the next response that can contain them. */
+/* Warnings are kept for the next response that has a list of warnings. */
 struct agent_state {
     struct tracking tracking;
     struct text_list warnings;
-    size_t reported_count; /* of them */
+    size_t reported_count; /* warnings that a response has contained */
 };
 
 /* Called before the sampling thread runs, from that thread, and after it has ended: never
@@ -78,7 +78,7 @@ static int add_result(spoor_session *session, void *data, struct json_writer *js
 
 /* ---- the agent ------------------------------------------------------------ */
 
-/* A process that has exited still has a result, which is empty. */
+/* If the process has already exited, there is no session; the result is then empty. */
 static int attach(struct agent_state *state, pid_t pid, struct attachment *ret,
                   struct spoor_error *err)
 {

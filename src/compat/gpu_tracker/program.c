@@ -25,13 +25,14 @@
 
 #define BLANKS " \t\n\v\f\r"
 
-/* Between double quotes a backslash is literal, except before these. */
+/* Between double quotes a backslash is literal, except before $ ` " \ and a newline. */
 static bool is_escape(const char *at)
 {
     return at[0] == '\\' && at[1] && strchr("$`\"\\\n", at[1]);
 }
 
-/* Adds the text between quotes. Returns the text after the closing one; NULL: there is none. */
+/* Adds the text between quotes. Returns the text after the closing quote; NULL: there is
+ * none. */
 static const char *add_quoted(const char *at, struct buffer *word)
 {
     char quote = *at++;
@@ -48,7 +49,7 @@ static const char *add_quoted(const char *at, struct buffer *word)
  * backslash. */
 static const char *add_word(const char *at, bool is_literal, struct buffer *word)
 {
-    buffer_add(word, "", 0); /* the word may be empty */
+    buffer_add(word, "", 0); /* not NULL even if the word is empty */
     while (at && *at && !strchr(BLANKS, *at)) {
         if (!is_literal && (*at == '\'' || *at == '"')) {
             at = add_quoted(at, word);
@@ -62,7 +63,7 @@ static const char *add_word(const char *at, bool is_literal, struct buffer *word
     return at;
 }
 
-/* A backslash before the end of a line joins it to the next, between words too. */
+/* A backslash at the end of a line joins it to the next, between words as well. */
 static const char *skip_blanks(const char *at)
 {
     while (*at && (strchr(BLANKS, *at) || (at[0] == '\\' && at[1] == '\n')))
@@ -70,7 +71,7 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-/* Returns 0; 1: as add_word(); or -ENOMEM. */
+/* Returns 0; 1: a quote is not closed, or nothing follows a backslash; or -ENOMEM. */
 static int split(const char *text, bool is_literal, struct text_list *ret)
 {
     for (text = skip_blanks(text); *text; text = skip_blanks(text)) {
@@ -120,8 +121,9 @@ static int refuse_process_id(void *target, const struct option *option, const ch
 #define MEMORY_UNIT "bytes, kilobytes, megabytes, gigabytes (default) or terabytes"
 #define MEMORY_UNITS "bytes kilobytes megabytes gigabytes terabytes"
 
-/* The keys of the config file are the parameters of the Python class Tracker. Parameters about files and
- * processes that do not exist here belong to no command, and so are ignored. */
+/* The keys of the config file are the parameters of the Python class Tracker. Its parameters
+ * that mean nothing here (for its file and process) belong to no command, so they are
+ * ignored. */
 /* clang-format off */
 static const struct option rows[] = {
 { 'e',  "execute",      "<command>",       "the command to track, with its arguments, as one string; quotes and backslashes work as in a shell", TRACK | NO_FILE | OPTION_REQUIRED, TEXT(command), .complete = COMPLETE_COMMANDS },
@@ -276,7 +278,8 @@ struct result {
     const struct tracked *tracked;
 };
 
-/* The last sample is dated by the event of the command's end. The tracker may have noticed that end later. */
+/* The last sample has the time at which the command exited; the tracker may have noticed it
+ * later. */
 static double elapsed_seconds(const struct tracking *tracking, const struct tracked *tracked)
 {
     double noticed = (double)tracked->elapsed_ns / 1e9;
@@ -391,15 +394,15 @@ static void warn(void *data, const char *message)
     gpu_tracker_warning("%s", message);
 }
 
-/* Returns the exit code. If the command was killed by a signal that was sent to us, we kill
- * ourselves with it too, after the report. */
+/* Returns the exit code. If a signal that was sent to us killed the command, we write the
+ * report and then kill ourselves with the same signal. */
 static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
 {
     struct tracking tracking = {
         .settings = settings,
         .warn = warn,
-        /* otherwise a GPU may have to be refused, the tracking file begins with the number
-         * of GPUs, or there are certainly none */
+        /* Not with options that select GPUs, which may be invalid; not with a tracking file,
+         * which begins with the number of GPUs; and not if there are certainly none. */
         .finds_gpus_later = !settings->gpu_uuids && !settings->gpu_brand &&
                             !settings->tracking_path && spoor_may_have_gpus(NULL),
     };
@@ -468,7 +471,7 @@ const struct program gpu_tracker_program = {
     .description = "Measure what a command uses: RAM, GPU RAM, CPU, GPUs and time.",
     .commands = commands,
     .main_command = &track_command,
-    .version_prefix = "5.0.1+spoor.", /* the version of the predecessor, then that of spoor */
+    .version_prefix = "5.0.1+spoor.", /* version of the predecessor; spoor's follows */
     .error_prefix = "ERROR:root:",
     .warning_prefix = "WARNING:root:",
     .failure_code = 1,

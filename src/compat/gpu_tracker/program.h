@@ -14,16 +14,16 @@
 
 /* ---- the command as one string ------------------------------------------ */
 
-/* Blanks separate words. Quotes and backslashes work as in a POSIX shell; nothing else does: no variables,
- * no patterns, no pipes. A text with an unclosed quote ("echo it's"), or with a backslash at its end, is
- * split at its blanks alone, as the predecessor did. The words are added to *ret, which the caller frees. 0
- * or -ENOMEM. */
+/* Splits a text into words at blanks. Quotes and backslashes work as in a POSIX shell;
+ * variables, patterns and pipes do not. A text with an unclosed quote ("echo it's") or a
+ * backslash at its end is split at blanks only, as by the predecessor. The words are added
+ * to *ret, which the caller frees. 0 or -ENOMEM. */
 int words_split(const char *text, struct text_list *ret, struct spoor_error *err);
 
 /* ---- options ------------------------------------------------------------
  *
- * Options are texts first, from the command line or the config file. Then all are checked, in
- * the order of the predecessor, before anything runs.
+ * Options are first stored as texts, from the command line or the config file. Before anything
+ * runs, all are checked, in the same order as by the predecessor.
  */
 
 /* Which commands have an option: bits of option.flags. */
@@ -43,7 +43,7 @@ struct gpu_tracker_settings {
     char *gpu_brand;     /* NULL: any */
     char *tracking_path; /* NULL: none */
     char *spelling;
-    char *pid; /* of an agent */
+    char *pid; /* process that an agent tracks */
     bool is_check;
     bool is_silent; /* no warnings */
     bool overwrites;
@@ -65,19 +65,19 @@ void gpu_tracker_settings_done(struct gpu_tracker_settings *settings);
 
 extern const struct program gpu_tracker_program;
 
-/* Messages in the form of the predecessor's log. gpu_tracker_error() returns 1, the exit
+/* Print messages in the form of the predecessor's log. gpu_tracker_error() returns 1, the exit
  * code. */
 #define gpu_tracker_error(...) program_complain(&gpu_tracker_program, __VA_ARGS__)
 #define gpu_tracker_warning(...) program_warn(&gpu_tracker_program, __VA_ARGS__)
 
 /* ---- the agent ----------------------------------------------------------
  *
- * The tracker behind the Python class (front/agent.h), with options of gpu-tracker, and --pid=PID, or
- * --check: then the options are checked and nothing is tracked. If sub-track is the first
- * argument, subtrack.c serves the requests.
+ * The tracker behind the Python class (front/agent.h). It takes the options of gpu-tracker and
+ * either --pid=PID, or --check, which only checks the options. If the first argument is
+ * sub-track, subtrack.c serves the requests.
  *
- * The responses "ready" and "result" have warnings, a list of texts; "result" has the usage as JSON and as
- * text.
+ * The responses "ready" and "result" have a list of warnings; "result" also has the usage, as
+ * JSON and as text.
  */
 
 /* Returns the exit code. */

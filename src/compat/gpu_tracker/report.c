@@ -75,7 +75,7 @@ int gpu_tracker_output_check(const char *path, struct spoor_error *err)
     return 0;
 }
 
-/* Follows links, and also writes to devices and pipes. */
+/* Follows links; can write to devices and pipes. */
 static int write_in_place(const char *path, const struct buffer *text)
 {
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
@@ -87,7 +87,8 @@ static int write_in_place(const char *path, const struct buffer *text)
     return r == 0 && close(take_fd(&fd)) < 0 ? -errno : r;
 }
 
-/* A file is replaced as a whole, if its directory can be written. */
+/* Replaces a regular file as a whole if its directory is writable; otherwise writes in
+ * place. */
 static int write_file(const char *path, const struct buffer *text)
 {
     struct replacement new_file;
@@ -156,7 +157,7 @@ double usage_coefficient(const struct tracking_facts *facts, enum tracking_fact 
 }
 
 /* "sum": percent of one core or GPU, summed over all; "hardware": the sum divided by the
- * number expected. */
+ * expected number of cores or GPUs. */
 struct percentages {
     double max_sum, max_hardware, mean_sum, mean_hardware;
 };
@@ -225,7 +226,7 @@ static double or_zero(double value)
     return isnan(value) ? 0 : value;
 }
 
-/* The mean may come from a better source than the maximum, and is never above it. */
+/* The mean may come from a better source than the maximum, so raise the maximum to the mean. */
 static struct percentages percentages(double max_units, double mean_units, double count)
 {
     double mean_sum = 100 * or_zero(mean_units);
@@ -235,8 +236,8 @@ static struct percentages percentages(double max_units, double mean_units, doubl
     return (struct percentages){ max_sum, max_sum / divisor, mean_sum, mean_sum / divisor };
 }
 
-/* The machine's CPU time comes in steps of 10 ms, too coarse for a short run: it is limited to the
- * machine's CPUs, and is at least the job's. */
+/* The kernel counts the machine's CPU time in steps of 10 ms, too coarse for a short run:
+ * limit it to the machine's CPUs, and raise it to the CPU time of the job. */
 static struct percentages bounded(struct percentages system, const struct percentages *job,
                                   double count)
 {
@@ -335,7 +336,7 @@ static struct rows_sample keep(const struct rows *rows, const struct spoor_sampl
     return kept;
 }
 
-/* CPU time per second in percent of a core, from one sample to another. Unknown is 0. */
+/* Returns the CPU time between two samples, in percent of a core; 0 if unknown. */
 static double percent(const struct rows_sample *from, const struct rows_sample *to,
                       size_t metric)
 {
@@ -345,13 +346,13 @@ static double percent(const struct rows_sample *from, const struct rows_sample *
     return growth > 0 && seconds > 0 ? 100 * growth / seconds : 0;
 }
 
-/* The command has ended and has no row yet: use the kernel's peak. */
+/* For a command that ended before its first row: use the peaks of the kernel. */
 static void raise_ram(const struct rows *rows, double row[TRACKING_COLUMNS])
 {
     for (size_t i = 0; i < ROWS_PEAKS; i++) {
         double peak = rows->latest.value[TRACKING_COLUMNS + i];
 
-        if (peak > rows->first.value[TRACKING_COLUMNS + i]) /* fmax() ignores NaN */
+        if (peak > rows->first.value[TRACKING_COLUMNS + i]) /* false if NaN */
             row[i] = fmax(row[i], peak * usage_coefficient(rows->facts, TRACKING_RAM_UNIT));
     }
 }
@@ -393,7 +394,8 @@ static void fill(struct rows *rows, const struct rows_sample *from,
             row[i] = sample->value[i] * scale_of(rows, field->unit);
     }
     gpus[1] = gpu_count > 0 ? gpus[0] / gpu_count : 0;
-    /* The machine's CPU time comes in steps of 10 ms, too coarse for a short time. */
+    /* The kernel counts the machine's CPU time in steps of 10 ms, too coarse for a short
+     * time. */
     system[0] = fmin(system[0], 100 * core_count);
     system[1] = system[0] / core_count;
     row[TRACKING_TIMESTAMP] = rows->latest.unix_seconds;
@@ -408,7 +410,7 @@ static bool is_due(const struct rows *rows, const double *wanted_after)
 
     if (!wanted_after)
         return seconds >= rows->interval_seconds / 2;
-    /* Over a shorter time CPU percentages would be noise. */
+    /* Over less than a millisecond, CPU percentages would be noise. */
     return rows->row_count == 0 || seconds >= 0.001 || previous->unix_seconds <= *wanted_after;
 }
 
@@ -417,13 +419,13 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample, const doubl
 {
     rows->latest = keep(rows, sample);
     rows->is_latest_written = false;
-    /* Before the command runs: all windows start with this sample. */
+    /* The first sample is taken before the command runs: all intervals start with it. */
     if (rows->sample_count++ == 0) {
         rows->first = rows->latest;
         rows->alive = rows->previous = rows->older = rows->latest;
         return false;
     }
-    /* A process that exits gives up its memory before its last thread. */
+    /* An exiting process loses its memory before its last thread. */
     if (rows->latest.value[TRACKING_MAIN_N_THREADS] > 0 &&
         !(rows->latest.value[TRACKING_MAIN_RAM] <= 0))
         rows->alive = rows->latest;
@@ -449,7 +451,7 @@ bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, doubl
         is_more |= peak > row[i] * little;
         row[i] = fmax(row[i], peak); /* fmax() ignores NaN */
     }
-    start = fmax(start, rows->older.unix_seconds); /* keeps the rows in order of time */
+    start = fmax(start, rows->older.unix_seconds); /* keep rows in order of time */
     row[TRACKING_TIMESTAMP] = (start + sample->unix_seconds) / 2;
     return is_more;
 }
@@ -475,13 +477,13 @@ double rows_cpu_seconds(const struct rows *rows, enum tracking_column column)
 
 /* ---- the report ---------------------------------------------------------
  *
- * JSON is formatted like Python's json.dumps(indent=1). Text rounds to three decimals, drops trailing zeros
- * but for one, and indents by three blanks.
+ * JSON is formatted like Python's json.dumps(indent=1). In text, numbers are rounded to three
+ * decimals and keep at most one trailing zero ("1.0"); the indent is three blanks.
  */
 
 enum { NAME_SIZE = 64 };
 
-/* A key or label, in the older spelling if requested. `buf` has NAME_SIZE bytes. */
+/* Returns a key or label, in the older spelling if requested. `buf` has NAME_SIZE bytes. */
 static const char *spell(const char *name, const struct report_style *style, char *buf)
 {
     static const char newer[] = "escendants";
@@ -494,7 +496,7 @@ static const char *spell(const char *name, const struct report_style *style, cha
     return buf;
 }
 
-/* Each line ends the one before it; at the start there is none. */
+/* Each line but the first begins with a newline, so the text does not end with one. */
 static void write_text(const struct resource_usage *usage, const struct report_style *style,
                        struct buffer *out)
 {

@@ -18,7 +18,7 @@
 
 enum gpu_tracker_format { GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
 
-/* The value of --format; NULL: not given. -EINVAL: there is no such format. */
+/* Parses the value of --format; NULL: not given. -EINVAL: no such format. */
 int gpu_tracker_format_parse(const char *text, enum gpu_tracker_format *ret,
                              struct spoor_error *err);
 
@@ -30,11 +30,11 @@ int gpu_tracker_output_write(const char *path, const char *text, struct spoor_er
 
 /* ---- usage --------------------------------------------------------------
  *
- * Pure: figures in base units go in, numbers in the user's units come out. This interface cannot express
- * unknown figures, so they are 0; the caller names them.
+ * Pure: converts figures in base units to numbers in the user's units. This interface cannot
+ * express unknown figures, so they are 0; the caller warns about them.
  */
 
-/* A unit is its name and the value of one base unit (byte, second) in it. */
+/* A unit: its name, and the factor that converts from the base unit (byte, second). */
 struct usage_unit {
     const char *name;
     double coefficient;
@@ -47,7 +47,8 @@ extern const struct usage_unit usage_time_units[];
 /* NULL: unknown unit. */
 const struct usage_unit *usage_unit_find(const struct usage_unit *units, const char *name);
 
-/* The coefficient of a unit of the facts: TRACKING_RAM_UNIT, ...; NaN: unknown unit. */
+/* Returns the coefficient of a unit named in the facts: TRACKING_RAM_UNIT, ...; NaN: unknown
+ * unit. */
 double usage_coefficient(const struct tracking_facts *facts, enum tracking_fact unit);
 
 /* A line of the report. */
@@ -64,7 +65,7 @@ struct usage_row {
     } kind;
     const char *key, *label;
     const char *path; /* path of the figure; NULL: the value is not a figure */
-    size_t place;     /* without a path, index of a fact, or of a percentage */
+    size_t place;     /* if there is no path: index of a fact or a percentage */
 };
 
 enum { USAGE_ROWS = 60 };
@@ -79,34 +80,35 @@ struct resource_usage {
     } values[USAGE_ROWS];
 };
 
-/* Returns a figure of the run by its path, as spoor_session_figure(); NaN: unknown. */
+/* Returns a figure of the run by its path, like spoor_session_figure(); NaN: unknown. */
 typedef double usage_figure(void *data, const char *path);
 
 struct rows;
 
-/* `rows` have the CPU time, which is not a figure. */
+/* CPU times are not figures, so they are computed from `rows`. */
 struct resource_usage usage_of(const struct tracking_facts *facts, const struct rows *rows,
                                double elapsed_seconds, usage_figure *figure, void *data);
 
 /* ---- rows ---------------------------------------------------------------
  *
- * A row describes one moment: the peaks between rows belong to the result, not to the code block that the row
- * falls into.
+ * A row describes one moment. Peaks between rows are part of the result, but not of a row: they
+ * may not belong to the code block in which the row falls.
  *
- * - Rows are an interval apart. A sample that comes earlier makes one if it was requested, and so
- *   does the last sample.
- * - Percentages are CPU time over the time since the row before.
- * - A command that has ended holds nothing. Its last row has the last values seen; if it is the only row, the
- *   peak.
+ * - Rows are an interval apart. An earlier sample becomes a row only if a row was requested, or
+ *   if it is the last sample.
+ * - Percentages are CPU time over the time since the row before, or, for an early last row,
+ *   since the row before that.
+ * - A command that has ended uses no memory, so its last row has the last values seen while it
+ *   was alive. If it is the only row, it has the peaks.
  */
 
 /* The metrics of the columns, then the peaks of the first three. */
 enum { ROWS_PEAKS = 3, ROWS_METRICS = TRACKING_COLUMNS + ROWS_PEAKS };
 
-/* The values kept of a sample. */
+/* The values of a sample that rows need. */
 struct rows_sample {
     double elapsed_seconds, unix_seconds;
-    double value[ROWS_METRICS]; /* NaN: not known */
+    double value[ROWS_METRICS]; /* NaN: unknown */
 };
 
 struct rows {
@@ -117,21 +119,22 @@ struct rows {
     bool is_latest_written;
     struct rows_sample first, latest;
     struct rows_sample alive;    /* the latest sample in which the command was alive */
-    struct rows_sample previous; /* the sample of the latest row; at first the first sample */
+    struct rows_sample previous; /* the sample of the latest row; initially, the first */
     struct rows_sample older;    /* the sample of the row before `previous` */
 };
 
 void rows_init(struct rows *rows, const struct tracking_facts *facts, double interval_seconds);
 
-/* Takes a sample. Returns true if it makes a row. `wanted_after` is NULL if this sample was
- * not requested. Otherwise a row is requested that is later than *wanted_after (seconds
- * since 1970) and at most a millisecond old; such a row may exist already. */
+/* Takes a sample. Returns true if it becomes a row. `wanted_after` is NULL if no row was
+ * requested. Otherwise the caller needs a row that is later than *wanted_after (seconds
+ * since 1970) and at most a millisecond old; if there is one already, false is returned. */
 bool rows_take(struct rows *rows, const struct spoor_sample *sample, const double *wanted_after,
                double row[TRACKING_COLUMNS]);
 
 /* Called when a code block that began at `start` has stopped and rows_take() has made a row.
- * Returns true if the block held more memory in between; the row then describes that moment,
- * whose time is only known to be between the previous row and now. */
+ * Returns true if the block used more memory in between; the row then describes that peak.
+ * Its exact time is unknown: it is dated halfway between `start` (or the previous row, if
+ * later) and now. */
 bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
                double row[TRACKING_COLUMNS]);
 
@@ -139,14 +142,15 @@ bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, doubl
  * one. */
 bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS]);
 
-/* The CPU time of a column, a percentage of it, from the first sample to the latest; NaN if unknown. */
+/* Returns the CPU time behind a column of CPU percentages, from the first sample to the
+ * latest; NaN: unknown. */
 double rows_cpu_seconds(const struct rows *rows, enum tracking_column column);
 
 /* ---- the report --------------------------------------------------------- */
 
 struct report_style {
     enum gpu_tracker_format format;
-    bool is_descendents; /* spelled as in versions 1.2 to 3 */
+    bool is_descendents; /* spell "descendents" as in versions 1.2 to 3 */
 };
 
 void report_write(const struct resource_usage *usage, struct report_style style,

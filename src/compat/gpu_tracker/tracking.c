@@ -29,7 +29,7 @@ static int fail(struct gpu_tracker_gpus *gpus, int code, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    (void)vsnprintf(gpus->message, sizeof(gpus->message), fmt, args); /* cut is fine */
+    (void)vsnprintf(gpus->message, sizeof(gpus->message), fmt, args); /* may be truncated */
     va_end(args);
     return -code;
 }
@@ -82,7 +82,7 @@ static int refuse_uuid(struct gpu_tracker_gpus *gpus, const char *uuid, size_t l
                 (int)length, uuid, known.text ? known.text : "");
 }
 
-/* Counts the GPUs of a comma-separated list, each once. */
+/* Counts the GPUs of a comma-separated list, duplicates once. */
 static int count_uuids(struct gpu_tracker_gpus *gpus, const char *uuids)
 {
     AUTO_FREE bool *is_named = calloc(gpus->uuids.count, sizeof(*is_named));
@@ -139,7 +139,8 @@ int gpu_tracker_gpus_choose(struct gpu_tracker_gpus *gpus, const char *uuids)
                                                          : 0;
 }
 
-/* If the driver responds later, its GPUs are tracked. */
+/* A driver that does not respond in time is not an error: if it responds later, its GPUs are
+ * tracked. */
 static int pass_over_silence(const char *uuids, struct gpu_tracker_gpus *ret)
 {
     gpu_tracker_gpus_done(ret);
@@ -192,26 +193,27 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
     r = gpu_tracker_gpus_choose(ret, uuids);
     if (listed == 0 && r == 0 && ret->whole.count == 0)
         warn_of_tools(ret);
-    if (listed < 0 && ret->whole.count == 0) /* there is a GPU, but its driver cannot be used */
+    if (listed < 0 && ret->whole.count == 0) /* a GPU whose driver cannot be used */
         (void)fail(ret, ENODEV, "%s." REMAIN, err.message);
     return r;
 }
 
-/* Does the same with the GPUs of the session, which waits for drivers as long as it runs. */
+/* Like gpu_tracker_gpus_find(), but uses the GPUs of the session, which had more time to
+ * wait for drivers. */
 static int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const char *brand,
                                 struct gpu_tracker_gpus *ret)
 {
     *ret = (struct gpu_tracker_gpus){ .brand = brand };
     if (spoor_session_gpus(session, gpu_tracker_gpus_add, ret, NULL) < 0)
         return pass_over_silence(uuids, ret);
-    if (ret->uuids.count == 0) /* finds the reason */
+    if (ret->uuids.count == 0) /* to report the reason */
         return gpu_tracker_gpus_find(uuids, brand, ret);
     return gpu_tracker_gpus_choose(ret, uuids);
 }
 
 /* ---- tracking ----------------------------------------------------------- */
 
-/* The parts of a report, and a part of the paths of their figures; the first that fits counts. */
+/* The parts of a report. A figure belongs to the first part whose key occurs in its path. */
 static const struct {
     const char *key, *name;
 } parts[TRACKING_PARTS] = {
@@ -232,7 +234,7 @@ static void warn(struct tracking *tracking, const char *fmt, ...)
     if (tracking->settings->is_silent)
         return;
     va_start(args, fmt);
-    (void)vsnprintf(message, sizeof(message), fmt, args); /* cut is fine */
+    (void)vsnprintf(message, sizeof(message), fmt, args); /* may be truncated */
     va_end(args);
     tracking->warn(tracking->warn_data, message);
 }
@@ -248,7 +250,7 @@ static double read_ram_bytes(void)
     if (root_open(NULL, &root) < 0)
         return 0;
     if (root_read_start(&root, text, sizeof(text), "proc/meminfo") > 0)
-        /* Stays 0 if there is no such line. */
+        /* kibibytes stays 0 if there is no such line. */
         (void)parse_key_u64(text, "MemTotal:", &kibibytes);
     root_close(&root);
     return (double)kibibytes * 1024;
@@ -279,7 +281,7 @@ static struct tracking_facts read_facts(const struct gpu_tracker_settings *setti
     return facts;
 }
 
-/* Also called if there is a GPU that cannot be used. */
+/* Warns if there is no GPU, or none that can be used. */
 static void warn_of_no_gpus(struct tracking *tracking)
 {
     if (tracking->gpus.whole.count == 0 && !tracking->finds_gpus_later)
@@ -435,7 +437,7 @@ static void note_missing(struct tracking *tracking, const char *path, const char
     }
 }
 
-/* Writes one warning per reason, which lists all parts with that reason. */
+/* Writes one warning per reason, with a list of the parts that are missing for it. */
 static void warn_of_missing(struct tracking *tracking)
 {
     for (size_t i = 0; i < TRACKING_PARTS; i++) {
@@ -452,7 +454,7 @@ static void warn_of_missing(struct tracking *tracking)
                            count == 0   ? ""
                            : count == 1 ? " and "
                                         : ", ",
-                           after); /* always fits: the buffer has room for all parts */
+                           after); /* fits all parts */
             tracking->has_warned[other] = true;
             count++;
         }
@@ -468,7 +470,7 @@ static double find_figure(void *data, const char *path)
     bool is_gpu = strncmp(path, "gpu.", 4) == 0;
     struct spoor_figure figure;
 
-    if (is_gpu && tracking->gpus.whole.count == 0) /* already reported by a warning */
+    if (is_gpu && tracking->gpus.whole.count == 0) /* a warning was printed before */
         return (double)NAN;
     if (!tracking->session || spoor_session_figure(tracking->session, path, &figure, NULL) < 0)
         return (double)NAN;
@@ -477,8 +479,8 @@ static double find_figure(void *data, const char *path)
     return figure.value;
 }
 
-/* Reads the GPUs that the session has found: at the start the drivers may have been too
- * slow. */
+/* Replaces the list of GPUs by the session's: at the start, drivers may not have responded
+ * yet. */
 static void take_gpus(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
@@ -487,7 +489,7 @@ static void take_gpus(struct tracking *tracking)
         return;
     gpu_tracker_gpus_done(&tracking->gpus);
     (void)gpu_tracker_gpus_ask(tracking->session, settings->gpu_uuids, settings->gpu_brand,
-                               &tracking->gpus); /* too late to refuse the list */
+                               &tracking->gpus); /* too late to reject --guuids */
     tracking->facts = read_facts(settings, &tracking->gpus);
     tracking->finds_gpus_later = false;
     warn_of_no_gpus(tracking);

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent.c - resource-tracker agent: the tracker of the Python package resource_tracker, an agent
- * as in front/agent.h.
+ * agent.c - `resource-tracker agent`: the agent (front/agent.h) that tracks for the Python
+ * package resource_tracker.
  *
  *     resource-tracker agent [--pid PID [--no-children]] [--interval SECS]
  *                            [--process-rows FILE.f64] [--system-rows FILE.f64] [--dialect NAME]
  *                            [--upload FILE.json]
  *
- * Both files hold rows of 8-byte floating-point numbers, little-endian, NaN for None: the columns
- * of the tables `process` and `system` of the dialect, by default resource-tracker. The rows of
- * both are taken at the same moments, which are multiples of the interval since 1970. The first
- * and the last row may cover less than an interval. The operations:
+ * Both files hold rows of 8-byte floating-point numbers, little-endian, NaN for None: the
+ * columns of the tables `process` and `system` of the dialect, by default resource-tracker. The
+ * rows of both files are taken at the same moments, at multiples of the interval since 1970.
+ * The first and the last row may cover less than an interval. The operations:
  *
  *     process-stats PID CHILDREN, system-stats
- *                      "stats": {...}, totals so far; CHILDREN is true or false. If the machine may have
- *                      GPUs, system-stats also has "gpus": {...}
+ *                      "stats": {...}, the totals so far. CHILDREN is true or false. If the
+ *                      machine may have GPUs, system-stats also has "gpus": {...}
  *     recommend CPUS_MEAN MEMORY_BYTES GPUS_MEAN GPUS_MAX VRAM_BYTES SECONDS RUNS
  *                      "recommendation": {...}, as in the report page of spoor(1), but by the formulas
- *                      of the predecessor, from what RUNS runs used; empty: unknown
+ *                      of the predecessor. The arguments are the usage of RUNS runs; empty:
+ *                      unknown
  *     figures          "figures": {PATH: MEASURE, ...}: totals and peaks of the run so far, as in
  *                      the JSON report of spoor(1); null if no process is tracked
- *     stop             takes the last rows, closes the files and answers as figures, and with
- *                      "warnings": [TEXT, ...], which rows could not be written and why; may be
- *                      repeated
+ *     stop             takes the last rows, closes the files, and responds like `figures`, with
+ *                      "warnings": [TEXT, ...]: which rows could not be written, and why.
+ *                      May be repeated
  *     finish CODE STATUS
- *                      with --upload, see upload.h: stops, and ends the upload
+ *                      with --upload (upload.h): stops like `stop`, and ends the upload
  *     cloud, server, servers REQUEST, price REQUEST
  *                      see lookup.c
  *
  * The files may be deleted once the agent is ready.
  *
- * When the tracked process ends, the last row of the process is taken. The rows of the system go on
- * until a stop or the end of the input.
+ * When the tracked process ends, its last row is taken. Rows of the system are taken until a
+ * stop or the end of the input.
  */
 
 #include <errno.h>
@@ -75,7 +76,7 @@ static uint64_t minus(uint64_t a, uint64_t b)
 
 static void add_mib(struct json_writer *json, const char *key, uint64_t bytes)
 {
-    json_add_number(json, key, as_number(bytes) / BYTES_PER_MIB); /* NaN: null */
+    json_add_number(json, key, as_number(bytes) / BYTES_PER_MIB); /* NaN becomes null */
 }
 
 static void add_memory(const struct meminfo *memory, struct json_writer *json)
@@ -89,7 +90,7 @@ static void add_memory(const struct meminfo *memory, struct json_writer *json)
     add_mib(json, "memory_inactive_mib", memory->inactive_bytes);
 }
 
-/* A pool is identified by its name, since its datasets are mounted in several places. */
+/* A pool is listed by its name, since its datasets are mounted in several places. */
 static bool mount_is_pool(const struct mount_item *mount)
 {
     return strncmp(mount->source, "zfs:", 4) == 0;
@@ -154,18 +155,18 @@ static int add_machine(struct machine *machine, struct json_writer *json,
  * The usage of a process or the machine so far, for one-shot callers: get_process_stats() and
  * get_system_stats() of the Python package.
  *
- * Totals are since the process, or the machine, was started. A requested process stays under observation, so
- * that its totals never step back: descendants may end between two requests, and a parent that ignores
- * SIGCHLD does not inherit their counters.
+ * Totals count from the start of the process or the machine. After the first request, a process
+ * is observed continuously, so that its totals never decrease: descendants may end between two
+ * requests, and a parent that ignores SIGCHLD does not inherit their counters.
  */
 
-/* At most this many processes, with and without their descendants, and the machine. The
- * oldest is removed to make room. */
+/* Limit of observed items: a process with its descendants, a process alone, or the machine.
+ * The oldest is removed to make room. */
 enum { STATS_MAX = 8 };
 
 struct stats {
     struct observed *observed[STATS_MAX]; /* owned */
-    size_t count;                         /* so far */
+    size_t count;                         /* places assigned so far */
     struct machine machine;
 };
 
@@ -196,7 +197,7 @@ struct observed {
     pid_t pid; /* 0: the machine */
     bool has_children;
     spoor_session *session;
-    /* Of the latest sample, written by the sampling thread under the mutex: */
+    /* From the latest sample, written by the sampling thread under the mutex: */
     pthread_mutex_t mutex;
     bool has_processes;
     struct buffer stats; /* a JSON object */
@@ -223,7 +224,7 @@ static void add_process(const struct observed *observed, const struct spoor_samp
     add_members(sample, process_members, ARRAY_SIZE(process_members), json);
 }
 
-/* Each part of a divided GPU counts. */
+/* Each part of a partitioned GPU counts as one. */
 static void add_busy_gpus(const struct observed *observed, const struct spoor_sample *sample,
                           struct json_writer *json)
 {
@@ -276,7 +277,7 @@ static void observed_free(struct observed *observed)
     free(observed);
 }
 
-/* Waits a moment for the drivers, which respond only after the first sample. */
+/* Waits at most half a second for GPU drivers, which respond only after the first sample. */
 static void wait_for_gpus(struct observed *observed)
 {
     const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
@@ -287,12 +288,12 @@ static void wait_for_gpus(struct observed *observed)
         if (spoor_session_gpus(observed->session, skip_gpu, NULL, NULL) != -EAGAIN)
             break;
         (void)nanosleep(&pause, NULL);
-        (void)spoor_session_sample(observed->session, NULL); /* it runs */
+        (void)spoor_session_sample(observed->session, NULL); /* try again on failure */
     }
-    (void)spoor_session_sample(observed->session, NULL); /* likewise */
+    (void)spoor_session_sample(observed->session, NULL); /* else use the last sample */
 }
 
-/* NULL with a message: the process cannot be observed. */
+/* Starts to observe a process, or the machine (pid 0). NULL, with a message, on failure. */
 static struct observed *observe(pid_t pid, bool has_children, struct spoor_error *err)
 {
     struct observed *observed = calloc(1, sizeof(*observed));
@@ -322,7 +323,8 @@ static struct observed *observe(pid_t pid, bool has_children, struct spoor_error
     return observed;
 }
 
-/* Takes a new sample of the process. False: it has exited, and its pid may have been reused. */
+/* Takes a new sample of the process. False: the process has exited, and its pid may have
+ * been reused. */
 static bool is_alive(struct observed *observed)
 {
     bool has_processes;
@@ -344,8 +346,8 @@ static void stats_done(struct stats *stats)
     root_close(&stats->machine.root);
 }
 
-/* Returns the process, observed from now on if it was not before, with a new sample. NULL:
- * as observe(). */
+/* Returns the observed process with a new sample; starts to observe it if necessary. NULL,
+ * with a message, on failure. */
 static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_children,
                                      struct spoor_error *err)
 {
@@ -363,7 +365,7 @@ static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_ch
     return stats->observed[place] = observe(pid, has_children, err);
 }
 
-/* Adds a response about one sample. */
+/* Adds the statistics of the latest sample to a response. */
 static void add_observed(struct observed *observed, const char *key, struct json_writer *json)
 {
     pthread_mutex_lock(&observed->mutex);
@@ -379,25 +381,26 @@ static void add_observed(struct observed *observed, const char *key, struct json
 /* One of the two tables: process or system. */
 struct table {
     const char *name;
-    int fd; /* descriptor of the file of its rows; -1: there is none */
+    int fd; /* descriptor of the file with its rows; -1: no file */
     char dialect[64];
     char descriptor[32];
-    size_t stream; /* its index in the session */
+    size_t stream; /* index of its stream in the session */
 };
 
 struct tracking {
     struct watch watch;
     spoor_session *session; /* NULL: nothing is tracked */
     struct table process, system;
-    bool has_process; /* one is tracked */
+    bool has_process; /* a process is tracked */
     struct stats stats;
-    struct upload_process upload; /* pid 0: nothing is uploaded, or it has ended */
+    struct upload_process upload; /* pid 0: no upload, or it has ended */
 };
 
 /* ---- the session ---------------------------------------------------------- */
 
-/* Returns the next multiple of the interval since 1970. Multiples before the session has
- * certainly started, or too soon for a row of their own, are skipped. */
+/* Returns the next multiple of the interval since 1970, as monotonic time. Skips multiples
+ * that come too soon: before the session has certainly started, or less than half an
+ * interval from now. */
 static uint64_t next_multiple_ns(uint64_t interval_ns)
 {
     uint64_t least_ns = interval_ns / 2 + 100 * NS_PER_MS;
@@ -409,7 +412,7 @@ static uint64_t next_multiple_ns(uint64_t interval_ns)
     return now.monotonic_ns + left_ns;
 }
 
-/* The program deletes the file as soon as it may, so it must be opened here and not later. */
+/* Opens the file here, not later: the calling program deletes it once the agent is ready. */
 static int add_stream(struct table *table, const char *path, const char *dialect,
                       struct spoor_options *options, struct spoor_stream *streams,
                       struct spoor_error *err)
@@ -476,7 +479,7 @@ static int open_tracking(struct tracking *tracking, const struct tracker_setting
             (void)error_sys(err, r, "cannot open '/'");
     }
     file_limit_raise();                  /* perf needs a descriptor for each thread */
-    if (r == 0 && settings->upload_path) /* before threads are started */
+    if (r == 0 && settings->upload_path) /* before threads start */
         r = agent_upload_start(settings->upload_path, &tracking->upload, err);
     if (r == 0)
         r = open_session(tracking, settings, err);
@@ -487,7 +490,8 @@ static int open_tracking(struct tracking *tracking, const struct tracker_setting
     return r;
 }
 
-/* May be called twice. A missing last row shows in the number of rows. */
+/* May be called twice. The error is ignored: if the last row is missing, the number of rows
+ * shows it. */
 static void stop(struct tracking *tracking)
 {
     if (tracking->session)
@@ -594,7 +598,7 @@ static int show_process_stats(void *data, const struct agent_request *request,
     return 0;
 }
 
-/* Opens a session for GPUs only: the rest is read without one. */
+/* Only the GPUs need a session; everything else is read directly. */
 static int show_system_stats(void *data, const struct agent_request *request,
                              struct json_writer *json, struct spoor_error *err)
 {
@@ -642,8 +646,8 @@ static void set_need(struct need *need, double value, const char *measure, const
     (void)snprintf(need->why, sizeof(need->why), "%s%s, %s", measure, runs, rule); /* fits */
 }
 
-/* The formulas of the predecessor; recommend/needs.h has those of spoor. NaN stays NaN, except that a
- * job whose CPU usage is unknown gets one CPU. */
+/* The formulas of the predecessor; spoor's own are in recommend/needs.h. NaN stays NaN,
+ * except that a job whose CPU usage is unknown gets one CPU. */
 static void apply_formulas(const double *used, struct needs *needs)
 {
     static const double margin = 1.2, minute = 60;
@@ -707,11 +711,11 @@ static void serve(struct tracking *tracking)
     struct upload_result unwanted;
 
     if (agent_follow(&agent, &tracking->watch) == WATCH_PROCESS_ENDED &&
-        tracking->process.fd >= 0) /* the session of the machine goes on */
+        tracking->process.fd >= 0) /* the session continues for the machine */
         (void)spoor_session_end_stream(tracking->session, tracking->process.stream, NULL);
     agent_finish(&agent);
     stop(tracking);
-    upload_process_end(&tracking->upload, 1, true, &unwanted); /* if it has not ended */
+    upload_process_end(&tracking->upload, 1, true, &unwanted); /* unless finished before */
     buffer_done(&unwanted.answer);
 }
 

@@ -3,8 +3,9 @@
  * lookup.c - operations of the agent of resource-tracker (agent.c) that need no tracking:
  *
  *     cloud            "vendor": "aws", "region": "us-west-2", "zone": ..., "instance_type": ..., "account":
- *                      ..., "reason": null, "seconds": 0.004; null: unknown, as `reason` explains; all of
- *                      them are null outside a cloud. `seconds` is how long it took.
+ *                      ..., "reason": null, "seconds": 0.004. Unknown members are null, and
+ *                      `reason` is the cause; outside a cloud all are null. `seconds` is the
+ *                      duration of the lookup.
  *     server           "machine": {...} as `spoor info --format json`, without the cloud
  *     servers REQUEST  "servers": {...} as `spoor recommend --server --format json`. The request is the text of
  *                      a JSON object; only its first two members are required:

@@ -111,16 +111,17 @@ const struct option_table resource_tracker_table = { rows, ARRAY_SIZE(rows) };
 
 #define DEFAULT_PATH "resource-tracker.toml"
 
-/* TOML as far as the settings need it: tables, and a string or a number on one line. Other lines are ignored. */
+/* Reads the part of TOML that the settings need: tables, and a string or a number on one
+ * line. Other lines are ignored. */
 
-/* Returns whether only blanks and a comment are left of the line. */
+/* Returns whether the rest of the line is only blanks and a comment. */
 static bool is_end(const char *at)
 {
     at += strspn(at, " \t\r");
     return *at == '\0' || *at == '#';
 }
 
-/* The text of a string or a number, to be freed. NULL: the value is something else. */
+/* Returns the text of a string or a number, to be freed. NULL: the value is neither. */
 static char *read_value(const char *at, bool is_string)
 {
     json_auto_t *string = NULL;
@@ -139,7 +140,7 @@ static char *read_value(const char *at, bool is_string)
     return is_end(at + length + is_string) ? strndup(at, length) : NULL;
 }
 
-/* "key = value" in a table. */
+/* Applies "key = value" in a table. */
 static int apply_line(struct arguments *arguments, const char *table, const char *line,
                       struct spoor_error *err)
 {
@@ -188,7 +189,7 @@ static int read_text(struct arguments *arguments, const char *path, const char *
         line += strspn(line, " \t");
         if (*line == '[')
             (void)snprintf(table, sizeof(table), "%.*s", (int)strcspn(line + 1, "]"),
-                           line + 1); /* likewise */
+                           line + 1); /* a truncated table is unknown */
         else
             r = apply_line(arguments, table, line, err);
         if (r < 0)
@@ -199,8 +200,8 @@ static int read_text(struct arguments *arguments, const char *path, const char *
 
 /* ---- the file --------------------------------------------------------------- */
 
-/* Applies the whole file, or nothing if any of it is invalid: it is applied to other
- * settings first. */
+/* Applies the whole file, or nothing if any of it is invalid: a first pass applies it to
+ * other settings. */
 static int read_file(struct arguments *arguments, const char *path, struct spoor_error *err)
 {
     CLEANUP(tracker_settings_done) struct tracker_settings trial_settings;
@@ -218,7 +219,8 @@ static int read_file(struct arguments *arguments, const char *path, struct spoor
     return r < 0 ? r : read_text(arguments, path, text.text, err);
 }
 
-/* The file is a default: a pipe of that name, for example in /tmp, must not block us. */
+/* The user did not name this file: a pipe of that name, for example in /tmp, must not block
+ * us. */
 static int read_default(struct arguments *arguments, struct spoor_error *err)
 {
     struct stat status;
@@ -253,7 +255,7 @@ struct run {
     struct spoor_options options;
     struct spoor_stream streams[2];
     struct upload_process upload;
-    bool has_begun; /* the upload */
+    bool has_begun; /* the upload has begun */
 };
 
 /* Returns the stream of the samples of the run. */
@@ -297,8 +299,8 @@ static void warn(const char *message)
     complain("%s", message);
 }
 
-/* Prints no warning if stderr is full: its reader would block us, and may be the reason why
- * samples are lost. */
+/* Prints no warning if stderr is full: the write would block, and a slow reader of stderr
+ * may be the reason why samples were lost. */
 static void warn_about_lost_samples(spoor_session *session)
 {
     const char *message = spoor_session_warning(session, "samples-lost");
@@ -324,7 +326,7 @@ static int run_command(struct run *run, char **command)
                                      .warn = warn };
     int code = program_run(&resource_tracker_program, &options, finish, run);
 
-    upload_process_cancel(&run->upload); /* has an effect if the command was not tracked */
+    upload_process_cancel(&run->upload); /* no effect if the command was tracked */
     return code;
 }
 
@@ -339,7 +341,7 @@ static int follow(struct run *run)
         warn_about_lost_samples(attachment.session);
         tracker_upload_end(&run->upload, 0, run->settings->is_quiet);
     }
-    upload_process_cancel(&run->upload); /* if there was nothing to track */
+    upload_process_cancel(&run->upload); /* no effect if the process was tracked */
     return code;
 }
 
@@ -448,7 +450,7 @@ const struct program resource_tracker_program = {
     .description = "Measure what a command, a process or the machine uses, over time.",
     .commands = commands,
     .main_command = &track_command,
-    /* The version of the predecessor, then that of spoor. */
+    /* The version of the predecessor; spoor's version follows. */
     .version_prefix = "resource-tracker 0.1.14+spoor.",
     .environment_prefix = "TRACKER_",
     .error_prefix = "error: ",

@@ -19,10 +19,10 @@ enum { TRACK_SCOPE = 1u << 0, AGENT_SCOPE = 1u << 1, UPLOAD_SCOPE = 1u << 2 };
 
 extern const struct option_table resource_tracker_table;
 
-/* In the order of the words of --format. */
+/* In the order in which --format lists them. */
 enum tracker_format { TRACKER_JSON, TRACKER_CSV };
 
-/* The description of the run for the Sentinel service, besides the job's name. */
+/* The number of texts that describe the run to the Sentinel service, besides the job's name. */
 enum { TRACKER_METADATA_COUNT = 10 };
 
 /* Texts and lists are owned; a text that was not given is NULL. */
@@ -36,7 +36,7 @@ struct tracker_settings {
     bool is_quiet;
     char *metadata[TRACKER_METADATA_COUNT];
     struct text_list tags;
-    /* of the agent */
+    /* options of the agent */
     bool excludes_children;
     char *dialect; /* NULL: the newest */
     char *process_rows_path, *system_rows_path;
@@ -58,16 +58,16 @@ void tracker_settings_done(struct tracker_settings *settings);
  * Other keys are ignored. Options and variables override the file.
  */
 
-/* Applies the file to settings that are not set yet, or nothing if any of it is invalid. `path` NULL:
- * resource-tracker.toml, if there is one; an error in that file is a warning only, and so is a given file
- * that does not exist. */
+/* Applies the file to settings that are not set yet; applies nothing if any of it is
+ * invalid. `path` NULL: resource-tracker.toml, if it exists; an error in it is only a
+ * warning. It is also only a warning if the file at `path` does not exist. */
 int tracker_config_read(struct arguments *arguments, const char *path, struct spoor_error *err);
 
 /* ---- the program -------------------------------------------------------- */
 
 extern const struct program resource_tracker_program;
 
-/* A hidden command for the packages of Python and R. */
+/* A hidden command for the Python and R packages. */
 int resource_tracker_agent(const struct command *command, int argc, char **argv);
 
 /* Operations of that agent, see lookup.c. */

@@ -55,8 +55,8 @@ static void add_command(struct json_writer *json, const char *const *command)
         json_add_text(json, "command", list.text);
 }
 
-/* Adds a JSON object to `ret`. `command` ends with NULL; `command` NULL: there is no
- * command. */
+/* Adds a JSON object to `ret`. `command` is ended by NULL; NULL: a running process is
+ * tracked. */
 static void run_description_write(const struct tracker_settings *settings,
                                   const char *const *command, struct buffer *ret)
 {
@@ -87,7 +87,7 @@ static uint64_t in_mib(uint64_t bytes)
     return is_known(bytes) ? bytes >> 20 : UNKNOWN;
 }
 
-/* Cloud providers give a machine an asset tag; others have an ID of their installation. */
+/* Cloud machines have an asset tag; other machines have the ID of their installation. */
 static void add_host_id(const struct root *root, struct json_writer *json)
 {
     static const char *const files[] = { "sys/class/dmi/id/board_asset_tag", "etc/machine-id" };
@@ -151,7 +151,7 @@ static void count_gpu(const struct spoor_gpu *gpu, void *data)
     if (gpu->is_part)
         return;
     if (gpus->count++ == 0)
-        (void)snprintf(gpus->model, sizeof(gpus->model), "%s", gpu->name); /* cut is fine */
+        (void)snprintf(gpus->model, sizeof(gpus->model), "%s", gpu->name); /* may be cut */
     if (is_known(gpu->memory_bytes))
         gpus->memory_bytes += gpu->memory_bytes;
 }
@@ -168,7 +168,7 @@ static void add_gpus(struct json_writer *json)
                  in_mib(gpus.count > 0 ? gpus.memory_bytes : UNKNOWN));
 }
 
-/* Queries the metadata service of the cloud, if the machine belongs to one. */
+/* Queries the metadata service if the machine belongs to a cloud. */
 static void add_cloud(const struct root *root, struct json_writer *json)
 {
     struct cloud_facts facts;
@@ -342,7 +342,7 @@ void tracker_upload_end(struct upload_process *process, int exit_code, bool is_q
     bool has_room;
 
     upload_process_end(process, exit_code, exit_code != 0, &result);
-    has_room = poll(&output, 1, 0) == 1; /* do not block on the reader of stderr */
+    has_room = poll(&output, 1, 0) == 1; /* a slow reader of stderr must not block us */
     if (!result.is_complete && !is_quiet && has_room)
         warn("upload incomplete: %s; %" PRIu64
              " %s kept in %s and will be sent by the next run, or by "

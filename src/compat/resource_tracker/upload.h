@@ -13,19 +13,20 @@
 
 /* ---- uploads of an agent ------------------------------------------------
  *
- * Uploads of `resource-tracker agent --upload FILE`. FILE holds a JSON object; missing or null members are
- * taken from the environment, as in services/upload/sentinel.h:
+ * Uploads of `resource-tracker agent --upload FILE`. FILE holds a JSON object; missing or null
+ * members are taken from the environment, as in services/upload/sentinel.h:
  *
  *     {"token": "...", "api_url": "https://...", "interval": 60, "metadata": {"team": "blue"}}
  *
- * It is read before the agent is ready, and may be removed then. The metadata becomes part of the description
- * of the run, as it is. The response to `finish` has the member
+ * FILE may be removed once the agent is ready. The metadata is copied unchanged into the
+ * description of the run. The response to `finish` has the member
  *
  *     "upload": {"is_complete": true, "message": null, "kept_rows": 0, "dropped_rows": 0,
  *                "folder": "...", "result": {...}}
  *
- * where `result` is the response of the service; if not all rows were sent, `message` explains why, and the rest
- * is kept in the folder. Without a `finish`, the run has failed with exit code 1.
+ * where `result` is the response of the service. If not all rows were sent, `message` is the
+ * reason, and the unsent rows are kept in the folder. Without a `finish`, the run counts as
+ * failed with exit code 1.
  */
 
 /* -EINVAL: the file is not valid, or there is no token. */
@@ -37,9 +38,9 @@ int agent_upload_finish(struct upload_process *process, const char *exit_code,
 
 /* ---- uploads of a run --------------------------------------------------- */
 
-/* Starts the upload of a run if SENTINEL_API_TOKEN is set; a failure is a warning. *ret is
- * zeroed if nothing is uploaded. `command` as in upload.c. There must be no other threads
- * yet. */
+/* Starts the upload of a run if SENTINEL_API_TOKEN is set; a failure is only a warning. *ret
+ * is zeroed if nothing is uploaded. `command` is ended by NULL; NULL: a running process is
+ * tracked. There must be no other threads yet. */
 void tracker_upload_start(const struct tracker_settings *settings, const char *const *command,
                           struct upload_process *ret);
 

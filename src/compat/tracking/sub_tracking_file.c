@@ -95,8 +95,9 @@ int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_erro
 
 /* ---- appending ----------------------------------------------------------
  *
- * In a CSV file a row is one write to its end, which the kernel keeps whole. The process that
- * finds it empty also writes the header; a lock ensures that only one does.
+ * A row is appended to a CSV file by a single write, so that rows of several processes never
+ * mix. The process that finds the file empty writes the header as well; a lock ensures that
+ * only one process does.
  */
 
 enum { BUSY_MS = 10000 };
@@ -120,7 +121,7 @@ static void make_lines(bool has_header, const struct phase_mark *mark, struct bu
 
 static int append_csv(const char *path, const struct phase_mark *mark, bool is_guarded)
 {
-    /* Opening a FIFO without a reader does not block; one with a reader is refused below. */
+    /* Opening a FIFO without a reader fails at once; a FIFO with a reader is rejected below. */
     const int guard = is_guarded ? O_NOFOLLOW | O_NONBLOCK : 0;
     AUTO_CLOSE int fd =
         open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | guard, 0666);
@@ -224,7 +225,7 @@ int phase_file_append(const char *path, const struct phase_mark *mark, bool is_g
 
 /* ---- combining ---------------------------------------------------------- */
 
-enum { CHUNK_BYTES = 64 << 10 }; /* written at once */
+enum { CHUNK_BYTES = 64 << 10 }; /* size of one write */
 
 struct combined {
     const char *path;
@@ -320,7 +321,7 @@ static int combine_sqlite(const char *path, const char *const *files, size_t cou
     return r;
 }
 
-/* Checks that the files are of one kind and readable. */
+/* Checks that all files are readable and of the same kind. */
 static int check_files(const char *path, const char *const *files, size_t count,
                        struct spoor_error *err)
 {

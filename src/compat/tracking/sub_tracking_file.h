@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sub_tracking_file.h - when the code blocks of a job started and stopped.
+ * sub_tracking_file.h - a file of the times at which code blocks of a job started and stopped.
  *
- * A row is process_id, code_block_name, position (0 start, 1 stop), timestamp (seconds since 1970). The
- * suffix of the file is its kind: .csv or .sqlite (table data).
+ * A row is process_id, code_block_name, position (0 start, 1 stop), timestamp (seconds since
+ * 1970). The suffix of the file name is its kind: .csv or .sqlite (table data).
  */
 #ifndef COMPAT_TRACKING_SUB_TRACKING_FILE_H
 #define COMPAT_TRACKING_SUB_TRACKING_FILE_H
@@ -37,8 +37,8 @@ void block_log_done(struct block_log *log);
 /* Reads a file. Every message contains its name. */
 int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_error *err);
 
-/* Writes the rows of all files, in their order, to a new file. All must be of the same kind.
- * On failure, the new file is removed. */
+/* Writes the rows of all files, one file after the other, to a new file of the same kind. On
+ * failure, the new file is removed. */
 int sub_tracking_combine(const char *path, const char *const *files, size_t count,
                          struct spoor_error *err);
 

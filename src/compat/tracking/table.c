@@ -24,14 +24,14 @@ struct table {
     const char *path;           /* borrowed */
     const char *const *columns; /* borrowed */
     size_t count;
-    /* For a CSV file; `db` is NULL then. */
+    /* for a CSV file; `db` is then NULL: */
     struct csv_reader csv;
-    size_t cells;                   /* cells of each row, as many as in the header */
+    size_t cells;                   /* number of cells in the header, and so in each row */
     size_t cell[TABLE_COLUMNS_MAX]; /* index of a column in a row */
-    /* SQLite */
+    /* for an SQLite file: */
     sqlite3 *db;
     sqlite3_stmt *select;
-    uint64_t row; /* from 1 */
+    uint64_t row; /* number of the current row, from 1 */
 };
 
 enum table_kind table_kind(const char *path)
@@ -61,7 +61,7 @@ int table_refuse(const struct table *table, struct spoor_error *err, const char 
     va_list args;
 
     va_start(args, fmt);
-    (void)vsnprintf(what, sizeof(what), fmt, args); /* cut is fine */
+    (void)vsnprintf(what, sizeof(what), fmt, args); /* may be truncated */
     va_end(args);
     if (table->db)
         return error_set(err, EBADMSG, "File %s, row %llu: %s", table->path,
@@ -131,9 +131,9 @@ static int sqlite_open(struct table *table, const struct table_place *place,
     for (size_t i = 0; i < table->count; i++)
         fprintf(text, "%s%s", i ? ", " : "", table->columns[i]);
     fprintf(text, " FROM %s", place->name);
-    if (fclose(text) != 0 || !sql) /* glibc's fclose() succeeds even without memory */
+    if (fclose(text) != 0 || !sql) /* glibc's fclose() succeeds even if memory ran out */
         return error_set(err, ENOMEM, "out of memory");
-    /* Not read-only: SQLite first merges the log of a writer that was killed. */
+    /* Not read-only: SQLite may have to merge the log of a writer that was killed. */
     code = sqlite3_open_v2(table->path, &table->db, SQLITE_OPEN_READWRITE, NULL);
     if (code == SQLITE_OK) {
         (void)sqlite3_busy_timeout(table->db, BUSY_MS);
@@ -157,7 +157,7 @@ int table_distrust(sqlite3 *db)
     };
     int code = SQLITE_OK;
 
-    /* Returns the previous limit. */
+    /* The result is the previous limit. */
     (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, CSV_RECORD_MAX);
     for (size_t i = 0; code == SQLITE_OK && i < ARRAY_SIZE(settings); i++)
         code = sqlite3_db_config(db, settings[i].option, settings[i].value, NULL);
@@ -185,7 +185,7 @@ int table_open(const char *path, const struct table_place *place, const char *co
     table->path = path;
     table->columns = columns;
     table->count = count;
-    /* Opened first in either case, so that both kinds report the same error. */
+    /* Open an SQLite file here as well, so that both kinds report the same errors. */
     in = fopen(path, "re");
     if (!in)
         return error_sys(err, errno, "File %s", path);

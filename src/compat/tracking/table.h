@@ -8,8 +8,8 @@
  *         r = table_number(table, 1, &size, &err);
  *     table_close(table);
  *
- * The suffix of the file is its kind. Only one row is held in memory. Columns may stand in any order in the
- * file, with others between them.
+ * The suffix of the file name is its kind. Only one row is held in memory. The file may have
+ * the columns in any order, with other columns between them.
  */
 #ifndef COMPAT_TRACKING_TABLE_H
 #define COMPAT_TRACKING_TABLE_H
@@ -23,24 +23,24 @@ enum { TABLE_COLUMNS_MAX = 32 };
 
 enum table_kind { TABLE_NONE, TABLE_CSV, TABLE_SQLITE };
 
-/* The position of the rows, in a file of either kind. */
+/* Where the rows are in a file of either kind. */
 struct table_place {
-    const char *name;      /* the table of an SQLite file */
-    unsigned lines_before; /* the lines of a CSV file before its header */
+    const char *name;      /* table in an SQLite file */
+    unsigned lines_before; /* lines before the header of a CSV file */
 };
 
 struct table;
 struct sqlite3;
 
-/* Another user may have made the file: its tables are read, but its views and triggers, which can do
- * work of any length, are not run, and no cell is longer than a record of a CSV file may be. Returns a code
- * of SQLite. */
+/* Protects us from a file of another user: its views and triggers, which could run for any
+ * time, are disabled, and a cell must not be longer than CSV_RECORD_MAX. Returns an SQLite
+ * code. */
 int table_distrust(struct sqlite3 *db);
 
-/* TABLE_NONE: neither .csv nor .sqlite. */
+/* Returns TABLE_NONE if the suffix is neither .csv nor .sqlite. */
 enum table_kind table_kind(const char *path);
 
-/* Like table_kind(), but fails with -EINVAL and a message if the name is of neither kind. */
+/* Like table_kind(), but fails with -EINVAL and a message instead of TABLE_NONE. */
 int table_check_name(const char *path, struct spoor_error *err);
 
 /* Every message contains the name of the file. -EBADMSG: the file is malformed. */
@@ -52,7 +52,7 @@ void table_close(struct table *table);
 int table_next(struct table *table, struct spoor_error *err);
 
 /* Returns a cell of the row, by the index of its column in `columns`. The text is valid
- * until the next row. table_number() loses no digit of a number of an SQLite file. */
+ * until the next row. table_number() returns numbers of an SQLite file with full precision. */
 const char *table_text(struct table *table, size_t column);
 int table_number(struct table *table, size_t column, double *ret, struct spoor_error *err);
 int table_integer(struct table *table, size_t column, int64_t *ret, struct spoor_error *err);

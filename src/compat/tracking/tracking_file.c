@@ -38,7 +38,7 @@ const struct tracking_field tracking_fact_fields[TRACKING_FACTS] = {
     { name, TRACKING_REAL, metric, TRACKING_IN_##unit, TRACKING_##moment, 0 }
 #define THREADS(name, metric) \
     { name, TRACKING_INTEGER, metric, TRACKING_COUNTS, TRACKING_HELD, 0 }
-/* Percent of one CPU or GPU, and of all that are expected. */
+/* Two columns: percent of one CPU or GPU, and percent of all expected CPUs or GPUs. */
 #define PERCENT(name, metric, moment, threads) \
     { name "_sum_utilization_percent", TRACKING_REAL, metric, TRACKING_PERCENT, TRACKING_##moment, threads }, \
     { name "_hardware_utilization_percent", .type = TRACKING_REAL }
@@ -74,19 +74,19 @@ static double known(double value)
 /* ---- the file ----------------------------------------------------------- */
 
 struct tracking_file {
-    const char *path; /* borrowed; its name is of one of the two kinds */
+    const char *path; /* borrowed; ends with .csv or .sqlite */
     bool overwrite;
-    /* Replaces an old file at the first row; fd -1: there is none. */
+    /* Replaces an old file when rows begin; fd -1: there is no old file. */
     struct replacement replacement;
-    struct stat created; /* the status of the file when it was created */
-    bool exists;         /* it was created, perhaps beside an old one */
-    bool has_begun;      /* there may be rows in the file */
+    struct stat created; /* to detect later that the file was removed */
+    bool exists;         /* the new file exists, perhaps beside an old one */
+    bool has_begun;      /* the file may have rows */
     /* CSV: */
     int fd;              /* -1: the file accepts no rows yet */
     struct buffer lines; /* lines to write next */
     /* SQLite: */
-    sqlite3 *db;          /* likewise; NULL */
-    sqlite3_stmt *insert; /* a row */
+    sqlite3 *db;          /* NULL: the file accepts no rows yet */
+    sqlite3_stmt *insert; /* inserts a row */
 };
 
 /* ---- CSV ---------------------------------------------------------------- */
@@ -148,8 +148,8 @@ static int add_csv_row(struct tracking_file *file, const double row[TRACKING_COL
 
     for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
         const struct tracking_field *field = &tracking_row_fields[i];
-        /* A group without a process has the integer 0, as the predecessor writes it: the sum of no
-         * percentages. */
+        /* For a group without processes the predecessor writes the integer 0, not 0.0: the
+         * sum of an empty list. */
         bool is_sum_of_nothing =
             field->threads != 0 && !(row[field->threads] > 0) && !(row[i] > 0);
 
@@ -161,8 +161,9 @@ static int add_csv_row(struct tracking_file *file, const double row[TRACKING_COL
 
 /* ---- SQLite -------------------------------------------------------------
  *
- * While it is written it has a write-ahead log (two more files beside it): a row is one short write, readers
- * do not block us, and written rows survive if we are killed. Closing makes it one plain file again.
+ * While rows are written, the database has a write-ahead log (two more files beside it): a row
+ * is one short write, readers do not block us, and written rows survive if we are killed.
+ * Closing makes it one plain file again.
  */
 
 enum { BUSY_MS = 1000, SQL_MAX = 4096 };
@@ -197,7 +198,7 @@ static int create_table(const struct tracking_file *file, const char *table,
 
     for (size_t i = 0; i < count; i++)
         used += snprintf(sql + used, sizeof(sql) - (size_t)used, "%s%s %s", i ? ", " : " (",
-                         fields[i].name, type_names[fields[i].type]); /* fits: our names */
+                         fields[i].name, type_names[fields[i].type]); /* fits */
     (void)snprintf(sql + used, sizeof(sql) - (size_t)used, ")");
     return run(file, sql, err);
 }
@@ -230,7 +231,7 @@ static int insert_row(const struct tracking_file *file, struct spoor_error *err)
 {
     int r = sqlite3_step(file->insert) == SQLITE_DONE ? 0 : fail(file, err);
 
-    (void)sqlite3_reset(file->insert); /* repeats the failure of the step */
+    (void)sqlite3_reset(file->insert); /* returns the error of the step again */
     return r;
 }
 
@@ -261,7 +262,7 @@ static int insert_facts(struct tracking_file *file, const struct tracking_facts 
     return r < 0 ? r : insert_row(file, err);
 }
 
-/* The file is new and can be written again, so do not wait for the disk. */
+/* Does not wait for the disk: the file is new, so a crash loses nothing of value. */
 static int write_database_facts(struct tracking_file *file, const struct tracking_facts *facts,
                                 struct spoor_error *err)
 {
@@ -276,8 +277,8 @@ static int write_database_facts(struct tracking_file *file, const struct trackin
     return r < 0 ? r : run(file, "COMMIT", err);
 }
 
-/* If there can be no log (it needs shared memory), the old kind of journal is used: it waits for
- * the disk at each row. */
+/* If a write-ahead log is impossible (it needs shared memory), SQLite uses a rollback
+ * journal, which waits for the disk at each row. */
 static int prepare_rows(struct tracking_file *file, struct spoor_error *err)
 {
     int r;
@@ -316,7 +317,7 @@ static int close_contents(struct tracking_file *file, struct spoor_error *err)
     return r;
 }
 
-/* Writes the facts to a new file, which is empty. */
+/* Writes the facts to a new, empty file. */
 static int write_facts(struct tracking_file *file, const char *path,
                        const struct tracking_facts *facts, struct spoor_error *err)
 {
@@ -331,7 +332,7 @@ static int write_facts(struct tracking_file *file, const char *path,
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* SQLite would read the log of an older file as part of the new one. */
+/* Removes the logs of an older database: SQLite would apply them to the new one. */
 static int remove_beside(const char *path, struct spoor_error *err)
 {
     static const char *const suffixes[] = { "-wal", "-shm", "-journal" };
@@ -349,7 +350,7 @@ static int remove_beside(const char *path, struct spoor_error *err)
     return 0;
 }
 
-/* Creates an empty file under that name or, if there is an old one, beside it. */
+/* Creates an empty file: at the path or, if there is an old file, beside it. */
 static int create(struct tracking_file *file, struct spoor_error *err)
 {
     const char *path = file->path;
@@ -409,7 +410,8 @@ static int open_file(struct tracking_file *file, const struct tracking_facts *fa
                     err);
     if (r < 0)
         (void)error_prefix(err, r, "cannot write to the file %s", path);
-    /* Complete a new file before the job starts, which may look for it. */
+    /* The job may read the file: if there is no old one, complete the new one before the job
+     * starts. */
     if (r == 0 && file->replacement.fd < 0)
         r = open_rows(file, err);
     if (r < 0)
@@ -484,7 +486,7 @@ static int read_facts(const char *path, struct tracking_facts *ret, struct spoor
     for (size_t i = 0; i < TRACKING_FACTS && r >= 0; i++) {
         if (tracking_fact_fields[i].type == TRACKING_TEXT)
             (void)snprintf(ret->texts[i], sizeof(ret->texts[i]), "%s",
-                           table_text(table, i)); /* a text; truncated if too long */
+                           table_text(table, i)); /* may be truncated */
         else
             r = table_number(table, i, &ret->numbers[i], err);
     }
@@ -524,10 +526,10 @@ int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_see
 
 /* ---- the process that writes -------------------------------------------- */
 
-/* How long to wait for the file before the job starts. */
+/* The longest time that the start of the job waits for the file. */
 #define OPEN_MOST_NS (2 * NS_PER_SECOND)
 
-/* How long to wait for rows. */
+/* The longest time to wait until rows are written. */
 #define ROWS_MOST_NS (100 * NS_PER_MS)
 
 enum { RECORD_OPEN, RECORD_BEGIN, RECORD_ROW };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracking_file.h - the tracking file of gpu-tracker: facts of the run, and a row per sample.
+ * tracking_file.h - the tracking file of gpu-tracker: facts about the run, and one row per
+ * sample.
  *
- * The suffix of the file is its kind: .csv (lines end in CR LF; two lines of facts, then a header and the
- * rows) or .sqlite (tables static_data and data). A written row is in the file even if its writer is killed.
+ * The suffix of the file name is its kind: .csv (lines end in CR LF; two lines of facts, then a
+ * header and the rows) or .sqlite (tables static_data and data). Rows that were written survive
+ * if the writer is killed.
  */
 #ifndef COMPAT_TRACKING_TRACKING_FILE_H
 #define COMPAT_TRACKING_TRACKING_FILE_H
@@ -15,8 +17,8 @@
 
 /* ---- the file ----------------------------------------------------------- */
 
-/* The columns of a row, in their order. Memory is in the unit of the facts, a percentage is
- * of one CPU or GPU (sum) or of all that are expected (hardware), the time is in seconds
+/* The columns of a row, in order. Memory is in the unit that the facts name. A percentage is
+ * of one CPU or GPU (sum), or of all expected CPUs or GPUs (hardware). The time is in seconds
  * since 1970. */
 enum tracking_column {
     TRACKING_MAIN_RAM,
@@ -44,7 +46,7 @@ enum tracking_column {
     TRACKING_COLUMNS
 };
 
-/* The facts of the run, its static data, in their order. */
+/* The facts about the run (table static_data), in order. */
 enum tracking_fact {
     TRACKING_RAM_UNIT,
     TRACKING_GPU_RAM_UNIT,
@@ -63,11 +65,11 @@ struct tracking_facts {
     double numbers[TRACKING_FACTS]; /* values of the numeric facts */
 };
 
-/* The unit of the column: one of the facts, percent, or the unit of the metric. */
+/* The unit of a column: the unit of the metric, a unit that the facts name, or percent. */
 enum tracking_unit { TRACKING_COUNTS, TRACKING_IN_RAM, TRACKING_IN_GPU_RAM, TRACKING_PERCENT };
 
-/* The time of a value: the last sample before the command exited, or the sample of the row; or the growth per
- * second since the row before. */
+/* The moment of a value: the last sample in which the command was alive, or the sample of
+ * the row; or the value is the growth per second since the row before. */
 enum tracking_moment { TRACKING_HELD, TRACKING_NOW, TRACKING_RATE };
 
 enum tracking_type { TRACKING_TEXT, TRACKING_REAL, TRACKING_INTEGER };
@@ -75,11 +77,11 @@ enum tracking_type { TRACKING_TEXT, TRACKING_REAL, TRACKING_INTEGER };
 struct tracking_field {
     const char *name;
     enum tracking_type type;
-    /* Metric of a column; NULL: the column is a part of the one before, or the time. */
+    /* Metric of a column; NULL: computed from the column before, or the timestamp. */
     const char *metric;
     enum tracking_unit unit;
     enum tracking_moment moment;
-    enum tracking_column threads; /* column with the threads of the same processes; 0: none */
+    enum tracking_column threads; /* column with the threads of these processes; 0: none */
 };
 
 extern const struct tracking_field tracking_fact_fields[TRACKING_FACTS];
@@ -99,41 +101,41 @@ int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_see
  * Writes the tracking file in a writer process (base/writer_process.h): if the disk does not
  * respond, rows are lost, but nothing is delayed.
  *
- * A failure loses rows but does not stop the run. It is returned once, by the next call: -errno with a
- * message, a warning for the user. All functions accept a closed writer.
+ * A failure loses rows but does not stop the run. The next call returns it, once: -errno, with
+ * a message for a warning. All functions accept a closed writer.
  */
 
 /* All zero: closed. */
 struct tracking_writer {
     struct writer_process process;
     const char *path; /* borrowed */
-    bool has_failed;  /* the failure has been returned */
+    bool has_failed;  /* a failure has been returned */
 };
 
-/* Starts the writer process. The calling process must not have threads yet, and has checked the name of the
- * file. 0 or -errno with a message. */
+/* Starts the writer process. The calling process must not have threads yet. The caller has
+ * checked the suffix of the path. 0, or -errno with a message. */
 int tracking_writer_start(struct tracking_writer *writer, const char *path, bool overwrite,
                           struct spoor_error *err);
 
-/* Creates the file and writes the facts; closes the writer on failure. An existing file is refused
- * (-EEXIST) unless `overwrite` was set; then the new one waits beside it until there are rows. A disk that
- * does not respond within some seconds does not count as a failure. */
+/* Creates the file and writes the facts; closes the writer on failure. If the file exists,
+ * fails with -EEXIST, unless `overwrite` was set: then the new file stays beside it until
+ * tracking_writer_begin(). It is not a failure if the disk does not respond within 2 s. */
 int tracking_writer_open(struct tracking_writer *writer, const struct tracking_facts *facts,
                          struct spoor_error *err);
 
 /* Called before the first row: replaces an old file. */
 int tracking_writer_begin(struct tracking_writer *writer, struct spoor_error *err);
 
-/* Adds a row; NaN (unknown) is written as 0. May be called from another thread than the others, but not at
- * the same time. */
+/* Adds a row; NaN (unknown) is written as 0. May be called from another thread than the
+ * other functions, but not concurrently. */
 int tracking_writer_add(struct tracking_writer *writer, const double row[TRACKING_COLUMNS],
                         struct spoor_error *err);
 
 /* Waits briefly until the rows are in the file. */
 void tracking_writer_wait(const struct tracking_writer *writer);
 
-/* Finishes the file. If tracking_writer_begin() was not called, the new file is removed and an old one
- * stays. Also fails if rows could not be written in time. */
+/* Finishes the file. If tracking_writer_begin() was not called, removes the new file and
+ * keeps an old one. Also fails if rows could not be written in time. */
 int tracking_writer_close(struct tracking_writer *writer, struct spoor_error *err);
 
 #endif

@@ -118,7 +118,7 @@ static void add_measures(struct record *record, struct record_gpu *gpu)
         gpu->measures[figures[i].measure] = record_find(record->figures, figures[i].path);
 }
 
-/* The capacity is that of all GPUs, which are assumed to be equal. */
+/* The file has only the total memory of all GPUs: they are assumed to be equal. */
 static void add_gpus(const struct tracking *tracking, struct record *record)
 {
     const double *numbers = tracking->facts.numbers;
@@ -176,7 +176,7 @@ static int finish(struct tracking *tracking, const char *path, const char *name,
     return 0;
 }
 
-/* A run that was interrupted may have left its last row incomplete. */
+/* An interrupted run may have left an incomplete last row. */
 int tracking_load(const char *path, const char *name, struct records *ret,
                   struct spoor_error *err)
 {

@@ -28,11 +28,13 @@
 #define OVH_DNS "213.186.33.99"
 
 /*
- * - Virtual machines of Hyper-V have Microsoft's name too; only those of Azure have its asset tag.
- * - Google's laptops have Google's name, but another product name.
- * - EC2 on Xen (older instance types) calls itself "HVM domU", with "amazon" in the version of the
- *   firmware and a UUID that starts with "ec2". Paravirtual ones have the UUID alone.
- * - OVH is one of many that run OpenStack.
+ * How the firmware names a cloud:
+ *
+ * - Every Hyper-V machine has Microsoft as its vendor; only Azure machines have the asset tag.
+ * - Google's laptops have Google as their vendor, but another product name.
+ * - EC2 on Xen (older instance types) has the product name "HVM domU", "amazon" in the firmware
+ *   version, and a UUID that starts with "ec2". Paravirtual instances have only the UUID.
+ * - OVH uses OpenStack, like many other clouds.
  */
 static const struct dmi_rule rules[] = {
     { "aws", { { DMI_SYS_VENDOR, "Amazon EC2" } } },
@@ -77,7 +79,7 @@ static const struct cloud_vendor vendors[] = {
     },
     {
         .name = "gcp",
-        .url = LINK_LOCAL, /* address of metadata.google.internal, to avoid a DNS lookup */
+        .url = LINK_LOCAL, /* metadata.google.internal, without a DNS lookup */
         .header = "Metadata-Flavor: Google",
         .answer_header = "Metadata-Flavor",
         .answer_value = "Google",
@@ -213,8 +215,8 @@ int cloud_value_copy(const char *text, size_t length, char *buf, size_t size)
 
 /* ---- the place of a value -------------------------------------------------- */
 
-/* Returns the value at a dotted path, in which a number is the index of a list; NULL: there
- * is none. */
+/* Returns the value at a dotted path, where a number is an index into a list; NULL: there is
+ * no such value. */
 static const json_t *find_json(const json_t *value, const char *path)
 {
     while (value && *path) {
@@ -261,7 +263,7 @@ static int copy_field(const struct cloud_request *request, const struct cloud_fi
 
 /* ---- facts ---------------------------------------------------------------- */
 
-/* Returns -EBADMSG if this is not the response of the right service. */
+/* Stores a value. -EBADMSG: it is too long, or shows that this is another service. */
 static int take_value(const struct cloud_field *field, char *value, struct cloud_facts *facts)
 {
     char *dash = field->drops_suffix ? strrchr(value, '-') : NULL;
@@ -303,7 +305,7 @@ int cloud_answer_parse(const struct cloud_request *request, const char *text,
         if (r == 0)
             r = take_value(field, value, &found);
         if (r < 0 && i > 0 && !field->expected)
-            r = 0; /* not in the response */
+            r = 0; /* the value stays unknown */
     }
     json_decref(document);
     if (r == 0)
@@ -333,7 +335,7 @@ static int refuse(const struct conversation *talk, const char *path, struct spoo
                      talk->vendor->name, path);
 }
 
-/* Sends one request. 0: there was a response, of any status. */
+/* Sends one request. Returns 0 for a response of any status. */
 static int send_request(struct conversation *talk, const char *method, const char *path,
                         const char *header, struct spoor_error *err)
 {
@@ -370,7 +372,7 @@ static bool is_token(const struct buffer *text)
     return true;
 }
 
-/* A service without tokens may be of a version that needs none. */
+/* If the service issues no token, continues without: it may be a version that needs none. */
 static int ask_token(struct conversation *talk, struct spoor_error *err)
 {
     const char *name = talk->vendor->token_header;
@@ -413,7 +415,7 @@ int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t ti
 
     if (r < 0)
         return r;
-    /* The time limit starts here: loading the library does not count. */
+    /* The time limit starts after libcurl is loaded. */
     talk.until_ns = clock_now().monotonic_ns + timeout_ms * NS_PER_MS;
     if (vendor->token_header)
         r = ask_token(&talk, err);
@@ -449,7 +451,7 @@ static const struct {
 
 /* ---- its path --------------------------------------------------------------- */
 
-/* Reads an ID that changes with every boot. -ENOENT: unknown. */
+/* Reads the boot ID, which changes at every boot. -ENOENT: unknown. */
 static int read_boot_id(const struct root *root, char *buf, size_t size)
 {
     char text[128];
@@ -458,8 +460,8 @@ static int read_boot_id(const struct root *root, char *buf, size_t size)
     return n > 0 && cloud_value_copy(text, (size_t)n, buf, size) == 0 ? 0 : -ENOENT;
 }
 
-/* Finds the path below the user's cache directory, which must be ours: with sudo, HOME may
- * still be another user's. */
+/* Finds the path of the cache file. Its base directory must belong to us: with sudo, HOME
+ * may still be another user's. */
 static int find_path(environment_get *get_variable, bool is_made, struct buffer *ret)
 {
     const char *cache = get_variable("XDG_CACHE_HOME"), *home = get_variable("HOME");
@@ -578,7 +580,7 @@ void cloud_cache_write(const struct root *root, environment_get *get_variable,
 
 enum { TIMEOUT_MS = 1000, TIMEOUT_MAX_SECONDS = 60 };
 
-/* Returns -ECANCELED if the user has disabled the query. */
+/* Returns -ECANCELED if the user has disabled queries (a time of 0). */
 static int read_timeout(uint64_t *ret_ms, struct spoor_error *err)
 {
     const char *text = environment_own(CLOUD_TIMEOUT_VARIABLE);
@@ -597,7 +599,7 @@ static int read_timeout(uint64_t *ret_ms, struct spoor_error *err)
     return 0;
 }
 
-/* Returns the facts of the firmware alone. */
+/* Returns the facts that the firmware provides. */
 static struct cloud_facts facts_of(const struct dmi *dmi, const struct cloud_vendor *vendor)
 {
     const char *product = dmi->text[DMI_PRODUCT_NAME];

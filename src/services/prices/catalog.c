@@ -47,7 +47,7 @@ static bool is_one_of(const char *text, const char *const *texts)
     return false;
 }
 
-/* Programs for GPUs of one vendor seldom run on GPUs of another. */
+/* Programs for GPUs of one vendor rarely run on GPUs of another. */
 static bool has_right_gpus(const struct server *server, const struct needs *needs)
 {
     return !(needs->gpus.value > 0) || !*needs->gpu_vendor || !*server->gpu_vendor ||
@@ -141,10 +141,10 @@ enum { CATALOG_BYTES_MAX = 64 << 20 };
 /* A server as it is being read. */
 struct row {
     struct server server;
-    double vram_bytes_each; /* memory of each GPU, or of the smallest */
+    double vram_bytes_each; /* memory of the smallest GPU */
 };
 
-/* A text if `size` is not 0, else a number. If several columns are for one member, the first
+/* A text if `size` is not 0, else a number. If several columns have the same offset, the first
  * that is not empty is used. */
 struct column {
     const char *name;
@@ -235,7 +235,7 @@ static int end_row(struct row *row, struct catalog *catalog, struct spoor_error 
 
 /* ---- CSV ------------------------------------------------------------------ */
 
-/* The cell of each column; SIZE_MAX: none. */
+/* Maps columns to cells of a row; SIZE_MAX: the file has no such column. */
 struct header {
     size_t cells;
     size_t cell[COLUMNS];
@@ -523,7 +523,7 @@ static void add_text(const struct page *page, const char *text, struct buffer *o
     buffer_done(&safe);
 }
 
-/* Adds nothing if the value is unknown, or none. */
+/* Adds nothing if the value is unknown or 0. */
 static void add_cell(const struct page *page, const struct server_table *table, size_t row,
                      const struct table_column *table_column, struct buffer *out)
 {

@@ -3,11 +3,12 @@
  * catalog.h - a list of servers with their prices, as CSV or JSON. Part of the program, not of
  * the library, which does without a JSON parser.
  *
- * The columns are those of the Spare Cores keeper, so its responses are catalogues too: vendor_id,
- * api_reference (or server_id, or name), region_id, cpu_architecture, vcpus, memory_amount (MiB), gpu_count,
- * gpu_manufacturer, gpu_memory_total (MiB; or gpu_memory_min, of each GPU), min_price_ondemand (USD per
- * hour). Others are ignored. An empty cell, null and a missing key are unknown. A value of the wrong type is
- * refused; the message names its place.
+ * The columns have the names that the Spare Cores keeper uses, so its responses are catalogues
+ * too: vendor_id, api_reference (or server_id, or name), region_id, cpu_architecture, vcpus,
+ * memory_amount (MiB), gpu_count, gpu_manufacturer, gpu_memory_total (MiB; or gpu_memory_min,
+ * per GPU), min_price_ondemand (USD per hour). Other columns are ignored. An empty cell, null
+ * and a missing key mean unknown. A value of the wrong type is an error; the message names its
+ * row and column.
  */
 #ifndef SERVICES_PRICES_CATALOG_H
 #define SERVICES_PRICES_CATALOG_H
@@ -21,14 +22,14 @@
 
 /* ---- servers ------------------------------------------------------------
  *
- * The figures of a server are those its vendor advertises. Unknown is NaN or empty text. Text
- * comes from files and services and may hold anything but NUL; outputs escape it.
+ * The figures of a server are what its vendor advertises; NaN or an empty text is unknown.
+ * Texts come from files and services and may contain anything but NUL; outputs escape them.
  */
 
 struct server {
     char vendor[32];       /* "aws" */
-    char name[96];         /* its name at the vendor: "m5.large"; never empty */
-    char region[64];       /* region of the price; empty: the lowest price of all regions */
+    char name[96];         /* the vendor's name for it: "m5.large"; never empty */
+    char region[64];       /* region of the price; empty: lowest price of all regions */
     char architecture[32]; /* "x86_64" */
     char gpu_vendor[32];   /* "NVIDIA" */
     double vcpus;
@@ -45,48 +46,49 @@ enum { SERVERS_MAX = 100000 };
 struct catalog {
     struct server *items; /* owned */
     size_t count, capacity;
-    void *document; /* the JSON it was read from; NULL: CSV */
+    void *document; /* the JSON document; NULL if read from CSV */
 };
 
 void catalog_done(struct catalog *catalog);
 
-/* Returns 0, -ENOMEM, or -E2BIG: there are SERVERS_MAX already. */
+/* Returns 0, -ENOMEM, or -E2BIG if there are SERVERS_MAX already. */
 int catalog_add(struct catalog *catalog, const struct server *server);
 
-/* Requirements of a server. */
+/* What a server must have. */
 struct server_filter {
     const struct needs *needs;  /* unknown needs are ignored */
     const char *const *vendors; /* accepted vendors, ended by NULL; NULL: any */
     const char *architecture;   /* NULL: any */
 };
 
-/* A server does not fit if one of its required figures is unknown. */
+/* Returns whether a server meets the filter. An unknown figure of the server never meets a
+ * need. */
 bool server_fits(const struct server *server, const struct server_filter *filter);
 
-/* Keeps the servers that fit, the cheapest first; those without a price are last. */
+/* Keeps the servers that fit, cheapest first; servers without a price come last. */
 void catalog_choose(struct catalog *catalog, const struct server_filter *filter);
 
-/* Returns the server of that name, in that region if it is listed, else in any. NULL: there
- * is none. */
+/* Returns the server of that name: in `region` if it is listed there, else in any region. NULL:
+ * not found. */
 const struct server *catalog_find(const struct catalog *catalog, const char *vendor,
                                   const char *name, const char *region);
 
-/* Returns the cost of a time at a price per hour; NaN: unknown. */
+/* Returns the cost of `seconds` at a price per hour; NaN: unknown. */
 double server_cost(double price, double seconds);
 
 /* ---- lists of servers --------------------------------------------------- */
 
-/* Reads a file, or a text: JSON if it starts with a bracket, and CSV otherwise. Messages
- * about a text contain no file name. On success the caller calls catalog_done(); *ret is
- * untouched on failure. -EBADMSG: it is not a catalogue. */
+/* Read a file or a text: JSON if it starts with a bracket, else CSV. Messages about a text
+ * contain no file name. On success the caller calls catalog_done(); *ret is untouched on
+ * failure. -EBADMSG: not a catalogue. */
 int catalog_load(const char *path, struct catalog *ret, struct spoor_error *err);
 int catalog_parse(const char *text, size_t length, struct catalog *ret,
                   struct spoor_error *err);
 int catalog_parse_json(const char *text, size_t length, struct catalog *ret,
                        struct spoor_error *err);
 
-/* Adds a row as the JSON object it was read from, with all its keys, in ASCII; nothing if the
- * catalogue was CSV. */
+/* Adds the JSON object that a row was read from, with all its keys, in ASCII; adds nothing
+ * if the catalogue was CSV. */
 void catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *out);
 
 /* ---- the table of servers -----------------------------------------------
@@ -96,25 +98,25 @@ void catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *o
 
 /* All texts are borrowed. */
 struct server_table {
-    const char *source;            /* the file or URL that lists the servers; NULL: unknown */
-    const struct catalog *catalog; /* servers that fit, the cheapest first; NULL: unknown */
+    const char *source;            /* file or URL of the list of servers; NULL: unknown */
+    const struct catalog *catalog; /* servers that fit, cheapest first; NULL: unknown */
     size_t count;                  /* maximum number of servers to show */
     const char *reason;            /* why there is no catalogue; NULL: there is one */
 
     double run_seconds; /* time of the longest run; NaN: unknown */
-    bool has_many_runs; /* there are others */
+    bool has_many_runs; /* there are several runs */
 
-    /* The server that this run was made on; NULL, NULL and empty: unknown. */
+    /* The server on which the run was made. Unknown: NULL, NULL and an empty region. */
     const char *run_vendor, *run_server, *run_region;
     double run_price;       /* USD per hour */
     const char *run_reason; /* why the price is unknown; NULL: it is known */
 };
 
-/* Writes a row for the cost of the run, if its server is known, and a table of servers. */
+/* Writes the cost of the run, if its server is known, and a table of servers. */
 void server_table_write_text(const struct server_table *table, const struct format_style *style,
                              struct buffer *out);
 
-/* The object "servers". */
+/* Adds the object "servers". */
 void server_table_add_json(const struct server_table *table, struct json_writer *json);
 
 #endif

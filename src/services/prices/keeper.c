@@ -18,8 +18,8 @@
 enum {
     TIMEOUT_MS = 2000,
     TIMEOUT_MAX_SECONDS = 60,
-    /* The request does not contain the vendor of GPUs, whose spelling may differ, so some
-     * servers of the response have GPUs of other vendors. */
+    /* If the GPU vendor matters, ask for more servers: the request does not contain the vendor,
+     * whose spelling may differ, so some servers have other GPUs. */
     COUNT_WITH_GPUS = 100,
 };
 
@@ -65,7 +65,7 @@ void keeper_close(struct keeper *keeper)
 
 /* ---- requests ------------------------------------------------------------- */
 
-/* "https://keeper.sparecores.net", without a slash at its end. */
+/* Adds the base URL without a slash at the end. */
 static void begin_url(const struct keeper *keeper, struct buffer *url)
 {
     size_t length = strlen(keeper->url);
@@ -112,8 +112,8 @@ static int get(struct keeper *keeper, const struct buffer *url, struct http_resp
 
 /* ---- servers -------------------------------------------------------------- */
 
-/* Adds the smallest sufficient whole number as a parameter of the query; nothing if it is
- * unknown or if none is needed. */
+/* Adds a need, rounded up to a whole number, as a parameter of the query. Adds nothing if it
+ * is 0 or unknown. */
 static void add_minimum(struct buffer *url, const char *name, const struct need *need,
                         double unit)
 {
@@ -176,7 +176,7 @@ static bool has_other_text(const json_t *object, const char *key, const char *ex
     return value && !json_is_null(value) && !has_text(object, key, expected);
 }
 
-/* NaN: the entry is not the price we look for. */
+/* Returns NaN if the entry is not an hourly on-demand price in USD for Linux. */
 static double price_of(const json_t *entry)
 {
     const json_t *price = json_object_get(entry, "price");

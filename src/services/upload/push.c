@@ -27,7 +27,7 @@ enum { LABELS_MAX = 128, HEADERS_MAX = 16 };
 #define IMPORT_PATH "/api/v1/import/prometheus"
 #define OTLP_PATH "/v1/metrics"
 
-/* Two hexadecimal digits; -1: there are none. */
+/* Parses two hexadecimal digits; -1: there are none. */
 static int read_escape(const char *text)
 {
     char digits[3] = "", *end;
@@ -38,7 +38,7 @@ static int read_escape(const char *text)
     return end == digits + 2 && digits[0] != '-' && digits[0] != '+' ? (int)value : -1;
 }
 
-/* Decodes %NN in place, and removes blanks around the text. */
+/* Decodes %NN in place and removes surrounding blanks. */
 static char *decode(char *text)
 {
     char *out, *start = text + strspn(text, " \t");
@@ -72,7 +72,7 @@ void push_for_each_pair(const char *list,
     }
 }
 
-/* A line break would begin another header. */
+/* Skips names and values with a line break, which would begin another header. */
 static void add_header(const char *name, const char *value, void *data)
 {
     struct buffer *lines = data;
@@ -110,7 +110,7 @@ static int set_url(const char *url, const char *path, const char *id,
                : 0;
 }
 
-/* Headers are secrets: they are in variables, and never stored. */
+/* Headers may contain secrets: they come from variables and are never stored. */
 static int set_headers(const char *list, struct upload_settings *ret, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer lines = { 0 };
@@ -145,7 +145,7 @@ int push_settings(const char *url, const char *run_id, environment_get *get,
     return r < 0 ? r : set_headers(get("SPOOR_PUSH_HEADERS"), ret, err);
 }
 
-/* The variable of metrics, or the general one. */
+/* Returns the variable for metrics or, if it is empty, the general variable. */
 static const char *otlp_variable(environment_get *get, const char *metrics, const char *general)
 {
     const char *value = get(metrics);
@@ -203,7 +203,7 @@ static void read_gpu(const json_t *object, struct export_gpu *ret)
         ret->values[i] = number_of(object, gpu_measure_row((enum gpu_measure)i)->name);
 }
 
-/* False: it is no row. */
+/* Returns false if the text is not a row. */
 static bool read_row(const char *text, size_t length, struct export_sample *ret)
 {
     json_auto_t *row = json_loadb(text, length, 0, NULL);
@@ -230,7 +230,8 @@ static void free_samples(struct samples *samples)
     free(samples->items);
 }
 
-/* Adds a row, or folds it into the last one if that is younger than the interval. */
+/* Adds a row. If the last row covers less than an interval, folds the new row into it
+ * instead. */
 static int add_sample(struct samples *samples, const struct push_state *state,
                       const struct export_sample *sample, double interval_seconds)
 {
@@ -241,7 +242,7 @@ static int add_sample(struct samples *samples, const struct push_state *state,
     if (reserve(&samples->items, &samples->capacity, count + 1, sizeof(*samples->items)) < 0 ||
         !samples->items)
         return -ENOMEM;
-    last = samples->items + count; /* the new one */
+    last = samples->items + count; /* the place of the new row */
     if (count > 0) {
         const struct export_sample *before = count > 1 ? last - 2 : sent;
 
@@ -281,7 +282,7 @@ static int read_rows(const struct spool_batch *batch, const struct push_state *s
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* An object of texts, which are borrowed from `object`. */
+/* Lists the texts of an object as labels, borrowed from `object`. */
 static size_t list_labels(json_t *object, struct export_label *ret)
 {
     size_t count = 0;
@@ -342,7 +343,7 @@ static int check_answer(struct push_state *state, const struct http_response *re
         return 0;
     if (parse_whole_u64(response->header, &seconds) == 0 && seconds < 3600)
         state->retry_ns = seconds * NS_PER_SECOND;
-    /* The service would refuse the same rows again. */
+    /* A retry is useless: the service would reject the same rows again. */
     if (status == 400 || status == 413 || status == 422)
         return error_set(err, EBADMSG, "%s: the server refuses samples: %d", url, status);
     return error_set(err, EIO, "%s: the server answers %d", url, status);

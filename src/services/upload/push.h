@@ -2,12 +2,14 @@
 /*
  * push.h - pushes rows of samples to a monitoring system, in its format:
  *
- *     pushgateway   PUT /metrics/job/...: text, the latest sample
- *     import        POST /api/v1/import/prometheus of VictoriaMetrics: text, every sample with its time
- *     otlp          POST /v1/metrics: OTLP in JSON, every sample
+ *     pushgateway   PUT /metrics/job/...: as text, only the latest sample
+ *     import        POST /api/v1/import/prometheus (VictoriaMetrics): as text, every sample with
+ *                   its time
+ *     otlp          POST /v1/metrics: as OTLP in JSON, every sample
  *
- * The metadata of the run has its labels: { "labels": { "run_id": "..." }, "resource": { ... },
- * "interval_seconds": 1 }. Samples that are closer than the interval are folded into one.
+ * The metadata of the run is { "labels": { "run_id": "..." }, "resource": { ... },
+ * "interval_seconds": 1 }. Samples that are closer together than the interval are folded into
+ * one.
  */
 #ifndef SERVICES_UPLOAD_PUSH_H
 #define SERVICES_UPLOAD_PUSH_H
@@ -25,28 +27,29 @@ struct spool_batch;
 enum { PUSH_BATCH_MAX_BYTES = 1 << 20 };
 
 struct push_state {
-    uint64_t retry_ns;           /* time until the service accepts a request; 0: not given */
-    char run_id[64];             /* run of `latest`; empty: nothing was sent */
+    uint64_t retry_ns;           /* how long the service tells us to wait; 0: not given */
+    char run_id[64];             /* run of `latest`; empty: nothing sent yet */
     struct export_sample latest; /* the last sample that was sent */
 };
 
-/* The settings of a push: `url` is the whole URL, and `token` has lines of headers. -EINVAL with a message. */
+/* Sets the settings of a push: ret->url is the complete URL, ret->token has the lines of the
+ * headers. -EINVAL with a message. */
 int push_settings(const char *url, const char *run_id, environment_get *get,
                   struct upload_settings *ret, const char **ret_service,
                   struct spoor_error *err);
 
-/* The same for OTLP. `url` NULL: by the variables OTEL_EXPORTER_OTLP_... */
+/* Sets the settings for OTLP. `url` NULL: use the variables OTEL_EXPORTER_OTLP_... */
 int otlp_settings(const char *url, environment_get *get, struct upload_settings *ret,
                   struct spoor_error *err);
 
-/* Parses KEY=VALUE,KEY=VALUE with %-escapes, the form of OTEL_RESOURCE_ATTRIBUTES: calls add() for
- * each. */
+/* Parses KEY=VALUE,KEY=VALUE with %-escapes, the form of OTEL_RESOURCE_ATTRIBUTES, and calls
+ * add() for each pair. */
 void push_for_each_pair(const char *list,
                         void (*add)(const char *key, const char *value, void *data),
                         void *data);
 
-/* Sends a batch. -EBADMSG: the service has refused these rows and always will; -EIO: it cannot take them now; or
- * as http_send(). */
+/* Sends a batch. -EBADMSG: the service rejected these rows and always will; -EIO: it cannot
+ * accept them now; or as http_send(). */
 int push_send(struct push_state *state, const struct sentinel *api, const struct spool *spool,
               const struct spool_batch *batch, struct spoor_error *err);
 

@@ -19,7 +19,7 @@
 
 /* ---- compression -------------------------------------------------------- */
 
-/* Window bits of zlib.h: the largest window, and a header of gzip instead of zlib. */
+/* Window bits (zlib.h): 15 is the largest window; 16 more selects a gzip header. */
 enum { WINDOW_BITS = 15 + 16, MEMORY_LEVEL = 8 };
 
 int gzip_add(const char *bytes, size_t size, struct buffer *out)
@@ -50,7 +50,7 @@ int gzip_add(const char *bytes, size_t size, struct buffer *out)
 
 enum { REGION_TIMEOUT_MS = 2000, REQUEST_TIMEOUT_MS = 30000 };
 
-/* Characters of a bucket, a key, a region or a run: none of them can end a URL's host. */
+/* Checks the name of a bucket, a region or a run: no character can end the host of a URL. */
 static bool is_name(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -69,8 +69,9 @@ static int find_bucket(const char *uri, const char **ret, size_t *ret_length)
     return is_name(*ret, *ret_length) ? 0 : -EINVAL;
 }
 
-/* The URL of a bucket without a slash at its end. A name with dots does not fit a certificate of
- * Amazon's, and becomes a part of the path. `region` may be empty. */
+/* Adds the URL of a bucket, without a slash at the end. A name with dots becomes a part of
+ * the path, because Amazon's wildcard certificate does not match it as a host. `region` may
+ * be empty. */
 static int add_bucket_url(const char *uri, const char *region, const char *base,
                           struct buffer *out)
 {
@@ -104,7 +105,7 @@ int s3_add_url(const char *uri, const char *region, const char *base, struct buf
     return buffer_error(out);
 }
 
-/* Returns whether the response names another region than ours. */
+/* Stores the region that a response names. Returns whether it is another region than before. */
 static bool learn_region(const struct http_response *response, char *region)
 {
     if (!is_name(response->header, strlen(response->header)) ||
@@ -114,7 +115,7 @@ static bool learn_region(const struct http_response *response, char *region)
     return true;
 }
 
-/* Every response of a bucket names its region, even a refusal. */
+/* Every response of a bucket names its region, even if access is denied. */
 static void find_region(struct http *http, const char *uri, const char *base, char *region)
 {
     CLEANUP(buffer_done) struct buffer url = { 0 };
@@ -196,7 +197,7 @@ int s3_put(struct http *http, const char *uri, const struct buffer *body,
 #define LIMIT_MAX_MB 1e6
 #define WAIT_MAX_SECONDS 3600.0
 
-/* The token is never part of a message. */
+/* No message contains the token. */
 int upload_settings_set_token(struct upload_settings *settings, const char *token,
                               struct spoor_error *err)
 {
@@ -325,7 +326,7 @@ int sentinel_parse_run(const struct buffer *answer, struct sentinel_run *ret,
     return 0;
 }
 
-/* "2026-03-14T09:26:53Z", also with decimals, "+00:00" or without a time zone, which is UTC. */
+/* Parses "2026-03-14T09:26:53Z", also with decimals, or with "+00:00" or no time zone (UTC). */
 static double parse_expiry(const char *text)
 {
     size_t length = text ? strlen(text) : 0;
@@ -372,13 +373,13 @@ struct sentinel sentinel_of(const struct upload_settings *settings)
 
 /* ---- requests --------------------------------------------------------------- */
 
-/* Whether the same request may succeed later. */
+/* Returns whether the same request may succeed later. */
 static bool is_for_now(int status)
 {
     return status >= 500 || status == 408 || status == 425 || status == 429;
 }
 
-/* The service explains refusals in its response; as much of it as a message has room for. */
+/* The message contains the start of the response, in which the service explains a rejection. */
 static int check_status(const char *url, const struct http_response *response,
                         struct spoor_error *err)
 {
@@ -389,7 +390,7 @@ static int check_status(const char *url, const struct http_response *response,
                      response->body.text);
 }
 
-/* `run_id` and `action` NULL: of no run yet. `body` NULL: none. */
+/* `run_id` and `action` NULL: registers a run. `body` NULL: an empty body. */
 static int post(const struct sentinel *sentinel, const char *run_id, const char *action,
                 const struct buffer *body, struct http_response *ret, struct spoor_error *err)
 {
@@ -451,7 +452,7 @@ int sentinel_finish(const struct sentinel *sentinel, const char *run_id,
     CLEANUP(http_response_done) struct http_response response = { 0 };
     int r = post(sentinel, run_id, "finish", end, &response, err);
 
-    if (response.status == 409) /* an earlier request arrived, and its response was lost */
+    if (response.status == 409) /* an earlier request succeeded, but its response was lost */
         r = 0;
     if (r == 0)
         buffer_add(ret, response.body.text, response.body.length);

@@ -2,12 +2,12 @@
 /*
  * sentinel.h - the API of Sentinel, the service that collects the samples of runs.
  *
- *     POST /runs                           registers a run: where to upload, and credentials
+ *     POST /runs                           registers a run; returns URI and credentials
  *     POST /runs/ID/refresh-credentials    new credentials
  *     POST /runs/ID/finish                 the run is over
  *
- * Requests return 0; -EPERM: the service refuses, and will again; -EPROTO: its response is malformed; -EIO:
- * it cannot respond now; or as http_send().
+ * Requests return 0; -EPERM: the service rejects the request and always will; -EPROTO: the
+ * response is malformed; -EIO: the service is unavailable, try later; or as http_send().
  */
 #ifndef SERVICES_UPLOAD_SENTINEL_H
 #define SERVICES_UPLOAD_SENTINEL_H
@@ -36,29 +36,29 @@ enum { S3_REGION_SIZE = 64 };
 struct s3_credentials {
     char access_key[256];
     char secret_key[256];
-    char session_token[4096];    /* empty: there is none */
+    char session_token[4096];    /* empty: none */
     char region[S3_REGION_SIZE]; /* region of the bucket; empty: unknown */
     double expires_at;           /* seconds since 1970; INFINITY: unknown */
 };
 
-/* The URL of an object; `uri` is "s3://BUCKET/KEY". `base`: instead of Amazon's; NULL or empty: none.
- * -EINVAL: it is not such a URI. */
+/* Adds the URL of an object; `uri` is "s3://BUCKET/KEY". `base` replaces Amazon's URL,
+ * unless it is NULL or empty. -EINVAL: not such a URI. */
 int s3_add_url(const char *uri, const char *region, const char *base, struct buffer *out);
 
-/* Uploads an object. If the credentials have no region, or the wrong one, it is set. -EACCES: the
- * credentials are not accepted, and may have expired; -EIO: a status other than success; or as
- * http_send(). */
+/* Uploads an object. If the region of the credentials is missing or wrong, finds and sets
+ * it. -EACCES: the credentials are not accepted, and may have expired; -EPERM: the request
+ * is rejected and always will be; -EIO: another status of failure; or as http_send(). */
 int s3_put(struct http *http, const char *uri, const struct buffer *body,
            struct s3_credentials *credentials, uint64_t timeout_ms, struct spoor_error *err);
 
 /* ---- settings -----------------------------------------------------------
  *
- *     SENTINEL_API_TOKEN          uploads are on if it is set and not empty
- *     SENTINEL_API_URL            of another service
+ *     SENTINEL_API_TOKEN          enables uploads, unless empty
+ *     SENTINEL_API_URL            URL of another service
  *     TRACKER_UPLOAD_INTERVAL     seconds between batches, default 60
  *     TRACKER_UPLOAD_DISK_LIMIT   MB of samples that may wait on disk, default 100
- *     TRACKER_UPLOAD_WAIT         seconds that the end of a run waits for the last samples to be
- *                                 sent, default 5
+ *     TRACKER_UPLOAD_WAIT         seconds to wait for the last samples to be sent when the run
+ *                                 ends, default 5
  */
 
 struct upload_settings {
@@ -69,11 +69,12 @@ struct upload_settings {
     uint64_t wait_ns;
 };
 
-/* Fails with a message if a variable is not valid; the setting has its default then. */
+/* Fails with a message if a variable is invalid; its setting then has the default value. */
 int upload_settings_read(environment_get *get, struct upload_settings *ret,
                          struct spoor_error *err);
 
-/* Parse single values from other sources. -EINVAL with a message; `settings` is untouched then. */
+/* Set single values from other sources. On failure (-EINVAL with a message) `settings` is
+ * unchanged. */
 int upload_settings_set_token(struct upload_settings *settings, const char *token,
                               struct spoor_error *err);
 int upload_settings_set_url(struct upload_settings *settings, const char *url,
@@ -100,7 +101,7 @@ struct sentinel_run {
     char uri_prefix[1024];
 };
 
-/* An ID becomes a part of URLs and of names of files. */
+/* Checks an ID, which becomes a part of URLs and file names. */
 bool sentinel_is_run_id(const char *text);
 
 /* `description` is a JSON object. */
@@ -115,10 +116,11 @@ int sentinel_refresh(const struct sentinel *sentinel, const char *run_id,
 int sentinel_finish(const struct sentinel *sentinel, const char *run_id,
                     const struct buffer *end, struct buffer *ret, struct spoor_error *err);
 
-/* Copies a text of a JSON object; false: it is missing, empty or too long, and nothing is copied. */
+/* Copies a text member of a JSON object. False: it is missing, empty or too long; nothing is
+ * copied. */
 bool sentinel_copy_text(const struct json_t *object, const char *key, char *buf, size_t size);
 
-/* Parse the responses. -EPROTO with a message if one is invalid. */
+/* Parse responses. -EPROTO, with a message: the response is invalid. */
 int sentinel_parse_run(const struct buffer *answer, struct sentinel_run *ret,
                        struct spoor_error *err);
 int sentinel_parse_credentials(const struct buffer *answer, struct s3_credentials *ret,

@@ -27,7 +27,7 @@ static int name_file(const struct spool *spool, const char *name, char path[PATH
     return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* The descriptor, or -errno. */
+/* Returns the descriptor or -errno. */
 static int open_file(const struct spool *spool, const char *name, int flags)
 {
     char path[PATH_MAX];
@@ -41,11 +41,11 @@ static int open_file(const struct spool *spool, const char *name, int flags)
 
 enum { HEADER_MAX_BYTES = 16 << 10, PIECE_BYTES = 64 << 10 };
 
-/* The file of the rows, opened. */
+/* The open file of the rows. */
 struct rows {
     int fd;
     uint64_t size;
-    bool is_begun; /* the header is written, if the file has one */
+    bool is_begun; /* the header, if there is one, is complete */
     uint64_t header_bytes;
     char header[HEADER_MAX_BYTES];
 };
@@ -56,7 +56,7 @@ static void close_rows(struct rows *rows)
         close(rows->fd);
 }
 
-/* Up to `size` bytes: fewer at the end of the file. */
+/* Reads up to `size` bytes; fewer only at the end of the file. */
 static ssize_t read_at(int fd, char *text, size_t size, uint64_t offset)
 {
     size_t done = 0;
@@ -91,21 +91,21 @@ static int open_rows(const struct spool *spool, struct rows *rows)
     if (n < 0)
         return (int)n;
     if ((uint64_t)n < smaller((uint64_t)status.st_size, sizeof(rows->header)))
-        return -EIO; /* it only grows */
+        return -EIO; /* the file never shrinks */
     end = memchr(rows->header, '\n', (size_t)n);
     rows->is_begun = end;
     rows->header_bytes = end ? (uint64_t)(end + 1 - rows->header) : 0;
     return 0;
 }
 
-/* The offset of the first unsent row. */
+/* Returns the offset of the first unsent row. */
 static uint64_t first_waiting(const struct spool *spool, const struct rows *rows)
 {
     return !rows->is_begun ? rows->size : larger(spool->offset, rows->header_bytes);
 }
 
-/* Counts the whole rows from `start` on, up to the first that begins at `until` or after. *ret_end is
- * the offset of that row. */
+/* Counts the complete rows that begin at `start` or later, and before `until`. *ret_end is
+ * the offset after the last of them. */
 static int count_rows(int fd, uint64_t start, uint64_t until, uint64_t *ret_rows,
                       uint64_t *ret_end)
 {
@@ -151,7 +151,7 @@ int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_b
     if (!text)
         return -ENOMEM;
     n = read_at(rows.fd, text, size, start);
-    if (n < (ssize_t)size) /* it only grows */
+    if (n < (ssize_t)size) /* the file never shrinks */
         return n < 0 ? (int)n : -EIO;
     newline = memrchr(text, '\n', (size_t)n);
     size = newline ? (size_t)(newline + 1 - text) : 0;
@@ -160,7 +160,8 @@ int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_b
     return r < 0 ? r : buffer_error(&ret->csv);
 }
 
-/* Not every file system can; then the space is freed with the whole spool. */
+/* Frees the disk space of sent rows. If the file system does not support holes, the space is
+ * freed when the spool is removed. */
 static void free_space(const struct spool *spool)
 {
     CLEANUP(close_rows) struct rows rows;
@@ -228,14 +229,14 @@ int spool_enforce_limit(struct spool *spool, uint64_t limit_bytes)
 #define STATE "state.json"
 #define END_SPACE "end.space"
 
-/* A batch per second for twelve days. */
+/* Enough for a batch per second for twelve days. */
 enum { BATCHES_MAX = 1 << 20 };
 
 enum { FILE_MAX_BYTES = 4 << 20, END_BYTES = 512 };
 
 /* ---- directories ------------------------------------------------------------- */
 
-/* A directory that others can write to may be a trap of another user. */
+/* Rejects a directory that other users can write to: they could plant files. */
 static bool is_ours(const char *path)
 {
     struct stat status;
@@ -254,7 +255,7 @@ static bool try_base(const char *directory, const char *below, char base[PATH_MA
     return n > 0 && n < PATH_MAX && output_make_directories(base) == 0 && is_ours(base);
 }
 
-/* The directory of all spools. It is created if it does not exist. */
+/* Finds the directory of all spools; creates it if it does not exist. */
 static int find_base(char base[PATH_MAX], struct spoor_error *err)
 {
     const char *temporary = getenv("TMPDIR");
@@ -275,7 +276,7 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Names start with a date. */
+/* The names of spools start with a date, so sorting by name sorts by age. */
 int spool_for_each(bool is_newest_first, void (*each)(const char *path, void *data), void *data)
 {
     struct dirent **entries = NULL;
@@ -325,7 +326,7 @@ static int replace_file(const struct spool *spool, const char *name, const struc
     return r;
 }
 
-/* Makes a new file of zeros. */
+/* Creates a file with `size` zeros. */
 static int make_file(const struct spool *spool, const char *name, size_t size)
 {
     AUTO_CLOSE int fd = open_file(spool, name, O_CREAT | O_EXCL);
@@ -373,7 +374,8 @@ int spool_save(const struct spool *spool)
     json_add_u64(&json, "batches", spool->batches);
     json_add_u64(&json, "dropped_rows", spool->dropped_rows);
     json_end(&json);
-    /* Rows that it marks as sent are deleted: the state must not be lost with the machine. */
+    /* Sync the file: the rows that it marks as sent are deleted next, so it must survive a
+     * crash. */
     return replace_file(spool, STATE, &text, true);
 }
 
@@ -412,7 +414,8 @@ static int load_run(struct spool *spool)
     return 0;
 }
 
-/* Without a state, nothing has been sent. No batch is empty, so there are no more of them than bytes. */
+/* If there is no state file, nothing has been sent. No batch is empty, so the number of
+ * batches must not exceed the number of bytes sent. */
 static int load_state(struct spool *spool)
 {
     json_t *object;
@@ -453,7 +456,7 @@ static int populate(struct spool *spool, const struct buffer *description, int *
     if (r == 0)
         r = load_run(spool);
     if (r == 0)
-        r = make_file(spool, spool_rows(spool), 0); /* only the user can read it */
+        r = make_file(spool, spool_rows(spool), 0); /* mode 0600 */
     if (r < 0)
         return r;
     run_fd = open_file(spool, SPOOL_RUN, 0);
@@ -465,8 +468,9 @@ static int populate(struct spool *spool, const struct buffer *description, int *
     return 0;
 }
 
-/* The lock comes before run.json, so that no other process treats it as an abandoned spool.
- * -ENOENT: another process did so before the lock, and removed it. */
+/* Locks the directory before it writes run.json: a directory without a lock and run.json
+ * looks like an abandoned spool. -ENOENT: another process took it for one before we had the
+ * lock, and removed it. */
 static int create_in(const char *base, const struct buffer *description, struct spool *ret,
                      int *ret_run_fd)
 {
@@ -523,7 +527,7 @@ int spool_open(const char *path, struct spool *ret)
     if (r == 0)
         r = load_state(&spool);
     if (r == -ENODATA)
-        spool_remove(&spool); /* its owner was killed while it created or removed it */
+        spool_remove(&spool); /* a process was killed while it created or removed the spool */
     if (r < 0)
         return r;
     *ret = spool;
@@ -538,7 +542,8 @@ void spool_close(struct spool *spool)
     spool->lock_fd = -1;
 }
 
-/* run.json is removed first: without it there is no run. A crash may leave a temporary file. */
+/* Removes run.json first: a spool without it counts as abandoned. Removes all other files as
+ * well, because a crash may have left temporary ones. */
 void spool_remove(struct spool *spool)
 {
     DIR *directory = NULL;

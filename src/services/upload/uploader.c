@@ -25,7 +25,7 @@
 
 /* ---- one run ------------------------------------------------------------ */
 
-/* After a long time without network there are more rows than one request should carry. */
+/* After a long time without a network there are too many rows for one request. */
 enum { BATCH_MAX_BYTES = 8 << 20 };
 
 /* Credentials that are valid for less than this are renewed. */
@@ -64,7 +64,7 @@ static int describe(const struct uploader *uploader, const struct spool *spool,
     const char *key;
     json_t *value;
 
-    (void)spool_load(spool, SPOOL_RUN, &run); /* if it is damaged, nothing is described */
+    (void)spool_load(spool, SPOOL_RUN, &run); /* if damaged, the description is empty */
     json_begin(&json, NULL, '{');
     json_object_foreach(json_object_get(run, "metadata"), key, value)
     {
@@ -170,7 +170,7 @@ static void done_batch(struct spool_batch *batch)
     buffer_done(&batch->csv);
 }
 
-/* 1: sent; 0: there was nothing to send. */
+/* Returns 1 if a batch was sent, 0 if there are no unsent rows, or -errno. */
 static int send_batch(struct uploader *uploader, struct spool *spool, struct spoor_error *err)
 {
     CLEANUP(done_batch) struct spool_batch batch = { 0 };
@@ -223,7 +223,7 @@ static void add_uris(const struct spool *spool, struct json_writer *json)
     json_end(json);
 }
 
-/* A tracker that was killed has left no end. */
+/* Without end.json, the tracker was killed: reports a failure with exit code 1. */
 static void add_end(const struct spool *spool, struct json_writer *json)
 {
     json_auto_t *end = NULL;
@@ -240,7 +240,7 @@ static void add_end(const struct spool *spool, struct json_writer *json)
     json_add_text(json, "finished_at", date ? date : now.text);
 }
 
-/* The rows are in `csv` if they are part of the message. */
+/* `csv` has the rows, if they are sent as part of the message; else NULL. */
 static int finish(struct uploader *uploader, struct spool *spool, const struct buffer *csv,
                   struct buffer *answer, struct spoor_error *err)
 {
@@ -301,8 +301,8 @@ struct round {
     bool is_given_up; /* the network is down: the rest is only counted */
 };
 
-/* Whether the next run would fail as well: the network or the service is down. A run that is refused or
- * damaged does not predict the next. */
+/* Returns whether the next run would fail as well, because the network or the service is
+ * down. If a run is rejected or damaged, others may still succeed. */
 static bool is_for_all(int error)
 {
     static const int errors[] = { ECONNREFUSED, ETIMEDOUT, EIO, EPROTO, ENOSYS, ECANCELED };
@@ -322,7 +322,7 @@ static void send_run(struct round *round, struct spool *spool)
     int r = spool_count(spool, &rows, &bytes);
 
     if (r == 0 && rows == 0 && *spool->run.id == '\0') {
-        spool_remove(spool); /* a run that never began */
+        spool_remove(spool); /* the run never began */
         return;
     }
     r = round->is_given_up ? -ECANCELED : uploader_finish(round->uploader, spool, NULL, &err);
@@ -369,7 +369,7 @@ struct trim {
     uint64_t dropped_rows;
 };
 
-/* Called for the newest run first: removes those for which there is no room. */
+/* Called for each run, newest first: removes runs beyond the limit. */
 static void trim(const char *path, void *data)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
@@ -386,21 +386,21 @@ static void trim(const char *path, void *data)
     }
 }
 
-/* Removes the oldest of them until the rest holds no more than the limit. Returns how many rows were
+/* Removes the oldest kept runs until the others fit the limit. Returns the number of rows
  * dropped. */
 static uint64_t kept_runs_trim(uint64_t limit_bytes)
 {
     struct trim state = { .limit_bytes = limit_bytes };
 
-    (void)spool_for_each(true, trim, &state); /* if they cannot be found, nothing is dropped */
+    (void)spool_for_each(true, trim, &state); /* on failure nothing is dropped */
     return state.dropped_rows;
 }
 
 /* ---- the process that uploads -------------------------------------------
  *
- * The protocol of both sides, over a socket: we write a byte when the run begins, and close our direction
- * when it is over. At its end, the child writes the number of rows that were dropped, a blank, the failure (or
- * nothing), a zero, and the response of the service.
+ * The protocol, over a socket: we write a byte when the run begins, and shut down our direction
+ * when it ends. Before it exits, the child writes the number of dropped rows, a blank, an error
+ * message (empty on success), a zero byte, and the response of the service.
  */
 
 enum { LAST_REQUEST_TIMEOUT_MS = 10000 };
@@ -411,7 +411,7 @@ enum { LAST_REQUEST_TIMEOUT_MS = 10000 };
 
 /* ---- the child -------------------------------------------------------------- */
 
-/* The descriptors of the child, once it has closed the others. */
+/* The descriptors that the child keeps. */
 enum { SOCKET_FD = 0, LOCK_FD = 1 };
 
 struct child {
@@ -419,13 +419,13 @@ struct child {
     struct spool spool;
     struct uploader uploader;
     bool is_over;          /* the run has ended, or its tracker has exited */
-    bool is_refused;       /* the service refused the run: `err` has the reason */
+    bool is_refused;       /* the service rejected the run; `err` is the reason */
     uint64_t dropped_rows; /* dropped rows of other runs */
     uint64_t back_off_ns;
     struct spoor_error err; /* the last failure */
 };
 
-/* Waits until that time for the end of the run. */
+/* Waits for the end of the run, until `until_ns` at most. */
 static void wait_for_end(struct child *child, uint64_t until_ns)
 {
     struct pollfd news = { .fd = SOCKET_FD, .events = POLLIN };
@@ -461,7 +461,7 @@ static int attempt(struct child *child, bool has_batch)
     return r;
 }
 
-/* One round; returns when the next is due. */
+/* Does one round of work. Returns the time of the next round. */
 static uint64_t work(struct child *child, uint64_t due_ns, bool has_batch)
 {
     uint64_t interval_ns = child->settings.interval_ns;
@@ -481,7 +481,7 @@ static uint64_t work(struct child *child, uint64_t due_ns, bool has_batch)
                             BACK_OFF_MAX_NS);
 }
 
-/* Uploads kept runs, unless this one ends meanwhile. */
+/* Uploads kept runs; stops if the current run ends. */
 static void send_kept_runs(struct child *child)
 {
     struct kept_report report;
@@ -541,7 +541,7 @@ static void keep_only(int fd, int lock_fd)
         for (int each = 2; each < 1024; each++)
             close(each);
     }
-    (void)open("/dev/null", O_RDWR | O_CLOEXEC); /* 2: its number must not be reused */
+    (void)open("/dev/null", O_RDWR | O_CLOEXEC); /* reserve 2, the number of stderr */
     (void)!chdir("/");
 }
 
@@ -578,7 +578,7 @@ static int write_description(const struct upload_order *order, struct buffer *re
     return buffer_error(ret);
 }
 
-/* Only the child holds the lock of the spool. */
+/* Starts the child, which takes over the lock of the spool. */
 static int start(const struct upload_order *order, struct spool *spool,
                  struct upload_process *process)
 {
@@ -638,7 +638,7 @@ void upload_process_begin(const struct upload_process *process)
         (void)send(process->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Killing the process is safe in any state: a spool can be abandoned at any moment. */
+/* Killing the child is safe at any moment: the next upload continues from the spool. */
 static void stop(struct upload_process *process)
 {
     (void)kill(process->pid, SIGKILL);
@@ -675,8 +675,8 @@ static int write_end(const struct upload_process *process, int exit_code, bool h
     return spool_write_end(&spool, &text);
 }
 
-/* Readable after a signal that ends the program. -1: not available; only the time limit
- * applies. */
+/* Returns a descriptor that is readable after a signal to terminate; -1 on failure: only the
+ * time limit applies. */
 static int open_interrupt(void)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -688,7 +688,7 @@ static int open_interrupt(void)
     return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Takes one signal, if there is one. */
+/* Consumes one pending signal. */
 static bool is_interrupted(int fd)
 {
     struct signalfd_siginfo info;
@@ -696,8 +696,9 @@ static bool is_interrupted(int fd)
     return fd >= 0 && read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info);
 }
 
-/* Reads the result of the child until it ends. Gives up (false) at the time limit, or soon after a signal:
- * it may be the one that ended the job. */
+/* Reads the result of the child until the child exits. Returns false at the time limit. A
+ * signal shortens the limit to half a second, not to 0: it may be the signal that ended the
+ * job. */
 static bool listen_to(const struct upload_process *process, struct buffer *ret)
 {
     AUTO_CLOSE int interrupt_fd = open_interrupt();
@@ -744,8 +745,8 @@ static void read_result(const struct buffer *said, bool has_ended, struct upload
 
 void upload_process_finish(const struct upload_process *process, int exit_code, bool has_failed)
 {
-    (void)write_end(process, exit_code, has_failed); /* without it, the run has failed */
-    upload_process_begin(process);                   /* if it has not begun */
+    (void)write_end(process, exit_code, has_failed); /* if it fails, the run counts as failed */
+    upload_process_begin(process);                   /* no effect if the run has begun */
     (void)shutdown(process->fd, SHUT_WR);
 }
 
@@ -764,7 +765,7 @@ void upload_process_end(struct upload_process *process, int exit_code, bool has_
     has_ended = listen_to(process, &said);
     stop(process);
     read_result(&said, has_ended, ret);
-    if (spool_open(process->path, &spool) == 0) { /* otherwise the spool is done, and removed */
+    if (spool_open(process->path, &spool) == 0) { /* otherwise complete and removed */
         ret->dropped_rows = larger(ret->dropped_rows, spool.dropped_rows);
         (void)spool_count(&spool, &ret->kept_rows, &bytes);
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uploader.h - uploads the samples of one spool: registers the run, sends batches, and closes the run. A run for
- * a service of push.h is neither registered nor closed.
+ * uploader.h - uploads the samples of a spool: registers the run, sends batches, and finishes
+ * the run. With a service of push.h, runs are neither registered nor finished.
  *
- * A step that fails can be repeated later: it continues from there. Functions fail with the errors of sentinel.h.
+ * A failed step can be repeated later and continues where it stopped. The errors are in
+ * sentinel.h.
  */
 #ifndef SERVICES_UPLOAD_UPLOADER_H
 #define SERVICES_UPLOAD_UPLOADER_H
@@ -18,37 +19,37 @@
 /* ---- one run ------------------------------------------------------------ */
 
 struct uploader {
-    struct sentinel api; /* its http is owned, and NULL until the first request */
+    struct sentinel api; /* api.http is owned; NULL before the first request */
     const char *service; /* service of the spools; NULL or empty: Sentinel */
     /* Adds members about this machine to the description of a run. NULL: none. */
     void (*add_machine)(struct json_writer *json);
-    /* Whether to leave the rest for later; called before each batch, which then fails with -ECANCELED.
-     * NULL: never. */
+    /* Called before each batch; if it returns true, the upload stops with -ECANCELED. NULL:
+     * never stop. */
     bool (*is_hurried)(void *data);
     void *data;
-    struct s3_credentials credentials; /* of `credentials_of` */
+    struct s3_credentials credentials; /* for the run `credentials_of` */
     char credentials_of[sizeof(((struct sentinel_run *)0)->id)];
     struct push_state push;
 };
 
 void uploader_done(struct uploader *uploader);
 
-/* Registers the run; does nothing if it is registered. */
+/* Registers the run, unless it is registered already. */
 int uploader_register(struct uploader *uploader, struct spool *spool, struct spoor_error *err);
 
 /* Sends all unsent rows. */
 int uploader_send(struct uploader *uploader, struct spool *spool, struct spoor_error *err);
 
-/* Closes the run: sends the rest and the end. If nothing was sent before, the rows are part of that
- * message. The spool may be removed after that. The response is added to `answer`, unless that is
- * NULL. */
+/* Sends the remaining rows, then reports the end of the run. If nothing was sent before, the
+ * rows are part of the report, unless there are too many. Afterwards the spool may be
+ * removed. The response is added to `answer`, unless it is NULL. */
 int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffer *answer,
                     struct spoor_error *err);
 
 /* Adds a JSON value unchanged. */
 void upload_add_value(struct json_writer *json, const char *key, const struct json_t *value);
 
-/* Adds the name of a batch: "s3://BUCKET/PREFIX/000007.csv.gz". */
+/* Adds the URI of a batch: "s3://BUCKET/PREFIX/000007.csv.gz". */
 int uploader_add_uri(const struct spool *spool, uint64_t number, struct buffer *out);
 
 /* ---- runs that are kept ------------------------------------------------- */
@@ -56,19 +57,19 @@ int uploader_add_uri(const struct spool *spool, uint64_t number, struct buffer *
 struct kept_report {
     uint64_t sent_runs, sent_rows;
     uint64_t kept_runs, kept_rows; /* runs and rows that were not sent */
-    uint64_t busy_runs;            /* still going on, or uploaded by another process */
-    struct spoor_error err;        /* the first failure; its code is 0 if there was none */
+    uint64_t busy_runs;            /* still running, or uploaded by another process */
+    struct spoor_error err;        /* the first failure; err.code is 0 if there was none */
 };
 
-/* Uploads them, until the network fails or the uploader is hurried. Spools for another service are
- * skipped. 0, or -errno: they cannot be found. */
+/* Uploads the kept runs until the network fails or is_hurried() returns true. Skips spools
+ * for another service or URL. 0, or -errno if the spools cannot be listed. */
 int kept_runs_send(struct uploader *uploader, struct kept_report *ret);
 
 /* ---- the process that uploads -------------------------------------------
  *
- * The process is a hidden child (base/hidden_child.h) with the name of an agent: it belongs to no
- * job, has none of our descriptors open, and ends when we do. It alone loads libcurl. Neither the
- * start of the run nor the run waits for it; the end of the run waits for a short time.
+ * The process is a hidden child (base/hidden_child.h) with the name of an agent: it belongs to
+ * no job, has none of our descriptors open, and ends when we do. Only this process loads
+ * libcurl. The run never waits for it, except for a short time at its end.
  */
 
 struct upload_process {
@@ -76,16 +77,16 @@ struct upload_process {
     char rows_path[PATH_MAX]; /* file that the tracker writes the rows to */
     uint64_t wait_ns;
     int run_fd;
-    int fd;    /* to the process */
+    int fd;    /* socket to the process */
     pid_t pid; /* 0: not started */
 };
 
-/* Starts the process. There must be no other threads yet. `metadata` is a JSON object that describes
- * the run; `has_short_keys`: objects are named as by the Python package. `add_machine` as in
- * uploader.h. */
+/* The arguments of upload_process_start(), which must be called before other threads exist.
+ * `metadata` is a JSON object that describes the run; `has_short_keys`: name objects like
+ * the Python package; `add_machine` as in struct uploader. */
 struct upload_order {
     const struct upload_settings *settings;
-    const char *service; /* as in struct uploader; its settings as in push.h */
+    const char *service; /* as in struct uploader; for its settings see push.h */
     const struct buffer *metadata;
     bool has_short_keys;
     void (*add_machine)(struct json_writer *json);
@@ -97,7 +98,7 @@ int upload_process_start(const struct upload_order *order, struct upload_process
 /* Called when the run has begun: rows are written from now on. */
 void upload_process_begin(const struct upload_process *process);
 
-/* Called if there is no run after all. */
+/* Called if there is no run after all: removes the spool. */
 void upload_process_cancel(struct upload_process *process);
 
 /* The result of an upload. */
@@ -105,7 +106,7 @@ struct upload_result {
     bool is_complete; /* the service has all rows, except dropped ones */
     uint64_t kept_rows;
     uint64_t dropped_rows;
-    struct spoor_error err; /* why it is not complete */
+    struct spoor_error err; /* why the upload is not complete */
     struct buffer answer;   /* response of the service; empty: none; owned */
 };
 
@@ -113,8 +114,9 @@ struct upload_result {
 void upload_process_finish(const struct upload_process *process, int exit_code,
                            bool has_failed);
 
-/* Does the same, if that was not called. Waits as long as the settings allow. Unsent rows stay in the spool. The caller
- * ends ret->answer with buffer_done(). Without a process, the result is complete and empty. */
+/* Calls upload_process_finish(), if the caller has not, then waits for the result as long as
+ * the settings allow. Unsent rows stay in the spool. The caller calls
+ * buffer_done(&ret->answer). Without a process, the result is complete and empty. */
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret);
 

@@ -23,13 +23,13 @@ class _Card(CardDecorator):
 
 
 def _is_true(value):
-    """--with track_resources:create_card=false passes a text."""
+    """Converts a text to a bool: --with track_resources:create_card=false passes a text."""
     return str(value).lower() not in ("false", "0", "no", "none", "")
 
 
 def _allow_merge(flow, artifact_name):
-    """merge_artifacts() in a join would fail: the artifacts of the branches differ. It leaves them
-    out, unless `include` names them."""
+    """Makes merge_artifacts() in a join skip the artifact, unless `include` names it: the branches have
+    different values, so it would fail."""
     merge = flow.merge_artifacts
 
     def merge_artifacts(inputs, exclude=None, include=None):
@@ -40,7 +40,7 @@ def _allow_merge(flow, artifact_name):
 
 
 def _files_of(package):
-    """(path, path in the archive) of the files of an installed package."""
+    """Yields (path, path in the archive) for the files of an installed package."""
     spec = importlib.util.find_spec(package)
     for place in (spec and spec.submodule_search_locations) or ():
         for folder, _, names in os.walk(place):
@@ -52,7 +52,7 @@ def _files_of(package):
 
 class TrackResourcesDecorator(StepDecorator):
     """
-    Tracks what each task of the step uses, stores it as an artifact and shows it in a card.
+    Tracks the usage of each task of the step, stores it as an artifact and shows it in a card.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class TrackResourcesDecorator(StepDecorator):
         The generation of the column names: 'resource-tracker' (0.5), 'resource-tracker-0.3' or
         'resource-tracker-0.1'.
     servers : int, default 0
-        Number of servers that the card recommends. The Spare Cores keeper is asked for them.
+        Number of servers that the card recommends. They come from the Spare Cores keeper.
     """
 
     name = "track_resources"
@@ -110,7 +110,7 @@ class TrackResourcesDecorator(StepDecorator):
         CardDecorator._set_card_counts_per_step(step_name, len(cards))  # other decorators may come before
 
     def add_to_package(self):
-        """A task on another machine needs the packages, too."""
+        """A task on another machine needs the packages as well."""
         for package in _PACKAGES:
             yield from _files_of(package)
 

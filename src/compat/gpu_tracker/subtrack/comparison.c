@@ -13,7 +13,7 @@
 #include "text/escape.h"
 #include "text/json_writer.h"
 
-/* The digits after the last colon of a name; NULL: no line number. */
+/* Returns the digits after the last colon of a name; NULL: no line number. */
 static const char *line_number(const char *name)
 {
     const char *colon = strrchr(name, ':');
@@ -23,7 +23,7 @@ static const char *line_number(const char *name)
     return colon + 1;
 }
 
-/* Returns the character at `i` of a name, with its line number padded with zeros. */
+/* Returns character `i` of a name whose line number is padded with zeros to `digits`. */
 static char padded(const char *name, const char *line, size_t digits, size_t i)
 {
     size_t before = line ? (size_t)(line - name) : strlen(name);
@@ -76,7 +76,7 @@ static bool differ_by_line(const char *a, const char *b)
            memcmp(a, b, (size_t)(line_a - a)) == 0;
 }
 
-/* Adds a message, or none if memory ran out. Returns -EINVAL. */
+/* Adds a message, unless memory is exhausted. Returns -EINVAL. */
 static int say(struct text_list *messages, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 static int say(struct text_list *messages, const char *fmt, ...)
@@ -233,7 +233,7 @@ static int compare_texts(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* The names a block has in the sessions: "tmp.py:7 -> tmp.py:9". 0 or -errno. */
+/* Adds the different names of a block in the sessions: "tmp.py:7 -> tmp.py:9". 0 or -errno. */
 static int add_label(const struct compared *sessions, size_t count, size_t block,
                      struct buffer *out)
 {
@@ -253,7 +253,7 @@ static int add_label(const struct compared *sessions, size_t count, size_t block
     return buffer_error(out);
 }
 
-/* Receives the figures: one of the two members is set. */
+/* Receives the figures: as JSON, or as text in `out`. */
 struct sink {
     struct json_writer *json; /* NULL: text */
     struct buffer *out;

@@ -199,7 +199,7 @@ struct cell_text cell_number(double value)
     return cell;
 }
 
-/* In characters: their display width depends on the terminal. */
+/* Counts characters: their display width depends on the terminal. */
 static size_t width_of_safe(const char *text)
 {
     size_t count = 0;
@@ -211,7 +211,7 @@ static size_t width_of_safe(const char *text)
     return count;
 }
 
-/* The width of the text as it will be written. */
+/* Returns the width of the text as it is written, with unsafe characters escaped. */
 static size_t width(const char *text)
 {
     CLEANUP(buffer_done) struct buffer safe = { 0 };
@@ -556,7 +556,7 @@ int results_parse(const char *text, size_t length, const char *path, struct resu
 
 struct block {
     const char *name;   /* borrowed from the log */
-    struct call *calls; /* as they were */
+    struct call *calls; /* not joined */
     size_t call_count;
     struct call *joined; /* the times at which any of these calls ran */
     size_t joined_count;
@@ -564,7 +564,7 @@ struct block {
 };
 
 struct analysis {
-    struct block *blocks; /* by name */
+    struct block *blocks; /* sorted by name */
     size_t block_count;
     struct spread overall[MEASUREMENTS];
     double *timestamps;

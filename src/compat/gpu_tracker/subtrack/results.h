@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* results.h - the results of an analysis, for all samples and for those in each code block. */
+/* results.h - the results of an analysis: over all samples, and over the samples in each
+ * code block. */
 #ifndef COMPAT_GPU_TRACKER_SUBTRACK_RESULTS_H
 #define COMPAT_GPU_TRACKER_SUBTRACK_RESULTS_H
 
@@ -18,7 +19,7 @@ enum statistic { STATISTIC_MIN, STATISTIC_MAX, STATISTIC_MEAN, STATISTIC_STD, ST
 
 extern const char *const statistic_names[STATISTICS];
 
-/* A zeroed struct has no values. Equal numbers have a spread of exactly 0. */
+/* A zeroed struct has no values. The deviation of equal numbers is exactly 0. */
 struct spread {
     size_t count;
     double min, max;
@@ -29,13 +30,14 @@ struct spread {
 
 void spread_add(struct spread *spread, double value);
 
-/* Statistics of all values added; the standard deviation is that of a population. NaN: none was added. */
+/* Returns statistics of all values added: NaN if there are none. The standard deviation is
+ * of a population. */
 void spread_get(const struct spread *spread, double ret[STATISTICS]);
 
 /* ---- calls --------------------------------------------------------------
  *
- * In each process a stop ends the latest start that is still open, so that a block may call
- * itself. A start that nothing ends (the process was killed, the row was lost) is not a call.
+ * In each process, a stop ends the latest start that is still open, so that a block may call
+ * itself. A start without a stop (the process was killed, the row was lost) is not a call.
  */
 
 struct call {
@@ -43,28 +45,28 @@ struct call {
     int64_t process_id;
 };
 
-/* By name, process, time; rows of the same time stay as the file has them. */
+/* Sorts by name, process and time; rows with the same time keep their order in the file. */
 void calls_sort_events(struct block_log *log);
 
-/* Returns the end of the events of the block that begins at `first`. */
+/* Returns the index after the last event of the block that begins at `first`. */
 size_t calls_block_end(const struct block_log *log, size_t first);
 
-/* The calls of the events of one block, which are sorted; there is room for half as many as
- * there are events. Returns their number; -EBADMSG: a stop has no start; or -ENOMEM. */
+/* Pairs the starts and stops of one block, whose events are sorted. `ret` has room for half
+ * as many calls. Returns their number; -EBADMSG: a stop has no start; or -ENOMEM. */
 int calls_pair(const struct block_event *events, size_t count, struct call *ret,
                struct spoor_error *err);
 
-/* Sorts calls and joins those that touch: the result is the times at which any of them ran.
- * Returns how many are left. */
+/* Sorts calls and joins those that touch or overlap: the result is the times in which any call
+ * ran. Returns how many are left. */
 size_t calls_join(struct call *calls, size_t count);
 
-/* Returns whether this time is in one of the joined calls. */
+/* Returns whether a time is inside one of the joined calls. */
 bool calls_contain(const struct call *joined, size_t count, double timestamp);
 
 /* ---- results ------------------------------------------------------------ */
 
-/* The columns of a tracking file but for the timestamp, which is the last. Their names are
- * those of tracking_row_fields. */
+/* The columns of a tracking file except the timestamp, which is the last. Their names are in
+ * tracking_row_fields. */
 enum { MEASUREMENTS = TRACKING_TIMESTAMP };
 
 struct block_result {
@@ -81,18 +83,18 @@ struct block_result {
 struct results {
     double overall[MEASUREMENTS][STATISTICS];
     struct tracking_facts facts;
-    struct block_result *blocks; /* by name; owned */
+    struct block_result *blocks; /* sorted by name; owned */
     size_t block_count;
 };
 
 void results_done(struct results *results);
 
-/* Writes the results as the predecessor does. An unknown figure is NaN in text and null in
- * JSON. The last line of JSON has no newline. */
+/* Write the results as the predecessor does. An unknown figure is NaN in text and null in
+ * JSON. JSON does not end with a newline. */
 void results_write_text(const struct results *results, struct buffer *out);
 void results_write_json(const struct results *results, struct buffer *out);
 
-/* Reads the output of results_write_json(); `path` is for the message. The facts are not read. */
+/* Parses the output of results_write_json(), except the facts; `path` is for the message. */
 int results_parse(const char *text, size_t length, const char *path, struct results *ret,
                   struct spoor_error *err);
 
@@ -102,8 +104,8 @@ struct cell_text {
     char text[400];
 };
 
-/* A number with at most eight decimals, without trailing zeros after the first decimal:
- * "0.0", "1.77e-06". Unknown: "NaN". */
+/* Formats a number with at most eight decimals, without trailing zeros after the first
+ * decimal: "0.0", "1.77e-06". Unknown: "NaN". */
 struct cell_text cell_number(double value);
 
 /* A header, and under it rows of cells, all right-justified. */
@@ -112,8 +114,8 @@ struct text_table {
     const char *const *index;      /* to the left of each row; NULL: nothing */
     const struct cell_text *cells; /* row by row */
     size_t rows, columns;
-    /* Cells may be words: the blank by which every column is wider than its header is added
-     * to the cells instead. */
+    /* Cells may be words: a column is wider than its widest cell. Otherwise, it is wider
+     * than its header. */
     bool has_words;
 };
 
@@ -126,8 +128,9 @@ void text_tabs(unsigned tabs, struct buffer *out);
 
 /* ---- analysis -----------------------------------------------------------
  *
- * A sample belongs to a block if it was taken during one of its calls, their ends included; it counts once,
- * however many calls ran. Only the time of a sample is kept.
+ * A sample belongs to a block if it was taken during one of the block's calls, start and stop
+ * included. It counts once, however many calls ran. Only the times of samples are kept in
+ * memory.
  */
 
 struct analysis;
@@ -136,10 +139,10 @@ struct analysis;
 int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err);
 void analysis_close(struct analysis **ret); /* for CLEANUP */
 
-/* Takes one sample; for tracking_read(). 0 or -ENOMEM. */
+/* Adds one sample: the callback for tracking_read(). 0 or -ENOMEM. */
 tracking_row_seen analysis_add;
 
-/* Results of all samples added. 0 or -ENOMEM. */
+/* Returns the results of all samples added. 0 or -ENOMEM. */
 int analysis_get(struct analysis *analysis, struct results *ret);
 
 /* ---- comparison ----------------------------------------------------------
@@ -154,16 +157,17 @@ struct compared {
     struct results results; /* owned */
 };
 
-/* Sorts the blocks of each session and matches them. Names that differ in the line number cause a warning,
- * which is added to the messages. -EINVAL: the last message is the reason. Messages name blocks and sessions, so
- * they may be longer than a struct spoor_error. There must be at least one session. */
+/* Sorts the blocks of each session and matches them. Names that differ in their line number
+ * cause a warning, which is added to the messages. -EINVAL: the last message is the reason.
+ * Messages name blocks and sessions, so they may not fit into a struct spoor_error. There
+ * must be at least one session. */
 int comparison_match(struct compared *sessions, size_t count, struct text_list *messages);
 
-/* Finds a statistic by its name. -EINVAL: there is none of that name. */
+/* Finds a statistic by its name. -EINVAL: no such statistic. */
 int comparison_statistic(const char *name, enum statistic *ret, struct spoor_error *err);
 
-/* Writes sessions that match, those with smaller figures first. 0 or -ENOMEM. Nothing follows the last
- * line of JSON. */
+/* Writes matched sessions, for each figure the smallest value first. 0 or -ENOMEM. JSON does
+ * not end with a newline. */
 int comparison_write(const struct compared *sessions, size_t count, enum statistic statistic,
                      enum gpu_tracker_format format, struct buffer *out);
 

@@ -27,7 +27,7 @@ struct subtrack_settings {
     char *sub_tracking_file;
     char *config;
     char *statistic;
-    struct text_list paths;       /* of -p */
+    struct text_list paths;       /* values of -p */
     struct text_list maps;        /* values of -m: NAME=PATH */
     struct text_list config_maps; /* the same, from the config file */
 };
@@ -58,7 +58,8 @@ static int subtrack_write(const struct subtrack_settings *settings, subtrack_wri
 
 /* ---- analyze ------------------------------------------------------------ */
 
-/* SQLite keeps files beside a database that is in use, or was when its process was killed. */
+/* Skips the files that SQLite keeps beside a database in use, and leaves behind if its
+ * process is killed. */
 static int is_wanted(const struct dirent *entry)
 {
     static const char *const companions[] = { ".sqlite-journal", ".sqlite-wal", ".sqlite-shm" };
@@ -71,7 +72,7 @@ static int is_wanted(const struct dirent *entry)
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* Lists all files of a directory, sorted. Returns 0 or -errno. */
+/* Lists the files of a directory by name. Returns 0 or -errno. */
 static int list_folder(const char *folder, struct text_list *ret)
 {
     struct dirent **entries = NULL;
@@ -92,7 +93,7 @@ static int list_folder(const char *folder, struct text_list *ret)
     return r;
 }
 
-/* Each returns the exit code; errors are on stderr. */
+/* Returns the exit code; prints errors to stderr. */
 static int subtrack_combine(const struct subtrack_settings *settings)
 {
     CLEANUP(text_list_done) struct text_list found = { 0 };
@@ -127,7 +128,7 @@ static int write_results(enum gpu_tracker_format format, const void *data, struc
     return 0;
 }
 
-/* The analysis of two files. Without a sub-tracking file (NULL) there are no blocks. */
+/* Analyzes a tracking file. Without a sub-tracking file (NULL) there are no blocks. */
 static int subtrack_results(const char *tracking_file, const char *sub_tracking_file,
                             struct results *ret, struct spoor_error *err)
 {
@@ -178,7 +179,7 @@ static void plan_done(struct plan *plan)
     free(plan->sessions);
 }
 
-/* If a name is given twice, its last path counts. */
+/* If a name is given twice, its last path is used. */
 static void add_sessions(struct plan *plan, const struct text_list *maps)
 {
     for (size_t i = 0; i < maps->count; i++) {
@@ -195,7 +196,7 @@ static void add_sessions(struct plan *plan, const struct text_list *maps)
     }
 }
 
-/* The sessions of the config file, followed by the sessions of -m. */
+/* Adds the sessions of the config file, then the sessions of -m. */
 static int plan_sessions(const struct subtrack_settings *settings, struct plan *plan,
                          struct spoor_error *err)
 {
@@ -222,7 +223,7 @@ static int load_sessions(struct plan *plan, struct spoor_error *err)
         struct compared *session = &plan->sessions[i];
         CLEANUP(buffer_done) struct buffer text = { 0 };
 
-        /* The maximum that analyze writes. */
+        /* BUFFER_MAX is also the most that analyze can write. */
         r = buffer_read_file(&text, session->path, BUFFER_MAX);
         r = r < 0
                 ? error_sys(err, r, "File %s", session->path)
@@ -348,8 +349,8 @@ int subtrack_main(const struct command *command, int argc, char **argv)
 
 /* ---- the agent ----------------------------------------------------------
  *
- * Gpu-tracker agent sub-track: an agent (front/agent.h) that does the sub-tracking of the Python package. Its
- * operations, with the members of their responses:
+ * `gpu-tracker agent sub-track` is an agent (front/agent.h) that does the sub-tracking of the
+ * Python package. Its operations, with the members of their responses:
  *
  *     analyze TRACKING-FILE [SUB-TRACKING-FILE]   "results": {...}, "text": "..."
  *     calls SUB-TRACKING-FILE BLOCK               "calls": [[PROCESS-ID, START, STOP], ...]
@@ -358,10 +359,10 @@ int subtrack_main(const struct command *command, int argc, char **argv)
  *                                                 "statistics": {"min": {"results": {...},
  *                                                 "text": "..."}, ...}
  *
- * "results" and "text" are the output of gpu-tracker sub-track.
+ * "results" and "text" are the output of `gpu-tracker sub-track`, as JSON and as text.
  */
 
-/* Adds the two forms of a report to the object that is open. */
+/* Adds a report to the open object, as JSON and as text. */
 static int add_report(struct json_writer *json, subtrack_writer *write, const void *data,
                       struct spoor_error *err)
 {
@@ -431,7 +432,7 @@ static int combine(void *data, const struct agent_request *request, struct json_
                                 request->argument_count - 1, err);
 }
 
-/* Returns 1 if it has already responded with an error. */
+/* Returns 0, -errno, or 1 if an error response was already sent. */
 static int add_comparisons(struct plan *plan, const struct agent_request *request,
                            struct json_writer *json, struct spoor_error *err)
 {
