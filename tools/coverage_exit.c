@@ -38,6 +38,6 @@ long __wrap_syscall(long number, ...)
     va_end(list);
     if (number == SYS_exit_group)
         write_counts();
-    return __real_syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4],
-                          argument[5]);
+    return __real_syscall(number, argument[0], argument[1], argument[2], argument[3],
+                          argument[4], argument[5]);
 }
