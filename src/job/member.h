@@ -7,8 +7,9 @@
  * that is read now and then (activity.h).
  *
  * A child created by vfork, posix_spawn or clone(CLONE_VM) runs in its parent's memory, usually
- * until it calls exec. That memory counts for the parent. Whether it still does is checked
- * before its sizes are read: a process with its own memory never borrows again.
+ * until it calls exec. That memory counts for the parent. Whether the child still
+ * runs in it is checked before its sizes are read: a process with its own memory never borrows
+ * again.
  */
 #ifndef JOB_MEMBER_H
 #define JOB_MEMBER_H
