@@ -8,8 +8,9 @@
 #define READ_ALL_EVERY_NS (10 * NS_PER_SECOND)
 
 /* A cgroup counts a running process up to its last timer tick, so the process's own clock
- * may be ahead by this much. A job is idle if it has not run for this long. */
+ * may be ahead by this much. */
 #define UNSEEN_NS (20 * NS_PER_MS)
+/* A job is idle if it has not run for this long. */
 #define REST_AFTER_NS (3 * UNSEEN_NS)
 
 /* Ignore smaller changes: running programs touch a page now and then. */
@@ -18,7 +19,7 @@
 enum {
     REST_SHARE = 200,
     STILL_SHARE = 64,
-    STILL_NOTES = 3, /* after this many, the growth has ended */
+    STILL_NOTES = 3, /* readings without growth after which the job no longer grows */
 };
 
 void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_ns)
@@ -53,7 +54,7 @@ void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
 
     activity->resident_bytes = resident_bytes;
     activity->process_count = process_count;
-    if (is_still) { /* keep the old value, so that growth in small steps adds up */
+    if (is_still) { /* keep the old maxima, so that growth in small steps adds up */
         activity->still_notes++;
         return;
     }

@@ -2,10 +2,10 @@
 /*
  * activity.h - the state of the job: idle, running or growing. Pure.
  *
- * The job cgroup, or perf, has the CPU time of the job in one number. A job that uses less than
- * 1/200 of the time is idle: threads that wake up and find nothing to do are no reason to read
- * it. A job grows if its number of processes or its memory exceeds the maximum since the last
- * sample: smaller changes are not a new peak.
+ * The job cgroup or perf counts the CPU time of the whole job in one number. A job that uses
+ * less than 1/200 of a CPU is idle: threads that wake up and find nothing to do are no reason
+ * to read its processes. A job grows if its number of processes or its memory exceeds the
+ * maximum since the last sample: smaller changes are not a new peak.
  *
  * While the number does not change, no process has run, so none has forked, waited, exited,
  * written or grown: earlier readings are still valid. There are two exceptions: the kernel may
@@ -36,7 +36,7 @@ struct activity {
     uint64_t most_bytes, most_processes;    /* maxima since the last sample */
     unsigned still_notes; /* consecutive calls that hardly exceeded the maxima */
 
-    /* Members about the last look at all processes. */
+    /* the last looks at processes */
     bool has_looked;
     bool is_doubtful;       /* the CPU time was found to miss a process */
     uint64_t looked_cpu_ns; /* CPU time of the job at the last look; or UNKNOWN */
@@ -53,7 +53,7 @@ void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
 /* Records growth that the resident sizes of the job do not show. */
 void activity_note_growth(struct activity *activity);
 
-/* Called after a sample: starts the maxima of the next interval. */
+/* Called after a sample: resets the maxima for the next interval. */
 void activity_begin_interval(struct activity *activity);
 
 enum activity_state activity_state(const struct activity *activity);
@@ -75,7 +75,7 @@ struct activity_seen {
     bool is_whole;     /* every process was read in full */
 };
 
-/* Records a look; `cpu_ns` was read before it. */
+/* Records a look; `cpu_ns` was read before the look. */
 void activity_looked(struct activity *activity, enum activity_look look, uint64_t cpu_ns,
                      uint64_t now_ns, struct activity_seen seen);
 

@@ -18,7 +18,7 @@ static bool runs_program(const struct root *root, pid_t pid)
     char file[PATH_MAX];
 
     if (root_read_link(root, file, sizeof(file), "proc/%d/exe", (int)pid) < 0)
-        return true; /* permission denied, or it is just exiting */
+        return true; /* permission denied, or the process is exiting */
     return strncmp(basename(file), PROGRAM, strlen(PROGRAM)) == 0;
 }
 
@@ -55,7 +55,7 @@ bool agents_has(const struct root *root, const struct member *member)
                runs_program(root, member->id.pid);
     if (strcmp(member->comm, PROGRAM) != 0 || member->reading.is_zombie)
         return false;
-    read_second(root, member->id.pid, word, sizeof(word)); /* it has not set its name yet */
+    read_second(root, member->id.pid, word, sizeof(word)); /* its name may not be set yet */
     return strcmp(word, AGENT_COMMAND) == 0 || strcmp(word, PHASE_COMMAND) == 0;
 }
 

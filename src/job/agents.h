@@ -3,10 +3,11 @@
  * agents.h - which processes are agents (spoor.h): trackers started by programs. They belong to no
  * job.
  *
- * An agent is started by an intermediate process, which shares its caller's memory and never calls
- * exec. Both have the name of an agent from the beginning, except for a moment after exec, when it
- * is the name of the executable. A zombie has only its name. For a live process that has called
- * exec the executable is checked too, because a process may set any name.
+ * An agent is started by an intermediate process, which shares its caller's memory and never
+ * calls exec. Both have the name of an agent from the beginning, except for a moment after
+ * exec, when the kernel has set the name of the executable. A zombie is recognized by its name
+ * alone. For a live process that has called exec, the executable is checked too, because a
+ * process may set any name.
  */
 #ifndef JOB_AGENTS_H
 #define JOB_AGENTS_H
@@ -21,7 +22,7 @@
 
 enum { AGENTS_MAX = 32 };
 
-/* Whether it may be an agent, but its arguments are not available yet. */
+/* Whether a process runs spoor and may be an agent: its arguments are not set up yet. */
 bool agents_is_unclear(const struct root *root, const struct member *member);
 
 bool agents_has(const struct root *root, const struct member *member);

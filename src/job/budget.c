@@ -7,18 +7,18 @@
 
 #define MILLION UINT64_C(1000000)
 
-/* Cost of a walk over the page tables of 4 GiB. */
+/* Maximum savings: the cost of walking the page tables of 4 GiB. */
 #define SAVED_MOST_NS ((int64_t)(30 * NS_PER_MS))
 /* Initial tokens: enough to open some hundred processes and to read them a few times. */
 #define SAVED_FIRST_NS ((int64_t)(20 * NS_PER_MS))
 
 enum {
-    /* The share of a core is this much smaller than that of the job's CPU time. */
+    /* The share of a core is a sixth of the share of the job's CPU time. */
     TIME_SHARE = 6,
     REPAID_SHARE = 3 /* a debt is repaid with 1/3 of the income */
 };
 
-/* The share of the income that each kind of spending may use. */
+/* Each kind of spending may use 1/N of the income. */
 static const unsigned shares[SPENDING_COUNT] = {
     [SPENT_SAMPLES] = 1, [SPENT_EVENTS] = 1, [SPENT_GLANCES] = 4,
     [SPENT_SHARING] = 8, [SPENT_GPUS] = 3,   [SPENT_NETWORK] = 3,

@@ -30,17 +30,17 @@ enum spending {
 
 struct budget {
     uint64_t spent_ns
-        [SPENDING_COUNT]; /* callers add small costs known in advance: these take no tokens */
+        [SPENDING_COUNT]; /* callers add small fixed costs themselves: these take no tokens */
     uint64_t postponed[SPENDING_COUNT]; /* times there were too few tokens */
 
     /* Private. */
     uint64_t job_millionths;          /* share of the job's CPU time */
     uint64_t time_millionths;         /* share of a core */
     int64_t tokens_ns;                /* below 0: overspent */
-    int64_t share_ns[SPENDING_COUNT]; /* the same for each kind's share */
+    int64_t share_ns[SPENDING_COUNT]; /* tokens of each kind's share */
     uint64_t owed_ns;                 /* work done on credit, not repaid yet */
-    uint64_t rate_millionths;         /* recent income per time */
-    uint64_t cpu_ns;                  /* CPU time of the job at the last income */
+    uint64_t rate_millionths;         /* recent income in millionths of the elapsed time */
+    uint64_t cpu_ns;                  /* CPU time of the job at the last budget_earn() */
     uint64_t earned_until_ns;
 };
 

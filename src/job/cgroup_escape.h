@@ -2,9 +2,9 @@
 /*
  * cgroup_escape.h - detects processes that have left the job cgroup.
  *
- * The totals of a cgroup are those of the job only while all of its processes are inside it or
- * below it. Container runtimes move their processes away, and on version 1 a process may leave
- * the hierarchy of one controller alone.
+ * The totals of a cgroup are the totals of the job only while all processes of the job are in
+ * that cgroup or below it. Container runtimes move their processes away, and on version 1 a
+ * process may leave the cgroup in the hierarchy of a single controller.
  */
 #ifndef JOB_CGROUP_ESCAPE_H
 #define JOB_CGROUP_ESCAPE_H
@@ -22,7 +22,8 @@ struct cgroup_escape {
     bool has_left[CGROUP_TREE_COUNT]; /* a process was seen elsewhere */
 };
 
-/* Records the cgroups of the main process; call it as soon as it is in the job cgroup. */
+/* Records the cgroups of the main process; call this as soon as that process is in the job
+ * cgroup. */
 void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *job_cgroup,
                         pid_t main_pid);
 

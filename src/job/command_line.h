@@ -9,7 +9,7 @@
 
 #include "base/root.h"
 
-enum { COMMAND_LINE_MAX = 256 }; /* bytes; a longer one is truncated and ends in "..." */
+enum { COMMAND_LINE_MAX = 256 }; /* bytes; longer lines are truncated and end in "..." */
 
 /* `is_cut`: the arguments are incomplete. The caller frees the result; NULL: out of memory. */
 char *command_line_make(const char *const *arguments, bool is_cut);

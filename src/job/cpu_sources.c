@@ -5,9 +5,10 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 
-/* Maximum difference of equal counts: they are not read at one instant. */
+/* Counts that differ by no more than this agree: they are not read at the same instant. */
 enum { SAME_PERCENT = 2 };
-/* A larger difference proves unwaited processes: by the cgroup, and by perf. */
+/* If the cgroup's or perf's count exceeds the tree by more than this, some processes were never
+ * waited for. */
 enum { CGROUP_PERCENT = 5, PERF_PERCENT = 25 };
 /* The threshold if a process that had children ignores SIGCHLD. */
 enum { SUSPECT_PERCENT = 1 };
@@ -27,8 +28,9 @@ static bool is_larger(uint64_t ns, uint64_t other_ns)
 }
 
 /* CPU time that the tree may lack although every process was waited for: exits of threads,
- * which only the cgroup counts, and time stolen from perf's clock. If a process is suspect,
- * unwaited children are the likelier cause, so stolen time counts up to half of the tree's. */
+ * which only the cgroup counts, or stolen time, which perf counts as the job's. If a process is
+ * suspect, unwaited children are the likelier cause, so at most half of the tree's time counts
+ * as stolen. */
 static uint64_t unattributed_ns(const struct cpu_counts *counts, bool by_cgroup)
 {
     if (by_cgroup)
@@ -72,8 +74,8 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
     bool has_unwaited =
         proves_more(counts, is_whole) || counts->saw_unwaited || !is_known(counts->tree_ns);
 
-    /* Processes that were moved into the cgroup have used time elsewhere, and others have
-     * exited before. */
+    /* The tree may include time that processes used before they were moved into the cgroup, and
+     * lacks processes that exited before the run. */
     if (counts->is_cgroup && has_cgroup)
         return (struct cpu_choice){ .source = CPU_FROM_CGROUP };
     return (struct cpu_choice){

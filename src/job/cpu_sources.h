@@ -9,9 +9,9 @@
  *   its clock keeps running while the hypervisor or an interrupt has the CPU.
  *
  * The cgroup is right unless a process was seen outside it, or wait4 reported more for the
- * processes we reaped. The tree is right unless a count of all processes shows more. There is
- * perf or the cgroup, not both: perf costs the job time. Whether the count is exact:
- * exactness.h.
+ * processes we reaped. The tree is right unless a count of all processes shows more. Either
+ * perf or the cgroup is used, not both: perf slows the job down. exactness.h decides whether
+ * the count is exact.
  */
 #ifndef JOB_CPU_SOURCES_H
 #define JOB_CPU_SOURCES_H
@@ -24,7 +24,7 @@ enum cpu_source { CPU_FROM_TREE, CPU_FROM_CGROUP, CPU_FROM_PERF, CPU_SOURCE_COUN
 /* Times are UNKNOWN if there is no such source. */
 struct cpu_counts {
     uint64_t tree_ns;
-    uint64_t waited_ns; /* the part of it that wait4 reported */
+    uint64_t waited_ns; /* the part of tree_ns that wait4 reported */
     uint64_t cgroup_ns;
     uint64_t perf_ns;
     /* Upper bound of the part of perf_ns stolen by interrupts and the hypervisor. */
@@ -72,8 +72,8 @@ struct cpu_split {
 /* Sets both parts. Neither falls below its last value. */
 void cpu_split_set(struct cpu_split *split, uint64_t total_ns, uint64_t first_ns);
 
-/* Divides a CPU time in proportion to two counts, as the kernel does: the counts are in
- * ticks or incomplete. Neither part falls below its last value. UNKNOWN: one of the three is
+/* Divides a CPU time in proportion to two counts, as the kernel does: the counts are in ticks
+ * or incomplete. Neither part falls below its last value. UNKNOWN: one of the three times is
  * unknown. */
 struct cpu_split cpu_split_divide(struct cpu_split *last, uint64_t total_ns,
                                   struct cpu_split counted);

@@ -53,8 +53,9 @@ static uint64_t tick_error_ns(const struct job *job)
     return count * clock_tick_ns();
 }
 
-/* A parent has the time of an exited child in ticks or not at all, which is less than the child's
- * clock showed. So the sum of the descendants never falls, and main's time is added to it. */
+/* When a child exits, its parent gets the child's time in ticks or not at all, which is less
+ * than the child's clock showed. So the sum of the descendants is kept from falling, and main's
+ * time is added to it. */
 static uint64_t tree_ns(struct job *job, uint64_t sum_ns)
 {
     raise_to(&job->ledger.descendants_ns, sub_known(sum_ns, job->main.cpu_ns));
@@ -105,7 +106,7 @@ static void read_split(struct job *job, struct job_reading *reading)
 
     counter[USAGE_USER_NS] = split.first_ns;
     counter[USAGE_SYSTEM_NS] = split.second_ns;
-    /* The files of running processes are in ticks. */
+    /* The stat files of running processes count in ticks. */
     user->is_exact = reading->origin[METRIC_JOB_CPU].is_exact &&
                      (!by_cgroup ? evidence->has_ended || !evidence->has_begun
                                  : !reading->job_cgroup.split_is_by_ticks);
@@ -121,7 +122,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     uint64_t agents_ns = agents_cpu_ns(&job->agents, job->root);
     struct clock_span perf_span = { .from_ns = job_now_ns(job, now_ns) };
     bool has_cgroup = job->meters.job_cgroup.is_adopted || !reading->job_cgroup.is_gone;
-    /* A read of perf's count sums up all threads. */
+    /* Reading perf's count is slow: the kernel sums up all threads. */
     bool needs_perf = job->is_spawned || job->was_thorough;
     struct evidence *evidence = &reading->evidence;
     struct cpu_counts counts = {
@@ -168,7 +169,7 @@ static uint64_t read_clocks_ns(const struct job *job)
     return sum_ns;
 }
 
-/* perf misses threads that the job started while we were attaching. */
+/* perf is not used for an attached job: it misses threads started while we were attaching. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
     /* The surrounding cgroup also counts the tracker. */

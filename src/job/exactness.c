@@ -4,8 +4,8 @@
 #include "base/arithmetic.h"
 #include "base/unknown.h"
 
-/* At the end a second count of the CPU time must agree. Several processes are not read at one
- * instant. */
+/* Whether the sum over processes is complete. At the end, a second count of the CPU time must
+ * agree. Before that, there must be a single process: several are not read at one instant. */
 static bool processes_are_complete(const struct evidence *evidence)
 {
     if (!evidence->was_spawned || evidence->has_unwaited)
@@ -16,7 +16,7 @@ static bool processes_are_complete(const struct evidence *evidence)
                                : evidence->is_alone && evidence->is_fresh;
 }
 
-/* The time that threads take to exit is in no process's count. */
+/* Whether exits of threads took much CPU time, which is in no process's count. */
 static bool exits_take_long(const struct evidence *evidence)
 {
     uint64_t exits_ns = product_u64(evidence->exited_count, EXIT_CPU_NS);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exactness.h - whether a count of the job is exact: the one rule for CPU time, I/O, page faults,
- * context switches and processes. Memory peaks are exact only for the main process
- * (memory_totals.c), on GPUs (gpu/gpu_account.c), or if their bounds are equal (series/figure.c).
- * Pure.
+ * exactness.h - whether a count of the job is exact: the one rule for CPU time, I/O, page
+ * faults, context switches and processes. Memory peaks are exact only for the main process
+ * (memory_totals.c), for the memory charged to the job cgroup (read_memory_peak() in totals.c),
+ * on GPUs (gpu/gpu_account.c), or if their bounds are equal (series/figure.c). Pure.
  *
  * Exact: the kernel counted it, it was read at this moment, and the count includes every
  * process.
@@ -42,7 +42,7 @@ struct evidence {
 
     /* the other counts */
     bool left_cgroup;     /* a process was seen outside the job cgroup */
-    bool cgroup_is_gone;  /* it was removed */
+    bool cgroup_is_gone;  /* the job cgroup was removed */
     bool has_all_records; /* an exit record came for every thread that was started */
     bool has_all_events;  /* every fork and exit was reported */
 };

@@ -23,7 +23,7 @@
 #include "job/job.h"
 #include "source/proc/pid_files.h"
 
-/* Caches whether the last parent waits for its children: many processes share one. */
+/* Caches whether the last checked parent discards exited children: siblings share a parent. */
 struct asked_parent {
     pid_t pid;
     bool discards_children;
@@ -39,7 +39,7 @@ static bool discards_children(const struct job *job, pid_t pid, struct asked_par
     return asked->discards_children;
 }
 
-/* Whether the page faults of a child were added to its parent. A parent that ignores SIGCHLD
+/* Whether the page faults of a child were added to its parent's. A parent that ignores SIGCHLD
  * now may have waited before, for example a shell that has called exec since. */
 static bool has_taken_over(const struct job *job, struct member *parent,
                            const struct member *child)
@@ -67,8 +67,8 @@ static bool was_inherited(struct job *job, const struct member *member,
         parent = roster_member(&job->roster, parent->parent_pid);
     }
     if (!parent || parent->account.has_left)
-        /* If we spawned the job, a missing parent exited earlier and its final figures, with
-         * this process's if it had waited for it, came to us. */
+        /* If we spawned the job, a missing parent exited earlier and its final figures reached
+         * us. They include this process if the parent had waited for it. */
         return job->is_spawned;
     if (!discards_children(job, parent->id.pid, asked) || has_taken_over(job, parent, member))
         return true;
@@ -224,8 +224,9 @@ static bool read_final_rusage(pid_t pid, struct rusage *ret, int *ret_wait_statu
  * does not include yet. */
 #define COUNTING_STEP_BYTES ((uint64_t)256 * 1024)
 
-/* If both can have had it: the one with more faults, relative to the growth that each needed. It
- * is unlikely that a child came close to a size at which main was seen. */
+/* If both main and a child may have reached the peak, chooses the one with more faults relative
+ * to the growth that it needed. A peak close to main's largest seen size is main's: a child is
+ * unlikely to have come so close to that size. */
 struct peak_owner peak_owner_of(const struct peak_evidence *evidence)
 {
     uint64_t huge_page = evidence->page_bytes * (evidence->page_bytes / 8);
@@ -242,7 +243,7 @@ struct peak_owner peak_owner_of(const struct peak_evidence *evidence)
                                     product_u64(evidence->child_faults, growth) };
 }
 
-/* ru_maxrss of main is its own peak, or that of a child it waited for. Its floor is the size
+/* ru_maxrss of main is its own peak or the peak of a child it waited for, and at least the size
  * of the spawner at the fork. `faults`: page faults since its peak was last read. */
 static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss_bytes,
                            uint64_t faults)
@@ -345,8 +346,8 @@ static void end_agent(struct job *job, pid_t pid)
                    usage_timeval_ns(rusage.ru_utime) + usage_timeval_ns(rusage.ru_stime));
 }
 
-/* The signal dispositions of a zombie are still readable: they show whether it may not have
- * waited for its children. */
+/* The signal dispositions of a zombie are still readable: a process that ignored SIGCHLD may
+ * not have waited for its children. */
 static void note_suspect(struct job *job, pid_t pid)
 {
     const struct process *process = roster_find(&job->roster, pid);
@@ -364,7 +365,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     struct member *member;
     uint64_t faults;
 
-    if (!was_open) /* the process may have lived between two looks */
+    if (!was_open) /* the process may have started after the last look */
         job_add_member(job, &look, pid);
     member = roster_member(&job->roster, pid);
     if (!member)

@@ -10,7 +10,8 @@
 #define SAME_BYTES ((uint64_t)512 * 1024)
 enum { SAME_SHARE = 64 };
 
-/* Ignore growth of the machine's memory in use below this size: other processes use it too. */
+/* Ignore growth of the machine's memory in use below this size: other programs cause it,
+ * too. */
 #define SENTINEL_BYTES ((uint64_t)4 * 1024 * 1024)
 
 enum { FEW = 8 };
@@ -42,7 +43,7 @@ void job_note_status_read(struct job *job)
     job->meters.huge_read_bytes = job->meters.huge_used_bytes;
 }
 
-/* Returns the memory of the job cgroup; UNKNOWN: none counts all processes. */
+/* Returns the memory of the job cgroup; UNKNOWN: no cgroup counts all processes. */
 static uint64_t cgroup_bytes(struct job *job)
 {
     return job_left_cgroup(job, CGROUP_TREE_MEMORY)
@@ -50,7 +51,8 @@ static uint64_t cgroup_bytes(struct job *job)
                : job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 }
 
-/* `bytes`: memory of the job cgroup; if UNKNOWN, the memory of the machine is read. */
+/* `bytes`: memory of the job cgroup; if UNKNOWN, the anonymous memory of the machine is
+ * read. */
 static void read_sentinel(struct job *job, uint64_t bytes)
 {
     struct job_sentinel *sentinel = &job->sentinel;
@@ -84,10 +86,10 @@ bool job_watch_memory(struct job *job)
     /* For many processes, reading CPU time takes longer than reading the machine's memory. */
     if (!is_known(bytes) && (is_small || job->roster.count <= FEW))
         cpu_ns = ran_ns(job);
-    if (cpu_ns >= SENTINEL_CPU_NS) /* also if UNKNOWN */
+    if (cpu_ns >= SENTINEL_CPU_NS) /* also true for UNKNOWN */
         read_sentinel(job, bytes);
     job_note_huge_pages(job);
-    /* Growth of other programs may hide the growth of a small job. A glance does not show the
+    /* Changes of other programs may hide the growth of a small job. A glance does not show the
      * growth of unopened forks. */
     sentinel->is_raised = (job->sharing.unopened_count == 0 &&
                            (sentinel->has_grown ||
@@ -163,8 +165,8 @@ static void read_sizes(struct job *job, const struct look *look)
     activity_note_memory(&job->activity, resident_bytes, process_count);
 }
 
-/* Whether the memory of the job may have changed. While it grows it is always read, and a
- * few times afterwards, so that the details of the new size are known. */
+/* Whether the memory of the job may have changed. While the job grows, its memory is always
+ * read, and a few times afterwards, to get the details of the new size. */
 static bool may_have_changed(struct job *job)
 {
     uint64_t before_bytes = job->glanced_memory_bytes;
@@ -242,7 +244,7 @@ void job_glance(struct job *job, uint64_t now_ns)
     read_sizes(job, &look);
     if (is_raised)
         read_copies(job, resident_before);
-    /* Keep the old value: growth in small steps adds up. */
+    /* Otherwise keep the minimum: growth in small steps adds up. */
     if (sentinel->has_grown || job->activity.is_at_rest)
         reset_sentinel(sentinel);
     sentinel->is_raised = false;

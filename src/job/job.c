@@ -55,9 +55,10 @@ static void close_clock(void *clock)
 }
 
 /* Opens perf's count of the CPU time if no cgroup counts it: an inherited event costs the job
- * 0.2 us at every context switch. It is opened on each current thread of the job, which is one
- * if we spawned it. If that fails for one thread, all are closed and perf is not used. Threads
- * that a job starts while we attach to it may be missed, so perf is not exact there. */
+ * 0.2 us at every context switch. It is opened on each current thread of the job: a single one
+ * if we spawned the job. If that fails for one thread, all are closed and perf is not used.
+ * Threads that a job starts while we attach to it may be missed, so perf's count of an attached
+ * job is not exact. */
 static void open_task_clock(struct job *job, const struct job_options *options)
 {
     const struct thread_events events = { list_threads, job, add_clock, close_clock,
@@ -142,8 +143,8 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
     return 0;
 }
 
-/* Returns the size of a forked child before exec, for machines without a file for it. Our
- * own ru_maxrss cannot be used: it starts at that of the program that executed us. */
+/* Returns the size of a forked child before exec, for machines without /proc. Our own ru_maxrss
+ * cannot be used: it starts at the value of the program that called exec to run us. */
 static uint64_t forked_rss_bytes(void)
 {
     struct rusage usage = { 0 };
@@ -197,8 +198,8 @@ static int begin(struct job *job, const struct job_options *options, uint64_t no
     return r;
 }
 
-/* Watches the events of the job's own cgroup instead of those of its first one, and checks
- * which pressures it counts. */
+/* Watches the events of the job's own cgroup instead of the cgroup in which it started, and
+ * checks which pressures it counts. */
 static void watch_cgroup(struct job_meters *meters)
 {
     struct job_cgroup *cgroup = &meters->job_cgroup;
@@ -314,8 +315,8 @@ void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns)
     activity_note_cpu(&job->activity, now_ns, cpu_ns);
 }
 
-/* perf stops counting a process before its memory is freed, so it misses milliseconds at its
- * end, which would be counted in the next sample. */
+/* Whether main's own clock has advanced. perf may not show it: perf stops counting a process
+ * before its memory is freed, and its last milliseconds would be counted in the next sample. */
 static bool main_has_run(struct job *job)
 {
     const struct member *main = roster_member(&job->roster, job->main_pid);
@@ -353,7 +354,8 @@ static struct activity_seen look_at_attached(struct job *job, const struct look 
 void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
 {
     struct look look;
-    /* Read first: processes that run meanwhile are read again. */
+    /* Read the CPU time first: a process that runs during this look is read again by the
+     * next. */
     uint64_t cpu_ns = job_whole_cpu_ns(job);
     enum activity_look whom =
         is_thorough ? LOOK_AT_ALL : activity_look_at(&job->activity, cpu_ns, now_ns);
@@ -362,7 +364,7 @@ void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
     job_note_huge_pages(job);
     look = job_look(job, now_ns, is_thorough);
     job->was_thorough = is_thorough;
-    if (is_known(cpu_ns)) /* else glances do */
+    if (is_known(cpu_ns)) /* otherwise glances record it */
         job_note_cpu(job, now_ns, cpu_ns);
     job->look_span.from_ns = job->look_span.until_ns = job_now_ns(job, now_ns);
     if (whom == LOOK_AT_NOBODY && main_has_run(job))

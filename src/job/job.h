@@ -12,7 +12,7 @@
  * glance.c         a look between two samples
  * network.c        bytes of TCP connections
  * job_cgroup.c     a cgroup for the job alone
- * surrounding.c    the tracker's cgroup instead
+ * surrounding.c    the tracker's cgroup, for a job without its own
  *
  * job_refresh() reads all processes; job_read() sums up the results.
  */
@@ -63,7 +63,7 @@ struct job_options {
     const char *cgroup_folder;  /* NULL: below one of `cgroups` */
     unsigned disabled;          /* sources, see source_names.h */
     uint64_t budget_millionths; /* see budget_init() */
-    bool storage_is_local;      /* the machine's disks cover all storage */
+    bool storage_is_local;      /* the machine's disks count all bytes written */
     environment_get *environment;
 };
 
@@ -92,7 +92,7 @@ struct job_peaks {
 struct job_reading {
     struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
     uint64_t cpu_error_ns;  /* possible error of the CPU time, besides the span */
-    uint64_t missed_cpu_ns; /* used at an unknown time, not included: see cpu_total */
+    uint64_t missed_cpu_ns; /* CPU time used at an unknown time, not included: see cpu_total */
     struct usage usage;
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
@@ -100,23 +100,24 @@ struct job_reading {
     struct evidence evidence; /* evidence of completeness of the counts */
     /* Every process was waited for and a second count of CPU time agrees, so that all usage is counted. */
     bool processes_are_exact;
-    bool io_is_denied;       /* a process cannot be read: the job's I/O is unknown */
-    bool missed_cgroup_peak; /* the peak rose since the last reading, above all values seen */
+    bool io_is_denied;       /* no permission to read a process: the job's I/O is unknown */
+    bool missed_cgroup_peak; /* the cgroup's peak rose above all values seen */
     bool left_memory_cgroup; /* a process was seen outside of the cgroup that counts memory */
     struct job_cgroup_reading job_cgroup;
-    /* Upper bound of the cgroup's peak; UNKNOWN: not needed, or none. */
+    /* Upper bound of the job's memory peak; UNKNOWN: the peak is exact, or no cgroup counts
+     * it. */
     uint64_t memory_bound_bytes;
     bool memory_is_uncertain; /* memory of other processes may be in the peak */
     /* Events of the cgroup that counts the job's memory or throttles it. */
     struct cgroup_events events;
 
     struct cpu_split parts;        /* CPU time of main and of the descendants */
-    struct memory_estimate memory; /* each the highest since the last reading */
+    struct memory_estimate memory; /* each value is the highest since the last reading */
     struct memory_estimate memory_now;
     uint64_t process_count_now;
     /* Parts of the job's memory at its highest total since the last reading. */
     struct memory_split at_peak;
-    uint64_t anon_bytes; /* in the job cgroup, including shared memory */
+    uint64_t anon_bytes; /* anonymous and shared memory in the job cgroup */
     uint64_t refaulted_bytes;
     uint64_t hardware[COUNTER_COUNT];
     uint64_t swap_bytes;
@@ -126,13 +127,13 @@ struct job_reading {
     uint64_t threads[GROUP_COUNT];
     uint64_t thread_peaks[GROUP_COUNT]; /* peaks so far */
     uint64_t process_count, started_count;
-    uint64_t process_peak;  /* the most at once, from events; UNKNOWN: no events */
+    uint64_t process_peak;  /* most processes at once, from events; UNKNOWN: no events */
     uint64_t process_bound; /* upper bound of process_peak */
 
     uint64_t network_bytes[NETWORK_COUNTS], network_bound_bytes[NETWORK_COUNTS];
     uint64_t network_connections;
 
-    struct origin origin[METRIC_JOB_END]; /* of each value */
+    struct origin origin[METRIC_JOB_END]; /* origin of each value */
 };
 
 /* Counters of the whole job, as opposed to its processes. */
@@ -146,13 +147,13 @@ struct job_meters {
     bool has_pressure[PRESSURE_COUNT]; /* counted by the job cgroup */
     struct event_set task_clock;       /* perf's count of the job's CPU time; empty: none */
     struct counters counters;          /* counters of the hardware; closed: none */
-    const char *why_no_counters;       /* NULL: they were not requested */
-    uint64_t attached_cpu_ns;          /* usage of the processes when perf began to count */
+    const char *why_no_counters;       /* NULL: counters were not requested */
+    uint64_t attached_cpu_ns;          /* CPU time of the processes when perf began to count */
     uint64_t swap_used_bytes; /* swap in use on the machine; at samples set by the caller */
-    uint64_t swap_read_bytes; /* its value when the job's part was last read */
-    /* The most huge pages of the machine so far, used or free; set by the caller. */
+    uint64_t swap_read_bytes; /* swap_used_bytes when the job's part was last read */
+    /* Peak size of the machine's huge page pool, free pages included. */
     uint64_t huge_pool_bytes;
-    uint64_t huge_used_bytes, huge_read_bytes; /* as for swap */
+    uint64_t huge_used_bytes, huge_read_bytes; /* the same for huge pages */
     struct huge_pages huge_pages;
     /* Set by the caller: CPU time of the machine since the job began, and the part used by
      * interrupts and the hypervisor. May be UNKNOWN. */
@@ -174,19 +175,19 @@ struct job_ledger {
     struct usage departed; /* usage of exited processes, unless a living process inherited it */
     struct usage reported; /* last reported values: totals never fall */
     struct cpu_total cpu;
-    /* The most that the sum over processes had without main's CPU time. */
+    /* Maximum of the sum over processes without main's CPU time. */
     uint64_t descendants_ns;
     uint64_t waited_ns;     /* CPU time that wait4 reported for the processes we reaped */
     struct cpu_split split; /* user and system time, as last reported */
-    struct cpu_split parts; /* main and descendants, likewise */
-    bool has_waited;        /* a process has reaped a child of this run, seen or not */
+    struct cpu_split parts; /* CPU time of main and descendants, as last reported */
+    bool has_waited;        /* a process reaped a child during this run */
     bool saw_unwaited;      /* a process exited and its parent did not wait for it */
     bool is_suspect;        /* a process that ignores SIGCHLD had children */
     /* A process was moved into an adopted cgroup: its usage there before it was found is
      * unknown. */
     bool has_joined;
-    bool lost_chars; /* a process exited before its read and write calls could be read */
-    /* The same, for the main process or a process that we may not read. */
+    bool lost_chars; /* a process exited before its read and write calls were counted */
+    /* The same, for the main process or a process whose /proc/PID/io we may not read. */
     bool has_unknown_chars;
 };
 
@@ -194,21 +195,21 @@ struct job_ledger {
 struct job_marks {
     uint64_t rss_peak_bytes[GROUP_JOB]; /* the largest peak of one process */
     bool main_peak_is_exact;
-    uint64_t spawn_rss_bytes;     /* our own size at the fork: a floor of ru_maxrss */
-    uint64_t main_bound_bytes;    /* ru_maxrss of main: its own, or a child's; 0: unknown yet */
-    uint64_t largest_bound_bytes; /* the largest ru_maxrss of all processes we reaped */
-    bool outlived_main;           /* other processes were alive when main exited */
+    uint64_t spawn_rss_bytes;       /* our own size at the fork: a floor of ru_maxrss */
+    uint64_t main_bound_bytes;      /* ru_maxrss of main: its own or a child's; 0: unknown */
+    uint64_t largest_bound_bytes;   /* the largest ru_maxrss of all processes we reaped */
+    bool outlived_main;             /* other processes were alive when main exited */
     uint64_t discount[GROUP_COUNT]; /* upper bound of pages counted twice in a resident size */
-    uint64_t hugetlb_bytes;         /* huge pages: the most of one process */
+    uint64_t hugetlb_bytes;         /* most huge pages of one process */
     struct double_mapping doubled[GROUP_JOB];
     uint64_t thread_peaks[GROUP_COUNT]; /* peaks of all looks */
     uint64_t cgroup_peak_bytes;         /* the cgroup's own peak, as last read */
-    uint64_t page_cache_bytes;          /* the most seen in the cgroup */
+    uint64_t page_cache_bytes;          /* largest page cache seen in the cgroup */
     bool has_seen[GROUP_JOB]; /* a process with its own memory was seen, at least once */
 };
 
 struct job {
-    /* Members that are fixed at the start. */
+    /* fixed at the start */
     const struct root *root; /* borrowed */
     pid_t main_pid;          /* 0: none */
     bool is_tracked;         /* there is a job */
@@ -216,7 +217,7 @@ struct job {
     pid_t tracker_pid;       /* the subreaper; 0 unless is_spawned */
     bool is_main_only;       /* see job_options */
     bool uses_clocks;
-    bool lists_children;   /* the kernel has children files */
+    bool lists_children;   /* the kernel lists the children of a process */
     bool storage_is_local; /* see job_options */
 
     /* membership */
@@ -230,11 +231,11 @@ struct job {
     struct children_buffer children;
     uint64_t started_count;
     unsigned search_count;
-    uint64_t searched_ns;    /* when processes were last searched */
-    uint64_t suspended_ns;   /* clock_suspended_ns() when processes were last searched */
-    uint64_t searched_ticks; /* the same for an adopted cgroup: since boot; 0: never */
+    uint64_t searched_ns;    /* time of the last search for processes */
+    uint64_t suspended_ns;   /* clock_suspended_ns() at the last search */
+    uint64_t searched_ticks; /* last search of an adopted cgroup, ticks since boot; 0: never */
     bool is_full;            /* more processes than the table can hold */
-    bool has_newborn; /* the command of a process is read after it has lived for a while */
+    bool has_newborn;        /* a command is still to be read, of a process too young before */
     /* Bits of untracked_bit(): programs of the job whose work is done elsewhere. */
     unsigned delegating;
     struct {
@@ -258,7 +259,7 @@ struct job {
     struct clock_span look_span; /* when the clocks of all processes were last read */
     bool was_thorough;           /* the last look at all processes read the slow files too */
     bool is_border;              /* set by the caller: a phase starts or stops */
-    bool is_early;               /* set by the caller: memory sharing is read as by a glance */
+    bool is_early;               /* set by the caller: read memory sharing as in a glance */
     /* Memory of the job cgroup when resident sizes were last read. */
     uint64_t glanced_memory_bytes;
     struct job_sentinel sentinel;
@@ -268,9 +269,9 @@ struct job {
     bool was_read;
 };
 
-/* The other functions need a job. -ESRCH: no such process; -ENOTSUP: a cgroup was required
- * and is not available (the reason is in job->meters.job_cgroup.reason). The caller must
- * call job_done(), even after a failure. */
+/* The other functions must not be called without a job (is_tracked). -ESRCH: no such process;
+ * -ENOTSUP: a cgroup was required and is not available (the reason is in
+ * job->meters.job_cgroup.reason). The caller must call job_done(), even after a failure. */
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns);
 void job_done(struct job *job);
@@ -328,8 +329,9 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes);
 
 /* ---- among the files of the job ---- */
 
-/* process_notes.c: a process was opened; its command may be read; commands of processes that
- * were too young before; all were read for the first time; it has exited. */
+/* process_notes.c: called when a process was opened; when its command may be read; to read the
+ * commands of processes that were too young before; after the first reading of all processes;
+ * when a process has exited. */
 void job_note_start(struct job *job, struct member *member, uint64_t now_ns);
 void job_note_command(struct job *job, struct member *member);
 void job_note_newborn(struct job *job);
@@ -348,28 +350,28 @@ void job_drop_agents(struct job *job);
 /* Excludes an agent and its intermediate process, which has already exited. */
 void job_disown(struct job *job, const struct member *agent);
 void job_search(struct job *job, const struct look *look);
-/* Records the tracker's children other than the job: its program may have started them
- * before it called exec. */
+/* Records the tracker's children other than the job: a program may have started them before it
+ * called exec to run the tracker. */
 void job_note_inherited(struct job *job);
 bool job_is_inherited(const struct job *job, struct process_id id);
 
-/* Checks for exec. Before it, the forked child is a copy of the tracker: none of its memory
- * is the job's. */
+/* Checks whether main has called exec. Before that, the forked child is a copy of the tracker:
+ * none of its memory is the job's. */
 void job_check_program(struct job *job, struct member *main, const struct look *look);
 
 /* Records facts that outlive the process: peaks, main's CPU time. */
 void job_remember(struct job *job, struct member *member);
 void job_account_exits(struct job *job);
 void job_read_bounds(struct job *job, struct job_reading *reading);
-/* measures.c: sets the sources that a reading starts with, and the values that are unknown
- * because files of a process may not be read. */
+/* measures.c: job_label() sets the sources that a reading starts with, job_label_denied() the
+ * reasons of values that are unknown for lack of permission. */
 void job_label(const struct job *job, struct job_reading *reading);
 void job_label_denied(const struct job *job, struct job_reading *reading);
 
-/* glance.c: reads how many huge pages of the machine are in use. The processes' are read if
- * that number has changed. */
+/* glance.c: reads how many huge pages of the machine are in use. If that number has changed,
+ * the huge pages of each process are read. */
 void job_note_huge_pages(struct job *job);
-/* Limits the job's swap space to the machine's: forked processes share pages there. */
+/* Limits the job's swap space to the machine's: forked processes may share swapped pages. */
 uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes);
 /* Called when swap and huge pages of all processes were read. */
 void job_note_status_read(struct job *job);
@@ -390,9 +392,9 @@ extern const size_t untracked_count; /* at most 32 */
 /* Returns the bit of that program (1 << its index); 0: it does its own work. */
 unsigned untracked_bit(const char *name);
 
-/* exits.c: decides whether ru_maxrss of main, which has waited for children, is its own peak
- * or a child's. Memory grows by page faults, and the kernel counts those of main and of its
- * children separately; one fault may bring a huge page. */
+/* exits.c: decides whether ru_maxrss of main, which has waited for children, is its own peak or
+ * a child's. Memory grows by page faults, and the kernel counts the faults of main and of its
+ * children separately; one fault may map a huge page. */
 struct peak_evidence {
     uint64_t maxrss_bytes;
     uint64_t seen_bytes;   /* main's own peak at the last look */
@@ -408,13 +410,13 @@ struct peak_owner {
 struct peak_owner peak_owner_of(const struct peak_evidence *evidence);
 
 /* memory_totals.c */
-/* `is_glance`: between samples. */
 void job_read_discount(const struct job *job, uint64_t ret[GROUP_COUNT]);
+/* `is_glance`: called between samples. */
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
 /* Whether a count of the job cgroup in this hierarchy is exact. */
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
                          enum cgroup_tree tree); /* totals.c */
-/* Whether the anonymous memory of the cgroup is mapped by processes of the job. */
+/* Whether all anonymous memory of the cgroup belongs to the job's processes. */
 bool job_anon_is_certain(const struct job *job, const struct job_reading *reading);
 /* Whether the cgroup's peak has risen since the last reading above all values seen. Then the
  * I/O of all processes is read, to separate page cache from memory of processes. */
@@ -426,8 +428,8 @@ void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
 void job_raise_threads(struct job *job, uint64_t threads[GROUP_COUNT]);
 
 /* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last
- * program that a process ran, ru_maxrss the peak of all of them: after an exec() with much
- * memory, records are not a bound. */
+ * program that a process ran, ru_maxrss the peak of all of them: if a program with much memory
+ * has called exec, records are not a bound. */
 bool job_records_hold(const struct job *job);
 
 #endif

@@ -67,9 +67,9 @@ static int make_folder(struct job_cgroup *job_cgroup, enum cgroup_tree tree,
     return 0;
 }
 
-/* If only the tracker is in a cgroup, it moves to a folder beside the job's: the kernel
- * allows no process beside cgroups with controllers, except at the top of the tree, which
- * has no cgroup.events. */
+/* If the tracker is alone in a cgroup, moves it to a folder beside the job's: a cgroup with
+ * enabled controllers must not contain processes, except at the top of the tree, which has no
+ * cgroup.events. */
 static void step_aside(struct job_cgroup *job_cgroup, const struct cgroup *cgroup,
                        pid_t tracker)
 {
@@ -173,7 +173,7 @@ static int open_given(struct job_cgroup *job_cgroup, const char *path, pid_t chi
     return r;
 }
 
-/* Returns 0, or the error that keeps the folder. */
+/* Returns 0, or the error that prevented the removal. */
 static int remove_folder(struct job_cgroup *job_cgroup, const struct job_cgroup_folder *folder)
 {
     /* Remaining memory charges go to the parent. */
@@ -192,7 +192,7 @@ static void remove_folders(struct job_cgroup *job_cgroup)
         struct job_cgroup_folder *folder = &job_cgroup->folders[i];
         int r = folder->is_made ? remove_folder(job_cgroup, folder) : 0;
 
-        if (r < 0) /* a later start removes it once it is empty */
+        if (r < 0) /* a later run removes it once it is empty */
             job_cgroup->left_behind = (struct job_cgroup_left_behind){ folder->own, r };
         folder->is_made = false;
     }
@@ -212,9 +212,9 @@ void job_cgroup_remove(struct job_cgroup *job_cgroup)
 
 enum { UNIT_SIZE = 64 };
 
-/* systemd finds the processes of a service by its cgroup when the service is stopped. The
- * processes of a scope were moved there from outside, as in a login session; but folders
- * below one have another owner. */
+/* Whether the cgroup is a systemd scope, which a job may leave: its processes were moved there
+ * from outside, as in a login session. systemd finds the processes of a service by its cgroup
+ * when it stops the service. Folders below a scope have another owner. */
 static bool is_in_scope(const struct cgroup *cgroup)
 {
     const char *part = basename(cgroup->path);
@@ -229,7 +229,7 @@ static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
 {
     static const struct {
         const char *file;
-        const char *unlimited; /* the start of its text if unlimited; "": it is empty */
+        const char *unlimited; /* start of the file if unlimited; "": the file is empty */
     } limits[] = {
         { "memory.max", "max" }, { "memory.high", "max" }, { "memory.swap.max", "max" },
         { "cpu.max", "max" },    { "cpuset.cpus", "" },    { "cpuset.mems", "" },
@@ -251,8 +251,8 @@ static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
     return true;
 }
 
-/* Checks all cgroups that the job would leave. The manager of a user is in the user's slice;
- * the machine's manager may be anywhere. */
+/* Whether none of the cgroups that the job would leave has a limit. The manager of a user
+ * creates cgroups in the user's slice, the machine's manager anywhere. */
 static bool leaves_no_limit(const struct root *root, struct cgroup cgroup, uid_t uid)
 {
     char slice[32];
@@ -287,8 +287,9 @@ bool job_cgroup_may_leave(const struct root *root, const struct cgroups *cgroups
            leaves_no_limit(root, *cgroup, uid);
 }
 
-/* The kernel allows no process beside cgroups with controllers: so both processes in the scope
- * get a folder in it. Their cgroups are read from the kernel, not from systemd's reply. */
+/* A cgroup with enabled controllers must not contain processes, so the keeper and the child
+ * each get a folder in the scope. The path of the scope is read from the kernel, not from
+ * systemd's reply. */
 static int populate_scope(const struct job_cgroup *job_cgroup, pid_t keeper, pid_t child,
                           struct job_cgroup_folder *ret)
 {
@@ -323,7 +324,7 @@ static int request_scope(const struct job_cgroup *job_cgroup, int fd, uint64_t d
     r = systemd_start_scope(fd, deadline_ns, unit, child, keeper);
     if (r == 0)
         return populate_scope(job_cgroup, keeper, child, ret) < 0 ? -EINPROGRESS : 0;
-    /* A failing manager may still have moved it. */
+    /* A failing manager may still have moved the child. */
     if (root_read(root, now, sizeof(now), "proc/%d/cgroup", (int)child) < 0 ||
         strcmp(now, before) != 0)
         return -EINPROGRESS;
@@ -648,7 +649,7 @@ void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_r
 }
 
 /* Subtracts the usage of the tracker. Its threads start and exit, so the peak of all threads is
- * unknown; user and system time are divided as for both together. */
+ * unknown; user and system time are divided as for the tracker and the job together. */
 static void subtract_others(const struct job_cgroup_reading *others,
                             struct job_cgroup_reading *reading)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job_cgroup.h - the job cgroup: a cgroup for the job alone, with exact totals by the kernel.
+ * job_cgroup.h - the job cgroup: a cgroup for the job alone, with exact totals from the kernel.
  *
- * Everything the job starts stays in it, whatever happens to its parents. On version 2 a cgroup
+ * Everything the job starts stays in it, even if its parent exits. On version 2 a cgroup
  * without controllers has CPU time, pressure and the list of processes; memory and pids need a
- * controller delegated by the parent cgroup. On version 1 each controller has its own hierarchy,
- * so there is one folder per controller.
+ * controller delegated by the parent cgroup. On version 1 each controller has its own
+ * hierarchy, so there is one folder per controller.
  *
  * The job cgroup is created below the tracker's own, so that all limits still apply. It is
  * removed at the end; remaining processes go back to the parent cgroup. If it cannot count
  * memory, systemd may provide a cgroup, which systemd removes once it is empty.
  *
- * An existing cgroup is only read. Its peaks are since it was created; they count only if they rise
- * during the run. It can be adopted: then everything in it is the job. Or it surrounds the job: the
- * tracker is in it too (surrounding.h).
+ * An existing cgroup is only read. Its peaks cover all its life, so they count only if they
+ * rise during the run. It can be adopted: then everything in it is the job. Or it surrounds the
+ * job: the tracker is in it too (surrounding.h).
  */
 #ifndef JOB_JOB_CGROUP_H
 #define JOB_JOB_CGROUP_H
@@ -31,7 +31,7 @@
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
 
-/* The hierarchies in which it may have a folder. */
+/* The hierarchies in which the job cgroup may have a folder. */
 enum cgroup_tree {
     CGROUP_TREE_UNIFIED = CGROUP_UNIFIED,
     CGROUP_TREE_MEMORY = CGROUP_MEMORY,
@@ -44,7 +44,7 @@ enum cgroup_tree {
 struct job_cgroup_folder {
     struct cgroup parent;
     struct cgroup own;
-    bool is_made; /* and contains the job */
+    bool is_made; /* the folder exists and contains the job */
 };
 
 /* The files kept open. */
@@ -63,12 +63,12 @@ enum job_cgroup_file {
     JOB_CGROUP_FILE_COUNT = JOB_CGROUP_FILE_PRESSURE + PRESSURE_COUNT,
 };
 
-/* Totals since it was created. UNKNOWN: not available. */
+/* Totals since the cgroup was created. UNKNOWN: not available. */
 struct job_cgroup_reading {
     uint64_t cpu_ns, user_ns, system_ns;
     bool split_is_by_ticks;     /* version 1: only the sum of user and system time is counted */
     uint64_t memory_peak_bytes; /* including page cache and kernel memory */
-    bool memory_peak_is_sampled; /* for an adopted cgroup whose kernel peak is older */
+    bool memory_peak_is_sampled; /* the largest value seen: the kernel's peak is older */
     struct cgroup_memory memory;
     uint64_t threads_peak;
     uint64_t read_bytes, written_bytes;
@@ -89,16 +89,16 @@ struct job_cgroup {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
     char name[48];           /* "spoor-PID-RANDOM" */
     struct job_cgroup_folder folders[CGROUP_TREE_COUNT];
-    bool is_adopted;       /* it was not created by us */
-    struct cgroup adopted; /* its processes are the job */
+    bool is_adopted;       /* it was not created by us, and everything in it is the job */
+    struct cgroup adopted; /* the adopted cgroup */
     bool is_surrounding;   /* it was not created by us either, and the tracker is in it */
     struct job_cgroup_reading others; /* usage in a surrounding cgroup that is not the job's */
     struct job_cgroup_peaks {
-        uint64_t memory_before_bytes, threads_before; /* when it was found */
-        uint64_t memory_seen_bytes;                   /* the most since then */
+        uint64_t memory_before_bytes, threads_before; /* peaks when the cgroup was found */
+        uint64_t memory_seen_bytes;                   /* the largest seen since then */
     } peaks;
     struct job_cgroup_reading last;
-    struct cgroup tracker_own; /* where the tracker was moved; empty: it was not */
+    struct cgroup tracker_own; /* where the tracker was moved; empty: it was not moved */
     unsigned enabled; /* controllers that we enabled in the parent, as cgroup_enable() */
     struct job_cgroup_left_behind {
         struct cgroup cgroup; /* empty: none */
@@ -106,15 +106,15 @@ struct job_cgroup {
     } left_behind;
     struct scope_keeper keeper; /* keeper of a cgroup made by systemd, if any */
     struct cached_file files[JOB_CGROUP_FILE_COUNT];
-    bool is_missing[JOB_CGROUP_FILE_COUNT]; /* does not exist */
+    bool is_missing[JOB_CGROUP_FILE_COUNT]; /* the file does not exist */
     struct children_buffer io_text;         /* io.stat has a line for each disk */
     const char *reason; /* why all or part of it is missing; static; or NULL */
 };
 
-/* Creates it and moves `child` into it, which has not started anything yet. `folder` is a
- * cgroup delegated to us; if it is NULL, the cgroup is created in one of `cgroups`, the
- * tracker's own (NULL: none is visible). `environment` is checked for signs that another
- * program manages cgroups. Never fails: `reason` explains a missing cgroup. */
+/* Creates the job cgroup and moves `child` into it, which has not started anything yet.
+ * `folder` is a cgroup delegated to us; if it is NULL, the cgroup is created in one of
+ * `cgroups`, the tracker's own (NULL: none is visible). `environment` is checked for signs that
+ * another program manages cgroups. Never fails: `reason` explains a missing cgroup. */
 void job_cgroup_open(struct job_cgroup *job_cgroup, const struct root *root, pid_t tracker,
                      pid_t child, const struct cgroups *cgroups, const char *folder,
                      environment_get *environment);
@@ -123,14 +123,14 @@ void job_cgroup_open(struct job_cgroup *job_cgroup, const struct root *root, pid
 void job_cgroup_adopt(struct job_cgroup *job_cgroup, const struct root *root,
                       const struct cgroup *own, const struct cgroups *cgroups);
 
-/* Reads the cgroups in which the tracker is, after job_cgroup_open() made none. Only the visible ones
- * are used. `others` is set by the caller. */
+/* Uses the tracker's own cgroups, after job_cgroup_open() created none. Only visible ones are
+ * used. The caller sets `others`. */
 void job_cgroup_surround(struct job_cgroup *job_cgroup, const struct cgroups *cgroups);
 
 /* Removes the cgroup after the last reading; left_behind is set if that failed. */
 void job_cgroup_remove(struct job_cgroup *job_cgroup);
 
-/* Closes and removes it. The tracker and the rest of the job are moved back. */
+/* Closes and removes the cgroup. The tracker and the rest of the job are moved back. */
 void job_cgroup_close(struct job_cgroup *job_cgroup);
 
 static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup, enum cgroup_tree tree)
@@ -138,7 +138,8 @@ static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup, enum cgro
     return job_cgroup->root && job_cgroup->folders[tree].is_made;
 }
 
-/* The hierarchy with the files of a version 1 hierarchy: itself, or the version 2 hierarchy. */
+/* The hierarchy that has the files of a controller: its version 1 hierarchy if the job cgroup
+ * has a folder there, else version 2. */
 static inline enum cgroup_tree job_cgroup_tree(const struct job_cgroup *job_cgroup,
                                                enum cgroup_tree v1)
 {
@@ -159,7 +160,8 @@ uint64_t job_cgroup_read_cpu_ns(struct job_cgroup *job_cgroup);
 /* Reads only the memory in use, page cache included. May be UNKNOWN. */
 uint64_t job_cgroup_read_memory_bytes(struct job_cgroup *job_cgroup);
 
-/* Raises each part to its current value. Also records the memory of an adopted cgroup. */
+/* Raises each part of `peak` to its current value. Also records the memory of an adopted
+ * cgroup. */
 void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory *peak);
 
 /* Returns the folder with the files of the controller dmem, if that is enabled; NULL: there is none. */
@@ -169,9 +171,10 @@ const char *job_cgroup_dmem_path(const struct job_cgroup *job_cgroup);
  * not on version 2, or lists the tracker too. */
 ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size);
 
-/* Whether systemd may move a job out of these cgroups into one of a manager of `uid`. The job leaves
- * the cgroup of its login session for one beside it: only if no limit ceases to apply, and no
- * service, container or batch system relies on the job's cgroup. */
+/* Whether systemd may move a job out of these cgroups into one created by the manager of `uid`.
+ * The job leaves the cgroup of its login session for another beside it. This is allowed only if
+ * no limit ceases to apply, and no service, container or batch system relies on the job's
+ * cgroup. */
 bool job_cgroup_may_leave(const struct root *root, const struct cgroups *cgroups, uid_t uid);
 
 #endif

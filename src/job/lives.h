@@ -3,10 +3,11 @@
  * lives.h - the most memory that all descendants can have had together, from the lifetime and
  * the peak of each. Available only with exit records.
  *
- * The sum over living processes is highest at the start of one of them. So it is kept for the
- * moments at which processes started; when the peak of a process is known, it is added to all
- * moments of its life. Moments before the oldest living process are final: only their maximum
- * is kept. If there are too many, neighbours are joined, and the result is a little too high.
+ * The sum over living processes is highest at the start of one of them. So the sum is kept for
+ * the moments at which processes started; when the peak of a process is known, it is added to
+ * all moments of its life. Moments before the oldest living process are final: only their
+ * maximum is kept. If there are too many moments, neighbours are joined, and the result is a
+ * little too high.
  */
 #ifndef JOB_LIVES_H
 #define JOB_LIVES_H

@@ -26,7 +26,7 @@
     "permission denied: a process of another user or user namespace, or of a set-uid or " \
     "unreadable program"
 
-/* General reasons: replace_reason() has better ones. */
+/* General reasons; replace_reason() sets better ones. */
 static const char no_counters[] = "requires --counters";
 static const char no_cgroup[] = "requires a cgroup for the job alone";
 static const char no_io[] = "cannot read /proc/PID/io";
@@ -37,8 +37,9 @@ static const char no_io[] = "cannot read /proc/PID/io";
 
 _Static_assert(AT(usage) > 0, "0 is no place of a value");
 
-/* The files a value needs. Without /proc, FILES are unknown; FILES_UNTIL_END are known
- * before the job's program starts, and after its first process has exited. */
+/* Whether a value needs files in /proc. Without /proc, FILES values are unknown, and
+ * FILES_UNTIL_END values are known only before the job's program starts and after its first
+ * process has exited. */
 enum need { NO_FILES, FILES, FILES_UNTIL_END };
 
 /* clang-format off */

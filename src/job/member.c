@@ -18,7 +18,7 @@
 /* io and status are read at most this often while a process runs. */
 #define SLOW_PERIOD_NS NS_PER_SECOND
 #define HARDLY_NS (5 * NS_PER_MS)
-/* The times of more threads are not read. */
+/* Waiting times are read for at most this many threads of a process. */
 enum { WAIT_THREADS_MAX = 256 };
 
 static uint64_t ticks_to_ns(uint64_t ticks)
@@ -40,7 +40,7 @@ static bool is_gone(int r)
 
 struct memory_search {
     const struct root *root;
-    pid_t pid; /* to be skipped */
+    pid_t pid; /* the first thread, to be skipped */
     pid_t found;
 };
 
@@ -166,7 +166,7 @@ static int read_stat(struct member *member, const struct look *look)
 }
 
 /* Once a process has released its memory, its io file belongs to root, even before it is a
- * zombie: a denied open() then does not mean that the process may not be read. */
+ * zombie: then a denied open() does not show a lack of permission. */
 static bool is_ending(struct member *member, const struct root *root)
 {
     struct pid_statm statm;
@@ -215,9 +215,9 @@ static void add_thread_io(pid_t tid, void *data)
     usage_add(&search->io, &usage);
 }
 
-/* The kernel adds the I/O of exited threads and of waited-for children to that of the
- * process. If a child was waited for since the last reading, which its page faults show, the
- * increase is the children's. */
+/* The kernel adds the I/O of exited threads and of waited-for children to the I/O of the
+ * process. If a child was waited for since the last reading, as the page faults of children
+ * show, the increase is counted as the children's. */
 static void read_own_io(struct member *member, const struct root *root)
 {
     struct thread_search search = { root, member->id.pid, { { 0 } } };
@@ -290,8 +290,8 @@ static void add_thread_wait(pid_t tid, void *data)
     search->run_ns += times.run_ns;
 }
 
-/* The time that its living threads waited for a CPU. A process that has hardly run is not worth
- * the read, which its exit record makes needless for root. */
+/* Reads how long living threads waited for a CPU. Skips processes that have hardly run: they
+ * are not worth the read, and for root their exit records have the time. */
 static void read_wait(struct member *member, const struct root *root)
 {
     struct wait_search search = { .root = root };
@@ -325,8 +325,8 @@ static bool has_run(const struct member *member, uint64_t since_clock_ns)
     return !is_known(member->reading.clock_ns) || member->reading.clock_ns != since_clock_ns;
 }
 
-/* If a process has hardly run, io and status are read at its end only: with thousands that
- * start and sleep, these files are most of the cost. */
+/* If a process has hardly run, io and status are read at its end only: with thousands of
+ * processes that start and sleep, these files are most of the cost. */
 static bool has_slow_news(const struct member *member)
 {
     bool has_hardly_run = !is_known(member->reading.slow_clock_ns) &&
@@ -347,7 +347,8 @@ static bool is_slow_due(const struct member *member, const struct look *look, bo
         return true;
     if (look->is_thorough)
         return has_run(member, member->reading.slow_clock_ns);
-    /* The last bytes of a single process that another process reaps are found nowhere else. */
+    /* A process tracked alone may be reaped by another process: its last I/O is found nowhere
+     * else. */
     return has_slow_news(member) &&
            (look->is_main_only ||
             look->now_ns - member->reading.slow_read_ns >= SLOW_PERIOD_NS);
@@ -377,8 +378,8 @@ void member_look(struct member *member, const struct look *look)
     if (read_clock(member, look) == 0 && look->passes_over && !member_has_run(member) &&
         member->reading.rss_bytes > 0 && !look->reads_status)
         return;
-    /* An open file fails once the process has exited, so it shows whether the PID, and so
-     * the clock, still belongs to it. */
+    /* Reading an open file fails once the process has exited. So it shows whether the PID, and
+     * thus the clock, still belongs to the process. */
     if (is_gone(read_memory(member, look->root))) {
         member->account.has_left = true;
         return;
@@ -394,8 +395,8 @@ void member_look(struct member *member, const struct look *look)
         read_slow(member, look);
     else if (look->reads_status)
         member_read_status(member, look->root);
-    /* The kernel first adds its counts to the parent and then removes it. Reading in between
-     * would count it twice. */
+    /* The kernel first adds the counts of a process to its parent and then removes the process.
+     * Reading in between would count it twice. */
     member->account.has_left |= member->reading.is_being_reaped;
 }
 
@@ -454,8 +455,8 @@ void member_read_name(struct member *member, const struct root *root)
         note_name(member, &stat);
 }
 
-/* Reads each file that matters now once: the slow ones wait for the next sample, and a
- * process that exits earlier leaves its counts to its parent. */
+/* Reads each file once that is needed now. The slow files wait for the next sample; a process
+ * that exits earlier leaves its counts to its parent. */
 static int read_first(struct member *member, const struct look *look)
 {
     int r;
@@ -478,7 +479,7 @@ static int read_first(struct member *member, const struct look *look)
     if (look->is_thorough || !look->was_born)
         read_slow(member, look);
     else if (geteuid() != 0)
-        read_io(member, look->root); /* once it has exited, only root may open it */
+        read_io(member, look->root); /* only root may open io after the exit */
     if (look->has_huge_pages)
         read_status(member, look->root);
     return 0;
@@ -525,7 +526,7 @@ void member_close(struct member *member)
 #define YOUNG_TICKS 5
 #define YOUNG_CPU_NS (50 * NS_PER_MS)
 
-/* A process may wait long for its first millisecond: until then it is young. */
+/* A process may wait long for its first millisecond of CPU time: until then it is young. */
 static bool is_young(const struct member *member)
 {
     return clock_boot_ticks() < member->id.start_ticks + YOUNG_TICKS ||

@@ -7,8 +7,9 @@
  * that is read now and then (activity.h).
  *
  * A child created by vfork, posix_spawn or clone(CLONE_VM) runs in its parent's memory, usually
- * until it calls exec. That memory counts for the parent. This state is checked before its
- * sizes are read, since it never returns to it.
+ * until it calls exec. That memory counts for the parent. Whether the child still
+ * runs in it is checked before its sizes are read: a process with its own memory never borrows
+ * again.
  */
 #ifndef JOB_MEMBER_H
 #define JOB_MEMBER_H
@@ -34,7 +35,7 @@ struct look {
     bool passes_over;    /* skip processes that have not run since the last look */
     bool reads_status;   /* read status of sleeping processes, too: they may be swapped out */
     bool has_huge_pages; /* huge pages are in use: a new member may have inherited them */
-    bool was_born; /* new members started while we looked: their peak is their size so far */
+    bool was_born;     /* new members started during the run: their peak so far is their size */
     bool is_main_only; /* children that a process waited for do not count */
 };
 
@@ -62,7 +63,7 @@ struct member_reading {
     uint64_t rss_peak_bytes; /* largest VmHWM or rss read */
     uint64_t swap_bytes;
     uint64_t hugetlb_bytes; /* not part of any resident size */
-    /* The most of resident memory and huge pages together, if it had huge pages. */
+    /* Peak of resident memory plus huge pages; 0: it had no huge pages. */
     uint64_t with_huge_bytes;
     uint64_t threads;
     uint64_t faults;       /* minor and major */
@@ -70,13 +71,13 @@ struct member_reading {
     uint64_t size_faults;  /* `faults` before its size was last read */
     pid_t memory_tid;      /* the thread to read memory from; 0: the first */
     pid_t memory_owner;    /* the parent that created it; see borrows_memory */
-    bool borrows_memory; /* it has no memory of its own yet, but runs in that of memory_owner */
+    bool borrows_memory;   /* it still runs in the memory of memory_owner */
     /* The process ran in its parent's memory earlier: its ru_maxrss may be its parent's. */
     bool has_borrowed;
     bool is_zombie;
     bool is_being_reaped; /* its counts are already in its parent's */
     bool is_busy;         /* it runs, or waits for a CPU or disk: it is not asleep */
-    bool io_is_denied;    /* we may not read it: its I/O is unknown */
+    bool io_is_denied;    /* no permission to read /proc/PID/io: its I/O is unknown */
     bool io_is_stale;     /* its I/O could not be read at the last look */
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
@@ -92,12 +93,11 @@ struct member_reading {
 struct member_account {
     struct usage usage; /* usage of itself and of the children it waited for */
     struct usage base;  /* the part of the usage from before it joined the job */
-    /* Page faults of waited-for children, including children without memory of their own: at
-     * the last look, which finds the exits of all these children too, and those of children
-     * that were accounted for. */
+    /* Page faults of waited-for children, including children without memory of their own: all
+     * of them at the last look, and the part from children whose exits are accounted for. */
     uint64_t waited_faults, accounted_faults;
-    /* If children do not count: I/O of exited threads and children, the children's part of
-     * it, and waited_faults before it was read. */
+    /* If children do not count: I/O of exited threads and children, the children's part of it,
+     * and waited_faults when it was read. */
     uint64_t inherited_io[IO_COUNTERS], children_io[IO_COUNTERS], io_faults;
     bool has_left;     /* it exited and was reaped */
     bool is_inherited; /* a process that waited for it has its final usage */
@@ -107,8 +107,8 @@ struct member_account {
 /* State at the last survey of its memory (job/memory/survey.h), or at its start. */
 struct member_survey {
     bool is_known;
-    bool is_walked;     /* walked by the survey planned last */
-    unsigned char kind; /* group of similar forked siblings in it, from 1; 0: none */
+    bool is_walked;     /* the last planned survey walks its page tables */
+    unsigned char kind; /* its group of similar siblings in the survey, from 1; 0: none */
     uint64_t own_bytes;
     uint64_t private_bytes;
     uint64_t faults;
@@ -129,11 +129,11 @@ struct member_notes {
     /* I/O in its counts that belongs to known children or to the time before the run. */
     struct process_io foreign_io;
     struct process_io recorded_io; /* from the exit records of its threads */
-    uint64_t recorded_wait_ns;     /* likewise */
+    uint64_t recorded_wait_ns;     /* time waited for a CPU, from these records */
     uint64_t first_wait_ns;        /* time that it waited for a CPU before the run */
     bool has_record;               /* the last of these records has arrived */
     bool lacks_records;            /* records of its other threads may be missing */
-    uint64_t recorded_cpu_ns;      /* its CPU time by that record */
+    uint64_t recorded_cpu_ns;      /* its CPU time in that record */
     uint64_t first_cpu_ns;         /* cpu_ns at the first reading of the job */
     uint64_t first_waited_faults;  /* waited_faults at the first reading of the job */
 };
@@ -141,7 +141,7 @@ struct member_notes {
 struct member {
     struct process_id id;
     pid_t parent_pid;
-    char comm[PROCESS_NAME_SIZE]; /* hostile text */
+    char comm[PROCESS_NAME_SIZE]; /* untrusted text */
     enum member_group group;      /* GROUP_MAIN or GROUP_DESCENDANTS */
     bool has_exec;
 
@@ -162,13 +162,13 @@ static inline pid_t member_memory_pid(const struct member *member)
     return member->reading.memory_tid != 0 ? member->reading.memory_tid : member->id.pid;
 }
 
-/* Whether it has run since it was last read in full. */
+/* Whether the process has run since it was last read in full. */
 bool member_has_run(const struct member *member);
 
 /* Reads the values that may have changed. Sets is_zombie and has_left. */
 void member_look(struct member *member, const struct look *look);
 
-/* Reads only its page faults so far. The value is kept if the read fails. */
+/* Reads only its page faults so far. Returns the last value if the read fails. */
 uint64_t member_read_faults(struct member *member, const struct root *root);
 
 /* Returns the page faults of children that it has waited for until now. */
@@ -190,7 +190,7 @@ static inline bool member_is_copy(const struct member *member)
     return member->group != GROUP_MAIN && !member->has_exec;
 }
 
-/* The most memory that we or the kernel recorded for it. */
+/* The peak memory of a process, as we or the kernel recorded it. */
 static inline uint64_t member_peak_bytes(const struct member *member)
 {
     return larger(member->reading.rss_peak_bytes, member->reading.with_huge_bytes);
@@ -207,9 +207,9 @@ void member_read_name(struct member *member, const struct root *root);
  *
  * A child created by vfork or posix_spawn has its parent's memory until it calls exec; if it
  * were counted, a large parent would count twice. For a moment after exec a process has no
- * arguments, which distinguish an agent (agents.h) from another spoor. Both states last about a
- * millisecond of CPU time, which the process may have to wait for. If they last longer, the
- * process is counted as it is.
+ * arguments, which distinguish an agent (agents.h) from another spoor process. Both states last
+ * about a millisecond of CPU time, which the process may have to wait for. If they last longer,
+ * the process is counted as it is.
  */
 bool member_is_pre_exec(const struct root *root, const struct member *member);
 

@@ -13,8 +13,8 @@
  * - A process that was just created by vfork has its parent's memory until it calls exec: it is
  *   read a little later (member_is_pre_exec()).
  * - An agent is a tracker that a program of the job has started: it does not belong (agents.h).
- * - The process list of the job cgroup is the job, in any order, unless a process is missing
- *   from it: then it was moved to another cgroup, and so will be its children.
+ * - The process list of the job cgroup is the job, in any order. If a known process is missing
+ *   from it, it was moved to another cgroup, where its children will start, too.
  * - If an existing cgroup was adopted, the job is everything in it or below. A process that is
  *   moved out of it leaves the job.
  */
@@ -44,20 +44,20 @@ enum { FULL_SEARCH_EVERY = 16 };
 
 #define OPEN_COST_NS (15 * NS_PER_US)
 
-/* The maximum number of forks of one process that are opened between samples. Their memory
- * represents the others. */
+/* The maximum number of forks of one process that are opened between samples. The memory of the
+ * others is estimated from theirs. */
 enum { CROWD = 64 };
 
 struct search {
     struct job *job;
     const struct look *look;
     unsigned opened_count; /* number of opened processes that events reported between samples */
-    pid_t crowd_parent;    /* a process with that many forks; 0: none */
+    pid_t crowd_parent;    /* a process with CROWD open forks or more; 0: none */
     size_t crowd_count;    /* its forks that were not opened */
 };
 
-/* The last figures of a zombie that we reap have been read, or will be when its reaper
- * reports it (job_child_ended): if a search added it again, it would count twice. */
+/* The last figures of a zombie that we reap have been read, or will be by job_child_ended(): if
+ * a search added it again, it would count twice. */
 static bool is_accounted_elsewhere(const struct job *job, const struct member *member)
 {
     return member->reading.is_zombie && job->is_spawned &&
@@ -185,8 +185,8 @@ static void search_all(struct search *search)
     }
 }
 
-/* Whether it may have forked since its children were last listed. Its clock was not read
- * between samples. */
+/* Whether a process may have forked since its children were last listed. Reads its clock, which
+ * is not read between samples. */
 static bool may_have_forked(const struct job *job, struct member *member)
 {
     uint64_t before_ns = member->reading.children_clock_ns;
@@ -277,7 +277,7 @@ static bool search_leaf(struct search *search)
     return true;
 }
 
-/* A living process that is not listed was moved out: its earlier usage was the job's. */
+/* A living process that is not listed was moved out: its usage so far stays the job's. */
 static void drop_unlisted(struct job *job)
 {
     for (size_t i = 0; i < job->roster.count; i++) {
@@ -391,7 +391,7 @@ static bool count_crowd(pid_t pid, void *data)
     return true;
 }
 
-/* Does the same between samples, within the budget. */
+/* Like take_newborn(), between samples and within the budget. */
 static bool take_affordable(pid_t pid, void *data)
 {
     struct search *search = data;

@@ -28,8 +28,8 @@ void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
         forget(&memory->of[GROUP_JOB]);
 }
 
-/* Resident sizes may exceed the memory in use by this much: merged pages, pages that one
- * process maps twice, and pages of processes that were not read. */
+/* Records by how much resident sizes may exceed the memory in use: merged pages, pages that one
+ * process maps twice, and guessed sizes of processes that were not read. */
 static void note_discount(struct job *job)
 {
     const struct memory_sharing *sharing = &job->sharing;
@@ -137,7 +137,7 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
     note_discount(job);
 }
 
-/* Parts of memory that we may not read stay unknown. */
+/* Private and shared memory stay unknown if we may not read them. */
 static void raise_known(const struct job *job, struct memory_estimate *memory,
                         const struct memory_estimate *peaks)
 {
@@ -148,12 +148,13 @@ static void raise_known(const struct job *job, struct memory_estimate *memory,
     memory_estimate_raise(memory, &seen);
 }
 
-/* Stack, page tables and structures of a process: 76 kB were measured for small ones on
- * Linux 6.18. */
+/* Kernel memory of a process: stack, page tables and structures. 76 kB were measured for small
+ * processes on Linux 6.18. */
 #define KERNEL_BYTES_PER_PROCESS ((uint64_t)80 * 1024)
 
-/* The cgroup's peak also includes memory that no process has: the kernel's own, and page cache.
- * Page cache is at most the amount seen, or all bytes read and written. UNKNOWN: no bound. */
+/* Upper bound of the part of the cgroup's peak that no process maps: kernel memory and page
+ * cache. Page cache is at most the larger of the amount seen and all bytes read and written.
+ * UNKNOWN: no bound. */
 static uint64_t not_resident_bytes(struct job *job, const struct job_reading *reading)
 {
     const struct cgroup_memory *memory = &reading->job_cgroup.memory;
@@ -212,8 +213,8 @@ static void raise_unseen(uint64_t *value, uint64_t *discount, uint64_t bytes)
     *value = bytes;
 }
 
-/* `peak`: the total, and its private part if that is known. A job of one process has the peak
- * that the kernel keeps for that process. */
+/* `peak`: the total, and its private part if that is known. Not used for a job of one process,
+ * whose peak the kernel keeps. */
 static void raise_to_unseen_peak(const struct job *job, struct job_reading *reading,
                                  struct memory_split peak, const char *source)
 {
@@ -240,7 +241,8 @@ static void raise_to_unseen_peak(const struct job *job, struct job_reading *read
     reading->origin[METRIC_DESCENDANTS_RSS].source = source;
 }
 
-/* The kernel's own peak shows a burst: the part of it that can only be memory of processes. */
+/* Raises the memory to the part of the cgroup's peak that can only be memory of processes: this
+ * shows bursts between looks. */
 static void raise_to_cgroup_peak(struct job *job, struct job_reading *reading)
 {
     uint64_t peak_bytes =
@@ -263,8 +265,8 @@ static void raise_to_unread_peak(struct job *job, struct job_reading *reading)
     *peak = job->sharing.expected = (struct memory_split){ 0 };
 }
 
-/* Memory that no process maps would be free. Another process may just have entered a
- * surrounding cgroup. */
+/* Anonymous memory that no process maps would be free. In a surrounding cgroup, it may belong
+ * to a process that has just entered. */
 bool job_anon_is_certain(const struct job *job, const struct job_reading *reading)
 {
     return is_known(reading->job_cgroup.memory.anon_bytes) &&
@@ -309,9 +311,9 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
  * Upper bounds of memory peaks.
  *
  * They are known when the job has ended, every process was waited for or left an exit record,
- * and process events show how many there were at once. ru_maxrss is the largest of all
- * processes that were waited for, so no process was larger. With exit records the lifetime and
- * the peak of each process are known (lives.h).
+ * and process events show how many processes there were at once. ru_maxrss covers all processes
+ * that were waited for: none was larger. With exit records the lifetime and the peak of each
+ * process are known (lives.h).
  */
 
 bool job_records_hold(const struct job *job)
@@ -326,7 +328,8 @@ bool job_records_hold(const struct job *job)
                                  largest <= recorded + recorded / 64 + LEEWAY);
 }
 
-/* The main process's own peak; without its exit record it may be a child's. */
+/* Upper bound of the main process's peak; without its exit record, the bound may be a child's
+ * peak. */
 static uint64_t main_bound(const struct job *job)
 {
     return job_records_hold(job) ? smaller(job->process_events.peak_bytes[GROUP_MAIN],
@@ -334,8 +337,8 @@ static uint64_t main_bound(const struct job *job)
                                  : job->marks.main_bound_bytes;
 }
 
-/* Bound of all descendants from their lifetimes and peaks; UNKNOWN, the largest number,
- * without these. */
+/* Bound of all descendants from their lifetimes and peaks; UNKNOWN, which is the largest
+ * number, if these are missing. */
 static uint64_t lives_bound(const struct job *job)
 {
     /* The peak of a living process is still unknown. */
@@ -344,8 +347,8 @@ static uint64_t lives_bound(const struct job *job)
                : UNKNOWN;
 }
 
-/* After the main process has exited, its peak is known from wait4, unless it may be a
- * child's, or from its exit record. */
+/* After the main process has exited, its peak is known from its exit record, or from wait4
+ * unless that may be a child's peak. */
 static void note_main_peak(const struct job *job, struct job_reading *reading)
 {
     const struct job_marks *marks = &job->marks;

@@ -19,34 +19,36 @@
 #include "source/host/devices.h"
 #include "source/proc/pid_files.h"
 
-/* Positions of sockets that are not known to be the job's. A candidate was in a list of sockets, and the files of the
- * job, which were listed after that, did not contain it. A foreign one was still alive after that. */
+/* Positions of sockets that are not known to be the job's. A candidate was in a list of
+ * sockets, but not among the job's files, which were listed after that. If it still exists
+ * after both lists, it is foreign. */
 #define FOREIGN UINT32_MAX
 #define CANDIDATE (UINT32_MAX - 1)
-/* The tracker's own, made to be destroyed. */
+/* A socket of the tracker that was created to be destroyed: see send_markers(). */
 #define MARKER (UINT32_MAX - 2)
 
 enum {
     OWNERS_MAX = 1 << 17,
-    CHECKED_MAX = 64,     /* candidates that are looked up at once */
+    CHECKED_MAX = 64,     /* if there are more candidates, they are not looked up */
     FINAL_WAIT_MS = 1000, /* the longest wait for reports at the end */
     FINAL_STEP_MS = 2,
 };
 
-/* A connection of 20 ms is seen. While the job has no TCP socket, it is looked at with the sentinel, and less and less
- * often until it starts a process. */
+/* These gaps are short enough to see a connection of 20 ms. While the job has no TCP socket, it
+ * is looked at with the sentinel, and less and less often until it starts a process. */
 #define LOOK_GAP_NS (10 * NS_PER_MS)
 #define EMPTY_GAP_NS (20 * NS_PER_MS)
 #define EMPTY_GAP_MOST_NS (160 * NS_PER_MS)
-/* A shorter job has hardly been loaded. */
+/* Time of the first look: a shorter job has hardly been loaded. */
 #define FIRST_LOOK_NS (5 * NS_PER_MS)
 /* A look that costs more is not made on credit. */
 #define CREDIT_MOST_NS (200 * NS_PER_US)
-/* A look takes at most this part of the time. The tokens must suffice for some looks: a job of many processes needs
- * them for its memory first. */
+/* Looks take at most 1/LOOK_SHARE of the time. The tokens must suffice for LOOK_RESERVE looks:
+ * a job of many processes needs tokens for its memory first. */
 enum { LOOK_SHARE = 32, LOOK_RESERVE = 4 };
-/* A socket that is not connected yet is in no list: the list is repeated, ever less often. Lists that only show which
- * sockets are foreign make the bounds narrower, but not the value better. */
+/* A socket that is not connected yet is in no list: the list is repeated, ever less often.
+ * Lists that only show which sockets are foreign make the bounds narrower, but do not improve
+ * the value. */
 #define LIST_GAP_NS (5 * NS_PER_MS)
 #define LIST_GAP_MOST_NS NS_PER_SECOND
 #define LIST_GAP_UNSETTLED_NS (60 * NS_PER_SECOND)
@@ -141,7 +143,8 @@ static void add_bytes(uint64_t counts[NETWORK_COUNTS], const struct tcp_socket *
     counts[at + 1] += sent;
 }
 
-/* Returns the entry of the remote address: the last one for those that do not fit. */
+/* Returns the entry of the remote address. The last entry collects addresses that do not
+ * fit. */
 static size_t find_peer(struct job_network *network, const struct tcp_socket *tcp)
 {
     struct network_peer new = { .family = tcp->family };
@@ -293,7 +296,8 @@ static void add_file(pid_t fd, void *data)
     add_inode(&network->inodes, entry);
 }
 
-/* Adds the traffic of a namespace since the last call. Before the first one, it may have been the job's. */
+/* Adds the traffic of a namespace since the last call. Earlier traffic may have been the job's,
+ * so it is uncertain. */
 static void read_namespace(struct job *job, struct network_namespace *namespace, pid_t pid)
 {
     struct job_network *network = &job->network;
@@ -390,7 +394,7 @@ static void stop_awaiting(struct job_network *network, uint64_t inode)
 {
     struct network_inode *held = find_inode(&network->inodes, inode);
 
-    /* Several descriptors may be of one socket: find_inode() returns any of them. */
+    /* Several descriptors may refer to one socket: find_inode() returns any of them. */
     for (; held && held > network->inodes.list && held[-1].inode == inode; held--)
         ;
     for (; held && held < network->inodes.list + network->inodes.count && held->inode == inode;
@@ -409,7 +413,8 @@ static void add_held(struct job *job, const struct tcp_socket *tcp, bool is_firs
     add_socket(network, tcp, is_inherited || (is_first && !job->is_spawned));
 }
 
-/* Attributes the sockets of a list to the job, if its processes hold them or it created them. */
+/* Attributes the sockets of a list to the job if its processes hold them, or if they were
+ * created in its cgroup. */
 static void take_held(struct job *job, bool is_first)
 {
     struct job_network *network = &job->network;
@@ -435,8 +440,9 @@ static void take_held(struct job *job, bool is_first)
         network->has_awaited |= network->inodes.list[i].is_awaited;
 }
 
-/* The files of all processes were listed after the sockets, and none of these is among them. accept() shows a socket
- * just before the process has its descriptor: take_listed() corrects that. */
+/* Marks sockets that are not among the files of the job, which were listed after the sockets.
+ * accept() makes a socket visible just before the process has its descriptor: take_listed()
+ * corrects that. */
 static void mark_foreign(struct job *job)
 {
     struct job_network *network = &job->network;
@@ -452,12 +458,12 @@ static void mark_foreign(struct job *job)
         if (network->found.count <= CHECKED_MAX)
             is_known = tcp_diag_find(network->requests_fd, tcp, &now) == 0 && now.inode != 0;
         network->has_unsettled |= !is_known || tcp->inode == 0;
-        if (tcp->inode != 0) /* accepted */
+        if (tcp->inode != 0) /* the socket was accepted */
             (void)set_owner(network, tcp->cookie, is_known ? FOREIGN : CANDIDATE);
     }
 }
 
-/* Prepares the first list: not every job has a TCP socket. */
+/* Called before the first list, not at the start: not every job has a TCP socket. */
 static void prepare_lists(struct job *job)
 {
     struct job_network *network = &job->network;
@@ -472,7 +478,7 @@ static void prepare_lists(struct job *job)
     if (job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) && !cgroup->is_surrounding) {
         AUTO_CLOSE int fd = root_open_dir(job->root, "%s", own->path);
 
-        if (own->is_v2 && fd >= 0 && fstat(fd, &stat) == 0) /* the kernel uses it as an ID */
+        if (own->is_v2 && fd >= 0 && fstat(fd, &stat) == 0) /* its inode number is its ID */
             network->cgroup_id = stat.st_ino;
     }
 }
@@ -481,7 +487,7 @@ static void list_sockets(struct job *job, uint64_t now_ns)
 {
     struct job_network *network = &job->network;
     bool is_first = network->requests_fd < 0;
-    /* Among many foreign sockets, those that were just created in the job cgroup are enough. */
+    /* If there are many foreign sockets, listing those created in the job cgroup is enough. */
     bool is_filtered = network->has_new && network->list_cost_ns > FILTER_COST_NS;
 
     if (is_first)
@@ -550,7 +556,7 @@ void job_close_network(struct job *job)
     *network = (struct job_network)JOB_NETWORK_CLOSED;
 }
 
-/* Another list may show a socket that was not connected, or not accepted yet. */
+/* Whether another list may show a socket that was not connected or accepted yet. */
 static bool is_incomplete(const struct job_network *network)
 {
     return network->has_awaited || network->has_unsettled;
@@ -588,7 +594,8 @@ static bool needs_list(const struct job_network *network, uint64_t now_ns)
            (is_incomplete(network) && now_ns >= network->listed_ns + network->list_gap_ns);
 }
 
-/* Expects the latest cost next time, but not at once if it was much higher: the hypervisor may have had the CPU. */
+/* Expects the latest cost next time, but at most four times the last expectation: the
+ * hypervisor may have had the CPU. */
 static void expect_cost(uint64_t *expected_ns, uint64_t cost_ns)
 {
     *expected_ns = smaller(cost_ns, 4 * larger(*expected_ns, PROCESS_COST_NS));
@@ -599,7 +606,7 @@ static uint64_t look_cost_ns(const struct job *job)
     return job->network.process_cost_ns * larger(job->roster.process_count, 1);
 }
 
-/* Returns the CPU time that it took. */
+/* Returns the CPU time that the look took. */
 static uint64_t look(struct job *job, uint64_t now_ns, bool may_list)
 {
     struct job_network *network = &job->network;
@@ -617,7 +624,7 @@ static uint64_t look(struct job *job, uint64_t now_ns, bool may_list)
     return cpu_spent_ns(job->root) - before_ns;
 }
 
-/* Looks at many descriptors are rare, and jobs without a TCP socket are looked at less often. */
+/* Expensive looks are made less often, and so are looks at jobs without a TCP socket. */
 static uint64_t next_gap_ns(struct job *job)
 {
     struct job_network *network = &job->network;
@@ -636,9 +643,10 @@ static uint64_t next_gap_ns(struct job *job)
     return larger(gap_ns, LOOK_SHARE * look_cost_ns(job));
 }
 
-/* A sample may look on credit, unless that is expensive: otherwise samples that cost more than the income, as short
- * intervals do, would leave nothing. So may the first list of a job that has a connection: it may need no other one. A look that finds new
- * sockets is of no use if no list can be paid for. */
+/* A sample may look on credit, unless the look is expensive: otherwise samples that cost more
+ * than the income, as at short intervals, would leave nothing for looks. The first list of a
+ * job that has a connection may be made on credit, too: the job may need no other list. A look
+ * that finds new sockets is of no use if no list can be paid for. */
 static bool look_if_affordable(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct job_network *network = &job->network;
@@ -687,7 +695,8 @@ static void read_sockets(struct job_network *network)
     }
 }
 
-/* Destroys a socket of the tracker on each CPU. The CPU reports the sockets that it destroyed before first. */
+/* Destroys a socket of the tracker on each CPU. Its report comes after the reports of all
+ * sockets that the CPU destroyed before. */
 static void send_markers(struct job_network *network)
 {
     cpu_set_t allowed, one;
@@ -717,8 +726,8 @@ static void send_markers(struct job_network *network)
     (void)sched_setaffinity(0, sizeof(allowed), &allowed);
 }
 
-/* Whether a report is due: of a marker, of a socket of the job that was destroyed, or of one that still sends what the
- * job wrote. */
+/* Whether a report is still expected: of a marker, of a destroyed socket of the job, or of a
+ * closed one that still sends data. */
 static bool awaits_report(struct job_network *network)
 {
     bool awaits = network->pending_markers > 0;
@@ -752,7 +761,7 @@ static bool await_reports(struct job_network *network, uint64_t until_ns)
     return true;
 }
 
-/* A socket that no process holds any more may have been the job's. */
+/* Sockets that no process holds any more may have been the job's: their bytes are uncertain. */
 static void finish(struct job *job, uint64_t now_ns)
 {
     struct job_network *network = &job->network;

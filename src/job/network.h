@@ -2,9 +2,10 @@
 /*
  * network.h - the bytes that the TCP connections of the job carried.
  *
- * A socket belongs to the job if one of its processes was seen to hold it, or if it was created in the job cgroup.
- * From then on the kernel's reports give its final counts, so a connection needs to be seen once. Other sockets
- * that are destroyed may have been the job's, unless they were seen to be foreign: they count in the upper bounds.
+ * A socket belongs to the job if one of its processes was seen to hold it, or if it was created
+ * in the job cgroup. From then on the kernel's reports give its final counts, so a connection
+ * needs to be seen only once. Other sockets that are destroyed may have been the job's, unless
+ * they were seen to be foreign: they count in the upper bounds.
  *
  * UDP, QUIC and RDMA have no counters. The sockets of a process in another network namespace are not visible: the
  * interfaces of the namespace are counted instead, with all their traffic.
@@ -30,14 +31,14 @@ enum network_count {
 /* A connection of the job. */
 struct network_socket {
     struct tcp_socket tcp; /* as last read */
-    size_t peer;           /* its index */
+    size_t peer;           /* index in job_network.peers */
     bool is_gone;          /* the list at the end did not contain it */
 };
 
 /* The owner of a socket. */
 struct network_owner {
     uint64_t cookie;   /* 0: a free slot */
-    uint32_t position; /* among the sockets of the job, or one of the marks in network.c */
+    uint32_t position; /* index in job_network.sockets, or FOREIGN, CANDIDATE or MARKER */
 };
 
 /* A socket that a process of the job holds. */
@@ -58,13 +59,13 @@ struct network_peer {
     uint64_t connections, received_bytes, sent_bytes;
 };
 
-/* The last entry sums up those that do not fit. */
+/* The last entry sums up addresses that do not fit. */
 enum { NETWORK_PEERS_MAX = 64 };
 
 /* A network namespace other than the tracker's that a process of the job is in. */
 struct network_namespace {
     char name[32];             /* "net:[4026531840]" */
-    struct cached_file counts; /* outlives the namespace's last process */
+    struct cached_file counts; /* net/dev; readable even after the last process has exited */
     uint64_t bytes[NETWORK_COUNTS];
 };
 
@@ -78,9 +79,10 @@ struct network_remotes {
 
 struct job_network {
     /* For the caller to read. */
-    const char *reason; /* why nothing is measured; static; NULL: it is */
+    const char *reason; /* why nothing is measured; static; NULL: sockets are measured */
     uint64_t bytes[NETWORK_COUNTS];
-    /* Bytes of sockets that may have been the job's, and end marks that may be data. */
+    /* Bytes of sockets that may have been the job's, and bytes not counted as data because they
+     * may be FINs. */
     uint64_t uncertain_bytes[NETWORK_COUNTS], mark_bytes[NETWORK_COUNTS];
     uint64_t connections, uncertain_connections;
     bool is_bounded;  /* every destroyed socket was reported */
@@ -110,7 +112,7 @@ struct job_network {
     bool is_denied;                /* the files of a process could not be listed */
     uint64_t looked_cpu_ns;        /* CPU time of the job at the last look */
     uint64_t due_ns;               /* time of the next look */
-    uint64_t empty_gap_ns;         /* while the job has no TCP socket */
+    uint64_t empty_gap_ns;         /* gap between looks while the job has no TCP socket */
     uint64_t looked_started_count; /* processes that had been started at the last look */
     uint64_t affordable_ns;   /* the budget refuses looks until then, except for a sample */
     uint64_t process_cost_ns; /* cost of a look at one process */
@@ -135,7 +137,8 @@ struct job;
 void job_open_network(struct job *job, unsigned disabled, uint64_t now_ns);
 void job_close_network(struct job *job);
 
-/* Reads the reports, and looks for new sockets if it is time and the budget allows it. False: it did not. */
+/* Reads the reports, and looks for new sockets if it is time and the budget allows it. Returns
+ * whether it looked. */
 bool job_look_at_network(struct job *job, uint64_t now_ns, bool is_sample);
 
 /* Returns when to look next; UINT64_MAX: with the next glance. */

@@ -28,7 +28,7 @@ static void note(const struct process_event *event, void *data)
     process_events_note(events, event);
 }
 
-/* Returns the lost events of the source so far, and how many its buffer holds. */
+/* Returns how many events the source has lost so far. */
 static uint64_t count_lost(const struct process_events *events)
 {
     return events->is_machine_wide ? events->connector.lost_count
@@ -62,7 +62,7 @@ void process_events_open(struct process_events *events, const struct root *root,
         .taskstats = TASKSTATS_CLOSED,
     };
     usage_clear(&events->recorded);
-    /* The ring costs the job at each fork and context switch. */
+    /* The ring is the second choice: it slows the job at each fork and context switch. */
     if (!(disabled & SOURCE_CONNECTOR) && proc_connector_open(root, &events->connector) == 0)
         events->source = "proc-connector";
     else if (!(disabled & SOURCE_RING) && fork_ring_open(root, main_pid, &events->ring) == 0)
@@ -137,7 +137,7 @@ static void drain_records(struct process_events *events, uint64_t now_ns, bool i
         return;
     events->records_read_ns = now_ns;
     taskstats_drain(&events->taskstats, keep_record, events);
-    /* On failure, records of threads cost more. */
+    /* On failure, records of threads keep arriving, at a higher cost. */
     if (!events->taskstats.skips_threads &&
         events->recorded_tasks > events->started_count + RECORDED_THREADS_MAX)
         (void)taskstats_skip_threads(&events->taskstats);
@@ -159,7 +159,7 @@ static void release_ended(struct process_events *events)
         lives_close_moments(events->lives, events->roster);
 }
 
-/* After a loss, some exits may never be reported. */
+/* Ends processes whose exit events were lost. */
 static void end_lost(struct process_events *events)
 {
     const struct roster *roster = events->roster;
@@ -190,9 +190,9 @@ static void check_losses(struct process_events *events)
     end_lost(events);
 }
 
-/* Chooses the time of the next drain: at the recent rate, events fill a quarter of the
- * buffer, which leaves room for a burst. Several drains pass before the gap is long: jobs
- * often start with a burst. */
+/* Chooses the time of the next drain: until then, at the recent rate, events fill a quarter of
+ * the buffer, which leaves room for a burst. The gap at most doubles each time: jobs often
+ * start with a burst. */
 static void set_gap(struct process_events *events, uint64_t now_ns)
 {
     uint64_t capacity = event_capacity(events);

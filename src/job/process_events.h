@@ -5,7 +5,7 @@
  * miss short-lived processes.
  *
  *   process_events.c  the sources, and when they are read
- * process_tally.c   the counts derived from each event
+ *   process_tally.c   the counts derived from each event
  *
  * The better of two sources is used: the proc connector, or perf's ring buffer of forks and exits. For
  * root, exit records (taskstats) add the memory peaks.
@@ -41,31 +41,31 @@ struct pid_queue {
 struct event_peak {
     uint64_t count;
     uint64_t time_ns;   /* time of the fork that raised it */
-    uint64_t confirmed; /* no event older than that fork can still arrive */
-    uint64_t settled;   /* value when every new process was last known to belong */
+    uint64_t confirmed; /* the part of `count` that no late event can lower */
+    uint64_t settled;   /* value when every new process was last known to belong to the job */
     uint64_t rest;      /* threads: alive after the last exit */
     uint64_t doubtful;  /* threads: the part of the peak that was alive after the last exit */
 };
 
 struct process_events {
-    /* For the caller to read; as of the last drain. Processes, not threads, including the
-     * main process. UNKNOWN if there is no source. */
+    /* For the caller to read; as of the last drain. Counts are of processes, not threads, and
+     * include the main process. UNKNOWN if there is no source. */
     const char *source; /* "perf.fork-ring", "proc-connector" or NULL */
     bool is_exact;
     uint64_t started_count;
     struct heads now;
     uint64_t all_ended_ns; /* when the last process exited, if none is alive; monotonic */
     struct heads peak;     /* the connector may count one more per CPU, see proc_connector.h */
-    struct heads settled_peak; /* values when every new process was last known to belong */
+    struct heads settled_peak; /* values when all new processes were last known to belong */
     struct event_peak process_peak, thread_peaks[GROUP_COUNT];
-    bool saw_agent;      /* processes alive before it was recognized are not in the peaks */
+    bool saw_agent;      /* an agent was seen: the peaks lack processes alive before that */
     uint64_t drained_ns; /* time of the last drain; monotonic */
-    /* clock_suspended_ns() at that time: before all events that arrive now. */
+    /* clock_suspended_ns() at the start of that drain: before all events that arrive now. */
     uint64_t suspended_ns;
     uint64_t drain_gap_ns; /* until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed. */
     bool is_complete;
-    bool needs_search; /* events are complete again after process_events_resume() */
+    bool needs_search; /* a search is needed, then process_events_resume() */
     /* Events were incomplete at some time: a process may be alive whose exit was reported,
      * or whose start was not. */
     bool was_incomplete;
@@ -74,7 +74,7 @@ struct process_events {
     bool has_peaks; /* exit records are available, and none was lost */
     uint64_t peak_bytes[GROUP_JOB];
 
-    /* Threads, first ones included: started, and recorded when they exited. */
+    /* Threads, including first threads: started ones, and exited ones with a record. */
     uint64_t started_tasks, recorded_tasks;
     uint64_t exited_threads; /* exited threads that were not the last of their process */
     struct usage recorded;   /* usage of the recorded threads, without CPU times */
@@ -129,8 +129,8 @@ typedef bool process_events_born(pid_t pid, void *data);
 void process_events_announce(struct process_events *events, uint64_t until_ns,
                              process_events_born *born, void *data);
 
-/* When the last process of the job exited, by its event: the tracker may have been stopped
- * at that time. 0: one is alive, or unknown. */
+/* When the last process of the job exited, according to its event, since the tracker may have
+ * been stopped at that time. 0: a process is alive, or the time is unknown. */
 static inline uint64_t process_events_ended_ns(const struct process_events *events)
 {
     return events->source && events->now.processes == 0 && !events->was_incomplete
@@ -139,8 +139,8 @@ static inline uint64_t process_events_ended_ns(const struct process_events *even
 }
 
 /* Whether a process other than the main one is alive. Right after a drain at the end of the
- * main process, this shows whether one outlived it: a fork is reported before it returns.
- * Its own exit may or may not have been read. */
+ * main process, this shows whether one outlived it: a fork is reported before it returns. The
+ * exit of the main process may or may not have been read. */
 static inline bool process_events_outlive_main(const struct process_events *events)
 {
     const struct process *main = roster_find(events->roster, events->main_pid);

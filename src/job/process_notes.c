@@ -4,12 +4,11 @@
  *
  * - An open process is described by its member until it exits. A process that exits before it
  *   is opened is known from its exit record (process_tally.c), or not at all.
- * - A command line is read once: when the process has lived for a while, so that it has called
- *   exec,
+ * - A command line is read once, when the process has lived for a while and so has called exec,
  *   and only if the process may be among the largest. It is read again after another exec. If
  *   there are many processes at once, those that hardly run are left out.
- * - The kernel's I/O counts of a process include those of the children it waited for. The known
- *   counts of the children are subtracted.
+ * - The kernel's I/O counts of a process include the counts of the children it waited for. The
+ *   known counts of the children are subtracted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +33,9 @@ enum { NAMED_RATIO = 4 };
 
 /* ---- while it runs -------------------------------------------------------- */
 
-/* Start time by the stat file, in clock ticks since boot. The machine may have been suspended since
- * the process started, or just before: then the start is known to be after the last search. */
+/* Converts a start time of the stat file, in clock ticks since boot, to monotonic time, which
+ * excludes time suspended. The machine may have been suspended since the process started, so
+ * only time suspended before the last search is subtracted: the process started later. */
 static uint64_t start_by_ticks_ns(const struct job *job, uint64_t start_ticks)
 {
     return smaller(sub_floor0(product_u64(start_ticks, clock_tick_ns()), job->suspended_ns),
@@ -149,7 +149,7 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
 /* ---- its entry ------------------------------------------------------------ */
 
 /* Returns the I/O of the process itself since the first reading. Exit records contain it,
- * unless the process ran before. */
+ * unless the process ran before that reading. */
 static struct process_io own_io(const struct member *member)
 {
     const uint64_t *counter = member->account.usage.counter;
@@ -166,7 +166,7 @@ static struct process_io own_io(const struct member *member)
     };
 }
 
-/* Exit records have exited threads, too. */
+/* Exit records include exited threads. */
 static uint64_t own_wait_ns(const struct member *member)
 {
     uint64_t wait_ns = member->notes.has_record && !member->notes.lacks_records
@@ -176,8 +176,8 @@ static uint64_t own_wait_ns(const struct member *member)
     return is_known(wait_ns) ? sub_floor0(wait_ns, member->notes.first_wait_ns) : UNKNOWN;
 }
 
-/* CPU time between the last look, which is in the job's total, and its exit: from its exit
- * record, or as seen between samples and extrapolated. */
+/* CPU time of a process between its last look, which is in the job's total, and its exit: from
+ * its exit record, or as seen between samples and extrapolated. */
 static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
 {
     uint64_t seen_ns = sub_floor0(member->notes.seen_ns, member->notes.started_ns);

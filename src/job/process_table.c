@@ -236,7 +236,7 @@ static void scale_estimates(struct process_table *table, double factor)
     }
 }
 
-/* CPU time of the job beyond the exact times belongs to the estimates, within their error.
+/* CPU time of the job beyond the exact times is assigned to the estimates, within their error.
  * Returns the remainder, which belongs to no process. */
 static uint64_t balance_cpu(struct process_table *table, const struct balance *balance,
                             uint64_t job_cpu_ns, bool has_unknown)

@@ -29,7 +29,7 @@ enum {
 /* Times are of the monotonic clock. Unknown values are UNKNOWN. */
 struct process_entry {
     pid_t pid, parent_pid;        /* parent 0: unknown */
-    char name[PROCESS_NAME_SIZE]; /* hostile text; empty: unknown */
+    char name[PROCESS_NAME_SIZE]; /* untrusted text; empty: unknown */
     char *command;                /* safe text; owned; NULL: unknown */
     uint64_t started_ns;
     uint64_t ended_ns;     /* UNKNOWN: the process is still running */
@@ -59,7 +59,7 @@ struct process_table {
     size_t count;
     struct process_sum *others; /* owned */
     size_t other_count;
-    struct process_sum unknown; /* without a name; all zero: none */
+    struct process_sum unknown; /* processes without a known name; all zero: none */
 
     /* Private. */
     size_t capacity, other_capacity;

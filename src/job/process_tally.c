@@ -2,9 +2,8 @@
 /*
  * process_tally.c - counts processes by their events.
  *
- * - A process has exited when its last thread has: the first may exit before others, and if
- *   another
- *   calls exec, the first exits and the process lives on.
+ * - A process has exited when its last thread has: the first thread may exit before others, and
+ *   if another calls exec, the first exits and the process lives on.
  * - The ring reports only the job. The connector reports the whole machine: there a process
  *   belongs to the job if its parent does.
  * - An exit record comes before the event of the same exit, but on another channel. So exited
@@ -58,8 +57,8 @@ static void raise_event_peaks(struct process_events *events, uint64_t fork_ns)
 }
 
 /* Processes and threads that exited before the fork of the peak were not alive at the peak,
- * although their exits are read only now. `late_ns`: by how much the time of an exit may be
- * later than the exit. */
+ * although their exits are read only now. `late_ns`: by how much an exit event may be later
+ * than the exit. */
 static void correct_event_peak(struct event_peak *peak, uint64_t exit_ns, uint64_t late_ns)
 {
     uint64_t doubt_ns = peak->doubtful > 0 ? LATE_EXIT_NS : late_ns;
@@ -160,7 +159,7 @@ void process_events_resume(struct process_events *events)
 }
 
 /* The peaks without this process are known only up to the moment when all new processes were
- * known to belong: the peaks fall back to those values. */
+ * known to belong to the job: the peaks fall back to the values of that moment. */
 static void disown(struct process_events *events, struct process *process)
 {
     uint32_t threads = process->threads;

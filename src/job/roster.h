@@ -2,9 +2,9 @@
 /*
  * roster.h - the processes of the job by PID.
  *
- * A process is added when it is forked, or found by a search. It takes a few words until it is
- * opened (member.h), if it lives long enough for that, and is removed when neither its files
- * nor an exit record are needed any more.
+ * A process is added when it is forked, or found by a search. It takes a few words of memory
+ * until it is opened (member.h), if it lives long enough for that, and is removed when neither
+ * its files nor an exit record are needed any more.
  *
  * In the list of open processes parents come before their children. The order matters: a look
  * that reads a child after its parent can miss usage that moved from one to the other (and
@@ -24,8 +24,8 @@ enum { ROSTER_MAX = 1 << 18 };
 
 struct process {
     pid_t pid; /* 0: free slot */
-    /* 1 + its index in the list of open ones; 0: not open. If the PID is reused, the earlier
-     * process stays in the list until its exit is found. */
+    /* 1 + its index in the list of open processes; 0: not open. If the PID is reused, the
+     * earlier process stays in the list until its exit is found. */
     uint32_t member;
 
     /* From its events; see process_events.h. */
@@ -57,7 +57,7 @@ struct roster {
 
 void roster_done(struct roster *roster);
 
-/* Finds a process by PID, or returns NULL. Valid until one is added or released. */
+/* Finds a process by PID, or returns NULL. Valid until a process is added or released. */
 struct process *roster_find(const struct roster *roster, pid_t pid);
 
 /* Does the same, but adds the process if it is missing. NULL: out of memory, or too many. */
@@ -72,17 +72,17 @@ static inline struct process *roster_slot(const struct roster *roster, size_t i)
     return roster->slots[i].pid != 0 ? &roster->slots[i] : NULL;
 }
 
-/* Finds an open process by PID, or returns NULL. Valid until one is added or removed. */
+/* Finds an open process by PID, or returns NULL. Valid until a process is added or removed. */
 struct member *roster_member(const struct roster *roster, pid_t pid);
 
 /* Returns the slot of an open process, or NULL if its PID was reused. */
 struct process *roster_slot_of(const struct roster *roster, const struct member *member);
 
-/* Takes ownership of *member. Returns it in the list, or NULL (out of memory, or too many):
- * then the caller keeps it. */
+/* Takes ownership of *member. Returns its place in the list, or NULL (out of memory, or too
+ * many): then the caller keeps ownership. */
 struct member *roster_add_member(struct roster *roster, const struct member *member);
 
-/* Sorts the processes added after the first `count` by the order of their forks. */
+/* Sorts the processes after the first `count` in the order of their forks. */
 void roster_order(struct roster *roster, size_t count);
 
 /* Counts the open processes that have exited. */

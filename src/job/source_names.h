@@ -23,7 +23,7 @@ enum source_bit {
     SOURCE_INTEL = 1u << 13,
 };
 
-/* 0: unknown. */
+/* Returns the bit of a source; 0: unknown name. */
 unsigned sources_find(const char *name);
 
 /* Parses a list such as "cgroup,perf"; NULL or empty: none. -EINVAL: an unknown name;

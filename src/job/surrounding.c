@@ -32,8 +32,9 @@ static bool child_is_foreign(struct job *job, const struct pid_stat *child)
 }
 
 /* Follows the parents of a process to the tracker or to a known process of the job. Orphans are
- * children of the tracker. If the chain breaks, a parent may have exited, or the process itself:
- * one that was reaped after its file was opened has parent 0. It is followed once more. */
+ * children of the tracker. If the chain breaks, a parent or the process itself may have exited
+ * (a process reaped after its file was opened has parent 0), so the chain is followed once
+ * more. */
 static bool is_foreign(struct job *job, pid_t first)
 {
     enum { DEPTH_MAX = 64 };
@@ -115,7 +116,7 @@ static struct tracker_usage read_tracker(struct job *job)
     return tracker;
 }
 
-/* A value of the cgroup at the start, and the growth of the tracker since then. */
+/* Returns a value of the cgroup at the start plus the growth of the tracker since then. */
 static uint64_t grown(uint64_t before, uint64_t start, uint64_t now)
 {
     return is_known(before) && now < start ? sub_floor0(before, start - now)
@@ -195,7 +196,7 @@ void surrounding_update(struct job *job, bool is_last)
             is_ours(job, &job_cgroup->folders[i].own, is_last))
             continue;
         job_cgroup->folders[i].is_made = false;              /* the last reading is kept */
-        job->peaks.job_cgroup = (struct cgroup_memory){ 0 }; /* may be theirs */
+        job->peaks.job_cgroup = (struct cgroup_memory){ 0 }; /* may belong to other processes */
     }
     subtract_tracker(job);
 }
@@ -209,8 +210,8 @@ uint64_t surrounding_cpu_ns(struct job *job)
                      job->meters.job_cgroup.others.cpu_ns);
 }
 
-/* The peak of a small job may vanish in the memory of the start, but has all that was seen of its
- * parts. Without any, it is unknown. */
+/* The peak of a small job may be hidden by the memory in use at the start, but is at least as
+ * large as the parts that were seen. If none was seen, it is unknown. */
 static void take_parts(struct job_reading *reading)
 {
     uint64_t *peak = &reading->job_cgroup.memory_peak_bytes;
@@ -223,7 +224,8 @@ static void take_parts(struct job_reading *reading)
     reading->origin[METRIC_JOB_MEMORY_PEAK].reason = "the job ended before its memory was seen";
 }
 
-/* If the cgroup is the job's alone, the anonymous memory of the tracker is certainly not the job's. */
+/* If no other process is in the cgroup, the anonymous memory of the tracker is certainly not
+ * the job's. */
 void surrounding_bound(const struct job *job, struct job_reading *reading)
 {
     const struct cgroup *memory = &job->meters.surrounding.memory;
@@ -239,7 +241,7 @@ void surrounding_bound(const struct job *job, struct job_reading *reading)
     if (is_known(reading->job_cgroup.memory_peak_bytes))
         take_parts(reading);
     reading->memory_is_uncertain = spare > reading->job_cgroup.memory_peak_bytes / 100;
-    if (!job->was_thorough || /* the last value includes all other processes */
+    if (!job->was_thorough || /* the peak at the last, thorough look includes all others */
         (is_alone && !reading->job_cgroup.memory_peak_is_sampled &&
          !reading->memory_is_uncertain))
         return;

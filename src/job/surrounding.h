@@ -2,17 +2,18 @@
 /*
  * surrounding.h - the cgroup that the tracker was started in, for a job that gets none of its own.
  *
- * A Slurm step, a container, a pod and a service have a cgroup in which spoor may not create another
- * one, or must not. If it contains only the tracker and its descendants, its counters give the usage
- * of the job: their growth, less that of the tracker. Other processes make it useless, except for an
- * upper bound of the job's memory. Membership is checked at the start and at every sample; a process
- * that comes and goes between two samples is not noticed.
+ * A Slurm step, a container, a pod and a service have a cgroup in which spoor may not create
+ * another one, or must not. If it contains only the tracker and its descendants, its counters
+ * give the usage of the job: their growth minus the growth of the tracker. Other processes make
+ * it useless, except for an upper bound of the job's memory. Membership is checked at the start
+ * and at every sample; a process that comes and goes between two samples is not noticed.
  *
  * - CPU time: the kernel adds it to the cgroup and to the clock of a process in one place, so that
  *   the difference is exact to a few microseconds.
- * - Memory: the memory in the cgroup at the start is subtracted from its peak. The page cache and
- *   kernel memory in it may have been freed by the time of the peak, which is uncertain by this much.
- * - Threads: unknown, because the tracker's start and exit.
+ * - Memory: the memory in the cgroup at the start is subtracted from its peak. Page cache and
+ *   kernel memory may have been freed between the start and the peak: the peak is uncertain by
+ *   this much.
+ * - Threads: unknown, because threads of the tracker start and exit.
  */
 #ifndef JOB_SURROUNDING_H
 #define JOB_SURROUNDING_H
@@ -23,9 +24,9 @@
 #include "cgroup/cgroup.h"
 #include "job/job_cgroup.h"
 
-/* A zeroed struct is not used. */
+/* Zeroed: not in use. */
 struct surrounding {
-    /* Cgroup that counts the job's memory, and perhaps that of others; empty: none. */
+    /* Cgroup that counts the job's memory, and perhaps memory of others; empty: none. */
     struct cgroup memory;
     struct tracker_usage {
         uint64_t cpu_ns, user_ns, system_ns, anon_bytes;

@@ -61,8 +61,8 @@ static const struct {
     { USAGE_WRITTEN_CHARS, METRIC_JOB_WRITTEN_CHARS },
 };
 
-/* The most that a task can do outside its exit record: the kernel truncates bytes to whole
- * KiB, and writes the record before the end of the task. */
+/* The most that the exit record of a task may lack: the kernel truncates bytes to whole KiB,
+ * and writes the record before the end of the task. */
 enum { UNRECORDED_BYTES = 1023, UNRECORDED_EVENTS = 16 };
 
 /* Labels a counter with its source. The sum over processes may miss processes that were
@@ -314,7 +314,7 @@ static bool is_final(const struct job *job)
 }
 
 /* Looks at /proc miss threads that live for a moment. The connector does not, but may count
- * those that are about to exit: its estimate is used if it is higher. */
+ * threads that are about to exit: its estimate is used if it is higher. */
 static void raise_threads_by_events(const struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
@@ -338,7 +338,8 @@ static void raise_threads_by_events(const struct job *job, struct job_reading *r
     raise_to(&peaks[GROUP_JOB], larger(peaks[GROUP_MAIN], peaks[GROUP_DESCENDANTS]));
 }
 
-/* Process events count the threads of all scopes, a cgroup only those of the job. */
+/* Process events count the threads of main, the descendants and the job; a cgroup counts only
+ * the job's. */
 static void read_thread_peaks(struct job *job, const struct heads *by_events,
                               struct job_reading *reading)
 {
@@ -373,7 +374,7 @@ static void estimate_process_peak(struct job *job, struct job_reading *reading)
         count = smaller(count, reading->thread_peaks[GROUP_JOB]);
     reading->process_peak = count;
     reading->origin[METRIC_JOB_PROCESSES_PEAK].is_exact = false;
-    /* Each has at least one thread: samples may have counted fewer. */
+    /* Each process has at least one thread: samples may have counted fewer. */
     raise_to(&reading->thread_peaks[GROUP_JOB], count);
     raise_to(&reading->thread_peaks[GROUP_DESCENDANTS], count - 1);
 }
@@ -406,8 +407,8 @@ static void read_process_events(struct job *job, struct job_reading *reading)
         reading->process_peak = peak->processes;
 }
 
-/* The peak of the cgroup's memory, if all processes are in it and it can be read. A process
- * that has left it used memory elsewhere. */
+/* Reads the peak of the cgroup's memory. If a process has left the cgroup, it used memory
+ * elsewhere: then the peak is raised to the resident memory of the job. */
 static void read_memory_peak(struct job *job, struct job_reading *reading)
 {
     static const char *const names[2][2] = {

@@ -49,7 +49,7 @@ static inline uint64_t usage_timeval_ns(struct timeval time)
 /* Adds known counters. A counter stays UNKNOWN until a known value is added. */
 void usage_add(struct usage *into, const struct usage *usage);
 
-/* Raises each counter to that of `floor`: totals never fall. */
+/* Raises each counter to its value in `floor`: totals never fall. */
 void usage_raise(struct usage *usage, const struct usage *floor);
 
 #endif

@@ -3,9 +3,9 @@
  * job_socket.h - requests from a process of the job to its tracker: one request, one response.
  *
  * The tracker listens on an abstract Unix socket, "SERVICE/PID namespace/PID". A process of the
- * job finds it by trying its own PID and those of its ancestors, so nothing is added to the
- * job's environment or descriptors, and nothing is left behind if the tracker is killed. A job
- * in another PID or network namespace, such as a container, does not find it.
+ * job finds it by trying the PIDs of its ancestors, so nothing is added to the job's
+ * environment or descriptors, and nothing is left behind if the tracker is killed. A job in
+ * another PID or network namespace, such as a container, does not find it.
  */
 #ifndef RUN_JOB_SOCKET_H
 #define RUN_JOB_SOCKET_H
@@ -44,8 +44,8 @@ struct job_listener {
 int job_listener_open(struct job_listener *listener, const char *service, pid_t pid);
 
 /* Starts a thread that serves processes of the same user, root, and descendants of this
- * process. `listener` must be open and must not move until it is stopped. 0, or -errno: it
- * is closed. */
+ * process. `listener` must be open and must not move until it is stopped. Returns 0, or -errno
+ * after closing it. */
 int job_listener_serve(struct job_listener *listener, job_answer *answer, void *data);
 
 /* Waits for a response in progress, then closes. Pending requests get no response. Does
@@ -61,7 +61,7 @@ int job_socket_connect(const struct root *root, const char *service, pid_t pid);
  * tracker. It takes a sample before it answers, so that later usage belongs to the phase.
  */
 
-/* The run of a listener; must outlive it. */
+/* The run of a listener; must outlive the listener. */
 struct job_run {
     spoor_session *session;
     const struct spoor_options *options; /* its process, name and command */

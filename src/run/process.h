@@ -13,26 +13,26 @@
 
 /* ---- looking at processes ----------------------------------------------- */
 
-/* Whether it has exited: it is a zombie, or does not exist. */
+/* Whether the process has exited: it is a zombie, or does not exist. */
 bool process_has_ended(const struct root *root, pid_t pid);
 
 /* Whether `pid` is a descendant of `ancestor`. False if it has exited. */
 bool process_descends(const struct root *root, pid_t pid, pid_t ancestor);
 
 /* Finds a process by its name, as in /proc/PID/comm: a process of this user or, for root, of
- * any user. If descendants have the same name, it is the first of them. -ESRCH: there is
- * none; -ENOTUNIQ: there are several. */
+ * any user. If descendants of a process have the same name, the ancestor is returned. -ESRCH:
+ * there is none; -ENOTUNIQ: there are several. */
 int process_find_named(const char *name, pid_t *ret, struct spoor_error *err);
 
-/* Waits for the end of a child. */
+/* Waits for a child to exit and reaps it. */
 void process_reap(pid_t pid);
 
-/* Copies the children of all threads of a process, at most `capacity`. Returns their
- * number; -ENOENT: it has exited, or the kernel does not list children. */
+/* Copies the PIDs of the children of all threads of a process, at most `capacity`. Returns
+ * their number; -ENOENT: it has exited, or the kernel does not list children. */
 ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t capacity);
 
-/* Lists our own children, at most `capacity`, without helpers: if a program starts some and
- * then executes us, they are our children. Returns their number. */
+/* Lists our own children, at most `capacity`, without helpers: a program may have started
+ * children before it called exec to run us. Returns their number. */
 size_t process_own_children(pid_t *buf, size_t capacity);
 
 /* Counts live descendants, up to 4096, without zombies, agents (spoor.h) and `except`. */
@@ -42,7 +42,7 @@ size_t process_count_descendants(const struct root *root, pid_t pid, pid_t excep
  *
  *     spawn_start(argv, &spawn, &err);    the child exists and waits at a gate
  *     ...                                 take the first sample of it
- *     spawn_release(&spawn, &err);        it has called exec, or could not
+ *     spawn_release(&spawn);              it has called exec, or could not
  *
  * The child is set up as if the caller had called exec itself: same process group,
  * terminal, descriptors, limits, signal mask and dispositions. If the caller dies

@@ -30,7 +30,7 @@ void forward_signals(sigset_t *ret);
 /* The signals that terminate a program: SIGINT, SIGTERM, SIGHUP, SIGQUIT. */
 void forward_end_signals(sigset_t *ret);
 
-/* Whether a process sent it, not the kernel. */
+/* Whether a process sent the signal, not the kernel. */
 bool forward_is_sent(const siginfo_t *info);
 
 struct forward_facts {
@@ -59,8 +59,8 @@ void reraise(int signal);
  * from exiting, whatever signals it gets. A child can be left behind.
  */
 
-/* Calls work(data) in a child process and waits for it. After the first SIGINT, SIGTERM,
- * SIGHUP or SIGQUIT it has a moment to finish, after the second none; then the child is
+/* Calls work(data) in a child process and waits for it. After the first SIGINT, SIGTERM, SIGHUP
+ * or SIGQUIT, work() has a moment to finish; after the moment or a second signal, the child is
  * killed. Returns the result of work() (0 to 255), or minus the number of the signal that
  * interrupted it or killed the child. If fork fails, work() is called here. */
 int run_interruptible(int (*work)(void *data), void *data);
@@ -70,16 +70,17 @@ int run_interruptible(int (*work)(void *data), void *data);
  * A shell watches us, not the command. So when the command stops, for whatever reason, we stop
  * by the same signal; and we never stop while the command runs. Three facts shape this file:
  *
- * - A process may continue the command alone, as a child of the command may. While we are
- *   stopped we cannot notice that, so a helper process polls the state of the command.
+ * - Another process, such as a child of the command, may continue the command alone. While
+ *   we are stopped we cannot notice that, so a helper process polls the state of the command.
  * - A signal to the process group has continued the command before it wakes us: the kernel
- *   signals the youngest member of a group first. Then it is not continued again.
- * - A command that does job control, as an interactive shell, has its own process group. A
+ *   signals the youngest member of a group first. Then we do not continue it again.
+ * - A command that does job control, like an interactive shell, has its own process group. A
  *   shell puts only our group into the foreground: we pass the terminal on.
  */
 
-/* Stops this process by `signal`, whose default action must be to stop the process and may be blocked. Returns
- * when continued, or at once if the kernel drops the signal, as in an orphaned group. */
+/* Stops this process by `signal`, which may be blocked and whose default action must be to stop
+ * the process. Returns when continued, or at once if the kernel drops the signal, as in an
+ * orphaned group. */
 void stop_by(int signal);
 
 /* Call it when `signal` has stopped the command, with SIGCONT blocked. Returns when the

@@ -20,8 +20,8 @@
  *
  * Three facts shape this file:
  *
- * - A zombie still has its last figures, a reaped process has none. So each is
- *   found with WNOWAIT, reported to the session, then reaped.
+ * - A zombie still has its last figures, a reaped process has none. So each exited
+ *   process is found with WNOWAIT, reported to the session, then reaped.
  * - The command itself stays a zombie until the last sample has been taken. Until then
  *   waitid(P_ALL) may return it again and again; other zombies are found through the
  *   list of our children.
@@ -46,7 +46,7 @@ struct supervision {
     bool has_children;  /* some process of the job is not reaped yet */
     bool is_cut_short;  /* the user interrupted the wait for the remaining processes */
     bool is_unreported; /* the session has not read the last figures of the command */
-    bool is_waiting;    /* for the session, before an exited process is reaped */
+    bool is_waiting;    /* an exited process is not reaped until the session has read it */
     sigset_t received;  /* signals received while the command ran */
     int wait_status;
     uint64_t ended_ns;
@@ -80,8 +80,8 @@ static bool is_inherited(const struct supervision *job, pid_t pid)
     return false;
 }
 
-/* Reaps zombies that follow the command in the list. Returns how many children, except the
- * command, are still running. */
+/* Reaps exited children, also if waitid(P_ALL) returns only the command. Returns how many
+ * children, except the command, are still running or not read by the session yet. */
 static size_t collect_others(const struct supervision *job)
 {
     pid_t children[CHILDREN_MAX];
@@ -319,7 +319,8 @@ static int watch_over(struct supervision *job, struct spoor_error *err)
             return 0;
         if (follow_stop(job))
             continue;
-        /* The session needs a moment before the next attempt. */
+        /* While the session is busy, only pending signals are handled before the next
+         * attempt. */
         if (sigtimedwait(&signals, &info, job->is_waiting ? &at_once : NULL) >= 0)
             handle_signal(job, &info);
     }

@@ -52,7 +52,7 @@ int supervise_exit_code(int wait_status);
 
 struct track_options {
     char **command;               /* NULL-terminated; searched in PATH */
-    struct spoor_options session; /* pid and command are set, and flags added */
+    struct spoor_options session; /* track() sets pid and command, and adds flags */
     bool waits_for_all;           /* wait until the last process has exited */
     bool reports_untracked;       /* the caller also reports a job that ran untracked */
     bool takes_phases; /* accepts phases from processes of the job: see job_socket.h */
@@ -65,7 +65,8 @@ struct track_options {
      * files may be replaced now. NULL: none. */
     void (*started)(void *data, spoor_session *session, pid_t pid);
     void *started_data;
-    /* Called before we stop with the job, as by Ctrl-Z, and after we continue. NULL: none. */
+    /* Called before we stop with the job, for example by Ctrl-Z, and after we continue. NULL:
+     * none. */
     void (*stopping)(void *data, bool is_stopping);
     void *stopping_data;
 };

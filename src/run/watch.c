@@ -197,7 +197,7 @@ static bool cgroup_has_ended(struct watch *watch)
                             : !cgroup_is_populated(&watch->root, &watch->cgroup);
 }
 
-/* Whether an end must be polled for because no descriptor reports it. */
+/* Whether the end must be checked for because no descriptor reports it. */
 static bool polls_end(const struct watch *watch)
 {
     return watch->pid != 0 ? watch->pid_fd < 0 : cgroup_is_visible(&watch->cgroup);
@@ -271,11 +271,11 @@ int watch_wait_status(const struct watch *watch, int *ret_wait_status)
     struct pollfd reaped = { .fd = watch->pid_fd, .events = 0 };
     struct pid_fd_info info = { .mask = PID_FD_INFO_EXIT };
 
-    /* Do not wait if the kernel cannot report it. */
+    /* Do not wait if the kernel cannot report the status. */
     if (watch->pid_fd < 0 ||
         (ioctl(watch->pid_fd, PID_FD_GET_INFO, &info) < 0 && errno != ESRCH))
         return -ENODATA;
-    (void)poll(&reaped, 1, REAPED_MS); /* POLLHUP comes after it is reaped */
+    (void)poll(&reaped, 1, REAPED_MS); /* POLLHUP comes after the process is reaped */
     info = (struct pid_fd_info){ .mask = PID_FD_INFO_EXIT };
     if (ioctl(watch->pid_fd, PID_FD_GET_INFO, &info) < 0 || !(info.mask & PID_FD_INFO_EXIT))
         return -ENODATA;

@@ -3,8 +3,8 @@
  * watch.h - waits for the end of a process that is not our child, of all processes of a cgroup, or for
  * a signal.
  *
- * Open it before anything else uses the pid: from then on, another process that
- * reuses the pid is not mistaken for the watched one.
+ * Open the watch before anything else uses the pid: from then on, another process that reuses
+ * the pid is not mistaken for the watched one.
  */
 #ifndef RUN_WATCH_H
 #define RUN_WATCH_H
@@ -47,8 +47,8 @@ enum watch_end {
 /* `pid` 0: no process is watched. -ESRCH: no such process. Also blocks SIGPIPE permanently. */
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
 
-/* Waits until no process is left in a cgroup and below it, except us and agents (spoor.h). -ENOENT,
- * -EINVAL, -ESRCH: as spoor_session_open() explains them. */
+/* Watches a cgroup until no process is left in it or below it, except us and agents (spoor.h).
+ * -ENOENT, -EINVAL, -ESRCH: as for spoor_session_open(). */
 int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_error *err);
 void watch_close(struct watch *watch);
 

@@ -26,7 +26,7 @@ void cpu_energy_add(struct cpu_energy *energy, const struct energy_point *point,
     uj = (double)sub_floor0(point->energy_uj, last->energy_uj);
     busy_ns = (double)sub_floor0(point->busy_ns, last->busy_ns);
     share = (double)sub_floor0(point->job_ns, last->job_ns);
-    /* Ticks lag behind: the job may seem to have used more than all. */
+    /* Ticks lag behind: the job may seem to have used more time than the whole machine. */
     share = share > 0 ? share / fmax(busy_ns, share) : 0;
     energy->job_uj += uj * share;
     energy->share_seconds += seconds * share;
@@ -38,7 +38,7 @@ void cpu_energy_add(struct cpu_energy *energy, const struct energy_point *point,
 
 double cpu_energy_low_uj(const struct cpu_energy *energy)
 {
-    if (energy->least_watts <= 0) /* nothing is known of the power at rest */
+    if (energy->least_watts <= 0) /* the power at rest is unknown */
         return 0;
     return fmax(0, energy->job_uj - energy->least_watts * 1e6 * energy->share_seconds);
 }

@@ -2,9 +2,9 @@
 /*
  * cpu_energy.h - the job's share of the energy of the CPUs. Pure.
  *
- * In each step the job gets the part of the energy that its CPU time is of all busy CPU time. The
- * CPUs use energy at rest, too, which the job did not cause: the lower bound leaves it out. Power
- * at rest is not known; the lowest power of all steps is at least that.
+ * In each step, the job gets a share of the energy: its share of all busy CPU time. The CPUs
+ * use energy at rest, too, which the job did not cause: the lower bound leaves it out. Power at
+ * rest is not known, but at most as high as the lowest power of all steps.
  */
 #ifndef SAMPLE_CPU_ENERGY_H
 #define SAMPLE_CPU_ENERGY_H
@@ -23,7 +23,7 @@ struct cpu_energy {
     bool has_begun;
     double job_uj;
     double share_seconds; /* time, weighted by the job's share */
-    double least_watts;   /* 0: no step yet */
+    double least_watts;   /* lowest power of a step; 0: none yet */
 };
 
 /* Steps are at least a fifth of a second long, because busy time comes in ticks; the last one

@@ -12,7 +12,7 @@
 
 /* clang-format off */
 static const struct metric_row rows[METRIC_COUNT] = {
-/*                                  name                         help                                                                   rate                 kind        unit, and what few have */
+/*                                  name                         help                                                                   rate                 kind        unit, and rare fields */
 [METRIC_MAIN_CPU] =             { { "main_cpu_seconds",          "CPU time of the main process, without its children",                  "main_cpu_cores",    COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_JOB_CPU, .is_charted = true, .otel = "process.cpu.time" },
 [METRIC_MAIN_RSS] =             { { "main_rss_bytes",            "resident memory of the main process",                                 NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "process.memory.usage", .ends_with_job = true, .discount = METRIC_MAIN_RSS_DISCOUNT },
 [METRIC_MAIN_PRIVATE] =         { { "main_private_bytes",        "the part of it that no other process maps",                           NULL,                GAUGE   }, .unit = UNIT_BYTES, .total = METRIC_MAIN_RSS },

@@ -26,7 +26,7 @@ enum metric_unit {
 /* Counters that change while a sample is taken have their own times (sample.h). */
 enum metric_clock {
     CLOCK_SAMPLE,  /* all others */
-    CLOCK_JOB_CPU, /* also for main and descendants, whose parts add up to the job's */
+    CLOCK_JOB_CPU, /* also for main and descendants, which add up to the job */
     CLOCK_HOST_CPU,
     METRIC_CLOCK_COUNT,
 };
@@ -38,24 +38,26 @@ struct metric_row {
     bool starts_at_zero; /* a counter that is 0 when the run begins, even if read only later */
     bool is_charted;     /* shown in the curve of a run (series/series.h) */
     bool ends_with_job;  /* a gauge that is 0 after the end of the job */
-    /* Of memory: the total that it is a part of, and by how much its peak may be too high; 0: none. */
+    /* For memory: the total that the metric is a part of, and the metric that limits how far
+     * its peak may be too high; 0: none. */
     enum metric total, discount;
     /* A counter that may include usage found later to be foreign or counted twice. */
     bool may_fall;
-    /* Its name in OpenTelemetry, by its conventions if they cover it, and an attribute "KEY=VALUE"
-     * if several metrics share the name; otherwise NULL. Without a name it is not exported. */
+    /* The name in OpenTelemetry, following its conventions if they cover the metric, and an
+     * attribute "KEY=VALUE" if several metrics share the name; otherwise NULL. A metric without
+     * a name is not exported. */
     const char *otel, *attribute;
 };
 
 const struct metric_row *metric_row(enum metric metric);
 
-/* Its name in OpenMetrics without the suffix of a counter: "spoor_job_cpu_seconds". */
+/* Prefixes of names in OpenMetrics: "spoor_job_cpu_seconds". */
 #define EXPORT_PREFIX "spoor_"
 #define EXPORT_GPU_PREFIX EXPORT_PREFIX "gpu_"
 
 /* The unit that ends the name of a metric. */
 struct name_unit {
-    const char *suffix; /* "seconds", the unit of OpenMetrics; NULL: it has none */
+    const char *suffix; /* "seconds", the unit of OpenMetrics; NULL: the name has no unit */
     const char *otel;   /* "s" */
 };
 

@@ -11,8 +11,8 @@
 #include "sample/metric.h"
 #include "source/host/host.h"
 
-/* The time at which a counter was read, and the error of that time. A rate needs readings
- * that are many times that far apart. */
+/* The time at which a counter was read, and the error of that time. Two readings for a rate
+ * must be many times that error apart. */
 struct sample_clock {
     uint64_t late_ns; /* delay after the time of the sample */
     uint64_t resolution_ns;
@@ -36,7 +36,7 @@ struct sample {
     struct memory_split at_peak;
     bool storage_is_local;      /* METRIC_HOST_DISK_WRITTEN covers all storage */
     struct host_reading host;   /* includes values that are not metrics */
-    uint64_t missed_cpu_ns;     /* CPU time of the job at an unknown time, not in its metric */
+    uint64_t missed_cpu_ns;     /* CPU time used at an unknown time, not in its metric */
     uint64_t job_cgroup_cpu_ns; /* CPU time of the job's own cgroup; UNKNOWN: no such cgroup */
     bool job_is_over;           /* the job has no thread, and none can start */
 };

@@ -15,7 +15,8 @@
 /* ---- memory parts ---------------------------------------------------------- */
 
 /* Unexplained memory below 1/50 of the total counts as shared: files mapped since the last
- * reading of the parts, which other processes may map too. More makes the parts unknown. */
+ * reading of the parts, which other processes may map too. If more is unexplained, the parts
+ * are unknown. */
 enum { UNEXPLAINED_SHARE = 50 };
 
 static const struct memory_metrics {
@@ -261,7 +262,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     ret->job_cgroup_cpu_ns = sampler->reading.job_cgroup.cpu_ns;
 }
 
-/* After the CPU time of job and machine. */
+/* Called after the CPU times of the job and the machine were read. */
 static void read_energy(struct sampler *sampler, uint64_t now_ns, bool is_last,
                         struct sample *ret)
 {
@@ -311,8 +312,8 @@ void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind 
     hide_untracked(sampler, ret);
 }
 
-/* Counters are extrapolated while a driver's samples are late. If they went too far, they
- * stay until the driver catches up. The last value is final even if it is lower. */
+/* Counters are extrapolated while a driver's samples are late. If a value went too far, it
+ * stays until the driver catches up. The last value is final even if it is lower. */
 static uint64_t hold_highest(uint64_t *reported, uint64_t value, bool is_last)
 {
     if (is_known(value))

@@ -25,13 +25,14 @@
  *
  * Totals are read with every sample, the private and shared parts less often, and the maxima
  * since the previous sample are of different moments. In a sample, private and shared memory
- * add up to the total, and private memory of main and descendants to that of the job. If the
- * known parts do not explain the total, they are unknown. */
+ * add up to the total, and private memory of main and descendants to the job's private memory.
+ * If the known parts do not explain the total, they are set to unknown. */
 
 /* Keeps the highest values of the parts in sample->highest. */
 void memory_parts_reconcile(struct sample *sample);
 
-/* The metrics from `first` to before `end`, which this run does not measure, and why. */
+/* The metrics that this run does not measure, from `first` up to but not including `end`, and
+ * why. */
 struct untracked_scope {
     enum metric first, end; /* equal: there are none */
     const char *reason;
@@ -42,7 +43,7 @@ struct sampler {
     struct job job;
     struct host host;
     struct cgroups cgroups; /* cgroups of the job at its start */
-    bool has_cgroups;       /* they are visible */
+    bool has_cgroups;       /* `cgroups` is valid */
     struct untracked_scope untracked;
     struct job_reading reading; /* the latest reading; used by warnings */
     struct host_reading host_reading;
@@ -77,7 +78,7 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
 /* Owns its lists. A zeroed struct is empty. */
 struct device_sample {
     struct devices devices;
-    struct cpu_busy *cpus; /* those online */
+    struct cpu_busy *cpus; /* CPUs that are online */
     size_t cpu_count;
 };
 

@@ -19,7 +19,7 @@ enum derivation {
     PEAK,       /* the largest value of a gauge */
     AT_PEAK,    /* the value of a memory gauge when the job's memory was largest */
     LATER_PEAK, /* the largest value after the first sample */
-    SEEN,       /* processes at the first sample, and those started since */
+    SEEN,       /* processes at the first sample plus processes started since */
     PER_CYCLE,  /* TOTAL divided by the cycles */
     CARBON,     /* CO2 equivalent of all energy */
 };
@@ -211,8 +211,9 @@ static double discount(const struct summary *summary, enum metric peak)
     return metric ? (double)known_or_0(summary->tally[metric].max) : 0;
 }
 
-/* Handles a bound below the peak. Small differences between the kernel's counts are
- * tolerated: a sampled value may have been as high as the mark of the whole. */
+/* Returns the bound to use if it is below the peak; NaN: none. Small differences between the
+ * kernel's counts are tolerated: a sampled value may have been as high as the mark of the
+ * whole. */
 static double near_bound(const struct row *row, const struct summary *summary, double peak,
                          double bound)
 {
@@ -282,8 +283,8 @@ static void note_certain(struct spoor_figure *figure)
     figure->low = figure->high = nan("");
 }
 
-/* The kernel charges a process for a whole folio, which may be megabytes, whenever it writes
- * to a clean one. So the bytes written are limited to those written by all disks plus dirty
+/* The kernel charges a process for a whole folio, which may be megabytes, whenever it writes to
+ * a clean one. So the bytes written are limited to the bytes written by all disks plus dirty
  * pages, unless a disk was added or removed. */
 static void bound_written(struct spoor_figure *figure, const struct row *row,
                           const struct summary *summary)
@@ -300,8 +301,8 @@ static void bound_written(struct spoor_figure *figure, const struct row *row,
     figure->is_exact = false;
 }
 
-/* Only threads that lived when their process was read are in the sum. At any moment, all threads
- * but those that run may have waited. */
+/* A lower bound: the sum covers only threads that were alive when their process was read. The
+ * upper bound: at any moment, all threads that did not run may have waited. */
 static void bound_wait(struct spoor_figure *figure, const struct row *row,
                        const struct summary *summary)
 {
@@ -317,7 +318,8 @@ static void bound_wait(struct spoor_figure *figure, const struct row *row,
                             metric_value(row->metric, sub_floor0(room_ns, tally_growth(cpu))));
 }
 
-/* All energy of the packages bounds the job's share; the energy at rest may not be the job's at all. */
+/* The upper bound is all energy of the packages; the lower bound excludes the energy at rest,
+ * which the job may not have caused. */
 static void bound_energy(struct spoor_figure *figure, const struct row *row,
                          const struct summary *summary)
 {
@@ -371,7 +373,8 @@ static double derive_at_peak(const struct summary *summary, enum metric metric)
     return metric_value(metric, at_peak->total_bytes);
 }
 
-/* Whether processes had memory, of which neither the private nor the shared part was read near the peak. */
+/* Whether processes had memory, but its private and shared parts were not read near the
+ * peak. */
 static bool was_read_too_early(const struct summary *summary, enum metric part)
 {
     enum metric total = metric_row(part)->total;
@@ -387,7 +390,7 @@ static double derive_peak(const struct summary *summary, enum metric metric)
     bool has_moment =
         metric == METRIC_JOB_RSS || metric == METRIC_JOB_PRIVATE || metric == METRIC_JOB_SHARED;
 
-    /* 0 is no peak if the size was lost later, or was only read while the job was small. */
+    /* 0 is no peak if the size was lost later, or was read only while the job was small. */
     if (tally->max == 0 && (tally->is_lost || was_read_too_early(summary, metric)))
         return nan("");
     return has_moment && !isnan(peak) ? fmax(peak, derive_at_peak(summary, metric)) : peak;
@@ -591,7 +594,7 @@ static struct origin value_origin(const struct row *row, const struct summary *s
 
 static struct spoor_figure find_figure(const char *path, const struct summary *summary);
 
-/* If the energy of CPUs or GPUs is unknown, it is missing in the sum, which is then a lower bound. */
+/* Unknown energy of CPUs or GPUs is missing from the sum, which is then a lower bound. */
 static struct spoor_figure make_carbon(const struct summary *summary)
 {
     struct spoor_figure cpu = find_figure("energy.cpu_joules", summary);

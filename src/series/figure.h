@@ -2,9 +2,9 @@
 /*
  * figure.h - the one table of figures in the report of a run or phase.
  *
- * A figure is a number derived from a metric's tally, with its source, whether it
- * is exact, and the bounds of a sampled peak. Rows are in the order of the JSON
- * report; a path as "memory.main.total_rss_bytes" is the place there.
+ * A figure is a number derived from a metric's tally, with its source, whether it is exact, and
+ * the bounds of a sampled peak. Rows are in the order of the JSON report; a path such as
+ * "memory.main.total_rss_bytes" is the place of a figure in it.
  */
 #ifndef SERIES_FIGURE_H
 #define SERIES_FIGURE_H

@@ -80,7 +80,7 @@ uint64_t series_start_ns(const struct series *series, size_t point)
     return point > 0 ? series->ends_ns[point - 1] : 0;
 }
 
-/* Merges two neighbours that cover `before` and `after` (in the same unit) of time. A known
+/* Merges two neighbours, which cover the times `before` and `after`, in the same unit. A known
  * value replaces NaN. */
 static struct series_value series_merge(struct series_value earlier, struct series_value later,
                                         double before, double after)
@@ -154,8 +154,8 @@ static void halve(struct series *series)
 
 /* ---- samples -------------------------------------------------------------- */
 
-/* Adds the window that the latest sample closed to all points it overlaps. The points since
- * its start have no count yet. */
+/* Adds the window that the latest sample closed to all points it overlaps. The points since the
+ * start of that window have no count yet. */
 static void spread(struct series *series, const struct series_metric *column,
                    const struct tally *tally)
 {
@@ -385,8 +385,8 @@ static double growth_in(const struct series *series, const struct summary *summa
     return count_at_end(series, column, tally, open, point) - before + missed;
 }
 
-/* A mean that differs from the rate of a single window only by rounding is replaced by it.
- * If the counter was unknown for part of a point, the mean may be below the rates. */
+/* A mean that differs from the rate of a single window only by rounding is replaced by that
+ * rate. If the counter was unknown for part of a point, the mean may be below the rates. */
 static struct series_value rates_with_mean(const struct series_count *rates, double missed,
                                            double mean)
 {

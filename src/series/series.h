@@ -9,7 +9,7 @@
  *
  * For a counter, a point keeps the count at the end of the point. The mean rate is the growth
  * of that count over the time of the point, so the integral of the curve is the growth of the
- * counter, however points are merged. The highest and lowest rates are those of the summary's
+ * counter, however points are merged. The highest and lowest rates are taken from the summary's
  * windows.
  *
  * The last sample is usually taken just after the end of the job. Its gauges are 0, but that
@@ -40,7 +40,7 @@ enum { SERIES_POINTS = 1024, SERIES_GPUS_MAX = 8, SERIES_GPU_MEASURES = 9 };
  * mark: a partial value would not add up to the whole. */
 #define SERIES_MISSING_PART ((float)INFINITY)
 
-/* In base units (rates: per second); NaN: unknown; all SERIES_MISSING_PART: likewise. */
+/* In base units (rates: per second). Unknown: NaN, or SERIES_MISSING_PART in all three. */
 struct series_value {
     float high, low, mean;
 };
@@ -80,11 +80,11 @@ struct series {
     size_t capacity;       /* even */
     uint64_t stride;       /* samples a point covers */
     uint64_t open_samples; /* samples in the last point while it is open; 0: it is finished */
-    bool has_withheld;     /* the job had ended in the last sample; it was entered as: */
+    bool has_withheld;     /* the job had ended in the last sample, entered as `withheld` */
     struct series_entry withheld;
     uint64_t *ends_ns;           /* sample.elapsed_ns of the last sample of each point; owned */
     struct series_value *gauges; /* gauge_count values of each point; owned */
-    struct series_count *counts; /* likewise */
+    struct series_count *counts; /* counter_count values of each point; owned */
     size_t gauge_count, counter_count;
     size_t metric_count;
     struct series_metric metrics[METRIC_COUNT]; /* charted metrics */
@@ -99,7 +99,8 @@ struct series {
 int series_init(struct series *series, size_t points);
 void series_done(struct series *series);
 
-/* Takes a sample that the summary already has, with the GPUs of the first one with any. */
+/* Adds a sample, which must be in the summary already. The first sample with GPUs determines
+ * the GPUs of the series. */
 void series_append(struct series *series, const struct sample *sample,
                    const struct summary *summary, const struct series_gpus *gpus);
 

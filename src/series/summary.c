@@ -72,14 +72,14 @@ static uint64_t count_at_sample(const struct tally *tally, enum metric metric,
                                      (double)(read_ns - tally->last_ns));
 }
 
-/* Counters of the machine are interpolated to the time of the sample, since it keeps
+/* Counters of the machine are interpolated to the time of the sample, since the machine keeps
  * running. The job may have ended: its last count is its total. */
 static bool is_dated_back(enum metric metric)
 {
     return metric_row(metric)->clock == CLOCK_HOST_CPU;
 }
 
-/* Dates the first count back to its sample, at the rate up to the second one. */
+/* Dates the first count back to its sample, at the rate up to the second count. */
 static void date_back_first(struct tally *tally, uint64_t count, uint64_t read_ns)
 {
     uint64_t span_ns =

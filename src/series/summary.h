@@ -3,7 +3,7 @@
  * summary.h - reduces all samples to the first, last and peak value and the highest rate of
  * every metric. Its size does not depend on the length of the run.
  *
- * There is one for the run and one for each phase.
+ * There is one summary for the run and one for each phase.
  */
 #ifndef SERIES_SUMMARY_H
 #define SERIES_SUMMARY_H
@@ -18,7 +18,7 @@ enum { SUMMARY_RESOLUTIONS = 10 };
 /*
  * Rates are measured over consecutive windows without gaps. A window ends at the first sample
  * that is far enough from its start, so growth found after a counter was unknown for a while is
- * spread over that time. Counts are those at the times of the samples: a counter that was read
+ * spread over that time. Counts are as of the times of the samples: a counter that was read
  * later is interpolated.
  */
 struct tally {
@@ -41,8 +41,8 @@ struct tally {
     uint64_t resolution_ns;        /* resolution of `count` */
     uint64_t anchor, anchor_ns;    /* count at the start of the open window */
     uint64_t anchor_resolution_ns;
-    uint64_t before_ns; /* start of the window before, if any: */
-    double rate;        /* its rate, in base units per second; NaN: no window before */
+    uint64_t before_ns; /* start of the previous window, if any */
+    double rate;        /* rate of the previous window, base units per second; NaN: none */
     double max_rate;    /* maximum of all windows before the open one; NaN: none */
 
     bool first_is_exact;      /* the first known value is exact */
@@ -98,8 +98,8 @@ void summary_raise(struct summary *summary, enum metric metric, uint64_t value,
                    const char *source);
 void summary_add(struct summary *summary, const struct sample *sample);
 
-/* Returns the open window, up to the last known value. If it is too short, it is extended
- * into the window before it, with the proportional part of its growth: together the windows
+/* Returns the open window, up to the last known value. If it is too short, it is extended into
+ * the window before it, with a proportional part of that window's growth: together the windows
  * hold all growth. False: there is none. */
 bool summary_open_window(const struct summary *summary, enum metric metric,
                          struct rate_window *ret);

@@ -100,7 +100,8 @@ void gpu_account_energy(struct gpu_account *account, size_t index,
     struct gpu_figure *figure = &unit->view.figures[GPU_ENERGY];
 
     set(unit, GPU_POWER, energy->milliwatts, NULL);
-    /* Every device uses energy: a counter of 0 was read only once, at its start. */
+    /* Every device uses energy, so 0 means that the counter was read only once, at the
+     * start. */
     set(unit, GPU_ENERGY, energy->microjoules > 0 ? energy->microjoules : UNKNOWN,
         is_known(energy->microjoules) ? not_read_anew : gpu_not_reported);
     if (is_known(figure->measure.value)) /* an estimate may have been too high */
@@ -162,7 +163,7 @@ void gpu_account_charge(struct gpu_account *account, size_t index,
                         bool is_older)
 {
     struct gpu_unit_account *unit = &account->list[index];
-    uint64_t peak_bytes = peak->largest_bytes; /* each region has its peak at its own time */
+    uint64_t peak_bytes = peak->largest_bytes; /* regions may peak at different times */
     bool is_counted = is_known(now->bytes), has_peak = is_known(peak_bytes);
     bool has_risen =
         has_peak &&
@@ -200,7 +201,7 @@ static void set_work(struct gpu_unit_account *unit, int kind, const struct gpu_w
     if (is_known(count) && kind < GPU_WORK_SHARES)
         value = work->covered_ns > 0 && (span_ns > 0 || unit->present_count > 0)
                     ? (uint64_t)(unit->work_rates[kind] * GPU_SHARE_WHOLE)
-                    : UNKNOWN; /* not read yet, or not any more */
+                    : UNKNOWN; /* not read yet, or no longer read */
     set(unit, (enum gpu_measure)(GPU_WORK + kind), value, work->reason);
 }
 
@@ -217,7 +218,7 @@ void gpu_account_work(struct gpu_account *account, size_t index, const struct gp
     for (int i = 0; i < GPU_WORK_SHARES; i++) {
         uint64_t total_ns = total_work(unit, i);
 
-        if (is_new && is_known(total_ns)) /* otherwise the mean until then stays */
+        if (is_new && is_known(total_ns)) /* otherwise the previous mean stays */
             unit->view.figures[GPU_WORK + i].mean =
                 (uint64_t)((double)total_ns / elapsed * GPU_SHARE_WHOLE);
     }
@@ -225,7 +226,7 @@ void gpu_account_work(struct gpu_account *account, size_t index, const struct gp
 
 /* ---- whether the job's busy time is known --------------------------------- */
 
-/* Whether a process of the job is or was on the device, and no window covers it yet. */
+/* Whether a process of the job is or was on the device, and no window covers that time yet. */
 static bool is_awaited(const struct gpu_unit_account *unit)
 {
     const struct gpu_share *share = &unit->job_busy;
@@ -239,7 +240,7 @@ static bool is_busy_unreported(const struct gpu_unit_account *unit)
     return unit->unreported_count > 0 || is_awaited(unit);
 }
 
-/* The same, including processes that have exited: their figure of 0 was not measured. */
+/* The same, including exited processes: if true, a figure of 0 was not measured. */
 static bool has_unreported_busy(const struct gpu_unit_account *unit)
 {
     return unit->lost_reason || is_busy_unreported(unit);
@@ -250,7 +251,7 @@ static bool is_job_busy_unknown(const struct gpu_unit_account *unit)
     return unit->processes_reason || unit->unreported_reason || is_awaited(unit);
 }
 
-/* Why the busy time is unknown now, or a 0 was not measured. */
+/* Why the busy time is unknown now, or why a 0 was not measured. */
 static const char *job_busy_reason(const struct gpu_unit_account *unit)
 {
     if (unit->processes_reason)
@@ -313,7 +314,7 @@ static void add_memory(struct gpu_unit_account *unit, const struct gpu_row *row)
         return;
     unit->job_count++;
     unit->present_count += !row->process.has_ended;
-    /* UNKNOWN if one is unknown. */
+    /* UNKNOWN if the memory of one process is unknown. */
     unit->job_memory.value = sum_u64(unit->job_memory.value, bytes);
     if (!is_known(bytes))
         unit->job_memory.origin.reason =
@@ -326,8 +327,8 @@ struct parts {
     struct measure job_memory;
 };
 
-/* Memory held by processes and by parts is in use, even if the device was read earlier. A
- * device that reports no memory is not compared. */
+/* Memory held by processes and by parts is in use, even if the device's own figure, read
+ * earlier, is lower. UNKNOWN: the device reports no memory. */
 static uint64_t used_bytes(const struct gpu_unit_account *unit, const struct parts *parts)
 {
     if (!is_known(unit->memory_bytes))
@@ -392,8 +393,8 @@ static void end_units(struct gpu_account *account, uint64_t now_ns)
 
 /* ---- busy time of processes --------------------------------------------- */
 
-/* Finds the use of a process, or adds one; NULL: out of memory. A new process counts from its
- * start, which is not before the run. */
+/* Finds the use of a process, or adds one; NULL: out of memory. A new use starts at 0: the
+ * vendor counts since it was opened. */
 static struct gpu_use *find_use(struct gpu_account *account, size_t unit, pid_t pid)
 {
     for (size_t i = 0; i < account->use_count; i++) {
@@ -407,7 +408,7 @@ static struct gpu_use *find_use(struct gpu_account *account, size_t unit, pid_t 
     return &account->uses[account->use_count++];
 }
 
-/* A PID may be reused: the processes that are no longer listed are forgotten. */
+/* Forgets processes that are no longer listed: their PIDs may be reused. */
 static void forget_unlisted(struct gpu_account *account)
 {
     size_t kept = 0;
@@ -451,8 +452,9 @@ static void add_busy(struct gpu_account *account, const struct gpu_row *row)
         unit->view.figures[GPU_JOB_UTILIZATION].measure.origin.source = "attributed";
 }
 
-/* Whether no process of the job is on the device. If one was, the samples of that time must have
- * arrived without it, unless no samples are expected. The parts of a split GPU report them. */
+/* Called if no process of the job is listed: whether the job's busy time is 0. If a process was
+ * on the device, the samples of that time must have arrived, unless none are expected. On a
+ * split GPU, the parts report processes. */
 static bool is_idle(const struct gpu_unit_account *unit)
 {
     if (unit->has_parts && !is_known(unit->job_busy.last))
@@ -578,8 +580,8 @@ static void raise_level(struct gpu_figure *figure, uint64_t bytes)
     raise_to(&figure->peak, bytes);
 }
 
-/* Raises memory to peaks that the kernel counted since the last look. Each of several GPUs has its
- * peak at another time: only the peak of a job on one GPU is exact. */
+/* Raises memory to peaks that the kernel counted since the last look. Several GPUs may peak at
+ * different times, so only the peak of a job on one GPU is exact. */
 static void raise_to_charges(struct gpu_account *account)
 {
     struct measure *job = &account->totals.measures[GPU_TOTAL_JOB_MEMORY];
@@ -627,8 +629,8 @@ static uint64_t value_of(const struct gpu_unit_account *unit, enum gpu_total tot
     }
 }
 
-/* Processes use either the whole GPU or a part, so both count. A figure of the device counts
- * for a part only if the whole does not report it. */
+/* Figures of the job are summed over whole GPUs and parts: a process uses one or the other.
+ * Figures of a device are taken from its parts only if the whole GPU does not report them. */
 static uint64_t sum_of(const struct gpu_account *account, enum gpu_total total, uint64_t now_ns)
 {
     bool is_of_job = total == GPU_TOTAL_JOB_BUSY || total == GPU_TOTAL_JOB_UTILIZATION;
@@ -651,7 +653,7 @@ static uint64_t sum_of(const struct gpu_account *account, enum gpu_total total, 
     return sum;
 }
 
-/* Why a figure of a GPU is unknown, or a 0 of the job was not measured; NULL: it is known. */
+/* Why a figure of a GPU is unknown, or why the job's 0 was not measured; NULL: it is known. */
 static const char *reason_of(const struct gpu_unit_account *unit, enum gpu_measure measure)
 {
     if (measure == GPU_JOB_UTILIZATION && !is_job_busy_unknown(unit) &&
@@ -676,7 +678,8 @@ static const char *first_reason(const struct gpu_account *account, enum gpu_meas
     return has_selected ? gpu_not_reported : none_selected;
 }
 
-/* Whether the job's busy time is unknown on one of its GPUs. */
+/* Records which busy times are unreported and whether energy is estimated. Returns whether the
+ * job's busy time is unknown on one of its GPUs. */
 static bool note_unreported_busy(struct gpu_account *account)
 {
     struct gpu_totals *totals = &account->totals;

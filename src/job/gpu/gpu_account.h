@@ -3,8 +3,9 @@
  * gpu_account.h - sums up the reports of vendors about devices and processes: the figures of
  * each GPU and of the job. Pure.
  *
- * - Totals are over the GPUs assigned to the job, but the host's memory is over all GPUs. A GPU
- *   that is split into parts counts itself if it reports a figure, else its parts.
+ * - Totals are sums over the GPUs assigned to the job; only the host's memory is a sum over all
+ *   GPUs. If a GPU is split into parts, its own figure counts if it reports one, else the
+ *   figures of its parts.
  * - A GPU that does not report a figure is left out of a total; a total without any figure is
  *   unknown. If a process of the job does not report a figure, the job's total is unknown.
  * - A process of the job may be on a GPU before its usage is reported: a driver's samples
@@ -33,33 +34,33 @@ struct gpu_row {
 struct gpu_unit_account {
     struct gpu_share busy, job_busy, encoder, decoder;
     struct gpu_device_view view;
-    bool has_parts;                    /* the parts report processes, the whole does not */
+    bool has_parts;                    /* its parts report processes, the whole GPU does not */
     struct gpu_work work;              /* as last reported */
-    double work_rates[GPU_WORK_KINDS]; /* amounts per ns in the time before that */
+    double work_rates[GPU_WORK_KINDS]; /* amounts per ns between the last two readings */
     uint64_t memory_bytes;             /* in use, as last reported by the device */
     uint64_t job_busy_ns; /* counter: sum over the job's processes, exited ones included */
-    uint64_t job_seen_ns; /* when a process of the job was last on it; 0: never */
+    uint64_t job_seen_ns; /* when a process of the job was last on the device; 0: never */
     const char *processes_reason; /* see gpu_reading */
     const char *process_memory_reason;
-    uint64_t charge_bytes;       /* of the job, as last counted by the kernel; or UNKNOWN */
-    uint64_t charge_peak_bytes;  /* the highest peak it reported; UNKNOWN: none yet */
-    uint64_t charge_risen_bytes; /* a peak that rose since the last look; or UNKNOWN */
-    bool has_charge_peak;        /* of this run */
-    bool has_charge_gap;         /* some time was not counted */
+    uint64_t charge_bytes;       /* memory charged to the job, as last read; or UNKNOWN */
+    uint64_t charge_peak_bytes;  /* highest peak of the charge so far; UNKNOWN: none yet */
+    uint64_t charge_risen_bytes; /* that peak if it rose since the last look; else UNKNOWN */
+    bool has_charge_peak;        /* the peak rose during this run */
+    bool has_charge_gap;         /* the charge or its peak was once unknown */
     /* A process of the job did not report its memory at some time. */
     bool has_unreported_memory;
     size_t unreported_count; /* processes of the job that did not report their busy time */
-    const char *unreported_reason; /* why it is unknown now; NULL: it is reported */
+    const char *unreported_reason; /* why that time is unknown now; NULL: it is reported */
     const char *lost_reason;       /* why the busy time of an exited process is lost; or NULL */
 
-    /* values of the current list of processes */
+    /* values from the current list of processes */
     uint64_t listed_bytes;
     struct measure job_memory; /* memory of the job's processes */
     uint64_t job_covered_ns;
-    size_t job_count, present_count; /* the job's processes; those not exited */
+    size_t job_count, present_count; /* the job's processes; living ones among them */
     size_t listed_unreported_count;
-    const char *listed_reason; /* why their busy time is unknown; NULL: known */
-    size_t found_count;        /* processes that had not reported their busy time */
+    const char *listed_reason; /* why a busy time is unknown; NULL: all are known */
+    size_t found_count;        /* listed processes unreported at the last look */
 };
 
 /* The last reported busy time of a process of the job. */
@@ -78,7 +79,7 @@ struct gpu_account {
     uint64_t start_ns;
     struct gpu_use *uses; /* owned */
     size_t use_count, use_capacity;
-    struct gpu_totals totals; /* totals without the sources of their origins */
+    struct gpu_totals totals; /* origin.source is not set */
 };
 
 /* The reason "the driver does not report this figure". */
@@ -90,14 +91,14 @@ int gpu_account_init(struct gpu_account *account, const struct gpu_unit *units, 
                      uint64_t start_ns);
 void gpu_account_done(struct gpu_account *account);
 
-/* Adds a reading of a GPU; NULL: it is lost. */
+/* Adds a reading of a GPU; NULL: the driver has lost the device. */
 void gpu_account_device(struct gpu_account *account, size_t index,
                         const struct gpu_reading *reading, uint64_t now_ns);
 
-/* Adds the memory in use on a GPU, read between readings. UNKNOWN: it was not read. */
+/* Adds the memory in use on a GPU, read between full readings. UNKNOWN: it was not read. */
 void gpu_account_device_memory(struct gpu_account *account, size_t index, uint64_t used_bytes);
 
-/* Adds the energy of a GPU, read between readings. */
+/* Adds the energy of a GPU, read between full readings. */
 void gpu_account_energy(struct gpu_account *account, size_t index,
                         const struct gpu_energy *energy);
 
@@ -119,7 +120,7 @@ void gpu_account_memory(struct gpu_account *account, const struct gpu_row *rows,
 void gpu_account_busy(struct gpu_account *account, const struct gpu_row *rows, size_t count,
                       uint64_t now_ns);
 
-/* Adds the driver's record of a process of the job: its largest memory. */
+/* Adds the peak memory of a process of the job, from the driver's accounting record. */
 void gpu_account_peak(struct gpu_account *account, size_t unit, uint64_t peak_bytes);
 
 #endif

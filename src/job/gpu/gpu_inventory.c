@@ -15,16 +15,16 @@
 /* The largest environment that is read. */
 enum { BLOCK_SIZE = 1 << 20 };
 
-/* A driver that takes longer does not respond. A working one takes 30 ms, or a second if it
- * has to wake up its GPUs. */
+/* A driver that takes longer counts as not responding. A working driver takes 30 ms, or a
+ * second if it has to wake up its GPUs. */
 #define ANSWER_MOST_NS (2 * NS_PER_SECOND)
 
 const char gpu_inquiry_silence[] = "the GPU driver did not respond within 2 s";
 
 /* The variables that select a vendor's devices; the first valid one decides. A variable that
  * the job's own library reads is valid whenever it is set, and may leave no GPU at all. The
- * others are set for a runtime or a scheduler, with the numbers of the host: if one of their
- * items is not a GPU here (number 8 of 2 in a container, all, void), they are ignored. */
+ * others are set for a runtime or a scheduler and use the numbers of the host: a list with an
+ * item that is not a GPU here ("all", "void", or 8 in a container with two GPUs) is ignored. */
 static const struct {
     const char *vendor; /* NULL: every vendor */
     enum visible_source source;
@@ -77,8 +77,8 @@ const char *gpu_choice_find(const char *block, size_t size, const char *name)
     return NULL;
 }
 
-/* Joins the lists of several processes. Items after one that is not a device do not count:
- * "-1" goes last. */
+/* Joins the lists of several processes. Items after an invalid one are ignored, so "-1" goes
+ * last. */
 static int join(struct gpu_choice *choice, enum visible_source source, const char *text)
 {
     char *before = choice->texts[source], *joined;
@@ -207,7 +207,7 @@ static size_t family_size(const struct gpu_inventory *inventory, size_t first)
     return end - first;
 }
 
-/* Sorts whole devices by PCI address, with their parts. They are few. */
+/* Sorts whole devices by PCI address; parts stay behind their device. The list is short. */
 static void sort_units(struct gpu_inventory *inventory)
 {
     struct gpu_unit *units = inventory->units;
@@ -249,8 +249,8 @@ static bool is_of(const struct gpu_unit *unit, const char *vendor)
     return !vendor || strcmp(unit->vendor, vendor) == 0;
 }
 
-/* Selects among the devices of a vendor, or of all if `vendor` is NULL. Returns how many
- * items of the list match none of them. */
+/* Selects the devices named in a list among the devices of a vendor, or of all vendors if
+ * `vendor` is NULL. Returns the number of items that match none of them, or -ENOMEM. */
 static ssize_t select_among(struct gpu_inventory *inventory, const char *vendor,
                             enum visible_source source, const char *text,
                             struct spoor_error *note)
@@ -282,7 +282,7 @@ static void select_all(struct gpu_inventory *inventory, const char *vendor)
     }
 }
 
-/* Records which list decided, if no GPU is left. */
+/* If no GPU is selected, records which list is the reason. */
 static void explain(struct gpu_inventory *inventory, enum visible_source source,
                     const char *text)
 {
@@ -426,7 +426,7 @@ struct inquiry {
     struct gpu_inventory found;
 };
 
-/* The list of units is valid without the drivers. */
+/* Keeps the list of units, which is valid without the drivers. */
 static void close_drivers(struct gpu_inventory *inventory)
 {
     struct gpu_unit *units = inventory->units;

@@ -26,8 +26,8 @@ struct gpu_choice {
 /* `gpus` is the value of --gpus, or NULL. Returns 0 or -ENOMEM. */
 int gpu_choice_init(struct gpu_choice *choice, const char *gpus, environment_get *environment);
 
-/* Does the same for running processes, using the environments they were started with:
- * selects all GPUs that one of them was given, or all if none has a list. An unreadable
+/* Does the same for running processes, using the environments they were started with: selects
+ * every GPU in the list of one of them, or all GPUs if none has a list. An unreadable
  * environment counts as empty. */
 int gpu_choice_init_for(struct gpu_choice *choice, const char *gpus, const struct root *root,
                         const pid_t *pids, size_t count);
@@ -62,7 +62,7 @@ struct gpu_opened {
     void *state;
 };
 
-/* A vendor that cannot be used although its GPUs may exist, or some of its GPUs. */
+/* A vendor whose GPUs, or some of them, may exist but cannot be used. */
 struct gpu_refusal {
     const char *vendor;
     struct spoor_error error;
@@ -76,14 +76,15 @@ struct gpu_inventory {
     size_t refusal_count;
     struct spoor_error
         absent;             /* why a vendor has no GPU here; ENXIO: its driver is not loaded */
-    struct gpu_unit *units; /* whole GPUs are in order of PCI addresses; owned */
+    struct gpu_unit *units; /* whole GPUs are sorted by PCI address; owned */
     size_t count;
     struct spoor_error unmatched; /* an item of --gpus that matches no GPU; code 0: none */
     char none_reason[192];        /* why no GPU is assigned to the job; empty: some are */
 };
 
 /* Opens the given vendors and selects the job's GPUs. -ENODEV: there is no GPU. On success the
- * caller must close it. `root` must stay open. Queries drivers, so it may take long. */
+ * caller must close the inventory. `root` must stay open. Queries drivers, so it may take
+ * long. */
 int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
                        const struct gpu_vendor *const *vendors, size_t vendor_count,
                        const struct gpu_choice *choice);
@@ -92,17 +93,17 @@ void gpu_inventory_close(struct gpu_inventory *inventory);
 /* The message for a driver that does not respond. */
 extern const char gpu_inquiry_silence[];
 
-/* Like gpu_inventory_open(), with `gpus` as the option (or NULL) and our own environment.
- * The drivers are closed again: *ret holds only the list, which gpu_inventory_close() frees.
+/* Like gpu_inventory_open(), with `gpus` as the option (or NULL) and our own environment. The
+ * drivers are closed again: *ret holds only the list, which gpu_inventory_close() frees.
  * -ETIMEDOUT: no response within 2 s; the thread that waits for it is abandoned. *ret is set
- * even on failure: it has the errors of vendors even if there is no GPU. */
+ * even on failure: it has the vendors' errors even if there is no GPU. */
 int gpu_inquire(const struct root *root, const struct gpu_vendor *const *vendors,
                 size_t vendor_count, const char *gpus, struct gpu_inventory *ret);
 
-/* The vendors of this build without disabled ones. Returns their number. */
+/* Fills in the vendors of this build except disabled ones. Returns their number. */
 size_t gpu_vendors_enabled(unsigned disabled, const struct gpu_vendor *ret[GPU_VENDORS_MAX]);
 
-/* Whether one of them may have a GPU on this machine. Cheap: does not query drivers. */
+/* Whether one of the vendors may have a GPU on this machine. Cheap: does not query drivers. */
 bool gpu_vendors_may_be_here(const struct root *root, const struct gpu_vendor *const *vendors,
                              size_t count);
 

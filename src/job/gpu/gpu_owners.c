@@ -77,7 +77,7 @@ void gpu_owners_drop_old(struct gpu_owners *owners, uint64_t now_ns)
     owners->count = kept;
 }
 
-/* If too many have exited, those with the lowest PIDs are dropped. */
+/* If too many processes have exited, drops the exited ones with the lowest PIDs. */
 static void drop_surplus(struct gpu_owners *owners)
 {
     size_t kept = 0, ended = 0;

@@ -25,7 +25,7 @@ enum { GPU_OWNERS_ENDED_MAX = 4096 };
 struct gpu_owners {
     pid_t main_pid;        /* 0: there is no job, or it is a cgroup */
     pid_t tracker_pid;     /* its children belong to the job; 0: none */
-    bool is_main_only;     /* descendants do not belong */
+    bool is_main_only;     /* descendants do not belong to the job */
     bool have_left_cgroup; /* a process of the job is outside its cgroup */
 
     /* Private. */
@@ -51,7 +51,7 @@ int gpu_owners_set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns);
 bool gpu_owners_has_old(const struct gpu_owners *owners, uint64_t now_ns);
 void gpu_owners_drop_old(struct gpu_owners *owners, uint64_t now_ns);
 
-/* Whether a process belongs to the job. Looks up its ancestors if unknown. */
+/* Whether a process belongs to the job. Looks up the ancestors of an unknown process. */
 bool gpu_owners_has(struct gpu_owners *owners, const struct root *root, pid_t pid,
                     uint64_t now_ns);
 

@@ -7,9 +7,10 @@
 
 /* A shorter window is not complete yet. */
 #define WINDOW_LEAST_NS (20 * NS_PER_MS)
-/* Only a window of at least this length can be the largest of the run. */
+/* Shorter windows do not raise the maximum of the run, except the first. */
 #define WINDOW_FIT_NS (100 * NS_PER_MS)
-/* Samples may be this late. Later, the device may have become idle. */
+/* Samples may be this late. The last share is not extrapolated further: the device may be
+ * idle. */
 #define GOES_ON_NS NS_PER_SECOND
 
 void gpu_share_begin(struct gpu_share *share, uint64_t start_ns)
@@ -41,7 +42,7 @@ bool gpu_share_advance(struct gpu_share *share, uint64_t busy_ns, uint64_t cover
     if (window_ns == 0 || (!is_known(covered_ns) && window_ns < WINDOW_LEAST_NS))
         return false;
     if (share->was_idle && window_ns > wall_ns && wall_ns > 0)
-        window_ns = wall_ns; /* the time before it was idle, and is counted */
+        window_ns = wall_ns; /* the time before it was idle and is already counted */
     part = (uint64_t)((double)sub_floor0(busy_ns, share->busy_ns) / (double)window_ns *
                       (double)GPU_SHARE_WHOLE);
     part = smaller(part, GPU_SHARE_WHOLE);

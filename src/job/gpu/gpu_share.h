@@ -22,11 +22,11 @@ struct gpu_share {
     uint64_t until_ns;            /* when that window ended */
     uint64_t total_ns;            /* busy time from the start until then */
     uint64_t last;                /* share of the last window; UNKNOWN: there was none */
-    uint64_t max;                 /* the largest share of a window; UNKNOWN */
+    uint64_t max;                 /* the largest share of a window; or UNKNOWN */
     bool was_idle;                /* the last windows came from gpu_share_idle() */
 };
 
-/* Both counters are 0; `start_ns` is the start of the run. */
+/* Starts with both counters at 0; `start_ns` is the start of the run. */
 void gpu_share_begin(struct gpu_share *share, uint64_t start_ns);
 
 /* Takes the counters at `now_ns`. `covered_ns` UNKNOWN: all of the time since the start. Returns
@@ -37,9 +37,9 @@ bool gpu_share_advance(struct gpu_share *share, uint64_t busy_ns, uint64_t cover
 /* Records that nothing was busy until `now_ns`, as another source shows. */
 void gpu_share_idle(struct gpu_share *share, uint64_t now_ns);
 
-/* The busy time until `now_ns`, extrapolating the last window for at most some seconds. The
- * last window may end after `now_ns`, if a driver was slow: a job that has ended meanwhile
- * was not busy after its end. UNKNOWN: there was no window. */
+/* The busy time until `now_ns`; the last window is extrapolated by at most one second. If a
+ * driver was slow, the last window may end after `now_ns`: its part after `now_ns` is left out.
+ * UNKNOWN: there was no window. */
 uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns);
 
 /* Mean share from `start_ns` to the end of the last window; UNKNOWN: there was none. */

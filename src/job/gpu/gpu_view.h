@@ -3,9 +3,9 @@
  * gpu_view.h - the current GPU figures, for samples and reports. Pure.
  *
  * The path of a figure: a vendor reads it from its driver (source/gpu), gpu_watch.h calls all
- * vendors and finds the job's processes among theirs, gpu_account.h sums up the figures of each
- * GPU and of the job, session/gpu_looks.h collects several readings, and this is the result.
- * Each value has its source, and a reason if it is unknown (base/measure.h).
+ * vendors and finds the job's processes in their lists, gpu_account.h sums up the figures of
+ * each GPU and of the job, session/gpu_looks.h collects several readings, and this is the
+ * result. Each value has its source, and a reason if it is unknown (base/measure.h).
  */
 #ifndef JOB_GPU_GPU_VIEW_H
 #define JOB_GPU_GPU_VIEW_H
@@ -29,7 +29,7 @@ enum gpu_measure {
     GPU_TEMPERATURE,
     GPU_CLOCK,
     GPU_ENERGY,
-    GPU_WORK, /* one of each enum gpu_work_kind, in its order */
+    GPU_WORK, /* one for each enum gpu_work_kind, in that order */
     GPU_MEASURE_COUNT = GPU_WORK + GPU_WORK_KINDS,
 };
 
@@ -47,7 +47,7 @@ const struct gpu_measure_row *gpu_measure_row(enum gpu_measure measure);
 double gpu_measure_value(enum gpu_measure measure, uint64_t raw);
 
 struct gpu_figure {
-    struct measure measure; /* for memory: the largest since it was taken */
+    struct measure measure; /* for memory: the largest since the last sample */
     uint64_t peak;          /* peak of the run; for energy: the last known value */
     uint64_t mean;          /* mean of the run; for utilizations and work only */
 };
@@ -56,8 +56,8 @@ struct gpu_device_view {
     struct gpu_figure figures[GPU_MEASURE_COUNT];
     uint64_t throttle_reasons; /* all reasons seen: bits of enum gpu_throttle; or UNKNOWN */
     bool is_energy_estimated;  /* as in gpu_reading */
-    bool is_job_memory_exact;  /* its peak is a count of the kernel */
-    bool was_lost;             /* its driver has lost it, at least for a while */
+    bool is_job_memory_exact;  /* its peak was counted by the kernel */
+    bool was_lost;             /* the driver lost the device, at least for a while */
     bool has_had_job; /* a process of the job was on the device itself, not on a part of it */
 };
 
@@ -67,10 +67,10 @@ void gpu_device_view_init(struct gpu_device_view *view, const struct gpu_sources
 /* Sets the reason of all unknown figures: static text. */
 void gpu_device_view_explain(struct gpu_device_view *view, const char *reason);
 
-/* Replaces an older look that was not taken by a newer one: memory stays the largest. */
+/* Replaces a look that no sample has used by a newer one; memory keeps the larger value. */
 void gpu_device_view_renew(struct gpu_device_view *view, const struct gpu_device_view *newer);
 
-/* The figures of the job's GPUs together; memory of the host is over all GPUs. */
+/* Totals over the job's GPUs; the host's memory is over all GPUs. */
 enum gpu_total {
     GPU_TOTAL_MAIN_MEMORY,
     GPU_TOTAL_DESCENDANTS_MEMORY,
@@ -78,12 +78,12 @@ enum gpu_total {
     GPU_TOTAL_HOST_MEMORY,
     GPU_TOTAL_UTILIZATION, /* millionths of a GPU in the last windows */
     GPU_TOTAL_JOB_UTILIZATION,
-    GPU_TOTAL_LEVELS, /* the totals above are gauges, */
+    GPU_TOTAL_LEVELS, /* the totals above are gauges */
     /* The totals below are counters since the start of the run. */
     GPU_TOTAL_BUSY = GPU_TOTAL_LEVELS,
     GPU_TOTAL_JOB_BUSY,
     GPU_TOTAL_ENERGY, /* microjoules */
-    GPU_TOTAL_WORK,   /* one of each enum gpu_work_kind, in its order */
+    GPU_TOTAL_WORK,   /* one for each enum gpu_work_kind, in that order */
     GPU_TOTAL_COUNT = GPU_TOTAL_WORK + GPU_WORK_KINDS,
 };
 
@@ -92,12 +92,11 @@ enum metric gpu_total_metric(enum gpu_total total);
 enum gpu_measure gpu_total_measure(enum gpu_total total);
 
 struct gpu_totals {
-    /* The value of a gauge is the largest since it was taken, so that peaks between two
-     * samples are kept; `now` is the value of the last look. Reasons live as long as the
-     * watch. */
+    /* The value of a gauge is the largest since the last sample, so that peaks between samples
+     * are kept; `now` is the value of the last look. Reasons live as long as the watch. */
     struct measure measures[GPU_TOTAL_COUNT];
     /* A process of the job does not report its memory or busy time: a gauge of 0 was not
-     * measured. As gauges, for any look since they were taken. */
+     * measured. Like gauges, these cover all looks since the last sample. */
     bool is_memory_unreported, is_busy_unreported;
     /* The same over the whole run, including processes that have exited. */
     bool has_unreported_memory, has_unreported_busy;
@@ -106,10 +105,10 @@ struct gpu_totals {
     bool is_busy_mixed;
 };
 
-/* Everything is unknown. */
+/* Sets everything to unknown. */
 void gpu_totals_clear(struct gpu_totals *totals);
 
-/* As gpu_device_view_renew(). */
+/* Like gpu_device_view_renew(), for totals. */
 void gpu_totals_renew(struct gpu_totals *totals, const struct gpu_totals *newer);
 
 enum gpu_state {

@@ -92,7 +92,7 @@ static ssize_t read_vendor_processes(struct gpu_watch *watch, const struct gpu_o
     return n > (ssize_t)watch->process_capacity ? (ssize_t)watch->process_capacity : n;
 }
 
-/* Memory in use that vendors read while they listed processes. */
+/* Takes the memory in use that vendors read while they listed processes. */
 static void read_devices_memory(struct gpu_watch *watch)
 {
     for (size_t i = 0; i < watch->inventory.count; i++) {
@@ -105,10 +105,11 @@ static void read_devices_memory(struct gpu_watch *watch)
     }
 }
 
-/* Memory that the kernel charged to the job. It lacks the memory of a process that left the cgroup. */
+/* Reads the memory that the kernel charged to the job. It lacks the memory of a process that
+ * left the cgroup. */
 static void read_charges(struct gpu_watch *watch)
 {
-    char now[8192] = "", peak[8192] = ""; /* of a machine with 64 GPUs */
+    char now[8192] = "", peak[8192] = ""; /* enough for 64 GPUs */
     ssize_t n;
 
     if (!watch->cgroup)
@@ -332,7 +333,7 @@ static const char *join_sources(struct gpu_watch *watch, enum gpu_total total,
                        name); /* truncation is fine */
         source = source ? watch->sources[total] : name;
     }
-    /* Other threads may be reading it. */
+    /* Other threads may be reading the text: change it only if it differs. */
     if (source == watch->sources[total] && strcmp(watch->sources[total], text) != 0)
         memcpy(watch->sources[total], text, sizeof(text));
     return source;

@@ -49,15 +49,15 @@ void memory_sharing_member_left(struct memory_sharing *sharing, const struct mem
  * run ahead: a peak that is too high would stay.
  */
 
-/* Returns the anonymous memory of a process at the last read. A program that was loaded since
+/* Returns the anonymous memory of a process at the last read. A program loaded by exec since
  * then shares none: all of it is new. A forked copy starts with its parent's. */
 static uint64_t own_before(const struct member *member)
 {
     return member->has_exec && !member->survey.is_known ? 0 : member->survey.own_bytes;
 }
 
-/* The anonymous memory that it shared with its forks or its parent at the last read, or
- * since it was forked. */
+/* Returns the anonymous memory that a process shared with its forks or its parent at the last
+ * read, or since it was forked. */
 static uint64_t inherited(const struct member *member)
 {
     return member->survey.is_known || member_is_copy(member)
@@ -104,7 +104,8 @@ struct rss_deltas rss_deltas_measure(const struct root *root, const struct roste
     return deltas;
 }
 
-/* The minimum: all anonymous memory, and the largest mapped size of one process. */
+/* Lower bound of the total: all anonymous memory, and the largest mapped size of one
+ * process. */
 static uint64_t least_total(const struct rss_delta *delta)
 {
     return larger(delta->own + delta->mapped_max, delta->rss_max);
@@ -115,8 +116,8 @@ static void follow_sizes(struct memory_split *split, const struct rss_delta *del
 {
     uint64_t shrunk = delta->shrunk + left_bytes;
     uint64_t grown = delta->grown;
-    /* Newly mapped files and shared memory may be private or shared: only the next read
-     * shows it. */
+    /* Newly mapped files and shared memory may be private or shared: only the next read shows
+     * which. */
     uint64_t private = sub_floor0(split->private_bytes + grown, shrunk);
     uint64_t total = sub_floor0(split->total_bytes + grown, shrunk);
 
@@ -141,7 +142,8 @@ static void apply_deltas(const struct rss_deltas *deltas, uint64_t left_bytes,
     for (enum member_group i = GROUP_MAIN; i < GROUP_COUNT; i++)
         follow_sizes(&estimate->of[i], &deltas->of[i], memory_estimate_discount(estimate, i),
                      i == GROUP_MAIN ? 0 : left_bytes, job->copy_count > 0);
-    /* Private memory counts in full. A fork divides pages, not their sum. */
+    /* In PSS, private memory counts in full. A fork divides pages among processes, but their
+     * sum stays the same. */
     if (is_known(estimate->pss_bytes))
         estimate->pss_bytes =
             sub_floor0(estimate->pss_bytes + job->grown, job->shrunk + left_bytes);
@@ -159,8 +161,8 @@ static void estimate_by_sizes(const struct rss_deltas *deltas, struct memory_est
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Unopened forks have as much private memory as some that are opened. These were read while they
- * started, so they are read again, but for no more than 1 % of the time. */
+/* Assumes that unopened forks have as much private memory as some opened ones. These were read
+ * while they started, so they are read again, for at most 1 % of the time. */
 static void read_forks(struct memory_sharing *sharing, const struct roster *roster,
                        pid_t parent_pid)
 {
@@ -189,8 +191,8 @@ static uint64_t unopened_bytes(const struct memory_sharing *sharing)
     return sharing->unopened_count * sharing->fork_bytes;
 }
 
-/* Memory that existed before the read and was not released still exists: the read shows it,
- * unless a process has exited. */
+/* Limits the expected peak to the result of a read: memory that existed before the read and was
+ * not released still exists, so the read shows it, unless a process has exited. */
 static void check_expected(struct memory_sharing *sharing, const struct survey *survey)
 {
     struct memory_split *expected = &sharing->expected;
@@ -224,7 +226,8 @@ static void remember(struct memory_sharing *sharing, const struct survey *survey
     sharing->reads++;
 }
 
-/* Reads the mappings of all processes. -E2BIG: there are too many; -ESRCH, -ENOENT, -ENOMEM. */
+/* Reads the mappings of all processes. -E2BIG: there are too many. Also fails with -ESRCH,
+ * -ENOENT or -ENOMEM. */
 static int read_mappings(struct memory_sharing *sharing, size_t view_count,
                          struct shared_files *ret)
 {
@@ -314,12 +317,12 @@ static bool may_be_highest(const struct memory_sharing *sharing, const struct rs
     return may_be;
 }
 
-/* A maximum of several processes may be read on credit; for a single one, sizes show most.
- * While the job runs, the value may soon be exceeded: then some credit is left for when it
+/* A possible maximum of several processes may be read on credit; for a single process, sizes
+ * show most of it. A running job may soon exceed the value, so some credit is left for when it
  * becomes idle. */
 static bool is_affordable(struct memory_sharing *sharing, struct roster *roster, bool is_peak)
 {
-    enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* in reads */
+    enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* multiples of the cost of a read */
     struct survey plan = survey_plan(roster, false, sharing->page_ns);
     uint64_t cost_ns = survey_cost_ns(&plan, sharing->page_ns);
     bool is_resting = sharing->activity == JOB_RESTS;
@@ -369,8 +372,9 @@ static void follow(struct memory_sharing *sharing, const struct roster *roster,
         memory_estimate_forget_parts(ret);
 }
 
-/* Includes forks that were not opened, and pages that forks may have copied since the last
- * read. Page faults do not show whether those pages are private. */
+/* Updates the expected peak: the followed sizes, plus forks that were not opened, plus pages
+ * that forks may have copied since the last read. Page faults do not show whether those pages
+ * are private. */
 static void expect_unread(struct memory_sharing *sharing)
 {
     const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];

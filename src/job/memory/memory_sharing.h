@@ -2,9 +2,9 @@
 /*
  * memory_sharing.h - private and shared memory of the job: when it is read, and estimates in between.
  *
- * Reading smaps_rollup costs the job 6-8 ms per GiB, so it is done when memory has changed and the
- * budget allows it. Between two reads the figures follow the resident sizes, which are
- * read at every sample and more often. A read that can show a new peak goes first.
+ * Reading smaps_rollup costs the job 6-8 ms per GiB, so it is done when memory has changed and
+ * the budget allows it. Between two reads the figures follow the resident sizes, which are read
+ * at every sample and more often. A read that may show a new peak has priority.
  *
  * With SPOOR_DETAIL_ALWAYS memory is read at every sample, with the mappings of all processes
  * (shared_files.h). docs/INTERNALS.md explains the model.
@@ -65,17 +65,18 @@ struct memory_sharing {
     uint64_t guessed_bytes;       /* guess of the last read, see struct survey */
     enum activity_state activity; /* set by the job */
     uint64_t left_private_bytes; /* private memory of members that exited since the last read */
-    /* Memory copied on write since then, from the machine's memory; set by the job. */
+    /* Memory copied on write since then, as the machine's memory shows; set by the job. */
     uint64_t copied_bytes;
     uint64_t unopened_count;      /* living forks that are not in the list */
     uint64_t fork_bytes;          /* private memory of one such fork, as last read */
     uint64_t forks_due_ns;        /* when to read fork_bytes again; monotonic */
     struct memory_split followed; /* the job at the last update */
-    /* The highest total since the last update, with these copies. */
+    /* The highest total since the last read or sample, including unopened forks and copied
+     * pages. */
     struct memory_split expected;
     uint64_t expected_count;         /* processes at that moment */
     uint64_t expected_rss_bytes;     /* the sum of resident sizes at that moment */
-    struct memory_split unread_peak; /* the same, not overruled by a read; 0: none */
+    struct memory_split unread_peak; /* the highest of these since the last sample; 0: none */
     struct memory_estimate estimate; /* estimate of the last read */
     struct memory_estimate highest;  /* highest totals and private memory of all reads */
     struct rss_deltas base;          /* sizes after the last read */
@@ -92,8 +93,8 @@ void memory_sharing_done(struct memory_sharing *sharing);
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
                            bool is_glance, struct memory_estimate *ret);
 
-/* Called when `count` forks of a process are alive besides those in the list; it has many in
- * the list. */
+/* Called when `count` forks of `parent_pid` are alive that are not in the list, which contains
+ * many other forks of this process. */
 void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
                                  size_t count, pid_t parent_pid);
 

@@ -2,17 +2,18 @@
 /*
  * shared_files.c - totals of a group from its mappings.
  *
- * For one file (device and inode), and for all memory of no file together, a group maps
+ * For one file (device and inode), and for all memory without a file together, a group maps
  *
- *   own pages + max(PSS of the others, W)
+ *   own pages + max(PSS of the other pages, W)
  *
  * PSS is exact if no outsider maps the file, too low otherwise. W is a lower bound in any case:
  * the heaviest set of areas that show different parts of the file, so that no page is counted
- * twice. It is found by weighted interval scheduling: by ends, each area is either left out or
- * joins the best set that ends before it.
+ * twice. It is found by weighted interval scheduling: in the order of their ends, each area is
+ * either left out or joins the best set that ends before it.
  *
- * For the descendants main is an outsider. If the job's PSS explains the file, there are no
- * others, and the descendants map the job's pages except those that only main maps.
+ * For the descendants main is an outsider. If the job's PSS explains the file, no process
+ * outside the job maps it, and the descendants map the job's pages except those that only main
+ * maps.
  */
 #include "job/memory/shared_files.h"
 
@@ -111,7 +112,7 @@ int memory_areas_read(struct memory_areas *areas, const struct root *root, pid_t
     return r < 0 ? r : smaps_read(root, pid, add_read, areas);
 }
 
-/* The areas of one file: a slice of the list, in the order of their ends. */
+/* The areas of one file: a slice of the list, sorted by their ends. */
 struct file_areas {
     const struct memory_areas *all;
     const struct memory_area *list;
@@ -278,9 +279,9 @@ int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret)
     return 0;
 }
 
-/* Sizes are compared with sizes of the same read, so that growth between the two reads does
- * not matter. But a page that was copied in between is part of the later total and shared in
- * the earlier read: growth during the reads bounds that. */
+/* Sizes are compared with sizes of the same read, so that growth between the two reads does not
+ * matter. But a page that was copied in between is part of the later total and shared in the
+ * earlier read: that error is at most the growth during the reads. */
 static void correct(struct memory_split *split, uint64_t resident, uint64_t rss,
                     uint64_t mapped_rss, uint64_t mapped_total, uint64_t gained_bytes)
 {

@@ -21,8 +21,8 @@
 #include "source/proc/smaps.h"
 
 /*
- * The mappings of several processes, reduced to what determines sharing. Areas of files are
- * kept individually if anything of them is resident. Anonymous memory is only summed per
+ * The mappings of several processes, reduced to the values that determine sharing. Areas of
+ * files are kept individually if they have resident pages. Anonymous memory is only summed per
  * process: its addresses do not show sharing, since a child may have moved (mremap) inherited
  * memory.
  */

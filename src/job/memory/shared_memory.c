@@ -129,9 +129,9 @@ void memory_estimate_reconcile(struct memory_estimate *estimate)
         job->shared_bytes = job->total_bytes - job->private_bytes;
 }
 
-/* A page may be counted more than once if it was read as private to one process and another
- * mapped it before it was read itself, or if some processes were read while another still
- * shared it, and others after that one had got a copy. Growth during the read bounds both.
+/* A page may be counted more than once: if it was read as private to one process before
+ * another, read later, mapped it; or if some processes were read while a process shared it, and
+ * others after that process had got a copy. Both errors are at most the growth during the read.
  * The size of a single process is a lower bound. */
 static struct memory_split split(uint64_t total, const struct sums *sums, uint64_t gained_bytes)
 {

@@ -23,8 +23,8 @@
 #include "base/measure.h"
 #include "base/unknown.h"
 
-/* The memory of one process, in bytes. Thousands of addresses may map one page that the kernel merged
- * (KSM): such addresses count only by their part of pss. */
+/* The memory of one process, in bytes. Thousands of addresses may map one page that the kernel
+ * merged (KSM): only their part of PSS counts. */
 struct memory_view {
     pid_t pid;
     enum member_group group;
@@ -61,9 +61,9 @@ struct memory_estimate {
     struct memory_split of[GROUP_COUNT];
     uint64_t pss_bytes; /* of the job */
     /* Upper bound of the pages that one process may map twice: pages it shares, but not with
-     * the job; an outsider may map them too. */
+     * other processes of the job. An outsider may map them instead. */
     uint64_t doubled[GROUP_COUNT];
-    /* The largest mapped and resident sizes of one process at that time. */
+    /* The largest mapped and resident sizes of one process at the time of the read. */
     uint64_t mapped_max[GROUP_COUNT], resident_max[GROUP_COUNT];
 };
 
@@ -73,14 +73,14 @@ void memory_estimate_raise(struct memory_estimate *highest, const struct memory_
 /* Keeps only the totals. */
 void memory_estimate_forget_parts(struct memory_estimate *estimate);
 
-/* Returns how far the total of a read is below the largest resident size, and so may be later:
- * pages mapped twice or merged. */
+/* Returns how far the total of a read is below the largest resident size, because pages are
+ * mapped twice or merged. Later totals may be that much lower, too. */
 uint64_t memory_estimate_discount(const struct memory_estimate *estimate,
                                   enum member_group group);
 
-/* `is_racy`: processes came or went while the views were taken. Then only the bound that
- * does not add up parts of different instants is used. `gained_bytes`: growth meanwhile,
- * which may be counted twice. */
+/* `is_racy`: processes exited or sizes changed much while the views were read. Then only the
+ * bound that does not add up parts of different instants is used. `gained_bytes`: growth
+ * meanwhile, which may be counted twice. */
 void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,
                             uint64_t gained_bytes, struct memory_estimate *ret);
 
@@ -95,8 +95,9 @@ void memory_estimate_reconcile(struct memory_estimate *estimate);
  * Bounds the memory that a process may map twice.
  *
  * Such pages count twice in its resident size and in the kernel's peaks. They can only be among
- * the pages that it shares, but not with other processes of the job. A read shows how many
- * these are while they are mapped: so a read of no less memory replaces earlier results.
+ * the pages that it shares, but not with other processes of the job. A read shows how many such
+ * pages there may be while they are mapped, so a read of as much mapped memory replaces earlier
+ * results.
  */
 
 /* In a zeroed struct nothing is mapped. */
@@ -109,12 +110,12 @@ struct double_mapping {
 void double_mapping_read(struct double_mapping *mapping, uint64_t mapped_bytes,
                          uint64_t doubled_bytes);
 
-/* Called when the process has `mapped_bytes` mapped, by its size: new mappings may be
- * double. */
+/* Called when the size of the process shows that it has `mapped_bytes` mapped: new mappings may
+ * be double. */
 void double_mapping_seen(struct double_mapping *mapping, uint64_t mapped_bytes);
 
-/* Returns the memory that may be mapped twice; 0 if libraries that the rest of the machine
- * maps too explain it. */
+/* Returns the memory that may be mapped twice; 0 if it is so small that libraries, which other
+ * programs map too, explain it. */
 uint64_t double_mapping_bytes(const struct double_mapping *mapping);
 
 #endif

@@ -105,8 +105,8 @@ static bool are_alike(const struct member *a, const struct member *b)
            is_near(a->reading.faults, b->reading.faults, ALIKE_FAULTS);
 }
 
-/* Assigns a copy to a kind of similar copies, if it has memory of its own, at most this
- * much. */
+/* Adds a fork to a group of similar siblings, unless it still borrows its parent's memory or
+ * its RSS is 0 or above most_bytes. */
 static void find_kind(struct survey *survey, struct member *member, uint64_t most_bytes)
 {
     size_t i = 0;
@@ -133,7 +133,8 @@ static bool is_like_another(struct survey *survey, const struct member *member, 
     return kind && kind->planned_count++ % (kind->count / models + 1) != 0;
 }
 
-/* Plans a survey that walks about `models` of similar copies up to the size `alike_bytes`. */
+/* Plans a survey that walks about `models` of each group of similar copies no larger than
+ * `alike_bytes`. */
 static struct survey plan(struct roster *roster, bool walks_all, uint64_t alike_bytes,
                           size_t models)
 {
@@ -187,7 +188,7 @@ uint64_t survey_cost_ns(const struct survey *survey, double page_ns)
 
 /* Attributes the cost of a walk to pages in proportion to their part of the work: the cost for
  * a job that has just begun must not make the same job seem too expensive when it has grown.
- * Only half of a change is taken over, so that one slow walk does not prevent the next. */
+ * Only half of a change is applied, so that one slow walk does not prevent the next. */
 double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_ns)
 {
     double pages_ns = (double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns;
@@ -206,9 +207,9 @@ static uint64_t own_bytes(const struct member *member)
     return sub_floor0(member->reading.rss_bytes, member->reading.shared_bytes);
 }
 
-/* Growth counts from the result of the walk, which does not include later pages. The result
- * is limited to the range of the sizes before and after it, since the kernel updates those
- * in batches. */
+/* Sets the size from which growth counts: the result of the walk, which does not include later
+ * pages. It is limited to the range of the sizes before and after the walk, since the kernel
+ * updates sizes in batches. */
 static void set_base(struct member *member, uint64_t before_bytes)
 {
     uint64_t after_bytes = own_bytes(member);
@@ -285,7 +286,7 @@ static int read_view(struct survey *survey, const struct root *root,
     else if (kind && kind->model)
         copy_view(kind->model, member, view);
     else if (kind && !survey->is_denied)
-        return -ESRCH; /* the others have exited */
+        return -ESRCH; /* the processes it resembles have exited */
     else
         memory_view_from_statm(member, view);
     view->pid = pid;

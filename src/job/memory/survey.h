@@ -28,14 +28,14 @@ struct survey_kind {
 };
 
 struct survey {
-    /* of survey_plan() */
+    /* set by survey_plan() */
     struct survey_kind kinds[SURVEY_KINDS];
     size_t kind_count;
     bool has_copies;     /* a process shares inherited pages copy-on-write */
     size_t walk_count;   /* processes whose page tables are to be walked */
     uint64_t walk_bytes; /* their resident memory */
 
-    size_t count;           /* of views */
+    size_t count;           /* number of views */
     uint64_t guessed_bytes; /* private memory of processes assumed to be like others */
     uint64_t gained_bytes;  /* growth meanwhile, including possible copies on write */
     uint64_t moved_bytes;   /* change of sizes meanwhile */
@@ -50,8 +50,8 @@ struct survey survey_plan(struct roster *roster, bool walks_all, double page_ns)
 /* Assumed cost of a page until a walk was measured. */
 #define SURVEY_PAGE_NS 16.0
 
-/* The expected CPU time of the planned walks, and the new cost of a page after a walk that
- * took `spent_ns`. */
+/* survey_cost_ns() returns the expected CPU time of the planned walks; survey_learn() returns
+ * the new cost of a page after walks that took `spent_ns`. */
 uint64_t survey_cost_ns(const struct survey *survey, double page_ns);
 double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_ns);
 
@@ -60,9 +60,9 @@ double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_
 void survey_take(struct survey *survey, const struct root *root, struct roster *roster,
                  struct memory_view *views);
 
-/* Reads the sizes again: a process that has exited since then shared its pages with others
- * that were read without it, and the statm of a zombie is all zeros. Later estimates start
- * from these results. */
+/* Reads the sizes again, to detect growth and exits: a process that has exited meanwhile shared
+ * pages with others that were read without it. (The statm of a zombie is all zeros.) Later
+ * estimates start from these results. */
 void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster);
 
 #endif
