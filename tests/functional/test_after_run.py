@@ -15,7 +15,7 @@ def run(spoor, *arguments, **options):
     return spoor("run", "-q", *arguments, **options)
 
 
-def test_a_broken_limit_sets_the_exit_code_of_a_successful_job(spoor):
+def test_exceeded_limit_sets_the_exit_code_of_a_successful_job(spoor):
     done = run(spoor, "--max", "memory=1K", "--max", "time=1h", "--", "true")
     assert done.returncode == 1
     assert re.fullmatch(r"spoor: limit broken: memory: .* is more than 1.02 kB.*\n", done.stderr)
@@ -24,13 +24,13 @@ def test_a_broken_limit_sets_the_exit_code_of_a_successful_job(spoor):
     assert run(spoor, "--max", "memory=1K", "--", "sh", "-c", "kill -9 $$").returncode == -signal.SIGKILL
 
 
-def test_a_wrong_limit_is_refused_before_the_job_starts(spoor):
+def test_invalid_limit_is_refused_before_the_job_starts(spoor):
     done = run(spoor, "--max", "memory=much", "--", "echo", "started")
     assert (done.returncode, done.stdout) == (125, "")
     assert "invalid value 'much' of memory: expected a size" in done.stderr
 
 
-def test_the_command_after_the_run_has_its_figures(spoor):
+def test_on_exit_command_gets_the_figures_of_the_run(spoor):
     report, to = spoor.new_path("report.json"), spoor.new_path("environment")
     done = run(spoor, "-o", report, "--name", "two words", "--on-exit",
                f"env >{to}; test -s \"$SPOOR_RUN_REPORT\" && echo found; exit 9", "--", "sh", "-c", "exit 3")
@@ -47,14 +47,14 @@ def test_the_command_after_the_run_has_its_figures(spoor):
     assert variables["SPOOR_RUN_REPORT"] == str(report)
 
 
-def test_the_command_after_the_run_has_default_signals(spoor):
+def test_on_exit_command_runs_with_default_signals(spoor):
     # The job is killed, and so is the command: neither affects the other.
     done = run(spoor, "--on-exit", "echo called; kill -INT $$", "--", "sh", "-c", "kill -TERM $$")
     assert done.returncode == -signal.SIGTERM
     assert "called\n" in done.stderr and "killed by signal 2" in done.stderr
 
 
-def test_file_names_may_contain_properties_of_the_run(spoor):
+def test_placeholders_in_file_names_are_replaced_by_properties_of_the_run(spoor):
     folder = spoor.new_path("folder")
     folder.mkdir()
     done = run(spoor, "--name", "a/b", "--tag", "v=2", "-o", "{name}-{tag.v}-{rank}-{job}-{step}-{node}-{host}-{pid}-{id}.json",
@@ -75,7 +75,7 @@ def test_file_names_may_contain_properties_of_the_run(spoor):
     ("{color}.json", "unknown {color}: use {name}"), ("{name}.json", "{name}: the run has none; give it with --name"),
     ("{tag.x}.json", "{tag.x}: the run has none; give it with --tag"), ("{id.json", "a brace is not closed"),
     ("{}.json", "unknown {}")])
-def test_unknown_braces_are_refused(spoor, name, message):
+def test_unknown_placeholders_in_file_names_are_refused(spoor, name, message):
     done = run(spoor, "-o", name, "--", "echo", "started")
     assert (done.returncode, done.stdout) == (125, "")
     assert message in done.stderr

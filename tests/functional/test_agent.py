@@ -75,7 +75,7 @@ def test_agent_answers_every_request(spoor, held):
     assert agent.end() == b""
 
 
-def test_answers_have_the_ids_and_the_order_of_the_requests(spoor, held):
+def test_answers_are_in_the_order_of_the_requests_and_carry_their_ids(spoor, held):
     """A program need not wait for an answer before it sends the next request."""
     agent = ready(spoor, "--pid", str(held.pid))
     agent.write(b'{"op":"sample","id":7}\n\n{"id":3,"op":"dance"}\n{"id":0,"op":"sample"}\n'
@@ -86,7 +86,7 @@ def test_answers_have_the_ids_and_the_order_of_the_requests(spoor, held):
     assert agent.end() == b""
 
 
-def test_requested_sample_is_a_row(spoor, held):
+def test_requested_sample_adds_a_row(spoor, held):
     samples = spoor.new_path("s.csv")
     agent = ready(spoor, "--pid", str(held.pid), "-i", "1h", "--samples", samples)
     for _ in range(3):
@@ -134,7 +134,7 @@ def test_agent_reports_errors_and_continues(spoor, held, op, arguments, message)
     pytest.param(b"x" * 5 * 2 ** 20, "invalid request: the line is too long", id="much too long"),
     pytest.param(b"[" * 10000, "invalid request: ", id="deep"),
 ])
-def test_line_that_is_not_a_request_has_one_answer_without_an_id(spoor, held, line, message):
+def test_line_that_is_not_a_request_gets_one_answer_without_an_id(spoor, held, line, message):
     agent = ready(spoor, "--pid", str(held.pid))
     agent.write(line + b"\n")
     answer = agent.answer()
@@ -151,7 +151,7 @@ def test_line_that_is_not_a_request_has_one_answer_without_an_id(spoor, held, li
     (b'{"id":1,"op":"phase-start","arguments":[1]}', "must be a list of strings"),
     (b'{"id":1,"op":"phase-start","arguments":[null]}', "must be a list of strings"),
 ])
-def test_invalid_request_with_an_id_is_answered_with_it(spoor, held, line, message):
+def test_answer_to_an_invalid_request_carries_its_id(spoor, held, line, message):
     agent = ready(spoor, "--pid", str(held.pid))
     agent.write(line + b"\n")
     answer = agent.answer()
@@ -161,7 +161,7 @@ def test_invalid_request_with_an_id_is_answered_with_it(spoor, held, line, messa
 
 
 @pytest.mark.parametrize("has_ended", [False, True])
-def test_nonblocking_input_is_waited_for(spoor, held, has_ended):
+def test_agent_waits_for_nonblocking_input(spoor, held, has_ended):
     read_fd, write_fd = os.pipe()
     os.set_blocking(read_fd, False)
     path = spoor.new_path("r.json")
@@ -197,7 +197,7 @@ def test_agent_refuses_invalid_arguments(spoor, arguments, code, message):
     assert (answer["id"], answer["event"], answer["code"]) == (None, "error", code) and message in answer["message"]
 
 
-def test_end_of_input_ends_the_agent_with_its_files(spoor, held):
+def test_end_of_input_ends_the_agent_after_it_writes_its_files(spoor, held):
     path, samples = spoor.new_path("r.json"), spoor.new_path("s.csv")
     agent = ready(spoor, "--pid", str(held.pid), "-i", "1h", "-o", path, "--samples", samples)
     agent.process.stdin.close()
@@ -217,7 +217,7 @@ def test_end_of_input_ends_an_agent_with_unread_answers(spoor, held):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_do_not_end_the_agent(spoor, held, number):
+def test_agent_survives_signals(spoor, held, number):
     agent = ready(spoor, "--pid", str(held.pid))
     agent.process.send_signal(number)
     assert agent.ask("sample") == DONE
@@ -225,7 +225,7 @@ def test_signals_do_not_end_the_agent(spoor, held, number):
     agent.end()
 
 
-def test_files_and_result_remain_after_the_process_has_ended(spoor, held):
+def test_files_and_result_are_available_after_the_process_has_ended(spoor, held):
     path = spoor.new_path("r.json")
     agent = ready(spoor, "--pid", str(held.pid), "-o", path)
     held.stdin.close()
@@ -247,7 +247,7 @@ def test_an_unwritable_report_is_a_warning(spoor, held, tmp_path):
     assert len(messages) == 1 and "cannot write '" in messages[0]
 
 
-def test_agents_ignore_variables(spoor, held, tmp_path):
+def test_agent_ignores_spoor_variables(spoor, held, tmp_path):
     environment = {**os.environ, "SPOOR_OUTPUT": str(tmp_path / "x.json"), "SPOOR_NAME": "n"}
     process = spoor.start("agent", "--pid", str(held.pid), env=environment)
     read_line(process.stdout)
@@ -255,7 +255,7 @@ def test_agents_ignore_variables(spoor, held, tmp_path):
     assert process.wait() == 0 and not (tmp_path / "x.json").exists()
 
 
-def test_agent_is_hidden_but_has_a_help(spoor):
+def test_agent_command_is_hidden_but_has_help(spoor):
     assert "agent" not in spoor("--help").stdout
     assert "spoor agent" in spoor("agent", "--help").stdout
     assert "standard input" in spoor("help", "agent").stdout

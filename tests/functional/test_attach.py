@@ -18,7 +18,7 @@ def first_rows(path, count=3):
 
 
 @pytest.mark.threads
-def test_attach_ends_with_the_process(spoor, held):
+def test_attach_ends_when_the_process_ends(spoor, held):
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     process = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples,
                           "-p", str(held.pid))
@@ -34,7 +34,7 @@ def test_attach_ends_with_the_process(spoor, held):
 
 @pytest.mark.threads
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signal_ends_the_tracking_and_not_the_process(spoor, held, number):
+def test_signal_ends_the_tracking_but_not_the_process(spoor, held, number):
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     process = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples,
                           str(held.pid))
@@ -47,7 +47,7 @@ def test_signal_ends_the_tracking_and_not_the_process(spoor, held, number):
     assert result["run"]["still_running"] is True and result["run"]["attached"] is True
 
 
-def test_duration_ends_the_tracking(spoor, held):
+def test_tracking_ends_after_the_given_duration(spoor, held):
     path = spoor.new_path("result.json")
     done = spoor("attach", "-q", "--duration", "100ms", "-i", "0.02", "-o", path, str(held.pid))
     assert done.returncode == 0 and held.poll() is None
@@ -61,7 +61,7 @@ def test_attach_prints_the_summary(spoor, held):
     assert "\nstill running, tracked from " in done.stderr
 
 
-def test_zombie_is_not_running(spoor, held):
+def test_zombie_is_not_reported_as_still_running(spoor, held):
     process = spoor.start("attach", str(held.pid))
     eventually(lambda: os.path.exists(f"/proc/{process.pid}/task") and
                len(os.listdir(f"/proc/{process.pid}/task")) > 1, "the sampling thread")
@@ -181,7 +181,7 @@ while True:
 """
 
 
-def test_time_found_at_the_end_is_not_attributed_to_the_end(spoor):
+def test_cpu_time_found_only_at_the_end_does_not_raise_the_peak(spoor):
     """perf includes the time of children that were never waited for, and is read last. They ran
     one at a time."""
     path = spoor.new_path("result.json")
@@ -212,7 +212,7 @@ def foreign():
     process.communicate()
 
 
-def test_process_of_another_user_has_its_readable_figures(spoor, foreign):
+def test_readable_figures_of_another_users_process_are_reported(spoor, foreign):
     path = spoor.new_path("result.json")
     done = spoor("attach", "-q", "--duration", "50ms", "-o", path, str(foreign.pid))
     assert done.returncode == 0
@@ -226,12 +226,12 @@ def test_process_of_another_user_has_its_readable_figures(spoor, foreign):
     assert result["memory"]["main"]["private_rss_bytes"]["reason"]
 
 
-def test_process_of_another_user_is_shown_as_not_available(spoor, foreign):
+def test_unreadable_figures_of_another_users_process_are_shown_as_not_available(spoor, foreign):
     done = spoor("attach", "--duration", "50ms", "-p", str(foreign.pid))
     assert done.returncode == 0 and "n/a" in done.stderr
 
 
-def test_host_pressure_is_not_reported_as_the_jobs(spoor, held):
+def test_host_pressure_is_not_reported_as_job_pressure(spoor, held):
     path = spoor.new_path("result.json")
     spoor("attach", "-q", "--duration", "200ms", "-i", "0.02", "-o", path, str(held.pid))
     result = load(path)
@@ -243,7 +243,7 @@ def test_host_pressure_is_not_reported_as_the_jobs(spoor, held):
 
 
 @pytest.mark.parametrize("interval", ["0.01", "1"])
-def test_end_of_a_job_is_dated_even_if_the_tracker_is_stopped(spoor, interval):
+def test_end_time_of_the_job_is_exact_even_if_the_tracker_is_stopped(spoor, interval):
     """Elapsed time continued, and means were too low, until the tracker was continued."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     burn = "import sys, time\nsys.stdin.readline()\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\n"

@@ -85,7 +85,7 @@ def test_rows_of_a_cgroup_add_up_to_its_total(spoor, group, workload, dialect):
     assert int(rows[0][prefix + "children"]) == 2
 
 
-def test_no_process_is_moved_and_nothing_is_removed(spoor, group, workload):
+def test_attach_moves_no_process_and_removes_no_cgroup(spoor, group, workload):
     job = group()
     held = group.start(job, workload("hold"), "1")
     assert read_line(held.stdout)
@@ -97,7 +97,7 @@ def test_no_process_is_moved_and_nothing_is_removed(spoor, group, workload):
 
 
 @pytest.mark.parametrize("tree", HIERARCHIES)
-def test_end_of_the_last_process_ends_the_tracking(spoor, group, workload, tree):
+def test_tracking_ends_when_the_last_process_exits(spoor, group, workload, tree):
     """In each hierarchy alone: its own counts are known, and the rest comes from the
     processes."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
@@ -116,7 +116,7 @@ def test_end_of_the_last_process_ends_the_tracking(spoor, group, workload, tree)
     assert "still_running" not in result["run"]
 
 
-def test_cgroup_that_is_removed_ends_the_tracking(spoor, group, workload):
+def test_tracking_ends_when_the_cgroup_is_removed(spoor, group, workload):
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     job = group()
     held = group.start(job, workload("hold"), "1")
@@ -149,7 +149,7 @@ def test_spoor_in_the_cgroup_does_not_keep_it_populated(spoor, group, workload, 
     assert value(result, "processes.max_concurrent") == 1 and "still_running" not in result["run"]
 
 
-def test_spoor_alone_in_the_cgroup_is_refused(spoor, group):
+def test_cgroup_that_contains_only_spoor_is_refused(spoor, group):
     job = group()
     tracker = group.start(job, "sh", "-c", 'exec "$@" 2>&1', "sh", spoor.binary, "attach",
                           "--cgroup", job.path())
@@ -158,7 +158,7 @@ def test_spoor_alone_in_the_cgroup_is_refused(spoor, group):
 
 
 @pytest.mark.threads
-def test_signal_ends_the_tracking_and_not_the_processes(spoor, group, workload):
+def test_signal_ends_the_tracking_but_not_the_processes(spoor, group, workload):
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     job = group()
     held = group.start(job, workload("hold"), "1")
@@ -236,13 +236,13 @@ def test_an_untrackable_cgroup_is_refused(spoor, arguments, message):
     assert done.stderr.count("\n") == 1
 
 
-def test_attach_ignores_a_variable_of_run(spoor, held):
+def test_attach_ignores_variables_that_apply_only_to_run(spoor, held):
     done = spoor("attach", "-q", "--duration", "50ms", str(held.pid),
                  env={**os.environ, "SPOOR_CGROUP": "off"})
     assert done.returncode == 0, done.stderr
 
 
-def test_an_ordinary_user_may_track_any_cgroup(spoor):
+def test_unprivileged_user_may_track_any_cgroup(spoor):
     """The cgroup of the tests, which contains at least our own processes."""
     text = pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii")
     tree = "memory" if "memory" in HIERARCHIES else "unified"

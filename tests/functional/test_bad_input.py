@@ -75,7 +75,7 @@ def test_empty_command_is_refused(spoor, arguments):
     assert refused(spoor(*arguments), "command")
 
 
-def test_unknown_command_names_the_nearest(spoor):
+def test_error_for_an_unknown_command_suggests_the_nearest_one(spoor):
     assert refused(spoor("atach", "1"), "atach", "attach")
 
 
@@ -117,7 +117,7 @@ def test_broken_config_is_located_by_line_and_column(spoor, tmp_path, marker):
 
 @pytest.mark.parametrize("name, text", [("SPOOR_INTERVAL", "never"), ("SPOOR_FORMAT", "xml"),
                                         ("SPOOR_DETAIL", "maybe")])
-def test_invalid_variable_is_named(spoor, marker, clean_environment, name, text):
+def test_error_names_the_invalid_variable(spoor, marker, clean_environment, name, text):
     done = spoor("run", "--", "touch", marker, env={**clean_environment, name: text})
     assert refused(done, name, text)
 
@@ -147,7 +147,7 @@ def test_pid_of_a_thread_is_refused(spoor):
 @pytest.mark.parametrize("arguments", [[], ["1", "2"], ["--duration", "0", "1"],
                                        ["--duration", "nan", "1"], ["--duration", "-3", "1"]],
                          ids=str)
-def test_invalid_attach_is_refused(spoor, arguments):
+def test_invalid_arguments_of_attach_are_refused(spoor, arguments):
     assert refused(spoor("attach", *arguments))
 
 
@@ -167,6 +167,6 @@ def test_help_goes_to_stdout(spoor, arguments):
     (["foo"], "unknown command 'foo'; to track it: spoor run -- foo"),
     (["foo", "-j8", "a b"], "unknown command 'foo'; to track it: spoor run -- foo -j8 'a b'"),
 ], ids=str)
-def test_help_of_an_unknown_command_does_not_advise_to_run_it(spoor, arguments, message):
+def test_help_for_an_unknown_command_does_not_suggest_running_it(spoor, arguments, message):
     done = spoor(*arguments)
     assert (done.returncode, done.stdout, done.stderr) == (125, "", f"spoor: {message}\n")

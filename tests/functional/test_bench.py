@@ -55,25 +55,25 @@ def test_the_default_is_ten_runs(spoor, log):
     assert len(log.read_text().split()) == 10
 
 
-def test_warmups_do_not_count(spoor, log):
+def test_warmup_runs_are_not_counted(spoor, log):
     result = summary(spoor, "-n", "2", "--warmup", "3", *note(log, "a"))
     assert len(log.read_text().split()) == 5
     assert result["commands"][0]["runs"] == [0, 1]
 
 
-def test_prepare_comes_before_each_run(spoor, log):
+def test_prepare_command_runs_before_each_run(spoor, log):
     bench(spoor, "-n", "2", "--warmup", "1", "--prepare", f"echo prepare >>{log}", *note(log, "run"))
     assert log.read_text().split() == ["prepare", "run"] * 3
 
 
-def test_a_failed_prepare_stops(spoor, log):
+def test_failure_of_the_prepare_command_stops_the_bench(spoor, log):
     done = spoor("bench", "--prepare", "exit 3", *note(log, "run"))
     assert (done.returncode, done.stdout) == (125, "")
     assert done.stderr == "spoor: --prepare failed (exit code 3): exit 3\n"
     assert log.read_text() == ""
 
 
-def test_a_later_failure_of_prepare_reports_the_runs_so_far(spoor, log):
+def test_runs_so_far_are_reported_if_prepare_fails_later(spoor, log):
     done = spoor("bench", "-f", "json", "--prepare", f"[ $(wc -l <{log}) -lt 2 ]", *note(log, "run"))
     assert done.returncode == 125
     assert done.stderr.startswith("spoor: --prepare failed (exit code 1)")
@@ -91,7 +91,7 @@ def test_parameters_are_combined(spoor, log, tmp_path):
     assert tags == [*({"x": x, "y": y} for x in "12" for y in "ab"), {"z": "9"}]
 
 
-def test_a_parameter_of_prepare_names_the_command(spoor, log):
+def test_parameter_used_only_in_prepare_is_part_of_the_command_name(spoor, log):
     result = summary(spoor, "-n", "2", "-L", "branch=main,next", "--prepare", f"echo {{branch}} >>{log}", "true")
     assert [command["name"] for command in result["commands"]] == ["true (branch=main)", "true (branch=next)"]
     assert log.read_text().split() == ["main", "next"] * 2
@@ -112,13 +112,13 @@ def test_a_parameter_of_prepare_names_the_command(spoor, log):
     (["-o", "/nonexistent/runs.jsonl", "true"], "--output '/nonexistent/runs.jsonl'"),
     (["--report", "/nonexistent/page.html", "true"], "--report '/nonexistent/page.html'"),
 ])
-def test_mistakes_are_refused_before_the_first_run(spoor, arguments, message):
+def test_invalid_arguments_are_refused_before_the_first_run(spoor, arguments, message):
     done = spoor("bench", *arguments)
     assert (done.returncode, done.stdout) == (125, "")
     assert done.stderr.startswith(f"spoor: {message}")
 
 
-def test_a_missing_command_is_reported_as_by_run(spoor):
+def test_missing_command_is_reported_in_the_same_way_as_by_run(spoor):
     done = spoor("bench", "--", "no-such-command")
     assert (done.returncode, done.stdout, done.stderr) == (
         127, "", "spoor: 'no-such-command': command not found\n")
@@ -127,26 +127,26 @@ def test_a_missing_command_is_reported_as_by_run(spoor):
 FAILS_ONCE = "test -e {0} || {{ touch {0}; exit 4; }}"
 
 
-def test_a_failed_run_is_left_out(spoor, tmp_path):
+def test_failed_run_is_excluded_from_the_statistics(spoor, tmp_path):
     result = summary(spoor, "-n", "3", "--name", "x", "sh", "-c", FAILS_ONCE.format(tmp_path / "mark"), code=1)
     assert result["commands"] == [{"name": "x", "failed": 1, "runs": [1, 2]}]
     assert "1 of 3 runs of 'x' failed; their figures are left out" in result["warnings"]
     assert len(figure(result, "time")["commands"][0]["values"]) == 2
 
 
-def test_a_failed_run_counts_if_that_is_requested(spoor, tmp_path):
+def test_failed_run_is_included_on_request(spoor, tmp_path):
     result = summary(spoor, "-n", "3", "--ignore-failure", "--name", "x", "sh", "-c",
                      FAILS_ONCE.format(tmp_path / "mark"))
     assert result["commands"] == [{"name": "x", "failed": 1, "runs": [0, 1, 2]}]
 
 
-def test_a_command_that_always_fails_has_no_figures(spoor):
+def test_no_figures_are_shown_for_a_command_that_always_fails(spoor):
     assert bench(spoor, "-n", "2", "false", code=1).split() == "warning every run of 'false' failed".split()
     result = summary(spoor, "-n", "2", "sh", "-c", "kill -9 $$", "--vs", "true", code=1)
     assert [command["failed"] for command in result["commands"]] == [2, 0]
 
 
-def test_every_run_is_kept(spoor, tmp_path):
+def test_report_of_every_run_is_written_to_the_output_file(spoor, tmp_path):
     runs = tmp_path / "runs.jsonl"
     runs.write_text("old\n")
     bench(spoor, "-n", "2", "-o", runs, "--tag", "v=1", "true", "--vs", "sleep", "0")
@@ -163,7 +163,7 @@ def test_every_run_is_kept(spoor, tmp_path):
     assert len(runs.read_text().splitlines()) == 5
 
 
-def test_the_command_with_half_the_work_is_found(spoor, workload):
+def test_command_with_half_the_cpu_time_is_reported_as_best(spoor, workload):
     result = summary(spoor, "-n", "6", "--name", "half", "--name", "whole", "--",
                      workload("burn"), "0.1", "--vs", workload("burn"), "0.2")
     cpu = figure(result, "cpu")
@@ -175,7 +175,7 @@ def test_the_command_with_half_the_work_is_found(spoor, workload):
     assert half["values"] == sorted(half["values"])
 
 
-def test_a_command_that_holds_more_memory_is_found(spoor):
+def test_command_with_less_memory_is_reported_as_best(spoor):
     text = bench(spoor, "-n", "6", "--name", "small", "--name", "large", "--",
                  "python3", "-c", "b'x' * 10", "--vs", "python3", "-c", "b'x' * 100_000_000")
     lines = text.splitlines()
@@ -183,7 +183,7 @@ def test_a_command_that_holds_more_memory_is_found(spoor):
     assert lines[at + 1].endswith("times less than large")
 
 
-def test_every_format_has_the_summary(spoor):
+def test_summary_is_available_in_every_format(spoor):
     text = bench(spoor, "-n", "6", "--name", "a|b", "--", "true").splitlines()
     assert text[0].split() == ["FIGURE", "COMMAND", "MEDIAN", "LOW", "HIGH", "MIN", "MAX"]
     assert text[1].split()[:2] == ["Time", "a|b"]
@@ -205,7 +205,7 @@ def test_a_hostile_name_is_shown_safely(spoor):
         assert "\033" not in text and "\\n" in text
 
 
-def test_output_is_discarded(spoor):
+def test_output_of_the_commands_is_discarded_by_default(spoor):
     command = ["sh", "-c", "cat; echo out; echo err >&2"]
     done = spoor("bench", "-n", "1", "-f", "csv", *command, input="text", stdin=None)
     assert done.stdout.startswith("figure,command,") and "\nout\n" not in done.stdout and done.stderr == ""
@@ -257,7 +257,7 @@ def test_progress_is_shown_on_a_terminal_and_removed(spoor):
     assert set(screen.text()) == {""}
 
 
-def test_the_page_has_the_runs_and_their_statistics(spoor, tmp_path):
+def test_page_contains_the_runs_and_their_statistics(spoor, tmp_path):
     page = tmp_path / "page.html"
     bench(spoor, "-n", "2", "--report", page, "true", "--vs", "sleep", "0")
     text = page.read_text()

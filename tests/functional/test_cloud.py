@@ -122,14 +122,14 @@ def test_other_openstack_clouds_are_unknown(cloud):
     assert found["cloud"] is None and found["cloud_reason"] is None
 
 
-def test_values_missing_at_ovh_are_unknown(cloud):
+def test_values_that_ovh_does_not_report_are_unknown(cloud):
     answers = {**METADATA["ovh"], ("GET", "/openstack/latest/meta_data.json"): {"availability_zone": "nova"}}
     del answers["GET", "/latest/meta-data/instance-type"]
     with Service(answers) as service:
         assert cloud("ovh", service.url)["cloud"] == facts("ovh", None, None, None, None)
 
 
-def test_a_hetzner_server_id_is_not_its_type(cloud):
+def test_hetzner_server_id_is_not_reported_as_the_server_type(cloud):
     text = METADATA["hcloud"]["GET", "/hetzner/v1/metadata"] + "instance-type: cx22\n"
     with Service({("GET", "/hetzner/v1/metadata"): text}) as service:
         assert cloud("hcloud", service.url)["cloud"]["instance_type"] == "cx22"
@@ -154,7 +154,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("answer", WRONG.values(), ids=list(WRONG))
-def test_wrong_responses_are_unknown_with_a_reason(cloud, tmp_path, answer):
+def test_values_of_wrong_responses_are_unknown_with_a_reason(cloud, tmp_path, answer):
     """The firmware has the vendor and, with AWS, the instance type."""
     elsewhere = {("GET", "/elsewhere"): {"region": "nowhere"}}
     with Service({**METADATA["aws"], **elsewhere, DOCUMENT: answer}) as service:
@@ -173,7 +173,7 @@ def test_a_gcp_response_is_identified_by_a_header(cloud):
     assert "unexpected answer" in found["cloud_reason"]
 
 
-def test_tokens_contain_only_a_token(cloud):
+def test_token_with_invalid_characters_is_refused(cloud):
     token = ("PUT", "/latest/api/token")
     with Service({**METADATA["aws"], token: "a b\r\nEvil: yes"}) as service:
         assert "unexpected answer" in cloud("aws", service.url)["cloud_reason"]
@@ -181,7 +181,7 @@ def test_tokens_contain_only_a_token(cloud):
 
 
 @pytest.mark.parametrize("silent", [("PUT", "/latest/api/token"), DOCUMENT], ids=["token", "document"])
-def test_a_silent_service_is_given_up(cloud, silent):
+def test_query_of_a_silent_service_times_out(cloud, silent):
     with Service(METADATA["aws"]) as service:
         service.answers[silent] = service.wait
         found = cloud("aws", service.url, SPOOR_METADATA_TIMEOUT="0.3")

@@ -13,7 +13,7 @@ from conftest import load
 MANUAL = pathlib.Path(__file__).parents[2] / "docs/man/spoor.1.scd.in"
 
 
-def test_two_outputs_are_two_files(spoor, tmp_path):
+def test_each_output_option_writes_a_file(spoor, tmp_path):
     done = spoor("run", "-q", "-o", "a.json", "-o", "b.csv", "-o", "c", "-f", "json", "--", "true",
                  cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -31,7 +31,7 @@ def test_two_outputs_are_two_files(spoor, tmp_path):
     assert not (tmp_path / "started").exists()
 
 
-def test_the_strongest_source_sets_all_outputs(spoor, tmp_path):
+def test_outputs_come_only_from_the_source_with_the_highest_precedence(spoor, tmp_path):
     """A variable holds one path, which may have commas; a config file may hold a list."""
     config = tmp_path / "c"
     config.write_text('{"output": ["1.json", "2.csv"], "quiet": true}')
@@ -46,7 +46,7 @@ def test_the_strongest_source_sets_all_outputs(spoor, tmp_path):
             (tmp_path / name).unlink()
 
 
-def test_one_file_and_its_format_are_given_together(spoor, tmp_path):
+def test_format_option_overrides_the_suffix_but_format_variable_does_not(spoor, tmp_path):
     """A format in the environment is a default: a file name is more specific."""
     spoor("run", "-q", "-f", "json", "-o", "a.txt", "--", "true", cwd=tmp_path)
     load(tmp_path / "a.txt")
@@ -121,7 +121,7 @@ def test_every_command_reads_the_config_file(spoor, tmp_path, stored, arguments)
     assert done.returncode == 125 and done.stderr.startswith(f"spoor: {config}:1:1: ")
 
 
-def test_only_spoor_reads_the_users_config_file(spoor, gpu_tracker, tmp_path):
+def test_only_the_spoor_program_reads_the_users_config_file(spoor, gpu_tracker, tmp_path):
     """The predecessors have their own; the agent is started by programs."""
     (tmp_path / "spoor").mkdir()
     (tmp_path / "spoor" / "config.json").write_text("{")
@@ -131,7 +131,7 @@ def test_only_spoor_reads_the_users_config_file(spoor, gpu_tracker, tmp_path):
     assert spoor("phase", "start", "x", "--file", tmp_path / "p.csv", env=environment).returncode == 0
 
 
-def test_quiet_report_does_not_name_its_page(spoor, stored):
+def test_quiet_report_does_not_print_the_name_of_its_page(spoor, stored):
     assert spoor("report", "r.json").stderr == "spoor: the report is in 'r.html'\n"
     assert spoor("report", "-q", "r.json").stderr == ""
 
@@ -163,7 +163,7 @@ def test_help_and_manual_group_the_options(spoor):
     (["no-such-program"], 127, "'no-such-program': command not found"),
     (["a b", "c"], 127, "'a b': command not found"),
 ])
-def test_a_command_that_cannot_run_has_a_hint(spoor, tmp_path, command, code, message):
+def test_error_for_a_command_that_cannot_run_contains_a_hint(spoor, tmp_path, command, code, message):
     (tmp_path / "job.py").write_text("print()\n")
     (tmp_path / "job").write_text("#!/bin/sh\n")
     (tmp_path / "folder").mkdir()
@@ -209,7 +209,7 @@ def test_figures_are_printed_for_scripts(spoor, tmp_path):
     assert done.stdout == 2 * "{out} null\tnull\\\n"
 
 
-def test_the_template_replaces_the_text(spoor, tmp_path):
+def test_template_replaces_the_text_report(spoor, tmp_path):
     template = ["--print", "{exit_code}"]
     for options, stdout, stderr in ((["-o", "-"], "7\n", ""), (["-q"], "", "7\n"), ([], "", "7\n")):
         done = spoor("run", *options, *template, "--", "sh", "-c", "exit 7")
@@ -230,7 +230,7 @@ def test_the_template_replaces_the_text(spoor, tmp_path):
     ("{" + 200 * "x" + "}", "expected {NAME} at '{" + 19 * "x" + "'; {{ is a brace"),
     ("", "the value must not be empty"),
 ])
-def test_a_wrong_template_is_refused_before_the_job_starts(spoor, tmp_path, template, message):
+def test_invalid_template_is_refused_before_the_job_starts(spoor, tmp_path, template, message):
     done = spoor("run", "--print", template, "--", "touch", tmp_path / "started")
     assert (done.returncode, done.stderr) == (125, f"spoor: --print: {message}\n")
     assert not (tmp_path / "started").exists()

@@ -110,7 +110,7 @@ def test_one_run_is_compared_with_the_range_of_many(spoor, store):
     assert "outside the usual range" in compare(spoor, many, unusual)
 
 
-def test_one_file_is_divided_by_a_property(spoor, store):
+def test_runs_of_one_file_are_grouped_by_a_property(spoor, store):
     runs = [store.make(seconds, 1e6, name=name, tags={"v": tag})
             for name, tag, seconds in (("a", "1", 1), ("b", "1", 2), ("a", "2", 1), ("b", "2", 2))]
     together = store(*runs)
@@ -124,7 +124,7 @@ def test_one_file_is_divided_by_a_property(spoor, store):
     assert done.returncode == 125 and "unknown property 'colour'" in done.stderr
 
 
-def test_other_machines_are_mentioned(spoor, store):
+def test_comparison_of_different_machines_is_pointed_out(spoor, store):
     first, second = store.make(1, 1e6), store.make(1, 1e6)
     second["host"]["cpu_model"] = "Another CPU"
     text = compare(spoor, store(first), store(second))
@@ -132,7 +132,7 @@ def test_other_machines_are_mentioned(spoor, store):
     assert "different machines" not in compare(spoor, store(first), store(first))
 
 
-def test_formats_hold_the_same_figures(spoor, store):
+def test_all_formats_contain_the_same_figures(spoor, store):
     first, second = store(store.make(10, 100e6, name="a|b")), store(store.make(20, 50e6))
     rows = list(csv.DictReader(io.StringIO(compare(spoor, "-f", "csv", first, second))))
     assert rows[0] == {"figure": "Time", "first": "10", "other": "20", "percent": "100", "result": "differs"}
@@ -171,7 +171,7 @@ def check(spoor, *arguments):
     return done.returncode, done.stdout
 
 
-def test_limits_are_broken_by_larger_values(spoor, store):
+def test_values_above_a_limit_fail_the_check(spoor, store):
     run = store(store.make(90, 3 << 30, name="train"))
     assert check(spoor, "--max", "memory=3GiB", "--max", "time=1.5m", run) == (0, "")
     code, text = check(spoor, "--max", "memory=2GiB", "--max", "time=89", "--max", MEMORY + "=4G", run)
@@ -182,7 +182,7 @@ def test_limits_are_broken_by_larger_values(spoor, store):
     assert json.loads(check(spoor, "--max", "memory=4GiB", "-f", "json", run)[1]) == []
 
 
-def test_a_limit_on_an_unknown_figure_is_broken(spoor, store):
+def test_limit_on_an_unknown_figure_fails_the_check(spoor, store):
     report = store.make(1, 1)
     report["memory"]["combined"]["total_rss_bytes"] = {"value": None, "reason": "nobody looked"}
     code, text = check(spoor, "--max", "memory=1T", store(report))
@@ -191,7 +191,7 @@ def test_a_limit_on_an_unknown_figure_is_broken(spoor, store):
 
 @pytest.mark.parametrize("limit", ["memory", "memory=", "=1", "memory=-1", "memory=1X", "time=1GiB", "colour=1",
                                    "memory=1GiBx", "time=abc"])
-def test_wrong_limits_are_refused(spoor, store, limit):
+def test_invalid_limits_are_refused(spoor, store, limit):
     done = spoor("check", "--max", limit, store(store.make(1, 1)))
     assert done.returncode == 125 and "--max" in done.stderr
 
@@ -211,7 +211,7 @@ def test_a_regression_is_found_against_earlier_runs(spoor, store):
     assert check(spoor, "--baseline", baseline, "--figures", "memory", "--tolerance", "15", large) == (0, "")
 
 
-def test_the_baseline_has_comparable_runs_only(spoor, store):
+def test_baseline_contains_only_comparable_runs(spoor, store):
     earlier = normal(store, 6, 6)
     failed = [store.make(1000, 1e12, exit_code=1) for _ in range(20)]
     others = [store.make(1000, 1e12) for _ in range(20)]
@@ -235,7 +235,7 @@ def test_check_needs_something_to_check(spoor, store):
     assert done.returncode == 125 and "nothing to check" in done.stderr
 
 
-def test_a_directory_is_a_set_of_runs(spoor, store):
+def test_reports_in_a_directory_are_compared_as_a_set_of_runs(spoor, store):
     folder = spoor.new_path("folder")
     folder.mkdir()
     for index in range(3):

@@ -67,7 +67,7 @@ def test_bash_completes_spoor(complete, words, choices):
 
 
 @pytest.mark.parametrize("options", [["--interval", "=", "5", "-q"], ["--name", "x", "--"]], ids=str)
-def test_arguments_of_the_command_are_completed_as_its_own(complete, options):
+def test_arguments_of_the_command_are_completed_by_its_own_rules(complete, options):
     assert "completion" in complete("spoor", "run", *options, "sleep", "comp")
     assert "--name" not in complete("spoor", "run", *options, "sleep", "--na")
 

@@ -20,7 +20,7 @@ def integral(curve, name, points=None):
     return sum(mean * span for mean, span in zip(means(curve, name), spans) if mean is not None)
 
 
-def test_the_last_part_of_an_interval_is_in_the_curve(spoor):
+def test_curve_includes_the_last_partial_interval(spoor):
     _, report = spoor.result("sh", "-c", BURST, options=["-i", "1"])
     curve = report["curve"]
     total = value(report, "cpu.total_seconds")
@@ -34,7 +34,7 @@ def test_the_last_part_of_an_interval_is_in_the_curve(spoor):
     assert 0.99 * burst / seconds <= peak <= 1.001 * total / 0.5
 
 
-def test_main_and_descendants_add_up_in_every_point(spoor):
+def test_main_and_descendants_add_up_to_the_job_at_every_point(spoor):
     child = "sh -c 'j=0; while [ $j -lt 9999 ]; do j=$((j+1)); done'"
     script = f"i=0; while [ $i -lt 60 ]; do i=$((i+1)); {child}; done"
     _, report = spoor.result("sh", "-c", script, options=["-i", "0.1"])
@@ -48,7 +48,7 @@ def test_main_and_descendants_add_up_in_every_point(spoor):
     assert ends[-1] == pytest.approx(report["run"]["elapsed_seconds"], abs=2e-4)
 
 
-def test_private_and_shared_memory_add_up_in_every_row(spoor, tmp_path):
+def test_private_and_shared_memory_add_up_to_the_total_in_every_row(spoor, tmp_path):
     big = tmp_path / "file"
     big.write_bytes(bytes(64 << 20))
     script = (f"import mmap; f = open({str(big)!r}, 'rb'); x = []\n"

@@ -138,7 +138,7 @@ def undecided(disabled):
 
 
 @pytest.mark.parametrize("disabled", DISABLED)
-def test_doctor_shows_used_if_and_only_if_a_run_uses_it(spoor, disabled):
+def test_doctor_shows_a_source_as_used_if_and_only_if_a_run_uses_it(spoor, disabled):
     rows = doctor(spoor, SPOOR_DISABLE=disabled)
     run = Run(spoor, SPOOR_DISABLE=disabled)
     assert set(rows) == set(USED) | ELSEWHERE
@@ -210,7 +210,7 @@ def test_doctor_leaves_nothing_behind(spoor):
     assert not [folder for folder in cgroups() - before if str(process.pid) in folder]
 
 
-def test_source_replaced_by_a_better_one_needs_no_fix(spoor):
+def test_doctor_suggests_no_fix_for_a_source_replaced_by_a_better_one(spoor):
     lines = spoor("doctor").stdout.splitlines()
     for line, following in zip(lines, lines[1:]):
         if line.endswith("proc-connector is used"):

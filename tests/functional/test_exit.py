@@ -31,7 +31,7 @@ def test_every_exit_code_passes_through(spoor):
     assert wrong == {}
 
 
-def test_result_holds_the_exit_code(spoor):
+def test_result_contains_the_exit_code(spoor):
     done, result = spoor.result("sh", "-c", "exit 7")
     assert done.returncode == 7
     assert (result["run"]["exit_code"], result["run"]["signal"]) == (7, None)
@@ -39,7 +39,7 @@ def test_result_holds_the_exit_code(spoor):
 
 
 @pytest.mark.parametrize("number", DEADLY if IS_FULL else SOME_DEADLY)
-def test_spoor_dies_of_the_signal_that_killed_the_command(spoor, workload, number):
+def test_spoor_is_killed_by_the_signal_that_killed_the_command(spoor, workload, number):
     """Spoor dies of the same signal: a parent sees the same as without spoor."""
     done, result = spoor.result(workload("die"), str(number))
     assert done.returncode == -number
@@ -54,14 +54,14 @@ def test_spoor_dies_of_the_signal_that_killed_the_command(spoor, workload, numbe
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGSEGV])
-def test_shell_gets_128_and_the_number_of_the_signal(spoor, workload, number):
+def test_shell_gets_128_plus_the_signal_number(spoor, workload, number):
     script = '"$0" run -q -- "$1" "$2"; echo $?'
     done = subprocess.run(["bash", "-c", script, spoor.binary, workload("die"), str(int(number))],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     assert done.stdout == f"{128 + number}\n"
 
 
-def test_only_the_job_leaves_a_core_file(spoor, tmp_path):
+def test_spoor_leaves_no_core_file_if_the_job_dies_by_a_signal(spoor, tmp_path):
     """It would be spoor's core file, and replace the job's."""
     job = "import os, resource, signal; " \
           "resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.kill(os.getpid(), signal.SIGQUIT)"
@@ -77,7 +77,7 @@ def test_only_the_job_leaves_a_core_file(spoor, tmp_path):
 
 @pytest.mark.threads
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signal_that_ends_the_job_leaves_a_whole_result(spoor, workload, number):
+def test_result_is_complete_if_a_signal_ends_the_job(spoor, workload, number):
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-o", path, "--", workload("hold"), "1")
     read_line(process.stdout)
@@ -87,7 +87,7 @@ def test_signal_that_ends_the_job_leaves_a_whole_result(spoor, workload, number)
 
 
 @pytest.mark.threads
-def test_killed_job_leaves_a_whole_result(spoor, workload):
+def test_result_is_complete_if_the_job_is_killed(spoor, workload):
     """It uses more memory than the tracker with sanitizers, so that the kernel reports its
     peak."""
     path = spoor.new_path("result.json")
@@ -99,7 +99,7 @@ def test_killed_job_leaves_a_whole_result(spoor, workload):
     assert result["memory"]["combined"]["total_rss_bytes"]["value"] > 0
 
 
-def test_missing_command_is_127(spoor, monkeypatch):
+def test_exit_code_of_a_missing_command_is_127(spoor, monkeypatch):
     # An unreadable folder of PATH would cause "permission denied".
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     done = spoor("run", "--", "no-such-command-at-all")
@@ -107,7 +107,7 @@ def test_missing_command_is_127(spoor, monkeypatch):
     assert "no-such-command-at-all" in done.stderr and "not found" in done.stderr.lower()
 
 
-def test_unexecutable_command_is_126(spoor, tmp_path):
+def test_exit_code_of_an_unexecutable_command_is_126(spoor, tmp_path):
     path = tmp_path / "plain.txt"
     path.write_text("no program")
     done = spoor("run", "--", path)
@@ -115,7 +115,7 @@ def test_unexecutable_command_is_126(spoor, tmp_path):
     assert "plain.txt" in done.stderr
 
 
-def test_folder_as_command_is_126(spoor, tmp_path):
+def test_exit_code_of_a_directory_as_command_is_126(spoor, tmp_path):
     assert spoor("run", "--", tmp_path).returncode == 126
 
 
@@ -125,7 +125,7 @@ def test_orphans_do_not_change_the_exit_code(spoor):
     assert done.returncode == 5
 
 
-def test_parent_that_ignores_children_still_gets_the_code(spoor):
+def test_exit_code_is_known_if_sigchld_is_ignored(spoor):
     """SIGCHLD ignored is inherited; the kernel would reap the command before us."""
     script = 'trap "" CHLD; "$0" run -q -- sh -c "exit 9"; exit $?'
     done = spoor("run", "-q", "--", "sh", "-c", script, spoor.binary)

@@ -32,7 +32,7 @@ def value_of(text, name):
     return value
 
 
-def test_a_report_in_openmetrics(spoor):
+def test_report_can_be_written_as_openmetrics(spoor):
     path, prom = spoor.new_path("r.json"), spoor.new_path("r.prom")
     spoor("run", "-q", "--name", 'a"b\\', "-o", path, "-o", prom, "--", "true")
     report, text = load(path), prom.read_text()
@@ -44,7 +44,7 @@ def test_a_report_in_openmetrics(spoor):
     assert spoor("report", "-f", "openmetrics", path).stdout == text
 
 
-def test_several_reports_share_their_families(spoor):
+def test_several_reports_share_metric_families(spoor):
     paths = [spoor.new_path("r.json") for _ in range(3)]
     for path in paths:
         spoor("run", "-q", "-o", path, "--", "true")
@@ -53,7 +53,7 @@ def test_several_reports_share_their_families(spoor):
     assert text.count("# TYPE spoor_run_elapsed_seconds gauge\n") == text.count("# EOF\n") == 1
 
 
-def test_the_machine_in_openmetrics(spoor):
+def test_system_report_can_be_written_as_openmetrics(spoor):
     text = spoor("system", "-i", "50ms", "-f", "openmetrics").stdout
     assert value_of(text, "spoor_run_system_memory_used_bytes") > 0
 
@@ -82,7 +82,7 @@ def end(process):
 WAIT = ["cat"]
 
 
-def test_a_run_is_scraped(spoor):
+def test_run_can_be_scraped(spoor):
     process, get = served(spoor, "run", "-q", "--listen", "0", "-i", "10ms", "--name", "n", "--tag", "team=blue",
                           "--label", "team", "--label", "site=a b", "--", *WAIT)
     text = eventually(lambda: "spoor_job_rss_bytes{" in get() and get(), "a sample")
@@ -96,7 +96,7 @@ def test_a_run_is_scraped(spoor):
     end(process)
 
 
-def test_a_machine_is_scraped_until_it_is_interrupted(spoor):
+def test_machine_can_be_scraped_until_spoor_is_interrupted(spoor):
     process, get = served(spoor, "system", "--listen", "0", "-i", "10ms")
     text = eventually(lambda: "spoor_host_cpu_seconds_total{" in get() and get(), "a sample")
     assert "spoor_job_rss_bytes" not in values_of(text)
@@ -105,7 +105,7 @@ def test_a_machine_is_scraped_until_it_is_interrupted(spoor):
     process.stderr.close()
 
 
-def test_an_attached_process_is_scraped(spoor):
+def test_attached_process_can_be_scraped(spoor):
     with subprocess.Popen(["sleep", "1000"]) as other:
         process, get = served(spoor, "attach", "-q", "--listen", "0", "-i", "10ms", str(other.pid))
         eventually(lambda: "spoor_job_rss_bytes{" in get(), "a sample")
@@ -114,7 +114,7 @@ def test_an_attached_process_is_scraped(spoor):
     process.stderr.close()
 
 
-def test_a_rank_is_a_label(spoor):
+def test_rank_and_node_are_labels(spoor):
     process, get = served(spoor, "run", "-q", "--listen", "0", "--", *WAIT, env={
         **os.environ, "SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3",
         "SLURM_NTASKS": "1", "SLURM_NODEID": "1"})
@@ -141,12 +141,12 @@ def test_slow_clients_delay_neither_the_run_nor_its_end(spoor):
     (["--listen", "0", "--label", "host=2"], "--label: the label 'host' has a fixed meaning"),
     (["--metrics", "/nowhere/a.prom"], "--metrics '/nowhere/a.prom': directory '/nowhere' does not exist; create it first"),
 ])
-def test_bad_options(spoor, arguments, message):
+def test_invalid_export_options_are_refused(spoor, arguments, message):
     done = spoor("run", *arguments, "--", "true")
     assert (done.returncode, done.stderr) == (125, f"spoor: {message}\n")
 
 
-def test_a_port_in_use(spoor):
+def test_port_in_use_is_refused(spoor):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -157,7 +157,7 @@ def test_a_port_in_use(spoor):
 
 # ---- --metrics --------------------------------------------------------------
 
-def test_a_file_is_replaced_at_each_interval(spoor):
+def test_metrics_file_is_replaced_at_each_interval(spoor):
     path = spoor.new_path("m.prom")
     process = spoor.start("run", "-q", "-i", "10ms", "--metrics", path, "--", *WAIT)
     first = eventually(lambda: path.exists() and path.read_text(), "a sample")
@@ -170,7 +170,7 @@ def test_a_file_is_replaced_at_each_interval(spoor):
     assert [each.name for each in path.parent.iterdir() if path.stem in each.name] == [path.name]
 
 
-def test_the_last_sample_is_in_the_file(spoor):
+def test_metrics_file_contains_the_last_sample(spoor):
     """The report does not count some 70 us before the program starts: the job takes hundreds of times as long."""
     path, report = spoor.new_path("m.prom"), spoor.new_path("r.json")
     spoor("run", "-q", "-i", "1h", "--metrics", path, "-o", report, "--", "sh", "-c", "seq 4000000 >/dev/null")
@@ -178,14 +178,14 @@ def test_the_last_sample_is_in_the_file(spoor):
         load(report)["cpu"]["total_seconds"]["value"], rel=0.01)
 
 
-def test_a_file_stays_if_the_command_cannot_run(spoor):
+def test_metrics_file_is_unchanged_if_the_command_cannot_run(spoor):
     path = spoor.new_path("m.prom")
     path.write_text("old")
     assert spoor("run", "--metrics", path, "--", "/nowhere/no").returncode == 127
     assert path.read_text() == "old"
 
 
-def test_two_outputs_are_not_one_file(spoor):
+def test_metrics_and_report_in_the_same_file_are_refused(spoor):
     path = spoor.new_path("m.prom")
     done = spoor("run", "--metrics", path, "-o", path, "--", "true")
     assert done.returncode == 125 and "--metrics" in done.stderr

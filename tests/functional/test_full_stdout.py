@@ -20,7 +20,7 @@ def speak(program, arguments, **options):
 
 
 @pytest.mark.parametrize("arguments", SPEAKING, ids=" ".join)
-def test_full_stdout_is_a_failure(spoor, tmp_path, arguments):
+def test_write_error_on_stdout_makes_spoor_fail(spoor, tmp_path, arguments):
     path = tmp_path / "r.json"
     if "REPORT" in arguments:
         spoor(*RUN, "-o", path, "--", "true")
@@ -33,14 +33,14 @@ def test_full_stdout_is_a_failure(spoor, tmp_path, arguments):
 
 
 @pytest.mark.parametrize("arguments", GPU_TRACKER_SPEAKING, ids=" ".join)
-def test_full_stdout_is_a_failure_of_gpu_tracker(gpu_tracker, arguments):
+def test_write_error_on_stdout_makes_gpu_tracker_fail(gpu_tracker, arguments):
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = speak(gpu_tracker, arguments, stdout=full)
     assert done.returncode == 1 and "No space left on device" in done.stderr
     assert speak(gpu_tracker, arguments).returncode == 0
 
 
-def test_closed_stdout_is_refused_for_a_report(spoor, tmp_path):
+def test_report_to_a_closed_stdout_is_refused(spoor, tmp_path):
     marker = tmp_path / "ran"
     for path in ("-", "/dev/stdout"):
         done = spoor("run", "-o", path, "--", "touch", marker, stdout=None,

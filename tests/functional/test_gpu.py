@@ -38,7 +38,7 @@ def test_gpu_memory_of_a_process_is_reported(spoor, machine):
 HELD, RELEASED = "block nvmlInit 60000", "block nvmlInit 0"
 
 
-def test_a_spike_between_two_samples_is_seen(spoor, machine):
+def test_gpu_memory_spike_between_two_samples_is_measured(spoor, machine):
     machine.play(card(0))
     run = Run(spoor, machine, "-i", "1h")
     machine.play(f"process 0 compute {run.pid} {GIB}")
@@ -56,7 +56,7 @@ def test_a_spike_between_two_samples_is_seen(spoor, machine):
     assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] == 5 * GIB
 
 
-def test_an_idle_job_is_not_read_until_it_runs(spoor, machine):
+def test_gpus_of_an_idle_job_are_not_read_until_it_runs(spoor, machine):
     machine.play(card(0))
     samples = spoor.new_path("samples.csv")
     run = Run(spoor, machine, "-i", "0.1", "--samples", samples,
@@ -144,7 +144,7 @@ def test_other_processes_on_the_jobs_gpu_cause_a_warning(spoor, machine):
     assert gpu_warnings(run.end()) == ["gpu-shared"]
 
 
-def test_late_samples_do_not_exceed_the_gpus(spoor, machine):
+def test_late_driver_samples_do_not_raise_utilization_above_the_gpus(spoor, machine):
     """The driver's samples of a second arrive within one interval of 10 ms."""
     machine.play(card(0), "stream 0 gpu 20 100")
     run = Run(spoor, machine, "-i", "10ms")
@@ -209,7 +209,7 @@ def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
 @pytest.mark.parametrize("code, words", [(NO_PERMISSION, "permission denied"),
                                          (NOT_SUPPORTED, "not supported"),
                                          (UNKNOWN_ERROR, "unknown error")])
-def test_a_refused_list_is_not_0(spoor, machine, code, words):
+def test_memory_is_unknown_instead_of_0_if_the_driver_refuses_the_process_list(spoor, machine, code, words):
     """The other lists work, and the samples show the job's busy time."""
     machine.play(card(0), "stream 0 gpu 200 50", f"fail {LIST} {code}", HELD)
     run = Run(spoor, machine)
@@ -235,7 +235,7 @@ def refused_after_2_gib(spoor, machine, code):
     return run
 
 
-def test_a_list_that_works_again_keeps_its_peak(spoor, machine):
+def test_peak_is_kept_after_the_process_list_works_again(spoor, machine):
     run = refused_after_2_gib(spoor, machine, UNKNOWN_ERROR)
     machine.play(f"fail {LIST} 0", f"process 0 compute {run.pid} {GIB}")
     machine.wait_for(SLOW, times=2)
@@ -244,14 +244,14 @@ def test_a_list_that_works_again_keeps_its_peak(spoor, machine):
     assert gpu_warnings(result) == []
 
 
-def test_a_possibly_incomplete_peak_is_a_warning(spoor, machine):
+def test_possibly_incomplete_peak_causes_a_warning(spoor, machine):
     result = refused_after_2_gib(spoor, machine, NO_PERMISSION).end()
     assert value(result, "gpu.memory.combined_bytes") == 2 * GIB
     assert gpu_warnings(result) == ["gpu-memory-untold"]
     assert "permission denied" in result["warnings"][0]["message"]
 
 
-def test_a_lost_device_keeps_its_figures(spoor, machine):
+def test_figures_of_a_lost_device_are_kept(spoor, machine):
     machine.play(card(0))
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}")
@@ -265,7 +265,7 @@ def test_a_lost_device_keeps_its_figures(spoor, machine):
     assert value(result, "gpu.memory.system_bytes") in (USED_BYTES - MOVED_BYTES, USED_BYTES)
 
 
-def test_parts_of_a_device_have_their_own_figures(spoor, machine):
+def test_mig_parts_have_their_own_figures(spoor, machine):
     """MIG: memory of a part and its utilization, by GPM; if the whole reports a figure, that
     counts."""
     machine.play(card(0), "device 0 mig 1", "device 0.0 uuid MIG-1", "device 0.0 name part",
@@ -296,7 +296,7 @@ def test_parts_of_a_device_have_their_own_figures(spoor, machine):
     assert "MIG" in result["gpu"]["job_utilization"]["mean_gpus"]["reason"]
 
 
-def test_accounts_of_the_driver_raise_the_peak(spoor, machine):
+def test_accounting_data_of_the_driver_raises_the_peak(spoor, machine):
     machine.play(card(0), "device 0 accounting 1")
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}",
@@ -322,7 +322,7 @@ def test_every_generation_of_drivers_is_supported(spoor, machine, standin, gener
 
 # ---- drivers that fail --------------------------------------------------------------------
 
-def test_without_a_gpu_there_is_no_output(spoor, tmp_path):
+def test_nothing_about_gpus_is_printed_without_a_gpu(spoor, tmp_path):
     done, result = spoor.result("true")
     assert result["gpu"]["count"] == 0
     assert result["gpu"]["devices"] == result["gpu"]["selected"] == result["host"]["gpus"] == []
@@ -363,7 +363,7 @@ def test_disabled_gpus_are_not_read(spoor, machine):
     assert result["gpu"]["count"] == 1
 
 
-def test_a_driver_of_another_version_is_a_warning(spoor, machine):
+def test_driver_version_mismatch_causes_a_warning(spoor, machine):
     machine.play(card(0), f"fail nvmlInit {VERSION_MISMATCH}")
     result = Run(spoor, machine).end()
     assert result["gpu"]["count"] == 0
@@ -377,7 +377,7 @@ def gpu_messages(result):
             if warning["code"].startswith("gpu")]
 
 
-def test_a_gpu_that_cannot_be_opened_is_a_warning(spoor, machine):
+def test_gpu_that_cannot_be_opened_causes_a_warning(spoor, machine):
     machine.play(card(0), card(1), f"fail nvmlDeviceGetHandleByIndex@0 {LOST}")
     result = Run(spoor, machine).end()
     assert result["gpu"]["selected"] == ["GPU-1000-aaaa"]
@@ -386,14 +386,14 @@ def test_a_gpu_that_cannot_be_opened_is_a_warning(spoor, machine):
     assert "GPU is lost" in spoor("info", env=machine.environment).stdout
 
 
-def test_a_driver_that_cannot_count_its_gpus_is_a_warning(spoor, machine):
+def test_driver_that_cannot_count_its_gpus_causes_a_warning(spoor, machine):
     machine.play(card(0), f"fail nvmlDeviceGetCount {UNKNOWN_ERROR}")
     result = Run(spoor, machine).end()
     assert "Unknown Error (error 999)" in gpu_messages(result)[0]
     assert "cannot be used" in result["gpu"]["memory"]["combined_bytes"]["reason"]
 
 
-def test_a_library_without_its_driver_is_no_warning(spoor, machine):
+def test_library_without_a_loaded_driver_causes_no_warning(spoor, machine):
     """As in an image that runs on a machine without a GPU. A user who requires GPUs gets an
     error."""
     machine.play(card(0), f"fail nvmlInit {NOT_LOADED}")
@@ -405,7 +405,7 @@ def test_a_library_without_its_driver_is_no_warning(spoor, machine):
         assert "the NVIDIA driver is not loaded" in said
 
 
-def test_a_library_without_required_functions_is_a_warning(spoor, machine, standin):
+def test_library_without_required_functions_causes_a_warning(spoor, machine, standin):
     machine.environment["LD_LIBRARY_PATH"] = str(standin / "broken")
     machine.play(card(0))
     result = Run(spoor, machine).end()
@@ -447,7 +447,7 @@ def test_a_blocked_driver_delays_nothing_else(spoor, machine):
 @pytest.mark.threads
 @pytest.mark.parametrize("line", ["block nvmlInit 60000", "cost nvmlInit 60000000"],
                          ids=["sleeps", "spins"])
-def test_a_driver_blocked_at_its_start_costs_only_gpu_figures(spoor, machine, line):
+def test_driver_that_blocks_during_initialization_makes_only_gpu_figures_unknown(spoor, machine, line):
     machine.play(card(0), line)
     run = Run(spoor, machine)
     eventually(lambda: machine.calls("nvmlInit") > 0, "it is started")
@@ -458,7 +458,7 @@ def test_a_driver_blocked_at_its_start_costs_only_gpu_figures(spoor, machine, li
     assert value(result, "memory.main.total_rss_bytes") > 0
 
 
-def test_an_unreported_name_is_null(spoor, machine):
+def test_name_that_the_driver_does_not_report_is_null(spoor, machine):
     machine.play("device 0 uuid GPU-0000-aaaa", "device 0 total 150000000000")
     result = Run(spoor, machine).end()
     assert result["gpu"]["devices"][0]["name"] is result["host"]["gpus"][0]["name"] is None

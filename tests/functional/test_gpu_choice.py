@@ -48,7 +48,7 @@ def maps_nvml(process):
 
 
 @pytest.mark.parametrize("word", ["none", "None"])
-def test_with_gpus_none_no_driver_is_opened(spoor, machine, tmp_path, word):
+def test_gpus_none_opens_no_driver(spoor, machine, tmp_path, word):
     """Not even its library is loaded, long after it would have been."""
     machine.play(card(0))
     samples = tmp_path / "samples.csv"
@@ -66,7 +66,7 @@ def test_with_gpus_none_no_driver_is_opened(spoor, machine, tmp_path, word):
     assert gpu_warnings(result) == []
 
 
-def test_the_variable_that_excludes_all_gpus_is_named(spoor, machine):
+def test_reason_names_the_variable_that_excludes_all_gpus(spoor, machine):
     """Its value is not trusted: no escape sequence of it reaches a terminal."""
     machine.play(card(0))
     why = "CUDA_VISIBLE_DEVICES=foo\x1b[31m matches none of this machine's GPUs"
@@ -88,7 +88,7 @@ def test_the_variable_that_excludes_all_gpus_is_named(spoor, machine):
 
 @pytest.mark.parametrize("options, expected", [((), ["gpu-not-selected"]),
                                                (("--gpus", "all"), [])])
-def test_use_of_an_unassigned_gpu_is_a_warning(spoor, machine, options,
+def test_use_of_an_unassigned_gpu_causes_a_warning(spoor, machine, options,
                                                                   expected):
     machine.play(card(0), card(1))
     run = Run(spoor, machine, *options, CUDA_VISIBLE_DEVICES="1")
@@ -127,7 +127,7 @@ def test_a_missing_gpu_is_refused_before_attaching(spoor, machine):
 
 @pytest.mark.parametrize("lines", [[], [card(0), f"fail nvmlInit {VERSION_MISMATCH}"]],
                          ids=["no GPU", "no driver"])
-def test_without_a_driver_a_wrong_number_is_a_warning(spoor, machine, lines):
+def test_wrong_gpu_number_without_a_driver_causes_a_warning(spoor, machine, lines):
     machine.play(*lines)
     assert "gpu-unknown" in gpu_warnings(Run(spoor, machine, "--gpus", "9").end())
 

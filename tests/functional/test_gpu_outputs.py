@@ -69,7 +69,7 @@ def test_json_samples_contain_the_gpus(spoor, machine):
     assert rows[-1]["gpus"][0]["energy_joules"] is None
 
 
-def test_a_gpu_has_one_number_everywhere(spoor, machine):
+def test_gpu_has_the_same_number_in_every_output(spoor, machine):
     """info, --gpus and every output use the same number: parts are numbered within their GPU, as
     in nvidia-smi."""
     machine.play(card(0), "device 0 mig 1", card(1), *(
@@ -176,7 +176,7 @@ def test_doctor_shows_whether_each_vendor_works(spoor, machine):
     assert "install the NVIDIA driver" not in text
 
 
-def test_doctor_keeps_to_80_columns_and_advises_root_as_root(spoor):
+def test_doctor_fits_80_columns_and_does_not_advise_root_to_run_as_root(spoor):
     text = spoor("doctor").stdout
     assert max(map(len, text.splitlines())) < 80
     assert os.geteuid() != 0 or "run as root" not in text
@@ -206,7 +206,7 @@ def test_info_and_doctor_report_a_silent_driver(spoor, machine):
     assert "sources are available" in done.stdout
 
 
-def test_the_text_reports_unknown_gpus(spoor, machine):
+def test_text_report_explains_why_the_gpus_are_unknown(spoor, machine):
     machine.play(card(0), "block nvmlInit 60000")
     done = spoor("run", "--", *until_called(machine, "nvmlInit"), env=machine.environment)
     assert "GPU use: the run ended before the drivers had reported their GPUs" in \
@@ -229,7 +229,7 @@ def on_terminal(spoor, columns, *arguments, env):
     return text.decode().splitlines()
 
 
-def test_text_is_as_wide_as_the_terminal(spoor, machine):
+def test_text_report_is_as_wide_as_the_terminal(spoor, machine):
     name = "NVIDIA H200" + 5 * " wide"
     machine.play(card(0), f"device 0 name {name}")
     row = f"GPU 0        {name}, 150 GB, GPU-0000-aaaa, 0000:3b:00.0"
@@ -257,7 +257,7 @@ def rows_of_gpus(done):
     return [line for line in done.stderr.splitlines() if re.match(" {0,2}GPU", line)]
 
 
-def test_text_of_a_job_without_a_gpu_lists_the_gpus(spoor, machine):
+def test_text_report_lists_the_gpus_even_if_the_job_uses_none(spoor, machine):
     """It lists the GPUs, without figures of use."""
     machine.play(card(0), card(1), card(2), "device 2 name Tesla V100", "stream 0 gpu 100 50")
     done = spoor("run", "--", *until_called(machine), env=machine.environment)

@@ -65,7 +65,7 @@ def test_without_a_gpu_all_gpu_figures_are_0(gpu_tracker):
     assert set(utilization["gpu_percentages"].values()) == {0.0}
 
 
-def test_very_short_command_has_real_numbers(gpu_tracker):
+def test_very_short_command_has_nonzero_figures(gpu_tracker):
     """It ends before a sample is due. The kernel reports its peak if that is larger than the
     tracker's: 7 MB with sanitizers. It writes 16 MB, because the size of an idle interpreter
     depends on the page cache."""
@@ -91,7 +91,7 @@ def test_unmeasured_figures_cause_one_warning(gpu_tracker):
 
 # ---- numbers ----------------------------------------------------------------
 
-def test_mean_is_cpu_time_over_wall_time(gpu_tracker, workload, tmp_path):
+def test_mean_cpu_usage_is_cpu_time_divided_by_wall_time(gpu_tracker, workload, tmp_path):
     """A job that computes half of the time and prints its own CPU time."""
     path = tmp_path / "said"
     report = result(gpu_tracker, f"sh -c '{workload('duty')} 1.5 >{path}'", "--st=0.1",
@@ -104,7 +104,7 @@ def test_mean_is_cpu_time_over_wall_time(gpu_tracker, workload, tmp_path):
     assert report["cpu_utilization"]["system"]["mean_sum_percent"] >= 0.9 * percent
 
 
-def test_mean_does_not_depend_on_the_sleep_time(gpu_tracker, workload, tmp_path):
+def test_mean_cpu_usage_does_not_depend_on_the_sleep_time(gpu_tracker, workload, tmp_path):
     path = tmp_path / "said"
     for sleep_time in ("0.1", "1", "15"):
         report = result(gpu_tracker, f"sh -c 'exec {workload('duty')} 0.8 >{path}'",
@@ -116,7 +116,7 @@ def test_mean_does_not_depend_on_the_sleep_time(gpu_tracker, workload, tmp_path)
         assert main["mean_hardware_percent"] == main["mean_sum_percent"] / os.cpu_count()
 
 
-def test_cpu_of_short_lived_children_counts(gpu_tracker, workload, tmp_path):
+def test_cpu_time_of_short_lived_children_is_counted(gpu_tracker, workload, tmp_path):
     path = tmp_path / "said"
     report = result(gpu_tracker, f"sh -c 'exec {workload('burn')} 1 50 >{path}'", "--tu=seconds")
     seconds = report["cpu_utilization"]["descendants"]["mean_sum_percent"] / 100 \
@@ -156,7 +156,7 @@ def test_long_sleep_time_does_not_delay_the_end(gpu_tracker):
     assert time.monotonic() - started < 30
 
 
-def test_held_memory_is_reported(gpu_tracker, workload):
+def test_memory_held_by_the_command_is_reported(gpu_tracker, workload):
     """300 MiB, until a few more rows have been written."""
     path = gpu_tracker.folder / "rows.csv"
     process = gpu_tracker.start("-e", workload("hold") + " 300", "-f", "json", "--st=0.1",
@@ -190,7 +190,7 @@ def test_units_are_powers_of_ten(gpu_tracker, workload):
 
 @pytest.mark.parametrize("unit, seconds", [("seconds", 1), ("minutes", 60), ("hours", 3600),
                                            ("days", 86400)])
-def test_time_is_in_its_unit(gpu_tracker, unit, seconds):
+def test_compute_time_is_in_the_selected_unit(gpu_tracker, unit, seconds):
     started = time.monotonic()
     compute_time = result(gpu_tracker, "sleep 0.2", f"--tu={unit}")["compute_time"]
     assert compute_time["unit"] == unit
@@ -277,7 +277,7 @@ def test_rows_show_cpu_usage(gpu_tracker, workload):
 
 # ---- the end of the command -------------------------------------------------
 
-def test_status_of_the_command_is_in_the_status_line_only(gpu_tracker):
+def test_status_of_the_command_is_printed_but_not_returned(gpu_tracker):
     done = gpu_tracker("-e", "sh -c 'exit 7'")
     assert done.returncode == 0
     assert split_output(done.stdout)[0] == 7
@@ -295,7 +295,7 @@ def test_status_is_passed_on_if_requested(gpu_tracker, script, code):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signal_ends_command_and_tracker_and_the_result_is_complete(gpu_tracker, workload, number):
+def test_result_is_complete_if_a_signal_ends_command_and_tracker(gpu_tracker, workload, number):
     # 64 MB: more than the tracker with sanitizers, so that the kernel reports the peak of an exited process.
     process = gpu_tracker.start("-e", workload("hold") + " 64", "-f", "json")
     pid = int(read_line(process.stdout))
@@ -307,7 +307,7 @@ def test_signal_ends_command_and_tracker_and_the_result_is_complete(gpu_tracker,
     assert not os.path.exists(f"/proc/{pid}")
 
 
-def test_keyboard_interrupt_of_the_group_leaves_nothing_running(gpu_tracker, workload):
+def test_keyboard_interrupt_of_the_process_group_leaves_no_process_running(gpu_tracker, workload):
     # Without "<&0" a background child of bash reads nothing, and exits at once.
     script = f"{workload('hold')} 1 <&0 & {workload('hold')} 1 <&0 & wait"
     process = gpu_tracker.start("-e", f"bash -c {shlex.quote(script)}", start_new_session=True)
@@ -321,7 +321,7 @@ def test_keyboard_interrupt_of_the_group_leaves_nothing_running(gpu_tracker, wor
     eventually(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "all are gone")
 
 
-def test_command_that_handles_the_signal_ends_in_its_own_way(gpu_tracker):
+def test_command_that_handles_the_signal_ends_with_its_own_status(gpu_tracker):
     process = gpu_tracker.start("-e", "sh -c 'trap \"exit 3\" TERM; echo go; "
                                       "while :; do sleep 0.02; done'")
     assert read_line(process.stdout) == "go"
@@ -330,19 +330,19 @@ def test_command_that_handles_the_signal_ends_in_its_own_way(gpu_tracker):
     assert process.wait() == 0
 
 
-def test_streams_of_the_command_are_its_own(gpu_tracker):
+def test_command_uses_the_standard_streams_of_gpu_tracker(gpu_tracker):
     done = gpu_tracker("-e", "sh -c 'cat; echo err >&2'", stdin=None, input="in\n")
     assert done.stdout.startswith("in\n" + STATUS + "0\nMax RAM:\n")
     assert done.stderr.startswith(NO_GPU + "err\n")
 
 
-def test_nothing_is_left_in_the_folder(gpu_tracker):
+def test_no_files_are_left_in_the_current_folder(gpu_tracker):
     gpu_tracker("-e", "true", cwd=gpu_tracker.folder)
     gpu_tracker("-e", "nosuch", "--tf=rows.csv", cwd=gpu_tracker.folder)
     assert os.listdir(gpu_tracker.folder) == []
 
 
-def test_closed_stdout_is_reported_as_our_error(gpu_tracker):
+def test_closed_stdout_is_reported_as_an_error_of_gpu_tracker(gpu_tracker):
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = gpu_tracker("-e", "true", stdout=write_end)

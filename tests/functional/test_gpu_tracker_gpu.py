@@ -32,7 +32,7 @@ class Job:
         return json.loads(report)
 
 
-def test_all_gpus_count(gpu_tracker, machine):
+def test_figures_cover_all_gpus_by_default(gpu_tracker, machine):
     """Units of memory are powers of ten; the hardware's share is the sum divided by the GPUs."""
     machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
     job = Job(gpu_tracker, machine, "--gru=megabytes")
@@ -51,7 +51,7 @@ def test_all_gpus_count(gpu_tracker, machine):
     assert job.stderr == b""
 
 
-def test_only_selected_gpus_count_for_utilization(gpu_tracker, machine):
+def test_utilization_covers_only_selected_gpus(gpu_tracker, machine):
     machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
     job = Job(gpu_tracker, machine, "--guuids=GPU-0000-aaaa")
     machine.play(f"process 0 compute {job.pid} {GIB}")  # otherwise GPUs are read every 10 s
@@ -109,7 +109,7 @@ def test_available_brand_is_accepted(gpu_tracker, machine):
     assert Job(gpu_tracker, machine, "--gb=nvidia").end()["gpu_utilization"]["n_expected_gpus"] == 1
 
 
-def test_silent_driver_is_a_warning(gpu_tracker, machine):
+def test_driver_that_does_not_respond_causes_a_warning(gpu_tracker, machine):
     """As in the predecessor, whose tool was installed but could not connect."""
     machine.play(card(0), f"fail nvmlInit {VERSION_MISMATCH}")
     done = gpu_tracker("-e", "sleep 0.2", "-f", "json", env=machine.environment)
@@ -141,7 +141,7 @@ def test_command_does_not_wait_for_a_driver(gpu_tracker, machine, options):
 
 
 @pytest.mark.parametrize("options", [[], ["--guuids=GPU-1000-aaaa"]])
-def test_gpus_of_a_slow_driver_are_known_at_the_end(gpu_tracker, machine, options):
+def test_gpus_of_a_slow_driver_are_in_the_final_report(gpu_tracker, machine, options):
     """It takes longer than the timeout of the list of GPUs, and the command still runs."""
     machine.play(card(0), card(1), "block nvmlInit 2500")
     job = Job(gpu_tracker, machine, *options)
@@ -153,7 +153,7 @@ def test_gpus_of_a_slow_driver_are_known_at_the_end(gpu_tracker, machine, option
     assert report["max_gpu_ram"]["system"] > 0
 
 
-def test_the_warning_names_all_figures_shown_as_0(gpu_tracker, machine):
+def test_warning_lists_all_figures_that_are_shown_as_0(gpu_tracker, machine):
     machine.play(card(0), f"fail {QUICK} {LOST}")
     done = gpu_tracker("-e", "sleep 0.5", env=machine.environment)
     assert "GPU RAM and GPU utilization could not be measured and are shown as 0.0: the driver " \

@@ -67,7 +67,7 @@ def test_help_names_every_option(gpu_tracker, option):
 
 
 @pytest.mark.parametrize("option", ["-v", "--version"])
-def test_version_is_one_line(gpu_tracker, spoor, option):
+def test_version_is_printed_on_one_line(gpu_tracker, spoor, option):
     done = gpu_tracker(option)
     assert (done.returncode, done.stderr) == (0, "")
     assert "spoor " + done.stdout == spoor("--version").stdout.replace(" ", " 5.0.1+spoor.")
@@ -95,7 +95,7 @@ def test_bad_usage_shows_the_usage(gpu_tracker, arguments, message):
     assert done.stderr == f"{message}\n{USAGE}"
 
 
-def test_message_about_bad_usage_has_no_control_characters(gpu_tracker):
+def test_usage_error_contains_no_control_characters(gpu_tracker):
     done = gpu_tracker("--\x1b[31mred")
     assert done.returncode == 1
     assert done.stderr.startswith("unknown option --\\x1b[31mred\n")
@@ -119,7 +119,7 @@ def test_options_are_accepted_in_every_form(gpu_tracker, arguments):
     ("echo $HOME '*'", "$HOME *"), ("  echo\ta\n b ", "a b"), ("sh -c 'echo x; exit 3'", "x"),
     ("echo it's", "it's"), ('echo "a b', '"a b'), ("echo a\\", "a\\"),
 ])
-def test_command_is_split_as_by_a_shell(gpu_tracker, command, words):
+def test_command_is_split_into_words_like_a_shell(gpu_tracker, command, words):
     done = gpu_tracker("-e", command)
     assert done.returncode == 0
     assert done.stdout.partition(STATUS)[0] == words + "\n"
@@ -185,7 +185,7 @@ def test_bad_value_is_refused_before_the_command_starts(refused, option, message
     assert refused(option) == f"ERROR:root:{message}\n"
 
 
-def test_first_wrong_value_is_named(refused):
+def test_only_the_first_invalid_value_is_reported(refused):
     wrong = ["--tf=x", "--tu=x", "--gru=x", "--ru=x", "--st=0"]
     named = ["Invalid file name", "time unit", "GPU RAM unit", "RAM unit", "Sleep time"]
     for count, name in enumerate(named, 1):
@@ -207,7 +207,7 @@ def test_uuids_are_ignored_without_a_gpu(gpu_tracker):
 
 
 @pytest.mark.parametrize("tool", ["nvidia-smi", "amd-smi"])
-def test_tool_without_a_gpu_is_named_in_the_warning(gpu_tracker, monkeypatch, tool):
+def test_warning_names_the_installed_tool_that_finds_no_gpu(gpu_tracker, monkeypatch, tool):
     (gpu_tracker.folder / tool).write_text("#!/bin/sh\n")
     (gpu_tracker.folder / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{gpu_tracker.folder}")
@@ -216,7 +216,7 @@ def test_tool_without_a_gpu_is_named_in_the_warning(gpu_tracker, monkeypatch, to
         "GPU utilization values will remain 0.0.\n")
 
 
-def test_warnings_are_silenced(gpu_tracker):
+def test_warnings_can_be_disabled(gpu_tracker):
     assert gpu_tracker("-e", "true").stderr.startswith(NO_GPU)
     assert gpu_tracker("-e", "true", "--disable-logs").stderr == ""
 
@@ -228,7 +228,7 @@ def test_selected_units_are_used(gpu_tracker):
     assert report["compute_time"]["unit"] == "days"
 
 
-def test_older_spelling_is_used_on_request(gpu_tracker):
+def test_old_spelling_of_descendants_is_used_on_request(gpu_tracker):
     done = gpu_tracker("-e", "true", "--spelling=descendents")
     labels = list(parse_text(split_output(done.stdout)[1][:-1]))
     assert labels == [tuple(label.replace("escendants", "escendents") for label in path)
@@ -276,7 +276,7 @@ def test_unwritable_output_is_refused(refused, gpu_tracker):
             f"ERROR:root:The output file {path} cannot be written: {why}\n"
 
 
-def test_output_without_permission_is_refused(refused, gpu_tracker):
+def test_output_file_without_write_permission_is_refused(refused, gpu_tracker):
     if os.geteuid() == 0:
         pytest.skip("root may write everywhere")
     path = gpu_tracker.folder / "file"
@@ -290,7 +290,7 @@ def test_output_without_permission_is_refused(refused, gpu_tracker):
     gpu_tracker.folder.chmod(0o700)
 
 
-def test_result_without_its_folder_is_printed(gpu_tracker):
+def test_result_is_printed_if_the_output_folder_is_removed(gpu_tracker):
     """The folder is removed while the command runs."""
     folder = gpu_tracker.folder / "gone"
     folder.mkdir()
@@ -320,7 +320,7 @@ def test_tracking_file_that_cannot_be_created_is_refused(refused):
     assert "No such file or directory" in refused("--tf=/no/such/folder/rows.csv")
 
 
-def test_tracking_file_states_the_facts(gpu_tracker):
+def test_tracking_file_contains_units_and_machine_facts(gpu_tracker):
     path = gpu_tracker.folder / "rows.csv"
     report = result(gpu_tracker, "true", f"--tf={path}", "--nec=3", "--ru=bytes", "--gru=bytes",
                     "--tu=minutes")
@@ -339,7 +339,7 @@ def test_tracking_file_is_removed_if_the_command_was_not_found(gpu_tracker):
     assert not path.exists()
 
 
-def test_tracking_file_removed_during_the_run_is_a_warning(gpu_tracker):
+def test_tracking_file_removed_during_the_run_causes_a_warning(gpu_tracker):
     path = gpu_tracker.folder / "rows.csv"
     done = gpu_tracker("-e", f"sh -c 'rm {path}; sleep 0.5'", f"--tf={path}", "--st=0.1")
     assert done.returncode == 0
@@ -369,7 +369,7 @@ def test_config_file_sets_every_parameter(gpu_tracker, config):
 
 
 @pytest.mark.parametrize("cores", [2, 2.0, "2", "2.0"])
-def test_numbers_of_a_config_file_may_be_texts(gpu_tracker, config, cores):
+def test_numbers_in_a_config_file_may_be_strings(gpu_tracker, config, cores):
     report = result(gpu_tracker, "true", config({"sleep_time": "0.5", "n_expected_cores": cores}))
     assert report["cpu_utilization"]["n_expected_cores"] == 2
 
@@ -386,11 +386,11 @@ def test_option_overrides_the_config_file(gpu_tracker, config):
 
 
 @pytest.mark.parametrize("value", ["GPU-1,GPU-2", ["GPU-1"], [], None])
-def test_uuids_of_a_config_file_are_a_list_or_a_text(gpu_tracker, config, value):
+def test_uuids_in_a_config_file_may_be_a_list_or_a_string(gpu_tracker, config, value):
     result(gpu_tracker, "true", config({"gpu_uuids": value}))
 
 
-def test_false_in_a_config_file_is_the_default(refused, gpu_tracker, config):
+def test_false_in_a_config_file_selects_the_default(refused, gpu_tracker, config):
     path = gpu_tracker.folder / "rows.csv"
     path.write_text("mine")
     assert "already exists" in refused(config({"overwrite": False, "disable_logs": False}),
@@ -409,7 +409,7 @@ def test_false_in_a_config_file_is_the_default(refused, gpu_tracker, config):
     ({"time_unit": "days", "xyzzy": 1}, 'unknown key "xyzzy"'),
     ([], 'expected an object: { "KEY": VALUE, ... }'),
 ])
-def test_bad_config_file_is_one_line(refused, gpu_tracker, config, content, message):
+def test_error_about_a_bad_config_file_is_one_line(refused, gpu_tracker, config, content, message):
     path = gpu_tracker.folder / "config.json"
     assert refused(config(content)) == f"ERROR:root:{path}: {message}\n"
 
@@ -428,7 +428,7 @@ def test_bad_value_in_a_config_file_is_refused(refused, config, content, message
     assert refused(config(content)) == f"ERROR:root:{message}\n"
 
 
-def test_config_file_without_json_is_refused(refused, gpu_tracker, config):
+def test_config_file_that_is_not_json_is_refused(refused, gpu_tracker, config):
     path = gpu_tracker.folder / "config.json"
     assert re.fullmatch(rf"ERROR:root:{path}:1:\d+: .+\n", refused(config("{ 'a': 1 }")))
     assert re.fullmatch(r"ERROR:root:.*/no/such.*No such file or directory\n",

@@ -24,7 +24,7 @@ def start(spoor, machine, *options, **more):
     return run
 
 
-def test_work_is_the_mean_of_the_run(spoor, machine):
+def test_work_figures_are_means_over_the_run(spoor, machine):
     run = start(spoor, machine)
     machine.wait_for(METRICS)
     result = run.end()
@@ -50,7 +50,7 @@ def test_work_is_the_mean_of_the_run(spoor, machine):
                      r"the\s+tensor\s+cores\s+were\s+idle,\s+memory\s+bandwidth", text)
 
 
-def test_no_counters_no_row(spoor, machine):
+def test_work_figures_need_a_gpu_with_counters(spoor, machine):
     machine.play(card(0))
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}")
@@ -61,7 +61,7 @@ def test_no_counters_no_row(spoor, machine):
     assert "GPU work" not in spoor("report", "-f", "text", run.path).stdout
 
 
-def test_counters_are_left_alone_unless_the_job_uses_the_gpu(spoor, machine):
+def test_counters_are_not_read_unless_the_job_uses_the_gpu(spoor, machine):
     machine.play(*HOPPER, f"process 0 compute 1 {GIB}")
     run = Run(spoor, machine)
     machine.wait_for(SLOW)
@@ -82,7 +82,7 @@ def test_disabled_counters_are_not_read(spoor, machine):
 
 
 @pytest.mark.parametrize("call", [SNAPSHOT, METRICS])
-def test_a_profiler_keeps_its_counters(spoor, machine, call):
+def test_counters_in_use_by_a_profiler_are_not_read_again(spoor, machine, call):
     """They are tried once and then left alone."""
     machine.play(f"fail {call} {IN_USE}")
     run = start(spoor, machine)
@@ -107,7 +107,7 @@ def test_a_metric_that_the_driver_lacks_is_unknown(spoor, machine):
     assert work["nvlink_received_bytes"]["value"] > 0
 
 
-def test_work_of_a_process_that_exits_first_counts(spoor, machine):
+def test_work_of_a_process_that_exits_early_is_counted(spoor, machine):
     """The counters are read once more when it is gone, and then left alone."""
     run = start(spoor, machine)
     machine.wait_for(SNAPSHOT)
@@ -151,7 +151,7 @@ def test_energy_of_phases_comes_from_the_counter(spoor, machine):
 
 
 @pytest.mark.parametrize("has_counters", [True, False])
-def test_doctor_has_a_row(spoor, machine, has_counters):
+def test_doctor_has_a_row_for_gpu_work_counters(spoor, machine, has_counters):
     machine.play(*(HOPPER if has_counters else [card(0)]))
     text = spoor("doctor", env=machine.environment).stdout
     row = text.partition("work of NVIDIA GPUs: SMs, tensor cores, bandwidth\n")[2].partition("\n\n")[0]
@@ -160,7 +160,7 @@ def test_doctor_has_a_row(spoor, machine, has_counters):
     assert machine.calls(SNAPSHOT) == 0
 
 
-def test_samples_have_the_work_of_each_gpu(spoor, machine):
+def test_samples_contain_the_work_of_each_gpu(spoor, machine):
     samples = spoor.new_path("samples.csv")
     run = start(spoor, machine, "-i", "0.1", "--samples", samples)
     eventually(lambda: rows_of(samples)[-1:] and rows_of(samples)[-1]["gpu0_sm_active"], "its work")

@@ -45,7 +45,7 @@ def merged(spoor, folder):
     return report
 
 
-def test_four_ranks_at_once_are_one_report(spoor, tmp_path):
+def test_four_concurrent_ranks_are_merged_into_one_report(spoor, tmp_path):
     sizes = (20, 40, 60, 80)
     ranks = [start_rank(spoor, rank, 4, "-i", "0.1", "--samples", tmp_path / f"{rank}.jsonl", command=hold(size),
                         cwd=tmp_path) for rank, size in enumerate(sizes)]
@@ -75,7 +75,7 @@ def test_four_ranks_at_once_are_one_report(spoor, tmp_path):
     assert json.loads(spoor("report", "-f", "json", folder / "merged.json").stdout) == report
 
 
-def test_a_rank_that_is_killed_is_missing(spoor, tmp_path):
+def test_killed_rank_is_reported_as_missing(spoor, tmp_path):
     folder = tmp_path / "group"
     killed = start_rank(spoor, 0, 2, "--group", folder, command=hold(1))
     assert read_line(killed.stdout) == "ready"
@@ -125,12 +125,12 @@ def test_a_run_within_a_rank_is_not_another_attempt(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("options, ranks", [(("--group", "off"), 4), ((), 1), (("-o", "out.json"), 4)])
-def test_there_is_no_group_by_default_without_ranks_or_with_an_output(spoor, tmp_path, options, ranks):
+def test_no_group_is_created_for_a_single_rank_or_with_an_output_file(spoor, tmp_path, options, ranks):
     assert start_rank(spoor, 0, ranks, *options, cwd=tmp_path).wait(timeout=DEADLINE_SECONDS) == 0
     assert not list(tmp_path.glob("spoor-*"))
 
 
-def test_a_group_that_cannot_be_written_is_a_warning(spoor, tmp_path):
+def test_group_that_cannot_be_written_causes_a_warning(spoor, tmp_path):
     (tmp_path / "file").write_text("")
     rank = start_rank(spoor, 0, 2, "--group", tmp_path / "file/group", command=("sh", "-c", "echo works"))
     out, err = rank.communicate(timeout=DEADLINE_SECONDS)
@@ -138,7 +138,7 @@ def test_a_group_that_cannot_be_written_is_a_warning(spoor, tmp_path):
     assert b"the run is not added to the group" in err
 
 
-def test_files_of_a_group_are_for_their_owner(spoor, tmp_path):
+def test_files_of_a_group_are_readable_only_by_their_owner(spoor, tmp_path):
     assert start_rank(spoor, 0, 2, "--group", tmp_path / "group").wait(timeout=DEADLINE_SECONDS) == 0
     file, = (tmp_path / "group").glob("*.jsonl")
     assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
@@ -150,7 +150,7 @@ def nodes_are_possible(tmp_path):
     return done.returncode == 0
 
 
-def test_sixteen_ranks_on_four_nodes_of_which_two_are_killed(spoor, tmp_path):
+def test_sixteen_ranks_on_four_nodes_are_merged_even_if_two_are_killed(spoor, tmp_path):
     if not nodes_are_possible(tmp_path):
         pytest.skip("makes namespaces with host names, which needs root")
     folder = tmp_path / "group"
@@ -181,7 +181,7 @@ def test_sixteen_ranks_on_four_nodes_of_which_two_are_killed(spoor, tmp_path):
     assert "14  of 16 reported" in text and "rank 7 on n01" in text and "rank 9 on n02" in text
 
 
-def test_made_up_ranks(spoor, tmp_path):
+def test_figures_of_synthetic_ranks_are_merged_correctly(spoor, tmp_path):
     folder = made_up_ranks.write(tmp_path / "group")
     report = merged(spoor, folder)
     assert report["cpu"]["total_seconds"]["value"] == pytest.approx(16 * 25)
@@ -193,7 +193,7 @@ def test_made_up_ranks(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["text", "csv", "markdown", "html"])
-def test_every_format_shows_a_group(spoor, tmp_path, form):
+def test_group_report_is_available_in_every_format(spoor, tmp_path, form):
     folder = made_up_ranks.write(tmp_path / "group", missing=(7,))
     done = spoor("merge", "-f", form, "-o", tmp_path / "out", folder)
     if "has no report page" in done.stderr:
@@ -209,7 +209,7 @@ def test_merge_writes_the_files_of_the_folder(spoor, tmp_path):
     assert spoor("report", "-f", "text", folder).returncode == 0  # merged.json is not a rank
 
 
-def test_the_page_of_a_folder_is_beside_it(spoor, tmp_path):
+def test_page_of_a_group_folder_is_written_next_to_it(spoor, tmp_path):
     made_up_ranks.write(tmp_path / "group")
     done = spoor("report", "group/", cwd=tmp_path)
     if "has no report page" in done.stderr:

@@ -70,13 +70,13 @@ def numbered(row, count, **more):
 
 # ---- saved runs ----------------------------------------------------------------------
 
-def test_nothing_is_kept_unless_it_was_requested(spoor, folders):
+def test_runs_are_saved_only_on_request(spoor, folders):
     assert spoor(*RUN, "--", "true").returncode == 0
     assert spoor(*RUN, "--", "true", env={**os.environ, "SPOOR_HISTORY": "no"}).returncode == 0
     assert not folders.exists()
 
 
-def test_run_is_kept_by_the_option_the_variable_and_the_config(spoor, folders, tmp_path):
+def test_run_is_saved_by_option_variable_or_config_file(spoor, folders, tmp_path):
     config = tmp_path / "config.json"
     config.write_text('{"history": true}')
     other = tmp_path / "other"
@@ -91,7 +91,7 @@ def test_run_is_kept_by_the_option_the_variable_and_the_config(spoor, folders, t
     assert spoor("history", "--history=maybe").returncode == 125
 
 
-def test_row_is_flat_small_and_has_the_figures_of_the_report(spoor, folders, tmp_path):
+def test_row_is_flat_and_small_and_contains_the_figures_of_the_report(spoor, folders, tmp_path):
     path = tmp_path / "r.json"
     done = spoor(*RUN, "--save", "--name", "train", "--tag", "v=1", "--tag", "note=two words", "-o", path, "--",
                  "sh", "-c", "echo 'a  b' >/dev/null; exit 3")
@@ -148,7 +148,7 @@ def test_files_are_private_at_every_moment(spoor, folders):
     assert stat.S_IMODE(index.stat().st_mode) == 0o600
 
 
-def test_run_that_was_not_tracked_is_kept_too(spoor, folders):
+def test_untracked_run_is_saved_too(spoor, folders):
     import resource
     done = spoor(*RUN, "--save", "--", "sh", "-c", "exit 7",
                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8)))
@@ -251,7 +251,7 @@ def test_no_row_is_lost_or_torn_by_50_writers(spoor, folders, kills):
     assert len(listed(spoor)) == len(names)
 
 
-def test_line_of_a_killed_writer_is_ended(spoor, folders, row):
+def test_incomplete_line_of_a_killed_writer_is_terminated(spoor, folders, row):
     path = store(folders, [row], month=f"{row['ended_at']:.7}", host=row["host"])
     with path.open("a", encoding="utf-8") as file:
         file.write('{"id":"half a li')
@@ -274,7 +274,7 @@ def test_damaged_lines_are_skipped_and_counted(spoor, folders, row):
 
 # ---- the index -----------------------------------------------------------------------
 
-def test_index_follows_the_files(spoor, folders, row, tmp_path):
+def test_index_is_updated_when_files_change(spoor, folders, row, tmp_path):
     first = store(folders, numbered(row, 3))
     assert len(listed(spoor)) == 3
     store(folders, [{**row, "id": "a" * 32}])
@@ -300,7 +300,7 @@ def test_index_follows_the_files(spoor, folders, row, tmp_path):
     assert len(listed(spoor)) == 3
 
 
-def test_index_of_another_version_is_created_again(spoor, folders, row, tmp_path):
+def test_index_of_another_version_is_rebuilt(spoor, folders, row, tmp_path):
     import sqlite3
     store(folders, numbered(row, 3))
     assert len(listed(spoor)) == 3
@@ -384,7 +384,7 @@ def test_other_commands_select_runs_of_the_history(spoor, mixed, tmp_path):
 
 # ---- list, show, stats ---------------------------------------------------------------
 
-def test_list_has_the_columns_that_were_requested(spoor, mixed):
+def test_list_shows_the_requested_columns(spoor, mixed):
     columns = "id,name,tag.v,exit,time,memory,cpu.max_cores,cwd,samples,started_at,limits_cpus"
     done = spoor("history", "--columns", columns, "-f", "csv")
     rows = list(csv.DictReader(done.stdout.splitlines()))
@@ -431,7 +431,7 @@ def test_options_of_other_subcommands_are_refused(spoor):
         assert done.returncode == 125 and done.stderr.count("\n") == 1, done
 
 
-def test_live_view_shows_the_usual_time(spoor, folders, row, held, terminal):
+def test_live_view_shows_the_median_time_of_earlier_runs(spoor, folders, row, held, terminal):
     """The median of the runs that ended well."""
     rows = numbered(row, 4, name="train", exit_code=0)
     for old, seconds in zip(rows, (240, 245, 250, 1)):
@@ -450,7 +450,7 @@ def test_live_view_shows_the_usual_time(spoor, folders, row, held, terminal):
 
 # ---- prune ---------------------------------------------------------------------------
 
-def test_prune_by_age_number_and_size(spoor, folders, row):
+def test_runs_are_pruned_by_age_number_and_size(spoor, folders, row):
     rows = numbered(row, 10, name="a") + [{**row, "id": "e" * 32, "name": "b"}]
     for old in rows[:4]:
         old["started_at"] = "2020-01-01T00:00:00.000Z"
@@ -467,7 +467,7 @@ def test_prune_by_age_number_and_size(spoor, folders, row):
     assert path.read_text() == "".join(json.dumps(old) + "\n" for old in rows[9:])
 
 
-def test_prune_loses_no_run_that_is_written_meanwhile(spoor, folders):
+def test_prune_keeps_a_run_that_is_saved_at_the_same_time(spoor, folders):
     """Writers and pruners take turns at one file: the newest of each name stays."""
     script = f'for i in 1 2 3 4 5 6 7 8; do "{spoor.binary}" run -q --save --name w$0 --tag i=$i -- true; done'
     writers = [spoor.start("run", "-q", "--", "sh", "-c", script, str(number)) for number in range(8)]

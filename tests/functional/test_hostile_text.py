@@ -109,7 +109,7 @@ def test_hostile_config_files_are_escaped(spoor, gpu_tracker, make, hostile):
         check(call(gpu_tracker, "sub-track", "compare", "--cconfig", config))
 
 
-def test_hostile_names_of_processes_are_escaped(spoor, hostile):
+def test_hostile_process_names_are_escaped(spoor, hostile):
     """Its name (16 bytes), arguments and working directory, with attach and as a child of a
     job."""
     folder = os.fsencode(spoor.folder) + b"/" + hostile.replace(b"/", b".")

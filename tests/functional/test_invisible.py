@@ -48,7 +48,7 @@ def test_job_sees_no_difference(spoor, workload):
     assert any(line.startswith("environment PATH=") for line in alone)
 
 
-def test_without_a_cgroup_nothing_differs(spoor, workload, monkeypatch):
+def test_job_sees_no_difference_without_a_cgroup(spoor, workload, monkeypatch):
     monkeypatch.setenv("SPOOR_CGROUP", "off")
     job = [workload("inside")]
     with open(os.devnull, "rb") as nothing, open(os.devnull, "wb") as sink:
@@ -59,7 +59,7 @@ def test_without_a_cgroup_nothing_differs(spoor, workload, monkeypatch):
         [line for line in alone if not line.startswith("fd 1 ")]
 
 
-def test_descriptors_given_to_the_job_are_its_own(spoor, workload, tmp_path):
+def test_job_inherits_exactly_the_given_descriptors(spoor, workload, tmp_path):
     with open(tmp_path / "seven", "wb") as first, open(tmp_path / "eight", "wb") as second:
         alone, wrapped = both(spoor, workload, pass_fds=(first.fileno(), second.fileno()))
     assert wrapped == alone
@@ -114,7 +114,7 @@ def test_sample_files_and_reports_leak_no_descriptor(spoor, workload, tmp_path):
     assert [line.split()[1] for line in lines if line.startswith("fd ")] == ["0", "1", "2"]
 
 
-def test_input_and_output_pass_unchanged(spoor):
+def test_input_and_output_of_the_job_are_unchanged(spoor):
     done = subprocess.run([spoor.binary, "run", "-q", "--", "sh", "-c", "tee /dev/stderr"],
                           input=PAYLOAD, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           check=True)
@@ -122,7 +122,7 @@ def test_input_and_output_pass_unchanged(spoor):
     assert done.stderr == PAYLOAD
 
 
-def test_input_is_not_read_by_spoor(spoor):
+def test_spoor_does_not_read_standard_input(spoor):
     """Input that the job leaves unread stays for the next reader."""
     read, write = os.pipe()
     os.write(write, b"for the next")
@@ -133,7 +133,7 @@ def test_input_is_not_read_by_spoor(spoor):
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
-def test_closed_standard_descriptors_do_not_fail_the_job(spoor, tmp_path, closed):
+def test_job_runs_with_closed_standard_descriptors(spoor, tmp_path, closed):
     marker = tmp_path / "ran"
     redirections = " ".join({0: "<&-", 1: ">&-", 2: "2>&-"}[fd] for fd in closed)
     done = subprocess.run(["sh", "-c", f'"$0" run -o "$2" -- touch "$1" {redirections}',

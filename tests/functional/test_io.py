@@ -33,19 +33,19 @@ def check_chars(result, least=WRITTEN):
     assert value(result, "io.written_bytes") < WRITTEN / 10  # /dev/null is no storage
 
 
-def test_io_of_an_undumpable_job_is_not_0(spoor, workload):
+def test_io_of_an_undumpable_job_is_not_reported_as_0(spoor, workload):
     done, result = spoor.result(workload("chars"), str(WRITTEN), "secret")
     assert done.returncode == 0
     check_chars(result)
 
 
-def test_io_of_an_unreadable_program_is_not_0(spoor, unreadable):
+def test_io_of_an_unreadable_program_is_not_reported_as_0(spoor, unreadable):
     done, result = spoor.result(unreadable, str(WRITTEN))
     assert done.returncode == 0
     check_chars(result)
 
 
-def test_io_of_a_set_uid_program_is_not_0(spoor):
+def test_io_of_a_set_uid_program_is_not_reported_as_0(spoor):
     """It runs as root for every user: mount, which lists mounts."""
     assert os.stat("/usr/bin/mount").st_mode & stat.S_ISUID
     done, result = spoor.result("/usr/bin/mount")
@@ -59,7 +59,7 @@ def test_io_of_an_undumpable_child_is_counted_by_its_parent(spoor, workload):
     assert "io-denied" not in warnings_of(result)
 
 
-def test_exiting_children_do_not_count_as_unreadable(spoor):
+def test_exiting_children_are_not_treated_as_unreadable(spoor):
     """An exiting process seems to belong to root."""
     script = "i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done"
     _, result = spoor.result("sh", "-c", script, options=["-i", "0.002"])
@@ -143,7 +143,7 @@ def test_waited_for_child_is_counted_once(spoor, disabled):
 
 
 @NEEDS_RECORDS
-def test_records_of_less_than_a_kilobyte_are_not_0(spoor):
+def test_io_below_a_kilobyte_in_exit_records_is_not_reported_as_0(spoor):
     """The kernel truncates the bytes of an exit record to whole KiB."""
     job = """if True:
         import os, signal

@@ -33,7 +33,7 @@ def run(spoor, environment, *args):
     return done
 
 
-def test_rank_is_in_every_output(spoor, environment):
+def test_rank_is_part_of_every_output(spoor, environment):
     report, table, text, page = (spoor.new_path(f"run.{suffix}") for suffix in ("json", "csv", "txt", "md"))
     run(spoor, {**environment, **SLURM}, "run", "-q", "-o", report, "-o", table, "-o", text, "-o", page, "--", "true")
     loaded = json.loads(report.read_text())
@@ -49,13 +49,13 @@ def test_rank_is_in_every_output(spoor, environment):
     assert run(spoor, environment, "run", "--print", "{launch.rank}", "--", "true").stderr == "null\n"
 
 
-def test_a_run_of_its_own_has_no_launch(spoor, environment):
+def test_report_of_a_run_without_a_launcher_has_no_launch_section(spoor, environment):
     report = spoor.new_path("run.json")
     run(spoor, {**environment, "RANK": "3", "JOB_ID": "7"}, "run", "-q", "-o", report, "--", "true")
     assert "launch" not in json.loads(report.read_text())
 
 
-def test_attached_process_has_a_launch_of_its_own(spoor, environment):
+def test_launch_of_an_attached_process_comes_from_its_own_environment(spoor, environment):
     report = spoor.new_path("run.json")
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={**environment, "PMI_RANK": "1", "PMI_SIZE": "2"}) as job:
         run(spoor, {**environment, **SLURM}, "attach", "-q", "-o", report, "--duration", "0.1", str(job.pid))
@@ -64,7 +64,7 @@ def test_attached_process_has_a_launch_of_its_own(spoor, environment):
     assert (launch["launcher"], launch["scheduler"], launch["rank"], launch["ranks"]) == ("mpich", None, 1, 2)
 
 
-def test_job_is_found_in_the_history(spoor, environment):
+def test_history_finds_runs_by_scheduler_job(spoor, environment):
     history = spoor.new_path("history")
     for job in ("1234", "5678"):
         run(spoor, {**environment, **SLURM, "SLURM_JOB_ID": job}, "run", "-q", f"--history={history}", "--", "true")
@@ -102,12 +102,12 @@ def test_brief_report_has_six_lines(spoor, environment):
 @pytest.mark.parametrize("other, message", [
     (["-f", "json"], "--brief and --format cannot be combined"), (["--text"], "--text and --brief cannot be combined"),
     (["-o", "a.json"], "--brief cannot write 'a.json': name a .txt file, or omit --brief")], ids=str)
-def test_brief_report_is_text(spoor, other, message):
+def test_brief_report_refuses_other_formats_and_outputs(spoor, other, message):
     done = spoor("report", "--brief", *other, "x.json")
     assert done.returncode == 125 and message in done.stderr
 
 
-def test_request_for_a_group_has_nodes_and_tasks(spoor, environment):
+def test_request_for_a_group_contains_nodes_and_tasks(spoor, environment):
     folder = spoor.new_path("group")
     for rank in ("0", "1"):
         run(spoor, {**environment, "PMI_RANK": rank, "PMI_SIZE": "2"}, "run", "-q", "--group", folder, "--", "true")

@@ -74,7 +74,7 @@ def test_memory_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
     assert "left-cgroup" in warnings_of(result)
 
 
-def test_leaving_only_the_memory_cgroup_is_noticed(spoor):
+def test_job_that_leaves_only_its_memory_cgroup_is_detected(spoor):
     used, result = leave(spoor, "memory", 0.1, 100)
     if os.geteuid() != 0 or "memory" not in hierarchies():
         assert "left-cgroup" not in warnings_of(result)  # there is no such cgroup to leave

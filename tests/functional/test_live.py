@@ -116,7 +116,7 @@ def test_figures_are_shown_until_q_is_pressed(spoor, held, terminal):
 
 @pytest.mark.threads
 @pytest.mark.parametrize("keys, number", [("\x03", 0), ("", signal.SIGTERM), ("", signal.SIGHUP)])
-def test_signal_ends_with_the_report(spoor, held, terminal, keys, number):
+def test_signal_ends_the_view_with_a_report(spoor, held, terminal, keys, number):
     window = terminal(attach(spoor, held))
     window.wait_for(FRAME)
     if keys:
@@ -136,7 +136,7 @@ KILLING = [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signa
 
 
 @pytest.mark.parametrize("number", KILLING)
-def test_killing_signal_restores_the_terminal(spoor, held, terminal, number):
+def test_fatal_signal_restores_the_terminal(spoor, held, terminal, number):
     window = terminal(attach(spoor, held))
     window.wait_for(FRAME)
     window.process.send_signal(number)
@@ -152,7 +152,7 @@ def as_another_user(spoor):
     return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", spoor.binary]
 
 
-def test_terminal_of_another_user_has_a_view(spoor, terminal):
+def test_view_works_on_a_terminal_owned_by_another_user(spoor, terminal):
     """As after su: it can be used, but opened only as the controlling terminal."""
     window = terminal([*as_another_user(spoor), "system", "-i", "0.02"], mode=0)
     window.wait_for(FRAME)
@@ -169,7 +169,7 @@ def test_terminal_that_cannot_be_opened_gets_no_view(spoor, terminal):
     assert "\033" not in text and "measured for" in text
 
 
-def test_end_of_the_process_ends_the_view(spoor, held, terminal):
+def test_view_ends_when_the_process_ends(spoor, held, terminal):
     window = terminal(attach(spoor, held))
     window.wait_for(FRAME)
     held.stdin.close()
@@ -203,14 +203,14 @@ def test_view_follows_the_size_of_the_terminal(spoor, held, terminal):
     assert window.end()[0] == 0
 
 
-def test_terminal_without_a_size_has_the_default_size(spoor, held, terminal):
+def test_default_size_is_used_for_a_terminal_without_a_size(spoor, held, terminal):
     window = terminal(attach(spoor, held), columns=0, lines=0)
     assert 60 < max(widths(window.wait_for(FRAME))) < 80
     window.type("q")
     assert window.end()[0] == 0
 
 
-def test_without_terminal_input_a_signal_ends_it(spoor, held, terminal):
+def test_view_without_terminal_input_is_ended_by_a_signal(spoor, held, terminal):
     window = terminal(["sh", "-c", 'exec "$@" </dev/null', "sh", *attach(spoor, held)])
     frame = window.wait_for(FRAME)
     assert "Ctrl-C: end with a report" in frame and "q or" not in frame
@@ -244,7 +244,7 @@ def test_colors_and_blocks_need_a_terminal_that_supports_them(spoor, held, termi
     assert window.end()[0] == 0
 
 
-def test_name_of_a_process_cannot_write_to_the_terminal(spoor, terminal, tmp_path):
+def test_control_characters_in_a_process_name_do_not_reach_the_terminal(spoor, terminal, tmp_path):
     script = tmp_path / "evil\033[2Jname"
     script.symlink_to("/bin/sleep")
     job = subprocess.Popen([script, "600"])
@@ -299,7 +299,7 @@ def test_nothing_is_drawn_in_the_background(spoor, held, terminal):
     window.end()
 
 
-def test_stalled_terminal_stalls_no_sample(spoor, held, terminal):
+def test_stalled_terminal_does_not_delay_samples(spoor, held, terminal):
     samples = spoor.new_path("s.csv")
     window = terminal(attach(spoor, held, "--samples", samples))
     window.wait_for(FRAME)
@@ -350,7 +350,7 @@ def test_run_shows_the_view_while_the_command_runs(spoor, terminal, tmp_path):
     assert load(path)["run"]["exit_code"] == 3
 
 
-def test_run_removes_the_view_when_it_stops_with_the_command(spoor, terminal, tmp_path):
+def test_view_is_removed_when_run_stops_with_the_command(spoor, terminal, tmp_path):
     window = terminal(SHELL)
     window.wait_for(re.escape(PROMPT))
     window.type(f"{spoor.binary} run --live -i 0.02 -- sleep 600 >{tmp_path / 'out'}\n")
@@ -379,7 +379,7 @@ def test_run_without_a_terminal_ignores_live(spoor):
     assert done.returncode == 0 and "live" not in done.stderr and "\033" not in done.stderr
 
 
-def test_missing_command_draws_nothing(spoor, terminal, tmp_path):
+def test_no_view_is_drawn_if_the_command_is_missing(spoor, terminal, tmp_path):
     window = terminal(["sh", "-c", f"exec {spoor.binary} run --live -- /no/such/command >{tmp_path / 'out'}"])
     code, text = window.end()
     assert code == 127 and "\033" not in text
@@ -413,7 +413,7 @@ def tree():
     job.stdout.close()
 
 
-def test_processes_are_a_tree(spoor, tree, terminal):
+def test_processes_are_shown_as_a_tree(spoor, tree, terminal):
     window = terminal(attach(spoor, tree), columns=120, lines=100)
 
     def rows():
@@ -432,7 +432,7 @@ def test_processes_are_a_tree(spoor, tree, terminal):
 
 
 @pytest.mark.parametrize("columns, lines", [(40, 24), (80, 24), (160, 30)])
-def test_many_processes_keep_to_the_screen(spoor, tree, terminal, columns, lines):
+def test_view_of_many_processes_fits_on_the_screen(spoor, tree, terminal, columns, lines):
     window = terminal(attach(spoor, tree), columns=columns, lines=lines)
 
     def is_full():
@@ -482,7 +482,7 @@ def run_with_line(spoor, script, *options):
 
 
 @pytest.mark.threads
-def test_line_is_below_the_output_of_the_command(spoor, terminal):
+def test_status_line_is_below_the_output_of_the_command(spoor, terminal):
     script = "for i in {1..200}; do echo line $i; done; read x; printf 'no end'; read x; exit 3"
     window = terminal(run_with_line(spoor, script))
     window.wait_for("line 200\r\n")
@@ -504,7 +504,7 @@ def test_line_is_below_the_output_of_the_command(spoor, terminal):
 
 
 @pytest.mark.threads
-def test_line_is_whole_beside_a_flood_of_output(spoor, terminal):
+def test_status_line_stays_intact_during_heavy_output(spoor, terminal):
     """The job writes more than the terminal takes: no sequence is torn, and no output is lost."""
     window = terminal(run_with_line(spoor, "read x; seq -f 'line %.0f' 30000 | cat; read x"))
     for pattern in (LINE, "line 30000\r\n.*?" + LINE):
@@ -516,7 +516,7 @@ def test_line_is_whole_beside_a_flood_of_output(spoor, terminal):
 
 
 @pytest.mark.parametrize("keys, number, code", [("\x03", 0, -signal.SIGINT), ("", signal.SIGTERM, -signal.SIGTERM)])
-def test_line_is_removed_when_a_signal_ends_the_command(spoor, terminal, keys, number, code):
+def test_status_line_is_removed_when_a_signal_ends_the_command(spoor, terminal, keys, number, code):
     window = terminal(run_with_line(spoor, "echo job; exec sleep 600"))
     window.wait_for(LINE)
     if keys:
@@ -530,7 +530,7 @@ def test_line_is_removed_when_a_signal_ends_the_command(spoor, terminal, keys, n
     assert "killed by" in "\n".join(screen.text())
 
 
-def test_line_is_removed_while_the_command_is_stopped(spoor, terminal):
+def test_status_line_is_removed_while_the_command_is_stopped(spoor, terminal):
     window = terminal(SHELL)
     window.wait_for(re.escape(PROMPT))
     window.type(" ".join(run_with_line(spoor, "'echo job; exec sleep 600'")) + "\n")
@@ -548,7 +548,7 @@ def test_line_is_removed_while_the_command_is_stopped(spoor, terminal):
     window.end()
 
 
-def test_line_follows_the_size_of_the_terminal(spoor, terminal, tmp_path):
+def test_status_line_follows_the_size_of_the_terminal(spoor, terminal, tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     window = terminal(run_with_line(spoor, f"for i in {{1..40}}; do echo line $i; done; read x <{fifo}"))
@@ -567,14 +567,14 @@ def test_line_follows_the_size_of_the_terminal(spoor, terminal, tmp_path):
     assert window.end()[0] == 0
 
 
-def test_line_needs_a_terminal(spoor):
+def test_status_line_needs_a_terminal(spoor):
     done = spoor("run", "--live=line", "--", "echo", "job")
     assert (done.returncode, done.stdout) == (0, "job\n") and "\033" not in done.stderr and "live" not in done.stderr
 
 
 @pytest.mark.parametrize("options, environment, config", [
     ([], {"SPOOR_LIVE": "line"}, None), (["--config", "c.json"], {}, '{"live": "line"}')])
-def test_line_can_be_set_by_a_variable_and_a_file(spoor, terminal, tmp_path, monkeypatch, options, environment, config):
+def test_status_line_can_be_set_by_variable_or_config_file(spoor, terminal, tmp_path, monkeypatch, options, environment, config):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.json").write_text(config or "{}")
     window = terminal([spoor.binary, "run", "-i", "0.02", *options, "--", "sleep", "600"], **environment)
@@ -584,7 +584,7 @@ def test_line_can_be_set_by_a_variable_and_a_file(spoor, terminal, tmp_path, mon
 
 
 @pytest.mark.parametrize("setting, is_shown", [('true', True), ('false', False), ('"yes"', True), ('"no"', False)])
-def test_view_can_be_set_by_a_file(spoor, terminal, tmp_path, setting, is_shown):
+def test_view_can_be_enabled_by_a_config_file(spoor, terminal, tmp_path, setting, is_shown):
     config = tmp_path / "c.json"
     config.write_text(f'{{"live": {setting}}}')
     script = f"exec {spoor.binary} run --config {config} -i 0.02 -- sleep 0.2 >{tmp_path / 'out'}"
@@ -626,7 +626,7 @@ def test_watch_shows_runs_until_q_is_pressed(spoor, terminal, columns):
     assert code == 0 and termios.tcgetattr(window.slave) == window.modes
 
 
-def test_watch_ends_with_ctrl_c(spoor, terminal):
+def test_ctrl_c_ends_watch(spoor, terminal):
     window = terminal([spoor.binary, "watch"])
     window.wait_for(FRAME)
     window.type("\x03")

@@ -88,12 +88,12 @@ def test_cloud_is_reported_in_a_cloud(resource_tracker, tmp_path):
                      "instance_type": "g4dn.xlarge", "account": "123456789012", "reason": None}
 
 
-def test_server_equals_spoor_info(lookup, spoor):
+def test_server_lookup_equals_spoor_info(lookup, spoor):
     info = json.loads(spoor("info", "-f", "json", "--gpus=all").stdout)
     assert lookup("server") == {"machine": {**info, "cloud": None, "cloud_reason": None}}
 
 
-def test_fitting_servers_are_listed_by_price(lookup, keeper):
+def test_servers_that_fit_are_listed_by_price(lookup, keeper):
     answer = lookup("servers", json.dumps(dict(cpus=2, memory_mib=4000)))
     assert names(answer) == ["cax11", "cx22", "m5.large", "g4ad.xlarge", "n2-highmem-8",
                              "g4dn.xlarge", "p4d.24xlarge"]
@@ -131,7 +131,7 @@ def test_price_of_a_server_depends_on_the_region(lookup, keeper):
     assert "status 404" in lookup("price", json.dumps(dict(vendor="aws", server="x")))["message"]
 
 
-def test_wrong_requests_are_refused(lookup):
+def test_invalid_requests_are_refused(lookup):
     for what, request in (("servers", {}), ("servers", {"cpus": "x", "memory_mib": 1}), ("price", {}),
                           ("price", {"vendor": 1, "server": "x"}), ("x", {})):
         assert lookup(what, json.dumps(request))["code"] == "EINVAL"

@@ -57,7 +57,7 @@ BURN = "import time\nwhile time.process_time() < 0.3: pass"
 
 @pytest.mark.parametrize("cgroup, disabled", [("auto", ""), ("off", ""), ("off", "perf,ring")])
 @pytest.mark.parametrize("script", [BURN, CHAIN], ids=["burn", "chain"])
-def test_cores_do_not_exceed_those_the_job_can_use(spoor, script, cgroup, disabled):
+def test_reported_cores_do_not_exceed_the_cores_available_to_the_job(spoor, script, cgroup, disabled):
     """None of these jobs runs on two CPUs at once, except for moments after a fork. The counters
     move by up to 10 ms at a time, a cgroup's by more if the host takes a CPU away; and on a busy
     machine the last usage of a process is seen late."""
@@ -75,7 +75,7 @@ def test_cpu_time_of_children_belongs_to_the_job(spoor, workload):
     assert value(result, "cpu.descendants.mean_cores") > 10 * value(result, "cpu.main.mean_cores")
 
 
-def test_held_memory_is_measured(spoor, workload):
+def test_memory_held_by_the_job_is_measured(spoor, workload):
     _, result = spoor.result(workload("hold"), "200")
     for scope in ("main", "combined"):
         assert value(result, f"memory.{scope}.total_rss_bytes") == \
@@ -84,7 +84,7 @@ def test_held_memory_is_measured(spoor, workload):
 
 @pytest.mark.threads
 @pytest.mark.parametrize("detail", ["auto", "always", "never"])
-def test_private_memory_is_read_as_requested(spoor, workload, detail):
+def test_private_memory_is_reported_according_to_the_detail_option(spoor, workload, detail):
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.02", "--detail", detail, "-o", path, "--samples",
                           samples, "--", workload("hold"), "200")
@@ -101,7 +101,7 @@ def test_private_memory_is_read_as_requested(spoor, workload, detail):
         assert private == pytest.approx(200 * MIB, rel=0.02)
 
 
-def test_peak_between_samples_is_not_missed(spoor):
+def test_peak_between_samples_is_measured(spoor):
     """The kernel's high-water mark exceeds the samples."""
     script = "x = bytearray(b'x') * (150 << 20); del x"
     _, result = spoor.result("/usr/bin/python3", "-c", script, options=["-i", "60"])
@@ -127,7 +127,7 @@ def test_read_bytes_are_counted(spoor, tmp_path):
     assert value(result, "io.read_chars") == pytest.approx(8 * MIB, rel=0.05)
 
 
-def test_shortest_job_has_numbers(spoor):
+def test_very_short_job_has_known_figures(spoor):
     """It writes more than the tracker's own size with sanitizers (7 MB), so that the kernel
     reports its peak even if it was never read."""
     _, result = spoor.result("/usr/bin/python3", "-c", "len(b'x' * (16 << 20))")
@@ -174,7 +174,7 @@ def test_context_switches_are_counted(spoor, workload, options):
         assert told[path] <= found[path] <= told[path] + 50
 
 
-def test_unwaited_children_are_counted_for_root_only(spoor, workload):
+def test_counts_of_unwaited_children_are_exact_only_for_root(spoor, workload):
     """Only root gets them, from exit records."""
     _, result = spoor.result(workload("ignore_children"), "5")
     counts = [*result["cpu"]["page_faults"].values(), *result["cpu"]["context_switches"].values()]
@@ -185,7 +185,7 @@ def test_unwaited_children_are_counted_for_root_only(spoor, workload):
         assert not any(measure["exact"] for measure in counts)
 
 
-def test_counts_of_an_attached_job_start_at_the_attach(spoor, workload):
+def test_counts_of_an_attached_job_start_when_it_is_attached(spoor, workload):
     """Its context switches are unknown: the kernel reports them only to the parent that waits for
     it."""
     job = subprocess.Popen([workload("counts"), "faults", "20000"], stdin=subprocess.PIPE,
@@ -212,7 +212,7 @@ def test_counts_of_an_attached_job_start_at_the_attach(spoor, workload):
 
 
 @pytest.mark.parametrize("detail", ["auto", "never"])
-def test_memory_at_the_peak_adds_up(spoor, workload, detail):
+def test_parts_of_memory_at_the_peak_add_up_to_the_total(spoor, workload, detail):
     """Peaks of different moments do not: all of main's memory is private until it forks."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.02", "--detail", detail, "-o", path, "--samples",
@@ -308,7 +308,7 @@ for _ in range(2):
 """
 
 
-def test_page_cache_that_does_not_fit_is_read_again(spoor, tmp_path):
+def test_refaults_are_reported_if_the_page_cache_does_not_fit(spoor, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root may make a cgroup")
     folder, limit = memory_group()
@@ -399,7 +399,7 @@ def test_memory_limit_is_reported(spoor):
     assert load(path)["limits"]["memory_bytes"] == 256 * MIB
 
 
-def test_job_confined_to_one_cpu_may_use_one(spoor):
+def test_cpu_limit_of_a_job_pinned_to_one_cpu_is_1(spoor):
     path = spoor.new_path("result.json")
     cpu = min(os.sched_getaffinity(0))
     process = spoor.start("run", "-q", "-o", path, "--", "cat",

@@ -43,7 +43,7 @@ WITH_ALL_OR_NOTHING = pytest.mark.parametrize(
 
 @WITH_ALL_OR_NOTHING
 @pytest.mark.parametrize("how", ["vfork", "vfork-exit", "clone", "clone-exit"])
-def test_borrowed_memory_belongs_to_the_parent(spoor, workload, monkeypatch, how, disabled):
+def test_memory_borrowed_by_a_vfork_child_belongs_to_the_parent(spoor, workload, monkeypatch, how, disabled):
     """A child of vfork has its parent's memory until it calls exec: it has none of its own."""
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
@@ -67,7 +67,7 @@ def test_borrowed_memory_belongs_to_the_parent(spoor, workload, monkeypatch, how
 
 
 @WITH_ALL_OR_NOTHING
-def test_growth_after_a_child_belongs_to_main(spoor, workload, monkeypatch, disabled):
+def test_memory_growth_after_a_child_has_exited_belongs_to_main(spoor, workload, monkeypatch, disabled):
     """ru_maxrss may be the main process's or its child's: page faults decide."""
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     _, result = spoor.result(workload("late"), "200", options=["-i", "10"])
@@ -76,7 +76,7 @@ def test_growth_after_a_child_belongs_to_main(spoor, workload, monkeypatch, disa
 
 
 @WITH_ALL_OR_NOTHING
-def test_growth_of_a_child_belongs_to_the_child(spoor, workload, monkeypatch, disabled):
+def test_memory_growth_of_a_child_belongs_to_the_child(spoor, workload, monkeypatch, disabled):
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     _, result = spoor.result("sh", "-c", '"$0" 200; true', workload("late"), options=["-i", "10"])
     assert (value(result, "memory.main.total_rss_bytes") or 0) < 20 * MIB
@@ -84,7 +84,7 @@ def test_growth_of_a_child_belongs_to_the_child(spoor, workload, monkeypatch, di
 
 
 @WITH_ALL_OR_NOTHING
-def test_memory_of_an_unseen_child_is_not_0(spoor, monkeypatch, disabled):
+def test_memory_of_an_unseen_child_is_not_reported_as_0(spoor, monkeypatch, disabled):
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     _, result = spoor.result("sh", "-c", "/bin/true; true", options=["-i", "10"])
     figure = result["memory"]["descendants"]["total_rss_bytes"]
@@ -92,7 +92,7 @@ def test_memory_of_an_unseen_child_is_not_0(spoor, monkeypatch, disabled):
 
 
 @pytest.mark.parametrize("disabled", ["cgroup", "cgroup,taskstats"])
-def test_bounds_follow_from_each_process(spoor, workload, monkeypatch, disabled):
+def test_memory_bounds_are_computed_from_the_peak_of_each_process(spoor, workload, monkeypatch, disabled):
     """One large process among small ones. With exit records, the peak and the lifetime of each
     are known; without, any of the eight may have been as large as the largest."""
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
@@ -109,7 +109,7 @@ def private_bytes(pid):
     return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_"))
 
 
-def test_memory_of_many_forked_processes_counts(spoor):
+def test_memory_of_many_forked_processes_is_counted(spoor):
     """Reading the page tables of so many costs too much: 1.4 MB were reported for 86 MB."""
     count, path, pipe = 1500, spoor.new_path("result.json"), spoor.new_path("pipe")
     os.mkfifo(pipe)

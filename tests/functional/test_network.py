@@ -155,7 +155,7 @@ def assert_exact(figures, received, sent, ends=1):
 
 
 @pytest.mark.parametrize("server", ["127.0.0.1", "::1"], indirect=True)
-def test_a_long_connection_is_exact(spoor, tmp_path, server):
+def test_bytes_of_a_long_connection_are_exact(spoor, tmp_path, server):
     figures = track(spoor, tmp_path, server, """
 c = connect(int(sys.argv[1]), sys.argv[2])
 ask(c, 20_000_000, 3_000_000)
@@ -165,7 +165,7 @@ take(c, 20_000_000)
     assert figures["connections"]["value"] == 1
 
 
-def test_a_connection_that_a_fork_inherits_counts_once(spoor, tmp_path, server):
+def test_connection_that_a_child_inherits_is_counted_once(spoor, tmp_path, server):
     figures = track(spoor, tmp_path, server, """
 c = connect(int(sys.argv[1]), "127.0.0.1")
 if os.fork() == 0:
@@ -179,7 +179,7 @@ os.wait()
     assert figures["connections"]["value"] == 1
 
 
-def test_a_connection_that_is_passed_on_stays_the_jobs(spoor, tmp_path, server):
+def test_connection_passed_to_another_process_still_counts_for_the_job(spoor, tmp_path, server):
     figures = track(spoor, tmp_path, server, """
 left, right = socket.socketpair()
 if os.fork() == 0:
@@ -194,7 +194,7 @@ os.wait()
     assert_exact(figures, 5_000_000, 1000)
 
 
-def test_a_connection_that_the_job_is_given_becomes_the_jobs(spoor, tmp_path, server):
+def test_connection_given_to_the_job_counts_for_the_job(spoor, tmp_path, server):
     """It was seen as a connection of another program before."""
     samples, report, door = tmp_path / "samples.jsonl", tmp_path / "report.json", tmp_path / "door"
     with socket.socket(socket.AF_UNIX) as listener, \
@@ -223,7 +223,7 @@ for c in own, given:
     assert_exact(json.loads(report.read_text())["network"]["job"], 2_000_000, 2000, ends=2)
 
 
-def test_a_connection_that_is_half_closed_is_exact(spoor, tmp_path, server):
+def test_bytes_of_a_half_closed_connection_are_exact(spoor, tmp_path, server):
     figures = track(spoor, tmp_path, server, """
 c = connect(int(sys.argv[1]), "127.0.0.1")
 ask(c, 5_000_000, 1000)
@@ -233,7 +233,7 @@ take(c, 5_000_000)
     assert_exact(figures, 5_000_000, 1000)
 
 
-def test_a_killed_client_is_within_its_bounds(spoor, tmp_path, server):
+def test_bytes_of_a_killed_client_are_within_the_bounds(spoor, tmp_path, server):
     figures = track(spoor, tmp_path, server, """
 c = connect(int(sys.argv[1]), "127.0.0.1")
 ask(c, 50_000_000, 1_000_000)
@@ -244,7 +244,7 @@ os.kill(os.getpid(), 9)
     assert figures["loopback_received_bytes"]["value"] >= 1_000_000
 
 
-def test_short_connections_are_within_the_bounds(spoor, tmp_path, server):
+def test_bytes_of_short_connections_are_within_the_bounds(spoor, tmp_path, server):
     count = 10_000 if IS_FULL else 1000
     figures = track(spoor, tmp_path, server, """
 from concurrent.futures import ThreadPoolExecutor
@@ -259,7 +259,7 @@ with ThreadPoolExecutor(4) as pool:
     assert_within(figures["loopback_sent_bytes"], count * 100)
 
 
-def test_a_server_has_the_bytes_of_its_clients(spoor, tmp_path):
+def test_bytes_of_a_server_equal_those_of_its_clients(spoor, tmp_path):
     """The job accepts connections; its clients are foreign."""
     samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
     job = subprocess.Popen(
@@ -284,7 +284,7 @@ with socket.create_server(("127.0.0.1", 0)) as listener:
     assert_exact(json.loads(report.read_text())["network"]["job"], 2_000_000, 1000)
 
 
-def test_an_attached_job_counts_from_then_on(spoor, tmp_path, server):
+def test_network_bytes_of_an_attached_job_count_from_the_attach(spoor, tmp_path, server):
     report, samples = tmp_path / "report.json", tmp_path / "samples.jsonl"
     client = subprocess.Popen([sys.executable, "-c", CLIENT + """
 c = connect(int(sys.argv[1]), "127.0.0.1")
@@ -306,13 +306,13 @@ take(c, 1_000_000)
     assert figures["loopback_sent_bytes"]["value"] < 500_000
 
 
-def test_a_job_without_a_socket_has_no_line(spoor):
+def test_report_of_a_job_without_sockets_has_no_network_line(spoor):
     done = subprocess.run([spoor.binary, "run", "--", "true"], capture_output=True, text=True, check=True, timeout=60)
     assert "TCP" not in done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
-def test_a_network_namespace_of_the_job_is_counted(spoor, tmp_path):
+def test_traffic_in_a_network_namespace_of_the_job_is_counted(spoor, tmp_path):
     """The interface counts headers too: 66 bytes of 64 KiB, and of each acknowledgement."""
     samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
     job = subprocess.Popen(
@@ -341,7 +341,7 @@ with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connectio
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
-def test_all_is_exact_if_nothing_else_uses_the_network(spoor):
+def test_all_figures_are_exact_if_nothing_else_uses_the_network(spoor):
     done = subprocess.run(
         ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, "-m", "pytest", "-q", "-x",
          "-p", "no:cacheprovider", __file__, "-k", "long or inherits or passed or given or half or server"],

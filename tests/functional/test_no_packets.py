@@ -40,7 +40,7 @@ def test_no_packet_leaves_a_machine_outside_a_cloud(count_packets, line):
     assert count_packets(NOT_A_CLOUD, line) == 0
 
 
-def test_every_command_is_counted(spoor):
+def test_packet_test_covers_every_command(spoor):
     shown = subprocess.run([spoor.binary, "--help"], check=True, text=True, stdout=subprocess.PIPE).stdout
     commands = re.findall(r"^  ([a-z]+) ", shown.partition("Options:")[0], re.M)
     assert {"run", "doctor"} <= set(commands) <= {name.split()[1] for name in COMMANDS if " " in name}
@@ -55,7 +55,7 @@ def test_a_run_sends_no_query_in_a_cloud_either(count_packets, line):
 @pytest.mark.parametrize("strings, line", [
     (DMI["aws"], "spoor info"), (NOT_A_CLOUD, "spoor recommend --server run.json || true")],
     ids=["metadata", "keeper"])
-def test_packets_are_counted(count_packets, strings, line):
+def test_sent_packets_are_detected(count_packets, strings, line):
     """The tests above would detect a packet."""
     assert count_packets(strings, line) > 0
 

@@ -50,7 +50,7 @@ def test_report_that_does_not_fit_on_the_disk_goes_to_stderr(spoor, tiny_disk):
     assert [path.name for path in tiny_disk.iterdir()] == ["filler"], "nothing half written"
 
 
-def test_report_that_does_not_fit_on_the_disk_leaves_the_old_one(spoor, tiny_disk):
+def test_old_report_is_kept_if_the_new_one_does_not_fit_on_the_disk(spoor, tiny_disk):
     (tiny_disk / "r.json").write_text("old")
     fill(tiny_disk)
     assert spoor("run", "-q", "-o", tiny_disk / "r.json", "--", "true").returncode == 0
@@ -80,7 +80,7 @@ def test_report_for_a_full_descriptor_goes_to_stderr(spoor):
     assert json.loads(report)["run"]["exit_code"] == 6, "it is not lost"
 
 
-def test_closed_pipe_as_output_does_not_change_the_exit_code(spoor):
+def test_closed_output_pipe_does_not_change_the_exit_code(spoor):
     read, write = os.pipe()
     os.close(read)
     done = spoor("run", "-q", "-o", f"/dev/fd/{write}", "--", "sh", "-c", "exit 6",
@@ -90,7 +90,7 @@ def test_closed_pipe_as_output_does_not_change_the_exit_code(spoor):
     assert one_line(done.stderr) and "Broken pipe" in done.stderr
 
 
-def test_closed_pipe_as_stderr_does_not_change_the_exit_code(spoor):
+def test_closed_stderr_pipe_does_not_change_the_exit_code(spoor):
     read, write = os.pipe()
     os.close(read)
     done = spoor("run", "--", "sh", "-c", "exit 6", stderr=write)
@@ -98,7 +98,7 @@ def test_closed_pipe_as_stderr_does_not_change_the_exit_code(spoor):
     assert done.returncode == 6
 
 
-def test_a_descriptor_gets_the_report(spoor):
+def test_report_can_be_written_to_a_descriptor(spoor):
     read, write = os.pipe()
     process = spoor.start("run", "-q", "-o", f"/dev/fd/{write}", "-f", "csv", "--", "true",
                           pass_fds=(write,))
@@ -144,7 +144,7 @@ def test_output_does_not_follow_a_symbolic_link(spoor, tmp_path):
     assert target.read_text() == "precious"
 
 
-def test_device_is_written_to_and_not_replaced(spoor, tmp_path):
+def test_device_file_is_written_to_instead_of_replaced(spoor, tmp_path):
     path = tmp_path / "null"
     try:
         os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
@@ -154,7 +154,7 @@ def test_device_is_written_to_and_not_replaced(spoor, tmp_path):
     assert stat.S_ISCHR(path.lstat().st_mode)
 
 
-def test_dash_is_stdout(spoor):
+def test_dash_selects_stdout(spoor):
     done = spoor("run", "-q", "-f", "json", "-o", "-", "--", "true")
     assert json.loads(done.stdout)["schema"] == "spoor/1"
 
@@ -184,7 +184,7 @@ def test_no_clobber_refuses_before_the_start(spoor, tmp_path):
     assert done.returncode == 0 and marker.exists()
 
 
-def test_no_clobber_guards_the_samples_too(spoor, tmp_path):
+def test_no_clobber_protects_the_samples_too(spoor, tmp_path):
     path, marker = tmp_path / "s.csv", tmp_path / "ran"
     path.write_text("old")
     done = spoor("run", "--no-clobber", "--samples", path, "--", "touch", marker)
@@ -192,7 +192,7 @@ def test_no_clobber_guards_the_samples_too(spoor, tmp_path):
 
 
 @pytest.mark.threads
-def test_samples_survive_the_death_of_spoor(spoor, workload):
+def test_samples_are_in_the_file_even_if_spoor_is_killed(spoor, workload):
     samples = {suffix: spoor.new_path(f"samples.{suffix}") for suffix in ("csv", "jsonl")}
     for suffix, path in samples.items():
         process = spoor.start("run", "-q", "-i", "0.01", "--samples", path, "--",
@@ -209,7 +209,7 @@ def test_samples_survive_the_death_of_spoor(spoor, workload):
         assert all(float(row["job_rss_bytes"]) > 0 for row in rows[-2:])
 
 
-def test_samples_of_both_kinds_have_the_same_columns(spoor, workload, tmp_path):
+def test_csv_and_json_samples_have_the_same_columns(spoor, workload, tmp_path):
     for suffix in ("csv", "jsonl"):
         path = tmp_path / f"s.{suffix}"
         process = spoor.start("run", "-q", "-i", "0.01", "--samples", path, "--", workload("hold"),

@@ -67,7 +67,7 @@ def test_report_of_an_untracked_job_replaces_the_old_one(spoor, tmp_path, suffix
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 @pytest.mark.parametrize("options", [[], ["--append"], ["--cgroup=off"]], ids=str)
 @pytest.mark.parametrize("command, code", [("/no/such", 127), ("/etc/passwd", 126)])
-def test_typo_in_the_command_leaves_old_samples(spoor, tmp_path, suffix, options, command, code):
+def test_missing_command_keeps_old_samples(spoor, tmp_path, suffix, options, command, code):
     path = tmp_path / f"s.{suffix}"
     spoor(*RUN, "--samples", path, "--", "true")
     old = path.read_bytes()
@@ -78,12 +78,12 @@ def test_typo_in_the_command_leaves_old_samples(spoor, tmp_path, suffix, options
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_typo_in_the_command_creates_no_samples(spoor, tmp_path):
+def test_missing_command_creates_no_samples(spoor, tmp_path):
     assert spoor("run", "--samples", tmp_path / "s.csv", "--", "/no/such").returncode == 127
     assert os.listdir(tmp_path) == []
 
 
-def test_missing_process_leaves_old_samples(spoor, tmp_path):
+def test_missing_process_keeps_old_samples(spoor, tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("old")
     assert refused(spoor("attach", "--samples", path, "4194304"))
@@ -92,7 +92,7 @@ def test_missing_process_leaves_old_samples(spoor, tmp_path):
 
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
 @pytest.mark.parametrize("command", ["/no/such", "/etc/passwd"])
-def test_typo_in_the_command_leaves_the_old_tracking_file(gpu_tracker, suffix, command):
+def test_missing_command_keeps_the_old_tracking_file(gpu_tracker, suffix, command):
     path = gpu_tracker.folder / f"f.{suffix}"
     assert gpu_tracker("-e", "true", f"--tf={path}").returncode == 0
     old = path.read_bytes()
@@ -103,7 +103,7 @@ def test_typo_in_the_command_leaves_the_old_tracking_file(gpu_tracker, suffix, c
 
 
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
-def test_agent_that_cannot_attach_leaves_the_old_tracking_file(gpu_tracker, suffix):
+def test_agent_that_cannot_attach_keeps_the_old_tracking_file(gpu_tracker, suffix):
     path = gpu_tracker.folder / f"f.{suffix}"
     path.write_text("old")
     ended = threading.Event()
@@ -184,7 +184,7 @@ def test_report_is_not_appended_to_a_foreign_table(spoor, tmp_path):
     assert path.read_text() == "a,b\n"
 
 
-def test_append_ends_a_torn_line_first(spoor, tmp_path):
+def test_append_terminates_an_incomplete_line_first(spoor, tmp_path):
     """A truncated line left by a crash does not become part of the new row."""
     for option, path in (("-o", tmp_path / "r.csv"), ("--samples", tmp_path / "s.csv"),
                          ("--samples", tmp_path / "s.jsonl"), ("-o", tmp_path / "r.json")):
@@ -213,7 +213,7 @@ def test_append_that_does_not_fit_leaves_no_partial_report(spoor, tmp_path, name
     assert len(report) > 100
 
 
-def test_report_that_does_not_fit_leaves_the_old_one(spoor, gpu_tracker, tmp_path):
+def test_old_report_is_kept_if_the_new_one_does_not_fit(spoor, gpu_tracker, tmp_path):
     path = tmp_path / "old"
     path.write_text("old")
     done = gpu_tracker("-e", "true", "-o", path, "--disable-logs", preexec_fn=limit_files(10))
@@ -283,13 +283,13 @@ def test_report_that_cannot_be_written_goes_to_stderr(spoor, arguments):
     assert list(csv.DictReader(io.StringIO(report)))[0]["exit_code"] == "0"
 
 
-def test_report_written_elsewhere_is_not_repeated(spoor):
+def test_text_report_that_cannot_be_written_does_not_repeat_the_summary(spoor):
     """The summary on stderr is the same report."""
     done = spoor("run", "-f", "text", "-o", "/dev/full", "--", "true")
     assert done.stderr.count("exit code 0") == 1 and "No space left" in done.stderr
 
 
-def test_closed_reader_gets_no_report_on_stderr(spoor):
+def test_report_is_not_repeated_on_stderr_if_the_reader_closed(spoor):
     read, write = os.pipe()
     os.close(read)
     done = spoor(*RUN, "-f", "json", "-o", "-", "--", "true", stdout=write)
@@ -297,7 +297,7 @@ def test_closed_reader_gets_no_report_on_stderr(spoor):
     assert done.returncode == 0 and done.stderr.count("\n") == 1
 
 
-def test_no_clobber_keeps_a_file_that_appears_meanwhile(spoor, tmp_path):
+def test_no_clobber_keeps_a_file_created_during_the_run(spoor, tmp_path):
     path = tmp_path / "r.json"
     done = spoor(*RUN, "--no-clobber", "-o", path, "--", "sh", "-c", f"echo mine > {path}")
     assert done.returncode == 0 and path.read_text() == "mine\n"
@@ -362,7 +362,7 @@ def test_process_substitution_is_supported(spoor, tmp_path):
     load(path)
 
 
-def test_named_pipe_takes_the_report(spoor, tmp_path):
+def test_report_can_be_written_to_a_named_pipe(spoor, tmp_path):
     path = tmp_path / "pipe.json"
     os.mkfifo(path)
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # it has room for the report
@@ -381,7 +381,7 @@ def test_link_to_stderr_is_followed(spoor, tmp_path):
     assert (tmp_path / "log").is_symlink()
 
 
-def test_link_and_pipe_of_others_in_a_public_directory_are_refused(spoor, tmp_path):
+def test_links_and_pipes_of_other_users_in_a_public_directory_are_refused(spoor, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root can make the files of another user")
     folder = tmp_path / "public"
@@ -396,7 +396,7 @@ def test_link_and_pipe_of_others_in_a_public_directory_are_refused(spoor, tmp_pa
 
 # ---- formats and options ---------------------------------------------------------------
 
-def test_tags_are_in_every_format(spoor, tmp_path):
+def test_tags_are_part_of_every_format(spoor, tmp_path):
     tags = ["--tag", "team=blue", "--tag", "note=two words"]
     for name in ("r.json", "r.csv", "r.txt"):
         spoor(*RUN, *tags, "-o", tmp_path / name, "--", "true")
@@ -408,7 +408,7 @@ def test_tags_are_in_every_format(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["xml", "yaml", "htm", "jsonl", "tsv", "sqlite", "parquet"])
-def test_name_of_another_format_is_refused(spoor, tmp_path, suffix):
+def test_file_name_with_the_suffix_of_another_format_is_refused(spoor, tmp_path, suffix):
     path = tmp_path / f"r.{suffix}"
     done = spoor("run", "-o", path, "--", "touch", tmp_path / "ran")
     assert refused(done, f".{suffix}", ".json, .csv, .html or .txt", "--format")
@@ -417,7 +417,7 @@ def test_name_of_another_format_is_refused(spoor, tmp_path, suffix):
 
 
 @pytest.mark.parametrize("name", ["r", "r.log", "r.out", "run.42", "r.text", ".xml"])
-def test_other_names_select_text(spoor, tmp_path, name):
+def test_other_file_names_select_the_text_format(spoor, tmp_path, name):
     assert spoor(*RUN, "-o", tmp_path / name, "--", "true").returncode == 0
     assert (tmp_path / name).read_text().startswith("true\n")
 

@@ -23,7 +23,7 @@ def phase(spoor, *arguments, folder, **environment):
 
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
-def test_rows_name_the_caller_the_phase_and_the_time(spoor, tmp_path, kind):
+def test_rows_contain_the_caller_the_phase_and_the_time(spoor, tmp_path, kind):
     path = tmp_path / f"p.{kind}"
     before = time.time()
     for word in ("start", "stop"):
@@ -54,7 +54,7 @@ def test_option_overrides_the_variable_for_the_file(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("kind, writers, rounds", [("csv", 8, 20), ("sqlite", 4, 5)])
-def test_many_writers_write_one_header(spoor, tmp_path, kind, writers, rounds):
+def test_concurrent_writers_write_one_header(spoor, tmp_path, kind, writers, rounds):
     script = 'for i in $(seq "$2"); do "$1" phase start b; "$1" phase stop b; done'
     started = [subprocess.Popen(["sh", "-c", script, "sh", spoor.binary, str(rounds)],
                                 cwd=tmp_path, env={**os.environ, "SPOOR_PHASE_FILE": f"p.{kind}"})
@@ -79,7 +79,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_invalid_use_is_refused(spoor, tmp_path, case):
+def test_invalid_arguments_are_refused(spoor, tmp_path, case):
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "text.sqlite").write_text("no database" * 100)
     before = sorted(tmp_path.iterdir())
@@ -95,7 +95,7 @@ def test_help_and_version_are_shown(spoor, tmp_path):
     assert phase(spoor, "-V", folder=tmp_path).stdout.startswith("spoor ")
 
 
-def test_a_full_disk_leaves_whole_rows(spoor, tmp_path):
+def test_a_full_disk_leaves_only_complete_rows(spoor, tmp_path):
     path = tmp_path / "p.csv"
     phase(spoor, "start", "x", "--file=p.csv", folder=tmp_path)
     whole = path.read_bytes()
@@ -143,7 +143,7 @@ def marked(spoor, script, *options, **popen):
     return done, {phase["name"]: phase for phase in phases}
 
 
-def test_phase_of_a_run_is_in_its_report(spoor, workload, tmp_path):
+def test_report_of_a_run_contains_its_phases(spoor, workload, tmp_path):
     done, phases = marked(spoor, f"""
         $spoor phase start "load data"; {workload("burn")} 0.2; $spoor phase stop "load data"
         {workload("burn")} 0.5
@@ -171,7 +171,7 @@ def test_phase_belongs_to_every_enclosing_run_and_to_the_file(spoor, tmp_path):
         ("outer", 0), ("a", 0), ("a", 1), ("outer", 1)]
 
 
-def test_daemons_and_many_processes_may_mark_phases(spoor, tmp_path):
+def test_daemons_and_concurrent_processes_may_mark_phases(spoor, tmp_path):
     done, phases = marked(spoor, """
         (setsid sh -c '$spoor phase start d; $spoor phase stop d; : >done' &)
         for i in 1 2 3 4; do (for j in 1 2 3; do $spoor phase start $i; $spoor phase stop $i; done) & done
@@ -181,7 +181,7 @@ def test_daemons_and_many_processes_may_mark_phases(spoor, tmp_path):
     assert set(phases) == {"d", "1", "2", "3", "4"}
 
 
-def test_mistakes_are_reported_but_do_not_fail_the_job(spoor, tmp_path):
+def test_mistakes_are_reported_but_do_not_make_the_job_fail(spoor, tmp_path):
     name = "x" * 1000
     done, phases = marked(spoor, f"""set -e
         $spoor phase stop never
@@ -227,7 +227,7 @@ def test_silent_tracker_does_not_block_the_job(spoor, tmp_path):
     assert process.wait() == 1  # read reached the end of its input
 
 
-def test_foreign_socket_is_not_a_tracker(spoor, tmp_path):
+def test_socket_of_another_program_is_not_used_as_the_tracker(spoor, tmp_path):
     """A process that has taken the name of another's socket gets no request."""
     code = """
 import os, socket
@@ -247,7 +247,7 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
     assert len(list(tmp_path.glob("*.csv"))) == 1
 
 
-def test_default_file_belongs_to_one_process(spoor, tmp_path):
+def test_default_file_name_identifies_one_process(spoor, tmp_path):
     """In another container a process may have the same PID."""
     ticks = pathlib.Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
     other = tmp_path / f"{os.getpid()}.csv"
@@ -274,7 +274,7 @@ def test_default_file_must_be_a_regular_file(spoor, tmp_path, kind):
 
 
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
-def test_phase_commands_are_not_processes_of_the_job(spoor, tmp_path, cgroup):
+def test_phase_commands_are_not_counted_as_processes_of_the_job(spoor, tmp_path, cgroup):
     """The names of processes that exit within milliseconds are in exit records, which only root may read."""
     path = tmp_path / "r.json"
     script = 'for i in 1 2 3; do "$0" phase start a; "$0" phase stop a; done; true'
@@ -300,7 +300,7 @@ def test_a_phase_outside_a_run_prints_its_file(spoor, tmp_path):
     assert [row[2] for row in read_events(path)] == [1, 0, 1, 0]
 
 
-def test_a_stop_without_a_start_is_a_warning(spoor):
+def test_stop_without_a_start_causes_a_warning(spoor):
     command = f"{shlex.quote(spoor.binary)} phase"
     done = spoor("run", "-q", "--", "sh", "-c", f"{command} stop x && {command} -q stop x && exit 3")
     assert done.returncode == 3

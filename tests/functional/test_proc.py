@@ -35,7 +35,7 @@ def run(wrapper, spoor, *arguments):
                           capture_output=True, stdin=subprocess.DEVNULL, timeout=DEADLINE_SECONDS)
 
 
-def test_figures_for_the_parent_are_reported(spoor, workload, without_proc):
+def test_without_proc_figures_from_wait4_are_reported(spoor, workload, without_proc):
     path = spoor.new_path("result.json")
     job = f"{shlex.quote(workload('burn'))} 0.3 2; exit 3"
     done = run(without_proc[0], spoor, "run", "-o", path, "--", "sh", "-c", job)
@@ -70,7 +70,7 @@ def test_figures_of_foreign_processes_are_not_reported(spoor, without_proc):
     assert set(warnings_of(result)) - {"late-samples"} == {"no-proc"}
 
 
-def test_the_largest_process_is_known(spoor, workload, without_proc):
+def test_without_proc_the_peak_of_the_largest_process_is_reported(spoor, workload, without_proc):
     """From ru_maxrss, which the parent gets; its owner is unknown. A large program that starts
     spoor by exec leaves its own mark in spoor's."""
     path = spoor.new_path("result.json")
@@ -88,7 +88,7 @@ def test_attach_to_an_invisible_process_fails(spoor, without_proc):
     assert without_proc[1] in done.stderr and "no such process" not in done.stderr
 
 
-def test_doctor_shows_the_reason(spoor, without_proc):
+def test_doctor_explains_why_proc_is_not_used(spoor, without_proc):
     done = run(without_proc[0], spoor, "doctor")
     assert done.returncode == 0
     assert without_proc[1] in " ".join(done.stdout.split())
@@ -96,7 +96,7 @@ def test_doctor_shows_the_reason(spoor, without_proc):
     assert memory.split()[0] == "no"
 
 
-def test_proc_of_our_own_namespace_is_used(spoor, workload):
+def test_proc_of_the_current_pid_namespace_is_used(spoor, workload):
     if subprocess.run([*UNSHARE, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
     path = spoor.new_path("result.json")
@@ -113,7 +113,7 @@ def groups_of(length):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may set groups")
-def test_many_groups_hide_nothing(spoor):
+def test_ignored_sigchld_is_detected_even_with_many_groups(spoor):
     """The line of 400 groups was longer than the buffer for /proc/PID/status. So spoor missed
     that a parent ignores its children, whose page faults were lost."""
     job = """if True:

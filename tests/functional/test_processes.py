@@ -28,7 +28,7 @@ def count(result):
 
 
 @pytest.mark.threads
-def test_each_process_has_its_facts_and_usage(spoor, workload):
+def test_each_process_is_listed_with_its_facts_and_usage(spoor, workload):
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-i", "0.02", "-o", path, "--", "sh", "-c",
                           '"$0" 0.5; "$1" 40; exit 5', workload("burn"), workload("hold"))
@@ -60,7 +60,7 @@ def test_each_process_has_its_facts_and_usage(spoor, workload):
     assert hold["gpu_memory_bytes"] is None
 
 
-def test_exit_status_of_orphans_is_known(spoor, tmp_path):
+def test_exit_status_of_orphans_is_reported(spoor, tmp_path):
     """We reap them, so it is known without privileges. Their parents are known if they were seen
     before their parents exited."""
     gate, path = tmp_path / "gate", spoor.new_path("result.json")
@@ -79,7 +79,7 @@ def test_exit_status_of_orphans_is_known(spoor, tmp_path):
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="exit codes of all processes are reported to root alone")
-def test_exit_status_of_every_process_is_known(spoor, workload):
+def test_exit_status_of_every_process_is_reported(spoor, workload):
     _, result = spoor.result("sh", "-c", '(exit 3); "$0" 15; true', workload("die"))
     ended = {(p["exit_code"], p["signal"]) for p in result["processes"]["largest"]}
     assert ended == {(0, None), (3, None), (143, "SIGTERM")}
@@ -99,7 +99,7 @@ def test_many_short_processes_are_summed(spoor):
         assert set(others) <= {"true", "sh", None}
 
 
-def test_a_process_that_calls_exec_has_the_name_of_its_program(spoor, workload):
+def test_process_that_calls_exec_gets_the_name_of_the_new_program(spoor, workload):
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-i", "0.02", "-o", path, "--", "sh", "-c",
                           'sh -c \'exec "$0" 5\' "$0"; :', workload("hold"))
@@ -110,7 +110,7 @@ def test_a_process_that_calls_exec_has_the_name_of_its_program(spoor, workload):
     assert by_name(load(path), "hold")["command"] == workload("hold") + " 5"
 
 
-def test_the_command_of_a_short_run_is_not_ours(spoor):
+def test_process_of_a_short_run_is_not_listed_as_spoor(spoor):
     """It is forked from spoor and may exit before it is read again."""
     for _ in range(10):
         _, result = spoor.result("true")
@@ -124,7 +124,7 @@ def test_a_long_command_is_truncated(spoor, workload):
     assert len(command) == 256 and command.endswith("xxx...")
 
 
-def test_attached_process_has_started_before_the_run(spoor, workload, held):
+def test_start_time_of_an_attached_process_is_before_the_run(spoor, workload, held):
     path = spoor.new_path("result.json")
     done = spoor("attach", "-q", "-i", "0.02", "--duration", "0.2", "-o", path, str(held.pid))
     assert done.returncode == 0
@@ -136,7 +136,7 @@ def test_attached_process_has_started_before_the_run(spoor, workload, held):
     assert process["command"] == workload("hold") + " 50"
 
 
-def test_gpu_memory_of_a_process_is_the_sum_over_gpus(spoor, machine):
+def test_gpu_memory_of_a_process_is_summed_over_gpus(spoor, machine):
     machine.play(card(0), card(1))
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"process 1 compute {run.pid} {2 * GIB}")
@@ -146,7 +146,7 @@ def test_gpu_memory_of_a_process_is_the_sum_over_gpus(spoor, machine):
     assert main["gpu_memory_bytes"] == value(result, "gpu.memory.main_bytes") == 3 * GIB
 
 
-def test_text_report_lists_the_largest(spoor, workload):
+def test_text_report_lists_the_largest_processes(spoor, workload):
     path = spoor.new_path("result.json")
     done = spoor("run", "-o", path, "--processes", "1", "--", workload("burn"), "0.2", "2")
     heading = "\nProcesses   PID    CPU time  peak memory        time  command\n"
@@ -165,14 +165,14 @@ def test_the_summary_names_three_of_several_processes(spoor):
 
 
 @pytest.mark.parametrize("number", ["-1", "201", "many", ""])
-def test_a_wrong_number_of_processes_is_refused(spoor, number):
+def test_invalid_number_of_processes_is_refused(spoor, number):
     done = spoor("run", f"--processes={number}", "--", "true")
     assert done.returncode == 125
     assert done.stderr == ("spoor: --processes: invalid number '" + number +
                            "': expected 0 to 200\n")
 
 
-def test_a_stored_report_is_written_unchanged(spoor):
+def test_processes_of_a_stored_report_are_written_unchanged(spoor):
     path = spoor.new_path("result.json")
     subprocess.run([spoor.binary, "run", "-q", "-o", path, "--", "sh", "-c", "true & wait"],
                    check=True, stdin=subprocess.DEVNULL)

@@ -110,7 +110,7 @@ def test_every_sample_is_imported_with_its_time(spoor, state):
     assert f'run_id="{report["run"]["id"]}",name="n"' in lines[0] and 'a="b"' in lines[0]
 
 
-def test_the_latest_sample_is_put_to_a_pushgateway(spoor, state):
+def test_latest_sample_is_sent_to_a_pushgateway_by_put(spoor, state):
     with Server() as server:
         _, report = until(spoor, state, server, "--push", server.url)
         method, path, _, body = server.requests[0]
@@ -119,7 +119,7 @@ def test_the_latest_sample_is_put_to_a_pushgateway(spoor, state):
     assert "# TYPE spoor_job_cpu_seconds_total counter\n" in body
 
 
-def test_a_pushgateway_by_its_path(spoor, state):
+def test_pushgateway_is_recognized_by_the_path_of_the_url(spoor, state):
     with Server() as server:
         until(spoor, state, server, "--push", server.url + "/x/metrics/job/j/instance/i")
         assert server.requests[0][1] == "/x/metrics/job/j/instance/i"
@@ -129,7 +129,7 @@ def attributes(items):
     return {each["key"]: each["value"]["stringValue"] for each in items}
 
 
-def test_otlp(spoor, state):
+def test_otlp_request_has_the_headers_and_resource_attributes(spoor, state):
     with Server() as server:
         _, report = until(spoor, state, server, "--otlp", "env", "--name", "n", OTEL_EXPORTER_OTLP_ENDPOINT=server.url,
                           OTEL_EXPORTER_OTLP_HEADERS="X-A=b%20c", OTEL_SERVICE_NAME="me",
@@ -151,7 +151,7 @@ def test_otlp(spoor, state):
 @pytest.mark.parametrize("variables, path", [
     ({"OTEL_EXPORTER_OTLP_ENDPOINT": "/"}, "/v1/metrics"), ({"OTEL_EXPORTER_OTLP_ENDPOINT": "/base"}, "/base/v1/metrics"),
     ({"OTEL_EXPORTER_OTLP_ENDPOINT": "/no", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "/m"}, "/m")])
-def test_endpoints_of_otlp(spoor, state, variables, path):
+def test_otlp_endpoint_comes_from_the_variables(spoor, state, variables, path):
     with Server() as server:
         until(spoor, state, server, "--otlp", "env", **{name: server.url + value for name, value in variables.items()})
         assert server.requests[0][1] == path
@@ -159,7 +159,7 @@ def test_endpoints_of_otlp(spoor, state, variables, path):
 
 # ---- servers that fail ------------------------------------------------------
 
-def test_samples_wait_for_a_server_that_is_down(spoor, state):
+def test_samples_are_kept_until_the_server_is_up_again(spoor, state):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         url = f"http://127.0.0.1:{taken.getsockname()[1]}{IMPORT}"
@@ -178,7 +178,7 @@ def test_samples_wait_for_a_server_that_is_down(spoor, state):
         assert any(report["run"]["id"] in request[3] for request in server.requests)
 
 
-def test_a_run_for_another_server_is_kept(spoor, state):
+def test_unsent_samples_for_another_server_are_kept(spoor, state):
     with Server() as server:
         run(spoor, state, "--push", "http://127.0.0.1:1" + IMPORT)
         run(spoor, state, "--otlp", server.url + IMPORT)
@@ -187,7 +187,7 @@ def test_a_run_for_another_server_is_kept(spoor, state):
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_server_that_cannot_answer_now_is_tried_again(spoor, state, status):
+def test_temporary_server_errors_are_retried(spoor, state, status):
     with Server(status, status) as server:
         until(spoor, state, server, "--push", server.url + IMPORT)
         first = server.refused[0][3].splitlines()[0]
@@ -200,7 +200,7 @@ def test_refused_samples_are_dropped(spoor, state):
         assert re.search(r"spoor: --otlp: \d+ samples? (was|were) refused, or dropped because too many waited\n", message)
 
 
-def test_a_redirect_is_followed(spoor, state):
+def test_redirect_is_followed(spoor, state):
     with Server() as server, Server(307, headers=[("Location", server.url + IMPORT)]) as first:
         until(spoor, state, server, "--push", first.url + IMPORT)
         assert first.refused[0][3] == server.requests[0][3]
@@ -213,7 +213,7 @@ def test_secrets_do_not_follow_a_redirect(spoor, state):
         assert server.requests == []
 
 
-def test_a_server_that_hangs_holds_nothing(spoor, state):
+def test_hanging_server_does_not_delay_the_run(spoor, state):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -228,12 +228,12 @@ def test_a_server_that_hangs_holds_nothing(spoor, state):
         assert path.stat().st_mode & 0o077 == 0
 
 
-def test_nothing_is_kept_if_the_command_cannot_run(spoor, state):
+def test_no_samples_are_kept_if_the_command_cannot_run(spoor, state):
     done = spoor("run", "--push", "http://127.0.0.1:1", "--", "/nowhere/no", env=state)
     assert done.returncode == 127 and kept(state) == []
 
 
-def test_files_of_a_queue_do_not_count_as_existing(spoor, state):
+def test_no_clobber_ignores_files_of_the_push_queue(spoor, state):
     with Server() as server:
         until(spoor, state, server, "--no-clobber", "--push", server.url + IMPORT)
 
@@ -247,12 +247,12 @@ def test_files_of_a_queue_do_not_count_as_existing(spoor, state):
     (["--otlp", "http://a\nb"], "--otlp: invalid URL 'http://a\\nb': expected http://HOST or https://HOST"),
     (["--export-interval", "1ms"], "--export-interval: '1ms' is out of range: expected 100ms to 366d"),
 ])
-def test_bad_options(spoor, state, arguments, message):
+def test_invalid_push_options_are_refused(spoor, state, arguments, message):
     done = spoor("run", *arguments, "--", "true", env=state)
     assert (done.returncode, done.stderr) == (125, f"spoor: {message}\n")
 
 
-def test_a_machine_is_pushed(spoor, state):
+def test_samples_of_the_machine_are_pushed(spoor, state):
     with Server() as server:
         process = spoor.start("system", "-i", "20ms", "--export-interval", "100ms", "--push", server.url + IMPORT, env=state)
         eventually(lambda: len(server.requests) >= 1, "a push")

@@ -24,7 +24,7 @@ def wait_for_seconds(samples, seconds):
                any(float(row["elapsed_seconds"]) >= seconds for row in rows_of(samples)), "a late sample")
 
 
-def test_driver_is_left_to_the_first_rank(spoor, machine):
+def test_driver_is_opened_only_by_the_first_rank(spoor, machine):
     machine.play(card(0))
     samples = spoor.new_path("rows.csv")
     run = Run(spoor, machine, "-i", "0.2", "--samples", samples, **rank(3, 64))
@@ -62,7 +62,7 @@ def test_driver_is_opened_once_a_process_uses_a_gpu(spoor, machine):
     assert value(result, "gpu.memory.main_bytes") == GIB
 
 
-def test_one_process_has_no_sentinel(spoor):
+def test_sentinel_is_not_read_for_a_single_process(spoor):
     """It is read 40 times a second as soon as there is a second process."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("rows.csv")
     job = "echo; read line; sleep 600 & echo; read line; kill $!"

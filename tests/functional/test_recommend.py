@@ -60,7 +60,7 @@ def recommend(spoor, *arguments, **options):
     return done.stdout
 
 
-def test_a_run_shows_its_needs(spoor, store):
+def test_recommendation_of_one_run_is_shown_as_text(spoor, store):
     assert recommend(spoor, store()) == """\
 Recommended for the next run
 
@@ -73,7 +73,7 @@ Time               5 min  4 min 05 s, times 1.2, rounded up to whole minutes
 """
 
 
-def test_a_job_of_50_gib_gets_60(spoor, store):
+def test_recommended_memory_of_a_50_gib_job_is_60_gib(spoor, store):
     path = store({"memory.combined.total_rss_bytes": 50 * GIB,
                   "memory.anon_peak_bytes": 50 * GIB})
     needs = json.loads(recommend(spoor, "-f", "json", path))["recommendation"]
@@ -81,7 +81,7 @@ def test_a_job_of_50_gib_gets_60(spoor, store):
     assert "#SBATCH --mem=60G\n" in recommend(spoor, "--for", "sbatch", path)
 
 
-def test_the_largest_of_many_runs_decides(spoor, store):
+def test_recommendation_follows_the_largest_of_many_runs(spoor, store):
     few, most, failed = (store({"memory.combined.total_rss_bytes": mib * MIB,
                                 "memory.anon_peak_bytes": 0}, exit_code=code)
                          for mib, code in ((200, 0), (900, 0), (300, 3)))
@@ -125,7 +125,7 @@ NOTES = {
 
 
 @pytest.mark.parametrize("case", NOTES)
-def test_a_misleading_run_has_the_same_note_everywhere(spoor, store, case):
+def test_note_about_a_misleading_run_is_the_same_in_every_output(spoor, store, case):
     figures, run, note = NOTES[case]
     path, page = store(figures, **run), spoor.new_path("page.html")
     as_json = [json.loads(spoor(*command, "-f", "json", path).stdout)["recommendation"]
@@ -256,7 +256,7 @@ request_gpus = 2
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_request_can_be_pasted(spoor, store, tool):
+def test_request_for_each_tool_can_be_pasted(spoor, store, tool):
     assert recommend(spoor, with_gpus(store), "--for", tool) == REQUESTS[tool]
 
 
@@ -284,20 +284,20 @@ def test_requests_are_valid_syntax(spoor, store):
     (["--margin", "nan", "x"], "spoor: --margin: invalid number 'nan': expected 1 to 10\n"),
     (["--quantile", "0", "x"], "spoor: --quantile: invalid number '0': expected more than 0, at most 1\n"),
 ], ids=str)
-def test_wrong_use_is_refused(spoor, arguments, message):
+def test_invalid_arguments_are_refused(spoor, arguments, message):
     done = spoor("recommend", *arguments)
     assert done.returncode == 125 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and message in (None, done.stderr)
 
 
-def test_a_machine_without_a_job_is_refused(spoor):
+def test_system_report_without_a_job_is_refused(spoor):
     system = spoor("system", "-i", "20ms", "-f", "json").stdout
     done = spoor("recommend", "-", stdin=None, input=system)
     assert done.returncode == 125
     assert done.stderr == "spoor: '-': no job was tracked; expected a report of 'spoor run'\n"
 
 
-def test_variables_of_a_run_are_ignored(spoor, store, monkeypatch):
+def test_variables_that_apply_to_runs_are_ignored(spoor, store, monkeypatch):
     monkeypatch.setenv("SPOOR_FORMAT", "csv")
     monkeypatch.setenv("SPOOR_FOR", "x")
     assert recommend(spoor, store()).startswith("Recommended")
@@ -346,7 +346,7 @@ def test_hostile_values_are_harmless(spoor, store, figures):
         assert "\n#SBATCH --x" not in text
 
 
-def test_a_report_without_figures_gives_a_message(spoor):
+def test_report_without_figures_causes_a_message(spoor):
     path = spoor.new_path("empty.json")
     path.write_text('{"schema": "spoor/1", "run": {}}')
     result = json.loads(recommend(spoor, "-f", "json", path))

@@ -101,14 +101,14 @@ def test_vendors_and_architecture_can_be_selected(spoor, store, keeper):
     assert len(keeper.requests) == 3
 
 
-def test_no_server_may_fit(spoor, store, keeper):
+def test_message_is_shown_if_no_server_fits(spoor, store, keeper):
     done = spoor("recommend", "--server", store({"memory.combined.total_rss_bytes": 5000 * GIB}))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith(f"\n\nNo server fits ({keeper.url})\n")
 
 
 @pytest.mark.usefixtures("keeper")
-def test_json_has_all_values_of_the_keeper(spoor, store):
+def test_json_contains_all_values_from_the_keeper(spoor, store):
     found = recommend(spoor, "--count", "1", store())["fitting"][0]
     assert found.pop("details") == SERVERS[1]
     assert found.pop("run_cost_usd") == pytest.approx(0.0055 * 245 / 3600)
@@ -167,7 +167,7 @@ def test_wrong_responses_are_reported(spoor, store, keeper, answer, message):
     check_failure(spoor, store(), keeper.url, message)
 
 
-def test_a_late_response_is_given_up(spoor, store, monkeypatch, keeper):
+def test_late_response_causes_a_timeout_error(spoor, store, monkeypatch, keeper):
     monkeypatch.setenv("SPOOR_KEEPER_TIMEOUT", "0.1")
     keeper.answer_with = keeper.wait
     check_failure(spoor, store(), f"cannot reach {keeper.url}: ", "timed out")
@@ -260,13 +260,13 @@ def test_conflicting_options_are_refused(spoor, store, options, message):
     assert message in done.stderr
 
 
-def test_a_wrong_time_limit_is_refused(spoor, store, monkeypatch):
+def test_invalid_time_limit_is_refused(spoor, store, monkeypatch):
     monkeypatch.setenv("SPOOR_KEEPER_TIMEOUT", "soon")
     done = spoor("recommend", "--server", store())
     assert (done.returncode, done.stderr) == (125, "spoor: SPOOR_KEEPER_TIMEOUT: expected 0.001 to 60 seconds\n")
 
 
-def test_unknown_memory_chooses_no_server(spoor, store, keeper):
+def test_no_server_is_chosen_if_memory_is_unknown(spoor, store, keeper):
     unknown = {"value": None, "reason": "denied"}
     done = spoor("recommend", "--server", store({"memory.combined.total_rss_bytes": unknown,
                                                  "memory.anon_peak_bytes": unknown}))
@@ -311,7 +311,7 @@ def test_the_cost_of_the_run_is_shown(store, keeper, on_aws):
     assert "Longest run      $0.0394  4 min 05 s on aws" in text
 
 
-def test_a_catalogue_has_the_cost_of_the_run(spoor, store, on_aws):
+def test_cost_of_the_run_is_computed_from_a_catalogue(spoor, store, on_aws):
     catalog = spoor.new_path("catalog.csv")
     catalog.write_text("vendor_id,region_id,name,vcpus,memory_amount,min_price_ondemand\n"
                        "aws,us-east-1,g4dn.xlarge,4,16384,0.526\n"
@@ -326,14 +326,14 @@ def test_a_catalogue_has_the_cost_of_the_run(spoor, store, on_aws):
     ({"aws/g4dn.xlarge": [price("us-west-2", None), price("us-west-2", 1, "spot")]}, "lists no price for it"),
     ({"aws/g4dn.xlarge": {"detail": []}}, "cannot be used: expected a list of prices; use --catalog FILE"),
 ])
-def test_an_unknown_price_has_a_reason(store, keeper, on_aws, prices, reason):
+def test_reason_is_given_if_the_price_is_unknown(store, keeper, on_aws, prices, reason):
     keeper.prices = prices
     found = run_of(on_aws("recommend", "--server", "-f", "json", store()))
     assert (found["name"], found["price_usd_per_hour"], found["cost_usd"]) == ("g4dn.xlarge", None, None)
     assert found["reason"].endswith(reason)
 
 
-def test_a_run_elsewhere_has_no_known_cost(store, keeper, on_aws):
+def test_cost_of_a_run_on_another_machine_is_unknown(store, keeper, on_aws):
     keeper.prices = PRICES
     path = store(host=f"not-{socket.gethostname()}")
     assert run_of(on_aws("recommend", "--server", "-f", "json", path)) == {

@@ -146,7 +146,7 @@ def test_table_on_stdout_always_has_its_header(spoor, tmp_path):
     assert table == again(spoor, path, "-f", "csv", cwd=tmp_path)
 
 
-def test_variables_for_runs_do_not_apply(spoor, tmp_path):
+def test_variables_that_apply_to_runs_are_ignored(spoor, tmp_path):
     path = tmp_path / "r.json"
     spoor("run", "-q", "-o", path, "--", "true")
     before = path.read_bytes()
@@ -217,7 +217,7 @@ def test_all_reports_of_a_file_are_shown(spoor, tmp_path):
     assert (tmp_path / "copy.json").read_text() == path.read_text()
 
 
-def test_damage_in_one_of_several_reports_is_reported(spoor, tmp_path):
+def test_damaged_report_among_several_is_reported(spoor, tmp_path):
     path = tmp_path / "r.json"
     spoor("run", "-q", "-o", path, "--", "true")
     whole = path.read_text()
@@ -242,7 +242,7 @@ def test_large_report_is_read(spoor, tmp_path):
     ({"exit_code": 0, "signal": None}, 1, "exit code 0, a process was killed for lack of memory, started "),
     ({"exit_code": 0, "signal": None}, 0, "exit code 0, started "),
 ])
-def test_lack_of_memory_is_in_the_headline(spoor, run, kills, line):
+def test_headline_reports_that_the_job_ran_out_of_memory(spoor, run, kills, line):
     """A limit is written as given: 300 MiB is not 315 MB."""
     path = spoor.new_path("r.json")
     spoor("run", "-q", "-o", path, "--", "true")

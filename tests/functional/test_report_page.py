@@ -50,7 +50,7 @@ def peak(run, name):
 # ---- pages of runs ------------------------------------------------------------------
 
 
-def test_page_has_the_report_of_the_run(spoor, page, tmp_path):
+def test_page_contains_the_report_of_the_run(spoor, page, tmp_path):
     done = spoor("run", "-i", "20ms", "-o", tmp_path / "r.json", "--report", tmp_path / "p.html",
                  "--name", "</script><script>alert(1)</script>", "--", *BURST)
     assert (done.returncode, done.stdout) == (0, "") and "Elapsed" in done.stderr
@@ -60,7 +60,7 @@ def test_page_has_the_report_of_the_run(spoor, page, tmp_path):
     assert run["curve"]["samples"] == report["curve"]["samples"] == len(run["curve"]["seconds"])
 
 
-def test_page_has_the_requests_that_spoor_recommends(spoor, page, tmp_path):
+def test_page_contains_the_requests_that_spoor_recommends(spoor, page, tmp_path):
     spoor("run", "-q", "-o", tmp_path / "r.json", "--report", tmp_path / "p.html", "--", "true")
     (run,) = page(tmp_path / "p.html", has_requests=True)
     requests = {request["name"]: request["text"] for request in run["recommendation"]["requests"]}
@@ -69,7 +69,7 @@ def test_page_has_the_requests_that_spoor_recommends(spoor, page, tmp_path):
         assert spoor("recommend", "--for", name, tmp_path / "r.json").stdout == text
 
 
-def test_page_is_a_format_like_others(spoor, page, tmp_path):
+def test_page_can_be_selected_as_a_format(spoor, page, tmp_path):
     spoor("run", "-q", "-o", tmp_path / "a.html", "--", "true")
     with open(tmp_path / "b.html", "wb") as file:
         spoor("run", "-q", "-f", "html", "-o", "-", "--", "true", stdout=file)
@@ -85,7 +85,7 @@ def test_page_is_a_format_like_others(spoor, page, tmp_path):
     (["--report", "p.html", "-o", "p.html"], "the same file"),
     (["-o", "old.html", "--append"], "cannot be appended to"),
 ])
-def test_unsupported_pages_are_refused_before_the_job(spoor, page, tmp_path, options, message):
+def test_unsupported_page_outputs_are_refused_before_the_job_starts(spoor, page, tmp_path, options, message):
     (tmp_path / "old.html").write_text("mine")
     done = spoor("run", *options, "--", "touch", "ran", cwd=tmp_path)
     assert done.returncode == 125 and message in done.stderr
@@ -104,7 +104,7 @@ def test_page_is_replaced_even_with_append(spoor, page, tmp_path):
     assert [run["run"]["name"] for run in page(tmp_path / "p.html")] == ["first", "second"]
 
 
-def test_unwritable_page_leaves_the_summary(spoor, page, tmp_path):
+def test_summary_is_shown_if_the_page_cannot_be_written(spoor, page, tmp_path):
     (tmp_path / "d").mkdir()
     done = spoor("run", "--report", "d/p.html", "--", "rmdir", "d", cwd=tmp_path)
     assert done.returncode == 0
@@ -115,7 +115,7 @@ def test_unwritable_page_leaves_the_summary(spoor, page, tmp_path):
 # ---- pages of files -----------------------------------------------------------------
 
 
-def test_page_is_written_beside_the_first_file(spoor, page, tmp_path):
+def test_page_is_written_next_to_the_first_file(spoor, page, tmp_path):
     spoor("run", "-q", "-o", tmp_path / "a.b.json", "--", "true")
     done = spoor("report", "a.b.json", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
@@ -132,7 +132,7 @@ def test_page_is_written_beside_the_first_file(spoor, page, tmp_path):
     assert page(tmp_path / "a.b.html") == [report]
 
 
-def test_several_files_are_several_runs(spoor, page, tmp_path):
+def test_several_files_are_shown_as_several_runs(spoor, page, tmp_path):
     for name in ("a", "b"):
         spoor("run", "-q", "--name", name, "-o", tmp_path / f"{name}.json", "--samples",
               tmp_path / f"{name}.csv", "-i", "10ms", "--", *BURST)
@@ -141,7 +141,7 @@ def test_several_files_are_several_runs(spoor, page, tmp_path):
     assert [run["run"]["name"] for run in page(tmp_path / "p.html")] == ["a", "b.csv"]
 
 
-def test_samples_named_by_a_report_are_the_same_run(spoor, page, tmp_path):
+def test_report_and_the_samples_it_names_are_shown_as_one_run(spoor, page, tmp_path):
     spoor("run", "-q", "-o", tmp_path / "a.json", "--samples", tmp_path / "a.csv", "-i", "1ms",
           "--", "sleep", "0.6")
     report = load(tmp_path / "a.json")
@@ -169,7 +169,7 @@ def test_page_is_opened_by_the_desktop(spoor, page, tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("-i", "10ms")], ids=["short", "sampled"])
-def test_end_of_the_job_is_not_part_of_its_curve(spoor, options):
+def test_curve_excludes_the_last_sample_after_the_end_of_the_job(spoor, options):
     """The last sample is taken after it, when there are no processes."""
     _, result = spoor.result("sleep", "0.1", options=options)
     for name in ("job_threads", "job_processes", "job_rss_bytes"):
@@ -187,7 +187,7 @@ def report_of(spoor, *files):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_samples_and_report_agree(spoor, tmp_path, suffix):
+def test_figures_from_samples_agree_with_the_report(spoor, tmp_path, suffix):
     spoor("run", "-q", "-i", "10ms", "-o", tmp_path / "r.json", "--samples", tmp_path / f"s.{suffix}",
           "--", *BURST)
     report = load(tmp_path / "r.json")
@@ -259,7 +259,7 @@ def test_tracking_file_is_not_read_from_standard_input(spoor):
     assert done.stderr == "spoor: a tracking file cannot be read from standard input: name the file\n"
 
 
-def test_appended_runs_are_separate(spoor, tmp_path):
+def test_appended_runs_are_shown_separately(spoor, tmp_path):
     path = tmp_path / "s.csv"
     for _ in range(3):
         spoor("run", "-q", "-i", "10ms", "--append", "--samples", path, "--", "sleep", "0.05")
@@ -268,7 +268,7 @@ def test_appended_runs_are_separate(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_concurrent_runs_of_one_file_are_separate(spoor, workload, tmp_path, suffix):
+def test_concurrent_runs_in_one_file_are_shown_separately(spoor, workload, tmp_path, suffix):
     path = tmp_path / f"s.{suffix}"
     path.touch()
     runs = [spoor.start("run", "-q", "-i", "10ms", "--append", "--samples", path, "-o",
@@ -332,7 +332,7 @@ def test_tables_of_resource_tracker_are_read(spoor, tmp_path, dialect):
     assert ("host_cpu_seconds" in again["curve"]["columns"]) == (dialect.endswith(("combined", "rs")))
 
 
-def test_objects_of_resource_tracker_are_read(spoor, tmp_path):
+def test_json_samples_of_resource_tracker_are_read(spoor, tmp_path):
     """Their times are whole seconds; their intervals are exact."""
     spoor("run", "-q", "-i", "50ms", "-o", tmp_path / "r.json", "--stream", tmp_path / "s.jsonl", "--dialect",
           "resource-tracker-rs", "--", "sh", "-c", "timeout 0.5 sh -c 'while :; do :; done'; :")

@@ -66,7 +66,7 @@ def test_json_samples_go_to_stderr(resource_tracker):
     assert rows[0]["cpu"]["process_child_count"] <= 1
 
 
-def test_csv_has_the_columns_of_the_predecessor(resource_tracker):
+def test_csv_has_the_same_columns_as_the_predecessor(resource_tracker):
     done = resource_tracker("-i", "0.1", "-f", "csv", "--", "sleep", "0.35")
     rows = table(done.stderr)
     assert len(rows) >= 2
@@ -112,7 +112,7 @@ def test_daemons_and_unwaited_children_are_counted(resource_tracker, workload):
 
 
 @pytest.mark.threads
-def test_a_running_process_is_tracked_until_it_ends(resource_tracker, held):
+def test_attached_process_is_tracked_until_it_ends(resource_tracker, held):
     process = resource_tracker.start("-i", "0.05", "-f", "csv", "-p", str(held.pid))
     assert read_line(process.stderr).startswith("timestamp,")
     assert read_line(process.stderr).split(",")[21] == str(held.pid)
@@ -155,7 +155,7 @@ def test_without_a_job_gpu_columns_cover_all_processes(resource_tracker, machine
     assert process.wait() == 0
 
 
-def test_a_short_last_sample_has_a_possible_rate(resource_tracker):
+def test_rate_of_a_short_last_sample_is_plausible(resource_tracker):
     for _ in range(5):
         rows = samples(resource_tracker("-i", "0.5", "true").stderr)
         assert rows
@@ -183,7 +183,7 @@ def test_a_process_that_does_not_exist_is_refused(resource_tracker):
 
 # ---- the command --------------------------------------------------------------
 
-def test_the_command_starts_at_once_and_its_end_is_noticed(resource_tracker):
+def test_command_starts_at_once_and_its_end_is_detected(resource_tracker):
     """R2: even with an interval of an hour neither is delayed."""
     done = resource_tracker("-i", "3600", "-f", "csv", "--", "echo", "x")
     assert (done.returncode, done.stdout) == (0, "x\n")
@@ -195,7 +195,7 @@ def test_the_exit_code_of_the_command_is_passed_on(resource_tracker, code):
     assert resource_tracker("--quiet", "sh", "-c", f"exit {code}").returncode == code
 
 
-def test_commands_that_cannot_run_have_exit_codes(resource_tracker, monkeypatch):
+def test_commands_that_cannot_run_end_with_126_or_127(resource_tracker, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")  # folders that every user may read
     done = resource_tracker("--", "no-such-command")
     assert (done.returncode, done.stderr) == (127, "error: 'no-such-command': command not found\n")
@@ -204,7 +204,7 @@ def test_commands_that_cannot_run_have_exit_codes(resource_tracker, monkeypatch)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
-def test_resource_tracker_dies_of_the_signal_of_the_command(resource_tracker, workload, number):
+def test_resource_tracker_is_killed_by_the_signal_that_killed_the_command(resource_tracker, workload, number):
     """R3: resource-tracker dies of the same signal."""
     done = resource_tracker("--quiet", "--", workload("die"), str(int(number)))
     assert done.returncode == -number
@@ -300,7 +300,7 @@ def test_a_missing_config_file_does_not_stop_the_job(resource_tracker):
         (3, "ran\n", "warn: config file 'missing.toml': No such file or directory; ignored\n")
 
 
-def test_a_named_config_file_must_be_valid(resource_tracker):
+def test_config_file_named_by_an_option_must_be_valid(resource_tracker):
     pathlib.Path("bad.toml").write_text("[job]\nname = 5\n")
     done = resource_tracker("--config", "bad.toml", "true")
     assert (done.returncode, done.stderr) == (1, "error: bad.toml:2: job.name: expected a string\n")

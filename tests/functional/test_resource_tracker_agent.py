@@ -74,7 +74,7 @@ def test_rows_are_taken_at_multiples_of_the_interval(resource_tracker, held):
     assert all(row["gpu_utilized"] == 0 for row in process + system)
 
 
-def test_a_short_run_has_its_first_and_last_row(resource_tracker, held):
+def test_short_run_has_a_first_and_a_last_row(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
     assert tables.counts() == (0, 0)
@@ -84,7 +84,7 @@ def test_a_short_run_has_its_first_and_last_row(resource_tracker, held):
     assert tables.counts() == (1, 1)
 
 
-def test_the_end_of_the_process_gives_a_last_row(resource_tracker, held):
+def test_last_row_is_written_when_the_process_ends(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "0.1", *tables.options)
     held.stdin.close()
@@ -98,7 +98,7 @@ def test_the_end_of_the_process_gives_a_last_row(resource_tracker, held):
     assert answer["figures"]["memory.main.total_rss_bytes"]["value"] >= 50 << 20
 
 
-def test_files_are_whole_without_a_stop(resource_tracker, held):
+def test_files_are_complete_without_a_stop_request(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
     assert agent.end() == b""
@@ -116,7 +116,7 @@ def test_either_table_may_be_omitted(resource_tracker, held):
     assert agent.ask("figures")["figures"] is None
 
 
-def test_lost_rows_of_each_table_are_a_warning(resource_tracker, held):
+def test_lost_rows_of_each_table_cause_a_warning(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
     system, process = map(int, children(agent.process.pid))  # processes that write the rows
@@ -176,7 +176,7 @@ def test_rows_add_up_to_the_exact_total(resource_tracker, parent):
     assert sum(row["utime"] + row["stime"] for row in rows) == pytest.approx(total["value"], abs=1e-3)
 
 
-def test_without_children_only_the_process_counts(resource_tracker, parent):
+def test_without_children_only_the_process_itself_is_counted(resource_tracker, parent):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(parent.pid), "--interval", "0.1", "--no-children",
                   *tables.options)
@@ -228,7 +228,7 @@ def test_totals_of_the_machine_never_fall(resource_tracker):
         assert set(disk) == {"read_bytes", "write_bytes"}
 
 
-def test_the_agent_is_not_part_of_the_numbers(resource_tracker):
+def test_agent_is_not_included_in_the_figures(resource_tracker):
     """The tracked process starts it."""
     tables = Tables(resource_tracker)
     agent = Agent(resource_tracker, "--interval", "0.1", "--pid", str(os.getpid()), *tables.options)
@@ -254,7 +254,7 @@ def test_bad_requests_are_refused(resource_tracker):
         assert refused.process.wait() == 125
 
 
-def test_process_and_machine_have_their_own_gpu_figures(resource_tracker, machine, held):
+def test_gpu_figures_of_process_and_machine_are_separate(resource_tracker, machine, held):
     machine.play(card(0), card(1))
     agent = Agent.__new__(Agent)
     agent.last_id = 0

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.any_user
 @pytest.mark.parametrize("other", ["./x.csv", "folder/../x.csv", "{}/x.csv", "link/x.csv", "hard.csv",
                                    "/dev/stdout"])
 @pytest.mark.parametrize("first, second", [("-o", "--samples"), ("-o", "-o"), ("--samples", "--samples")])
-def test_one_file_under_two_names_is_refused(spoor, tmp_path, first, second, other):
+def test_one_output_file_under_two_names_is_refused(spoor, tmp_path, first, second, other):
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(".")
     path = tmp_path / "x.csv"
@@ -27,7 +27,7 @@ def test_one_file_under_two_names_is_refused(spoor, tmp_path, first, second, oth
     assert path.read_text() == "old"
 
 
-def test_a_new_file_under_two_names_is_refused(spoor, tmp_path):
+def test_new_output_file_under_two_names_is_refused(spoor, tmp_path):
     done = spoor(*RUN, "-o", "x.csv", "--samples", "./x.csv", "--", "true", cwd=tmp_path)
     assert refused(done, "--output and --samples name the same file")
     assert os.listdir(tmp_path) == []
@@ -35,7 +35,7 @@ def test_a_new_file_under_two_names_is_refused(spoor, tmp_path):
 
 @pytest.mark.parametrize("source, options", [("s.csv", []), ("s.csv", ["-f", "json"]), ("r.json", ["-f", "csv"]),
                                              ("r.json", ["--append"]), ("r.json", ["--text"])])
-def test_report_does_not_replace_its_input(spoor, tmp_path, source, options):
+def test_report_refuses_to_replace_its_input(spoor, tmp_path, source, options):
     spoor(*RUN, "--samples", "s.csv", "-o", "r.json", "--", "true", cwd=tmp_path)
     path = tmp_path / source
     old = path.read_bytes()

@@ -27,7 +27,7 @@ def gpu_report(spoor, machine):
     return run.end()
 
 
-def test_the_file_is_a_schema_that_allows_later_keys(gpu_report):
+def test_schema_is_valid_and_allows_future_keys(gpu_report):
     opened = json.loads(schema.PATH.read_text("utf-8"))
     jsonschema.Draft202012Validator.check_schema(opened)
     jsonschema.validate({**gpu_report, "later": 1}, opened)
@@ -36,7 +36,7 @@ def test_the_file_is_a_schema_that_allows_later_keys(gpu_report):
 
 @pytest.mark.parametrize("command", [("sh", "-c", "kill -9 $$"), ("sh", "-c", "exit 3"), ("/nonexistent",),
                                      ("/dev/null",)])
-def test_failed_runs_fit(spoor, command):
+def test_reports_of_failed_runs_match_the_schema(spoor, command):
     path = spoor.new_path("report.json")
     assert spoor("run", "-q", "-o", path, "--", *command).returncode != 0
     if path.exists():  # a command that never ran may have none
@@ -45,21 +45,21 @@ def test_failed_runs_fit(spoor, command):
         assert command[0].startswith("/")
 
 
-def test_an_unfinished_attach_and_a_system_report_fit(spoor, held):
+def test_reports_of_an_unfinished_attach_and_of_the_system_match_the_schema(spoor, held):
     for arguments in (("attach", "-q", "--duration", "0.1", str(held.pid)), ("system", "-i", "0.05")):
         path = spoor.new_path("report.json")
         assert spoor(*arguments, "-o", path).returncode == 0
         schema.check_schema(json.loads(path.read_text("utf-8")))
 
 
-def test_reports_of_samples_and_of_recordings_fit(spoor, tmp_path):
+def test_reports_made_from_samples_and_recordings_match_the_schema(spoor, tmp_path):
     rows = tmp_path / "rows.csv"
     assert spoor("run", "-q", "--samples", rows, "--", "true").returncode == 0
     schema.check_schema(json.loads(spoor("report", "-f", "json", rows).stdout))
     schema.check_schema(json.loads((EXPECTED / "worker-pool.json").read_text("utf-8")))
 
 
-def test_runs_of_a_page_fit(spoor, tmp_path, gpu_report):
+def test_runs_embedded_in_a_page_match_the_schema(spoor, tmp_path, gpu_report):
     (tmp_path / "run.json").write_text(json.dumps(gpu_report))
     done = spoor("report", "-o", tmp_path / "page.html", tmp_path / "run.json")
     if "has no report page" in done.stderr:
@@ -80,7 +80,7 @@ def objects(node, place=()):
                 yield from objects(item, (*place, key))
 
 
-def test_keys_that_are_new_or_missing_are_found(gpu_report):
+def test_schema_check_detects_new_and_missing_keys(gpu_report):
     """As the tests use the file: closed."""
     places = set(objects(gpu_report))
     changed = copy.deepcopy(gpu_report)
@@ -109,7 +109,7 @@ def node_at(node, place):
     {"value": 1, "source": "x", "exact": False, "low": 0}, {"value": "1", "source": "x", "exact": True},
     {"value": 1, "source": "x", "exact": True, "low": 0, "high": 2}, {"value": 3, "source": "x", "exact": False, "low": 0, "high": 2},
     {"value": None, "source": None, "exact": False, "reason": "y", "low": 0, "high": None}])
-def test_measures_that_contradict_themselves_are_found(measure):
+def test_schema_check_detects_contradictory_measures(measure):
     report = json.loads((EXPECTED / "worker-pool.json").read_text("utf-8"))
     report["cpu"]["total_seconds"] = measure
     with pytest.raises(AssertionError):

@@ -46,7 +46,7 @@ def plant_link(path, target):
 
 # ---- planted files in a public folder ------------------------------------------------
 
-def test_planted_file_does_not_get_the_report(spoor, public):
+def test_report_is_not_written_to_a_planted_file(spoor, public):
     """It cannot be read through a descriptor that was opened before, either."""
     path = plant(public / "report.json")
     with open(path, encoding="utf-8") as before:
@@ -58,7 +58,7 @@ def test_planted_file_does_not_get_the_report(spoor, public):
 
 
 @pytest.mark.parametrize("options", [["--samples"], ["--append", "--samples"], ["--append", "-o"]], ids=str)
-def test_planted_file_is_not_written_in_place(spoor, public, options):
+def test_planted_file_is_not_overwritten_in_place(spoor, public, options):
     """It may be a hard link to any file, if the kernel does not protect hard links."""
     path = plant(public / "s.csv", "")
     done = spoor("run", "-q", *options, path, "--", "true")
@@ -67,7 +67,7 @@ def test_planted_file_is_not_written_in_place(spoor, public, options):
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "file"])
-def test_planted_output_is_refused_by_gpu_tracker(gpu_tracker, public, tmp_path, kind):
+def test_gpu_tracker_refuses_a_planted_output_file(gpu_tracker, public, tmp_path, kind):
     victim, path = tmp_path / "victim", public / "output"
     if kind == "pipe":
         os.mkfifo(path)
@@ -85,7 +85,7 @@ def test_planted_output_is_refused_by_gpu_tracker(gpu_tracker, public, tmp_path,
         assert path.read_text() == "old\n"
 
 
-def test_own_link_is_followed_by_gpu_tracker(gpu_tracker, tmp_path):
+def test_gpu_tracker_follows_a_link_owned_by_the_user(gpu_tracker, tmp_path):
     """As its predecessor does."""
     (tmp_path / "output").symlink_to(tmp_path / "target")
     assert gpu_tracker("-e", "true", "-o", tmp_path / "output").returncode == 0
@@ -93,7 +93,7 @@ def test_own_link_is_followed_by_gpu_tracker(gpu_tracker, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["f.csv", "f.sqlite"])
-def test_planted_link_is_not_followed_by_a_tracking_file(gpu_tracker, public, tmp_path, name):
+def test_tracking_file_is_not_written_through_a_planted_link(gpu_tracker, public, tmp_path, name):
     """A link is replaced and not followed, with --overwrite; without, it is refused."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
@@ -106,7 +106,7 @@ def test_planted_link_is_not_followed_by_a_tracking_file(gpu_tracker, public, tm
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-journal"])
-def test_planted_link_beside_a_tracking_file_is_not_followed(gpu_tracker, public, tmp_path, suffix):
+def test_planted_link_next_to_a_tracking_file_is_not_followed(gpu_tracker, public, tmp_path, suffix):
     """SQLite would use these as its own."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
@@ -126,7 +126,7 @@ def test_planted_phase_file_is_refused(spoor, public, tmp_path, name, is_link):
     assert victim.read_text() == "precious" and (is_link or path.read_text() == "")
 
 
-def test_config_file_that_is_a_pipe_is_not_opened(resource_tracker):
+def test_config_file_that_is_a_pipe_is_ignored(resource_tracker):
     """The default path is in the current folder, which may be /tmp."""
     os.mkfifo(resource_tracker.folder / "resource-tracker.toml")
     done = resource_tracker("--quiet", "--", "true")
@@ -220,7 +220,7 @@ print("got", server.accept()[0].recv(1000), flush=True)
 """
 
 
-def test_phase_is_not_sent_to_an_impostor(spoor, tmp_path):
+def test_phase_is_not_sent_to_a_process_that_took_the_socket_name(spoor, tmp_path):
     """A process contacts its ancestors, by PID. Another process has taken the name of one."""
     impostor = subprocess.Popen([sys.executable, "-c", IMPOSTOR, phase_address(os.getpid())[1:]],
                                 stdout=subprocess.PIPE)
@@ -260,7 +260,7 @@ def test_an_agent_has_no_listening_socket(spoor, held):
     assert agent.wait() == 0
 
 
-def test_a_run_listens_only_for_its_phases(spoor, tmp_path):
+def test_run_has_no_listening_socket_except_for_phases(spoor, tmp_path):
     process = start_waiting(spoor, tmp_path / "report.json")
     names = listening(process.pid)
     process.communicate(b"\n")
@@ -303,7 +303,7 @@ def test_huge_file_is_refused(spoor, tmp_path, huge):
     refused_in_bounds([spoor.binary, "run", "--config", path, "true"], tmp_path)
 
 
-def test_line_without_an_end_is_refused(gpu_tracker, tmp_path, huge):
+def test_endless_line_in_a_file_is_refused(gpu_tracker, tmp_path, huge):
     path = huge("huge.csv")
     refused_in_bounds([gpu_tracker.binary, "sub-track", "analyze", f"--tf={path}", f"--stf={path}"], tmp_path)
 
@@ -312,7 +312,7 @@ ENDLESS = ("CREATE VIEW data AS WITH RECURSIVE endless(i) AS (SELECT 1 UNION ALL
            "SELECT i AS process_id, 'x' AS code_block_name, 0 AS position, 1.0 AS timestamp FROM endless")
 
 
-def test_view_in_a_database_is_not_run(sub_track, tmp_path):
+def test_view_in_a_database_is_not_executed(sub_track, tmp_path):
     path = tmp_path / "endless.sqlite"
     with sqlite3.connect(path) as database:
         database.execute(ENDLESS)
@@ -322,7 +322,7 @@ def test_view_in_a_database_is_not_run(sub_track, tmp_path):
     assert not (tmp_path / "all.sqlite").exists()
 
 
-def test_trigger_in_a_phase_file_is_not_run(spoor, tmp_path):
+def test_trigger_in_a_phase_file_is_not_executed(spoor, tmp_path):
     path = tmp_path / "p.sqlite"
     assert spoor("phase", "start", "x", "--file", path).returncode == 0
     with sqlite3.connect(path) as database:

@@ -61,19 +61,19 @@ def test_a_variable_may_name_the_config_file(spoor, tmp_path, clean_environment)
     assert (run["interval_seconds"], run["name"]) == (7, "from the file")
 
 
-def test_name_and_tags_are_in_the_result(spoor):
+def test_result_contains_name_and_tags(spoor):
     _, result = spoor.result("true", options=["--name", "my run", "--tag", "a=1", "--tag", "b=x=y"])
     assert result["run"]["name"] == "my run"
     assert result["run"]["tags"] == {"a": "1", "b": "x=y"}
 
 
-def test_options_end_at_the_command(spoor):
+def test_options_after_the_command_belong_to_the_command(spoor):
     """Words after the command belong to the command, with or without "--"."""
     done = spoor("run", "-q", "echo", "-q", "--help", "--", "-i")
     assert done.stdout == "-q --help -- -i\n"
 
 
-def test_doctor_names_sources_and_remedies(spoor):
+def test_doctor_lists_sources_and_fixes(spoor):
     done = spoor("doctor")
     assert done.returncode == 0 and done.stderr == ""
     assert "CPU" in done.stdout and "yes" in done.stdout and "procfs" in done.stdout.lower()

@@ -41,7 +41,7 @@ def test_each_of_many_signals_is_forwarded(spoor, workload):
     assert process.wait() == 0
 
 
-def test_stopped_job_is_continued_through_spoor(spoor, workload):
+def test_sigcont_to_spoor_continues_the_stopped_job(spoor, workload):
     process = spoor.start("run", "-q", "--", workload("signals"))
     job = int(read_line(process.stdout).split()[1])
     os.kill(job, signal.SIGSTOP)
@@ -72,7 +72,7 @@ def test_spoor_follows_a_job_continued_by_another_process(spoor, workload):
 
 
 @pytest.mark.parametrize("stopped", ["job", "tracker"])
-def test_samples_missed_during_a_stop_are_not_late(spoor, workload, stopped):
+def test_samples_missed_while_stopped_are_not_counted_as_late(spoor, workload, stopped):
     """Samples delayed by the machine may be, but not the hundred of the stop."""
     path, samples = spoor.new_path("r.json"), spoor.new_path("s.csv")
     process = spoor.start("run", "-q", "-i", "10ms", "-o", path, "--samples", samples, "--",
@@ -92,7 +92,7 @@ def test_samples_missed_during_a_stop_are_not_late(spoor, workload, stopped):
     assert load(path)["tracker"]["late_samples"] < 50
 
 
-def test_killed_while_stopped_the_job_ends_spoor(spoor, workload):
+def test_spoor_ends_if_the_job_is_killed_while_stopped(spoor, workload):
     process = spoor.start("run", "-q", "--", workload("signals"))
     job = int(read_line(process.stdout).split()[1])
     os.kill(job, signal.SIGSTOP)
@@ -180,7 +180,7 @@ def terminal(spoor, workload):
 
 @pytest.mark.parametrize("key, number", [(b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)],
                          ids=["ctrl-c", "ctrl-backslash"])
-def test_key_of_the_terminal_signals_the_job_once(terminal, workload, key, number):
+def test_signal_from_a_terminal_key_reaches_the_job_once(terminal, workload, key, number):
     typed = terminal(workload("signals"))
     assert typed.next_line().startswith("ready")
     # Several times, since the kernel merges two signals that come close together.
@@ -195,7 +195,7 @@ def test_key_of_the_terminal_signals_the_job_once(terminal, workload, key, numbe
     assert typed.next_report() == "exited 0"
 
 
-def test_key_that_ends_the_job_also_ends_spoor(terminal, workload):
+def test_terminal_key_that_ends_the_job_also_ends_spoor(terminal, workload):
     typed = terminal(workload("hold"), "1")
     typed.next_line()
     typed.type(b"\x03")
@@ -215,7 +215,7 @@ def test_ctrl_z_stops_job_and_spoor_and_both_continue(terminal, workload):
     assert typed.next_report() == "exited 0"
 
 
-def test_new_size_of_the_terminal_reaches_the_job_once(terminal, workload):
+def test_resizing_the_terminal_signals_the_job_once(terminal, workload):
     typed = terminal(workload("signals"))
     typed.next_line()
     termios.tcsetwinsize(typed.master, (33, 99))
@@ -226,7 +226,7 @@ def test_new_size_of_the_terminal_reaches_the_job_once(terminal, workload):
     assert typed.next_report() == "exited 0"
 
 
-def test_closed_terminal_leaves_a_complete_result(spoor, terminal, workload, tmp_path):
+def test_result_is_complete_if_the_terminal_is_closed(spoor, terminal, workload, tmp_path):
     path, pipe = spoor.new_path("result.json"), tmp_path / "pipe"
     # The job reads another file, so that the signal and not the end of input ends it.
     os.mkfifo(pipe)
@@ -241,7 +241,7 @@ def test_closed_terminal_leaves_a_complete_result(spoor, terminal, workload, tmp
     os.close(writer)
 
 
-def test_terminal_is_unchanged(terminal):
+def test_terminal_modes_are_unchanged_after_a_run(terminal):
     typed = terminal("sh", "-c", "stty -a >/dev/null && [ -t 0 ] && [ -t 1 ] && [ -t 2 ]")
     assert typed.next_report() == "exited 0"
     assert termios.tcgetattr(typed.master)[:4] == typed.attributes[:4]

@@ -96,7 +96,7 @@ def test_report_to_a_full_pipe_is_interrupted_by_a_signal(spoor, full_pipe, opti
         f"spoor: the report is incomplete: interrupted by {signal.Signals(number).name}\n"
 
 
-def test_a_second_signal_ends_it_at_once(spoor, full_pipe):
+def test_second_signal_ends_spoor_at_once_if_stdout_is_full(spoor, full_pipe):
     process = start_with_full_stdout(spoor, full_pipe, "run", "-q", "-f", "json", "-o", "-", "--",
                                      "sh", "-c", SAY_PID)
     process.send_signal(signal.SIGTERM)
@@ -104,7 +104,7 @@ def test_a_second_signal_ends_it_at_once(spoor, full_pipe):
     assert process.wait(DEADLINE_SECONDS) == 7
 
 
-def test_gpu_tracker_can_be_interrupted_too(gpu_tracker, full_pipe):
+def test_gpu_tracker_with_a_full_stdout_can_be_interrupted(gpu_tracker, full_pipe):
     process = start_with_full_stdout(gpu_tracker, full_pipe, "-e", f"sh -c '{SAY_PID}'",
                                      "--st", "0.1")
     process.send_signal(signal.SIGTERM)
@@ -112,7 +112,7 @@ def test_gpu_tracker_can_be_interrupted_too(gpu_tracker, full_pipe):
     assert "interrupted by SIGTERM" in process.stderr.read().decode()
 
 
-def test_attach_can_be_interrupted_too(spoor, full_pipe):
+def test_attach_with_a_full_stdout_can_be_interrupted(spoor, full_pipe):
     """The first signal ends the tracking, the second the report."""
     with subprocess.Popen(["sleep", "1000"]) as sleeper:
         path = spoor.new_path("s.csv")
@@ -126,7 +126,7 @@ def test_attach_can_be_interrupted_too(spoor, full_pipe):
         sleeper.kill()
 
 
-def test_full_stderr_is_not_waited_for(spoor, full_pipe):
+def test_signal_ends_the_wait_for_a_full_stderr(spoor, full_pipe):
     """Not even for the message that the report is incomplete."""
     process = spoor.start("run", "--", "sh", "-c", "echo $$; exit 7", stderr=full_pipe.writer)
     job = int(read_line(process.stdout))
@@ -135,7 +135,7 @@ def test_full_stderr_is_not_waited_for(spoor, full_pipe):
     assert process.wait(DEADLINE_SECONDS) == 7
 
 
-def test_a_signal_does_not_lose_a_report_that_can_be_written(spoor):
+def test_signal_does_not_discard_a_report_that_can_be_written(spoor):
     """The report is written in a moment: a signal leaves it that moment."""
     path = spoor.new_path("r.json")
     reader, writer = os.pipe()
@@ -247,7 +247,7 @@ def test_signals_are_forwarded_and_orphans_reaped_while_the_disk_is_frozen(spoor
         disk.thaw()
 
 
-def test_a_signal_ends_a_job_and_spoor_while_the_disk_is_frozen(spoor, disk):
+def test_signal_ends_job_and_spoor_while_the_disk_is_frozen(spoor, disk):
     disk.freeze()
     process = spoor.start("run", "--samples", disk.folder / "s.csv", "--", "sh", "-c",
                           "echo; exec sleep 1000")

@@ -57,7 +57,7 @@ def as_python_writes_them(text, line_end):
     ("resource-tracker-0.3:system", OLD_SYSTEM.format("").split(), "\n"),
     ("resource-tracker-0.1:system", OLD_SYSTEM.format("_anon").split(), "\r\n"),
 ], ids=lambda each: each if isinstance(each, str) and "re" in each else "")
-def test_python_can_read_the_rows_of_its_package(spoor, dialect, names, line_end):
+def test_rows_are_quoted_and_terminated_as_by_the_python_package(spoor, dialect, names, line_end):
     path = spoor.new_path("rows.csv")
     done = spoor("run", "-q", "-i", "0.05", "--stream", path, "--dialect", dialect, "--",
                  "sleep", "0.2")
@@ -73,7 +73,7 @@ def test_python_can_read_the_rows_of_its_package(spoor, dialect, names, line_end
         assert all(isinstance(cell, float) or cell == "" for cell in row)
 
 
-def test_rows_of_the_rust_program_are_not_quoted(spoor):
+def test_rows_in_the_dialect_of_the_rust_program_are_not_quoted(spoor):
     path = spoor.new_path("rows.csv")
     spoor("run", "-q", "-i", "0.05", "--stream", path, "--dialect", "resource-tracker-rs", "--",
           "sleep", "0.2")
@@ -119,7 +119,7 @@ def test_a_job_shorter_than_an_interval_has_a_row(spoor, workload):
     assert float(rows[0]["memory_mib"]) > 0
 
 
-def test_rows_come_while_the_job_runs(spoor, held):
+def test_rows_are_written_while_the_job_runs(spoor, held):
     process = spoor.start("attach", "-q", "-i", "0.01", "--stream", "--dialect", "resource-tracker",
                           str(held.pid))
     assert read_line(process.stdout).startswith('"timestamp","pid"')
@@ -132,13 +132,13 @@ def test_rows_come_while_the_job_runs(spoor, held):
     assert all(line.count(",") == len(PROCESS) - 1 for line in rest.splitlines())
 
 
-def test_the_rows_are_on_stdout_and_the_summary_on_stderr(spoor):
+def test_rows_go_to_stdout_and_the_summary_to_stderr(spoor):
     done = spoor("run", "-i", "0.05", "--stream", "-", "--", "sleep", "0.1")
     assert rows_of(done.stdout)[0]["elapsed_seconds"] == "0"
     assert "CPU time" in done.stderr and "Elapsed" not in done.stdout
 
 
-def test_rows_may_be_json(spoor):
+def test_rows_can_be_written_as_json(spoor):
     done = spoor("run", "-q", "-i", "0.05", "--stream=-", "--stream-format=jsonl", "--dialect",
                  "resource-tracker:combined", "--", "sleep", "0.1")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -146,7 +146,7 @@ def test_rows_may_be_json(spoor):
     assert isinstance(rows[0]["process_pid"], int) and rows[0]["process_children"] is None
 
 
-def test_rows_may_be_doubles(spoor):
+def test_rows_can_be_written_as_binary_doubles(spoor):
     path, text = spoor.new_path("rows.f64"), spoor.new_path("rows.csv")
     spoor("run", "-q", "-i", "0.05", "--stream", path, "--dialect", "resource-tracker", "--samples",
           text, "--", "sleep", "0.1")
@@ -157,7 +157,7 @@ def test_rows_may_be_doubles(spoor):
     assert first[2] != first[2], "no children: NaN"
 
 
-def test_each_samples_option_is_a_stream(spoor):
+def test_each_samples_option_adds_a_stream(spoor):
     """The suffix selects the format; --samples-format selects the format of names without one."""
     csv_path, json_path = spoor.new_path("rows.csv"), spoor.new_path("rows.jsonl")
     done = spoor("run", "-q", "-i", "60", "--samples", csv_path, "--samples", json_path, "--samples", "-",
@@ -204,7 +204,7 @@ def test_a_second_run_is_appended_without_a_header(spoor):
     assert done.returncode == 125 and "has other columns" in done.stderr
 
 
-def test_a_named_pipe_may_be_read_later(spoor):
+def test_reader_of_a_named_pipe_may_start_later(spoor):
     path = spoor.new_path("pipe")
     os.mkfifo(path)
     process = spoor.start("run", "-q", "-i", "0.02", "--stream", path, "--", "cat")
@@ -217,7 +217,7 @@ def test_a_named_pipe_may_be_read_later(spoor):
     assert rest.endswith("\n")
 
 
-def test_a_named_pipe_may_never_be_read(spoor):
+def test_named_pipe_without_a_reader_does_not_block_the_job(spoor):
     path, report = spoor.new_path("pipe"), spoor.new_path("r.json")
     os.mkfifo(path)
     done = spoor("run", "-q", "-o", report, "--stream", path, "--", "sh", "-c", "exit 4")
@@ -254,7 +254,7 @@ def test_a_stalled_reader_delays_nothing_and_lost_rows_are_counted(spoor):
     assert f"could not write {lost} rows" in process.stderr.read().decode()
 
 
-def test_a_closed_reader_ends_the_stream_and_not_the_job(spoor):
+def test_closed_reader_ends_the_stream_but_not_the_job(spoor):
     report = spoor.new_path("r.json")
     process = spoor.start("run", "-o", report, "-i", "0.01", "--stream", "-", "--dialect",
                           "resource-tracker", "--", "cat")
@@ -294,7 +294,7 @@ def test_attach_ends_when_the_reader_of_its_only_output_closes(spoor, held):
     assert held.poll() is None
 
 
-def test_attach_continues_if_there_is_a_report_to_write(spoor, held):
+def test_attach_continues_after_the_reader_closes_if_a_report_is_requested(spoor, held):
     report = spoor.new_path("r.json")
     process = spoor.start("attach", "-q", "-i", "0.01", "-o", report, "--stream", str(held.pid))
     read_line(process.stdout)
@@ -306,7 +306,7 @@ def test_attach_continues_if_there_is_a_report_to_write(spoor, held):
     assert load(report)["run"]["samples"] > 1
 
 
-def test_rows_of_the_machine_end_with_their_reader(spoor):
+def test_rows_of_the_machine_end_when_the_reader_closes(spoor):
     """Until the reader closes the pipe."""
     process = spoor.start("system", "-q", "-i", "0.02", "--stream", "--dialect", "resource-tracker")
     assert read_line(process.stdout) == ",".join(f'"{name}"' for name in SYSTEM)
@@ -360,7 +360,7 @@ def test_a_closed_stdout_is_refused(spoor):
     assert "--samples '-': file descriptor 1 is not open" in done.stderr
 
 
-def test_stdout_that_is_a_file_keeps_its_content(spoor, tmp_path):
+def test_rows_are_appended_to_stdout_that_is_a_file(spoor, tmp_path):
     path = tmp_path / "out"
     path.write_text("before\n")
     with open(path, "ab") as file:
@@ -371,7 +371,7 @@ def test_stdout_that_is_a_file_keeps_its_content(spoor, tmp_path):
     assert "job" in lines and len(lines) == 4
 
 
-def test_stdout_on_a_full_disk_has_whole_rows(spoor, tmp_path):
+def test_stdout_on_a_full_disk_contains_only_complete_rows(spoor, tmp_path):
     """The disk is full after 10 more bytes, in the middle of a row."""
     path, report = tmp_path / "out", spoor.new_path("r.json")
     with open(path, "wb") as file:
@@ -392,7 +392,7 @@ def test_stdout_on_a_full_disk_has_whole_rows(spoor, tmp_path):
     assert warnings_of(load(report))["samples-lost"].endswith(" to standard output: File too large")
 
 
-def test_python_threads_and_their_children_are_in_the_rows(spoor, workload):
+def test_rows_include_python_threads_and_their_children(spoor, workload):
     """The predecessor missed this: a child of a thread other than the first."""
     path = spoor.new_path("rows.csv")
     script = ("import subprocess, threading\n"

@@ -38,7 +38,7 @@ def test_analysis_is_written_as_text_and_json(sub_track, tmp_path, kind):
     assert (tmp_path / "r.json").read_text() == text.removesuffix("\n")
 
 
-def test_statistics_equal_those_of_python(sub_track):
+def test_statistics_equal_the_results_of_python(sub_track):
     result = analyze(sub_track, GOLDEN / "phases.csv")
     _, (header, *rows) = tracking_tables()
     for i, name in enumerate(header[:-1]):
@@ -62,7 +62,7 @@ def test_an_impossible_count_is_shown_unchanged(sub_track, tmp_path, count):
     assert result["static_data"]["system_core_count"] == float(count)
 
 
-def test_a_block_without_a_sample_is_null(sub_track):
+def test_statistics_of_a_block_without_samples_are_null(sub_track):
     result = analyze(sub_track, GOLDEN / "phases.csv")
     block = next(b for b in result["code_block_results"] if b["name"] == "never sampled")
     assert (block["num_timepoints"], block["num_calls"], block["num_non_empty_calls"]) == (0, 1, 0)

@@ -31,7 +31,7 @@ def refused(error, code, message):
     assert (error["event"], error["code"]) == ("error", code) and message in error["message"]
 
 
-def test_analysis_has_json_and_text(ask, sub_track):
+def test_analysis_is_returned_as_json_and_text(ask, sub_track):
     result = ask("analyze", TRACKING, GOLDEN / "phases.csv")
     files = ("--tf", TRACKING, "--stf", GOLDEN / "phases.csv")
     assert result["text"] == golden("analyze.txt")
@@ -51,7 +51,7 @@ def test_calls_of_a_block_are_listed(ask, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
-def test_files_are_combined_even_if_there_is_one(ask, tmp_path, kind):
+def test_single_file_can_be_combined(ask, tmp_path, kind):
     rows = [(7, "b", 0, 1.0), (7, "b", 1, 2.5)]
     part = write_events(tmp_path / f"part.{kind}", rows)
     assert ask("combine", tmp_path / f"one.{kind}", part) == {"event": "done"}
@@ -90,11 +90,11 @@ def test_every_statistic_can_be_compared(ask, sub_track, tmp_path):
     (("combine", "new.csv", "none.csv"), "ENOENT", "none.csv"),
     (("combine", "new.csv", "x.sqlite"), "EINVAL", "does not end with the same extension"),
 ])
-def test_refusals_have_a_code(ask, words, code, message):
+def test_errors_carry_an_error_code(ask, words, code, message):
     refused(ask(*words), code, message)
 
 
-def test_sessions_that_do_not_match_are_refused(ask, tmp_path):
+def test_sessions_with_different_code_blocks_are_refused(ask, tmp_path):
     """The message names blocks, and may be longer than others."""
     results = json.loads(golden("analyze.json"))
     (tmp_path / "A.json").write_text(json.dumps(results))
@@ -103,7 +103,7 @@ def test_sessions_that_do_not_match_are_refused(ask, tmp_path):
     refused(ask("compare", "A", "A.json", "B", "B.json"), "EINVAL", "x" * 500)
 
 
-def test_command_line_has_no_operations(spoor):
+def test_operation_on_the_command_line_is_refused(spoor):
     done = subprocess.run(["gpu-tracker", "agent", "sub-track", "analyze", "a.csv"], text=True,
                           executable=spoor.binary, capture_output=True, check=False)
     assert done.returncode == 125

@@ -22,7 +22,7 @@ def step(spoor, group):
     return job
 
 
-def test_step_counts_cpu_time(step, workload):
+def test_cpu_time_comes_from_the_cgroup_of_the_step(step, workload):
     """The tracker's own part is not included."""
     done, result = step.result(workload("burn"), "0.4", "2")
     cpu = result["cpu"]["total_seconds"]
@@ -30,7 +30,7 @@ def test_step_counts_cpu_time(step, workload):
     assert cpu["value"] == cpu_time(float(done.stdout))
 
 
-def test_step_counts_memory(step, workload):
+def test_memory_comes_from_the_cgroup_of_the_step(step, workload):
     if "memory" not in HIERARCHIES:
         pytest.skip("needs a memory cgroup of version 1")
     _, result = step.result(workload("hold"), "200")
@@ -40,7 +40,7 @@ def test_step_counts_memory(step, workload):
     assert not result["warnings"]
 
 
-def test_step_limits_the_job(step):
+def test_limit_of_the_step_is_the_limit_of_the_job(step):
     if "memory" not in HIERARCHIES:
         pytest.skip("needs a memory cgroup of version 1")
     (step.path("memory") / "memory.limit_in_bytes").write_text(str(512 * MIB), encoding="ascii")
@@ -49,7 +49,7 @@ def test_step_limits_the_job(step):
     assert result["limits"]["memory_source"] == "cgroup.memory.limit_in_bytes"
 
 
-def test_step_is_only_read(step):
+def test_cgroup_of_the_step_is_not_changed(step):
     before = [sorted(entry.name for entry in step.path(tree).iterdir()) for tree in step.trees]
     done, _ = step.result("sh", "-c", "ls -d " + " ".join(
         f"{step.path(tree)}/spoor*" for tree in step.trees))
@@ -57,7 +57,7 @@ def test_step_is_only_read(step):
     assert [sorted(entry.name for entry in step.path(tree).iterdir()) for tree in step.trees] == before
 
 
-def test_step_with_others_has_an_upper_bound(step, group, workload):
+def test_cgroup_of_a_step_with_foreign_processes_gives_only_an_upper_bound(step, group, workload):
     other = group.start(step, workload("hold"), "50")
     assert read_line(other.stdout)
     _, result = step.result(workload("hold"), "20")
@@ -68,7 +68,7 @@ def test_step_with_others_has_an_upper_bound(step, group, workload):
         assert 70 * MIB <= peak["high"] <= 100 * MIB
 
 
-def test_step_that_others_enter_later(spoor, step, group, workload):
+def test_foreign_processes_that_enter_the_step_later_make_its_counts_inexact(spoor, step, group, workload):
     path = spoor.new_path("result.json")
     tracker = step.start("run", "-q", "-i", "0.02", "-o", path, "--", workload("hold"), "100")
     assert read_line(tracker.stdout)
@@ -87,7 +87,7 @@ def test_step_that_others_enter_later(spoor, step, group, workload):
         assert peak["high"] >= 400 * MIB
 
 
-def test_step_that_processes_leave(spoor, step, workload):
+def test_processes_that_leave_the_cgroup_of_the_step_are_counted(spoor, step, workload):
     """A container runtime moves its processes away."""
     if "memory" not in HIERARCHIES:
         pytest.skip("moves a process to another memory cgroup of version 1")
@@ -103,11 +103,11 @@ def test_step_that_processes_leave(spoor, step, workload):
     assert not result["memory"]["job_peak_bytes"]["exact"]
 
 
-def test_step_is_named_by_doctor(spoor, step):
+def test_doctor_names_the_cgroup_of_the_step(spoor, step):
     done = spoor("doctor", env={**os.environ, **STEP}, preexec_fn=step.add)
     assert "the cgroup around spoor" in done.stdout
     eventually(lambda: step.path().exists(), "it is still there")
 
 
-def test_no_step_is_named_by_doctor(spoor):
+def test_doctor_names_no_cgroup_outside_a_step(spoor):
     assert "the cgroup around spoor" not in spoor("doctor").stdout

@@ -150,7 +150,7 @@ def figure(result, path):
     return result
 
 
-def test_huge_pages_are_memory_of_the_job(spoor, huge_pages):
+def test_huge_pages_are_counted_as_memory_of_the_job(spoor, huge_pages):
     """200 MB of them were in no figure."""
     result, rows = run_with_huge_pages(spoor)
     for path in "main.total_rss_bytes", "combined.total_rss_bytes", "combined.private_rss_bytes":

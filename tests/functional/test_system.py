@@ -79,7 +79,7 @@ def disk_type(name):
     return "nvme" if name.startswith("nvme") else {0: "ssd", 1: "hdd", None: None}[of_disk(name, "queue/rotational")]
 
 
-def test_devices_equal_those_of_the_kernel(spoor):
+def test_devices_and_their_counters_match_the_kernel(spoor):
     system = measure(spoor, "-i", "20ms")["system"]
     interfaces = [line.split(":")[0].strip()
                   for line in pathlib.Path("/proc/net/dev").read_text().splitlines()[2:]]
@@ -122,7 +122,7 @@ def test_disk_writes_are_measured(spoor, tmp_path):
         assert value(system, "disk.written_bytes_per_second") * seconds >= size
 
 
-def test_text_is_one_screen_on_stdout(spoor):
+def test_text_goes_to_stdout_and_fits_on_one_screen(spoor):
     done = spoor("system", "-i", "20ms", "--name", "idle")
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
@@ -138,7 +138,7 @@ def test_text_is_one_screen_on_stdout(spoor):
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_a_report_is_shown_again(spoor):
+def test_stored_system_report_can_be_shown_again(spoor):
     path, again = spoor.new_path("a.json"), spoor.new_path("b.json")
     assert spoor("system", "-i", "20ms", "-o", path).returncode == 0
     assert spoor("report", path, "-o", again).returncode == 0
@@ -148,7 +148,7 @@ def test_a_report_is_shown_again(spoor):
     assert len(rows) == 2
 
 
-def test_an_interval_is_one_measurement(spoor):
+def test_measurement_lasts_one_interval_by_default(spoor):
     """With any interval; --duration sets the total time, with samples in between."""
     short = measure(spoor, "-i", "50ms")
     assert short["run"]["elapsed_seconds"] >= 0.05
@@ -160,7 +160,7 @@ def test_an_interval_is_one_measurement(spoor):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.threads
-def test_a_signal_ends_the_measurement_with_a_report(spoor, number):
+def test_report_is_written_if_a_signal_ends_the_measurement(spoor, number):
     path = spoor.new_path("system.json")
     process = spoor.start("system", "--duration", "10m", "-o", path)
     wait_for_start(process.pid)
@@ -178,7 +178,7 @@ def test_a_long_interval_has_two_samples(spoor):
     assert load(path)["run"]["samples"] == 2
 
 
-def test_gpus_of_the_machine_do_not_depend_on_variables(spoor, machine):
+def test_all_gpus_of_the_machine_are_listed_regardless_of_variables(spoor, machine):
     machine.play(card(0), card(1), f"device 1 used {USED_BYTES}")
     path = spoor.new_path("system.json")
     process = spoor.start("system", "-i", "10ms", "--duration", "10m", "-o", path,
@@ -217,13 +217,13 @@ def test_bad_arguments_are_refused(spoor, tmp_path, arguments, message):
     assert done.stdout == "" and os.listdir(tmp_path) == []
 
 
-def test_variables_of_runs_do_not_apply(spoor, tmp_path):
+def test_variables_that_apply_to_runs_are_ignored(spoor, tmp_path):
     path = tmp_path / "run.json"
     done = spoor("system", "-i", "20ms", env={**os.environ, "SPOOR_OUTPUT": str(path)})
     assert done.returncode == 0 and done.stdout and not path.exists()
 
 
-def test_disk_space_equals_that_of_df(spoor):
+def test_disk_space_matches_df(spoor):
     df = subprocess.run(["df", "--output=source,target,pcent"], check=False, text=True,
                         stdout=subprocess.PIPE)
     shares = {tuple(line.split()[:2]): line.split()[-1] for line in df.stdout.splitlines()[1:]

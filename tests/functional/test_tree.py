@@ -27,7 +27,7 @@ NAMES = ["a) R 1 (b", "x\ny\nz", ") (", "((((((((", "))))))))))))))", "", " ", "
 
 @pytest.mark.threads
 @pytest.mark.parametrize("shape, count", [("wide", 1000), ("deep", 100)])
-def test_every_process_of_a_large_job_is_seen(spoor, workload, shape, count):
+def test_every_process_of_a_large_job_is_counted(spoor, workload, shape, count):
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--samples", samples, "--",
                           workload("forks"), str(count), shape)
@@ -60,7 +60,7 @@ def test_short_children_are_counted_in_cpu_time(spoor, workload):
     assert value(result, "cpu.total_seconds") == cpu_time(float(done.stdout))
 
 
-def test_wait_all_follows_a_daemon_to_its_end(spoor, workload):
+def test_wait_all_tracks_a_daemon_until_it_ends(spoor, workload):
     _, result = spoor.result(workload("daemon"), "burn", options=["--wait", "all"])
     assert value(result, "cpu.total_seconds") >= 0.29
     assert result["run"]["exit_code"] == 0
@@ -100,7 +100,7 @@ barrier.wait()
     (["sh", "-c", "/bin/true; true"], 1, 1),
     (["/usr/bin/python3", "-c", THREADS], 9, 0),
 ], ids=["a child", "eight threads"])
-def test_threads_of_main_and_descendants_add_up_to_the_jobs(spoor, disabled, cgroup, command,
+def test_threads_of_main_and_descendants_add_up_to_the_threads_of_the_job(spoor, disabled, cgroup, command,
                                                                   main, descendants):
     """Between two samples, too: process events report every thread. Without them, bounds
     apply."""
@@ -139,7 +139,7 @@ os.kill(tracker, signal.SIGCONT)
 
 
 @pytest.mark.parametrize("disabled", ["cgroup", "cgroup,connector"])
-def test_threads_that_no_look_sees_are_counted_from_events(spoor, disabled):
+def test_threads_that_end_between_readings_are_counted_from_events(spoor, disabled):
     """The tracker is stopped while they live, so that it cannot find them in /proc."""
     _, result = spoor.result("/usr/bin/python3", "-c", MANY_THREADS,
                              env={**os.environ, "SPOOR_DISABLE": disabled})
@@ -178,7 +178,7 @@ def test_unwaited_children_cause_a_warning(spoor):
     assert value(result, "cpu.total_seconds") >= 0.3
 
 
-def test_processes_between_two_samples_count_as_concurrent(spoor, workload):
+def test_concurrent_processes_between_two_samples_are_counted(spoor, workload):
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-i", "60", "-o", path, "--", workload("forks"), "6", "wide")
     assert read_line(process.stdout) == "ready"
@@ -193,7 +193,7 @@ def test_processes_between_two_samples_count_as_concurrent(spoor, workload):
 
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)
-def test_name_of_a_process_does_not_mislead(spoor, workload, name):
+def test_figures_do_not_depend_on_the_process_name(spoor, workload, name):
     done, result = spoor.result(workload("rename"), name, "0.2", options=["-i", "0.02"])
     assert value(result, "cpu.total_seconds") == cpu_time(float(done.stdout))
     assert value(result, "processes.max_concurrent") == 2
@@ -209,7 +209,7 @@ def test_hostile_arguments_are_escaped_in_text(spoor, text):
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_arguments_are_whole_in_json(spoor, text):
+def test_hostile_arguments_are_complete_in_json(spoor, text):
     done, result = spoor.result("sh", "-c", "exit 0", text, options=["--name", text,
                                                                      "--tag", f"key={text}"])
     assert done.returncode == 0
@@ -222,7 +222,7 @@ def test_hostile_arguments_are_whole_in_json(spoor, text):
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_arguments_stay_in_their_cell_of_csv(spoor, tmp_path, text):
+def test_hostile_arguments_stay_within_their_csv_cell(spoor, tmp_path, text):
     path = tmp_path / "r.csv"
     assert spoor("run", "-q", "-o", path, "--", "sh", "-c", "exit 0", text).returncode == 0
     content = path.read_text(encoding="utf-8")
@@ -247,7 +247,7 @@ def cgroups_of(pid):
             if os.path.basename(folder).startswith(f"spoor-{pid}-")]
 
 
-def test_killed_inner_spoor_leaves_no_cgroup(spoor):
+def test_nested_spoor_that_is_killed_leaves_no_cgroup(spoor):
     """As root both have cgroups: the cgroup of the inner tracker, with its job, is inside the outer
     one's."""
     script = '"$0" run -q -- sh -c "echo job \\$\\$; exec sleep 600" & echo inner $!; ' \
@@ -274,7 +274,7 @@ def test_cgroup_left_by_the_job_is_removed(spoor):
 
 
 @pytest.mark.parametrize("name, words", [("srun", "slurmd"), ("docker", "Docker"), ("srunner", None)])
-def test_work_done_by_a_daemon_causes_a_warning(spoor, tmp_path, name, words):
+def test_command_that_leaves_its_work_to_a_daemon_causes_a_warning(spoor, tmp_path, name, words):
     """The tasks of srun are children of slurmd: their usage was missing without a warning."""
     shutil.copy("/bin/cat", tmp_path / name)
     path = tmp_path / "result.json"

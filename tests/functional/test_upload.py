@@ -19,7 +19,7 @@ from uploads import INTERVAL, Run, kept_in, kill_uploader, upload, uploader_of
 pytestmark = pytest.mark.any_user
 
 
-def test_every_sample_arrives_once(resource_tracker, sentinel, tmp_path):
+def test_every_sample_is_uploaded_exactly_once(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path, "--team", "blue", "--tag", "a=b",
               "--external-run-id", "7")
     eventually(lambda: len(sentinel.puts) >= 3, "three batches")
@@ -41,7 +41,7 @@ def test_every_sample_arrives_once(resource_tracker, sentinel, tmp_path):
             "cloud_instance_type"} <= set(described)
 
 
-def test_a_machine_of_a_cloud_is_identified(resource_tracker, sentinel, tmp_path):
+def test_registration_identifies_the_cloud_machine(resource_tracker, sentinel, tmp_path):
     prefix = with_dmi(tmp_path, DMI["aws"])
     if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
@@ -57,7 +57,7 @@ def test_a_machine_of_a_cloud_is_identified(resource_tracker, sentinel, tmp_path
         ["aws", "us-west-2", "g4dn.xlarge"]
 
 
-def test_a_short_run_is_part_of_the_last_message(resource_tracker, sentinel, tmp_path):
+def test_finish_request_of_a_short_run_contains_its_rows(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_INTERVAL="3600")
     assert run.end(code=3) == ""
     (run_id, end), = sentinel.finishes
@@ -69,7 +69,7 @@ def test_a_short_run_is_part_of_the_last_message(resource_tracker, sentinel, tmp
     assert spools(tmp_path) == []
 
 
-def test_a_signal_that_kills_the_job_is_its_exit_code(resource_tracker, sentinel, tmp_path):
+def test_exit_code_of_a_killed_job_is_128_plus_the_signal(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)
     os.kill(run.process.pid, signal.SIGTERM)
     assert run.process.wait() == -signal.SIGTERM
@@ -78,7 +78,7 @@ def test_a_signal_that_kills_the_job_is_its_exit_code(resource_tracker, sentinel
 
 
 @pytest.mark.parametrize("command", ["/no/such/program", "/etc/passwd"])
-def test_a_failed_command_is_not_registered(resource_tracker, sentinel, tmp_path, command):
+def test_command_that_cannot_run_is_not_registered(resource_tracker, sentinel, tmp_path, command):
     done = resource_tracker("--quiet", command, env={**os.environ, **sentinel.environment(tmp_path)})
     assert done.returncode in (126, 127)
     assert sentinel.asked == []
@@ -142,7 +142,7 @@ def test_an_invalid_response_is_reported(resource_tracker, sentinel, tmp_path, a
     assert sentinel.received() == run.rows()
 
 
-def test_a_refusal_is_final(resource_tracker, sentinel, tmp_path):
+def test_request_refused_by_the_service_is_not_retried(resource_tracker, sentinel, tmp_path):
     sentinel.script["register"] = [401] * 1000
     run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_INTERVAL="0.1")
     eventually(lambda: len(run.rows()) > 30, "several intervals")
@@ -150,7 +150,7 @@ def test_a_refusal_is_final(resource_tracker, sentinel, tmp_path):
     assert sentinel.asked == ["register"]
 
 
-def test_the_service_may_have_a_name(resource_tracker, sentinel, tmp_path):
+def test_service_url_may_contain_a_host_name(resource_tracker, sentinel, tmp_path):
     """libcurl looks it up in a thread."""
     run = Run(resource_tracker, sentinel, tmp_path,
               SENTINEL_API_URL=f"http://localhost:{sentinel.port}/", no_proxy="localhost,127.0.0.1")
@@ -172,7 +172,7 @@ def test_redirects_are_followed(resource_tracker, sentinel, tmp_path, status):
     assert sentinel.received() == run.rows()
 
 
-def test_credentials_go_to_no_other_server(resource_tracker, sentinel, tmp_path):
+def test_credentials_are_not_sent_to_another_server(resource_tracker, sentinel, tmp_path):
     """A redirect can change at most the region."""
     def moved(handler):
         handler.answer(307, Location=f"{sentinel.url}/elsewhere", x_amz_bucket_region=REGION)
@@ -220,7 +220,7 @@ def test_the_region_of_the_bucket_is_used(resource_tracker, sentinel, tmp_path, 
     assert BUCKET in sentinel.puts[0]
 
 
-def test_a_lost_response_to_the_end_is_not_an_error(resource_tracker, sentinel, tmp_path):
+def test_finish_request_that_was_already_received_is_not_an_error(resource_tracker, sentinel, tmp_path):
     sentinel.script["finish"] = [409]
     run = Run(resource_tracker, sentinel, tmp_path)
     assert run.end() == ""
@@ -242,7 +242,7 @@ def test_nothing_is_lost_while_the_network_is_down(resource_tracker, sentinel, t
     assert sentinel.received() == run.rows()
 
 
-def test_a_killed_uploader_loses_nothing(resource_tracker, sentinel, tmp_path):
+def test_samples_are_kept_if_the_uploader_is_killed(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: len(sentinel.puts) >= 2, "two batches")
     kill_uploader(run)
@@ -273,7 +273,7 @@ def test_a_batch_with_a_lost_response_is_not_sent_twice(resource_tracker, sentin
     assert sentinel.received() == run.rows()
 
 
-def test_a_run_with_a_killed_tracker_has_failed(resource_tracker, sentinel, tmp_path):
+def test_run_is_reported_as_failed_if_the_tracker_is_killed(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
     run.process.kill()
@@ -304,7 +304,7 @@ def test_beyond_the_limit_the_oldest_samples_are_dropped(resource_tracker, senti
     assert sentinel.received() == [header, *rows[state["dropped_rows"]:]]
 
 
-def test_the_limit_holds_for_all_runs_together(resource_tracker, sentinel, tmp_path):
+def test_size_limit_applies_to_all_kept_runs_together(resource_tracker, sentinel, tmp_path):
     sentinel.go_away()
     first = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: len(first.rows()) > 30, "samples")
@@ -355,7 +355,7 @@ def test_secrets_are_not_visible(resource_tracker, sentinel, tmp_path):
     assert run.end() == ""
 
 
-def test_the_job_has_the_environment_of_the_user(resource_tracker, sentinel, tmp_path):
+def test_job_inherits_the_environment_of_the_user(resource_tracker, sentinel, tmp_path):
     environment = {**os.environ, **sentinel.environment(tmp_path)}
     done = resource_tracker("--quiet", "env", env=environment)
     assert f"SENTINEL_API_TOKEN={TOKEN}" in done.stdout.splitlines()
@@ -367,7 +367,7 @@ def test_the_job_has_the_environment_of_the_user(resource_tracker, sentinel, tmp
     ("SENTINEL_API_URL", "ftp://x", "invalid SENTINEL_API_URL 'ftp://x': expected https://HOST"),
     ("TRACKER_UPLOAD_INTERVAL", "0", "invalid TRACKER_UPLOAD_INTERVAL '0': expected 0.1 to 86400"),
 ])
-def test_a_wrong_setting_does_not_stop_the_job(resource_tracker, sentinel, tmp_path, variable, value,
+def test_invalid_setting_does_not_stop_the_job(resource_tracker, sentinel, tmp_path, variable, value,
                                                message):
     environment = {**os.environ, **sentinel.environment(tmp_path), variable: value}
     done = resource_tracker("--quiet", "true", env=environment)

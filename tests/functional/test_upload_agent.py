@@ -57,7 +57,7 @@ def test_the_combined_table_is_uploaded(resource_tracker, sentinel, tmp_path, he
     assert spools(tmp_path) == []
 
 
-def test_a_machine_without_a_process_is_uploaded(resource_tracker, sentinel, order):
+def test_samples_of_the_machine_alone_are_uploaded(resource_tracker, sentinel, order):
     agent = ready(resource_tracker, "--interval", "0.05", "--upload", order(interval=3600))
     assert agent.ask("finish", "3", "failed")["upload"]["is_complete"]
     (_, end), = sentinel.finishes
@@ -77,7 +77,7 @@ def test_unsent_rows_are_kept(resource_tracker, sentinel, tmp_path, held, order)
     assert agent.end() == b""
 
 
-def test_a_run_without_an_end_has_failed(resource_tracker, sentinel, held, order):
+def test_run_without_a_finish_request_is_reported_as_failed(resource_tracker, sentinel, held, order):
     agent = ready(resource_tracker, "--pid", str(held.pid), "--upload", order())
     assert agent.end() == b""
     (_, end), = sentinel.finishes

@@ -17,7 +17,7 @@ from uploads import INTERVAL, Run, counted, kept_in, kill_uploader, upload, uplo
 pytestmark = pytest.mark.any_user
 
 
-def test_a_silent_service_delays_nothing(resource_tracker, sentinel, tmp_path):
+def test_silent_service_does_not_delay_the_run(resource_tracker, sentinel, tmp_path):
     """Neither the start of the job nor its end. Unsent samples are kept, and sent later."""
     release = threading.Event()
     sentinel.script["register"] = [lambda handler: release.wait()]

@@ -68,7 +68,7 @@ def test_watch_shows_gpu_memory_if_a_run_has_a_gpu(spoor, started, machine):
     with_gpu.end()
 
 
-def test_watch_measures_nothing(spoor, started):
+def test_watch_takes_no_samples_of_a_run(spoor, started):
     samples = spoor.new_path("s.csv")
     process = started("-i", "1h", "--samples", samples)
     eventually(lambda: watch(spoor)[process.pid]["sampled_seconds"], "the sample that follows the first")
@@ -90,7 +90,7 @@ def test_watch_lists_a_run_that_is_stopped(spoor, started):
     eventually(lambda: watch(spoor)[process.pid].get("job_cpu_seconds"), "figures again")
 
 
-def test_watch_prints_that_there_are_no_runs(spoor):
+def test_watch_prints_a_message_if_there_are_no_runs(spoor):
     """In a network namespace of its own, no sockets of others are seen."""
     prefix = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
     if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
@@ -101,7 +101,7 @@ def test_watch_prints_that_there_are_no_runs(spoor):
     assert done.returncode == 0 and json.loads(done.stdout)["runs"] == []
 
 
-def test_watch_lists_no_runs_of_others(spoor, started):
+def test_watch_does_not_list_runs_of_other_users(spoor, started):
     if os.geteuid() != 0:
         pytest.skip("only root can run as another user")
     theirs, ours = started(prefix=STRANGER), started()
@@ -112,7 +112,7 @@ def test_watch_lists_no_runs_of_others(spoor, started):
     assert ours.pid not in listed
 
 
-def test_hostile_name_of_a_run_is_shown_in_bounds(spoor, started):
+def test_hostile_name_of_a_run_is_escaped_and_truncated(spoor, started):
     process = started("--name", "\033[2J\n\"\u2603" * 40, command=("--", "sh", "-c", "echo ready; read x", "\001" * 4000))
     run = watch(spoor)[process.pid]
     assert run["name"].startswith(r"\x1b[2J\n") and len(run["name"].encode()) <= 100

@@ -43,7 +43,7 @@ def rows_of(text):
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
 
-def test_a_table_of_snakemake_has_the_figures_of_the_report(spoor):
+def test_snakemake_table_contains_the_figures_of_the_report(spoor):
     path, report = report_of(spoor, "sh", "-c", "head -c 3000000 /dev/zero | tail >/dev/null", elapsed_seconds=7384.56789)
     [row] = rows_of(spoor("report", "-f", "snakemake", path).stdout)
     assert (row["s"], row["h:m:s"], row["max_vms"]) == ("7384.5679", "2:03:04", "NA")
@@ -56,13 +56,13 @@ def test_a_table_of_snakemake_has_the_figures_of_the_report(spoor):
 
 
 @pytest.mark.parametrize("seconds, clock", [(59.99, "0:00:59"), (86400, "1 day, 0:00:00"), (200000, "2 days, 7:33:20")])
-def test_a_time_is_written_as_snakemake_does(spoor, seconds, clock):
+def test_times_are_formatted_as_by_snakemake(spoor, seconds, clock):
     path, _ = report_of(spoor, "true", elapsed_seconds=seconds)
     assert rows_of(spoor("report", "-f", "snakemake", path).stdout)[0]["h:m:s"] == clock
 
 
 @pytest.mark.parametrize("dialect, seconds", [("snakemake-7", "1.2346"), ("snakemake-8", "1.2346"), ("snakemake-9", "1.23")])
-def test_a_dialect_selects_the_version_of_the_table(spoor, dialect, seconds):
+def test_dialect_selects_the_version_of_the_snakemake_table(spoor, dialect, seconds):
     path, _ = report_of(spoor, "true", elapsed_seconds=1.23456)
     assert rows_of(spoor("report", "-f", "snakemake", "--dialect", dialect, path).stdout)[0]["s"] == seconds
 
@@ -78,7 +78,7 @@ def test_runs_are_appended_below_one_header(spoor, tmp_path):
 
 @pytest.mark.parametrize("command", [["run", "--dialect", "snakemake-9", "--", "true"],
                                      ["run", "-f", "json", "--dialect", "snakemake-9", "--", "true"]])
-def test_a_version_without_its_format_is_refused(spoor, command):
+def test_dialect_of_snakemake_is_refused_with_another_format(spoor, command):
     done = spoor(*command)
     assert (done.returncode, done.stderr) == (125, "spoor: --dialect snakemake-9 requires -f snakemake\n")
 
@@ -101,7 +101,7 @@ def test_nextflow_reads_the_figures_of_the_report(spoor):
     assert len(text.splitlines()) == 1 + len(trace)  # no name is there twice
 
 
-def test_nextflow_gets_no_line_of_a_figure_that_is_unknown(spoor):
+def test_unknown_figures_are_left_out_for_nextflow(spoor):
     path, report = report_of(spoor, "true")
     report["io"]["read_chars"] = {"value": None, "reason": "for a test"}
     report["host"]["cpu_model"] = "a=b\nrss=7"
@@ -131,7 +131,7 @@ def slurm_report(spoor, **run):
     return path, report
 
 
-def test_seff_has_the_layout_of_slurm(spoor):
+def test_seff_format_has_the_same_layout_as_slurms_seff(spoor):
     path, _ = slurm_report(spoor)
     assert spoor("report", "-f", "seff", path).stdout == """\
 Job ID: 77
@@ -151,7 +151,7 @@ Memory Efficiency: 25.00% of 4.00 GB (4.00 GB/node)
 @pytest.mark.parametrize("run, kills, state", [
     ({"exit_code": 7}, 0, "FAILED (exit code 7)"), ({"exit_code": 137}, 1, "OUT_OF_MEMORY (exit code 137)"),
     ({"exit_code": None}, 0, "UNKNOWN"), ({"exit_code": None, "still_running": True}, 0, "RUNNING")])
-def test_seff_has_the_state_of_the_job(spoor, run, kills, state):
+def test_seff_format_contains_the_state_of_the_job(spoor, run, kills, state):
     path, report = slurm_report(spoor, **run)
     report["events"]["oom_kills"] = measured(kills)
     report["limits"]["cpus"] = 1
@@ -178,7 +178,7 @@ def efficiency_of(data):
     return found
 
 
-def test_jobstats_and_reportseff_read_the_comment(spoor):
+def test_jobstats_and_reportseff_can_read_the_comment(spoor):
     path, _ = slurm_report(spoor)
     data = statistics_of(spoor("report", "-f", "jobstats", path).stdout)
     assert data == {"total_time": 7384, "gpus": 1, "nodes": {"n01": {
@@ -187,7 +187,7 @@ def test_jobstats_and_reportseff_read_the_comment(spoor):
     assert efficiency_of(data) == {"n01": (pytest.approx(100 * 90000 / 3 / 7384), 25, {"1": (25, 25)})}
 
 
-def test_unknown_figures_are_no_zeros_for_slurm(spoor):
+def test_unknown_figures_are_not_written_as_0_for_slurm(spoor):
     path, report = slurm_report(spoor)
     report["memory"]["combined"]["total_rss_bytes"] = report["cpu"]["total_seconds"] = {"value": None, "reason": "for a test"}
     report["gpu"]["devices"] = []
@@ -199,7 +199,7 @@ def test_unknown_figures_are_no_zeros_for_slurm(spoor):
     assert "Memory Utilized: unknown\nMemory Efficiency: unknown of 4.00 GB (4.00 GB/node)\n" in text
 
 
-def test_ranks_are_added_up_by_node(spoor, tmp_path):
+def test_ranks_are_summed_by_node_for_slurm(spoor, tmp_path):
     """Also the comment of 1,000 nodes, which is longer than a block of gzip."""
     folder = made_up_ranks.write(tmp_path / "group")
     text = spoor("merge", "-f", "seff", "-o", "-", folder).stdout
@@ -252,7 +252,7 @@ def events_of(text):
     return kinds
 
 
-def test_a_trace_has_processes_phases_and_counters(spoor):
+def test_trace_contains_processes_phases_and_counters(spoor):
     path, trace = spoor.new_path("r.json"), spoor.new_path("trace.json")
     spoor("run", "-q", "-i", "10ms", "-o", path, "--", "sh", "-c", '"$0" phase start "a\t1"; "$0" phase start b; sleep 0.1; '
           '"$0" phase stop "a\t1"; head -c 50000000 /dev/zero | tail >/dev/null; "$0" phase stop b', spoor.binary)
@@ -272,7 +272,7 @@ def test_a_trace_has_processes_phases_and_counters(spoor):
     assert any(event["name"] == "job_cpu_seconds" and event["args"]["per second"] > 0 for event in kinds["C"])
 
 
-def test_gpus_are_counters_of_a_trace(spoor):
+def test_trace_contains_counters_for_gpus(spoor):
     path, report = slurm_report(spoor)
     report["curve"] = {"samples": 2, "seconds": [1.0, 2.0], "columns": {
         "gpu1_utilization": {"kind": "gauge", "high": [0.5, None]}, "host_cpu_seconds": {"kind": "rate", "high": [1, 1]}}}
@@ -281,7 +281,7 @@ def test_gpus_are_counters_of_a_trace(spoor):
     assert (counter["name"], counter["ts"], counter["args"]) == ("gpu1_utilization", 0, {"value": 0.5})
 
 
-def test_runs_of_a_trace_have_their_own_tracks_and_times(spoor):
+def test_runs_in_a_trace_have_their_own_tracks_and_times(spoor):
     first, report = report_of(spoor, "true", started_at="2026-11-18T06:00:00.000Z")
     report["run"]["started_at"] = "2026-11-18T06:00:10.000Z"
     second = spoor.new_path("r.json")
@@ -291,7 +291,7 @@ def test_runs_of_a_trace_have_their_own_tracks_and_times(spoor):
     assert slices[1]["ts"] - slices[0]["ts"] == 10000000 and slices[0]["args"]["pid"] == slices[1]["args"]["pid"]
 
 
-def test_a_process_that_ran_before_begins_with_the_trace(spoor):
+def test_process_started_before_the_run_begins_at_the_start_of_the_trace(spoor):
     path, report = report_of(spoor, "true", elapsed_seconds=5.0)
     [process] = report["processes"]["largest"]
     process.update(started_seconds=-100.5, ended_seconds=None)
@@ -302,7 +302,7 @@ def test_a_process_that_ran_before_begins_with_the_trace(spoor):
 
 # ---- all of them ------------------------------------------------------------
 
-def test_a_report_with_absurd_numbers_breaks_no_format(spoor):
+def test_every_format_accepts_a_report_with_absurd_numbers(spoor):
     path, report = report_of(spoor, "true", elapsed_seconds=1e300)
     report["host"]["memory_bytes"] = 0
     report["processes"]["largest"][0].update(started_seconds=-1e300, ended_seconds=1e300)

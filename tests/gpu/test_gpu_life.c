@@ -27,7 +27,7 @@ static void open_watch(struct gpu_watch *watch, const struct machine *machine,
 }
 
 /* The driver's account of an exited process has its peak, even if no look saw the process. */
-static void accounts_of_exited_processes_are_read_before_they_are_dropped(void **state)
+static void accounting_data_of_exited_processes_is_read_before_they_are_dropped(void **state)
 {
     struct gpu_owners owners = { .main_pid = 41, .tracker_pid = 40 };
     struct machine machine;
@@ -51,7 +51,7 @@ static void accounts_of_exited_processes_are_read_before_they_are_dropped(void *
 }
 
 /* The accounts include the time before the attach. */
-static void accounts_of_an_attached_job_are_not_read(void **state)
+static void accounting_data_is_not_read_for_an_attached_job(void **state)
 {
     struct gpu_owners owners = { .main_pid = 41 };
     struct machine machine;
@@ -71,8 +71,8 @@ static void accounts_of_an_attached_job_are_not_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accounts_of_exited_processes_are_read_before_they_are_dropped),
-        cmocka_unit_test(accounts_of_an_attached_job_are_not_read),
+        cmocka_unit_test(accounting_data_of_exited_processes_is_read_before_they_are_dropped),
+        cmocka_unit_test(accounting_data_is_not_read_for_an_attached_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

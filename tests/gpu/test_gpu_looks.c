@@ -132,7 +132,7 @@ static void memory_seen_before_a_driver_stopped_is_reported_once(void **state)
     tear_down(&bench);
 }
 
-static void a_slow_driver_has_not_stopped(void **state)
+static void a_slow_driver_is_not_treated_as_stopped(void **state)
 {
     struct bench bench;
 
@@ -145,7 +145,7 @@ static void a_slow_driver_has_not_stopped(void **state)
     tear_down(&bench);
 }
 
-static void a_driver_that_never_responded_has_not_stopped(void **state)
+static void a_driver_that_never_responded_is_not_treated_as_stopped(void **state)
 {
     struct bench bench;
 
@@ -205,7 +205,7 @@ static void work_of_children_of_a_started_job_is_counted(void **state)
     assert_in_range(busy_time_of_old_child(getpid()), 1, UNKNOWN - 1);
 }
 
-static void no_gpu_files_are_searched_if_none_is_selected(void **state)
+static void gpu_files_are_not_searched_if_no_gpu_is_selected(void **state)
 {
     struct fake_root fake;
 
@@ -220,11 +220,11 @@ static void no_gpu_files_are_searched_if_none_is_selected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_gpu_files_are_searched_if_none_is_selected),
+        cmocka_unit_test(gpu_files_are_not_searched_if_no_gpu_is_selected),
         cmocka_unit_test(peak_and_current_memory_differ),
         cmocka_unit_test(memory_seen_before_a_driver_stopped_is_reported_once),
-        cmocka_unit_test(a_slow_driver_has_not_stopped),
-        cmocka_unit_test(a_driver_that_never_responded_has_not_stopped),
+        cmocka_unit_test(a_slow_driver_is_not_treated_as_stopped),
+        cmocka_unit_test(a_driver_that_never_responded_is_not_treated_as_stopped),
         cmocka_unit_test(work_before_the_attach_is_not_counted),
         cmocka_unit_test(work_of_children_of_a_started_job_is_counted),
     };

@@ -66,7 +66,7 @@ static void collect_places(const struct spoor_gpu *gpu, void *data)
 }
 
 /* Parts do not change the numbers of the next GPUs, and keep the driver's numbers. */
-static void a_part_is_numbered_within_its_gpu(void **state)
+static void mig_parts_are_numbered_within_their_gpu(void **state)
 {
     static const char script[] = CARD "device 0 mig 1\ndevice 0.0 uuid MIG-0\n"
                                       "device 0.2 uuid MIG-2\ndevice 1 uuid GPU-2\n"
@@ -121,7 +121,7 @@ static void a_driver_that_does_not_respond_is_not_waited_for(void **state)
         (void)usleep(1000);
 }
 
-static void options_with_no_list_of_gpus_are_refused(void **state)
+static void a_session_with_an_invalid_list_of_gpus_is_refused(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_error err = { 0 };
@@ -224,7 +224,7 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
 
 /* If the memory is unknown once and 0 otherwise, the peak of the run is unknown, but not a later
  * phase's nor the current memory. */
-static void values_not_reported_before_are_forgotten(void **state)
+static void a_phase_does_not_inherit_earlier_unknown_values(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_error err = { 0 };
@@ -258,7 +258,7 @@ static void values_not_reported_before_are_forgotten(void **state)
 }
 
 /* In a container, samples have the pids of the host. */
-static void attributed_busy_time_has_its_own_source(void **state)
+static void busy_time_attributed_to_an_unlisted_process_has_its_own_source(void **state)
 {
     const struct gpu_vendor *const vendors[] = { &gpu_nvidia };
     struct origin origins[METRIC_COUNT];
@@ -300,11 +300,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_gpus_of_a_machine_are_listed),
         cmocka_unit_test(a_driver_that_does_not_respond_is_not_waited_for),
-        cmocka_unit_test(a_part_is_numbered_within_its_gpu),
-        cmocka_unit_test(options_with_no_list_of_gpus_are_refused),
+        cmocka_unit_test(mig_parts_are_numbered_within_their_gpu),
+        cmocka_unit_test(a_session_with_an_invalid_list_of_gpus_is_refused),
         cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),
-        cmocka_unit_test(values_not_reported_before_are_forgotten),
-        cmocka_unit_test(attributed_busy_time_has_its_own_source),
+        cmocka_unit_test(a_phase_does_not_inherit_earlier_unknown_values),
+        cmocka_unit_test(busy_time_attributed_to_an_unlisted_process_has_its_own_source),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

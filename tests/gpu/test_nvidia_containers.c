@@ -27,7 +27,7 @@ static void listed_memory_of_a_process_is_used(void **state)
     machine_done(&machine);
 }
 
-static void before_565_57_nothing_is_known_about_processes(void **state)
+static void before_565_57_process_memory_in_containers_is_unknown(void **state)
 {
     /* The host's pid with its memory, and the container's pid without, as before and since
      * 535.113. */
@@ -65,7 +65,7 @@ static void before_565_57_nothing_is_known_about_processes(void **state)
     }
 }
 
-static void versions_are_compared_by_number(void **state)
+static void driver_versions_are_compared_as_numbers(void **state)
 {
     static const char *const old[] = { "340.108", "99.1",    "560.35.03",
                                        "565",     "565.9.1", "565.56.99" };
@@ -103,7 +103,7 @@ static void memory_of_0_outside_a_container_is_unknown_too(void **state)
     machine_done(&machine);
 }
 
-static void entry_of_another_process_of_the_container_is_not_the_jobs(void **state)
+static void memory_of_another_process_in_the_container_is_not_the_jobs(void **state)
 {
     struct machine machine;
 
@@ -164,7 +164,7 @@ static void samples_of_a_neighbour_are_not_the_jobs(void **state)
 }
 
 /* Busy time attributed before the neighbour started stays; later time is unknown. */
-static void neighbour_that_comes_later_makes_busy_time_unknown(void **state)
+static void neighbour_that_appears_later_makes_busy_time_unknown(void **state)
 {
     struct machine machine;
 
@@ -252,7 +252,7 @@ static void exited_neighbour_outside_a_container_is_not_the_job(void **state)
 }
 
 /* The driver keeps accounts by the host's pids: an equal pid is another process. */
-static void accounts_are_not_used_in_a_container(void **state)
+static void accounting_data_is_not_used_in_a_container(void **state)
 {
     struct gpu_pids pids = { .list = job, .count = 2 };
     struct gpu_record account;
@@ -269,19 +269,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(listed_memory_of_a_process_is_used),
-        cmocka_unit_test(before_565_57_nothing_is_known_about_processes),
-        cmocka_unit_test(versions_are_compared_by_number),
+        cmocka_unit_test(before_565_57_process_memory_in_containers_is_unknown),
+        cmocka_unit_test(driver_versions_are_compared_as_numbers),
         cmocka_unit_test(memory_of_0_is_unknown),
         cmocka_unit_test(memory_of_0_outside_a_container_is_unknown_too),
-        cmocka_unit_test(entry_of_another_process_of_the_container_is_not_the_jobs),
+        cmocka_unit_test(memory_of_another_process_in_the_container_is_not_the_jobs),
         cmocka_unit_test(samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process),
         cmocka_unit_test(samples_of_a_neighbour_are_not_the_jobs),
-        cmocka_unit_test(neighbour_that_comes_later_makes_busy_time_unknown),
+        cmocka_unit_test(neighbour_that_appears_later_makes_busy_time_unknown),
         cmocka_unit_test(samples_of_two_foreign_pids_make_busy_time_unknown),
         cmocka_unit_test(unassigned_samples_stay_unassigned_after_idle_time),
         cmocka_unit_test(samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs),
         cmocka_unit_test(exited_neighbour_outside_a_container_is_not_the_job),
-        cmocka_unit_test(accounts_are_not_used_in_a_container),
+        cmocka_unit_test(accounting_data_is_not_used_in_a_container),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

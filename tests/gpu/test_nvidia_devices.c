@@ -35,7 +35,7 @@ static void structs_have_the_layout_of_nvml(void **state)
     assert_true(sizeof(struct nvml_pci) >= 68);
 }
 
-static void device_has_name_memory_and_address(void **state)
+static void name_memory_and_address_of_a_device_are_read(void **state)
 {
     const struct gpu_device *device;
     struct machine machine;
@@ -53,7 +53,7 @@ static void device_has_name_memory_and_address(void **state)
     machine_done(&machine);
 }
 
-static void all_devices_are_found_not_only_four(void **state)
+static void more_than_four_devices_are_found(void **state)
 {
     struct machine machine;
 
@@ -102,7 +102,7 @@ static void figures_are_read_in_their_units(void **state)
     machine_done(&machine);
 }
 
-static void figure_without_a_source_is_unknown_not_0(void **state)
+static void figure_without_a_source_is_unknown_instead_of_0(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -124,7 +124,7 @@ static void figure_without_a_source_is_unknown_not_0(void **state)
     machine_done(&machine);
 }
 
-static void not_available_is_unknown(void **state)
+static void values_reported_as_not_available_are_unknown(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -182,7 +182,7 @@ static struct gpu_reading read_at(struct machine *machine, uint64_t now_ns)
 }
 
 /* The counter is read once a minute, and at the end. */
-static void energy_is_power_times_time_in_between(void **state)
+static void energy_between_counter_readings_is_estimated_from_power(void **state)
 {
     static const struct {
         uint64_t at_s, expected_microjoules;
@@ -289,7 +289,7 @@ static void phase_boundaries_read_the_counters(void **state)
     machine_done(&machine);
 }
 
-static void memory_falls_back_to_the_first_version(void **state)
+static void memory_is_read_by_the_first_version_of_the_call_if_the_second_fails(void **state)
 {
     struct machine machine;
 
@@ -315,7 +315,7 @@ static void integrated_gpu_has_the_machines_memory(void **state)
     machine_done(&machine);
 }
 
-static void name_may_be_garbage_without_an_end(void **state)
+static void unterminated_garbage_as_a_name_is_harmless(void **state)
 {
     const struct gpu_device *device;
     char script[512] = "device 0 name_hex ";
@@ -332,7 +332,7 @@ static void name_may_be_garbage_without_an_end(void **state)
     machine_done(&machine);
 }
 
-static void lost_device_fails_and_the_other_continues(void **state)
+static void lost_device_does_not_affect_the_other_device(void **state)
 {
     const char *script = "device 0 total 100\ndevice 0 used 1\ndevice 1 total 100\n"
                          "device 1 used 2\nfail nvmlDeviceGetMemoryInfo_v2@0 15\n"
@@ -364,7 +364,7 @@ static void assert_refused(const char *script, int expected, const char *message
     machine_done(&machine);
 }
 
-static void library_without_a_driver_is_no_gpu(void **state)
+static void library_without_a_driver_reports_no_gpu(void **state)
 {
     assert_refused("fail nvmlInit 9\n", -ENXIO, "the NVIDIA driver is not loaded");
     assert_refused("", -ENODEV, "no GPU that we may use");
@@ -403,7 +403,7 @@ static void driver_of_another_version_is_reported(void **state)
                    "failed to initialize: Insufficient Permissions (error 4)");
 }
 
-static void files_of_another_machine_have_no_gpu(void **state)
+static void driver_is_not_opened_for_files_of_another_machine(void **state)
 {
     struct spoor_error err = { 0 };
     struct machine machine;
@@ -462,7 +462,7 @@ static const struct {
     { "nvmlGpmMetricsGet", LOSES_NONE },
 };
 
-static void every_call_may_fail_in_turn(void **state)
+static void failure_of_any_single_call_loses_only_its_figures(void **state)
 {
     static const int statuses[] = { 1, 3, 4, 6, 7, 999 };
 
@@ -498,7 +498,7 @@ static void every_call_may_fail_in_turn(void **state)
 }
 
 /* Only the calling thread waits; test_gpu_looks.c covers the others. */
-static void blocking_call_is_waited_for(void **state)
+static void read_waits_for_a_blocking_call(void **state)
 {
     struct machine machine;
     uint64_t before_ns;
@@ -516,29 +516,29 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(structs_have_the_layout_of_nvml),
-        cmocka_unit_test(device_has_name_memory_and_address),
-        cmocka_unit_test(all_devices_are_found_not_only_four),
+        cmocka_unit_test(name_memory_and_address_of_a_device_are_read),
+        cmocka_unit_test(more_than_four_devices_are_found),
         cmocka_unit_test(device_without_permission_is_left_out),
         cmocka_unit_test(figures_are_read_in_their_units),
-        cmocka_unit_test(figure_without_a_source_is_unknown_not_0),
-        cmocka_unit_test(not_available_is_unknown),
+        cmocka_unit_test(figure_without_a_source_is_unknown_instead_of_0),
+        cmocka_unit_test(values_reported_as_not_available_are_unknown),
         cmocka_unit_test(energy_continues_after_a_driver_restart),
         cmocka_unit_test(expensive_figures_are_cached_between_readings),
-        cmocka_unit_test(energy_is_power_times_time_in_between),
+        cmocka_unit_test(energy_between_counter_readings_is_estimated_from_power),
         cmocka_unit_test(energy_of_a_device_without_power_is_read_every_10_s),
         cmocka_unit_test(power_is_read_between_readings),
         cmocka_unit_test(phase_boundaries_read_the_counters),
-        cmocka_unit_test(memory_falls_back_to_the_first_version),
+        cmocka_unit_test(memory_is_read_by_the_first_version_of_the_call_if_the_second_fails),
         cmocka_unit_test(integrated_gpu_has_the_machines_memory),
-        cmocka_unit_test(name_may_be_garbage_without_an_end),
-        cmocka_unit_test(lost_device_fails_and_the_other_continues),
-        cmocka_unit_test(library_without_a_driver_is_no_gpu),
+        cmocka_unit_test(unterminated_garbage_as_a_name_is_harmless),
+        cmocka_unit_test(lost_device_does_not_affect_the_other_device),
+        cmocka_unit_test(library_without_a_driver_reports_no_gpu),
         cmocka_unit_test(driver_failure_is_reported_with_its_own_text),
         cmocka_unit_test(device_that_cannot_be_opened_is_reported),
         cmocka_unit_test(driver_of_another_version_is_reported),
-        cmocka_unit_test(files_of_another_machine_have_no_gpu),
-        cmocka_unit_test(every_call_may_fail_in_turn),
-        cmocka_unit_test(blocking_call_is_waited_for),
+        cmocka_unit_test(driver_is_not_opened_for_files_of_another_machine),
+        cmocka_unit_test(failure_of_any_single_call_loses_only_its_figures),
+        cmocka_unit_test(read_waits_for_a_blocking_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static const struct generation *generation_of(void **state)
     return NULL;
 }
 
-static void missing_symbol_is_named_only_if_required(void **state)
+static void error_names_a_missing_symbol_only_if_it_is_required(void **state)
 {
     const struct generation *generation = generation_of(state);
     struct spoor_error err = { 0 };
@@ -81,7 +81,7 @@ static void every_process_of_the_list_has_its_own_memory(void **state)
     machine_done(&machine);
 }
 
-static void figures_are_known_if_the_library_has_their_calls(void **state)
+static void figures_are_known_if_the_library_provides_their_calls(void **state)
 {
     const struct generation *generation = generation_of(state);
     bool is_bare = strcmp(generation->name, "bare") == 0;
@@ -109,7 +109,7 @@ static void figures_are_known_if_the_library_has_their_calls(void **state)
     machine_done(&machine);
 }
 
-static void processes_are_measured_if_the_library_has_their_calls(void **state)
+static void processes_are_measured_if_the_library_provides_their_calls(void **state)
 {
     const struct generation *generation = generation_of(state);
     struct machine machine;
@@ -131,10 +131,12 @@ int main(int argc, char **argv)
 {
     char *generation = argc > 1 ? argv[1] : NULL;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(missing_symbol_is_named_only_if_required, generation),
+        cmocka_unit_test_prestate(error_names_a_missing_symbol_only_if_it_is_required,
+                                  generation),
         cmocka_unit_test_prestate(every_process_of_the_list_has_its_own_memory, generation),
-        cmocka_unit_test_prestate(figures_are_known_if_the_library_has_their_calls, generation),
-        cmocka_unit_test_prestate(processes_are_measured_if_the_library_has_their_calls,
+        cmocka_unit_test_prestate(figures_are_known_if_the_library_provides_their_calls,
+                                  generation),
+        cmocka_unit_test_prestate(processes_are_measured_if_the_library_provides_their_calls,
                                   generation),
     };
 

@@ -26,7 +26,7 @@ static void memory_of_each_process_is_read(void **state)
     machine_done(&machine);
 }
 
-static void process_of_several_lists_counts_once_with_the_largest(void **state)
+static void process_in_several_lists_is_counted_once_with_its_largest_memory(void **state)
 {
     struct machine machine;
 
@@ -99,7 +99,7 @@ static void list_that_grows_between_two_calls_is_read_again(void **state)
     machine_done(&machine);
 }
 
-static void list_that_never_fits_is_the_only_loss(void **state)
+static void list_that_never_fits_does_not_affect_the_other_lists(void **state)
 {
     struct machine machine;
 
@@ -112,7 +112,7 @@ static void list_that_never_fits_is_the_only_loss(void **state)
     machine_done(&machine);
 }
 
-static void list_of_a_thousand_is_read_whole(void **state)
+static void list_of_a_thousand_processes_is_read_completely(void **state)
 {
     static char script[65536] = DEVICE;
     struct gpu_pids pids = { 0 };
@@ -182,7 +182,7 @@ static void refused_list_makes_memory_unknown_with_the_reason(void **state)
     }
 }
 
-static void driver_without_lists_of_graphics_and_mps_has_no_such_processes(void **state)
+static void unsupported_lists_of_graphics_and_mps_processes_count_as_empty(void **state)
 {
     struct machine machine;
 
@@ -205,7 +205,7 @@ static uint64_t memory_at(struct machine *machine, const struct gpu_pids *pids, 
     return process.memory_bytes;
 }
 
-static void list_refused_for_a_moment_keeps_its_values(void **state)
+static void values_are_kept_if_a_list_is_refused_temporarily(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
     uint64_t now_ns = clock_now().monotonic_ns;
@@ -226,7 +226,7 @@ static void list_refused_for_a_moment_keeps_its_values(void **state)
 }
 
 /* Samples name the busy processes; without samples, the job's busy time is unknown. */
-static void samples_alone_give_busy_time_without_lists(void **state)
+static void busy_time_is_known_from_samples_if_lists_are_refused(void **state)
 {
     const char *refused = DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n";
     struct machine machine;
@@ -271,7 +271,7 @@ static void list_is_read_when_device_memory_changes(void **state)
 }
 
 /* Two processes may free and allocate the same amount. */
-static void list_is_read_now_and_then_while_memory_is_constant(void **state)
+static void list_is_read_occasionally_while_memory_is_constant(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
     struct gpu_process process;
@@ -319,7 +319,7 @@ static void mig_device_has_memory_and_processes_of_its_own(void **state)
     machine_done(&machine);
 }
 
-static void accounts_have_the_peak_of_an_exited_process(void **state)
+static void peak_of_an_exited_process_comes_from_accounting_data(void **state)
 {
     /* 10 exited during the run; 20 is an earlier process with the same pid; 30 is foreign. */
     const char *script = DEVICE "device 0 accounting 1\n"
@@ -341,7 +341,7 @@ static void accounts_have_the_peak_of_an_exited_process(void **state)
     machine_done(&machine);
 }
 
-static void no_accounts_are_read_if_accounting_is_off(void **state)
+static void accounting_data_is_not_read_if_accounting_is_off(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
     struct gpu_record account;
@@ -359,7 +359,7 @@ static void no_accounts_are_read_if_accounting_is_off(void **state)
     machine_done(&machine);
 }
 
-static void accounts_of_many_processes_are_read_whole(void **state)
+static void accounting_data_of_many_processes_is_read_completely(void **state)
 {
     static char script[16384] = DEVICE "device 0 accounting 1\n";
     struct gpu_pids pids = { .list = (pid_t[]){ 1199 }, .count = 1 };
@@ -381,24 +381,24 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_of_each_process_is_read),
-        cmocka_unit_test(process_of_several_lists_counts_once_with_the_largest),
+        cmocka_unit_test(process_in_several_lists_is_counted_once_with_its_largest_memory),
         cmocka_unit_test(process_on_two_devices_is_listed_for_each),
         cmocka_unit_test(memory_not_available_is_unknown_with_a_reason),
         cmocka_unit_test(more_memory_than_the_device_has_is_unknown_with_a_reason),
         cmocka_unit_test(list_that_grows_between_two_calls_is_read_again),
-        cmocka_unit_test(list_that_never_fits_is_the_only_loss),
-        cmocka_unit_test(list_of_a_thousand_is_read_whole),
+        cmocka_unit_test(list_that_never_fits_does_not_affect_the_other_lists),
+        cmocka_unit_test(list_of_a_thousand_processes_is_read_completely),
         cmocka_unit_test(element_count_above_the_buffer_size_is_ignored),
         cmocka_unit_test(refused_list_makes_memory_unknown_with_the_reason),
-        cmocka_unit_test(driver_without_lists_of_graphics_and_mps_has_no_such_processes),
-        cmocka_unit_test(list_refused_for_a_moment_keeps_its_values),
-        cmocka_unit_test(samples_alone_give_busy_time_without_lists),
+        cmocka_unit_test(unsupported_lists_of_graphics_and_mps_processes_count_as_empty),
+        cmocka_unit_test(values_are_kept_if_a_list_is_refused_temporarily),
+        cmocka_unit_test(busy_time_is_known_from_samples_if_lists_are_refused),
         cmocka_unit_test(list_is_read_when_device_memory_changes),
-        cmocka_unit_test(list_is_read_now_and_then_while_memory_is_constant),
+        cmocka_unit_test(list_is_read_occasionally_while_memory_is_constant),
         cmocka_unit_test(mig_device_has_memory_and_processes_of_its_own),
-        cmocka_unit_test(accounts_have_the_peak_of_an_exited_process),
-        cmocka_unit_test(no_accounts_are_read_if_accounting_is_off),
-        cmocka_unit_test(accounts_of_many_processes_are_read_whole),
+        cmocka_unit_test(peak_of_an_exited_process_comes_from_accounting_data),
+        cmocka_unit_test(accounting_data_is_not_read_if_accounting_is_off),
+        cmocka_unit_test(accounting_data_of_many_processes_is_read_completely),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

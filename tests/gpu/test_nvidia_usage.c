@@ -28,7 +28,7 @@ static void busy_time_of_each_process_is_separate(void **state)
 }
 
 /* The driver averages over the samples that name a process: here the last two of ten. */
-static void time_before_a_process_started_is_not_its_own(void **state)
+static void time_before_a_process_started_is_not_attributed_to_it(void **state)
 {
     struct machine machine;
 
@@ -46,7 +46,7 @@ static void time_before_a_process_started_is_not_its_own(void **state)
 
 /* The driver no longer reports an exited process and leaves its samples out of all means: the
  * other's mean is too large, but no busy time is lost. */
-static void exited_process_has_the_busy_time_of_no_other(void **state)
+static void busy_time_of_other_processes_is_not_attributed_to_an_exited_process(void **state)
 {
     const char *lists = "process 0 compute 10 5\nprocess 0 compute 77 5\n";
     const char *idle = DEVICE "sample 0 gpu ~1000 0\n";
@@ -71,7 +71,7 @@ static void exited_process_has_the_busy_time_of_no_other(void **state)
 }
 
 /* The process samples must then not be limited to the device's last sample. */
-static void samples_of_the_device_may_fail_once(void **state)
+static void single_failure_of_device_samples_is_harmless(void **state)
 {
     const char *script = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
                                 "usage 0 10 ~1400 50\n";
@@ -89,7 +89,7 @@ static void samples_of_the_device_may_fail_once(void **state)
 }
 
 /* The next answer includes the time of the failed call, and so does the device's. */
-static void samples_of_processes_may_fail_once(void **state)
+static void single_failure_of_process_samples_is_harmless(void **state)
 {
     struct machine machine;
 
@@ -127,7 +127,7 @@ static void process_that_ended_before_it_was_listed_is_counted(void **state)
 }
 
 /* The driver returns the number of processes, or that there are more by now. */
-static void samples_of_more_processes_than_room_are_read_again(void **state)
+static void process_samples_that_exceed_the_buffer_are_read_again(void **state)
 {
     enum { OTHERS = 300 };
     struct machine machine;
@@ -165,7 +165,7 @@ static void process_without_samples_of_a_busy_device_was_idle(void **state)
     machine_done(&machine);
 }
 
-static void driver_that_keeps_no_samples_of_processes_has_a_reason(void **state)
+static void reason_is_given_if_the_driver_keeps_no_process_samples(void **state)
 {
     struct machine machine;
 
@@ -179,7 +179,7 @@ static void driver_that_keeps_no_samples_of_processes_has_a_reason(void **state)
 }
 
 /* The start does not read process samples, and an idle device has no busy processes. */
-static void refusal_is_noticed_when_process_samples_are_first_read(void **state)
+static void refusal_is_detected_when_process_samples_are_first_read(void **state)
 {
     const char *refusal = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
                                  "fail nvmlDeviceGetProcessUtilization 3\n";
@@ -201,7 +201,7 @@ static void refusal_is_noticed_when_process_samples_are_first_read(void **state)
     machine_done(&machine);
 }
 
-static void failing_process_samples_have_a_reason(void **state)
+static void reason_is_given_if_process_samples_fail(void **state)
 {
     struct machine machine;
 
@@ -266,7 +266,7 @@ static void process_samples_are_read_before_the_first_device_sample(void **state
     machine_done(&machine);
 }
 
-static void idle_process_has_a_measured_0(void **state)
+static void busy_time_of_an_idle_process_is_known_to_be_0(void **state)
 {
     struct machine machine;
 
@@ -283,20 +283,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(busy_time_of_each_process_is_separate),
-        cmocka_unit_test(time_before_a_process_started_is_not_its_own),
-        cmocka_unit_test(exited_process_has_the_busy_time_of_no_other),
-        cmocka_unit_test(samples_of_the_device_may_fail_once),
-        cmocka_unit_test(samples_of_processes_may_fail_once),
+        cmocka_unit_test(time_before_a_process_started_is_not_attributed_to_it),
+        cmocka_unit_test(busy_time_of_other_processes_is_not_attributed_to_an_exited_process),
+        cmocka_unit_test(single_failure_of_device_samples_is_harmless),
+        cmocka_unit_test(single_failure_of_process_samples_is_harmless),
         cmocka_unit_test(process_that_ended_before_it_was_listed_is_counted),
-        cmocka_unit_test(samples_of_more_processes_than_room_are_read_again),
+        cmocka_unit_test(process_samples_that_exceed_the_buffer_are_read_again),
         cmocka_unit_test(process_without_samples_of_a_busy_device_was_idle),
-        cmocka_unit_test(driver_that_keeps_no_samples_of_processes_has_a_reason),
-        cmocka_unit_test(refusal_is_noticed_when_process_samples_are_first_read),
-        cmocka_unit_test(failing_process_samples_have_a_reason),
+        cmocka_unit_test(reason_is_given_if_the_driver_keeps_no_process_samples),
+        cmocka_unit_test(refusal_is_detected_when_process_samples_are_first_read),
+        cmocka_unit_test(reason_is_given_if_process_samples_fail),
         cmocka_unit_test(process_samples_of_an_idle_device_are_not_read),
         cmocka_unit_test(process_samples_of_a_device_without_samples_are_read),
         cmocka_unit_test(process_samples_are_read_before_the_first_device_sample),
-        cmocka_unit_test(idle_process_has_a_measured_0),
+        cmocka_unit_test(busy_time_of_an_idle_process_is_known_to_be_0),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

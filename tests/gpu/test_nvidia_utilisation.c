@@ -13,7 +13,7 @@
 /* An idle sample: the time before it is counted. */
 #define BEGIN(kind) "sample 0 " kind " ~1000 0\n"
 
-static void every_buffered_sample_counts_by_its_time(void **state)
+static void every_buffered_sample_is_weighted_by_its_duration(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -59,7 +59,7 @@ static void first_sample_covers_the_time_since_the_start(void **state)
     machine_done(&machine);
 }
 
-static void start_reads_no_samples(void **state)
+static void samples_are_not_read_at_the_start(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -75,7 +75,7 @@ static void start_reads_no_samples(void **state)
     machine_done(&machine);
 }
 
-static void source_is_found_at_the_first_reading(void **state)
+static void source_of_utilization_is_determined_at_the_first_reading(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -170,7 +170,7 @@ static void samples_may_have_another_type_and_order(void **state)
     }
 }
 
-static void samples_of_an_unknown_type_count_nothing(void **state)
+static void samples_of_an_unknown_type_are_ignored(void **state)
 {
     struct machine machine;
 
@@ -181,7 +181,7 @@ static void samples_of_an_unknown_type_count_nothing(void **state)
     machine_done(&machine);
 }
 
-static void more_samples_than_room_are_read_again(void **state)
+static void samples_that_exceed_the_buffer_are_read_again(void **state)
 {
     static char script[32768] = DEVICE;
     size_t used = strlen(script);
@@ -198,7 +198,7 @@ static void more_samples_than_room_are_read_again(void **state)
     machine_done(&machine);
 }
 
-static void encoder_and_decoder_have_samples_of_their_own(void **state)
+static void encoder_and_decoder_have_their_own_samples(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -248,7 +248,7 @@ static void idle_encoders_of_an_idle_device_are_not_read(void **state)
 }
 
 /* The last reading of a job that used no GPU may be the first one. */
-static void idle_encoders_are_not_read_even_once(void **state)
+static void encoders_are_never_read_if_the_device_was_always_idle(void **state)
 {
     struct gpu_reading reading;
     struct machine machine;
@@ -390,20 +390,20 @@ static void mig_device_without_gpm_has_a_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_buffered_sample_counts_by_its_time),
+        cmocka_unit_test(every_buffered_sample_is_weighted_by_its_duration),
         cmocka_unit_test(sample_is_never_counted_twice),
         cmocka_unit_test(first_sample_covers_the_time_since_the_start),
-        cmocka_unit_test(start_reads_no_samples),
-        cmocka_unit_test(source_is_found_at_the_first_reading),
+        cmocka_unit_test(samples_are_not_read_at_the_start),
+        cmocka_unit_test(source_of_utilization_is_determined_at_the_first_reading),
         cmocka_unit_test(device_without_samples_is_measured_by_gpm),
         cmocka_unit_test(snapshots_of_gpm_are_100_ms_apart),
         cmocka_unit_test(sample_over_100_or_from_the_future_is_dropped),
         cmocka_unit_test(samples_may_have_another_type_and_order),
-        cmocka_unit_test(samples_of_an_unknown_type_count_nothing),
-        cmocka_unit_test(more_samples_than_room_are_read_again),
-        cmocka_unit_test(encoder_and_decoder_have_samples_of_their_own),
+        cmocka_unit_test(samples_of_an_unknown_type_are_ignored),
+        cmocka_unit_test(samples_that_exceed_the_buffer_are_read_again),
+        cmocka_unit_test(encoder_and_decoder_have_their_own_samples),
         cmocka_unit_test(idle_encoders_of_an_idle_device_are_not_read),
-        cmocka_unit_test(idle_encoders_are_not_read_even_once),
+        cmocka_unit_test(encoders_are_never_read_if_the_device_was_always_idle),
         cmocka_unit_test(encoders_of_a_busy_device_are_read),
         cmocka_unit_test(unused_encoders_of_a_busy_device_are_not_read),
         cmocka_unit_test(device_without_samples_is_polled),

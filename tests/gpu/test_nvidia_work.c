@@ -43,7 +43,7 @@ static void check_calls(size_t snapshots, size_t comparisons)
     assert_int_equal(machine_calls(&machine, "nvmlGpmMetricsGet"), comparisons);
 }
 
-static void work_counts_while_the_job_uses_the_device(void **state)
+static void work_is_counted_only_while_the_job_uses_the_device(void **state)
 {
     struct gpu_work work;
 
@@ -84,7 +84,7 @@ static void snapshots_are_compared_every_10_s(void **state)
 }
 
 /* The counters of a device that another program uses are tried once. */
-static void counters_in_use_are_left_alone(void **state)
+static void counters_that_are_missing_or_in_use_are_not_read_again(void **state)
 {
     static const struct {
         const char *script, *reason;
@@ -116,7 +116,7 @@ static void counters_in_use_are_left_alone(void **state)
 }
 
 /* NaN is not 0. */
-static void garbage_is_unknown(void **state)
+static void implausible_counter_values_are_unknown(void **state)
 {
     struct gpu_work work;
 
@@ -136,10 +136,10 @@ static void garbage_is_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(work_counts_while_the_job_uses_the_device),
+        TEST(work_is_counted_only_while_the_job_uses_the_device),
         TEST(snapshots_are_compared_every_10_s),
-        TEST(counters_in_use_are_left_alone),
-        TEST(garbage_is_unknown),
+        TEST(counters_that_are_missing_or_in_use_are_not_read_again),
+        TEST(implausible_counter_values_are_unknown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ def fixture_launcher(request):
 
 
 @pytest.mark.parametrize("order, expected", [("together", 1000 * MB), ("in-turn", 400 * MB)])
-def test_memory_of_ranks(run, tmp_path, launcher, order, expected):
+def test_memory_of_ranks_matches_the_truth(run, tmp_path, launcher, order, expected):
     command, variable, name = launcher
     run(*command, "-n", 4, "sh", "-c",
         f"export TRUTH=truth.${variable}; exec $BIN/spoor run -q -i 0.2 -- $BIN/rank {variable} 4 {order} 600")
@@ -55,7 +55,7 @@ def test_memory_of_ranks(run, tmp_path, launcher, order, expected):
     assert is_near(merged["group"]["imbalance"]["memory"], SIZES[3] / (sum(SIZES.values()) / 4), 0.05, 0)
 
 
-def test_runs_one_after_the_other(run, tmp_path, launcher):
+def test_consecutive_runs_have_their_own_groups(run, tmp_path, launcher):
     """MPICH has no number of a run: the second one replaces the first."""
     for ranks in (3, 2):
         run(*launcher[0], "-n", ranks, "sh", "-c", "exec $BIN/spoor run -q -- true")
@@ -71,7 +71,7 @@ def test_merged_report_of_an_earlier_run_is_removed(run, tmp_path):
     assert [path.name for path in Group(tmp_path).folder.glob("merged.*")] == []
 
 
-def test_program_of_mpi(run, tmp_path, launcher):
+def test_shared_window_of_an_mpi_program_is_counted_once(run, tmp_path, launcher):
     """A window that the ranks share does not count for each of them."""
     compiler = f"mpicc.{launcher[0][0].split('.')[1]}"
     source = pathlib.Path(__file__).parent / "barrier.c"
@@ -95,7 +95,7 @@ sys.exit(max(rank.wait() for rank in ranks))
 """
 
 
-def test_torchrun_one_per_rank(run, tmp_path):
+def test_torchrun_with_spoor_in_each_rank_gives_a_group(run, tmp_path):
     run(sys.executable, "-c", TORCHRUN, "sh", "-c", "export TRUTH=truth.$RANK; exec $BIN/spoor run -q -- $BIN/steady 80 300")
     group = Group(tmp_path)
     check_ranks(group, truths(tmp_path))
@@ -103,7 +103,7 @@ def test_torchrun_one_per_rank(run, tmp_path):
     assert (launch["launcher"], launch["job"], launch["restart"], launch["local_ranks"]) == ("torchrun", "7c8d", 1, 2)
 
 
-def test_torchrun_of_pytorch(run, tmp_path):
+def test_ranks_of_the_real_torchrun_are_merged(run, tmp_path):
     if subprocess.run([sys.executable, "-c", "import torch"], check=False, capture_output=True).returncode:
         pytest.skip("PyTorch is not installed")
     # PyTorch 1.13 with Python 3.11 accepts no other redirection.
@@ -112,7 +112,7 @@ def test_torchrun_of_pytorch(run, tmp_path):
     check_ranks(Group(tmp_path), truths(tmp_path))
 
 
-def test_torchrun_one_per_node(run, tmp_path, programs):
+def test_torchrun_under_spoor_gives_one_report_per_node(run, tmp_path, programs):
     """The agent is not a rank; its ranks are its children."""
     run(programs / "spoor", "run", "-q", "-o", "node.json", "--", sys.executable, "-c", TORCHRUN, "sh", "-c",
         "export TRUTH=truth.$RANK; exec $BIN/steady 80 300")
@@ -137,7 +137,7 @@ def container(folder, *options):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="runs podman as root")
 @pytest.mark.parametrize("namespace", ["private", "host"])
-def test_entrypoint_of_a_container(run, tmp_path, programs, namespace):
+def test_report_of_a_container_entrypoint_has_the_limits_of_the_container(run, tmp_path, programs, namespace):
     """The cgroup and its limit are those of the container. cgroup v1 does not list processes of outer PID namespaces: they
     may be in the cgroup too, and its peak is an upper bound."""
     for program in ("podman", "runc"):
@@ -156,7 +156,7 @@ def test_entrypoint_of_a_container(run, tmp_path, programs, namespace):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes namespaces as root")
-def test_ranks_in_namespaces(run, tmp_path):
+def test_ranks_in_namespaces_are_merged_by_host_name(run, tmp_path):
     """Four machines by their names over one folder."""
     rank = "export TRUTH=truth.$RANK; exec $BIN/spoor run -q --group spoor-x -- $BIN/steady 60 300"
     node = f"hostname n$GROUP_RANK; for i in 0 1; do export LOCAL_RANK=$i RANK=$((2 * GROUP_RANK + i)); ({rank}) & done; wait"

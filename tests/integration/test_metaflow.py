@@ -121,13 +121,13 @@ def get_card(flow, text, step, card_id=None):
     return (flow.folder / "card.html").read_text(encoding="utf-8")
 
 
-def test_flow_version_is_the_documented_one():
+def test_installed_metaflow_version_is_the_documented_one():
     version = re.search(r'"(.+)"', (SOURCE / "metaflow/version.py").read_text("utf-8"))[1]
     series = re.search(r"^Tested with Metaflow (\d+\.\d+) ", (TOP / "docs/PYTHON.md").read_text("utf-8"), re.M)[1]
     assert version.startswith(f"{series}.")
 
 
-def test_flow_of_the_readme(flow):
+def test_flow_of_the_readme_is_tracked(flow):
     flow(README_FLOW, "run")
     data = "Flow('ResourceTrackingFlow').latest_run.data.resource_tracker_data"
     assert flow.ask(f"list({data})") == [
@@ -160,7 +160,7 @@ def test_flow_with_a_foreach_tracks_every_task(flow):
     assert cards == [2] * 4
 
 
-def test_flow_that_fails_has_a_card(flow):
+def test_failed_flow_has_a_card(flow):
     flow(FLOW, "run", "--fails", "True", status=1)
     last = "Flow('TestFlow').latest_run['last'].task"
     assert flow.ask(f"{last}['resource_tracker_data'].data['step_failed']") is True
@@ -178,7 +178,7 @@ def test_flow_with_wrong_attributes_is_refused_at_once(flow, word, reason):
     assert f"@track_resources: {reason}" in output and "Task is starting" not in output
 
 
-def test_flow_whose_tracker_cannot_start_continues(flow):
+def test_flow_continues_if_its_tracker_cannot_start(flow):
     text = README_FLOW.replace("@track_resources\n", "@track_resources(dialect='none')\n")
     output = flow(text, "run")
     assert "the resources of this step are not known: unknown dialect 'none'" in output
@@ -186,7 +186,7 @@ def test_flow_whose_tracker_cannot_start_continues(flow):
                                                                           "my_sleeping_data")
 
 
-def test_flow_without_a_card(flow):
+def test_flow_can_be_tracked_without_a_card(flow):
     text = README_FLOW.replace("@track_resources\n", "\n")
     flow(text, "run", "--with", "track_resources:create_card=False")
     steps = "Flow('ResourceTrackingFlow').latest_run"

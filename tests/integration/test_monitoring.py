@@ -185,7 +185,7 @@ def expositions(tmp_path):
 
 
 @needs("promtool")
-def test_promtool_accepts_every_text(tmp_path):
+def test_promtool_accepts_every_exposition(tmp_path):
     texts = expositions(tmp_path)
     for name in ("text", "file", "report", "machine"):
         done = subprocess.run(["promtool", "check", "metrics"], input=texts[name], capture_output=True, text=True, check=False)

@@ -57,13 +57,13 @@ def check_figures(trace):
     assert (trace["syscr"], trace["vmem"], trace["peak_vmem"]) == (22, 33 * 1024, 44 * 1024)  # spoor has none
 
 
-def test_the_trace_has_our_figures_and_keeps_the_others(task):
+def test_trace_has_figures_of_spoor_and_keeps_the_other_fields(task):
     code, output, trace = task(BLOCK)
     assert (code, output) == (0, "it's done\n")
     check_figures(trace)
 
 
-def test_a_nextflow_before_24_12_with_the_line_of_the_page(task):
+def test_documented_line_supports_nextflow_before_24_12(task):
     [after] = re.findall(r"process\.afterScript = '(.*)'", PAGE)
     code, output, trace = task(BLOCK, launch='/bin/bash "$PWD/.command.run" nxf_trace', after=after)
     assert (code, output) == (0, "it's done\n")
@@ -77,18 +77,18 @@ def test_a_task_that_fails_has_its_exit_code_and_figures(task):
     assert code == 42 and trace["peak_rss"] > 1024
 
 
-def test_a_task_that_is_not_measured_leaves_no_file(task):
+def test_unmeasured_task_leaves_no_file(task):
     code, output, trace = task("echo plain", launch=f'{SHELL} "$PWD/.command.sh"')
     assert (code, output, trace) == (0, "plain\n", None)
 
 
-def test_without_spoor_a_task_runs_as_before(task, tmp_path):
+def test_task_runs_unchanged_without_spoor(task, tmp_path):
     (tmp_path / "bin/spoor").unlink()
     code, output, trace = task("echo plain")
     assert (code, output) == (0, "plain\n") and trace["peak_rss"] == 1024
 
 
-def test_the_shell_is_bash_for_nextflow():
+def test_nextflow_recognizes_the_wrapper_as_bash():
     """Nextflow looks for a word `bash` between blanks and slashes, for outputs of type env."""
     [shell] = re.findall(r"process\.shell = \['([^']*)'", PAGE)
     assert shell.split("/")[-1] == "bash" and shell.endswith(str((TOP / "share/nextflow/bash").relative_to(TOP / "share")))

@@ -26,11 +26,11 @@ def outputs(tmp_path_factory):
             for cell in notebook["cells"] if cell["cell_type"] == "code"}
 
 
-def test_a_tracked_cell_shows_nothing_if_its_result_has_a_name(outputs):
+def test_tracked_cell_shows_nothing_if_its_result_is_assigned(outputs):
     assert outputs["track"] == []
 
 
-def test_result_is_a_table(outputs):
+def test_result_is_shown_as_a_table(outputs):
     html = "".join(outputs["result"][0]["text/html"])
     assert html.startswith("<table>") and "Memory" in html and "CPU time" in html
 
@@ -45,7 +45,7 @@ def test_curve_is_a_data_frame(outputs):
     assert 'class="dataframe"' in html and "job_rss_bytes" in html
 
 
-def test_plot_is_a_picture(outputs):
+def test_plot_is_shown_as_a_picture(outputs):
     assert any("image/png" in output for output in outputs["plot"])
 
 

@@ -86,7 +86,7 @@ def test_opentelemetry_reads_every_request(check, collector, tmp_path):
 
 @pytest.mark.parametrize("damage", [('"asDouble"', '"doubleValue"'), ('"aggregationTemporality":2', '"aggregationTemporality":"x"'),
                                     ('"timeUnixNano":"', '"timeUnixNano":"-')])
-def test_a_wrong_request_is_noticed(check, damage):
+def test_invalid_request_is_detected(check, damage):
     request = json.dumps({"resourceMetrics": [{"scopeMetrics": [{"metrics": [{
         "name": "a", "sum": {"aggregationTemporality": 2, "isMonotonic": True, "dataPoints": [
             {"timeUnixNano": "1", "asDouble": 0.5}]}}]}]}]}, separators=(",", ":"))

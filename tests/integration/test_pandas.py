@@ -55,7 +55,7 @@ def test_time_points_are_a_data_frame():
     assert len(nothing) == 0 and list(nothing.columns) == list(points.columns)
 
 
-def test_results_are_json_and_text_of_the_program():
+def test_results_equal_json_and_text_of_the_program():
     """As without pandas: tests/python/test_sub_tracker.py."""
     results = analyze().sub_tracking_results()
     done = subprocess.run([sys.executable, "-c", """
@@ -70,7 +70,7 @@ print(json.dumps(gpu_tracker.SubTrackingAnalyzer("tracking.csv", "phases.csv").s
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_pickles_are_compared(protocol, tmp_path):
+def test_pickled_results_can_be_compared(protocol, tmp_path):
     results = analyze().sub_tracking_results()
     data = pickle.dumps(results, protocol)
     assert b"pandas" not in data
@@ -94,7 +94,7 @@ assert "pandas" not in sys.modules and "numpy" not in sys.modules
 """], check=True)
 
 
-def test_tables_of_spoor_are_frames():
+def test_tables_of_spoor_can_be_converted_to_data_frames():
     with spoor.Tracker(interval=0.02, samples="samples.csv") as tracker:
         sum(range(10 ** 6))
     result = tracker.result

@@ -135,7 +135,7 @@ HISTORY = [
 ]
 
 
-def test_a_second_push_adds_nothing(database):
+def test_second_push_adds_no_runs(database):
     database.store(HISTORY)
     assert database.added("--create") == "spoor: added 7 runs; the database had 0 already\n"
     assert database.added() == "spoor: added 0 runs; the database had 7 already\n"
@@ -150,7 +150,7 @@ def test_a_second_push_adds_nothing(database):
     assert [json.loads(text) for [text] in database.sql("SELECT row FROM spoor.runs ORDER BY id LIMIT 7")] == HISTORY
 
 
-def test_real_runs_in_several_batches(database):
+def test_runs_are_pushed_in_several_batches(database):
     subprocess.run([BINARY, "run", "-q", f"--history={database.folder}", "--name", "größe 'x'", "--", "true"], check=True)
     database.store(run(number, "many", 1, number, cwd="/long" * 100) for number in range(4000))  # 4 MB
     assert database.added("--create") == "spoor: added 4001 runs; the database had 0 already\n"
@@ -159,7 +159,7 @@ def test_real_runs_in_several_batches(database):
                         "WHERE name <> 'many'") == [["größe 'x'", "0", "t", "t"]]
 
 
-def test_pushes_at_the_same_time(database):
+def test_concurrent_pushes_add_each_run_once(database):
     """All create the tables; each run is added by one of them."""
     database.store(HISTORY)
     with concurrent.futures.ThreadPoolExecutor() as threads:
@@ -175,7 +175,7 @@ def test_filters_choose_the_runs(database):
     assert sorted(database.sql("SELECT name, count(*) FROM spoor.runs GROUP BY name")) == [["prepare", "1"], ["train", "2"]]
 
 
-def test_views(database):
+def test_views_summarize_the_runs(database):
     database.store(HISTORY)
     database.added("--create")
     assert database.sql("SELECT day, runs, memory_median_bytes, memory_max_bytes FROM spoor.peaks WHERE name = 'train' "
@@ -193,7 +193,7 @@ def test_views(database):
         ["train", "4", "1", "25.0", "1", "1", "2026-11-03 10:00:00+00"]]
 
 
-def test_queries_of_the_page(database):
+def test_documented_queries_have_the_documented_output(database):
     """Each has the output of docs/TEAM.md."""
     database.store(HISTORY)
     database.added("--create")
@@ -205,19 +205,19 @@ def test_queries_of_the_page(database):
         assert [line.rstrip() for line in shown.strip("\n").split("\n")] == output.strip("\n").split("\n")
 
 
-def test_values_of_other_types_do_not_stop_the_rest(database):
+def test_values_of_unexpected_types_do_not_prevent_a_push(database):
     database.store([run(1, "x", 1, "much", exit_code=1e30, started_at="yesterday", elapsed_seconds={}), HISTORY[1]])
     database.added("--create")
     assert database.sql("SELECT memory_bytes, exit_code, started_at, elapsed_seconds FROM spoor.runs ORDER BY id LIMIT 1"
                         ) == [[""] * 4]
 
 
-def test_database_without_tables(database):
+def test_error_for_a_database_without_tables_suggests_create(database):
     database.store(HISTORY)
     assert "no table spoor.runs; 'spoor history push --create' creates it" in database.fault()
 
 
-def test_tables_of_another_version(database):
+def test_tables_of_another_version_are_refused(database):
     database.store(HISTORY)
     database.added("--create")
     database.sql("COMMENT ON TABLE spoor.runs IS 'version 2'")
@@ -226,7 +226,7 @@ def test_tables_of_another_version(database):
     assert "was not created by spoor" in database.fault()
 
 
-def test_user_without_permission(database):
+def test_error_for_a_user_without_permission_names_the_required_grants(database):
     database.store(HISTORY)
     assert "ask the owner of the database to create the tables" in database.fault("--create", url=database.team_url)
     database.added("--create", "last=3")
@@ -264,7 +264,7 @@ def test_passwords_are_not_printed(database):
         assert "missing argument: spoor history push postgresql://" in database.fault(database.team_url, url=url)
 
 
-def test_machine_without_libpq(database, tmp_path):
+def test_error_names_the_package_if_libpq_is_missing(database, tmp_path):
     (tmp_path / "libpq.so.5").touch()
     message = database.fault(environment={"LD_LIBRARY_PATH": str(tmp_path)})
     assert "libpq.so.5 is missing or damaged: install the package libpq5" in message

@@ -105,14 +105,14 @@ def test_package_passes_the_checks_of_cran(library):
     assert "Status: OK" in (library / "00check.log").read_text()
 
 
-def test_four_workers_of_200_mb_are_800_mb(start):
+def test_memory_of_four_workers_of_200_mb_is_800_mb(start):
     status, output, errors = finish(start(WORKERS))
     assert status == 0, errors
     grown, own, by_gc = map(float, output.split())
     assert abs(own - 800e6) < 8e6 and abs(grown - 800e6) < 40e6 and by_gc < 200e6
 
 
-def test_error_is_the_users_own(start):
+def test_error_of_the_expression_is_passed_on_unchanged(start):
     process = start('f <- function() stop("mine")\nspoor_track(f())')
     assert finish(process) == (1, "", "Error in f() : mine\nCalls: spoor_track -> f\nExecution halted\n")
     wait_until(lambda: not agents(process.pid))
@@ -135,7 +135,7 @@ def test_interrupt_ends_r_and_the_tracker(start):
     wait_until(lambda: not agents(process.pid))
 
 
-def test_killed_r_leaves_no_tracker_even_if_a_fork_lives(start):
+def test_killed_r_leaves_no_tracker_even_if_a_forked_child_lives(start):
     process = start(f"spoor_track({{ job <- parallel::mcparallel(Sys.sleep(600)); {READY}; Sys.sleep(600) }})")
     wait_for_ready(process)
     process.kill()
@@ -145,7 +145,7 @@ def test_killed_r_leaves_no_tracker_even_if_a_fork_lives(start):
     process.communicate()
 
 
-def test_child_that_leaves_the_expression_has_a_warning(start):
+def test_forked_child_that_leaves_the_expression_causes_a_warning(start):
     process = start("u <- spoor_track(inherits(parallel:::mcfork(), 'childProcess'))\n"
                     "if (!u$value) { cat(u$reason, '\\n'); parallel:::mcexit() }\n"
                     "parallel::mccollect(wait = TRUE); cat(is.null(u$reason), '\\n')")
@@ -153,7 +153,7 @@ def test_child_that_leaves_the_expression_has_a_warning(start):
     assert status == 0 and "the tracker belongs to the process that started it \n" in output and "TRUE \n" in output
 
 
-def test_tracker_that_is_killed_is_a_warning(start):
+def test_killed_tracker_causes_a_warning(start):
     process = start(f'u <- spoor_track({{ {READY}; suppressWarnings(readLines("go")); 6 * 7 }})\n'
                     'cat(u$value, u$reason, "\\n")')
     os.mkfifo("go")
@@ -165,14 +165,14 @@ def test_tracker_that_is_killed_is_a_warning(start):
     assert (status, output) == (0, "42 the tracker ended unexpectedly \n") and errors.startswith("Warning message:")
 
 
-def test_phase_of_a_run(start):
+def test_phase_in_r_is_part_of_the_enclosing_run(start):
     assert finish(start("spoor_phase('load \"x\"', 1)", BINARY, "run", "-q", "-o", "run.json", "--"))[0] == 0
     with open("run.json", encoding="utf-8") as file:
         assert [phase["name"] for phase in json.load(file)["phases"]] == ['load "x"']
     assert not [name for name in os.listdir(".") if name.endswith(".csv")]
 
 
-def test_pid_one_reaps_the_tracker(start):
+def test_r_as_pid_1_reaps_the_tracker(start):
     """R in a container without an init becomes the parent of the tracker."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     process = start('u <- spoor_track(Sys.getpid())\n'
@@ -198,7 +198,7 @@ class Terminal:
             read += os.read(self.fd, 4096)
 
 
-def test_interrupt_of_interactive_r_ends_the_tracker_alone(start):
+def test_interrupt_of_interactive_r_ends_only_the_tracker(start):
     terminal = Terminal()
     terminal.type("library(spoor)\n", "> ")
     terminal.type(f"u <- spoor_track({{ {READY}; Sys.sleep(600) }})\n", "READY")

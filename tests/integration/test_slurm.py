@@ -46,7 +46,7 @@ def check_cgroup_peak(report, true_bytes):
         assert peak["exact"] and is_near(peak["value"], true_bytes, CHARGED_TOLERANCE, CHARGED_FLOOR), peak
 
 
-def test_ranks_on_two_nodes(cluster, tmp_path):
+def test_ranks_on_two_nodes_are_merged(cluster, tmp_path):
     cluster.srun("-N2", "-n4", "--ntasks-per-node=2", "-J", "steady", "sh", "-c", STEADY, folder=tmp_path)
     group, true = Group(tmp_path), truths(tmp_path)
     assert [path.name for path in group.files] == ["node1.jsonl", "node2.jsonl"]
@@ -69,7 +69,7 @@ def test_ranks_on_two_nodes(cluster, tmp_path):
     assert is_near(memory["high"] or memory["value"], SIZES[2] + SIZES[3], 0.05, 0), memory
 
 
-def test_ranks_of_a_user(cluster, tmp_path):
+def test_ranks_of_an_unprivileged_user_are_merged(cluster, tmp_path):
     """Slurm gives the cgroups of a task to the user of the job."""
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(0o755)
@@ -82,7 +82,7 @@ def test_ranks_of_a_user(cluster, tmp_path):
 
 
 @pytest.mark.parametrize("order, expected", [("together", 1000 * MB), ("in-turn", 400 * MB)])
-def test_memory_of_a_node(cluster, tmp_path, order, expected):
+def test_memory_of_a_node_matches_the_truth(cluster, tmp_path, order, expected):
     """Slurm reports the largest task in both cases: 400 MB."""
     # A step whose job has ended has no figures if the job was faster than they.
     job = cluster.submit(tmp_path, f"srun sh -c '{RANK.format('SLURM_PROCID', order)}'\n"
@@ -94,7 +94,7 @@ def test_memory_of_a_node(cluster, tmp_path, order, expected):
     assert is_near(maximum, SIZES[3], 0.05, 0)
 
 
-def test_array(cluster, tmp_path):
+def test_report_of_an_array_job_has_its_array_index(cluster, tmp_path):
     """Each element is a job; its report has the number of the array."""
     job = cluster.submit(tmp_path, "$BIN/spoor run -q -o run.{job}.json -- $BIN/steady 50 100", "--array=3,5", "--mem=200M")
     steps = cluster.sacct(job, "JobIDRaw", elements=(3, 5))
@@ -107,7 +107,7 @@ def test_array(cluster, tmp_path):
         assert (tmp_path / f"run.{launch['job']}.json").exists()
 
 
-def test_batch_script_with_two_steps(cluster, tmp_path):
+def test_each_step_of_a_batch_script_is_a_group(cluster, tmp_path):
     """Each step is a group. The script is not a rank, and shares its cgroup with nothing but its children."""
     job = cluster.submit(tmp_path, "srun $BIN/spoor run -q -- true\nsrun -n2 $BIN/spoor run -q -- true\n"
                          "$BIN/spoor run -q -o batch.json -- $BIN/steady 50 200", "-n4")
@@ -122,7 +122,7 @@ def test_batch_script_with_two_steps(cluster, tmp_path):
     assert "group" not in batch
 
 
-def test_step_killed_for_memory(cluster, tmp_path):
+def test_reports_of_a_step_killed_for_memory_are_written(cluster, tmp_path):
     need_cgroups()
     cluster.srun("-n2", "--mem=300M", "sh", "-c", "exec $BIN/spoor run -q -- $BIN/steady $((50 + 400 * SLURM_PROCID)) 200",
                  folder=tmp_path, status=None)
@@ -135,7 +135,7 @@ def test_step_killed_for_memory(cluster, tmp_path):
     assert [row["signal"] for row in group.merged["rank_table"]] == [None, "SIGKILL"]
 
 
-def test_rank_without_an_end(cluster, tmp_path):
+def test_killed_rank_is_missing_in_the_merged_report(cluster, tmp_path):
     cluster.srun("-N2", "-n4", "--ntasks-per-node=2", "-K0", "sh", "-c",
                  "exec $BIN/spoor run -q -- sh -c '[ $SLURM_PROCID != 2 ] || kill -9 $PPID'", folder=tmp_path, status=None)
     group = Group(tmp_path)
@@ -149,7 +149,7 @@ def test_rank_without_an_end(cluster, tmp_path):
 
 @pytest.mark.parametrize("launcher, variable", [("mpirun.openmpi --allow-run-as-root --oversubscribe", "OMPI_COMM_WORLD_RANK"),
                                                 ("mpirun.mpich", "PMI_RANK")], ids=["openmpi", "mpich"])
-def test_mpirun_in_a_batch_script(cluster, tmp_path, launcher, variable):
+def test_ranks_started_by_mpirun_in_a_batch_script_are_merged(cluster, tmp_path, launcher, variable):
     """All ranks are in the cgroup of the script."""
     job = cluster.submit(tmp_path, f"{launcher} -n 4 sh -c '{RANK.format(variable, 'together')}'", "-n4", "-N1")
     steps = cluster.sacct(job, "MaxRSS")
@@ -161,7 +161,7 @@ def test_mpirun_in_a_batch_script(cluster, tmp_path, launcher, variable):
     assert any(is_near(int(step["MaxRSS"].rstrip("K") or 0) << 10, 1000 * MB, 0.05, 0) for step in steps.values()), steps
 
 
-def test_task_prolog_of_the_page(cluster, tmp_path):
+def test_documented_task_prolog_saves_every_run(cluster, tmp_path):
     """docs/CLUSTER.md: spoor keeps every run of a job, and each rank is found by the job."""
     [prolog] = re.findall(r"```sh\n(#!/bin/sh\n# task-prolog\n[^`]*)```", (TOP / "docs/CLUSTER.md").read_text())
     shared = tmp_path / "shared"
@@ -178,7 +178,7 @@ def test_task_prolog_of_the_page(cluster, tmp_path):
     assert sorted(listed.splitlines()[1:]) == [f"{job},", f"{job},0", f"{job},1"]
 
 
-def test_step_killed_for_time(cluster, limited):
+def test_reports_of_a_step_killed_at_its_time_limit_are_written(cluster, limited):
     """Slurm sends SIGTERM first: the reports are written. This test is the last one, because its job is slow."""
     folder, job = limited
     assert cluster.sacct(job)[job]["State"] == "TIMEOUT"

@@ -78,7 +78,7 @@ def print_side_by_side(folder):
                       f"{row['mean_load']:<10} {row['cpu_time']}")
 
 
-def test_tables_of_three_rules(snakemake):
+def test_tables_have_the_columns_of_snakemake(snakemake):
     """The usage that Snakemake misses depends on its timing, so its own figures are printed, not checked."""
     folder = snakemake(WORKFLOW)
     print_side_by_side(folder)
@@ -100,7 +100,7 @@ def test_tables_of_three_rules(snakemake):
     check_readers(folder)
 
 
-def test_the_prefix_of_the_page_runs_every_rule(snakemake):
+def test_documented_prefix_runs_every_rule(snakemake):
     [prefix] = re.findall(r"```python\n(shell\.executable.*?)```", PAGE, re.DOTALL)
     folder = snakemake(prefix + """
 rule all:
@@ -120,7 +120,7 @@ rule two:
     assert sorted("seq 100" in row["command"] for row in rows) == [False, True]
 
 
-def test_the_rule_of_the_page(snakemake, tmp_path):
+def test_documented_rule_writes_its_table(snakemake, tmp_path):
     [rule] = re.findall(r"```python\n(rule sort:.*?)```", PAGE, re.DOTALL)
     (tmp_path / "reads.txt").write_text("b\na\n")
     folder = snakemake(rule)

@@ -81,14 +81,14 @@ def test_decorated_function_returns_its_value(seen):
     assert work() == 7 and not tracker.result
 
 
-def test_snapshot_has_no_value_to_return(seen):
+def test_snapshot_raises_if_the_agent_is_dead(seen):
     with spoor.Tracker() as tracker:
         kill_agent(tracker)
         with pytest.raises(spoor.Error, match="the tracker ended unexpectedly"):
             tracker.snapshot()
 
 
-def test_sigpipe_at_its_default_does_not_end_the_program(script):
+def test_program_survives_a_dead_agent_with_default_sigpipe(script):
     assert script("""
         import os, signal, warnings
         import gpu_tracker, spoor

@@ -13,12 +13,12 @@ pytestmark = pytest.mark.any_user
 PAGES = [page.name for page in (TOP / "docs").glob("*.md") if "\n```console\n" in page.read_text()]
 
 
-def test_pages_with_commands_exist():
+def test_documents_with_commands_are_found():
     assert {"TUTORIAL.md", "FAQ.md", "FROM-GPU-TRACKER.md", "FROM-SLURM.md"} <= set(PAGES)
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
-def test_commands_of_a_page_print_its_output(page):
+def test_commands_in_the_documents_print_the_documented_output(page):
     done = subprocess.run(["/usr/bin/python3", TOP / "tools/run-docs", BINARY, TOP / "docs" / page], text=True,
                           check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=5 * DEADLINE_SECONDS)

@@ -156,14 +156,14 @@ def test_data_classes_are_data_classes():
         hash(ram)
 
 
-def test_text_equals_that_of_the_program():
+def test_text_equals_the_output_of_the_program():
     tracker = tracked()
     lines = str(tracker).splitlines()
     assert lines[0] == "Max RAM:" and lines[1] == "   Unit: gigabytes"
     assert "   Descendants:" in lines and not str(tracker).endswith("\n")
 
 
-def test_spelling_descendents_is_supported():
+def test_old_spelling_descendents_is_supported():
     tracker = tracked(spelling="descendents")
     assert "descendents" in tracker.to_json()["max_ram"]
     assert "   Descendents:" in str(tracker)
@@ -173,7 +173,7 @@ def test_spelling_descendents_is_supported():
     assert dataclasses.asdict(tracker.resource_usage) == tracker.to_json()
 
 
-def test_memory_held_before_the_start_is_private():
+def test_memory_allocated_before_the_start_is_counted_as_private():
     held = bytearray(700 * 10 ** 6)
     tracker = tracked(ram_unit="megabytes")
     main = tracker.resource_usage.max_ram.main
@@ -224,7 +224,7 @@ def test_tracking_file_is_complete(name):
     assert float(last["main_ram"]) <= t.resource_usage.max_ram.main.total_rss
 
 
-def test_missing_gpu_is_one_warning(caplog):
+def test_missing_gpu_causes_one_warning(caplog):
     with caplog.at_level(logging.WARNING):
         with gput.Tracker():
             pass
@@ -252,7 +252,7 @@ def test_exited_process_has_empty_usage(caplog):
     assert "Total RSS: 0.0" in str(tracker)
 
 
-def test_other_process_is_tracked_beyond_its_end():
+def test_usage_of_another_process_is_available_after_its_end():
     process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
     with gput.Tracker(process_id=process.pid, disable_logs=True, ram_unit="bytes") as tracker:
         process.stdin.close()
@@ -260,14 +260,14 @@ def test_other_process_is_tracked_beyond_its_end():
     assert 0 < tracker.resource_usage.max_ram.main.total_rss < 20e6
 
 
-def test_error_in_the_block_keeps_the_usage():
+def test_usage_is_available_after_an_error_in_the_block():
     with pytest.raises(RuntimeError, match="AN ERROR"):
         with gput.Tracker(disable_logs=True) as tracker:
             raise RuntimeError("AN ERROR")
     assert tracker.resource_usage.max_gpu_ram.main == 0.0
 
 
-def test_version_has_the_interface_and_the_program():
+def test_version_names_the_interface_and_the_program():
     assert gput.__version__ == f"5.0.1+spoor.{spoor.__version__}"
     done = subprocess.run([sys.executable, "-m", "gpu_tracker", "-v"], check=True, text=True,
                           stdout=subprocess.PIPE)
@@ -299,7 +299,7 @@ def test_tracker_and_usage_can_be_pickled(spelling):
     assert dataclasses.asdict(usage) == dataclasses.asdict(tracker.resource_usage)
 
 
-def test_numbers_may_be_strings_or_floats():
+def test_numeric_options_may_be_strings_or_floats():
     tracker = tracked(sleep_time="0.5", n_expected_cores=2.0)
     assert tracker.resource_usage.cpu_utilization.n_expected_cores == 2
     tracker = tracked(sleep_time=1, n_expected_cores="3")

@@ -145,7 +145,7 @@ def wait_for(tool, name, count):
     eventually(lambda: len(logged(tool).get(name, [])) >= count, f"{count} samples")
 
 
-def test_samples_have_the_names_of_the_tool(made):
+def test_logged_samples_use_the_metric_names_of_the_tool(made):
     name = min(NAMES[made.name])
     with spoor.Tracker(gpus="none") as tracker, made(tracker):
         wait_for(made.tool, name, 3)
@@ -164,7 +164,7 @@ def test_samples_have_the_names_of_the_tool(made):
         assert values[key][-1] * unit == pytest.approx(rss, rel=0.1)
 
 
-def test_cpu_is_the_mean_since_the_last_sample(modules):
+def test_logged_cpu_usage_is_the_mean_since_the_last_sample(modules):
     """The last sample, when the logger stops, is the only one: its means are those of the whole block."""
     writer = Writer()
     with spoor.Tracker(gpus="none") as tracker, TensorBoardLogger(tracker, writer, interval=3600):
@@ -190,13 +190,13 @@ def test_wandb_keeps_the_steps_of_the_program(modules):
     assert seconds == sorted(seconds)
 
 
-def test_steps_of_mlflow_count_samples(modules):
+def test_mlflow_steps_count_samples(modules):
     with spoor.Tracker(gpus="none") as tracker, MlflowLogger(tracker, interval=SOON):
         eventually(lambda: len(modules.client.steps) >= 3, "3 samples")
     assert modules.client.steps == [{step} for step in range(len(modules.client.steps))]
 
 
-def test_run_must_have_been_started(modules, monkeypatch):
+def test_logger_requires_a_started_run(modules, monkeypatch):
     monkeypatch.setattr(modules.wandb, "run", None)
     monkeypatch.setattr(modules.mlflow, "active_run", lambda: None)
     with pytest.raises(spoor.Error, match=r"call wandb\.init\(\) first"):
@@ -218,14 +218,14 @@ def test_tools_are_not_imported(script):
     """) == "set()\nNo module named 'wandb'\n"
 
 
-def test_tracker_must_run(made):
+def test_logger_requires_a_running_tracker(made):
     with pytest.raises(spoor.Error, match="the tracker is not running"):
         made(spoor.Tracker()).start()
     with pytest.raises(ValueError, match="interval: 0 is out of range"):
         made(spoor.Tracker(), interval=0)
 
 
-def test_logger_ends_with_the_tracker(made):
+def test_logger_ends_when_the_tracker_ends(made):
     tracker = spoor.Tracker(gpus="none").start()
     logger = made(tracker).start()
     eventually(lambda: made.tool.calls, "a sample")
@@ -248,7 +248,7 @@ def test_logger_survives_a_tracker_that_is_killed(made):
 
 
 @pytest.mark.parametrize("action", ["always", "error"])
-def test_tool_that_raises_costs_the_program_nothing(made, action, capsys):
+def test_exception_of_the_tool_does_not_affect_the_program(made, action, capsys):
     made.tool.failure = ConnectionError("no route to host")
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter(action)
@@ -262,7 +262,7 @@ def test_tool_that_raises_costs_the_program_nothing(made, action, capsys):
             (RuntimeWarning, "a sample was not logged: ConnectionError: no route to host")]
 
 
-def test_tool_that_hangs_does_not_hold_up_the_program(made, monkeypatch):
+def test_hanging_tool_does_not_delay_the_program(made, monkeypatch):
     monkeypatch.setattr(_logger, "_STOP_SECONDS", 0.01)
     release, is_in_call = threading.Event(), threading.Event()
 
@@ -297,7 +297,7 @@ def test_logger_belongs_to_the_process_that_started_it(made):
         eventually(lambda: made.tool.calls > calls, "another sample")
 
 
-def test_logger_starts_once_at_a_time(made):
+def test_running_logger_cannot_be_started_again(made):
     with spoor.Tracker(gpus="none") as tracker:
         logger = made(tracker, interval=3600)
         with logger:
@@ -330,7 +330,7 @@ GPU_PROGRAM = """
 """
 
 
-def test_values_of_each_gpu(script, tmp_path):
+def test_values_of_each_gpu_are_logged(script, tmp_path):
     """A stand-in for NVIDIA's library plays two GPUs; the second one has used 30 of 150 GB and is busy for 90 %."""
     played = tmp_path / "script"
     played.write_text("".join(
@@ -350,7 +350,7 @@ def test_values_of_each_gpu(script, tmp_path):
     assert aim["__system__gpu[1]"] == pytest.approx(90) and aim["__system__gpu_memory_percent[0]"] == pytest.approx(10)
 
 
-def test_examples_of_the_documents(modules, monkeypatch):
+def test_documented_examples_work(modules, monkeypatch):
     """Each of them, with a training that ends when a sample was logged."""
     section = (TOP / "docs/PYTHON.md").read_text("utf-8").partition("\n## W&B, MLflow")[2].partition("\n## ")[0]
     examples = re.findall(r"^```python\n(.*?)^```$", section, re.M | re.S)

@@ -56,7 +56,7 @@ def test_tracking_continues_after_an_interrupted_phase():
     assert [phase.name for phase in tracker.result.phases] == ["interrupted", "next"]
 
 
-def test_response_after_an_interrupted_request_has_its_id():
+def test_requests_after_an_interrupted_request_get_their_own_responses():
     with spoor.Tracker() as tracker:
         for _ in range(3):
             with interrupted(tracker._agent):

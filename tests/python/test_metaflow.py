@@ -58,7 +58,7 @@ def test_history_has_the_last_five_successful_runs():
     assert not any(run.times_read for run in runs[10:])
 
 
-def test_this_run_is_not_history():
+def test_current_run_is_not_part_of_the_history():
     assert peaks([Run(3, train=[task(3)]), Run(2, train=[task(2)])], run_id="3") == [2]
 
 
@@ -69,7 +69,7 @@ def test_runs_without_the_step_or_the_artifact_are_skipped():
     assert peaks(runs) == [3]
 
 
-def test_every_task_of_a_foreach_counts():
+def test_every_task_of_a_foreach_is_included():
     """W22: only the first one counted."""
     assert peaks([Run(1, train=[task(10), task(500), {}, task(20)])]) == [500]
 
@@ -81,7 +81,7 @@ def test_slow_storage_ends_the_search():
     assert peaks(runs, seconds=0, clock=lambda: 0) == [5, 4, 3, 2, 1]
 
 
-def test_tasks_become_one_run():
+def test_tasks_of_a_step_are_merged_into_one_run():
     def stats(cpu, peak):
         return {"process_cpu_usage": {"mean": cpu, "max": cpu + 1}, "timestamp": {"duration": cpu},
                 "run_totals": {"memory": peak} if peak else {}}
@@ -98,7 +98,7 @@ HISTORY = [{"process_cpu_usage": {"mean": 1.0, "max": 2.0}, "timestamp": {"durat
             "process_gpu_utilized": {"mean": None, "max": None}}]
 
 
-def test_artifact_has_the_keys_of_all_versions():
+def test_artifact_contains_the_keys_of_all_versions():
     tracker = ResourceTracker.from_snapshot(snapshot())
     artifact = build_artifact(tracker, True, HISTORY)
     assert artifact["step_failed"] is True and artifact["tracker"] == tracker.snapshot()
@@ -133,7 +133,7 @@ def test_artifact_of_version_0_3_is_read():
 
 # ---- the card ----
 
-def test_card_is_the_page(stand_in_reporter):
+def test_card_contains_the_report_page(stand_in_reporter):
     stand_in_reporter()
     history = HISTORY
     artifact = build_artifact(ResourceTracker.from_snapshot(snapshot()), False, history)
@@ -144,7 +144,7 @@ def test_card_is_the_page(stand_in_reporter):
     assert '"servers_reason":"cannot reach http://127.0.0.1:1' in make_card(artifact, "x", servers=2)
 
 
-def test_card_without_a_page_has_the_reason(stand_in_reporter):
+def test_card_without_a_page_explains_the_reason(stand_in_reporter):
     try:
         raise ValueError("<b>&")
     except ValueError as error:

@@ -58,15 +58,15 @@ def count_packets(tmp_path):
 
 
 @pytest.mark.parametrize("text", PYTHON.values(), ids=list(PYTHON))
-def test_no_packet_of_a_python_package(count_packets, text):
+def test_python_packages_send_no_packets(count_packets, text):
     assert count_packets(NOT_A_CLOUD, text) == 0
 
 
 @pytest.mark.parametrize("name", ["spoor", "gpu_tracker"])
-def test_no_query_in_a_cloud_either(count_packets, name):
+def test_python_packages_send_no_query_in_a_cloud_either(count_packets, name):
     assert count_packets(DMI["aws"], PYTHON[name]) == 0
 
 
-def test_packets_are_counted(count_packets):
+def test_sent_packets_are_detected(count_packets):
     """The tests above would detect a packet."""
     assert count_packets(NOT_A_CLOUD, KEEPER) > 0

@@ -40,7 +40,7 @@ def test_phase_without_a_tracker_belongs_to_the_run(tracked):
     assert done.stderr == "" and phases == ["load \ufffd", "again", "again"]
 
 
-def test_phase_with_a_tracker_belongs_to_both(tracked):
+def test_phase_with_a_tracker_belongs_to_the_tracker_and_the_run(tracked):
     done, phases = tracked("""
         import spoor
         with spoor.Tracker() as tracker:
@@ -66,7 +66,7 @@ def test_forked_child_does_not_end_its_parents_phase(tracked):
     assert done.stderr == "" and phases == ["p", "child"]
 
 
-def test_mistakes_are_warnings(tracked):
+def test_mistakes_cause_warnings(tracked):
     done, phases = tracked("""
         import spoor
         with spoor.phase("x" * 200), spoor.phase("a\\0b"), spoor.phase(""):

@@ -25,7 +25,7 @@ def descriptors():
 STARTS = 1000 if os.environ.get("TEST_FULL") else 100
 
 
-def test_many_starts_leave_nothing():
+def test_repeated_starts_leave_no_agents_or_descriptors():
     gput.Tracker(disable_logs=True).__enter__().stop()  # imports modules that are loaded once
     before, open_before = agents(), descriptors()
     for _ in range(STARTS):
@@ -247,7 +247,7 @@ def children_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def test_trackers_do_not_count_each_other():
+def test_concurrent_trackers_do_not_count_each_other():
     before = children_seconds()
     with spoor.Tracker(interval=0.01) as outer:
         for _ in range(5):
@@ -262,7 +262,7 @@ def test_trackers_do_not_count_each_other():
     assert outer.result.processes.max_concurrent.value == 1
 
 
-def test_agent_does_not_belong_to_a_job_of_spoor_run(script, tmp_path):
+def test_agent_is_not_part_of_a_job_of_spoor_run(script, tmp_path):
     """spoor run adopts the agent, and reaps it."""
     program = tmp_path / "program.py"
     # The program has its peak early. Growth after the last sample might as well be the

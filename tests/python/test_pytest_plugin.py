@@ -61,7 +61,7 @@ def rows(result):
     return table
 
 
-def test_summary_has_the_ten_largest_tests(run):
+def test_summary_lists_the_ten_largest_tests(run):
     result = run("""
         @pytest.mark.parametrize("size", range(12))
         def test_size(size):
@@ -78,7 +78,7 @@ def test_summary_has_the_ten_largest_tests(run):
 
 @pytest.mark.any_user
 @pytest.mark.parametrize("sort, first", [("cpu", "test_busy"), ("time", "test_busy"), ("growth", "test_large")])
-def test_other_figures_select_the_tests(run, sort, first):
+def test_summary_can_be_sorted_by_other_figures(run, sort, first):
     result = run("""
         import time
         def test_large():
@@ -98,7 +98,7 @@ WAYS = {"itself": "bytearray(300 * MB)", "child": "start_child()",
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_limit_of_memory_fails_the_test(run, way):
+def test_exceeded_memory_limit_fails_the_test(run, way):
     result = run(f"""
         @pytest.mark.spoor(max_memory="200MB")
         def test_it():
@@ -113,7 +113,7 @@ def test_limit_of_memory_fails_the_test(run, way):
     assert 300 <= float(found[1]) < 400
 
 
-def test_other_limits(run):
+def test_exceeded_cpu_time_and_growth_limits_fail_the_test(run):
     result = run("""
         import time
         @pytest.mark.spoor(max_cpu=0.1)
@@ -141,7 +141,7 @@ def test_other_limits(run):
     assert len(grown) == 2
 
 
-def test_peak_between_two_samples_after_a_larger_test_is_seen(run):
+def test_peak_between_two_samples_after_a_larger_test_is_measured(run):
     """The tracker is stopped meanwhile, so only the kernel's high-water mark has the peak."""
     result = run("""
         def test_larger():
@@ -155,7 +155,7 @@ def test_peak_between_two_samples_after_a_larger_test_is_seen(run):
     assert 199 * MB <= rows(result)["test_it"][1] <= 210 * MB
 
 
-def test_short_child_is_seen(run):
+def test_short_lived_child_is_measured(run):
     """No sample has it, because the tracker is stopped meanwhile."""
     result = run("""
         def test_it():
@@ -167,7 +167,7 @@ def test_short_child_is_seen(run):
     assert 200 * MB <= rows(result)["test_it"][0] <= 300 * MB
 
 
-def test_child_of_a_fixture_is_not_the_tests(run):
+def test_child_of_a_fixture_is_not_attributed_to_the_test(run):
     """It had its peak before the test, in which it ends."""
     result = run("""
         @pytest.fixture
@@ -184,7 +184,7 @@ def test_child_of_a_fixture_is_not_the_tests(run):
     result.assert_outcomes(passed=1)
 
 
-def test_run_around_the_tests_has_their_peak(run, pytester, monkeypatch):
+def test_enclosing_run_reports_the_peak_of_the_tests(run, pytester, monkeypatch):
     """It reads the high-water mark before that is reset. The run is stopped meanwhile, so no sample has the peak."""
     monkeypatch.setattr(pytester, "_getpytestargs",
                         lambda: (BINARY, "run", "-q", "-o", "out.json", "--", sys.executable, "-m", "pytest"))
@@ -216,7 +216,7 @@ def test_setup_and_teardown_are_not_counted(run):
 
 
 @pytest.mark.any_user
-def test_marks_that_are_not_valid_fail_their_tests(run):
+def test_invalid_marks_fail_their_tests(run):
     messages = {
         "max_memory='200 apples'": "limit max_memory='200 apples': expected a number of bytes, or one with a unit: B",
         "max_time='1MB'": "limit max_time='1MB': expected a number of seconds, or one with a unit: s, ms, min",
@@ -231,7 +231,7 @@ def test_marks_that_are_not_valid_fail_their_tests(run):
 
 
 @pytest.mark.any_user
-def test_outcomes_do_not_change(run):
+def test_plugin_does_not_change_outcomes(run):
     """A test that fails anyway shows its own error; xfail covers a limit."""
     result = run("""
         @pytest.mark.spoor(max_memory=1)
@@ -279,7 +279,7 @@ def test_forked_child_that_leaves_the_test_does_not_end_the_measurement(run, pyt
 
 
 @pytest.mark.any_user
-def test_unknown_figures_are_named(run):
+def test_summary_explains_unknown_figures(run):
     result = run("""
         @pytest.mark.spoor(max_memory=1, max_time=100)
         def test_it():
@@ -296,7 +296,7 @@ def test_unknown_figures_are_named(run):
 
 
 @pytest.mark.any_user
-def test_program_that_is_missing_is_stated(run, monkeypatch):
+def test_summary_reports_a_missing_program(run, monkeypatch):
     monkeypatch.setenv("SPOOR_BIN", "/nonexistent/spoor")
     result = run("""
         @pytest.mark.spoor(max_memory=1)
@@ -326,7 +326,7 @@ def test_workers_of_xdist_measure_their_own_tests(run):
 
 
 @pytest.mark.any_user
-def test_junit_file_has_the_figures(run, pytester):
+def test_junit_file_contains_the_figures(run, pytester):
     run("""
         def test_it():
             bytearray(100 * MB)
@@ -338,7 +338,7 @@ def test_junit_file_has_the_figures(run, pytester):
 
 
 @pytest.mark.any_user
-def test_nothing_is_imported_without_the_option(run):
+def test_plugin_imports_nothing_without_the_option(run):
     result = run("""
         @pytest.mark.spoor(max_memory=1)
         def test_it():
@@ -349,7 +349,7 @@ def test_nothing_is_imported_without_the_option(run):
 
 
 @pytest.mark.any_user
-def test_example_of_the_documents(run):
+def test_documented_example_works(run):
     section = (TOP / "docs/PYTHON.md").read_text("utf-8").partition("\n## pytest\n")[2].partition("\n## ")[0]
     example, shown = re.findall(r"^```(?:python)?\n(.*?)^```$", section, re.M | re.S)
     result = run(example)

@@ -122,7 +122,7 @@ def run_round(number, folder, seen, pids):
 
 
 @pytest.mark.parametrize("first", range(0, KILLS, 100))
-def test_kills_at_random_moments(tmp_path, first):
+def test_nothing_is_left_after_kills_at_random_moments(tmp_path, first):
     seen = collections.Counter()
     pids, before = set(), cgroups()
     for number in range(first, min(first + 100, KILLS)):

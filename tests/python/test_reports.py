@@ -77,7 +77,7 @@ def test_gpu_tracker_writes_a_report_after_the_stop(stand_in_reporter):
     assert data["memory"]["main"]["total_rss_bytes"]["value"] / 1e9 == pytest.approx(peak, rel=1e-6)
 
 
-def test_error_of_the_program_is_raised(tmp_path, monkeypatch):
+def test_error_of_the_reporting_program_is_raised(tmp_path, monkeypatch):
     with spoor.Tracker() as tracker:
         pass
     program = tmp_path / "refuses"
@@ -92,7 +92,7 @@ def test_error_of_the_program_is_raised(tmp_path, monkeypatch):
 
 LONG = {"timestamp": {"duration": 60.0}}  # an earlier run
 
-def test_report_of_resource_tracker(stand_in_reporter):
+def test_resource_tracker_report_describes_the_run(stand_in_reporter):
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(2)
     again = ResourceTracker.loads(tracker.dumps())
@@ -110,7 +110,7 @@ def test_report_of_resource_tracker(stand_in_reporter):
     assert data["context"]["servers"] == [] and data["context"]["servers_reason"] is None
 
 
-def test_report_without_the_keeper_has_the_reason(stand_in_reporter):
+def test_report_explains_that_the_keeper_is_unreachable(stand_in_reporter):
     """W3: without a network there was no report."""
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
@@ -142,7 +142,7 @@ def test_keeper_is_queried_only_on_request(stand_in_reporter, monkeypatch):
         assert len(data_of(tracker.report(servers=2))["context"]["servers"]) == 2 and len(keeper.requests) == 1
 
 
-def test_run_ends_at_stop(stand_in_reporter):
+def test_report_shows_the_run_as_ended_after_stop(stand_in_reporter):
     """A page after stop() showed "still running"."""
     stand_in_reporter()
     with ResourceTracker(interval=0.05, discover_cloud=False) as finished:
@@ -159,7 +159,7 @@ def test_run_ends_at_stop(stand_in_reporter):
             assert "still_running" not in run and run["exit_code"] == exit_code
 
 
-def test_short_run_has_the_result_of_recommend_resources(stand_in_reporter):
+def test_recommendation_of_a_short_run_equals_recommend_resources(stand_in_reporter):
     """A flow of 3 s had no recommendation on its card."""
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
@@ -172,7 +172,7 @@ def test_short_run_has_the_result_of_recommend_resources(stand_in_reporter):
 
 
 @pytest.mark.parametrize("switch", ["track_processes", "track_system"])
-def test_report_may_have_one_table(stand_in_reporter, switch):
+def test_report_needs_only_one_table(stand_in_reporter, switch):
     with ResourceTracker(interval=0.1, discover_cloud=False, **{switch: False}) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()
@@ -209,7 +209,7 @@ def build(stand_in_reporter):
     return build
 
 
-def test_rates_are_growth_per_second_of_each_row(build):
+def test_rate_of_a_row_is_its_growth_per_second(build):
     curve = build({"timestamp": [START + 1, START + 3], "process_utime": [0.5, 1], "process_stime": [0, 0],
                    "process_disk_read_bytes": [100, None], "system_net_recv_bytes": [5, 0],
                    "process_memory_mib": [3, None], "process_children": [None, 2]})["curve"]
@@ -242,7 +242,7 @@ def test_clock_set_back_is_handled(build):
     assert curve["seconds"][-2:] == [2, 2] and curve["columns"]["job_rss_bytes"]["high"][-1] == 3146000
 
 
-def test_figures_come_from_the_totals_first(build):
+def test_totals_take_precedence_over_rows(build):
     total = {"value": 3.0, "source": "cgroup.cpu.stat", "exact": True}
     frame = {"timestamp": [START + 5, START + 10], "process_utime": [1, 1], "process_stime": [0.5, 0],
              "process_memory_mib": [1, 1]}
@@ -255,7 +255,7 @@ def test_figures_come_from_the_totals_first(build):
         "value": None, "source": None, "exact": False, "reason": "not in the samples"}
 
 
-def test_older_columns_are_accepted(build):
+def test_column_names_of_older_versions_are_accepted(build):
     report = build({"timestamp": [START + 1], "process_utime": [50], "process_stime": [50],
                     "process_memory": [1024], "process_read_bytes": [7]},
                    facts={**FACTS, "dialect": README})
@@ -264,7 +264,7 @@ def test_older_columns_are_accepted(build):
     assert report["cpu"]["total_seconds"]["value"] == 1 and report["io"]["read_bytes"]["value"] == 7
 
 
-def test_report_has_facts_of_the_run_and_the_machine():
+def test_report_contains_facts_of_the_run_and_the_machine():
     report = build_report(FACTS, 1, {
         "os": "Linux", "vcpus": 4, "memory_mib": 1024.0, "gpu_count": 1, "gpu_names": ["T4"],
         "gpu_memory_mib": 16.0, "cpu_model": "m"}, {"vendor": "aws"}, {}, {})
@@ -287,7 +287,7 @@ STATS = {"process_cpu_usage": {"mean": 1.5, "max": 2.0}, "process_memory_mib": {
          "run_totals": {"memory.combined.total_rss_bytes": 30 * MIB}}
 
 
-def test_earlier_runs_are_in_base_units():
+def test_earlier_runs_are_converted_to_base_units():
     assert describe_run(STATS) == {
         "elapsed_seconds": 7200, "cpu_mean_cores": 1.5, "cpu_max_cores": 2.0, "gpu_mean_gpus": 0.5,
         "gpu_max_gpus": 1, "received_bytes": 3, "sent_bytes": 4, "memory_mean_bytes": 10 * MIB,
@@ -311,7 +311,7 @@ def test_unknown_facts_of_a_cloud_are_left_out():
         "vendor": "aws", "region": "eu-west-1"}
 
 
-def test_context_has_earlier_runs_and_costs():
+def test_context_contains_earlier_runs_and_costs():
     server = {"vendor_id": "aws", "api_reference": "a1.large", "vcpus": 2, "memory_amount": 4096,
               "gpu_count": 0, "min_price_ondemand": 0.05}
     context = build_context("Metaflow", True, [STATS], STATS, None, [server], None, 0.5, "shared")

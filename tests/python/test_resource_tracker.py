@@ -65,7 +65,7 @@ def test_wrong_order_of_calls_is_an_error():
                                 "of trying to restart it.")
 
 
-def test_tracker_starts_at_once_and_again_with_start():
+def test_tracker_starts_automatically_and_start_restarts_it():
     tracker = ResourceTracker(interval=0.02)
     assert tracker.running and tracker.autostart
     tracker.wait_for_samples(2, timeout=PATIENCE)
@@ -90,7 +90,7 @@ def test_with_block_starts_and_stops():
 
 
 @pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
-def test_a_row_is_never_too_short_for_a_cpu_usage(dialect):
+def test_every_row_is_long_enough_for_a_cpu_usage(dialect):
     for _ in range(3):
         with ResourceTracker(interval=NEVER, dialect=dialect) as tracker:
             pass
@@ -98,7 +98,7 @@ def test_a_row_is_never_too_short_for_a_cpu_usage(dialect):
         assert len(usage) == 2 and None not in usage
 
 
-def test_arguments_are_attributes():
+def test_constructor_arguments_are_available_as_attributes():
     tracker = ResourceTracker(autostart=False, method="spawn", interval=0.5, children=False,
                               discover_cloud=False, upload_interval=5, streaming_metadata={"a": 1})
     assert (tracker.pid, tracker.interval, tracker.method) == (os.getpid(), 0.5, "spawn")
@@ -198,7 +198,7 @@ def test_waiting_for_samples_times_out():
     assert str(error.value) == "Timed out waiting for resource tracker to collect 2 samples"
 
 
-def test_the_timeout_counts_from_the_call():
+def test_timeout_starts_when_wait_for_samples_is_called():
     """W17: it counted from the start."""
     with ResourceTracker(interval=0.02) as tracker:
         tracker.start_time -= 1000
@@ -222,7 +222,7 @@ def test_either_tracker_works_alone():
 
 @pytest.mark.parametrize("dialect, memory, unit", [
     (NEWEST, "memory_mib", 1 << 20), (README, "memory", 1024), (OLDEST, "pss", 1024)])
-def test_each_generation_has_its_units(dialect, memory, unit):
+def test_each_dialect_has_its_own_units(dialect, memory, unit):
     with ResourceTracker(interval=0.05, dialect=dialect) as tracker:
         burn(0.2)
         held = tracker._tracking.agent.ask("process-stats", str(os.getpid()), "true")
@@ -250,7 +250,7 @@ def test_run_can_be_dumped_and_loaded(tmp_path):
 # ---- processes ----
 
 
-def test_pid_is_the_callers_after_a_fork():
+def test_default_pid_after_a_fork_is_the_childs():
     """W16: after a fork it was the parent's."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -263,7 +263,7 @@ def test_pid_is_the_callers_after_a_fork():
     os.close(writer)
 
 
-def test_a_forked_child_leaves_the_tracker_alone(script):
+def test_forked_child_does_not_stop_the_tracker(script):
     out = script("""
         import os, sys
         from resource_tracker import ResourceTracker
@@ -322,7 +322,7 @@ def test_no_file_can_be_left_behind(temporary):
     eventually(lambda: not is_alive(agent), "the end of the agent")
 
 
-def test_a_killed_program_leaves_nothing_behind(script, temporary):
+def test_killed_program_leaves_no_files_or_agents(script, temporary):
     process = script.start("""
         import time
         from resource_tracker import ResourceTracker
@@ -361,7 +361,7 @@ def test_rows_are_available_as_csv_files():
 
 
 @pytest.mark.parametrize("killed", ["process", "system"])
-def test_lost_rows_are_a_warning(killed):
+def test_lost_rows_cause_a_warning(killed):
     with pytest.warns(RuntimeWarning) as caught:
         with ResourceTracker(interval=NEVER) as tracker:
             system, process = children_of(agent_of(tracker))  # processes that write the rows
@@ -384,7 +384,7 @@ def test_unusable_temporary_folder_is_harmless(monkeypatch):
     assert glob.glob("/nowhere*") == []
 
 
-def test_a_killed_agent_is_a_warning():
+def test_killed_agent_causes_a_warning():
     tracker = ResourceTracker(interval=0.02)
     tracker.wait_for_samples(2, timeout=PATIENCE)
     agent = agent_of(tracker)
@@ -401,7 +401,7 @@ def test_a_killed_agent_is_a_warning():
         assert tracker.stats() == stats and tracker.dumps()
 
 
-def test_stopping_is_silent(script):
+def test_stop_prints_nothing(script):
     """W2: every stop made the trackers fail."""
     process = script.start("""
         from resource_tracker import ResourceTracker
@@ -425,7 +425,7 @@ def test_many_trackers_may_run_at_once():
     assert len(os.listdir("/proc/self/fd")) < fds
 
 
-def test_no_descriptor_is_left():
+def test_no_descriptor_is_left_open():
     ResourceTracker(interval=NEVER).cleanup()
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
@@ -437,7 +437,7 @@ def test_no_descriptor_is_left():
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_the_package_is_typed():
+def test_package_has_type_information():
     import resource_tracker
 
     assert (pathlib.Path(resource_tracker.__file__).parent / "py.typed").exists()

@@ -19,14 +19,14 @@ def frame():
     return TinyDataFrame(TABLE)
 
 
-def test_frame_is_made_from_a_dict_of_lists(frame):
+def test_frame_can_be_created_from_a_dict_of_lists(frame):
     assert frame.columns == ["name", "n", "x"] and len(frame) == 3
     assert frame[0] == {"name": "a", "n": 1, "x": 0.5} and frame[-1]["n"] == 3
     assert list(frame) == frame.to_dict() == [frame[0], frame[1], frame[2]]
     assert frame._data == list(TABLE.values())
 
 
-def test_frame_is_made_from_a_list_of_dicts():
+def test_frame_can_be_created_from_a_list_of_dicts():
     frame = TinyDataFrame([{"b": 1}, {"a": 2, "b": 3}])
     assert frame.columns == ["b", "a"] and frame["b"] == [1, 3] and frame["a"] == [None, 2]
 
@@ -39,7 +39,7 @@ def test_wrong_arguments_are_refused(arguments):
         TinyDataFrame(**arguments)
 
 
-def test_columns_are_the_lists_themselves(frame):
+def test_columns_are_not_copied_on_access(frame):
     frame["n"][0] = 10
     assert frame["n"] == [10, 2, 3] and frame[["n"]]["n"] is frame["n"]
     assert frame[["x", "n"]].columns == ["x", "n"] and len(frame[["x"]]) == 3
@@ -54,7 +54,7 @@ def test_rows_can_be_sliced(frame):
         frame[3]
 
 
-def test_wrong_keys_are_refused(frame):
+def test_invalid_keys_are_refused(frame):
     with pytest.raises(KeyError, match="Column 'z' not found"):
         frame["z"]
     for key in (1.5, None, ["n", 1]):
@@ -95,7 +95,7 @@ def test_frame_is_written_as_csv(frame, tmp_path):
     assert again.columns == frame.columns and again["x"] == [0.5, "", 2.5] and again["n"] == [1, 2, 3]
 
 
-def test_csv_of_other_programs_is_read(tmp_path):
+def test_csv_files_of_other_programs_can_be_read(tmp_path):
     path = tmp_path / "other.csv"
     path.write_text('"a","b"\n1,"x, y"\n2.5\n\n1e3,nan\n')
     frame = TinyDataFrame(csv_file_path=path)
@@ -121,7 +121,7 @@ def test_corrupt_or_missing_csv_is_an_error(tmp_path, monkeypatch):
         TinyDataFrame(csv_file_path="missing.csv")
 
 
-def test_csv_is_read_from_a_url():
+def test_csv_can_be_read_from_a_url():
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
@@ -146,7 +146,7 @@ def test_repr_shows_rows_and_columns(frame):
     assert repr(TinyDataFrame({})).startswith("TinyDataFrame with 0 rows and 0 columns")
 
 
-def test_str_is_a_table(frame):
+def test_str_returns_a_table(frame):
     assert str(frame).splitlines() == [
         "TinyDataFrame with 3 rows and 3 columns:",
         "name | n | x  ",
@@ -195,7 +195,7 @@ def test_pickles_of_the_predecessor_are_loaded():
     assert empty.columns == ["a"] and len(empty) == 1
 
 
-def test_columns_are_created_on_access():
+def test_columns_are_created_on_first_access():
     made = []
 
     def make(name):

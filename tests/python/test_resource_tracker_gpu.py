@@ -75,7 +75,7 @@ busy 1 {pid} 200 90
                                 "0.9 2048 1 {1}", "0.9 4096 1 {1}", "0.9 4096 1"]
 
 
-def test_figures_without_a_gpu_are_0(monkeypatch):
+def test_gpu_figures_without_a_gpu_are_0(monkeypatch):
     from resource_tracker import nvidia, tracker_procfs
 
     monkeypatch.setattr(tracker_procfs, "_may_have_gpus", lambda: False)
@@ -87,7 +87,7 @@ def test_figures_without_a_gpu_are_0(monkeypatch):
         {**zeros, "gpu_utilized_indexes": set()}
 
 
-def test_unreported_figures_of_the_driver_are_none(monkeypatch):
+def test_figures_that_the_driver_does_not_report_are_none(monkeypatch):
     from resource_tracker import nvidia, tracker_procfs
 
     monkeypatch.setattr(tracker_procfs, "_may_have_gpus", lambda: True)

@@ -52,7 +52,7 @@ def test_import_is_quick():
 @pytest.mark.parametrize("program", [
     "import logging, resource_tracker",
     "from resource_tracker.tiny_data_frame import *; TinyDataFrame({}).stats([StatSpec('a', max)])"])
-def test_the_logger_is_silent(program):
+def test_logger_is_silent_by_default(program):
     """It has a NullHandler before anything could be printed without one."""
     program += "; import logging; print(logging.getLogger('resource_tracker').handlers)"
     done = subprocess.run([sys.executable, "-c", program], check=True, text=True,
@@ -120,7 +120,7 @@ def test_csv_rows_equal_those_of_the_csv_module():
     assert helpers.render_csv_row(["a", 1, None]) == '"a",1,""\n'
 
 
-def test_each_generation_has_its_columns():
+def test_each_dialect_has_its_own_columns():
     assert names("process", NEWEST) == [
         "timestamp", "pid", "children", "utime", "stime", "cpu_usage", "memory_mib",
         "disk_read_bytes", "disk_write_bytes", "gpu_usage", "gpu_vram_mib", "gpu_utilized"]
@@ -146,13 +146,13 @@ def test_each_generation_has_its_columns():
         name.replace("active", "active_anon") for name in names("system", README)]
 
 
-def test_every_column_has_a_name_for_people():
+def test_every_column_has_a_human_readable_name():
     for dialect in DIALECTS:
         for table in ("process", "system"):
             assert set(names(table, dialect)) <= set(column_maps.HUMAN_NAMES_MAPPING)
 
 
-def test_units_depend_on_the_dialect():
+def test_units_of_rows_depend_on_the_dialect():
     assert bytes_per_unit("memory_mib", NEWEST) == 1024 ** 2
     assert bytes_per_unit("disk_space_total_gb", NEWEST) == 10 ** 9
     assert bytes_per_unit("disk_space_total_gb", README) == 2 ** 30
@@ -165,7 +165,7 @@ PROCESS = {"timestamp": 100.0, "pid": 7, "children": 2, "utime": 1.0, "stime": 0
            "gpu_usage": 0.123456, "gpu_vram_mib": 10, "gpu_utilized": 1}
 
 
-def test_a_row_has_the_growth_of_counters():
+def test_rows_contain_the_growth_of_counters():
     now = {**PROCESS, "timestamp": 102.00049, "utime": 2.0000004, "stime": 0.75,
            "disk_read_bytes": 5000, "disk_write_bytes": 77}
     row = make_row("process", NEWEST, now, PROCESS)
@@ -176,7 +176,7 @@ def test_a_row_has_the_growth_of_counters():
     assert list(row) == names("process", NEWEST)
 
 
-def test_a_counter_that_steps_back_gives_no_spike():
+def test_a_counter_that_decreases_causes_no_spike():
     now = {**PROCESS, "timestamp": 101.0, "utime": 0.0, "disk_read_bytes": 0, "stime": 0.75}
     row = make_row("process", NEWEST, now, PROCESS)
     assert row["utime"] == row["disk_read_bytes"] == 0 and row["cpu_usage"] == 0.25
@@ -189,7 +189,7 @@ def test_unknown_values_and_rates_are_none():
     assert row["cpu_usage"] is None  # both readings are of the same moment
 
 
-def test_no_children_are_none_or_0_by_dialect():
+def test_absence_of_children_is_none_or_0_depending_on_the_dialect():
     """None in version 0.5, 0 before."""
     lonely = {**PROCESS, "children": 0}
     assert make_row("process", NEWEST, lonely, PROCESS)["children"] is None
@@ -216,7 +216,7 @@ def test_disks_may_be_added_and_removed():
     assert (row["disk_space_total_gb"], row["disk_space_used_gb"]) == (3.0, 1.0)
 
 
-def test_the_oldest_generation_counts_sectors():
+def test_oldest_dialect_counts_disk_sectors():
     zero = dict.fromkeys(names("system", OLDEST), 0)
     before = {**zero, "timestamp": 1, "disk_spaces": {},
               "disk_stats": {"sda": {"read_sectors": 1, "write_sectors": 2}}}

@@ -103,7 +103,7 @@ def test_each_interval_has_a_row(busy, tmp_path, script):
 
 
 @pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
-def test_an_interrupt_ends_the_rows_of_the_machine(script, dialect):
+def test_interrupt_ends_the_rows_of_the_machine(script, dialect):
     process = script.start("""
         import signal, sys
         from resource_tracker import SystemTracker
@@ -137,7 +137,7 @@ def test_a_closed_reader_ends_the_rows(script, output):
     process.stderr.close()
 
 
-def test_an_interrupt_writes_the_last_row(script):
+def test_interrupt_writes_the_last_row(script):
     process = script.start("""
         import signal
         from resource_tracker import SystemTracker
@@ -153,7 +153,7 @@ def test_an_interrupt_writes_the_last_row(script):
     assert process.returncode == 0 and len(rest.splitlines()) == 1
 
 
-def test_rows_may_start_later_and_without_a_header(tmp_path, script, monkeypatch):
+def test_start_of_the_rows_can_be_delayed_and_the_header_omitted(tmp_path, script, monkeypatch):
     """And nothing is left behind if the program is killed."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = script.start("""

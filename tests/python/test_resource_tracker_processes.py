@@ -47,7 +47,7 @@ def test_an_idle_program_has_its_own_memory_and_no_children(script):
     assert 0.5 < least <= most < 1.5  # library pages are shared with other processes
 
 
-def test_the_child_of_a_thread_is_counted():
+def test_child_started_by_a_thread_is_counted():
     """W7: only children of the main thread were found."""
     import threading
 
@@ -243,7 +243,7 @@ def test_the_loopback_device_is_not_counted():
     assert after["net_sent_bytes"] - before["net_sent_bytes"] < 500 * 65536
 
 
-def test_the_agent_of_readings_is_replaced():
+def test_killed_agent_is_replaced_at_the_next_reading():
     from resource_tracker import _tracking
 
     get_system_stats()
@@ -263,7 +263,7 @@ def test_a_forked_child_can_take_readings():
 # ---- version 0.1 ----
 
 
-def test_functions_for_one_process_return_its_values():
+def test_functions_for_one_process_return_values_of_that_process():
     from resource_tracker.tracker import (get_pid_children, get_pid_proc_io, get_pid_proc_times,
                                           get_pid_pss_rollup, get_pid_rss)
 
@@ -285,7 +285,7 @@ def test_functions_for_one_process_return_its_values():
     assert get_pid_proc_io(gone) == {"read_bytes": 0, "write_bytes": 0}
 
 
-def test_readings_of_version_0_1_have_their_keys():
+def test_readings_of_version_0_1_have_the_documented_keys():
     from resource_tracker.tracker import get_pid_stats, get_system_stats
 
     stats = get_pid_stats(os.getpid())
@@ -302,7 +302,7 @@ def test_readings_of_version_0_1_have_their_keys():
     assert system["utime"] > 100 and system["memory_used"] > 1000
 
 
-def test_clock_ticks_are_exact(monkeypatch):
+def test_clock_ticks_are_rounded_not_truncated(monkeypatch):
     """0.29 s are 29 ticks, though 0.29 * 100 is a little less."""
     from resource_tracker import tracker_procfs
 
@@ -338,7 +338,7 @@ def test_diff_stats_are_growth_since_the_last_call():
 
 
 @pytest.mark.parametrize("dialect, suffix", [(README, ""), (OLDEST, "_anon")])
-def test_older_generations_compute_memory_differently(monkeypatch, dialect, suffix):
+def test_older_dialects_compute_memory_differently(monkeypatch, dialect, suffix):
     """As in their CSV rows: reclaimable and available memory do not matter."""
     from resource_tracker import SystemTracker, tracker_procfs
 
@@ -353,7 +353,7 @@ def test_older_generations_compute_memory_differently(monkeypatch, dialect, suff
         f"memory_inactive{suffix}": 25000}
 
 
-def test_pid_tracker_is_the_oldest_interface():
+def test_pid_tracker_provides_the_oldest_interface():
     from resource_tracker.tracker import PidTracker, ProcessTracker, SystemTracker
 
     with pytest.warns(DeprecationWarning, match="PidTracker is deprecated") as caught:

@@ -63,7 +63,7 @@ def tracker(stored):
                   [system_row(0.5), system_row(1.5), system_row(2.5), system_row(3.5)])
 
 
-def test_rows_count_by_their_length(stored):
+def test_statistics_weight_rows_by_their_duration(stored):
     """The last row of a run is as short as its last moment."""
     rows = [process_row(1, 1.0, 100), process_row(2, 1.0, 100), process_row(2.01, 0.0, 400)]
     for tracker in (stored(rows, None), ResourceTracker.from_snapshot(stored(rows, None).snapshot())):
@@ -74,7 +74,7 @@ def test_rows_count_by_their_length(stored):
                   None).stats()["process_cpu_usage"]["mean"] == 2.0
 
 
-def test_frames_have_the_stored_rows(tracker):
+def test_frames_contain_the_stored_rows(tracker):
     assert tracker.n_samples == 3 and not tracker.running
     assert len(tracker.process_metrics) == 3 and len(tracker.system_metrics) == 4
     assert tracker.process_metrics[0] == {
@@ -90,7 +90,7 @@ def test_frames_have_the_stored_rows(tracker):
             assert {type(value) for value in frame[name]} == {int if name in ints else float}
 
 
-def test_unknown_is_none(stored):
+def test_unknown_values_are_none(stored):
     """W18: missing children were read as an empty text."""
     tracker = stored([process_row(1, children=NAN, gpu_usage=NAN), process_row(2)], None)
     assert tracker.process_metrics["children"] == [None, 3]
@@ -103,7 +103,7 @@ def test_figures_without_known_values_are_left_out(stored):
     assert not {"process_gpu_usage", "process_gpu_utilized"} & set(tracker.stats())
 
 
-def test_only_whole_and_only_new_rows_are_read(stored, monkeypatch):
+def test_only_complete_new_rows_are_read(stored, monkeypatch):
     tracker = stored([process_row(1)], None)
     rows, lengths = tracker._rows["process"], []
     preadv = os.preadv
@@ -134,7 +134,7 @@ def test_rows_that_were_read_are_not_kept(stored):
 
 
 @pytest.mark.parametrize("dialect, ticks", [(NEWEST, 1), (README, os.sysconf("SC_CLK_TCK"))])
-def test_short_rows_have_a_cpu_usage(tmp_path, dialect, ticks):
+def test_cpu_usage_of_short_rows_is_known(tmp_path, dialect, ticks):
     rows = RowFile(str(tmp_path / "rows.f64"), "process", dialect, START)
 
     def add(*added):
@@ -151,7 +151,7 @@ def test_short_rows_have_a_cpu_usage(tmp_path, dialect, ticks):
     rows.close()
 
 
-def test_a_day_of_rows_is_read_fast(stored):
+def test_rows_of_a_day_are_read_quickly(stored):
     """W19. CPU times, with a large margin."""
     rows = 86400
     tracker = stored([process_row(second, cpu=second % 4) for second in range(rows)],
@@ -192,7 +192,7 @@ def test_combined_metrics_join_system_and_process(tracker):
     assert frame[1]["process_memory_mib"] == 120.0 and frame[1]["system_memory_used_mib"] == 500.0
 
 
-def test_combined_rows_have_one_time(stored):
+def test_combined_rows_have_matching_timestamps(stored):
     """Even if a table has lost rows."""
     def seconds(rows, row):
         return [row(second, gpu_vram_mib=second) for second in rows]
@@ -224,7 +224,7 @@ def test_combined_metrics_can_be_in_bytes(tracker):
     assert frame["system_disk_read_bytes"][0] == 1 << 20 and frame["process_pid"][0] == 77
 
 
-def test_combined_columns_may_have_names_for_people(tracker):
+def test_combined_columns_can_have_human_readable_names(tracker):
     frame = tracker.get_combined_metrics(human_names=True)
     assert frame.columns[:4] == ["Timestamp", "System processes", "System CPU time (user)",
                                  "System CPU time (system)"]
@@ -258,7 +258,7 @@ def test_failure_to_combine_is_logged(tracker, caplog):
     assert "cannot be combined" in caplog.text
 
 
-def test_stats_have_mean_and_max(tracker):
+def test_stats_contain_mean_and_max(tracker):
     stats = tracker.stats()
     assert stats == {
         "process_cpu_usage": {"mean": 1.0, "max": 2.0},
@@ -315,7 +315,7 @@ def test_either_tracker_works_alone(stored):
 
 @pytest.mark.parametrize("dialect, memory, kib", [
     (NEWEST, "memory_mib", 1024), (README, "memory", 1), (OLDEST, "pss", 1)])
-def test_each_generation_has_its_units(stored, dialect, memory, kib):
+def test_each_dialect_has_its_own_units(stored, dialect, memory, kib):
     tracker = stored([process_row(1, memory=50.0)], [system_row(1)], dialect)
     assert tracker.dialect == dialect and memory in tracker.process_metrics.columns
     assert tracker.stats()[f"process_{memory}"]["max"] == 50
@@ -361,7 +361,7 @@ def test_snapshots_survive_a_round_trip(tracker, tmp_path):
         assert again.n_samples == 0
 
 
-def test_a_snapshot_keeps_its_cloud(tracker):
+def test_snapshot_preserves_cloud_information(tracker):
     """The predecessor's snapshots contain it."""
     cloud = {"vendor": "aws", "instance_type": "t3.micro", "region": "eu-west-1"}
     again = ResourceTracker.from_snapshot({**tracker.snapshot(), "cloud_info": cloud})
@@ -383,12 +383,12 @@ def test_snapshot_needs_no_server(stored):
     ({"cpu_usage": 0.55, "gpu_usage": 0.25, "gpu_vram_mib": 64, "memory_used_mib": 149}, "dedicated"),
     ({"cpu_usage": 0.55, "gpu_usage": NAN, "gpu_vram_mib": NAN, "memory_used_mib": 149},
      "dedicated")])
-def test_allocation_is_shared_or_dedicated(stored, system, allocation):
+def test_allocation_is_classified_as_shared_or_dedicated(stored, system, allocation):
     """W4: it was never dedicated."""
     tracker = stored([process_row(1)], [system_row(1, **system)])
     assert tracker.server_info["allocation"] == allocation
 
 
-def test_every_dialect_has_two_tables():
+def test_every_dialect_defines_two_tables():
     for dialect in DIALECTS:
         assert len(columns_of("process", dialect)) == 12 and len(columns_of("system", dialect)) == 21

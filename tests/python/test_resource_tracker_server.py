@@ -55,7 +55,7 @@ def test_server_info_has_the_gpus(script, tmp_path):
     assert info["gpu_memory_mib"] == round(2 * 150e9 / (1 << 20), 2)
 
 
-def test_tracker_has_server_and_cloud():
+def test_tracker_provides_server_and_cloud_information():
     with ResourceTracker(interval=NEVER) as tracker:
         assert tracker.server_info["allocation"] == "unknown"  # there is no row yet
     info = tracker.server_info
@@ -69,7 +69,7 @@ def test_tracker_has_server_and_cloud():
     assert again.server_info is None is again.cloud_info
 
 
-def test_a_killed_lookup_is_a_warning(monkeypatch):
+def test_killed_lookup_causes_a_warning(monkeypatch):
     from resource_tracker import server_info
 
     def fail(*words):
@@ -81,7 +81,7 @@ def test_a_killed_lookup_is_a_warning(monkeypatch):
             assert tracker.server_info is None
 
 
-def test_lookups_are_not_part_of_the_program(script):
+def test_lookups_are_not_counted_as_usage_of_the_program(script):
     out = script("""
         import os
         from resource_tracker import ResourceTracker, get_server_info
@@ -152,7 +152,7 @@ def test_the_metadata_service_is_queried_once(script, machine_of):
     assert others == [first] * 4 and without_time(first) == CLOUD
 
 
-def test_a_slow_service_delays_nothing(script, machine_of, tmp_path):
+def test_slow_service_does_not_delay_the_program(script, machine_of, tmp_path):
     """It responds only after the program has stopped tracking."""
     may_answer = threading.Event()
 
@@ -175,7 +175,7 @@ def test_a_slow_service_delays_nothing(script, machine_of, tmp_path):
     assert process.returncode == 0 and without_time(json.loads(out)) == CLOUD
 
 
-def test_a_wrong_response_is_unknown(script, machine_of):
+def test_values_of_a_wrong_response_are_unknown(script, machine_of):
     with Service({("PUT", "/latest/api/token"): (500, {}, b"")}) as service:
         out = script("""
             import json, logging, sys
@@ -247,7 +247,7 @@ def test_unknown_resources_are_none():
         recommend([run_stats(cpu=float("inf"))])
 
 
-def test_recommendation_as_in_a_report():
+def test_recommendation_equals_the_one_in_a_report():
     run = run_stats(cpu=1.7, memory=400, gpu=(1, 1), vram=100, timestamp={"duration": 7200})
     found = recommend([run, run])
     assert found["memory_bytes"] == {"value": 512 << 20, "guess": False, "why": (
@@ -284,7 +284,7 @@ def test_resources_include_a_peak_between_rows(script, options):
     assert needs["cpu"] == 1 and needs["gpu"] == needs["vram"] == 0
 
 
-def test_no_resources_without_metrics():
+def test_recommendation_without_metrics_is_an_error():
     with pytest.raises(RuntimeError, match="No metrics collected"):
         ResourceTracker(autostart=False).recommend_resources()
     with ResourceTracker(interval=NEVER, track_processes=False) as tracker:

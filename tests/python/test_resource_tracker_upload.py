@@ -44,7 +44,7 @@ def metrics(tracker):
     return [f'"{name}"' for name in frame.columns], [list(row.values()) for row in frame]
 
 
-def test_uploaded_rows_are_the_measured_rows(sentinel, tmp_path):
+def test_uploaded_rows_equal_the_measured_rows(sentinel, tmp_path):
     metadata = {"team": "blue", "pid": 7, "tags": {"a": "b"}, "env": None, "command": "run 'a b'"}
     with ResourceTracker(interval=0.05, sentinel_token=TOKEN, upload_interval=0.2,
                          streaming_metadata=metadata) as tracker:
@@ -65,7 +65,7 @@ def test_uploaded_rows_are_the_measured_rows(sentinel, tmp_path):
     assert spools(tmp_path) == []
 
 
-def test_a_failed_upload_is_no_exception_under_w_error(monkeypatch):
+def test_failed_upload_raises_no_exception_even_if_warnings_are_errors(monkeypatch):
     monkeypatch.setenv("TRACKER_UPLOAD_WAIT", "0.1")
     with pytest.warns(RuntimeWarning) as shown:
         warnings.simplefilter("error")
@@ -78,7 +78,7 @@ def test_a_failed_upload_is_no_exception_under_w_error(monkeypatch):
     assert str(second.message).startswith("nothing is uploaded: ")
 
 
-def test_a_short_run_is_part_of_its_end_message(sentinel, token):
+def test_finish_request_of_a_short_run_contains_its_rows(sentinel, token):
     with pytest.raises(KeyError):
         with ResourceTracker(interval=NEVER) as tracker:
             raise KeyError("x")
@@ -106,7 +106,7 @@ def test_exit_code_and_status_come_from_stop(sentinel, token, status):
 
 
 @pytest.mark.parametrize("options", [{"track_processes": False}, {"track_system": False}])
-def test_either_tracker_alone_is_uploaded(sentinel, token, options):
+def test_single_tracker_can_be_uploaded(sentinel, token, options):
     with ResourceTracker(interval=NEVER, **options) as tracker:
         pass
     header, row = sentinel.received()
@@ -114,7 +114,7 @@ def test_either_tracker_alone_is_uploaded(sentinel, token, options):
     assert cells(row)[0] == tracker.get_combined_metrics()["timestamp"][0]
 
 
-def test_the_service_delays_nothing(sentinel, token):
+def test_slow_service_does_not_delay_start_or_stop(sentinel, token):
     """W20: start() waited for 30 s."""
     may_answer = threading.Event()
 
@@ -131,7 +131,7 @@ def test_the_service_delays_nothing(sentinel, token):
     assert tracker.sentinel_result["run_id"] == "run-0"
 
 
-def test_a_tracker_is_one_run(sentinel, token):
+def test_tracker_registers_only_one_run(sentinel, token):
     """Even if it was started automatically."""
     tracker = ResourceTracker(interval=NEVER)
     first = tracker.start_time
@@ -207,7 +207,7 @@ def test_the_token_is_not_visible(sentinel, tmp_path, monkeypatch):
         assert folder.stat().st_mode & 0o077 == 0
 
 
-def test_a_killed_agent_is_a_warning(sentinel, token):
+def test_killed_agent_causes_a_warning(sentinel, token):
     tracker = ResourceTracker(interval=NEVER)
     os.kill(tracker._tracking.agent.ready["pid"], 9)
     with pytest.warns(RuntimeWarning, match="tracking has stopped") as caught:
@@ -215,7 +215,7 @@ def test_a_killed_agent_is_a_warning(sentinel, token):
     assert len(caught) == 1 and not tracker.running and tracker.sentinel_result is None
 
 
-def test_an_interrupted_stop_may_be_repeated(sentinel, token, monkeypatch):
+def test_interrupted_stop_of_an_upload_can_be_repeated(sentinel, token, monkeypatch):
     tracker = ResourceTracker(interval=NEVER)
     agent = tracker._tracking.agent
     ask = agent.ask

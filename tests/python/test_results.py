@@ -29,7 +29,7 @@ def result(tmp_path_factory):
 
 # ---- Measure ----
 
-def test_measure_is_a_number():
+def test_measure_behaves_like_a_number():
     measure = spoor.Measure(1500000, "source", exact=True)
     assert float(measure) == 1.5e6 and int(measure) == 1500000 and round(measure / 1e6, 1) == 1.5
     assert measure > 1 and measure >= 1500000 and measure < 2e6 and measure <= 1500000 and measure == 1500000
@@ -45,13 +45,13 @@ def test_measure_is_a_number():
 
 @pytest.mark.parametrize("use", [float, int, round, lambda m: m + 1, lambda m: 1 / m, lambda m: m > 3,
                                  lambda m: 3 >= m, lambda m: spoor.Measure(1) < m])
-def test_unknown_measure_is_not_a_number(use):
+def test_unknown_measure_cannot_be_used_as_a_number(use):
     measure = spoor.Measure(reason="there is no GPU")
     with pytest.raises(spoor.UnknownError, match="unknown: there is no GPU"):
         use(measure)
 
 
-def test_unknown_measure_has_a_text():
+def test_unknown_measure_has_a_text_form():
     measure = spoor.Measure(reason="there is no GPU")
     assert not measure and measure == spoor.Measure() and measure != 0
     assert str(measure) == "unknown" and f"{measure:.2f}" == "unknown" and f"{measure:12.2f}" == "     unknown"
@@ -66,7 +66,7 @@ def test_measures_can_be_pickled(result):
 
 # ---- Result ----
 
-def test_short_names_are_the_figures_of_the_report(result):
+def test_short_names_refer_to_figures_of_the_report(result):
     report = result.to_dict()
     assert result.elapsed_seconds == report["run"]["elapsed_seconds"] and result.exit_code == 0
     assert result.cpu_seconds == report["cpu"]["total_seconds"]["value"]
@@ -104,13 +104,13 @@ def test_result_without_a_report_raises_its_reason():
 
 @pytest.mark.parametrize("suffix, text", [("json", '"schema"'), ("csv", "elapsed"), ("html", "<html"),
                                           ("txt", "Elapsed")])
-def test_result_is_saved_by_suffix(result, tmp_path, suffix, text):
+def test_file_suffix_selects_the_format_of_a_saved_result(result, tmp_path, suffix, text):
     path = tmp_path / f"report.{suffix}"
     assert result.save(path) is result
     assert text in path.read_text()
 
 
-def test_saved_result_is_loaded(result, tmp_path):
+def test_saved_result_can_be_loaded(result, tmp_path):
     result.save(tmp_path / "report.json")
     again = spoor.load(tmp_path / "report.json")
     assert again.to_dict() == result.to_dict() and str(again) == str(result)
@@ -126,7 +126,7 @@ def test_load_refuses_other_files(tmp_path):
 
 # ---- tables ----
 
-def test_curve_is_a_table(result):
+def test_curve_is_available_as_a_table(result):
     table = result.curve.to_table()
     assert table.columns[0] == "seconds" and len(table) == len(result.curve.seconds)
     assert max(value for value in table["job_rss_bytes"] if value) <= 1.001 * result.peak_memory_bytes  # 4 digits
@@ -136,7 +136,7 @@ def test_curve_is_a_table(result):
     assert total == pytest.approx(float(result.cpu_seconds), rel=0.02)
 
 
-def test_processes_are_a_table(result):
+def test_processes_are_available_as_a_table(result):
     table = result.processes.to_table()
     assert sorted(table["name"]) == sorted(process.name for process in result.processes.largest)
     assert {"pid", "cpu_seconds", "exit_code"} <= set(table.columns)
@@ -200,7 +200,7 @@ def test_run_passes_environment_and_streams():
     os.close(read)
 
 
-def test_run_raises_on_failure_if_checked():
+def test_run_with_check_raises_if_the_command_fails():
     with pytest.raises(subprocess.CalledProcessError) as error:
         spoor.run(["sh", "-c", "exit 3"], check=True)
     assert error.value.returncode == 3 and error.value.result.exit_code == 3
@@ -241,7 +241,7 @@ def test_interrupted_run_ends_the_command(script):
 
 # ---- blocks and decorators ----
 
-def test_coroutines_and_generators_may_be_phases():
+def test_phase_decorator_supports_coroutines_and_generators():
     @spoor.phase("coroutine")
     async def coroutine():
         await asyncio.sleep(0.02)

@@ -79,7 +79,7 @@ def check_short_blocks(printed, scope="main"):
             pytest.approx(truth, rel=0.05, abs=2), name
 
 
-def test_function_is_charged_with_memory_it_has_freed(script):
+def test_peak_of_a_block_includes_memory_it_has_freed(script):
     script("""
         import time
         import gpu_tracker as gput
@@ -163,7 +163,7 @@ def state(pid):
 
 
 @pytest.mark.parametrize("first_seconds", [0.02, 1.9])
-def test_time_spent_on_rows_is_bounded(monkeypatch, first_seconds):
+def test_time_spent_on_rows_of_blocks_is_bounded(monkeypatch, first_seconds):
     """The first answer waits for the start of the tracker: it does not cost the blocks their rows."""
     asked = []
     monkeypatch.setattr(sub_tracker, "_trackers", sub_tracker._Trackers())
@@ -181,7 +181,7 @@ def test_time_spent_on_rows_is_bounded(monkeypatch, first_seconds):
     assert len(asked) < 60  # of 1020
 
 
-def test_block_needs_no_descriptor_for_its_row(script):
+def test_row_of_a_block_needs_no_free_descriptor(script):
     out = script("""
         import os, resource
         import gpu_tracker as gput

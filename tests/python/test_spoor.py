@@ -38,7 +38,7 @@ def test_block_is_measured():
     assert "CPU time" in str(result) and str(os.getpid()) in repr(result)
 
 
-def test_measures_carry_their_source_and_bounds():
+def test_measures_contain_their_source_and_bounds():
     with spoor.Tracker() as tracker:
         pass
     measure = tracker.result.memory.main.total_rss_bytes
@@ -120,7 +120,7 @@ def test_invalid_options_raise(options, kind, message):
     eventually(lambda: agents() <= before, "the end of the agent")
 
 
-def test_error_class_follows_the_code():
+def test_error_code_selects_the_exception_class():
     for code, kind in (("EINVAL", ValueError), ("EBADMSG", ValueError),
                        ("ENOENT", FileNotFoundError), ("EEXIST", FileExistsError),
                        ("EACCES", PermissionError), ("EPERM", PermissionError),
@@ -170,7 +170,7 @@ def test_snapshot_of_process_0_is_refused():
         spoor.snapshot(0)
 
 
-def test_report_that_cannot_be_written_is_a_warning():
+def test_report_that_cannot_be_written_causes_a_warning():
     os.mkdir("folder")
     tracker = spoor.Tracker(output="folder/r.json").start()
     os.rmdir("folder")
@@ -294,7 +294,7 @@ def test_slow_modules_are_not_imported():
     assert done.stdout == "\n"
 
 
-def test_version_equals_that_of_the_program():
+def test_version_equals_the_version_of_the_program():
     import gpu_tracker
 
     shown = subprocess.run([BINARY, "--version"], check=True, text=True, stdout=subprocess.PIPE)
@@ -303,7 +303,7 @@ def test_version_equals_that_of_the_program():
     assert (PACKAGES / "spoor/py.typed").exists() and (TOP / "python/gpu_tracker/py.typed").exists()
 
 
-def test_dropped_tracker_ends_its_agent():
+def test_agent_ends_when_the_tracker_is_garbage_collected():
     tracker = spoor.Tracker().start()
     pid = tracker._agent.ready["pid"]
     _tracker._running.clear()
@@ -328,7 +328,7 @@ def test_phases_beyond_the_limit_are_accepted(recwarn):
 
 
 @pytest.mark.parametrize("name", ["", "x" * 1000, "a\0b"])
-def test_phase_that_cannot_be_recorded_is_a_warning(name):
+def test_phase_that_cannot_be_recorded_causes_a_warning(name):
     with spoor.Tracker() as tracker:
         with pytest.warns(RuntimeWarning):
             with spoor.phase(name):

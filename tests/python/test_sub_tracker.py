@@ -49,7 +49,7 @@ def write(path, *events):
 
 
 @FORMS
-def test_block_is_a_start_and_a_stop(form):
+def test_block_records_a_start_and_a_stop(form):
     name = 'my "block", with\nall'
     with gput.SubTracker(name, sub_tracking_file=f"s.{form}") as tracker:
         assert tracker.code_block_name == name and tracker.sub_tracking_file == f"s.{form}"
@@ -60,7 +60,7 @@ def test_block_is_a_start_and_a_stop(form):
         assert open("s.csv", "rb").read().endswith(b"\r\n")
 
 
-def test_default_names_are_the_line_and_the_process():
+def test_default_names_contain_the_line_and_the_process():
     with gput.SubTracker() as tracker:
         line = sys._getframe().f_lineno - 1
     path = os.path.relpath(__file__)
@@ -102,7 +102,7 @@ def test_existing_file_is_refused(form):
 
 
 @FORMS
-def test_file_removed_meanwhile_is_an_error(form):
+def test_removal_of_the_file_during_a_block_is_an_error(form):
     with pytest.raises(FileNotFoundError) as error:
         with gput.SubTracker("b", sub_tracking_file=f"gone.{form}"):
             os.remove(f"gone.{form}")
@@ -110,7 +110,7 @@ def test_file_removed_meanwhile_is_an_error(form):
         f"The file gone.{form} was removed in the middle of writing data to it."
 
 
-def test_file_of_another_kind_is_refused():
+def test_file_with_an_unsupported_suffix_is_refused():
     for make in (lambda: gput.SubTracker("b", sub_tracking_file="x.txt"),
                  lambda: gput.SubTrackingAnalyzer(None, "x.txt"),
                  lambda: gput.SubTrackingAnalyzer("x.txt", "x.csv")):
@@ -121,7 +121,7 @@ def test_file_of_another_kind_is_refused():
 
 
 @FORMS
-def test_nothing_is_left_beside_the_file(form):
+def test_no_other_files_are_left_in_the_folder(form):
     os.mkdir("parts")
     for number in range(2):
         with gput.SubTracker("b", sub_tracking_file=f"parts/{number}.{form}"):
@@ -182,7 +182,7 @@ def test_stop_without_a_start_is_an_error(events, message):
         assert str(error.value).endswith(message)
 
 
-def test_analysis_equals_that_of_the_program():
+def test_analysis_equals_the_output_of_the_program():
     with gput.Tracker(sleep_time=0.1, tracking_file="t.csv", disable_logs=True):
         with gput.SubTracker("outer", sub_tracking_file="s.csv"):
             for _ in range(3):
@@ -232,7 +232,7 @@ def golden_results():
     return gput.SubTrackingAnalyzer("tracking.csv", "phases.csv").sub_tracking_results()
 
 
-def test_tables_have_the_axes_of_the_predecessor():
+def test_tables_have_the_same_axes_as_in_the_predecessor():
     results = golden_results()
     done = subprocess.run([sys.executable, "-m", "gpu_tracker", "sub-track", "analyze", "-fjson",
                            "--tf=tracking.csv", "--stf=phases.csv"], check=True, text=True,
@@ -269,7 +269,7 @@ def test_tables_have_the_axes_of_the_predecessor():
     assert empty.resource_usage.to_csv().splitlines()[1] == "main_ram,,,,"
 
 
-def test_text_equals_that_of_the_program():
+def test_text_equals_the_output_of_the_program():
     results = golden_results()
     with open(GOLDEN / "analyze.txt", encoding="utf-8") as file:
         assert str(results) == file.read()
@@ -280,7 +280,7 @@ def test_text_equals_that_of_the_program():
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_pickled_results_are_compared(protocol):
+def test_pickled_results_can_be_compared(protocol):
     results = golden_results()
     data = pickle.dumps(results, protocol)
     again = pickle.loads(data)
@@ -338,7 +338,7 @@ def test_sessions_are_compared(caplog):
         "Invalid summary statistic 'median'. Valid values are min max mean std."
 
 
-def test_sessions_with_other_blocks_are_refused():
+def test_sessions_with_different_blocks_are_refused():
     results_file("a.json", "one")
     results_file("b.json", "two")
     with pytest.raises(ValueError) as error:
@@ -353,7 +353,7 @@ def test_sessions_with_other_blocks_are_refused():
         gput.TrackingComparison({"A": "none.json"})
 
 
-def test_program_runs_once(monkeypatch):
+def test_analysis_starts_the_program_only_once(monkeypatch):
     from gpu_tracker import analysis
 
     runs = []

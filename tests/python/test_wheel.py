@@ -271,7 +271,7 @@ def read_wheel(wheels, pattern):
     return modes, metadata, entry_points
 
 
-def test_wheel_of_spoor(wheels):
+def test_wheel_of_spoor_has_the_expected_contents(wheels):
     modes, metadata, entry_points = read_wheel(wheels, "spoor-*-py3-none-manylinux_*.whl")
     assert metadata["Name"] == "spoor" and metadata.get_all("Requires-Dist") is None
     assert entry_points == "[pytest11]\npytest_spoor = pytest_spoor\n"
@@ -282,7 +282,7 @@ def test_wheel_of_spoor(wheels):
     assert not [name for name in modes if re.search("(gpu|resource)[-_]tracker", name)]
 
 
-def test_tag_of_the_wheel_is_the_required_glibc(wheels, tmp_path):
+def test_tag_of_the_wheel_matches_the_required_glibc(wheels, tmp_path):
     path, = wheels.glob("spoor-*-manylinux_*.whl")
     major, minor, machine = re.search(r"-manylinux_(\d+)_(\d+)_(\w+)\.whl$", path.name).groups()
     needed = set()
@@ -295,7 +295,7 @@ def test_tag_of_the_wheel_is_the_required_glibc(wheels, tmp_path):
     assert max(needed)[:2] == (int(major), int(minor)) and machine == os.uname().machine
 
 
-def test_wheel_of_gpu_tracker(wheels):
+def test_wheel_of_gpu_tracker_has_the_expected_contents(wheels):
     modes, metadata, entry_points = read_wheel(wheels, "spoor_gpu_tracker-*-py3-none-any.whl")
     assert metadata["Name"] == "spoor-gpu-tracker"
     assert metadata.get_all("Requires-Dist") == [f"spoor=={metadata['Version']}"]
@@ -304,7 +304,7 @@ def test_wheel_of_gpu_tracker(wheels):
     assert not [name for name in modes if name.startswith("spoor/")]
 
 
-def test_wheel_of_resource_tracker(wheels):
+def test_wheel_of_resource_tracker_has_the_expected_contents(wheels):
     modes, metadata, entry_points = read_wheel(wheels, "spoor_resource_tracker-*-py3-none-any.whl")
     assert metadata["Name"] == "spoor-resource-tracker"
     assert entry_points == "[console_scripts]\nresource-tracker = resource_tracker.__main__:become_program\n"
@@ -322,7 +322,7 @@ def remaining(folder):
                   if path.relative_to(folder).parts[0] != "share" or not path.is_dir())
 
 
-def test_spoor_alone_keeps_another_gpu_tracker(wheels, tmp_path):
+def test_installing_spoor_alone_keeps_another_gpu_tracker(wheels, tmp_path):
     folder = make_environment(tmp_path / "venv")
     other = site_packages(folder) / "gpu_tracker/__init__.py"
     other.parent.mkdir()
@@ -337,7 +337,7 @@ def test_spoor_alone_keeps_another_gpu_tracker(wheels, tmp_path):
     assert remaining(folder) == before
 
 
-def test_uninstalling_all_leaves_nothing(wheels, tmp_path):
+def test_uninstalling_all_packages_leaves_no_files(wheels, tmp_path):
     folder = make_environment(tmp_path / "venv")
     before = sorted(folder.rglob("*"))
     install(folder, wheels, "spoor-gpu-tracker", "spoor-resource-tracker")
@@ -350,7 +350,7 @@ def test_uninstalling_all_leaves_nothing(wheels, tmp_path):
     assert remaining(folder) == sorted([*before, namespace, namespace / "resource_tracker"])
 
 
-def test_commands_are_the_program_itself(environment, run):
+def test_commands_run_the_program_without_a_python_wrapper(environment, run):
     assert (environment / "spoor").read_bytes()[:4] == b"\x7fELF"  # not a Python script
     assert run("spoor", "--version").startswith("spoor ")
     out = run("gpu-tracker", "-e", "sh -c 'readlink /proc/$PPID/exe'", "--disable-logs")
@@ -360,13 +360,13 @@ def test_commands_are_the_program_itself(environment, run):
     assert run("python", "-m", "gpu_tracker", "-v") == run("gpu-tracker", "-v")
 
 
-def test_resource_tracker_becomes_the_program(run):
+def test_resource_tracker_command_executes_the_program(run):
     out = run("resource-tracker", "-f", "csv", "--", "sh", "-c", "readlink /proc/$PPID/exe")
     assert out.splitlines()[0].endswith("site-packages/spoor/bin/spoor")
     assert run("python", "-m", "resource_tracker", "--version") == run("resource-tracker", "--version")
 
 
-def test_commands_have_manual_pages_completion_and_a_schema(environment, run):
+def test_wheel_contains_manual_pages_completion_and_schema(environment, run):
     """Where man(1) and the shells look, if the environment's bin folder is in PATH or the prefix is ~/.local."""
     share = environment.parent / "share"
     commands = ["spoor", "gpu-tracker", "resource-tracker"]
@@ -388,13 +388,13 @@ def test_pip_installs_all_modules_from_source():
     assert sorted(set(listed) - {"spoor/bin", "spoor/lib", "spoor/integrations"}) == sorted(there)
 
 
-def test_pytest_has_the_plugin(run, tmp_path):
+def test_pytest_finds_the_plugin(run, tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
     out = run("python", "-m", "pytest", "-p", "no:cacheprovider", "--spoor", PYTHONPATH="/usr/lib/python3/dist-packages")
     assert re.search(r"^ *\d+\.\d MB +\+\d+\.\d MB +0\.\d+ s +0\.\d+ s  test_it.py::test_it$", out, re.M), out
 
 
-def test_notices_name_all_that_is_linked_in():
+def test_notices_list_all_bundled_libraries():
     """The libraries that meson.build links statically, the parts of the page, and musl in the static program."""
     text = (TOP / "NOTICES").read_text("utf-8")
     linked = re.findall(r"dependency\('(\w+)', static:", (TOP / "meson.build").read_text("utf-8"))
@@ -403,13 +403,13 @@ def test_notices_name_all_that_is_linked_in():
         assert re.search(rf"^## {name} ", text, re.M), name
 
 
-def test_packages_use_the_program_beside_them(environment, run):
+def test_packages_use_the_program_installed_with_them(environment, run):
     out = run("python", "-c", "import spoor; print(spoor.find_program())", SPOOR_BIN="/bin/false")
     assert out.strip().endswith("site-packages/spoor/bin/spoor")
     assert str(environment.parent) in out
 
 
-def test_tutorial_of_version_5(run, tmp_path):
+def test_tutorial_of_version_5_works(run, tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(TUTORIAL_5))
     lines = run("python", "program.py").splitlines()
     assert shape("\n".join(lines[:4])) == \
@@ -433,7 +433,7 @@ def test_tutorial_of_version_5(run, tmp_path):
     assert float(last[last.index("   Descendants:") + 1].split()[-1]) > 0.02
 
 
-def test_tutorial_of_version_2(run, tmp_path):
+def test_tutorial_of_version_2_works(run, tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(TUTORIAL_2))
     out = run("python", "program.py")
     assert out.count("   Descendents:\n") == 2 == out.count("   Descendants:\n")
@@ -441,7 +441,7 @@ def test_tutorial_of_version_2(run, tmp_path):
     assert "\nComputeTime(unit='seconds', time=" in out
 
 
-def test_example_of_the_documents(run, tmp_path):
+def test_documented_example_works(run, tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent("""
         import spoor
         from example_module import example_function
@@ -455,7 +455,7 @@ def test_example_of_the_documents(run, tmp_path):
     assert json.loads((tmp_path / "report.json").read_text())["schema"] == "spoor/1"
 
 
-def test_standalone_example_of_resource_tracker(run, tmp_path):
+def test_standalone_example_of_resource_tracker_works(run, tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(STANDALONE + """
     print(len(tracker.process_metrics), len(tracker.system_metrics), tracker.n_samples)
     print(len(tracker.get_combined_metrics().columns), sorted(tracker.stats()))
@@ -470,7 +470,7 @@ def test_standalone_example_of_resource_tracker(run, tmp_path):
     assert stats.startswith("32 ") and "'process_cpu_usage'" in stats and "'run_totals'" in stats
 
 
-def test_other_examples_of_resource_tracker(start):
+def test_other_examples_of_resource_tracker_work(start):
     with start("""
         import os, signal
         signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
@@ -494,7 +494,7 @@ def test_other_examples_of_resource_tracker(start):
     assert lines[-2:] == ["vendor instance_type region discovery_time", "True 17"]
 
 
-def test_reference_of_resource_tracker_0_1(start):
+def test_documented_interface_of_resource_tracker_0_1_works(start):
     with start(REFERENCE_0_1) as process:
         lines = [process.stdout.readline().rstrip() for _ in range(11)]
         os.kill(int(lines.pop(7)), signal.SIGKILL)

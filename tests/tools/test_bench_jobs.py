@@ -30,7 +30,7 @@ def verdicts(comparison):
     return [row.verdict for row in comparison.goals()]
 
 
-def test_a_tracker_has_options_and_variables():
+def test_tracker_argument_contains_options_and_variables():
     tracker = comparing.Tracker.parse("bare=/bin/true --cgroup=off SPOOR_DISABLE=perf,cgroup -i 2")
     assert (tracker.name, tracker.spoor) == ("bare", str(pathlib.Path("/bin/true").resolve()))
     assert tracker.options == ("--cgroup=off", "-i", "2")
@@ -43,12 +43,12 @@ def test_a_tracker_without_a_name_or_program_is_refused(text):
         comparing.Tracker.parse(text)
 
 
-def test_drift_of_the_machine_is_not_a_loss():
+def test_drift_of_the_machine_is_not_reported_as_a_loss():
     comparison = compare([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert comparison.figures["cpu_lost_percent"] == (0.0, 0.0)
 
 
-def test_a_loss_is_given_for_each_switch_from_the_best_runs():
+def test_loss_per_context_switch_is_computed_from_the_best_runs():
     value, _ = compare([1.5, 1.0, 1.2], [1.1, 1.7, 1.3]).figures["lost_us"]
     assert value == pytest.approx(100.0)
 
@@ -64,7 +64,7 @@ def test_noise_does_not_hide_a_large_loss():
     assert verdicts(compare(plain, [cpu * 1.1 for cpu in plain]))[0] == "OVER"
 
 
-def test_runs_that_differ_widely_do_not_show_that_nothing_is_lost():
+def test_widely_scattered_runs_do_not_prove_that_there_is_no_loss():
     assert verdicts(compare([1.0] * 6, [0.7, 1.1, 0.8, 1.2, 0.9, 1.0]))[0] == "unclear"
 
 
@@ -72,12 +72,12 @@ def test_too_few_rounds_have_no_verdict():
     assert verdicts(compare([1.0, 1.0], [2.0, 2.0])) == []
 
 
-def test_a_job_names_its_missing_gpu_or_command():
+def test_missing_commands_of_a_job_are_named():
     assert joblist.missing_commands("sh") == ""
     assert joblist.missing_commands("sh", "no-such-command") == "no no-such-command"
 
 
-def test_short_jobs_leave_their_time_to_long_ones():
+def test_time_unused_by_short_jobs_is_given_to_long_ones():
     some = [types.SimpleNamespace(name=name, seconds=seconds, rounds=10)
             for name, seconds in (("short", 1), ("long", 100), ("longer", 200))]
     budget = jobs.Budget(110, some, 1, None)

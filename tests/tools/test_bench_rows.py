@@ -11,16 +11,16 @@ def row(value, limit, spread=0.0):
     return rows.Row("a figure", "ms", value, 1.0, limit, "", spread)
 
 
-def test_at_the_limit_is_ok():
+def test_value_at_the_limit_is_ok():
     assert row(5.0, 5.0).verdict == "ok"
 
 
-def test_above_the_limit_is_over():
+def test_value_above_the_limit_is_over():
     assert row(5.1, 5.0).verdict == "OVER"
     assert row(5.1, 5.0, 0.04).verdict == "OVER"
 
 
-def test_above_the_limit_by_chance_is_unclear():
+def test_value_above_the_limit_within_the_noise_is_unclear():
     assert row(5.1, 5.0, 0.06).verdict == "unclear"
 
 

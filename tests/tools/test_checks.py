@@ -69,7 +69,7 @@ def tree(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["layers", "sizes", "banned", "escaping", "docs", "links", "dashboards"])
-def test_good_tree_passes(tree, tmp_path, name):
+def test_check_accepts_a_good_tree(tree, tmp_path, name):
     done = check(name, tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -146,7 +146,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name, path, text", FAULTS.values(), ids=FAULTS)
-def test_fault_is_found(tree, name, path, text):
+def test_check_reports_a_fault(tree, name, path, text):
     done = check(name, tree(path, text))
     assert done.returncode != 0 and done.stdout != ""
 

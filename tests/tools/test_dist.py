@@ -42,7 +42,7 @@ def make(top, name, umask=0o022, **environment):
     return folder / "spoor-1.2.3.tar.gz", done.stderr
 
 
-def test_two_archives_are_the_same_bytes(repository):
+def test_archives_are_reproducible(repository):
     first, _ = make(repository, "first", TZ="UTC")
     for path in repository.rglob("*.txt"):
         os.utime(path, (1, 1))
@@ -50,7 +50,7 @@ def test_two_archives_are_the_same_bytes(repository):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_archive_contains_the_commit_and_the_page(repository):
+def test_archive_contains_the_commit_id_and_the_page(repository):
     (repository / "b.txt").write_text("changed\n")
     path, warning = make(repository, "dist")
     assert "b.txt" in warning

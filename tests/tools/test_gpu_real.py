@@ -49,7 +49,7 @@ def near(spoor, true=None, smi=None, **more):
     (Row("c", "x_seconds", 0.02, None, 0.05, "times"), ""),
     (Row("c", "run", None, fault="it broke"), "FAILED: it broke"),
 ])
-def test_verdict(row, verdict):
+def test_verdict_depends_on_the_deviation(row, verdict):
     assert row.verdict == verdict
     assert row.is_failed == verdict.startswith("FAILED")
     assert len(row.cells()) == len(real_rows.HEADER)
@@ -64,7 +64,7 @@ def test_unknown_figures_are_null_not_0():
     assert near(None, 100).cells()[4:7] == ["null", "", "±2%"]
 
 
-def test_units():
+def test_values_are_shown_with_their_units():
     assert Row("c", "x_gpus", 0.47, 0.5, 0.39, "apart", 0.03).cells()[2:7] == \
         ["50.0 %", "39.0 %", "47.0 %", "+8.0 %", "±3.0 %"]
     assert Row("c", "x_seconds", 0.0005, None, 0.045, "times", 50).cells()[3:7] == \
@@ -73,7 +73,7 @@ def test_units():
         ["0.31 %", "", "at most 0.60 %"]
 
 
-def test_measures_of_a_report():
+def test_measure_of_a_report_is_found_by_its_path():
     report = {"gpu": {"count": 2, "memory": {"main_bytes": {"value": 5, "exact": True},
                                              "system_bytes": {"value": None, "reason": "no"}},
                       "utilization": None}}
@@ -83,7 +83,7 @@ def test_measures_of_a_report():
         assert real_rows.measure(report, path) is None
 
 
-def test_table_and_markdown():
+def test_rows_are_formatted_as_table_and_markdown():
     rows = [near(100, 100), Row("a|b", "run", None, fault="no | report")]
     lines = real_rows.format_table(rows)
     assert lines[0].startswith("case") and lines[1].endswith("ok")
@@ -108,7 +108,7 @@ def test_devices_are_summed_and_unknown_stays_unknown():
     assert (reading.used_bytes, reading.busy_gpus, reading.watts) == (None, None, None)
 
 
-def test_a_name_may_have_commas():
+def test_gpu_name_may_contain_commas():
     machine = nvidia_smi.parse_machine("580.1, GPU-1, H200, large\n580.1, GPU-2, H200\n")
     assert machine.driver == "580.1"
     assert machine.uuids == ["GPU-1", "GPU-2"] and machine.names == ["H200, large", "H200"]

@@ -23,6 +23,6 @@ def test_make_deps_installs_the_packages_of_a_build(tmp_path):
     assert not [package for package in needed if re.search("cmocka|pytest|python", package)]
 
 
-def test_make_ends_with_the_next_step(tmp_path):
+def test_make_suggests_the_next_step(tmp_path):
     last = commands("all", f"BUILD={tmp_path}/build").split("printf")[-1]
     assert "make demo" in last and "sudo make install" in last

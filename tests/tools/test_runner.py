@@ -66,7 +66,7 @@ def test_unexpected_skip_fails_under_ci_only(tally, monkeypatch, name, who):
     assert tally.close() == 0
 
 
-def test_program_counts_its_test_functions(runner, tmp_path):
+def test_test_functions_of_a_program_are_counted(runner, tmp_path):
     program = tmp_path / "test"
     program.write_text("#!/bin/sh\necho 'ok 1 - a'\necho 'not ok 2 - b'\n"
                        "echo 'not ok 3 # SKIP c'\nexit 1\n")

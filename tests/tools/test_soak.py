@@ -14,12 +14,12 @@ def looks(cpu=lambda step: step * 1000, memory=lambda step: 3000000, descriptors
     return [(step, cpu(step), memory(step), descriptors(step)) for step in range(100, 10001, 100)]
 
 
-def test_nothing_grows():
+def test_constant_usage_is_not_growth():
     faults, early, late = soak.judge("samples", looks(), False)
     assert faults == [] and early == late == (1000, 3000000, 20)
 
 
-def test_a_warm_up_is_not_growth():
+def test_growth_during_warm_up_is_accepted():
     assert soak.judge("samples", looks(memory=lambda step: min(step, 1000) * 10000), False)[0] == []
 
 
@@ -27,6 +27,6 @@ def test_a_warm_up_is_not_growth():
     ("CPU time per step", {"cpu": lambda step: step * step}),
     ("anonymous memory", {"memory": lambda step: 3000000 + 100 * step}),
     ("descriptors", {"descriptors": lambda step: 20 + step // 500})])
-def test_growth_is_seen(what, grown):
+def test_steady_growth_is_detected(what, grown):
     fault, = soak.judge("samples", looks(**grown), False)[0]
     assert what in fault

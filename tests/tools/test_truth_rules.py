@@ -28,11 +28,11 @@ def fault(name, true, must=None, **measure):
 
 @pytest.mark.parametrize("value, is_right", [(99.1, True), (100.9, True), (98.9, False),
                                              (101.1, False)])
-def test_exact_figure_is_within_one_per_cent(value, is_right):
+def test_exact_figure_must_be_within_one_percent(value, is_right):
     assert (fault("cpu_seconds", 100, value=value, exact=True) == "") == is_right
 
 
-def test_small_figure_has_a_floor():
+def test_small_figure_has_an_absolute_tolerance():
     assert fault("cpu_seconds", 0.001, value=0.02, exact=True) == ""
     assert fault("cpu_seconds", 0.001, value=0.03, exact=True) != ""
 
@@ -40,7 +40,7 @@ def test_small_figure_has_a_floor():
 @pytest.mark.parametrize("low, high, is_right", [
     (90, 110, True), (100.5, 110, True), (102, 110, False), (80, 98, False), (80, 99.5, True),
     (90, None, True), (102, None, False), (None, None, False)])
-def test_bounds_of_a_sampled_peak_include_the_truth(low, high, is_right):
+def test_bounds_of_a_sampled_peak_must_include_the_truth(low, high, is_right):
     found = fault("peak_rss_bytes", 100 * MB, value=95 * MB, low=low and low * MB,
                   high=high and high * MB)
     assert (found == "") == is_right
@@ -49,7 +49,7 @@ def test_bounds_of_a_sampled_peak_include_the_truth(low, high, is_right):
 @pytest.mark.parametrize("value, low, high, is_right", [
     (50, 50, 110, True), (0, 0, 100, True), (0, 0, None, True), (101, 101, 110, False), (50, 50, 99, False),
     (50, None, None, False)])
-def test_bounds_of_network_bytes_include_the_truth(value, low, high, is_right):
+def test_bounds_of_network_bytes_must_include_the_truth(value, low, high, is_right):
     assert (fault("loopback_sent_bytes", 100, value=value, low=low, high=high) == "") == is_right
 
 
@@ -79,7 +79,7 @@ def test_wide_bounds_do_not_excuse_a_wrong_value():
     ("wait4", True, 4.44, True), ("wait4", True, 4.46, False), ("wait4", True, 3.9, False),
     ("perf.task-clock", False, 4.53, True), ("perf.task-clock", False, 4.55, False),
     ("procfs.stat", False, 4.46, True), ("procfs.stat", False, 4.48, False)])
-def test_cpu_time_may_be_above_the_clocks_for_a_reason(source, is_exact, value, is_right):
+def test_cpu_time_may_exceed_the_process_clocks_by_known_amounts(source, is_exact, value, is_right):
     """200 exits of 0.55 ms, 0.3 s taken by the hypervisor and 0.2 s of interrupts: each allowance
     for its own source."""
     row, = rules.judge({"cpu_seconds": 4, "unseen_cpu_microseconds": 110_000},
@@ -88,7 +88,7 @@ def test_cpu_time_may_be_above_the_clocks_for_a_reason(source, is_exact, value, 
     assert (row.fault == "") == is_right
 
 
-def test_make_test_runs_every_case_and_every_rung():
+def test_quick_plan_covers_every_quick_case_and_every_configuration():
     quick, full = ([(case.name, rung) for case, rung in cases.plan(["root", "user"], is_full)]
                    for is_full in (False, True))
     assert set(quick) < set(full)
@@ -105,7 +105,7 @@ def test_figure_of_a_phase_is_judged_like_one_of_the_run():
 
 
 @pytest.mark.parametrize("low, is_right", [(20, True), (32, False)])
-def test_lower_bound_is_at_most_the_ceiling(low, is_right):
+def test_lower_bound_must_not_exceed_the_ceiling(low, is_right):
     found = fault("shared_bytes_at_most", 21 * MB, value=40 * MB, low=low * MB, high=90 * MB)
     assert (found == "") == is_right
 
@@ -140,7 +140,7 @@ ROW = {"elapsed_seconds": 1, "main_cpu_seconds": 1, "descendants_cpu_seconds": 2
     (properties.rows_add_up, planted(), [{**ROW, "job_cpu_seconds": 4}], False),
     (properties.rows_add_up, planted(), [{**ROW, "job_rss_bytes": 8}], False),
     (properties.rows_add_up, planted(), [{**ROW, "job_rss_bytes": None}], True)])
-def test_properties_of_a_report(check, report, rows, is_right):
+def test_violated_properties_of_a_report_are_detected(check, report, rows, is_right):
     assert (not list(check(report, rows, ()))) == is_right
 
 
@@ -173,14 +173,14 @@ def outcome_of(far="", fault="", busy=0.0, exact=False):
     (outcome_of("far"), [outcome_of("far"), outcome_of("far", busy=0.9, exact=True)], False, 0),
     (outcome_of(fault="broken"), [outcome_of()], False, 1),             # no second chance if a rule is broken
     (outcome_of("far"), [outcome_of(fault="broken"), outcome_of()], False, 1)])
-def test_only_far_runs_are_repeated(first, later, is_right, left):
+def test_only_runs_far_from_the_truth_are_repeated(first, later, is_right, left):
     runs = Runs(*later)
     row, = truth.again(runs, first).rows
     assert (row.fault == "") == is_right
     assert len(runs.outcomes) == left
 
 
-def test_form_of_every_measure_is_checked():
+def test_malformed_measures_are_reported():
     report = {"a": {"b": {"value": None, "exact": False, "source": None}},
               "c": {"value": 3, "exact": False, "source": "s", "low": 4, "high": 5},
               "d": {"value": 3, "exact": True, "source": None},
@@ -234,13 +234,13 @@ def test_a_request_covers_the_cpu_time_and_the_gpus():
     assert request_fault([(1, 120)], held=[1, 1, 1]) != ""
 
 
-def test_an_upper_bound_does_not_excuse_a_recommendation():
+def test_upper_bound_does_not_excuse_a_wrong_recommendation():
     bounds = {"exact": False, "low": 400 * MB, "high": 600 * MB}
     assert recommended(400, 512, 400, **bounds).fault == ""
     assert recommended(400, 1024, 400, **bounds).fault != ""
 
 
-def test_a_recommendation_from_a_peak_that_is_off_is_marked():
+def test_recommendation_based_on_a_wrong_peak_is_marked():
     bounds = {"exact": False, "low": 180 * MB, "high": None}
     row = recommended(400, 256, 180, **bounds)
     assert (row.fault, row.note) == ("", "the sampled peak is off")

@@ -22,7 +22,7 @@ def event(what, *numbers):
     (event(watching.EXIT, 21, 20, 0, 17), None),
     (event(2, 20, 20), None),
 ], ids=["process", "thread", "end", "end of a thread", "exec"])
-def test_process_events_differ_from_thread_events(message, expected):
+def test_process_events_are_distinguished_from_thread_events(message, expected):
     assert watching.parse_event(message) == expected
 
 
@@ -51,7 +51,7 @@ def seen(cpu=1.0, started=5, total=100e6, high=None, peak=100e6, exact=True, war
     ({"total": 50e6}, ["memory"]), ({"total": 50e6, "high": 200e6}, []), ({"total": None}, []),
     ({"peak": 50e6}, ["cgroup"]), ({"peak": 50e6, "exact": False}, []), ({"peak": None}, []),
 ], ids=str)
-def test_faults_are_named(changed, words):
+def test_deviations_are_described(changed, words):
     found = list(software.faults(seen(**changed)))
     assert len(found) == len(words) and all(word in fault for word, fault in zip(words, found)), found
 

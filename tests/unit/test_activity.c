@@ -18,7 +18,7 @@ static enum activity_look look(struct activity *activity, uint64_t cpu_ns, uint6
     return whom;
 }
 
-static void no_process_is_read_while_none_runs(void **state)
+static void processes_are_not_read_while_none_of_them_runs(void **state)
 {
     struct activity activity = { 0 };
 
@@ -28,7 +28,7 @@ static void no_process_is_read_while_none_runs(void **state)
     assert_int_equal(look(&activity, 8, 4 * SECOND, 0), LOOK_AT_NOBODY);
 }
 
-static void process_clocks_are_used_without_a_count_of_the_whole_job(void **state)
+static void process_clocks_are_read_if_the_job_has_no_total_cpu_time(void **state)
 {
     struct activity activity = { 0 };
 
@@ -49,7 +49,7 @@ static void all_processes_are_read_every_ten_seconds(void **state)
     assert_int_equal(look(&activity, 9, 21 * SECOND, 0), LOOK_AT_ALL);
 }
 
-static void unread_processes_are_read_at_the_next_look(void **state)
+static void processes_skipped_at_one_look_are_read_at_the_next(void **state)
 {
     struct activity activity = { 0 };
 
@@ -60,7 +60,7 @@ static void unread_processes_are_read_at_the_next_look(void **state)
 }
 
 /* A process that has left the cgroup, or perf, runs unnoticed. */
-static void a_count_that_misses_a_process_is_not_trusted_again(void **state)
+static void a_cpu_counter_that_missed_a_process_is_not_used_again(void **state)
 {
     struct activity activity = { 0 };
 
@@ -73,7 +73,7 @@ static void a_count_that_misses_a_process_is_not_trusted_again(void **state)
     assert_int_equal(look(&activity, 7, 23 * SECOND, 0), LOOK_AT_MOVERS);
 }
 
-static void a_change_without_cpu_time_can_be_reported(void **state)
+static void all_processes_are_read_after_a_reported_change(void **state)
 {
     struct activity activity = { 0 };
 
@@ -114,7 +114,7 @@ static void a_job_with_unknown_cpu_time_is_never_idle(void **state)
     }
 }
 
-static void growth_ends_after_three_calls_without_growth(void **state)
+static void a_job_stops_growing_after_three_readings_without_growth(void **state)
 {
     struct activity activity = { 0 };
 
@@ -148,13 +148,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_that_hardly_runs_becomes_idle_once),
         cmocka_unit_test(a_job_with_unknown_cpu_time_is_never_idle),
-        cmocka_unit_test(growth_ends_after_three_calls_without_growth),
-        cmocka_unit_test(no_process_is_read_while_none_runs),
-        cmocka_unit_test(process_clocks_are_used_without_a_count_of_the_whole_job),
+        cmocka_unit_test(a_job_stops_growing_after_three_readings_without_growth),
+        cmocka_unit_test(processes_are_not_read_while_none_of_them_runs),
+        cmocka_unit_test(process_clocks_are_read_if_the_job_has_no_total_cpu_time),
         cmocka_unit_test(all_processes_are_read_every_ten_seconds),
-        cmocka_unit_test(unread_processes_are_read_at_the_next_look),
-        cmocka_unit_test(a_count_that_misses_a_process_is_not_trusted_again),
-        cmocka_unit_test(a_change_without_cpu_time_can_be_reported),
+        cmocka_unit_test(processes_skipped_at_one_look_are_read_at_the_next),
+        cmocka_unit_test(a_cpu_counter_that_missed_a_process_is_not_used_again),
+        cmocka_unit_test(all_processes_are_read_after_a_reported_change),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ static uint64_t value(const struct adopted *a, enum metric metric)
     return a->sample.value[metric];
 }
 
-static void all_processes_in_the_cgroup_are_the_job(void **state)
+static void all_processes_in_the_cgroup_belong_to_the_job(void **state)
 {
     struct adopted a;
 
@@ -167,7 +167,7 @@ static void memory_on_gpus_is_counted_by_the_cgroup(void **state)
     end(&a);
 }
 
-static void refaults_of_the_cgroup_are_bytes(void **state)
+static void refaults_of_the_cgroup_are_reported_in_bytes(void **state)
 {
     struct adopted a;
 
@@ -238,7 +238,7 @@ static void a_process_that_is_moved_out_leaves_the_job(void **state)
     end(&a);
 }
 
-static void there_is_no_main_process(void **state)
+static void an_attached_cgroup_has_no_main_process(void **state)
 {
     struct adopted a;
 
@@ -252,7 +252,7 @@ static void there_is_no_main_process(void **state)
 }
 
 /* One of its processes was moved in and has used time elsewhere; others have exited. */
-static void the_cgroup_counts_the_cpu_time(void **state)
+static void cpu_time_comes_from_the_cgroup(void **state)
 {
     struct adopted a;
 
@@ -269,7 +269,7 @@ static void the_cgroup_counts_the_cpu_time(void **state)
     end(&a);
 }
 
-static void an_earlier_peak_does_not_count(void **state)
+static void a_peak_from_before_the_attach_is_not_reported(void **state)
 {
     struct adopted a;
 
@@ -318,7 +318,7 @@ static void the_last_reading_is_kept_after_the_cgroup_is_removed(void **state)
 }
 
 /* The processes are still there: their memory counts. */
-static void memory_grows_while_it_cannot_be_read(void **state)
+static void memory_grows_while_the_cgroup_cannot_be_read(void **state)
 {
     struct adopted a;
     char path[128];
@@ -335,7 +335,7 @@ static void memory_grows_while_it_cannot_be_read(void **state)
     end(&a);
 }
 
-static void the_cgroup_is_only_read(void **state)
+static void an_attached_cgroup_is_not_changed(void **state)
 {
     struct adopted a;
     struct stat stat_before, stat_after;
@@ -355,18 +355,18 @@ static void the_cgroup_is_only_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_processes_in_the_cgroup_are_the_job),
+        cmocka_unit_test(all_processes_in_the_cgroup_belong_to_the_job),
         cmocka_unit_test(memory_on_gpus_is_counted_by_the_cgroup),
-        cmocka_unit_test(refaults_of_the_cgroup_are_bytes),
+        cmocka_unit_test(refaults_of_the_cgroup_are_reported_in_bytes),
         cmocka_unit_test(pss_includes_the_anonymous_memory_of_the_cgroup),
         cmocka_unit_test(a_child_in_another_cgroup_is_not_part_of_the_job),
         cmocka_unit_test(a_process_that_is_moved_out_leaves_the_job),
-        cmocka_unit_test(there_is_no_main_process),
-        cmocka_unit_test(the_cgroup_counts_the_cpu_time),
-        cmocka_unit_test(an_earlier_peak_does_not_count),
+        cmocka_unit_test(an_attached_cgroup_has_no_main_process),
+        cmocka_unit_test(cpu_time_comes_from_the_cgroup),
+        cmocka_unit_test(a_peak_from_before_the_attach_is_not_reported),
         cmocka_unit_test(the_last_reading_is_kept_after_the_cgroup_is_removed),
-        cmocka_unit_test(memory_grows_while_it_cannot_be_read),
-        cmocka_unit_test(the_cgroup_is_only_read),
+        cmocka_unit_test(memory_grows_while_the_cgroup_cannot_be_read),
+        cmocka_unit_test(an_attached_cgroup_is_not_changed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,7 +98,7 @@ static void *allocate_nothing(size_t size)
     return NULL;
 }
 
-static void a_request_is_not_invalid_if_memory_runs_out(void **state)
+static void a_request_is_not_reported_as_invalid_if_memory_runs_out(void **state)
 {
     struct agent_request request;
     struct spoor_error err;
@@ -118,7 +118,7 @@ int main(void)
         cmocka_unit_test(arguments_are_optional),
         cmocka_unit_test(damaged_text_is_refused),
         cmocka_unit_test(bytes_after_a_nul_are_not_ignored),
-        cmocka_unit_test(a_request_is_not_invalid_if_memory_runs_out),
+        cmocka_unit_test(a_request_is_not_reported_as_invalid_if_memory_runs_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void a_subreaper_gets_the_pid_of_its_agent(void **state)
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
-static void errors_contain_the_program_that_cannot_be_started(void **state)
+static void errors_name_the_program_that_cannot_be_started(void **state)
 {
     char name[] = "spoor";
     char *const arguments[] = { name, NULL };
@@ -84,7 +84,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_agent_is_not_a_child_of_its_starter),
         cmocka_unit_test(a_subreaper_gets_the_pid_of_its_agent),
-        cmocka_unit_test(errors_contain_the_program_that_cannot_be_started),
+        cmocka_unit_test(errors_name_the_program_that_cannot_be_started),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void pass_over(const struct spoor_gpu *gpu, void *data)
 }
 
 /* A row per sample is written to a file, and the series is filled and halved more than once. */
-static void a_sample_allocates_nothing_after_the_first_few(void **state)
+static void samples_allocate_no_memory_after_the_first_few(void **state)
 {
     enum { WARM_UP = 50, SAMPLES = 3000 };
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -88,7 +88,7 @@ static void a_sample_allocates_nothing_after_the_first_few(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sample_allocates_nothing_after_the_first_few),
+        cmocka_unit_test(samples_allocate_no_memory_after_the_first_few),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

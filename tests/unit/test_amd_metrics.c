@@ -127,7 +127,7 @@ static void make_table(union table *table, const struct place *place, uint64_t j
     }
 }
 
-static void each_revision_has_its_layout(void **state)
+static void each_table_revision_has_its_own_layout(void **state)
 {
     struct amd_metrics metrics;
     union table table;
@@ -160,7 +160,7 @@ static void a_short_or_damaged_table_is_refused(void **state)
     }
 }
 
-static void other_revisions_are_not_supported(void **state)
+static void unknown_table_revisions_are_not_supported(void **state)
 {
     static const uint8_t others[][2] = { { 1, 0 }, { 1, 3 }, { 1, 9 },    { 0, 4 },
                                          { 2, 4 }, { 3, 0 }, { 255, 255 } };
@@ -297,7 +297,7 @@ static void work_is_counted_while_the_job_uses_the_gpu(void **state)
 }
 
 /* Busy engines are not active multiprocessors, and bandwidth of PCIe is not bytes. */
-static void figures_with_another_meaning_are_unknown(void **state)
+static void figures_that_amd_does_not_count_are_unknown(void **state)
 {
     static const enum gpu_work_kind others[] = {
         GPU_WORK_SM,   GPU_WORK_OCCUPANCY, GPU_WORK_TENSOR,    GPU_WORK_FP64,
@@ -318,7 +318,7 @@ static void figures_with_another_meaning_are_unknown(void **state)
 }
 
 /* A device without links to others. */
-static void a_missing_field_leaves_the_others(void **state)
+static void a_missing_field_does_not_affect_the_others(void **state)
 {
     struct machine machine;
     struct gpu_work now;
@@ -337,7 +337,7 @@ static void a_missing_field_leaves_the_others(void **state)
     tear_down(&machine);
 }
 
-static void a_table_that_cannot_be_used_has_a_reason(void **state)
+static void the_reason_is_given_if_a_table_cannot_be_used(void **state)
 {
     struct machine machine;
     union table table;
@@ -387,7 +387,7 @@ static void energy_is_counted_from_the_start(void **state)
     tear_down(&machine);
 }
 
-static void the_sensor_of_energy_is_preferred(void **state)
+static void the_energy_sensor_is_preferred_to_the_table(void **state)
 {
     struct machine machine;
 
@@ -419,16 +419,16 @@ static void a_sleeping_device_is_not_woken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_revision_has_its_layout),
+        cmocka_unit_test(each_table_revision_has_its_own_layout),
         cmocka_unit_test(a_short_or_damaged_table_is_refused),
-        cmocka_unit_test(other_revisions_are_not_supported),
+        cmocka_unit_test(unknown_table_revisions_are_not_supported),
         cmocka_unit_test(fields_that_are_not_supported_are_unknown),
         cmocka_unit_test(work_is_counted_while_the_job_uses_the_gpu),
-        cmocka_unit_test(figures_with_another_meaning_are_unknown),
-        cmocka_unit_test(a_missing_field_leaves_the_others),
-        cmocka_unit_test(a_table_that_cannot_be_used_has_a_reason),
+        cmocka_unit_test(figures_that_amd_does_not_count_are_unknown),
+        cmocka_unit_test(a_missing_field_does_not_affect_the_others),
+        cmocka_unit_test(the_reason_is_given_if_a_table_cannot_be_used),
         cmocka_unit_test(energy_is_counted_from_the_start),
-        cmocka_unit_test(the_sensor_of_energy_is_preferred),
+        cmocka_unit_test(the_energy_sensor_is_preferred_to_the_table),
         cmocka_unit_test(a_sleeping_device_is_not_woken),
     };
 

@@ -134,7 +134,7 @@ static void long_options_may_be_abbreviated(void **state)
                   "unknown option --exec; did you mean --execute?");
 }
 
-static void unknown_options_are_named(void **state)
+static void errors_name_unknown_options(void **state)
 {
     check_refused(&lenient, WORDS("pack", "--formats=json"),
                   "unknown option --formats; did you mean --format?");
@@ -148,7 +148,7 @@ static void unknown_options_are_named(void **state)
                   "'prog pack' has no option -p; 'prog run' does");
 }
 
-static void options_take_their_values(void **state)
+static void values_are_assigned_to_their_options(void **state)
 {
     struct fixture f;
 
@@ -269,7 +269,7 @@ static int apply(const char *text, struct settings *settings, struct spoor_error
     return config_read_text(&arguments, "c.json", text, strlen(text), err);
 }
 
-static void texts_numbers_and_booleans_are_accepted(void **state)
+static void config_values_may_be_strings_numbers_or_booleans(void **state)
 {
     struct settings settings;
 
@@ -286,7 +286,7 @@ static void texts_numbers_and_booleans_are_accepted(void **state)
     settings_done(&settings);
 }
 
-static void tags_may_be_a_text_a_list_or_an_object(void **state)
+static void tags_may_be_a_string_a_list_or_an_object(void **state)
 {
     static const struct {
         const char *text;
@@ -310,7 +310,7 @@ static void tags_may_be_a_text_a_list_or_an_object(void **state)
     }
 }
 
-static void options_that_are_set_are_kept(void **state)
+static void a_config_file_does_not_override_options(void **state)
 {
     const char *text = "{\"interval\": 5, \"name\": \"n\"}";
     struct settings settings;
@@ -329,7 +329,7 @@ static void options_that_are_set_are_kept(void **state)
     settings_done(&settings);
 }
 
-static void errors_contain_the_file_and_the_key(void **state)
+static void errors_name_the_file_and_the_key(void **state)
 {
     static const struct {
         const char *text;
@@ -443,7 +443,7 @@ static int apply_gpu_tracker(const char *text, struct gpu_tracker_settings *text
     return config_read_text(&arguments, "c.json", text, strlen(text), err);
 }
 
-static void a_row_may_have_another_key(void **state)
+static void config_keys_may_differ_from_option_names(void **state)
 {
     struct gpu_tracker_settings texts = { 0 };
 
@@ -462,7 +462,7 @@ static void a_row_may_have_another_key(void **state)
     gpu_tracker_settings_done(&texts);
 }
 
-static void a_row_sets_the_type_of_its_key(void **state)
+static void each_config_key_accepts_only_its_own_type(void **state)
 {
     static const struct {
         const char *text;
@@ -491,21 +491,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_options_may_be_abbreviated),
-        cmocka_unit_test(unknown_options_are_named),
-        cmocka_unit_test(options_take_their_values),
+        cmocka_unit_test(errors_name_unknown_options),
+        cmocka_unit_test(values_are_assigned_to_their_options),
         cmocka_unit_test(options_may_follow_operands_unless_they_are_a_command_line),
         cmocka_unit_test(options_may_be_between_operands),
         cmocka_unit_test(a_subcommand_limits_the_options),
         cmocka_unit_test(variables_fill_options_that_were_not_given),
-        cmocka_unit_test(texts_numbers_and_booleans_are_accepted),
-        cmocka_unit_test(tags_may_be_a_text_a_list_or_an_object),
-        cmocka_unit_test(options_that_are_set_are_kept),
-        cmocka_unit_test(errors_contain_the_file_and_the_key),
+        cmocka_unit_test(config_values_may_be_strings_numbers_or_booleans),
+        cmocka_unit_test(tags_may_be_a_string_a_list_or_an_object),
+        cmocka_unit_test(a_config_file_does_not_override_options),
+        cmocka_unit_test(errors_name_the_file_and_the_key),
         cmocka_unit_test(broken_json_is_refused_with_its_position),
         cmocka_unit_test(endless_nesting_is_refused),
         cmocka_unit_test(the_size_of_a_file_is_limited),
-        cmocka_unit_test(a_row_may_have_another_key),
-        cmocka_unit_test(a_row_sets_the_type_of_its_key),
+        cmocka_unit_test(config_keys_may_differ_from_option_names),
+        cmocka_unit_test(each_config_key_accepts_only_its_own_type),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ int __wrap_spoor_session_stop(spoor_session *session, struct spoor_error *err)
     return error_set(err, ETIMEDOUT, MESSAGE);
 }
 
-static void a_report_without_its_last_sample_has_a_warning(void **state)
+static void a_report_without_its_last_sample_contains_a_warning(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct attachment attachment = { .session = NULL };
@@ -34,7 +34,7 @@ static void a_report_without_its_last_sample_has_a_warning(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_report_without_its_last_sample_has_a_warning),
+        cmocka_unit_test(a_report_without_its_last_sample_contains_a_warning),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

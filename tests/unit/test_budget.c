@@ -19,7 +19,7 @@ static void empty(struct budget *budget)
     budget_charge(budget, SPENT_SAMPLES, (uint64_t)budget->tokens_ns);
 }
 
-static void tokens_come_with_the_jobs_cpu_time(void **state)
+static void tokens_are_earned_by_the_jobs_cpu_time(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -32,7 +32,7 @@ static void tokens_come_with_the_jobs_cpu_time(void **state)
     assert_int_equal(budget.postponed[SPENT_SHARING], 0);
 }
 
-static void a_job_that_does_not_run_earns_little(void **state)
+static void an_idle_job_earns_few_tokens(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -42,7 +42,7 @@ static void a_job_that_does_not_run_earns_little(void **state)
     assert_false(budget_allows(&budget, SPENT_GLANCES, 5 * NS_PER_MS + 1));
 }
 
-static void savings_have_a_limit(void **state)
+static void the_number_of_saved_tokens_is_limited(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -85,7 +85,7 @@ static void a_loan_is_repaid_by_a_third_of_the_income(void **state)
     assert_false(budget_lends(&budget, 6 * NS_PER_MS + 1));
 }
 
-static void a_wait_lasts_until_the_tokens_arrive(void **state)
+static void a_wait_lasts_until_enough_tokens_are_earned(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -111,7 +111,7 @@ static void without_a_limit_everything_is_allowed(void **state)
     assert_int_equal(budget.spent_ns[SPENT_GPUS], 1000 * NS_PER_SECOND);
 }
 
-static void a_budget_of_0_is_spent_from_the_beginning(void **state)
+static void a_budget_of_0_never_allows_any_work(void **state)
 {
     struct budget budget = begin(0);
 
@@ -121,7 +121,7 @@ static void a_budget_of_0_is_spent_from_the_beginning(void **state)
     assert_false(budget_lends(&budget, 1));
 }
 
-static void no_kind_of_spending_takes_all_tokens(void **state)
+static void no_kind_of_work_can_spend_all_tokens(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
     uint64_t spent_ns = 0;
@@ -143,15 +143,15 @@ static void no_kind_of_spending_takes_all_tokens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_kind_of_spending_takes_all_tokens),
-        cmocka_unit_test(tokens_come_with_the_jobs_cpu_time),
-        cmocka_unit_test(a_job_that_does_not_run_earns_little),
-        cmocka_unit_test(savings_have_a_limit),
+        cmocka_unit_test(no_kind_of_work_can_spend_all_tokens),
+        cmocka_unit_test(tokens_are_earned_by_the_jobs_cpu_time),
+        cmocka_unit_test(an_idle_job_earns_few_tokens),
+        cmocka_unit_test(the_number_of_saved_tokens_is_limited),
         cmocka_unit_test(expensive_work_is_repaid),
         cmocka_unit_test(a_loan_is_repaid_by_a_third_of_the_income),
-        cmocka_unit_test(a_wait_lasts_until_the_tokens_arrive),
+        cmocka_unit_test(a_wait_lasts_until_enough_tokens_are_earned),
         cmocka_unit_test(without_a_limit_everything_is_allowed),
-        cmocka_unit_test(a_budget_of_0_is_spent_from_the_beginning),
+        cmocka_unit_test(a_budget_of_0_never_allows_any_work),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include "text/buffer.h"
 #include "unit_test.h"
 
-static void an_empty_buffer_may_be_added(void **state)
+static void an_empty_buffer_can_be_appended(void **state)
 {
     struct buffer empty = { 0 }, out = { 0 };
 
@@ -21,7 +21,7 @@ static void an_empty_buffer_may_be_added(void **state)
     buffer_done(&out);
 }
 
-static void text_is_ended_with_a_nul_byte(void **state)
+static void text_is_terminated_with_a_nul_byte(void **state)
 {
     struct buffer buffer = { 0 };
 
@@ -128,7 +128,7 @@ static void *read_all(void *data)
     return r < 0 ? NULL : (void *)length;
 }
 
-static void a_nonblocking_descriptor_is_waited_for(void **state)
+static void a_write_waits_for_a_nonblocking_descriptor(void **state)
 {
     enum { SIZE = 1 << 20 }; /* many times the size of a pipe */
     struct buffer buffer = { 0 };
@@ -162,7 +162,7 @@ static void check_file(struct fake_root *fake, const char *content)
     buffer_done(&buffer);
 }
 
-static void files_are_read_whole(void **state)
+static void files_are_read_completely(void **state)
 {
     char large[MAX + 1];
     struct fake_root fake;
@@ -194,15 +194,15 @@ static void an_unreadable_file_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_buffer_may_be_added),
-        cmocka_unit_test(text_is_ended_with_a_nul_byte),
+        cmocka_unit_test(an_empty_buffer_can_be_appended),
+        cmocka_unit_test(text_is_terminated_with_a_nul_byte),
         cmocka_unit_test(a_buffer_grows_as_needed),
         cmocka_unit_test(clearing_keeps_the_memory),
         cmocka_unit_test(a_text_that_is_too_long_is_an_error),
         cmocka_unit_test(all_bytes_are_written),
         cmocka_unit_test(a_full_disk_is_reported),
-        cmocka_unit_test(a_nonblocking_descriptor_is_waited_for),
-        cmocka_unit_test(files_are_read_whole),
+        cmocka_unit_test(a_write_waits_for_a_nonblocking_descriptor),
+        cmocka_unit_test(files_are_read_completely),
         cmocka_unit_test(an_unreadable_file_is_an_error),
     };
 

@@ -107,7 +107,7 @@ static void an_unknown_need_excludes_no_server(void **state)
     check(&(struct server_filter){ &needs, NULL, NULL }, "8-nvidia ");
 }
 
-static void servers_of_one_price_are_ordered_by_size_and_name(void **state)
+static void servers_with_equal_prices_are_sorted_by_size_and_name(void **state)
 {
     struct needs needs = need(1, 1, 0, 0);
     static const struct server equal[] = {
@@ -130,7 +130,7 @@ static void servers_of_one_price_are_ordered_by_size_and_name(void **state)
     catalog_done(&servers);
 }
 
-static void a_server_is_found_in_its_region_or_else_anywhere(void **state)
+static void a_server_is_found_in_its_region_or_otherwise_in_any_region(void **state)
 {
     static const struct server listed[] = {
         { "aws", "m5.large", "us-east-1", "", "", 2, 8, 0, NO, 0.096, 0 },
@@ -150,7 +150,7 @@ static void a_server_is_found_in_its_region_or_else_anywhere(void **state)
     catalog_done(&servers);
 }
 
-static void a_run_costs_its_time_at_the_price(void **state)
+static void the_cost_of_a_run_is_its_time_multiplied_by_the_price(void **state)
 {
     assert_true(fabs(server_cost(0.36, 100) - 0.01) < 1e-12);
     assert_true(isnan(server_cost(NO, 100)));
@@ -220,7 +220,7 @@ static void a_csv_file_has_the_columns_of_its_header(void **state)
     catalog_done(&catalog);
 }
 
-static void json_is_a_list_of_objects(void **state)
+static void a_json_catalogue_is_a_list_of_objects(void **state)
 {
     struct catalog catalog = { 0 };
     const struct server *server;
@@ -368,7 +368,7 @@ static void the_number_of_servers_is_limited(void **state)
     buffer_done(&text);
 }
 
-static void files_are_named_in_messages(void **state)
+static void error_messages_name_the_catalogue_file(void **state)
 {
     char path[] = "/tmp/spoor-catalog-XXXXXX";
     struct catalog catalog = { 0 };
@@ -418,7 +418,7 @@ static const char csv[] =
     "aws,g4dn.xlarge,4,16384,0.526,x86_64,1,16384,us-east-1\n"
     "\x1b[31m,a-name-that-is-longer-than-all-others-are,0.25,614.4,,,,,\n";
 
-static void a_table_has_only_known_columns(void **state)
+static void columns_without_any_known_value_are_left_out(void **state)
 {
     struct catalog catalog = catalog_of(csv);
     struct server_table table = { .source = "a\nfile",
@@ -467,7 +467,7 @@ static void the_output_states_that_no_server_fits(void **state)
     catalog_done(&catalog);
 }
 
-static void the_cost_of_the_run_itself_is_a_row(void **state)
+static void the_cost_of_the_run_is_shown_as_a_row(void **state)
 {
     struct server_table table = { .run_seconds = 154,
                                   .run_vendor = "aws",
@@ -529,22 +529,22 @@ int main(void)
         cmocka_unit_test(gpus_must_be_of_the_right_vendor),
         cmocka_unit_test(vendors_and_architectures_can_be_chosen),
         cmocka_unit_test(an_unknown_need_excludes_no_server),
-        cmocka_unit_test(servers_of_one_price_are_ordered_by_size_and_name),
-        cmocka_unit_test(a_server_is_found_in_its_region_or_else_anywhere),
-        cmocka_unit_test(a_run_costs_its_time_at_the_price),
+        cmocka_unit_test(servers_with_equal_prices_are_sorted_by_size_and_name),
+        cmocka_unit_test(a_server_is_found_in_its_region_or_otherwise_in_any_region),
+        cmocka_unit_test(the_cost_of_a_run_is_its_time_multiplied_by_the_price),
         cmocka_unit_test(the_number_of_offers_is_limited),
         cmocka_unit_test(a_csv_file_has_the_columns_of_its_header),
-        cmocka_unit_test(json_is_a_list_of_objects),
+        cmocka_unit_test(a_json_catalogue_is_a_list_of_objects),
         cmocka_unit_test(a_catalogue_may_have_no_servers),
         cmocka_unit_test(invalid_catalogues_are_refused_with_a_position),
         cmocka_unit_test(damaged_texts_are_harmless),
         cmocka_unit_test(nesting_depth_is_limited),
         cmocka_unit_test(the_number_of_servers_is_limited),
-        cmocka_unit_test(files_are_named_in_messages),
-        cmocka_unit_test(a_table_has_only_known_columns),
+        cmocka_unit_test(error_messages_name_the_catalogue_file),
+        cmocka_unit_test(columns_without_any_known_value_are_left_out),
         cmocka_unit_test(a_small_cost_is_not_shown_as_0),
         cmocka_unit_test(the_output_states_that_no_server_fits),
-        cmocka_unit_test(the_cost_of_the_run_itself_is_a_row),
+        cmocka_unit_test(the_cost_of_the_run_is_shown_as_a_row),
         cmocka_unit_test(json_contains_every_known_value),
     };
 

@@ -37,7 +37,7 @@ static void on_version_2_all_controllers_share_one_folder(void **state)
     }
 }
 
-static void on_a_hybrid_each_controller_has_its_version(void **state)
+static void on_a_hybrid_hierarchy_each_controller_has_its_own_version(void **state)
 {
     struct cgroups cgroups;
 
@@ -111,7 +111,7 @@ static void cgroups_outside_of_the_namespace_are_not_visible(void **state)
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "sys/fs/cgroup/..x/...");
 }
 
-static void a_controller_on_a_tree_that_is_not_mounted_is_not_on_version_2(void **state)
+static void a_controller_of_an_unmounted_hierarchy_is_not_treated_as_version_2(void **state)
 {
     struct cgroups cgroups;
 
@@ -144,7 +144,7 @@ static void escapes_are_decoded_in_mounts_but_not_in_cgroup_names(void **state)
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "my cg/c\\x2d\\040d");
 }
 
-static void parents_end_at_the_mount(void **state)
+static void parents_are_followed_up_to_the_mount_point(void **state)
 {
     struct cgroups cgroups;
     struct cgroup *cgroup = &cgroups.of[CGROUP_MEMORY];
@@ -180,7 +180,7 @@ static void a_child_cgroup_is_a_direct_subdirectory(void **state)
     assert_int_equal(cgroup_to_child(&cgroup, "a"), -EINVAL);
 }
 
-static void a_path_that_is_too_long_is_not_cut(void **state)
+static void a_path_that_is_too_long_is_not_truncated(void **state)
 {
     char text[2 * CGROUP_PATH_SIZE];
     struct cgroups cgroups;
@@ -237,7 +237,7 @@ static void cgroups_are_read_through_the_root(void **state)
 static const struct cgroup v1 = { .path = "cg/v1", .mount_length = 2 };
 static const struct cgroup v2 = { .path = "cg/v2", .mount_length = 2, .is_v2 = true };
 
-static void no_limit_is_unknown(void **state)
+static void an_absent_limit_is_unknown(void **state)
 {
     static const char *const none[] = {
         "max\n",
@@ -274,7 +274,7 @@ static void damaged_numbers_are_refused(void **state)
     assert_int_equal(value, 5); /* untouched on failure */
 }
 
-static void a_quota_is_a_number_of_cpus(void **state)
+static void a_quota_is_converted_to_a_number_of_cpus(void **state)
 {
     double cpus;
 
@@ -298,7 +298,7 @@ static void damaged_quotas_are_refused(void **state)
     assert_float_equal(cpus, 5, 0); /* untouched on failure */
 }
 
-static void files_differ_by_version(void **state)
+static void each_cgroup_version_is_read_from_its_own_files(void **state)
 {
     struct fake_root fake;
     uint64_t value;
@@ -389,7 +389,7 @@ static struct cgroups make_cgroups(void)
     };
 }
 
-static void events_change_from_read_to_read(void **state)
+static void cgroup_events_are_updated_at_each_reading(void **state)
 {
     struct cgroups cgroups = make_cgroups();
     struct cgroup_events events;
@@ -414,7 +414,7 @@ static void events_change_from_read_to_read(void **state)
     fake_root_done(&fake);
 }
 
-static void throttling_is_read_where_the_quota_is(void **state)
+static void throttling_is_read_from_the_cgroup_that_has_the_quota(void **state)
 {
     struct cgroups cgroups = make_cgroups();
     struct cgroup_events events;
@@ -507,7 +507,7 @@ static int list(struct machine *machine, char *text)
     return count;
 }
 
-static void version_2_is_one_directory(void **state)
+static void a_version_2_cgroup_is_one_directory(void **state)
 {
     struct machine m;
 
@@ -526,7 +526,7 @@ static void version_2_is_one_directory(void **state)
     fake_root_done(&m.fake);
 }
 
-static void version_1_is_found_in_every_hierarchy(void **state)
+static void a_version_1_cgroup_is_found_in_every_hierarchy(void **state)
 {
     struct machine m;
 
@@ -545,7 +545,7 @@ static void version_1_is_found_in_every_hierarchy(void **state)
 }
 
 /* On a hybrid the directory may exist for a controller without the processes. */
-static void a_cgroup_of_the_same_name_without_processes_does_not_count(void **state)
+static void an_empty_cgroup_of_the_same_name_is_ignored(void **state)
 {
     struct machine m;
 
@@ -575,7 +575,7 @@ static void a_container_sees_its_cgroup_at_the_mount_point(void **state)
     fake_root_done(&m.fake);
 }
 
-static void processes_below_are_listed_too(void **state)
+static void processes_in_child_cgroups_are_listed_too(void **state)
 {
     struct machine m;
     char text[LIST_SIZE];
@@ -597,7 +597,7 @@ static void processes_below_are_listed_too(void **state)
     fake_root_done(&m.fake);
 }
 
-static void a_directory_that_cannot_be_tracked_has_an_error_message(void **state)
+static void a_directory_that_cannot_be_tracked_causes_an_error_message(void **state)
 {
     struct machine m;
 
@@ -622,35 +622,35 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_version_2_all_controllers_share_one_folder),
-        cmocka_unit_test(on_a_hybrid_each_controller_has_its_version),
+        cmocka_unit_test(on_a_hybrid_hierarchy_each_controller_has_its_own_version),
         cmocka_unit_test(on_version_1_there_is_no_unified_tree),
         cmocka_unit_test(a_bind_mount_shows_a_part_of_the_tree),
         cmocka_unit_test(cgroups_outside_of_the_namespace_are_not_visible),
-        cmocka_unit_test(a_controller_on_a_tree_that_is_not_mounted_is_not_on_version_2),
+        cmocka_unit_test(a_controller_of_an_unmounted_hierarchy_is_not_treated_as_version_2),
         cmocka_unit_test(the_mount_with_more_visible_ancestors_is_used),
         cmocka_unit_test(escapes_are_decoded_in_mounts_but_not_in_cgroup_names),
-        cmocka_unit_test(parents_end_at_the_mount),
+        cmocka_unit_test(parents_are_followed_up_to_the_mount_point),
         cmocka_unit_test(a_child_cgroup_is_a_direct_subdirectory),
-        cmocka_unit_test(a_path_that_is_too_long_is_not_cut),
+        cmocka_unit_test(a_path_that_is_too_long_is_not_truncated),
         cmocka_unit_test(damaged_lines_are_skipped),
         cmocka_unit_test(cgroups_are_read_through_the_root),
-        cmocka_unit_test(no_limit_is_unknown),
+        cmocka_unit_test(an_absent_limit_is_unknown),
         cmocka_unit_test(damaged_numbers_are_refused),
-        cmocka_unit_test(a_quota_is_a_number_of_cpus),
+        cmocka_unit_test(a_quota_is_converted_to_a_number_of_cpus),
         cmocka_unit_test(damaged_quotas_are_refused),
-        cmocka_unit_test(files_differ_by_version),
+        cmocka_unit_test(each_cgroup_version_is_read_from_its_own_files),
         cmocka_unit_test(missing_files_are_not_found),
         cmocka_unit_test(oom_kills_of_both_versions_are_parsed),
         cmocka_unit_test(throttled_time_of_both_versions_is_in_nanoseconds),
-        cmocka_unit_test(events_change_from_read_to_read),
-        cmocka_unit_test(throttling_is_read_where_the_quota_is),
+        cmocka_unit_test(cgroup_events_are_updated_at_each_reading),
+        cmocka_unit_test(throttling_is_read_from_the_cgroup_that_has_the_quota),
         cmocka_unit_test(without_cgroups_all_events_are_unknown),
-        cmocka_unit_test(version_2_is_one_directory),
-        cmocka_unit_test(version_1_is_found_in_every_hierarchy),
-        cmocka_unit_test(a_cgroup_of_the_same_name_without_processes_does_not_count),
+        cmocka_unit_test(a_version_2_cgroup_is_one_directory),
+        cmocka_unit_test(a_version_1_cgroup_is_found_in_every_hierarchy),
+        cmocka_unit_test(an_empty_cgroup_of_the_same_name_is_ignored),
         cmocka_unit_test(a_container_sees_its_cgroup_at_the_mount_point),
-        cmocka_unit_test(processes_below_are_listed_too),
-        cmocka_unit_test(a_directory_that_cannot_be_tracked_has_an_error_message),
+        cmocka_unit_test(processes_in_child_cgroups_are_listed_too),
+        cmocka_unit_test(a_directory_that_cannot_be_tracked_causes_an_error_message),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,7 @@ static void a_process_may_leave_a_single_hierarchy(void **state)
 }
 
 /* The kernel lists it in the root of a version 1 hierarchy. */
-static void an_exiting_process_has_not_left(void **state)
+static void an_exiting_process_is_not_treated_as_escaped(void **state)
 {
     struct escape e;
 
@@ -105,7 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_in_the_cgroup_or_below_it_has_not_escaped),
         cmocka_unit_test(a_process_may_leave_a_single_hierarchy),
-        cmocka_unit_test(an_exiting_process_has_not_left),
+        cmocka_unit_test(an_exiting_process_is_not_treated_as_escaped),
         cmocka_unit_test(a_process_that_grows_is_checked_again),
         cmocka_unit_test(without_a_cgroup_nothing_is_checked),
     };

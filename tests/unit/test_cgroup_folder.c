@@ -95,7 +95,7 @@ static bool holds(const struct place *place, const struct cgroup *cgroup, pid_t 
     return cgroup_holds_only(&place->root, cgroup, pid);
 }
 
-static void empty_cgroups_below_are_removed_too(void **state)
+static void empty_child_cgroups_are_removed_too(void **state)
 {
     struct place place;
     struct cgroup top, a;
@@ -136,7 +136,7 @@ static void processes_are_moved_to_the_parent_cgroup(void **state)
 }
 
 /* An exiting process cannot be moved, and stays in the cgroup until its memory is freed. */
-static void a_process_that_is_exiting_is_waited_for(void **state)
+static void removal_waits_for_an_exiting_process(void **state)
 {
     enum { BYTES = 32 << 20 };
     struct cgroup top;
@@ -170,7 +170,7 @@ static void a_process_that_is_exiting_is_waited_for(void **state)
     place_close(&place);
 }
 
-static void a_cgroup_in_use_below_stays(void **state)
+static void a_child_cgroup_in_use_is_kept(void **state)
 {
     struct place place;
     struct cgroup top, used;
@@ -204,7 +204,7 @@ static uint64_t count_reads(void)
     return count;
 }
 
-static void moving_ends_when_no_process_can_be_moved(void **state)
+static void moving_processes_gives_up_when_none_can_be_moved(void **state)
 {
     struct cgroup top, missing;
     struct place place;
@@ -222,7 +222,7 @@ static void moving_ends_when_no_process_can_be_moved(void **state)
     place_close(&place);
 }
 
-static void the_only_cgroup_with_its_prefix_is_alone(void **state)
+static void cgroups_with_another_prefix_are_detected(void **state)
 {
     struct place place;
 
@@ -256,12 +256,12 @@ static void controllers_enabled_earlier_are_not_disabled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_cgroups_below_are_removed_too),
+        cmocka_unit_test(empty_child_cgroups_are_removed_too),
         cmocka_unit_test(processes_are_moved_to_the_parent_cgroup),
-        cmocka_unit_test(a_process_that_is_exiting_is_waited_for),
-        cmocka_unit_test(a_cgroup_in_use_below_stays),
-        cmocka_unit_test(moving_ends_when_no_process_can_be_moved),
-        cmocka_unit_test(the_only_cgroup_with_its_prefix_is_alone),
+        cmocka_unit_test(removal_waits_for_an_exiting_process),
+        cmocka_unit_test(a_child_cgroup_in_use_is_kept),
+        cmocka_unit_test(moving_processes_gives_up_when_none_can_be_moved),
+        cmocka_unit_test(cgroups_with_another_prefix_are_detected),
         cmocka_unit_test(controllers_enabled_earlier_are_not_disabled),
     };
 

@@ -31,7 +31,7 @@ static const struct record spark_run = {
                .column_count = 2 },
 };
 
-static void a_rate_is_constant_within_its_point(void **state)
+static void a_rate_is_drawn_as_constant_within_its_interval(void **state)
 {
     static const double by_second[] = { 0.5, 3, 3.5, 2.95, 0.05 };
     static const double halves[] = { 0.5, 0.5, 3, 3, 3.5, 3.5, 2.95, 2.95, 0.05, 0.05 };
@@ -46,7 +46,7 @@ static void a_rate_is_constant_within_its_point(void **state)
 }
 
 /* As in the charts: before the end of the point. */
-static void a_gauge_is_drawn_over_the_time_of_its_point(void **state)
+static void a_gauge_is_drawn_over_the_interval_of_its_point(void **state)
 {
     static const double expected[] = { 100e6, 800e6, 1200e6, 750e6, 0 };
     double curve[5];
@@ -57,7 +57,7 @@ static void a_gauge_is_drawn_over_the_time_of_its_point(void **state)
     assert_true(fabs(sparkline_max(curve, 2) - 1200e6) < 1);
 }
 
-static void unknown_is_a_blank(void **state)
+static void unknown_values_are_drawn_as_blanks(void **state)
 {
     const double curve[] = { 0, nan(""), 3.5, 7 };
     float unknown[] = { (float)NAN, (float)NAN };
@@ -99,7 +99,7 @@ static void a_partly_known_rate_is_drawn_where_known(void **state)
     assert_true(isnan(curve[3]));
 }
 
-static void a_curve_of_zeros_is_flat(void **state)
+static void a_curve_of_zeros_is_drawn_flat(void **state)
 {
     static const double curve[] = { 0, 0 };
     struct buffer out = { 0 };
@@ -175,7 +175,7 @@ static void charts_share_one_time_axis(void **state)
                 "            0                    30.0 s           1 min 00 s\n");
 }
 
-static void without_unicode_charts_are_ascii(void **state)
+static void charts_are_ascii_without_unicode(void **state)
 {
     assert_text(&run, (struct format_style){ false, false, 60, true },
                 "make 'it'\\''s'\n"
@@ -219,7 +219,7 @@ static void means_and_peaks_match_the_figures(void **state)
     free(figures);
 }
 
-static void a_run_without_a_curve_has_a_message(void **state)
+static void a_message_is_shown_for_a_run_without_a_curve(void **state)
 {
     const struct record none = { .name = "a\x1b[31m" };
 
@@ -255,16 +255,16 @@ static void charts_fit_every_width(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rate_is_constant_within_its_point),
-        cmocka_unit_test(a_gauge_is_drawn_over_the_time_of_its_point),
-        cmocka_unit_test(unknown_is_a_blank),
+        cmocka_unit_test(a_rate_is_drawn_as_constant_within_its_interval),
+        cmocka_unit_test(a_gauge_is_drawn_over_the_interval_of_its_point),
+        cmocka_unit_test(unknown_values_are_drawn_as_blanks),
         cmocka_unit_test(a_partly_known_rate_is_drawn_where_known),
-        cmocka_unit_test(a_curve_of_zeros_is_flat),
+        cmocka_unit_test(a_curve_of_zeros_is_drawn_flat),
         cmocka_unit_test(an_empty_run_has_no_curve),
         cmocka_unit_test(charts_share_one_time_axis),
-        cmocka_unit_test(without_unicode_charts_are_ascii),
+        cmocka_unit_test(charts_are_ascii_without_unicode),
         cmocka_unit_test(means_and_peaks_match_the_figures),
-        cmocka_unit_test(a_run_without_a_curve_has_a_message),
+        cmocka_unit_test(a_message_is_shown_for_a_run_without_a_curve),
         cmocka_unit_test(charts_fit_every_width),
     };
 

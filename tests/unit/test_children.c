@@ -32,7 +32,7 @@ static bool holds(const struct found *found, pid_t pid)
     return false;
 }
 
-static void a_list_is_pids_and_blanks(void **state)
+static void a_list_of_children_contains_pids_separated_by_blanks(void **state)
 {
     static const char *const damaged[] = { "x", "12 x", "-1", "0", "99999999999" };
     struct found found = { .count = 0 };
@@ -66,7 +66,7 @@ static void children_of_every_thread_are_listed(void **state)
     fake_root_done(&fake);
 }
 
-static void a_long_list_makes_the_buffer_grow(void **state)
+static void the_buffer_grows_for_a_long_list_of_children(void **state)
 {
     enum { COUNT = 4000 };
     struct cached_file leader = CACHED_FILE_CLOSED;
@@ -104,7 +104,7 @@ static void an_exited_process_has_no_list(void **state)
     fake_root_done(&fake);
 }
 
-static void numbered_folders_are_processes(void **state)
+static void only_numbered_directories_are_processes(void **state)
 {
     struct found found = { .count = 0 };
     struct fake_root fake;
@@ -123,11 +123,11 @@ static void numbered_folders_are_processes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_is_pids_and_blanks),
+        cmocka_unit_test(a_list_of_children_contains_pids_separated_by_blanks),
         cmocka_unit_test(children_of_every_thread_are_listed),
-        cmocka_unit_test(a_long_list_makes_the_buffer_grow),
+        cmocka_unit_test(the_buffer_grows_for_a_long_list_of_children),
         cmocka_unit_test(an_exited_process_has_no_list),
-        cmocka_unit_test(numbered_folders_are_processes),
+        cmocka_unit_test(only_numbered_directories_are_processes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

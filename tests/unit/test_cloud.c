@@ -81,7 +81,7 @@ static void clouds_are_recognized_by_their_firmware(void **state)
     }
 }
 
-static void every_vendor_has_a_request(void **state)
+static void every_vendor_has_a_metadata_request(void **state)
 {
     for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
         const struct cloud_vendor *vendor = cloud_vendor_find(&machines[i].dmi);
@@ -159,7 +159,7 @@ static void a_value_can_be_empty(void **state)
     assert_string_equal(facts.zone, "");
 }
 
-static void the_proof_of_a_service_must_match(void **state)
+static void a_response_must_identify_its_service(void **state)
 {
     struct cloud_facts facts = { 0 };
 
@@ -314,7 +314,7 @@ static void the_cache_is_per_service(void **state)
     assert_int_equal(cloud_cache_read(&fake.root, find_variable, &others[1], &found), -ENOENT);
 }
 
-static void the_folder_for_caches_can_be_chosen(void **state)
+static void the_cache_directory_can_be_chosen(void **state)
 {
     struct cloud_facts found;
 
@@ -326,7 +326,7 @@ static void the_folder_for_caches_can_be_chosen(void **state)
     assert_int_equal(read_again(&found), 0);
 }
 
-static void without_a_folder_there_is_no_cache(void **state)
+static void without_a_cache_directory_nothing_is_cached(void **state)
 {
     struct cloud_facts found;
 
@@ -341,7 +341,7 @@ static void without_a_folder_there_is_no_cache(void **state)
     assert_int_equal(read_again(&found), -ENOENT);
 }
 
-static void without_a_boot_id_there_is_no_cache(void **state)
+static void without_a_boot_id_nothing_is_cached(void **state)
 {
     struct cloud_facts found;
 
@@ -351,7 +351,7 @@ static void without_a_boot_id_there_is_no_cache(void **state)
     assert_int_equal(read_again(&found), -ENOENT);
 }
 
-static void a_broken_file_is_not_used(void **state)
+static void a_damaged_cache_file_is_not_used(void **state)
 {
 #define KEYS                                                                     \
     "\"boot_id\":\"0f7d7d4e-5b1c-4b8e-9c1f-5b2f1a3b4c5d\",\"service\":\"http://" \
@@ -379,7 +379,7 @@ static void a_broken_file_is_not_used(void **state)
     assert_int_equal(read_again(&found), 0);
 }
 
-static void a_file_that_others_can_change_is_not_used(void **state)
+static void a_cache_file_writable_by_others_is_not_used(void **state)
 {
     struct cloud_facts found;
     char path[256];
@@ -410,7 +410,7 @@ static int cloud_begin(void **state)
     return 0;
 }
 
-static void a_machine_outside_a_cloud_makes_no_request(void **state)
+static void a_machine_outside_a_cloud_sends_no_request(void **state)
 {
     struct cloud_facts facts, none = { 0 };
     struct spoor_error err = { 0 };
@@ -439,7 +439,7 @@ static void without_a_response_only_firmware_facts_are_known(void **state)
     assert_string_equal(facts.instance_type, "");
 }
 
-static void a_guess_is_not_a_vendor(void **state)
+static void an_unconfirmed_guess_is_not_reported_as_the_vendor(void **state)
 {
     struct cloud_facts facts;
 
@@ -471,26 +471,29 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clouds_are_recognized_by_their_firmware),
-        cmocka_unit_test(every_vendor_has_a_request),
+        cmocka_unit_test(every_vendor_has_a_metadata_request),
         cmocka_unit_test(values_are_found_in_responses),
         cmocka_unit_test(only_the_first_value_is_required),
         cmocka_unit_test(a_value_can_be_empty),
-        cmocka_unit_test(the_proof_of_a_service_must_match),
+        cmocka_unit_test(a_response_must_identify_its_service),
         cmocka_unit_test(wrong_responses_are_refused),
         cmocka_unit_test(long_values_are_refused_instead_of_truncated),
         cmocka_unit_test_setup_teardown(facts_are_cached_for_the_user_only, begin, end),
         cmocka_unit_test_setup_teardown(a_reboot_invalidates_the_cache, begin, end),
         cmocka_unit_test_setup_teardown(the_cache_is_per_service, begin, end),
-        cmocka_unit_test_setup_teardown(the_folder_for_caches_can_be_chosen, begin, end),
-        cmocka_unit_test_setup_teardown(without_a_folder_there_is_no_cache, begin, end),
-        cmocka_unit_test_setup_teardown(without_a_boot_id_there_is_no_cache, begin, end),
-        cmocka_unit_test_setup_teardown(a_broken_file_is_not_used, begin, end),
-        cmocka_unit_test_setup_teardown(a_file_that_others_can_change_is_not_used, begin, end),
-        cmocka_unit_test_setup_teardown(a_machine_outside_a_cloud_makes_no_request, cloud_begin,
+        cmocka_unit_test_setup_teardown(the_cache_directory_can_be_chosen, begin, end),
+        cmocka_unit_test_setup_teardown(without_a_cache_directory_nothing_is_cached, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(without_a_boot_id_nothing_is_cached, begin, end),
+        cmocka_unit_test_setup_teardown(a_damaged_cache_file_is_not_used, begin, end),
+        cmocka_unit_test_setup_teardown(a_cache_file_writable_by_others_is_not_used, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_machine_outside_a_cloud_sends_no_request, cloud_begin,
                                         end),
         cmocka_unit_test_setup_teardown(without_a_response_only_firmware_facts_are_known,
                                         cloud_begin, end),
-        cmocka_unit_test_setup_teardown(a_guess_is_not_a_vendor, cloud_begin, end),
+        cmocka_unit_test_setup_teardown(an_unconfirmed_guess_is_not_reported_as_the_vendor,
+                                        cloud_begin, end),
         cmocka_unit_test_setup_teardown(
             the_service_can_be_disabled_and_bad_timeouts_are_refused, cloud_begin, end),
     };

@@ -15,7 +15,7 @@ static void arguments_are_quoted_for_a_shell(void **state)
     free(line);
 }
 
-static void a_long_line_is_truncated_between_characters(void **state)
+static void a_long_command_line_is_truncated_between_characters(void **state)
 {
     char word[400] = "x"; /* so that the limit is within a character */
     const char *const arguments[] = { word, NULL };
@@ -29,7 +29,7 @@ static void a_long_line_is_truncated_between_characters(void **state)
     free(line);
 }
 
-static void a_line_marks_missing_arguments(void **state)
+static void a_command_line_marks_missing_arguments(void **state)
 {
     static const char *const arguments[] = { "cat", "a", NULL };
     char *line = command_line_make(arguments, true);
@@ -38,7 +38,7 @@ static void a_line_marks_missing_arguments(void **state)
     free(line);
 }
 
-static void a_process_is_read_from_its_file(void **state)
+static void the_command_line_of_a_process_is_read_from_proc(void **state)
 {
     struct fake_root fake;
     char text[COMMAND_LINE_MAX * 2];
@@ -64,9 +64,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_are_quoted_for_a_shell),
-        cmocka_unit_test(a_long_line_is_truncated_between_characters),
-        cmocka_unit_test(a_line_marks_missing_arguments),
-        cmocka_unit_test(a_process_is_read_from_its_file),
+        cmocka_unit_test(a_long_command_line_is_truncated_between_characters),
+        cmocka_unit_test(a_command_line_marks_missing_arguments),
+        cmocka_unit_test(the_command_line_of_a_process_is_read_from_proc),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static void a_cgroup_with_less_cpu_time_than_its_processes_is_not_used(void **st
     assert_true(choice.is_confirmed);
 }
 
-static void after_processes_left_the_cgroup_the_larger_count_is_used(void **state)
+static void the_larger_count_is_used_if_processes_left_the_cgroup(void **state)
 {
     struct cpu_counts counts = {
         .tree_ns = 100 * MS, .cgroup_ns = 900 * MS, .perf_ns = UNKNOWN, .left_cgroup = true
@@ -85,7 +85,7 @@ static void after_processes_left_the_cgroup_the_larger_count_is_used(void **stat
     assert_false(is_exact(choice));
 }
 
-static void the_sum_is_exact_if_perf_confirms_it(void **state)
+static void the_sum_over_processes_is_exact_if_perf_confirms_it(void **state)
 {
     struct cpu_choice choice = choose(1000, UNKNOWN, 1005);
 
@@ -97,7 +97,7 @@ static void the_sum_is_exact_if_perf_confirms_it(void **state)
     assert_false(is_exact(choose(1000, UNKNOWN, UNKNOWN)));
 }
 
-static void much_more_cpu_time_by_perf_means_unwaited_processes(void **state)
+static void much_more_cpu_time_from_perf_indicates_unwaited_processes(void **state)
 {
     struct cpu_choice choice = choose(100, UNKNOWN, 1000);
 
@@ -145,7 +145,7 @@ static void a_single_process_has_no_children_to_wait_for(void **state)
 }
 
 /* perf stops before an exiting process frees its memory. */
-static void perf_is_not_reported_if_the_sum_is_larger(void **state)
+static void perf_is_not_used_if_the_sum_over_processes_is_larger(void **state)
 {
     struct cpu_counts counts = {
         .tree_ns = 2000 * MS, .cgroup_ns = UNKNOWN, .perf_ns = 1800 * MS, .saw_unwaited = true
@@ -191,7 +191,7 @@ static void a_change_of_source_does_not_count_as_usage(void **state)
     assert_int_equal(total.reported_ns, 7600 * MS);
 }
 
-static void an_unread_counter_does_not_catch_up(void **state)
+static void cpu_time_missed_by_an_unread_counter_is_not_added_later(void **state)
 {
     struct cpu_total total = { 0 };
 
@@ -249,15 +249,15 @@ int main(void)
         cmocka_unit_test(the_cgroup_is_exact_if_nothing_contradicts_it),
         cmocka_unit_test(the_cgroup_counts_processes_that_were_never_waited_for),
         cmocka_unit_test(a_cgroup_with_less_cpu_time_than_its_processes_is_not_used),
-        cmocka_unit_test(after_processes_left_the_cgroup_the_larger_count_is_used),
-        cmocka_unit_test(the_sum_is_exact_if_perf_confirms_it),
-        cmocka_unit_test(much_more_cpu_time_by_perf_means_unwaited_processes),
+        cmocka_unit_test(the_larger_count_is_used_if_processes_left_the_cgroup),
+        cmocka_unit_test(the_sum_over_processes_is_exact_if_perf_confirms_it),
+        cmocka_unit_test(much_more_cpu_time_from_perf_indicates_unwaited_processes),
         cmocka_unit_test(stolen_time_does_not_count_as_unwaited_processes),
         cmocka_unit_test(a_single_process_has_no_children_to_wait_for),
-        cmocka_unit_test(perf_is_not_reported_if_the_sum_is_larger),
+        cmocka_unit_test(perf_is_not_used_if_the_sum_over_processes_is_larger),
         cmocka_unit_test(a_single_source_is_used),
         cmocka_unit_test(a_change_of_source_does_not_count_as_usage),
-        cmocka_unit_test(an_unread_counter_does_not_catch_up),
+        cmocka_unit_test(cpu_time_missed_by_an_unread_counter_is_not_added_later),
         cmocka_unit_test(time_is_not_counted_twice),
         cmocka_unit_test(reported_time_never_falls),
         cmocka_unit_test(user_and_system_time_add_up_to_the_total),

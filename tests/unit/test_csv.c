@@ -91,7 +91,7 @@ static void the_summary_is_a_header_and_a_row(void **state)
     buffer_done(&out);
 }
 
-static void rows_of_other_runs_fit_under_the_header(void **state)
+static void rows_of_all_runs_have_the_columns_of_the_header(void **state)
 {
     static const char *const command[] = { "a,\"b\"\n", "\x1b[2J\xff", NULL };
     struct example *example = *state;
@@ -146,7 +146,7 @@ static void write_stream(struct stream stream, const struct example *example,
     assert_int_equal(buffer_error(out), 0);
 }
 
-static void samples_are_rows_under_the_names_of_the_metrics(void **state)
+static void csv_samples_have_the_metric_names_as_header(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -163,7 +163,7 @@ static void samples_are_rows_under_the_names_of_the_metrics(void **state)
     buffer_done(&out);
 }
 
-static void samples_are_objects_of_one_line_each(void **state)
+static void json_samples_are_objects_on_one_line_each(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -220,7 +220,7 @@ static void a_row_reuses_the_memory_of_the_previous_one(void **state)
     }
 }
 
-static void the_suffix_chooses_the_stream(void **state)
+static void the_suffix_selects_the_sample_format(void **state)
 {
     static const char *const others[] = { "",         ".csv",  "csv",  "x.CSV", "x.json",
                                           "x.csv.gz", "x.f64", "/tmp", "x." };
@@ -243,12 +243,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         with_example(the_summary_is_a_header_and_a_row),
-        with_example(rows_of_other_runs_fit_under_the_header),
-        with_example(samples_are_rows_under_the_names_of_the_metrics),
-        with_example(samples_are_objects_of_one_line_each),
+        with_example(rows_of_all_runs_have_the_columns_of_the_header),
+        with_example(csv_samples_have_the_metric_names_as_header),
+        with_example(json_samples_are_objects_on_one_line_each),
         with_example(samples_of_the_same_time_give_no_rate),
         with_example(a_row_reuses_the_memory_of_the_previous_one),
-        cmocka_unit_test(the_suffix_chooses_the_stream),
+        cmocka_unit_test(the_suffix_selects_the_sample_format),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,7 @@ static void check(const char *text, size_t length, const char *expected)
 
 #define CHECK(text, expected) check(text, strlen(text), expected)
 
-static void lines_are_records_and_commas_separate_cells(void **state)
+static void lines_are_split_into_cells_at_commas(void **state)
 {
     CHECK("a,b\n1,2\n", "a|b;1|2;");
     CHECK("a,b\r\n1,2\r\n", "a|b;1|2;");
@@ -95,7 +95,7 @@ static void quoted_cells_survive_a_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_records_and_commas_separate_cells),
+        cmocka_unit_test(lines_are_split_into_cells_at_commas),
         cmocka_unit_test(quoted_cells_may_contain_separators),
         cmocka_unit_test(invalid_csv_is_refused),
         cmocka_unit_test(an_unterminated_record_is_refused),

@@ -53,7 +53,7 @@ static void an_unknown_value_is_an_empty_cell(void **state)
     }
 }
 
-static void a_row_starts_without_a_comma(void **state)
+static void the_first_cell_of_a_row_has_no_comma_before_it(void **state)
 {
     struct buffer out = { 0 };
     struct csv_writer csv = { .out = &out };
@@ -73,7 +73,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dialects_differ_in_quotes_numbers_and_line_ends),
         cmocka_unit_test(an_unknown_value_is_an_empty_cell),
-        cmocka_unit_test(a_row_starts_without_a_comma),
+        cmocka_unit_test(the_first_cell_of_a_row_has_no_comma_before_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

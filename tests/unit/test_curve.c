@@ -14,7 +14,7 @@ static struct curve_column columns[] = {
 };
 static const struct record_curve curve = { 9, 5, seconds, columns, 2 };
 
-static void merged_points_keep_extremes_and_the_mean_over_time(void **state)
+static void merged_points_keep_extremes_and_the_time_weighted_mean(void **state)
 {
     struct curve_value value = curve_get(&curve, &columns[0], 1, 4);
 
@@ -25,7 +25,7 @@ static void merged_points_keep_extremes_and_the_mean_over_time(void **state)
     assert_true(fabs(curve_get(&curve, &columns[0], 0, 2).mean - 1) < 1e-9);
 }
 
-static void a_reduced_curve_keeps_to_the_limit_of_points(void **state)
+static void a_reduced_curve_has_at_most_the_maximum_number_of_points(void **state)
 {
     assert_int_equal(curve_step(&curve, 5), 1);
     assert_int_equal(curve_step(&curve, 4), 2);
@@ -66,8 +66,8 @@ static void json_has_four_digits_and_no_duplicates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merged_points_keep_extremes_and_the_mean_over_time),
-        cmocka_unit_test(a_reduced_curve_keeps_to_the_limit_of_points),
+        cmocka_unit_test(merged_points_keep_extremes_and_the_time_weighted_mean),
+        cmocka_unit_test(a_reduced_curve_has_at_most_the_maximum_number_of_points),
         cmocka_unit_test(json_has_four_digits_and_no_duplicates),
     };
 

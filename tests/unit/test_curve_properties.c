@@ -315,7 +315,7 @@ static void check(const struct record_curve *curve, const struct run *run,
     check_order(curve);
 }
 
-static void the_integral_of_a_curve_is_the_counter(void **state)
+static void the_integral_of_a_curve_equals_the_counter(void **state)
 {
     struct run run;
 
@@ -359,7 +359,7 @@ static void a_reduced_curve_in_json_keeps_the_integral(void **state)
 }
 
 /* Rows contain neither reading times nor missed usage: totals are those of the rows. */
-static void a_curve_of_rows_keeps_the_integral(void **state)
+static void a_curve_made_from_rows_keeps_the_integral(void **state)
 {
     struct run run;
 
@@ -392,9 +392,9 @@ static void a_curve_of_rows_keeps_the_integral(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_integral_of_a_curve_is_the_counter),
+        cmocka_unit_test(the_integral_of_a_curve_equals_the_counter),
         cmocka_unit_test(a_reduced_curve_in_json_keeps_the_integral),
-        cmocka_unit_test(a_curve_of_rows_keeps_the_integral),
+        cmocka_unit_test(a_curve_made_from_rows_keeps_the_integral),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

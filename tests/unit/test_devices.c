@@ -68,7 +68,7 @@ static void a_device_is_classified_once(void **state)
     assert_true(known_devices.is_exact);
 }
 
-static void earlier_counts_of_a_new_device_are_not_growth(void **state)
+static void earlier_counts_of_a_new_device_are_not_counted_as_growth(void **state)
 {
     assert_sum("r0 100 10\n", 100, 10);
     assert_sum("r9 7000 700\nr0 101 10\n", 101, 10);
@@ -87,7 +87,7 @@ static void a_removed_device_does_not_reduce_the_sum(void **state)
     assert_sum("r0 111 10\nr1 2 2\n", 1116, 1016);
 }
 
-static void a_device_may_take_the_place_of_another(void **state)
+static void a_device_may_replace_another_in_the_list(void **state)
 {
     assert_sum("r0 100 0\nr1 10 0\nr2 1 0\n", 111, 0);
     assert_sum("r0 100 0\nr9 5000 0\nr2 2 0\n", 112, 0);
@@ -95,7 +95,7 @@ static void a_device_may_take_the_place_of_another(void **state)
     assert_int_equal(calls, 4);
 }
 
-static void a_counter_that_was_reset_has_not_grown(void **state)
+static void a_counter_reset_is_not_counted_as_growth(void **state)
 {
     assert_sum("r0 100 10\nr1 7 7\n", 107, 17);
     assert_sum("r0 3 12\nr1 8 8\n", 108, 20);
@@ -111,7 +111,7 @@ static void ignored_devices_do_not_make_the_sum_inexact(void **state)
     assert_true(known_devices.is_exact);
 }
 
-static void the_class_of_counted_devices_is_kept(void **state)
+static void devices_of_the_class_counted_first_are_still_counted_later(void **state)
 {
     struct device_bytes sum = { 5, 5 };
 
@@ -198,7 +198,7 @@ static void disks_are_recognized_by_name(void **state)
         assert_int_equal(disk_class_by_name(others[i]), DEVICE_IGNORED);
 }
 
-static void sysfs_overrules_the_name(void **state)
+static void sysfs_takes_precedence_over_the_device_name(void **state)
 {
     struct fake_root fake;
 
@@ -302,7 +302,7 @@ static int parse_interfaces(const struct root *root, const char *text, struct de
     return net_dev_parse(text, &table, root, ret);
 }
 
-static void only_hardware_counts_if_there_is_any(void **state)
+static void only_hardware_interfaces_are_counted_if_there_are_any(void **state)
 {
     struct fake_root fake;
     struct device_bytes net;
@@ -322,7 +322,7 @@ static void only_hardware_counts_if_there_is_any(void **state)
     fake_root_done(&fake);
 }
 
-static void in_a_container_all_interfaces_except_loopback_count(void **state)
+static void in_a_container_all_interfaces_except_loopback_are_counted(void **state)
 {
     struct fake_root fake;
     struct device_bytes net;
@@ -361,7 +361,7 @@ static void virtual_interfaces_do_not_replace_a_removed_card(void **state)
     fake_root_done(&fake);
 }
 
-static void traffic_of_a_card_below_its_master_is_counted_once(void **state)
+static void traffic_of_a_card_and_its_master_is_counted_once(void **state)
 {
     struct fake_root fake;
     struct device_bytes net;
@@ -379,7 +379,7 @@ static void traffic_of_a_card_below_its_master_is_counted_once(void **state)
     fake_root_done(&fake);
 }
 
-static void a_name_may_hold_colons_bars_and_dots(void **state)
+static void an_interface_name_may_contain_colons_bars_and_dots(void **state)
 {
     struct fake_root fake;
     struct device_bytes net;
@@ -397,7 +397,7 @@ static void a_name_may_hold_colons_bars_and_dots(void **state)
     fake_root_done(&fake);
 }
 
-static void a_loopback_interface_alone_is_not_a_network(void **state)
+static void network_traffic_is_unknown_with_only_a_loopback_interface(void **state)
 {
     struct device_bytes net = { .out = 5 };
     struct fake_root fake;
@@ -544,7 +544,7 @@ static void a_whole_disk_is_listed_once(void **state)
 }
 
 /* The sum in host.h equals the sum over this list. */
-static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
+static void the_listed_devices_add_up_to_the_total_of_the_host(void **state)
 {
     struct device_table table = { .count = 0 };
     char text[4096];
@@ -566,7 +566,7 @@ static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
 }
 
 /* Sectors of /proc and /sys have 512 bytes, even if the disk's own have 4096. */
-static void a_4kn_disk_counts_in_512_byte_sectors(void **state)
+static void a_4kn_disk_is_counted_in_512_byte_sectors(void **state)
 {
     static const struct block_device disk = { "sdb", 8, 16, 1 << 20, NULL };
     struct fake_root fake;
@@ -585,7 +585,7 @@ static void a_4kn_disk_counts_in_512_byte_sectors(void **state)
     fake_root_done(&fake);
 }
 
-static void disks_are_described(void **state)
+static void facts_about_disks_are_listed(void **state)
 {
     static const struct block_device disks[] = {
         { "nvme0n1", 1, 1, 8, NULL }, { "sda", 1, 1, 8, NULL },  { "vda", 1, 1, 8, NULL },
@@ -628,7 +628,7 @@ static void disks_are_described(void **state)
     "Inter-|   Receive                                                |  Transmit\n" \
     " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets\n"
 
-static void interfaces_are_described(void **state)
+static void facts_about_interfaces_are_listed(void **state)
 {
     struct fake_root fake;
     struct devices devices;
@@ -695,7 +695,7 @@ static void devices_may_be_added_and_removed(void **state)
     fake_root_done(&fake);
 }
 
-static void a_counter_that_steps_back_gives_no_growth(void **state)
+static void a_counter_that_decreases_has_not_grown(void **state)
 {
     assert_int_equal(devices_growth(5, 8), 3);
     assert_int_equal(devices_growth(8, 8), 0);
@@ -705,7 +705,7 @@ static void a_counter_that_steps_back_gives_no_growth(void **state)
     assert_false(is_known(devices_growth(7, UNKNOWN)));
 }
 
-static void without_files_there_are_no_devices(void **state)
+static void no_devices_are_listed_without_files(void **state)
 {
     struct space space = { 0 };
     struct fake_root fake;
@@ -795,7 +795,7 @@ static void assert_rdma(const struct fake_root *fake, uint64_t in, uint64_t out)
     assert_int_equal(bytes.out, out);
 }
 
-static void rdma_ports_add_up_in_words_of_4_bytes(void **state)
+static void rdma_ports_are_summed_in_words_of_4_bytes(void **state)
 {
     struct fake_root fake;
 
@@ -815,7 +815,7 @@ static void rdma_ports_add_up_in_words_of_4_bytes(void **state)
     fake_root_done(&fake);
 }
 
-static void rdma_ports_come_go_and_saturate(void **state)
+static void rdma_ports_may_appear_disappear_and_saturate(void **state)
 {
     struct device_bytes bytes;
     struct fake_root fake;
@@ -838,40 +838,41 @@ static void rdma_ports_come_go_and_saturate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(rdma_ports_add_up_in_words_of_4_bytes, begin),
-        cmocka_unit_test_setup(rdma_ports_come_go_and_saturate, begin),
+        cmocka_unit_test_setup(rdma_ports_are_summed_in_words_of_4_bytes, begin),
+        cmocka_unit_test_setup(rdma_ports_may_appear_disappear_and_saturate, begin),
         cmocka_unit_test(interfaces_of_a_namespace_are_summed),
         cmocka_unit_test_setup(a_device_is_classified_once, begin),
-        cmocka_unit_test_setup(earlier_counts_of_a_new_device_are_not_growth, begin),
+        cmocka_unit_test_setup(earlier_counts_of_a_new_device_are_not_counted_as_growth, begin),
         cmocka_unit_test_setup(a_removed_device_does_not_reduce_the_sum, begin),
-        cmocka_unit_test_setup(a_device_may_take_the_place_of_another, begin),
-        cmocka_unit_test_setup(a_counter_that_was_reset_has_not_grown, begin),
+        cmocka_unit_test_setup(a_device_may_replace_another_in_the_list, begin),
+        cmocka_unit_test_setup(a_counter_reset_is_not_counted_as_growth, begin),
         cmocka_unit_test_setup(ignored_devices_do_not_make_the_sum_inexact, begin),
-        cmocka_unit_test_setup(the_class_of_counted_devices_is_kept, begin),
+        cmocka_unit_test_setup(devices_of_the_class_counted_first_are_still_counted_later,
+                               begin),
         cmocka_unit_test_setup(a_damaged_reading_changes_no_sum, begin),
         cmocka_unit_test_setup(an_unknown_sum_stays_unknown, begin),
         cmocka_unit_test_setup(more_devices_than_fit_are_refused, begin),
         cmocka_unit_test(disks_are_recognized_by_name),
-        cmocka_unit_test(sysfs_overrules_the_name),
+        cmocka_unit_test(sysfs_takes_precedence_over_the_device_name),
         cmocka_unit_test(bytes_of_stacked_disks_are_counted_once),
         cmocka_unit_test(without_disks_the_sum_is_unknown),
         cmocka_unit_test(a_sum_that_does_not_fit_is_unknown),
         cmocka_unit_test(damaged_diskstats_are_refused),
-        cmocka_unit_test(only_hardware_counts_if_there_is_any),
-        cmocka_unit_test(in_a_container_all_interfaces_except_loopback_count),
+        cmocka_unit_test(only_hardware_interfaces_are_counted_if_there_are_any),
+        cmocka_unit_test(in_a_container_all_interfaces_except_loopback_are_counted),
         cmocka_unit_test(virtual_interfaces_do_not_replace_a_removed_card),
-        cmocka_unit_test(traffic_of_a_card_below_its_master_is_counted_once),
-        cmocka_unit_test(a_name_may_hold_colons_bars_and_dots),
-        cmocka_unit_test(a_loopback_interface_alone_is_not_a_network),
+        cmocka_unit_test(traffic_of_a_card_and_its_master_is_counted_once),
+        cmocka_unit_test(an_interface_name_may_contain_colons_bars_and_dots),
+        cmocka_unit_test(network_traffic_is_unknown_with_only_a_loopback_interface),
         cmocka_unit_test(damaged_interface_lines_are_refused),
         cmocka_unit_test(a_whole_disk_is_listed_once),
-        cmocka_unit_test(the_sum_over_the_list_is_the_sum_of_the_host),
-        cmocka_unit_test(a_4kn_disk_counts_in_512_byte_sectors),
-        cmocka_unit_test(disks_are_described),
-        cmocka_unit_test(interfaces_are_described),
+        cmocka_unit_test(the_listed_devices_add_up_to_the_total_of_the_host),
+        cmocka_unit_test(a_4kn_disk_is_counted_in_512_byte_sectors),
+        cmocka_unit_test(facts_about_disks_are_listed),
+        cmocka_unit_test(facts_about_interfaces_are_listed),
         cmocka_unit_test(devices_may_be_added_and_removed),
-        cmocka_unit_test(a_counter_that_steps_back_gives_no_growth),
-        cmocka_unit_test(without_files_there_are_no_devices),
+        cmocka_unit_test(a_counter_that_decreases_has_not_grown),
+        cmocka_unit_test(no_devices_are_listed_without_files),
         cmocka_unit_test(the_disk_of_a_mount_is_found),
     };
 

@@ -103,7 +103,7 @@ static const char *write_row(struct fixture *f, const char *dialect, const char 
 
 /* ---- cells ------------------------------------------------------------------------ */
 
-static void the_first_sample_makes_no_row(void **state)
+static void the_first_sample_produces_no_row(void **state)
 {
     struct fixture *f = *state;
     struct stream stream = find("resource-tracker", NULL);
@@ -113,7 +113,7 @@ static void the_first_sample_makes_no_row(void **state)
     assert_int_equal(f->out.length, 0);
 }
 
-static void numbers_are_written_as_python_writes_them(void **state)
+static void numbers_are_formatted_as_by_python(void **state)
 {
     struct fixture *f = *state;
 
@@ -154,7 +154,7 @@ static void unknown_values_are_written_as_none(void **state)
                         "\"gpu_usage\": null, \"gpu_vram\": null, \"gpu_utilized\": null}\n");
 }
 
-static void doubles_equal_the_numbers_of_the_cells(void **state)
+static void binary_doubles_equal_the_numbers_in_the_cells(void **state)
 {
     struct fixture *f = *state;
     const char *bytes;
@@ -176,7 +176,7 @@ static void doubles_equal_the_numbers_of_the_cells(void **state)
     assert_true(isnan(values[7]) && isnan(values[11]));
 }
 
-static void a_counter_that_steps_back_has_not_grown(void **state)
+static void a_counter_that_decreases_has_not_grown(void **state)
 {
     struct fixture *f = *state;
 
@@ -267,7 +267,7 @@ static void user_and_system_time_add_up(void **state)
     assert_cell(f, "resource-tracker", "stime", 0.000003);
 }
 
-static void memory_is_proportional_or_resident_or_the_last_value(void **state)
+static void memory_falls_back_from_pss_to_rss_to_the_last_value(void **state)
 {
     struct fixture *f = *state;
 
@@ -288,7 +288,7 @@ static void memory_is_proportional_or_resident_or_the_last_value(void **state)
     assert_cell(f, "resource-tracker", "memory_mib", 11);
 }
 
-static void memory_left_in_the_cgroup_of_an_ended_job_does_not_count(void **state)
+static void memory_left_in_the_cgroup_of_an_ended_job_is_ignored(void **state)
 {
     struct fixture *f = *state;
 
@@ -311,7 +311,7 @@ static void memory_left_in_the_cgroup_of_an_ended_job_does_not_count(void **stat
     assert_cell(f, "resource-tracker", "memory_mib", 12);
 }
 
-static void children_are_the_processes_without_the_main_one(void **state)
+static void the_number_of_children_excludes_the_main_process(void **state)
 {
     struct fixture *f = *state;
 
@@ -362,7 +362,7 @@ static void space_on_disks_is_written(void **state)
     assert_cell(f, "resource-tracker-rs", "disk_space_used_gb", 2.123457);
 }
 
-static void gpus_are_counted_if_they_are_busy(void **state)
+static void only_busy_gpus_are_counted_as_utilized(void **state)
 {
     struct fixture *f = *state;
 
@@ -445,20 +445,20 @@ static void a_day_of_rows_adds_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_samples(the_first_sample_makes_no_row),
-        with_samples(numbers_are_written_as_python_writes_them),
+        with_samples(the_first_sample_produces_no_row),
+        with_samples(numbers_are_formatted_as_by_python),
         with_samples(unknown_values_are_written_as_none),
-        with_samples(doubles_equal_the_numbers_of_the_cells),
-        with_samples(a_counter_that_steps_back_has_not_grown),
+        with_samples(binary_doubles_equal_the_numbers_in_the_cells),
+        with_samples(a_counter_that_decreases_has_not_grown),
         with_samples(cpu_times_of_the_machine_are_rates),
         with_samples(samples_in_quick_succession_have_a_rate),
         with_samples(user_and_system_time_add_up),
-        with_samples(memory_is_proportional_or_resident_or_the_last_value),
-        with_samples(memory_left_in_the_cgroup_of_an_ended_job_does_not_count),
-        with_samples(children_are_the_processes_without_the_main_one),
+        with_samples(memory_falls_back_from_pss_to_rss_to_the_last_value),
+        with_samples(memory_left_in_the_cgroup_of_an_ended_job_is_ignored),
+        with_samples(the_number_of_children_excludes_the_main_process),
         with_samples(memory_of_the_machine_is_written),
         with_samples(space_on_disks_is_written),
-        with_samples(gpus_are_counted_if_they_are_busy),
+        with_samples(only_busy_gpus_are_counted_as_utilized),
         with_samples(a_day_of_rows_adds_up),
     };
 

@@ -184,7 +184,7 @@ static void a_job_without_a_cgroup_has_no_cgroup_figures(void **state)
     buffer_done(&text);
 }
 
-static void a_driver_without_a_version_has_none(void **state)
+static void an_unknown_driver_version_is_left_out(void **state)
 {
     struct buffer text = { 0 };
     struct machine machine;
@@ -216,7 +216,7 @@ static void without_a_job_gpu_figures_cover_all_processes(void **state)
 }
 
 /* A row of 3 ms, with a tick of the CPU and 600 bytes in it: its rates are of 2.003 s. */
-static void a_row_too_short_for_rates_includes_the_previous_row(void **state)
+static void rates_of_a_very_short_row_include_the_previous_row(void **state)
 {
     struct buffer text = { 0 };
     struct sample middle;
@@ -254,9 +254,9 @@ int main(void)
         cmocka_unit_test(devices_are_listed_with_their_rates),
         cmocka_unit_test(a_new_device_has_no_rate_yet),
         cmocka_unit_test(a_job_without_a_cgroup_has_no_cgroup_figures),
-        cmocka_unit_test(a_driver_without_a_version_has_none),
+        cmocka_unit_test(an_unknown_driver_version_is_left_out),
         cmocka_unit_test(without_a_job_gpu_figures_cover_all_processes),
-        cmocka_unit_test(a_row_too_short_for_rates_includes_the_previous_row),
+        cmocka_unit_test(rates_of_a_very_short_row_include_the_previous_row),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

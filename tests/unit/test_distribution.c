@@ -34,7 +34,7 @@ static void make(struct example *example, double last_memory)
                                                    .column_count = 2 };
 }
 
-static void quantiles_weigh_values_by_their_time(void **state)
+static void quantiles_weight_values_by_their_duration(void **state)
 {
     struct example example;
 
@@ -47,7 +47,7 @@ static void quantiles_weigh_values_by_their_time(void **state)
     record_done(&example.record);
 }
 
-static void time_near_the_limit_is_counted(void **state)
+static void time_near_the_memory_limit_is_counted(void **state)
 {
     struct example example;
 
@@ -59,7 +59,7 @@ static void time_near_the_limit_is_counted(void **state)
     record_done(&example.record);
 }
 
-static void unknown_values_do_not_count(void **state)
+static void unknown_values_are_not_part_of_the_distribution(void **state)
 {
     struct example example;
 
@@ -79,9 +79,9 @@ static void unknown_values_do_not_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_weigh_values_by_their_time),
-        cmocka_unit_test(time_near_the_limit_is_counted),
-        cmocka_unit_test(unknown_values_do_not_count),
+        cmocka_unit_test(quantiles_weight_values_by_their_duration),
+        cmocka_unit_test(time_near_the_memory_limit_is_counted),
+        cmocka_unit_test(unknown_values_are_not_part_of_the_distribution),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 #define MB ((uint64_t)1 << 20)
 
-static void unread_memory_may_be_mapped_twice(void **state)
+static void unread_memory_is_assumed_to_be_mapped_twice(void **state)
 {
     struct double_mapping mapping = { 0 };
 
@@ -14,7 +14,7 @@ static void unread_memory_may_be_mapped_twice(void **state)
     assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
 }
 
-static void libraries_are_not_suspected(void **state)
+static void memory_as_small_as_libraries_is_not_suspected(void **state)
 {
     struct double_mapping mapping = { 0 };
 
@@ -22,7 +22,7 @@ static void libraries_are_not_suspected(void **state)
     assert_int_equal(double_mapping_bytes(&mapping), 0);
 }
 
-static void a_read_of_no_less_memory_replaces_the_bound(void **state)
+static void a_read_of_at_least_as_much_memory_replaces_the_bound(void **state)
 {
     struct double_mapping mapping = { 0 };
 
@@ -39,9 +39,9 @@ static void a_read_of_no_less_memory_replaces_the_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unread_memory_may_be_mapped_twice),
-        cmocka_unit_test(libraries_are_not_suspected),
-        cmocka_unit_test(a_read_of_no_less_memory_replaces_the_bound),
+        cmocka_unit_test(unread_memory_is_assumed_to_be_mapped_twice),
+        cmocka_unit_test(memory_as_small_as_libraries_is_not_suspected),
+        cmocka_unit_test(a_read_of_at_least_as_much_memory_replaces_the_bound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ static void a_device_is_described_by_its_files(void **state)
     tear_down(&machine);
 }
 
-static void hostile_texts_contain_no_terminal_commands(void **state)
+static void hostile_device_names_are_escaped(void **state)
 {
     struct machine machine;
     char name[400];
@@ -128,7 +128,7 @@ static void hostile_texts_contain_no_terminal_commands(void **state)
     tear_down(&machine);
 }
 
-static void a_reading_has_every_value_of_the_driver(void **state)
+static void a_reading_contains_every_value_of_the_driver(void **state)
 {
     struct machine machine;
     struct gpu_reading reading;
@@ -149,7 +149,7 @@ static void a_reading_has_every_value_of_the_driver(void **state)
     tear_down(&machine);
 }
 
-static void device_busy_time_is_the_percentage_over_time(void **state)
+static void device_busy_time_is_the_integral_of_the_percentage(void **state)
 {
     static const struct {
         const char *percent;
@@ -181,7 +181,7 @@ static void device_busy_time_is_the_percentage_over_time(void **state)
     tear_down(&machine);
 }
 
-static void missing_files_make_only_their_figure_unknown(void **state)
+static void a_missing_file_makes_only_its_own_figure_unknown(void **state)
 {
     struct machine machine;
     struct gpu_reading reading;
@@ -249,7 +249,7 @@ static void a_removed_device_is_lost(void **state)
     tear_down(&machine);
 }
 
-static void a_process_has_the_memory_and_time_of_its_clients(void **state)
+static void memory_and_time_of_a_process_are_summed_over_its_clients(void **state)
 {
     struct machine machine;
     struct gpu_process one;
@@ -272,7 +272,7 @@ static void a_process_has_the_memory_and_time_of_its_clients(void **state)
     tear_down(&machine);
 }
 
-static void copies_of_a_descriptor_count_once(void **state)
+static void copies_of_a_descriptor_are_counted_once(void **state)
 {
     static const char text[] = CLIENT("7", "100000000", "1 MiB");
     struct machine machine;
@@ -402,7 +402,7 @@ static void other_descriptors_are_skipped(void **state)
 }
 
 /* On a live machine a quick sweep does not list descriptors if their number is unchanged. */
-static void known_clients_are_read_and_new_ones_found_at_the_next_count(void **state)
+static void known_clients_are_read_at_once_and_new_ones_found_at_the_next_count(void **state)
 {
     struct machine machine;
 
@@ -430,20 +430,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_machine_without_cards_has_no_gpu),
         cmocka_unit_test(a_device_is_described_by_its_files),
-        cmocka_unit_test(hostile_texts_contain_no_terminal_commands),
-        cmocka_unit_test(a_reading_has_every_value_of_the_driver),
-        cmocka_unit_test(device_busy_time_is_the_percentage_over_time),
-        cmocka_unit_test(missing_files_make_only_their_figure_unknown),
+        cmocka_unit_test(hostile_device_names_are_escaped),
+        cmocka_unit_test(a_reading_contains_every_value_of_the_driver),
+        cmocka_unit_test(device_busy_time_is_the_integral_of_the_percentage),
+        cmocka_unit_test(a_missing_file_makes_only_its_own_figure_unknown),
         cmocka_unit_test(a_sleeping_device_is_not_woken),
         cmocka_unit_test(a_removed_device_is_lost),
-        cmocka_unit_test(a_process_has_the_memory_and_time_of_its_clients),
-        cmocka_unit_test(copies_of_a_descriptor_count_once),
+        cmocka_unit_test(memory_and_time_of_a_process_are_summed_over_its_clients),
+        cmocka_unit_test(copies_of_a_descriptor_are_counted_once),
         cmocka_unit_test(a_client_outlives_the_process_it_came_from),
         cmocka_unit_test(the_busy_time_of_an_exited_process_is_kept),
         cmocka_unit_test(a_process_without_engine_time_was_idle),
         cmocka_unit_test(keys_of_old_drivers_are_read),
         cmocka_unit_test(other_descriptors_are_skipped),
-        cmocka_unit_test(known_clients_are_read_and_new_ones_found_at_the_next_count),
+        cmocka_unit_test(known_clients_are_read_at_once_and_new_ones_found_at_the_next_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

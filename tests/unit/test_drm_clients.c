@@ -60,7 +60,7 @@ static struct gpu_process only(const struct drm_clients *clients)
     return process;
 }
 
-static void the_busiest_class_of_engines_counts(void **state)
+static void busy_time_is_the_time_of_the_busiest_engine_class(void **state)
 {
     struct drm_clients *clients = *state;
 
@@ -106,7 +106,7 @@ static void busy_time_never_exceeds_the_elapsed_time(void **state)
     assert_int_equal(only(clients).busy_ns, 700 * MS); /* a counter that ran ahead */
 }
 
-static void a_counter_that_steps_back_keeps_the_larger_value(void **state)
+static void a_counter_that_decreases_keeps_the_larger_value(void **state)
 {
     struct drm_clients *clients = *state;
 
@@ -117,7 +117,7 @@ static void a_counter_that_steps_back_keeps_the_larger_value(void **state)
     assert_int_equal(only(clients).busy_ns, 600 * MS);
 }
 
-static void cycles_that_step_back_keep_the_larger_value(void **state)
+static void cycles_that_decrease_keep_the_larger_value(void **state)
 {
     struct drm_clients *clients = *state;
 
@@ -133,7 +133,7 @@ static void cycles_that_step_back_keep_the_larger_value(void **state)
     assert_int_equal(only(clients).busy_ns, 700 * MS);
 }
 
-static void a_client_of_the_first_sweep_counts_from_then_on(void **state)
+static void a_client_found_in_the_first_sweep_is_counted_from_then_on(void **state)
 {
     struct drm_clients clients;
 
@@ -147,7 +147,7 @@ static void a_client_of_the_first_sweep_counts_from_then_on(void **state)
     drm_clients_done(&clients);
 }
 
-static void cycles_become_time_once_the_clock_is_known(void **state)
+static void cycles_are_converted_to_time_once_the_clock_is_known(void **state)
 {
     struct drm_clients *clients = *state;
 
@@ -160,14 +160,14 @@ static void cycles_become_time_once_the_clock_is_known(void **state)
     assert_in_range(only(clients).busy_ns, 312 * MS, 313 * MS); /* 6e6 cycles at 19.2 MHz */
 }
 
-static void an_idle_client_is_not_waited_for(void **state)
+static void an_idle_client_without_a_known_clock_has_no_busy_time(void **state)
 {
     see_alone(*state, 42, 1, "drm-cycles-rcs: 0\ndrm-total-cycles-rcs: 50000000\n", 1500 * MS);
     assert_int_equal(only(*state).busy_ns, 0);
 }
 
 /* A client found once: the clock of later clients gives the length of its cycles. */
-static void cycles_of_an_ended_client_are_counted_later(void **state)
+static void cycles_of_an_ended_client_are_counted_once_the_clock_is_known(void **state)
 {
     struct drm_clients *clients = *state;
     struct gpu_process list[2];
@@ -195,7 +195,7 @@ static void a_clock_that_is_set_back_is_measured_again(void **state)
     assert_int_equal(only(clients).busy_ns, 150 * MS);
 }
 
-static void cycles_of_a_known_frequency_are_time(void **state)
+static void cycles_of_a_known_frequency_are_converted_to_time(void **state)
 {
     see_alone(*state, 42, 1, "drm-cycles-gpu: 80000000\ndrm-maxfreq-gpu: 800 MHz\n", 2000 * MS);
     assert_int_equal(only(*state).busy_ns, 100 * MS);
@@ -253,7 +253,7 @@ static void a_client_that_was_lost_for_a_while_is_not_counted_twice(void **state
     assert_false(only(clients).has_ended);
 }
 
-static void the_clients_that_ended_first_make_room(void **state)
+static void clients_that_ended_first_are_evicted_first(void **state)
 {
     enum { COUNT = DRM_USE_MAX + 100 };
     struct drm_clients *clients = *state;
@@ -311,23 +311,23 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_clients, close_clients)
     const struct CMUnitTest tests[] = {
-        TEST(the_busiest_class_of_engines_counts),
+        TEST(busy_time_is_the_time_of_the_busiest_engine_class),
         TEST(the_time_of_a_class_is_divided_by_its_engines),
         TEST(clients_of_a_process_are_summed_by_class),
         TEST(busy_time_never_exceeds_the_elapsed_time),
-        TEST(a_counter_that_steps_back_keeps_the_larger_value),
-        TEST(cycles_that_step_back_keep_the_larger_value),
-        TEST(a_client_of_the_first_sweep_counts_from_then_on),
-        TEST(cycles_become_time_once_the_clock_is_known),
-        TEST(an_idle_client_is_not_waited_for),
-        TEST(cycles_of_an_ended_client_are_counted_later),
+        TEST(a_counter_that_decreases_keeps_the_larger_value),
+        TEST(cycles_that_decrease_keep_the_larger_value),
+        TEST(a_client_found_in_the_first_sweep_is_counted_from_then_on),
+        TEST(cycles_are_converted_to_time_once_the_clock_is_known),
+        TEST(an_idle_client_without_a_known_clock_has_no_busy_time),
+        TEST(cycles_of_an_ended_client_are_counted_once_the_clock_is_known),
         TEST(a_clock_that_is_set_back_is_measured_again),
-        TEST(cycles_of_a_known_frequency_are_time),
+        TEST(cycles_of_a_known_frequency_are_converted_to_time),
         TEST(a_percentage_applies_since_the_last_count),
         TEST(unreported_time_is_unknown),
         TEST(time_is_unknown_until_it_is_counted),
         TEST(a_client_that_was_lost_for_a_while_is_not_counted_twice),
-        TEST(the_clients_that_ended_first_make_room),
+        TEST(clients_that_ended_first_are_evicted_first),
         TEST(living_clients_are_never_evicted),
         TEST(repeated_sweeps_do_not_grow_the_tables),
     };

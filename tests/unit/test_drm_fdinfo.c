@@ -61,7 +61,7 @@ static void amdgpu_reports_engines_and_memory(void **state)
     assert_int_equal(drm_fdinfo_memory(&info), 2 << 20); /* the newer key, VRAM alone */
 }
 
-static void old_amdgpu_reports_percentages(void **state)
+static void old_versions_of_amdgpu_report_percentages(void **state)
 {
     static const char text[] = HEAD "pdev:\t0000:0b:00.0\npasid:\t32769\nvram mem:\t20480 kB\n"
                                     "gtt mem:\t512 kB\ncpu mem:\t0 kB\ngfx0:\t12.5%\n"
@@ -118,7 +118,7 @@ static void xe_reports_cycles(void **state)
     assert_int_equal(drm_fdinfo_memory(&info), 8 << 20);
 }
 
-static void an_integrated_xe_uses_memory_of_the_machine(void **state)
+static void memory_of_an_integrated_xe_is_system_memory(void **state)
 {
     struct drm_fdinfo info;
 
@@ -147,7 +147,7 @@ static void unreported_memory_is_unknown(void **state)
                 UNKNOWN); /* not even a part of it, nor the machine's */
 }
 
-static void frequencies_have_units(void **state)
+static void frequencies_are_converted_from_their_units(void **state)
 {
     struct drm_fdinfo info;
 
@@ -301,12 +301,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(amdgpu_reports_engines_and_memory),
-        cmocka_unit_test(old_amdgpu_reports_percentages),
+        cmocka_unit_test(old_versions_of_amdgpu_report_percentages),
         cmocka_unit_test(i915_reports_engines_and_their_number),
         cmocka_unit_test(xe_reports_cycles),
-        cmocka_unit_test(an_integrated_xe_uses_memory_of_the_machine),
+        cmocka_unit_test(memory_of_an_integrated_xe_is_system_memory),
         cmocka_unit_test(unreported_memory_is_unknown),
-        cmocka_unit_test(frequencies_have_units),
+        cmocka_unit_test(frequencies_are_converted_from_their_units),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(a_client_without_an_id_is_refused),
         cmocka_unit_test(damaged_lines_are_skipped),

@@ -47,7 +47,7 @@ static void close_both(struct fake_root *fake, void *vendor)
     fake_root_done(fake);
 }
 
-static void memory_is_known_if_the_gpu_has_its_own(void **state)
+static void memory_is_known_if_the_gpu_has_its_own_memory(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -61,7 +61,7 @@ static void memory_is_known_if_the_gpu_has_its_own(void **state)
     close_both(&fake, vendor);
 }
 
-static void a_missing_busy_time_has_a_reason(void **state)
+static void the_reason_is_given_if_busy_time_is_missing(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -95,7 +95,7 @@ static void energy_continues_after_a_reset(void **state)
     close_both(&fake, vendor);
 }
 
-static void energy_of_another_sensor_is_not_mixed_in(void **state)
+static void energy_of_different_sensors_is_not_mixed(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -111,7 +111,7 @@ static void energy_of_another_sensor_is_not_mixed_in(void **state)
     close_both(&fake, vendor);
 }
 
-static void i915_time_is_the_time_of_the_busiest_class(void **state)
+static void busy_time_of_i915_is_the_time_of_the_busiest_class(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -130,7 +130,7 @@ static void i915_time_is_the_time_of_the_busiest_class(void **state)
     close_both(&fake, vendor);
 }
 
-static void xe_cycles_become_time(void **state)
+static void xe_cycles_are_converted_to_time(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -175,7 +175,7 @@ static void the_same_client_id_on_two_devices_is_two_clients(void **state)
     close_both(&fake, vendor);
 }
 
-static void only_local_memory_of_i915_counts(void **state)
+static void only_local_memory_of_i915_is_counted(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -194,7 +194,7 @@ static void only_local_memory_of_i915_counts(void **state)
 
 /* If a driver reports a GPU without memory, used memory belongs to another device, and 0
  * would be wrong for processes. */
-static void use_of_missing_memory_is_unknown(void **state)
+static void used_memory_is_unknown_if_the_gpu_has_no_memory(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -227,16 +227,16 @@ static void a_card_without_a_pci_address_has_no_clients(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_known_if_the_gpu_has_its_own),
-        cmocka_unit_test(a_missing_busy_time_has_a_reason),
+        cmocka_unit_test(memory_is_known_if_the_gpu_has_its_own_memory),
+        cmocka_unit_test(the_reason_is_given_if_busy_time_is_missing),
         cmocka_unit_test(energy_continues_after_a_reset),
-        cmocka_unit_test(energy_of_another_sensor_is_not_mixed_in),
-        cmocka_unit_test(i915_time_is_the_time_of_the_busiest_class),
-        cmocka_unit_test(xe_cycles_become_time),
+        cmocka_unit_test(energy_of_different_sensors_is_not_mixed),
+        cmocka_unit_test(busy_time_of_i915_is_the_time_of_the_busiest_class),
+        cmocka_unit_test(xe_cycles_are_converted_to_time),
         cmocka_unit_test(a_driver_without_engine_time_leaves_it_unknown),
         cmocka_unit_test(the_same_client_id_on_two_devices_is_two_clients),
-        cmocka_unit_test(only_local_memory_of_i915_counts),
-        cmocka_unit_test(use_of_missing_memory_is_unknown),
+        cmocka_unit_test(only_local_memory_of_i915_is_counted),
+        cmocka_unit_test(used_memory_is_unknown_if_the_gpu_has_no_memory),
         cmocka_unit_test(a_card_without_a_pci_address_has_no_clients),
     };
 

@@ -64,7 +64,7 @@ static void set_up(struct machine *machine, const char *pid_namespace)
     fake_drm_fd(fake, 41, 5, "/dev/dri/renderD128", CLIENT);
 }
 
-static void kfd_reports_memory_of_rocm_but_no_time(void **state)
+static void kfd_reports_memory_but_no_busy_time_of_rocm_processes(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -99,7 +99,7 @@ static void in_a_container_kfd_is_not_read(void **state)
 }
 
 /* The files of a GPU may be hidden, as by the device cgroup. */
-static void only_gpus_unknown_to_kfd_are_left_out(void **state)
+static void gpus_known_to_kfd_are_not_left_out(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -119,7 +119,7 @@ static void only_gpus_unknown_to_kfd_are_left_out(void **state)
     tear_down(&machine);
 }
 
-static void kfd_reports_processes_that_may_not_be_read(void **state)
+static void kfd_reports_memory_of_unreadable_processes(void **state)
 {
     enum { NOBODY = 65534 };
     struct machine machine;
@@ -151,10 +151,10 @@ static void kfd_reports_processes_that_may_not_be_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kfd_reports_memory_of_rocm_but_no_time),
+        cmocka_unit_test(kfd_reports_memory_but_no_busy_time_of_rocm_processes),
         cmocka_unit_test(in_a_container_kfd_is_not_read),
-        cmocka_unit_test(only_gpus_unknown_to_kfd_are_left_out),
-        cmocka_unit_test(kfd_reports_processes_that_may_not_be_read),
+        cmocka_unit_test(gpus_known_to_kfd_are_not_left_out),
+        cmocka_unit_test(kfd_reports_memory_of_unreadable_processes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ static const char *reason_with_rights(struct machine *machine, mode_t mode)
 }
 
 /* The folder of a zombie belongs to root: other users cannot read it, and it is empty. */
-static void an_exited_process_holds_nothing_and_is_not_refused(void **state)
+static void an_exited_process_has_no_memory_and_is_not_treated_as_unreadable(void **state)
 {
     struct machine machine;
 
@@ -107,7 +107,7 @@ static void an_exited_process_holds_nothing_and_is_not_refused(void **state)
 }
 
 /* Threads may outlive the first one, and /proc/PID/fd lists only the files of the first. */
-static void a_process_without_its_first_thread_may_hold_anything(void **state)
+static void memory_of_a_process_without_its_first_thread_is_unknown(void **state)
 {
     struct machine machine;
 
@@ -123,7 +123,7 @@ static void a_process_without_its_first_thread_may_hold_anything(void **state)
     tear_down(&machine);
 }
 
-static void an_unreadable_process_may_hold_anything(void **state)
+static void memory_of_an_unreadable_process_is_unknown(void **state)
 {
     struct machine machine;
 
@@ -201,9 +201,9 @@ static void unreported_use_stays_unknown_between_listings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_exited_process_holds_nothing_and_is_not_refused),
-        cmocka_unit_test(a_process_without_its_first_thread_may_hold_anything),
-        cmocka_unit_test(an_unreadable_process_may_hold_anything),
+        cmocka_unit_test(an_exited_process_has_no_memory_and_is_not_treated_as_unreadable),
+        cmocka_unit_test(memory_of_a_process_without_its_first_thread_is_unknown),
+        cmocka_unit_test(memory_of_an_unreadable_process_is_unknown),
         cmocka_unit_test(use_of_a_device_without_reports_is_unknown),
         cmocka_unit_test(unreported_use_stays_unknown_between_listings),
     };

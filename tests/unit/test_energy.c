@@ -27,7 +27,7 @@ static void put_zone(struct fake_root *fake, int number, const char *name,
     fake_root_write(fake, path, energy_uj);
 }
 
-static void packages_add_up_and_wrap(void **state)
+static void packages_are_summed_and_counters_may_wrap(void **state)
 {
     struct energy energy = { 0 };
     struct fake_root fake;
@@ -75,7 +75,7 @@ static void packages_may_be_added_and_removed(void **state)
     fake_root_done(&fake);
 }
 
-static void other_sources_are_searched_later(void **state)
+static void other_energy_sources_are_used_if_rapl_is_missing(void **state)
 {
     static const struct {
         const char *path, *text, *label_path, *label, *source, *next;
@@ -116,7 +116,7 @@ static void other_sources_are_searched_later(void **state)
 }
 
 /* 20 W at rest; the job and another program share the machine. */
-static void energy_is_shared_by_cpu_time(void **state)
+static void energy_is_attributed_in_proportion_to_cpu_time(void **state)
 {
     struct cpu_energy energy = { 0 };
     struct energy_point point = { .now_ns = NS_PER_SECOND };
@@ -143,10 +143,10 @@ static void energy_is_shared_by_cpu_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packages_add_up_and_wrap),
+        cmocka_unit_test(packages_are_summed_and_counters_may_wrap),
         cmocka_unit_test(packages_may_be_added_and_removed),
-        cmocka_unit_test(other_sources_are_searched_later),
-        cmocka_unit_test(energy_is_shared_by_cpu_time),
+        cmocka_unit_test(other_energy_sources_are_used_if_rapl_is_missing),
+        cmocka_unit_test(energy_is_attributed_in_proportion_to_cpu_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static void every_standard_signal_has_its_own_name(void **state)
     }
 }
 
-static void other_numbers_have_no_name(void **state)
+static void other_signal_numbers_have_no_name(void **state)
 {
     assert_null(signal_name(0));
     assert_null(signal_name(-1));
@@ -36,7 +36,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signals_have_the_names_of_the_man_page),
         cmocka_unit_test(every_standard_signal_has_its_own_name),
-        cmocka_unit_test(other_numbers_have_no_name),
+        cmocka_unit_test(other_signal_numbers_have_no_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static void check_all(escape_function *escape, const struct pair *pairs, size_t 
         check(escape, pairs[i].text, pairs[i].expected);
 }
 
-static void a_terminal_gets_no_control_characters(void **state)
+static void control_characters_are_escaped_for_a_terminal(void **state)
 {
     static const struct pair pairs[] = {
         { "", "" },
@@ -129,7 +129,7 @@ static void json_strings_are_quoted(void **state)
     check_all(escape_json, pairs, ARRAY_SIZE(pairs));
 }
 
-static void json_for_python_is_ascii(void **state)
+static void json_in_python_style_is_ascii(void **state)
 {
     static const struct pair pairs[] = {
         { "a\"b\\c/ ~", "\"a\\\"b\\\\c/ ~\"" },
@@ -142,7 +142,7 @@ static void json_for_python_is_ascii(void **state)
     check_all(escape_json_ascii, pairs, ARRAY_SIZE(pairs));
 }
 
-static void cells_for_python_keep_their_text(void **state)
+static void csv_cells_in_python_style_keep_their_text(void **state)
 {
     static const struct pair pairs[] = {
         { "plain", "plain" },
@@ -253,7 +253,7 @@ static void a_command_joins_its_arguments_with_blanks(void **state)
     buffer_done(&out);
 }
 
-static void ascii_terminals_get_ascii(void **state)
+static void text_is_ascii_for_ascii_terminals(void **state)
 {
     check(escape_ascii, "a\\b", "a\\b");
     check(escape_ascii, "\xc3\xa9\xf0\x9f\x90\xbe", "\\u00e9\\U0001f43e");
@@ -345,21 +345,21 @@ static void characters_of_every_length_are_decoded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_terminal_gets_no_control_characters),
+        cmocka_unit_test(control_characters_are_escaped_for_a_terminal),
         cmocka_unit_test(valid_utf8_is_kept),
         cmocka_unit_test(invalid_bytes_are_shown_in_hexadecimal),
         cmocka_unit_test(invalid_bytes_are_replaced_in_json),
         cmocka_unit_test(a_valid_character_follows_an_invalid_byte),
         cmocka_unit_test(json_strings_are_quoted),
-        cmocka_unit_test(json_for_python_is_ascii),
-        cmocka_unit_test(cells_for_python_keep_their_text),
+        cmocka_unit_test(json_in_python_style_is_ascii),
+        cmocka_unit_test(csv_cells_in_python_style_keep_their_text),
         cmocka_unit_test(messages_contain_no_terminal_commands),
         cmocka_unit_test(csv_cells_are_quoted_if_needed),
         cmocka_unit_test(url_components_contain_no_delimiters),
         cmocka_unit_test(a_url_path_keeps_its_slashes),
         cmocka_unit_test(arguments_can_be_pasted_into_a_shell),
         cmocka_unit_test(a_command_joins_its_arguments_with_blanks),
-        cmocka_unit_test(ascii_terminals_get_ascii),
+        cmocka_unit_test(text_is_ascii_for_ascii_terminals),
         cmocka_unit_test(huge_hostile_text_is_safe),
         cmocka_unit_test(characters_of_every_length_are_decoded),
         cmocka_unit_test(columns_count_wide_characters_twice),

@@ -59,7 +59,7 @@ static void each_thread_gets_one_event(void **state)
 }
 
 /* Its event might count it a second time. */
-static void a_thread_that_starts_meanwhile_is_not_counted_twice(void **state)
+static void a_thread_that_starts_during_the_setup_is_not_counted_twice(void **state)
 {
     static const pid_t lists[][4] = { { 11 }, { 11, 12 }, { 11, 12 } };
     struct fake fake = { .lists = lists, .list_count = 3 };
@@ -80,7 +80,7 @@ static void an_exited_thread_loses_only_its_own_event(void **state)
     assert_int_equal(fake.open_count, 2);
 }
 
-static void if_one_event_is_refused_none_stays_open(void **state)
+static void no_event_stays_open_if_one_is_refused(void **state)
 {
     static const pid_t lists[][4] = { { 11, 12, 13 } };
     struct fake fake = { .lists = lists, .list_count = 1, .refused = 12, .error = -EMFILE };
@@ -89,7 +89,7 @@ static void if_one_event_is_refused_none_stays_open(void **state)
     assert_int_equal(fake.open_count, 0);
 }
 
-static void endless_new_threads_are_followed_in_part(void **state)
+static void following_endlessly_starting_threads_gives_up(void **state)
 {
     static const pid_t lists[][4] = { { 1 },  { 2 },  { 3 },  { 4 },  { 5 },  { 6 },
                                       { 7 },  { 8 },  { 9 },  { 10 }, { 11 }, { 12 },
@@ -104,10 +104,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_thread_gets_one_event),
-        cmocka_unit_test(a_thread_that_starts_meanwhile_is_not_counted_twice),
+        cmocka_unit_test(a_thread_that_starts_during_the_setup_is_not_counted_twice),
         cmocka_unit_test(an_exited_thread_loses_only_its_own_event),
-        cmocka_unit_test(if_one_event_is_refused_none_stays_open),
-        cmocka_unit_test(endless_new_threads_are_followed_in_part),
+        cmocka_unit_test(no_event_stays_open_if_one_is_refused),
+        cmocka_unit_test(following_endlessly_starting_threads_gives_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static void all_counts_except_perf_are_exact_for_a_complete_job(void **state)
     assert_false(is_exact(complete, COUNTED_BY_PERF));
 }
 
-static void a_process_outside_the_cgroup_is_not_in_its_count(void **state)
+static void a_process_outside_the_cgroup_makes_its_count_inexact(void **state)
 {
     struct evidence evidence = complete;
 
@@ -43,7 +43,7 @@ static void a_process_outside_the_cgroup_is_not_in_its_count(void **state)
     assert_false(is_exact(evidence, COUNTED_BY_CGROUP));
 }
 
-static void an_unwaited_process_is_only_in_exit_records(void **state)
+static void an_unwaited_process_makes_counts_from_processes_and_clocks_inexact(void **state)
 {
     struct evidence evidence = complete;
 
@@ -66,7 +66,7 @@ static void a_parent_that_ignores_sigchld_leaves_io_uncertain(void **state)
     assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
 }
 
-static void a_running_job_is_exact_if_alone_and_just_read(void **state)
+static void counts_of_a_running_process_without_children_are_exact_if_just_read(void **state)
 {
     struct evidence evidence = complete;
 
@@ -81,7 +81,7 @@ static void a_running_job_is_exact_if_alone_and_just_read(void **state)
     assert_false(is_exact(evidence, COUNTED_BY_PROCESSES));
 }
 
-static void before_its_program_runs_nothing_is_missing(void **state)
+static void counts_are_exact_before_the_program_is_executed(void **state)
 {
     struct evidence evidence = { .was_spawned = true, .cpu_ns = UNKNOWN };
 
@@ -90,7 +90,7 @@ static void before_its_program_runs_nothing_is_missing(void **state)
 }
 
 /* Ten thousand threads take 0.07 s to exit. */
-static void exits_of_threads_are_not_in_the_counts_of_processes(void **state)
+static void many_exits_make_cpu_clocks_inexact(void **state)
 {
     struct evidence evidence = complete;
 
@@ -114,12 +114,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_counts_except_perf_are_exact_for_a_complete_job),
-        cmocka_unit_test(a_process_outside_the_cgroup_is_not_in_its_count),
-        cmocka_unit_test(an_unwaited_process_is_only_in_exit_records),
+        cmocka_unit_test(a_process_outside_the_cgroup_makes_its_count_inexact),
+        cmocka_unit_test(an_unwaited_process_makes_counts_from_processes_and_clocks_inexact),
         cmocka_unit_test(a_parent_that_ignores_sigchld_leaves_io_uncertain),
-        cmocka_unit_test(a_running_job_is_exact_if_alone_and_just_read),
-        cmocka_unit_test(before_its_program_runs_nothing_is_missing),
-        cmocka_unit_test(exits_of_threads_are_not_in_the_counts_of_processes),
+        cmocka_unit_test(counts_of_a_running_process_without_children_are_exact_if_just_read),
+        cmocka_unit_test(counts_are_exact_before_the_program_is_executed),
+        cmocka_unit_test(many_exits_make_cpu_clocks_inexact),
         cmocka_unit_test(lost_events_make_counts_inexact),
     };
 

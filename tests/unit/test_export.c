@@ -87,7 +87,7 @@ static void test_names_are_valid_and_unique(void **state)
     }
 }
 
-static void test_no_metric_has_the_prefix_of_gpus(void **state)
+static void test_no_metric_name_starts_with_the_gpu_prefix(void **state)
 {
     for (int i = 0; i < METRIC_COUNT; i++)
         assert_true(strncmp(metric_row((enum metric)i)->published.name, "gpu_", 4) != 0);
@@ -153,7 +153,7 @@ static void test_a_sample_is_written_in_each_format(void **state)
                   "spoor_job_threads{" LABELS "} 3 1000500\n");
 }
 
-static void test_gpus_have_labels(void **state)
+static void test_gpu_metrics_have_labels(void **state)
 {
     struct export_sample sample = empty();
 
@@ -193,7 +193,7 @@ static void check_value(const struct export_sample *sample, enum metric metric, 
     assert_float_equal((float)sample->values[metric], value, 0);
 }
 
-static void test_samples_between_two_readings_are_folded(void **state)
+static void test_samples_between_two_scrapes_are_merged(void **state)
 {
     struct export_sample sample = empty(), later = empty(), last = empty();
 
@@ -221,7 +221,7 @@ static void test_samples_between_two_readings_are_folded(void **state)
 
 /* ---- OTLP --------------------------------------------------------------- */
 
-static void test_otlp(void **state)
+static void test_otlp_json_contains_samples_and_resource(void **state)
 {
     static const struct export_label resource[] = { { "spoor.run.id", "ab" } };
     struct export_sample samples[] = { empty(), empty() };
@@ -274,7 +274,7 @@ static size_t occurrences(const char *text, const char *part)
     return count;
 }
 
-static void test_reports_share_their_families(void **state)
+static void test_reports_share_metric_families(void **state)
 {
     struct example *example = example_new();
     struct record records[2];
@@ -302,13 +302,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_are_valid_and_unique),
-        cmocka_unit_test(test_no_metric_has_the_prefix_of_gpus),
+        cmocka_unit_test(test_no_metric_name_starts_with_the_gpu_prefix),
         cmocka_unit_test(test_a_sample_is_written_in_each_format),
-        cmocka_unit_test(test_gpus_have_labels),
+        cmocka_unit_test(test_gpu_metrics_have_labels),
         cmocka_unit_test(test_labels_are_escaped),
-        cmocka_unit_test(test_samples_between_two_readings_are_folded),
-        cmocka_unit_test(test_otlp),
-        cmocka_unit_test(test_reports_share_their_families),
+        cmocka_unit_test(test_samples_between_two_scrapes_are_merged),
+        cmocka_unit_test(test_otlp_json_contains_samples_and_resource),
+        cmocka_unit_test(test_reports_share_metric_families),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 /* ---- facts ----------------------------------------------------------------- */
 
-static void the_model_is_found_under_many_keys(void **state)
+static void the_cpu_model_is_found_under_different_keys(void **state)
 {
     static const struct {
         const char *text;
@@ -52,7 +52,7 @@ static void numbers_of_arm_cpus_have_names(void **state)
     assert_string_equal(model, "Neoverse-V1");
 }
 
-static void a_missing_model_is_an_error(void **state)
+static void a_missing_cpu_model_is_an_error(void **state)
 {
     static const char *const none[] = { "",
                                         "\n\n",
@@ -80,7 +80,7 @@ static void long_names_are_truncated(void **state)
     assert_string_equal(buf, "0123456");
 }
 
-static void the_name_of_the_system_is_unquoted(void **state)
+static void quotes_are_removed_from_the_system_name(void **state)
 {
     static const struct {
         const char *text;
@@ -104,7 +104,7 @@ static void the_name_of_the_system_is_unquoted(void **state)
     assert_int_equal(os_release_parse_name("XPRETTY_NAME=a\n", name, sizeof(name)), -ENOENT);
 }
 
-static void a_machine_has_all_facts(void **state)
+static void all_facts_of_a_machine_are_read(void **state)
 {
     struct host_facts facts;
     struct fake_root fake;
@@ -181,7 +181,7 @@ static void long_strings_are_truncated(void **state)
     fake_root_done(&fake);
 }
 
-static void the_first_rule_whose_conditions_all_hold_matches(void **state)
+static void the_first_rule_with_all_conditions_met_is_used(void **state)
 {
     static const struct dmi_rule rules[] = {
         { "both", { { DMI_SYS_VENDOR, "acme" }, { DMI_PRODUCT_NAME, "*cloud*" } } },
@@ -224,7 +224,7 @@ static void write_cache(struct fake_root *fake, unsigned cpu, unsigned index, co
 }
 
 /* Two sockets with two cores of two threads, CPU 3 offline. */
-static void shared_parts_count_once(void **state)
+static void shared_cores_and_sockets_are_counted_once(void **state)
 {
     static const unsigned online[] = { 0, 1, 2, 4, 5, 6, 7 };
     static const char *const cores[] = { "0,4", "1,5", "2,6", "", "0,4", "1,5", "2,6", "7" };
@@ -303,7 +303,7 @@ static void a_damaged_list_is_read_up_to_the_damage(void **state)
     }
 }
 
-static void sizes_have_units(void **state)
+static void sizes_are_converted_from_their_units(void **state)
 {
     static const struct {
         const char *text;
@@ -336,7 +336,7 @@ static const char *in_a_pod(const char *name)
     return strcmp(name, "KUBERNETES_SERVICE_HOST") == 0 ? "10.0.0.1" : NULL;
 }
 
-static void containers_are_recognized_by_their_traces(void **state)
+static void containers_are_recognized_by_files_and_variables(void **state)
 {
     static const struct {
         const char *path, *text, *name;
@@ -427,21 +427,21 @@ static void a_hypervisor_is_found_without_firmware(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_model_is_found_under_many_keys),
+        cmocka_unit_test(the_cpu_model_is_found_under_different_keys),
         cmocka_unit_test(numbers_of_arm_cpus_have_names),
-        cmocka_unit_test(a_missing_model_is_an_error),
+        cmocka_unit_test(a_missing_cpu_model_is_an_error),
         cmocka_unit_test(long_names_are_truncated),
-        cmocka_unit_test(the_name_of_the_system_is_unquoted),
-        cmocka_unit_test(a_machine_has_all_facts),
+        cmocka_unit_test(quotes_are_removed_from_the_system_name),
+        cmocka_unit_test(all_facts_of_a_machine_are_read),
         cmocka_unit_test(facts_without_files_are_unknown),
         cmocka_unit_test(strings_are_printable_and_trimmed),
         cmocka_unit_test(long_strings_are_truncated),
-        cmocka_unit_test(the_first_rule_whose_conditions_all_hold_matches),
-        cmocka_unit_test(shared_parts_count_once),
+        cmocka_unit_test(the_first_rule_with_all_conditions_met_is_used),
+        cmocka_unit_test(shared_cores_and_sockets_are_counted_once),
         cmocka_unit_test(unreported_values_are_unknown),
         cmocka_unit_test(a_damaged_list_is_read_up_to_the_damage),
-        cmocka_unit_test(sizes_have_units),
-        cmocka_unit_test(containers_are_recognized_by_their_traces),
+        cmocka_unit_test(sizes_are_converted_from_their_units),
+        cmocka_unit_test(containers_are_recognized_by_files_and_variables),
         cmocka_unit_test(firmware_names_the_hypervisor),
         cmocka_unit_test(a_hypervisor_is_found_without_firmware),
     };

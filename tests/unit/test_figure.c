@@ -5,7 +5,7 @@
 #include "fake_summary.h"
 #include "source/perf/counters.h"
 
-static void paths_are_unique_and_found(void **state)
+static void figure_paths_are_unique_and_can_be_looked_up(void **state)
 {
     for (size_t i = 0; i < figure_count(); i++) {
         assert_int_equal(figure_index(figure_path(i)), i);
@@ -92,7 +92,7 @@ static void totals_are_the_growth_of_counters(void **state)
 }
 
 /* The kernel counts whole folios when a page is written to. */
-static void a_job_wrote_no_more_than_the_disks_did(void **state)
+static void bytes_written_by_a_job_are_limited_by_the_disk_writes(void **state)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -144,7 +144,7 @@ static void gpu_memory_of_a_phase_is_not_exact(void **state)
     assert_false(find(&machine, "gpu.memory.combined_bytes").is_exact);
 }
 
-static void cores_are_the_mean_and_the_highest_growth_of_cpu_time(void **state)
+static void mean_and_maximum_cores_are_growth_rates_of_cpu_time(void **state)
 {
     struct machine machine;
 
@@ -178,7 +178,7 @@ static void a_mean_is_the_total_over_the_time_of_the_run(void **state)
 }
 
 /* The kernel counts the machine's time in ticks, on each CPU. */
-static void a_mean_covers_at_least_the_counter_resolution(void **state)
+static void a_mean_is_taken_over_at_least_the_counter_resolution(void **state)
 {
     struct machine machine;
     struct sample sample;
@@ -209,7 +209,7 @@ static void a_mean_covers_at_least_the_counter_resolution(void **state)
     assert_true(figure.is_exact);
 }
 
-static void one_sample_gives_a_total_but_no_rate(void **state)
+static void a_single_sample_has_a_total_but_no_rate(void **state)
 {
     struct machine machine;
 
@@ -234,7 +234,7 @@ static void the_fastest_rate_is_never_below_the_mean(void **state)
 #define MAIN_PEAK "memory.main.total_rss_bytes"
 #define JOB_PEAK "memory.combined.total_rss_bytes"
 
-static void a_peak_is_never_below_the_kernel_mark(void **state)
+static void a_peak_is_never_below_the_kernels_high_water_mark(void **state)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -253,7 +253,7 @@ static void a_peak_is_never_below_the_kernel_mark(void **state)
     assert_true(isnan(figure.high));
 }
 
-static void a_sample_equal_to_the_kernel_mark_is_exact(void **state)
+static void a_sample_equal_to_the_kernels_high_water_mark_is_exact(void **state)
 {
     struct machine machine;
 
@@ -266,7 +266,7 @@ static void a_sample_equal_to_the_kernel_mark_is_exact(void **state)
     assert_string_equal(find(&machine, MAIN_PEAK).source, "kernel");
 }
 
-static void the_kernel_mark_counts_without_a_sample(void **state)
+static void the_kernels_high_water_mark_is_used_without_a_sample(void **state)
 {
     struct machine machine;
 
@@ -276,7 +276,7 @@ static void the_kernel_mark_counts_without_a_sample(void **state)
 }
 
 /* A phase that starts after the peak of the process must not report it. */
-static void a_mark_from_before_the_run_is_not_used(void **state)
+static void a_high_water_mark_from_before_the_run_is_not_used(void **state)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -427,7 +427,7 @@ static void an_inexact_value_is_not_a_bound(void **state)
     assert_near(find(&machine, "memory.anon_peak_bytes").high, 12e6);
 }
 
-static void a_phase_counts_its_own_processes(void **state)
+static void a_phase_counts_only_its_own_processes(void **state)
 {
     struct machine machine;
 
@@ -445,7 +445,7 @@ static void a_phase_counts_its_own_processes(void **state)
 #define SWITCHES "cpu.context_switches.voluntary"
 
 /* Known before the program runs and at the end, not in between. */
-static void context_switches_count_for_the_whole_run(void **state)
+static void context_switches_are_known_only_for_the_whole_run(void **state)
 {
     struct machine machine;
 
@@ -509,31 +509,31 @@ static void parts_read_far_from_the_peak_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_are_unique_and_found),
+        cmocka_unit_test(figure_paths_are_unique_and_can_be_looked_up),
         cmocka_unit_test(a_figure_has_the_unit_of_its_metric),
         cmocka_unit_test(without_samples_all_figures_are_unknown),
         cmocka_unit_test(an_unknown_figure_has_the_reason_of_its_source),
         cmocka_unit_test(totals_are_the_growth_of_counters),
-        cmocka_unit_test(a_job_wrote_no_more_than_the_disks_did),
+        cmocka_unit_test(bytes_written_by_a_job_are_limited_by_the_disk_writes),
         cmocka_unit_test(energy_without_growth_is_unknown),
         cmocka_unit_test(gpu_memory_of_a_phase_is_not_exact),
-        cmocka_unit_test(cores_are_the_mean_and_the_highest_growth_of_cpu_time),
+        cmocka_unit_test(mean_and_maximum_cores_are_growth_rates_of_cpu_time),
         cmocka_unit_test(a_mean_is_the_total_over_the_time_of_the_run),
-        cmocka_unit_test(a_mean_covers_at_least_the_counter_resolution),
-        cmocka_unit_test(one_sample_gives_a_total_but_no_rate),
+        cmocka_unit_test(a_mean_is_taken_over_at_least_the_counter_resolution),
+        cmocka_unit_test(a_single_sample_has_a_total_but_no_rate),
         cmocka_unit_test(the_fastest_rate_is_never_below_the_mean),
-        cmocka_unit_test(a_peak_is_never_below_the_kernel_mark),
-        cmocka_unit_test(a_sample_equal_to_the_kernel_mark_is_exact),
-        cmocka_unit_test(the_kernel_mark_counts_without_a_sample),
-        cmocka_unit_test(a_mark_from_before_the_run_is_not_used),
+        cmocka_unit_test(a_peak_is_never_below_the_kernels_high_water_mark),
+        cmocka_unit_test(a_sample_equal_to_the_kernels_high_water_mark_is_exact),
+        cmocka_unit_test(the_kernels_high_water_mark_is_used_without_a_sample),
+        cmocka_unit_test(a_high_water_mark_from_before_the_run_is_not_used),
         cmocka_unit_test(sampled_peaks_have_bounds),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
         cmocka_unit_test(an_inexact_value_is_not_a_bound),
         cmocka_unit_test(instructions_are_counted_per_cycle),
         cmocka_unit_test(energy_has_bounds_and_a_footprint),
         cmocka_unit_test(waiting_for_a_cpu_has_bounds_unless_it_is_exact),
-        cmocka_unit_test(a_phase_counts_its_own_processes),
-        cmocka_unit_test(context_switches_count_for_the_whole_run),
+        cmocka_unit_test(a_phase_counts_only_its_own_processes),
+        cmocka_unit_test(context_switches_are_known_only_for_the_whole_run),
         cmocka_unit_test(parts_at_the_peak_add_up_to_its_total),
         cmocka_unit_test(parts_read_far_from_the_peak_are_unknown),
     };

@@ -5,7 +5,7 @@
 #define JOB_PEAK "memory.combined.total_rss_bytes"
 
 /* There were none at first, and later some that were never read. */
-static void a_0_followed_by_unknown_is_unknown(void **state)
+static void a_peak_of_0_followed_by_unknown_values_is_unknown(void **state)
 {
     struct machine machine;
 
@@ -38,7 +38,7 @@ static void parts_that_were_read_too_early_are_unknown(void **state)
 }
 
 /* Double mappings of a descendant do not make the main process uncertain. */
-static void a_lower_bound_is_discounted_by_its_own_scope(void **state)
+static void the_discount_of_a_scope_lowers_only_its_own_bound(void **state)
 {
     struct machine machine;
 
@@ -134,9 +134,9 @@ static void memory_figures_are_consistent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_0_followed_by_unknown_is_unknown),
+        cmocka_unit_test(a_peak_of_0_followed_by_unknown_values_is_unknown),
         cmocka_unit_test(parts_that_were_read_too_early_are_unknown),
-        cmocka_unit_test(a_lower_bound_is_discounted_by_its_own_scope),
+        cmocka_unit_test(the_discount_of_a_scope_lowers_only_its_own_bound),
         cmocka_unit_test(memory_figures_are_consistent),
     };
 

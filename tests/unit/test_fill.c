@@ -53,7 +53,7 @@ static void fill(struct curve *curve, const char *job_source)
     fill_curve(&curve->record, &curve->series, &curve->summary);
 }
 
-static void a_column_of_the_job_has_values_of_the_job(void **state)
+static void a_job_column_contains_values_of_the_job(void **state)
 {
     struct curve curve;
 
@@ -65,7 +65,7 @@ static void a_column_of_the_job_has_values_of_the_job(void **state)
     teardown(&curve);
 }
 
-static void a_column_of_the_job_with_values_of_the_host_is_left_out(void **state)
+static void a_job_column_with_values_of_the_host_is_left_out(void **state)
 {
     struct curve curve;
 
@@ -99,7 +99,7 @@ static void assert_near(double value, double expected)
         fail_msg("%f is not %f", value, expected);
 }
 
-static void counters_become_rates_and_gauges_stay(void **state)
+static void counters_become_rates_and_gauges_are_unchanged(void **state)
 {
     static const struct {
         const char *path;
@@ -142,7 +142,7 @@ static void every_figure_has_a_source_or_a_reason(void **state)
     record_done(&record);
 }
 
-static void devices_have_rates_if_they_were_there_before(void **state)
+static void devices_have_rates_only_if_they_existed_before(void **state)
 {
     struct record record;
     const struct record_disk *disks;
@@ -200,13 +200,13 @@ static void without_a_sample_all_figures_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_column_of_the_job_has_values_of_the_job),
-        cmocka_unit_test(a_column_of_the_job_with_values_of_the_host_is_left_out),
-        cmocka_unit_test_setup_teardown(counters_become_rates_and_gauges_stay, set_up,
+        cmocka_unit_test(a_job_column_contains_values_of_the_job),
+        cmocka_unit_test(a_job_column_with_values_of_the_host_is_left_out),
+        cmocka_unit_test_setup_teardown(counters_become_rates_and_gauges_are_unchanged, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(every_figure_has_a_source_or_a_reason, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(devices_have_rates_if_they_were_there_before, set_up,
+        cmocka_unit_test_setup_teardown(devices_have_rates_only_if_they_existed_before, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_run_with_a_job_has_no_machine_section, set_up,
                                         tear_down),

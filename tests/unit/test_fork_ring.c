@@ -29,7 +29,7 @@ static void all_online_cpus_are_used_if_few(void **state)
 }
 
 /* With many or unlisted CPUs, the process's own mask is used. */
-static void otherwise_the_cpus_of_the_process_are_used(void **state)
+static void the_cpus_of_the_process_are_used_if_many_are_online(void **state)
 {
     unsigned long available = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
     unsigned cpus[4096];
@@ -96,7 +96,7 @@ static void put_lost(struct fixture *f, uint64_t count)
     put(f, body, sizeof(body));
 }
 
-static void a_fork_names_child_and_parent(void **state)
+static void a_fork_record_contains_child_and_parent(void **state)
 {
     struct task_record record;
     struct fixture f;
@@ -144,7 +144,7 @@ static void a_record_may_wrap_around_the_end(void **state)
     }
 }
 
-static void losses_are_reported(void **state)
+static void lost_records_are_reported(void **state)
 {
     struct task_record record;
     struct fixture f;
@@ -174,7 +174,7 @@ static void other_records_are_skipped(void **state)
 }
 
 /* Fields appended by events with more attributes are ignored. */
-static void a_longer_record_is_read_up_to_the_known_fields(void **state)
+static void unknown_fields_at_the_end_of_a_record_are_ignored(void **state)
 {
     const uint32_t numbers[] = { 5, 1, 5, 1 };
     const uint64_t rest[] = { 77, 88, 99 };
@@ -350,7 +350,7 @@ static void every_process_is_reported_in_order(void **state)
 }
 
 /* Without draining, there are more records than fit. */
-static void a_loss_is_counted(void **state)
+static void lost_records_are_counted(void **state)
 {
     struct tally tally = { 0 };
     struct gated_job job;
@@ -368,7 +368,7 @@ static void a_loss_is_counted(void **state)
     fork_ring_close(&ring);
 }
 
-static void a_fixture_has_no_ring(void **state)
+static void no_ring_is_opened_for_a_fixture(void **state)
 {
     struct fake_root fake;
     struct fork_ring ring;
@@ -380,7 +380,7 @@ static void a_fixture_has_no_ring(void **state)
     fake_root_done(&fake);
 }
 
-static void a_missing_process_has_no_ring(void **state)
+static void no_ring_is_opened_for_a_missing_process(void **state)
 {
     struct fork_ring ring;
     struct root root;
@@ -391,7 +391,7 @@ static void a_missing_process_has_no_ring(void **state)
     root_close(&root);
 }
 
-static void the_size_of_a_ring_does_not_depend_on_the_page_size(void **state)
+static void the_ring_size_is_independent_of_the_page_size(void **state)
 {
     assert_int_equal(fork_ring_pages(128 << 10, 4096), 32);
     assert_int_equal(fork_ring_pages(32 << 10, 4096), 8);
@@ -404,22 +404,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_online_cpus_are_used_if_few),
-        cmocka_unit_test(otherwise_the_cpus_of_the_process_are_used),
-        cmocka_unit_test(a_fork_names_child_and_parent),
+        cmocka_unit_test(the_cpus_of_the_process_are_used_if_many_are_online),
+        cmocka_unit_test(a_fork_record_contains_child_and_parent),
         cmocka_unit_test(threads_are_distinguished_from_processes),
         cmocka_unit_test(a_record_may_wrap_around_the_end),
-        cmocka_unit_test(losses_are_reported),
+        cmocka_unit_test(lost_records_are_reported),
         cmocka_unit_test(other_records_are_skipped),
-        cmocka_unit_test(a_longer_record_is_read_up_to_the_known_fields),
+        cmocka_unit_test(unknown_fields_at_the_end_of_a_record_are_ignored),
         cmocka_unit_test(an_empty_ring_has_no_record),
         cmocka_unit_test(a_truncated_record_is_refused),
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(impossible_positions_are_refused),
-        cmocka_unit_test(the_size_of_a_ring_does_not_depend_on_the_page_size),
+        cmocka_unit_test(the_ring_size_is_independent_of_the_page_size),
         cmocka_unit_test(every_process_is_reported_in_order),
-        cmocka_unit_test(a_loss_is_counted),
-        cmocka_unit_test(a_fixture_has_no_ring),
-        cmocka_unit_test(a_missing_process_has_no_ring),
+        cmocka_unit_test(lost_records_are_counted),
+        cmocka_unit_test(no_ring_is_opened_for_a_fixture),
+        cmocka_unit_test(no_ring_is_opened_for_a_missing_process),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 #include "output/format.h"
 #include "unit_test.h"
 
-static void a_name_and_a_suffix_choose_the_format(void **state)
+static void option_value_or_file_suffix_selects_the_format(void **state)
 {
     char path[64];
 
@@ -45,7 +45,7 @@ static void other_names_select_no_format(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_and_a_suffix_choose_the_format),
+        cmocka_unit_test(option_value_or_file_suffix_selects_the_format),
         cmocka_unit_test(other_names_select_no_format),
     };
 

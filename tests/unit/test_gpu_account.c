@@ -34,7 +34,7 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
     assert_int_equal(account->list[PART_1].view.figures[GPU_JOB_MEMORY].peak, 4 * GB);
 }
 
-static void parts_count_if_the_whole_does_not_report(void **state)
+static void mig_parts_are_summed_if_the_whole_gpu_reports_nothing(void **state)
 {
     fake_see(WHOLE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), MS(1000));
     fake_see(PART_0, fake_reading(GB, MS(400), MS(1000)), MS(1000));
@@ -48,7 +48,7 @@ static void parts_count_if_the_whole_does_not_report(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_UTILIZATION].value, 300000);
 }
 
-static void memory_held_by_processes_is_in_use(void **state)
+static void device_memory_is_at_least_the_memory_of_its_processes(void **state)
 {
     const struct gpu_row row = fake_row(WHOLE, 10, 5 * GB, 0, 0);
 
@@ -75,7 +75,7 @@ static void memory_of_a_device_is_updated_between_readings(void **state)
     assert_int_equal(account->list[ALONE].view.figures[GPU_MEMORY].peak, 10 * GB);
 }
 
-static void memory_of_parts_is_in_use_on_the_whole(void **state)
+static void device_memory_is_at_least_the_memory_of_its_mig_parts(void **state)
 {
     fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* the value of a second ago */
     gpu_account_device_memory(account, PART_0, 4 * GB);
@@ -86,7 +86,7 @@ static void memory_of_parts_is_in_use_on_the_whole(void **state)
 }
 
 /* Intel's xe: the job's memory is not memory of the device. */
-static void a_device_without_memory_is_not_compared(void **state)
+static void memory_of_a_device_without_its_own_memory_is_not_compared(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, 5 * GB, 0, 0);
 
@@ -97,7 +97,7 @@ static void a_device_without_memory_is_not_compared(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value, 5 * GB);
 }
 
-static void unknown_memory_of_a_process_makes_the_jobs_unknown(void **state)
+static void unknown_memory_of_one_process_makes_memory_of_the_job_unknown(void **state)
 {
     const struct gpu_row rows[] = { fake_row(WHOLE, 10, GB, 0, 0),
                                     fake_row(WHOLE, 20, UNKNOWN, 0, 0) };
@@ -118,7 +118,7 @@ static void unknown_memory_of_a_process_makes_the_jobs_unknown(void **state)
     assert_true(levels[GPU_TOTAL_DESCENDANTS_MEMORY].value == UNKNOWN);
 }
 
-static void processes_that_may_be_missing_make_memory_unknown(void **state)
+static void possibly_missing_processes_make_memory_of_the_job_unknown(void **state)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
@@ -133,7 +133,7 @@ static void processes_that_may_be_missing_make_memory_unknown(void **state)
 }
 
 /* Busy time is reported; the 0 bytes from before the lists were refused are no peak. */
-static void memory_without_processes_makes_only_itself_unknown(void **state)
+static void a_refused_process_list_makes_only_memory_unknown(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, UNKNOWN, MS(500), MS(1000));
     struct gpu_reading reading = fake_reading(GB, MS(500), MS(1000));
@@ -155,7 +155,7 @@ static void memory_without_processes_makes_only_itself_unknown(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value, 500000);
 }
 
-static void without_a_gpu_of_the_job_figures_are_unknown(void **state)
+static void figures_are_unknown_if_the_job_has_no_gpu(void **state)
 {
     for (size_t i = 0; i < COUNT; i++)
         fake_gpus.units[i].is_selected = false;
@@ -174,7 +174,7 @@ static void without_a_gpu_of_the_job_figures_are_unknown(void **state)
                         account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason);
 }
 
-static void a_whole_gpu_includes_its_parts(void **state)
+static void selecting_a_whole_gpu_includes_its_mig_parts(void **state)
 {
     const struct gpu_row rows[] = { fake_row(PART_0, 10, 2 * GB, 0, MS(1000)),
                                     fake_row(PART_1, 20, GB, 0, MS(1000)),
@@ -272,7 +272,7 @@ static struct gpu_work work_of(uint64_t sm_ns, uint64_t bytes, uint64_t covered_
     return work;
 }
 
-static void work_counts_until_its_last_reading(void **state)
+static void work_is_counted_up_to_its_last_reading(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
     const struct gpu_figure *figures = account->list[ALONE].view.figures;
@@ -325,7 +325,7 @@ static void an_estimate_of_energy_may_be_too_high(void **state)
     assert_false(account->totals.is_energy_estimated);
 }
 
-static void accounts_raise_peaks(void **state)
+static void accounting_data_raises_peaks(void **state)
 {
     gpu_account_peak(account, WHOLE, 9 * GB);
     gpu_account_peak(account, WHOLE, UNKNOWN);
@@ -334,7 +334,7 @@ static void accounts_raise_peaks(void **state)
     assert_int_equal(account->list[WHOLE].view.figures[GPU_MEMORY].peak, 9 * GB);
 }
 
-static void gauges_keep_their_maximum_until_taken(void **state)
+static void gauges_keep_their_maximum_until_they_are_sampled(void **state)
 {
     struct gpu_totals kept, newer;
 
@@ -385,7 +385,7 @@ static void the_busy_time_of_the_job_is_the_sum_over_its_processes(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(550));
 }
 
-static void mixed_processes_are_reported(void **state)
+static void busy_time_mixed_with_foreign_processes_is_reported(void **state)
 {
     static const struct gpu_sources names_one = { .names_one = true };
     struct gpu_row rows[] = { fake_row(WHOLE, 10, GB, 0, MS(1000)),
@@ -427,7 +427,7 @@ static void unreported_busy_time_is_not_0(void **state)
     assert_true(account->list[PART_0].view.figures[GPU_JOB_UTILIZATION].peak == UNKNOWN);
 }
 
-static void busy_time_reported_again_counts_once(void **state)
+static void busy_time_reported_twice_is_counted_once(void **state)
 {
     const uint64_t busy_ns[] = { MS(100), UNKNOWN, UNKNOWN, MS(300) };
 
@@ -502,7 +502,7 @@ static void a_process_without_samples_has_no_busy_time(void **state)
     assert_int_equal(view->figures[GPU_JOB_UTILIZATION].measure.value, 100000);
 }
 
-static void samples_of_an_exited_process_are_waited_for(void **state)
+static void busy_time_stays_open_until_samples_of_an_exited_process_arrive(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
 
@@ -526,32 +526,32 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(memory_is_summed_over_the_jobs_gpus),
-        TEST(parts_count_if_the_whole_does_not_report),
-        TEST(memory_held_by_processes_is_in_use),
+        TEST(mig_parts_are_summed_if_the_whole_gpu_reports_nothing),
+        TEST(device_memory_is_at_least_the_memory_of_its_processes),
         TEST(memory_of_a_device_is_updated_between_readings),
-        TEST(memory_of_parts_is_in_use_on_the_whole),
-        TEST(a_device_without_memory_is_not_compared),
-        TEST(unknown_memory_of_a_process_makes_the_jobs_unknown),
-        TEST(processes_that_may_be_missing_make_memory_unknown),
-        TEST(memory_without_processes_makes_only_itself_unknown),
-        TEST(without_a_gpu_of_the_job_figures_are_unknown),
-        TEST(a_whole_gpu_includes_its_parts),
+        TEST(device_memory_is_at_least_the_memory_of_its_mig_parts),
+        TEST(memory_of_a_device_without_its_own_memory_is_not_compared),
+        TEST(unknown_memory_of_one_process_makes_memory_of_the_job_unknown),
+        TEST(possibly_missing_processes_make_memory_of_the_job_unknown),
+        TEST(a_refused_process_list_makes_only_memory_unknown),
+        TEST(figures_are_unknown_if_the_job_has_no_gpu),
+        TEST(selecting_a_whole_gpu_includes_its_mig_parts),
         TEST(energy_counts_from_the_first_reading),
         TEST(energy_of_a_lost_device_stays_in_the_sum),
         TEST(sensors_keep_their_maximum),
         TEST(a_lost_device_is_unknown_and_keeps_its_peaks),
-        TEST(work_counts_until_its_last_reading),
+        TEST(work_is_counted_up_to_its_last_reading),
         TEST(an_estimate_of_energy_may_be_too_high),
-        TEST(accounts_raise_peaks),
-        TEST(gauges_keep_their_maximum_until_taken),
+        TEST(accounting_data_raises_peaks),
+        TEST(gauges_keep_their_maximum_until_they_are_sampled),
         TEST(the_busy_time_of_the_job_is_the_sum_over_its_processes),
-        TEST(mixed_processes_are_reported),
+        TEST(busy_time_mixed_with_foreign_processes_is_reported),
         TEST(unreported_busy_time_is_not_0),
-        TEST(busy_time_reported_again_counts_once),
+        TEST(busy_time_reported_twice_is_counted_once),
         TEST(late_busy_time_is_unknown_until_it_arrives),
         TEST(lost_busy_time_of_an_exited_process_stays_unknown),
         TEST(a_process_without_samples_has_no_busy_time),
-        TEST(samples_of_an_exited_process_are_waited_for),
+        TEST(busy_time_stays_open_until_samples_of_an_exited_process_arrive),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ static const struct gpu_unit units[] = {
     { .place = { 1, -1 }, .is_selected = true },
 };
 
-static void the_gpus_of_the_job_have_columns(void **state)
+static void each_gpu_of_the_job_has_columns(void **state)
 {
     const struct gpu_view view = { .units = units, .count = ARRAY_SIZE(units) };
     struct gpu_columns columns = gpu_columns_of(&view);
@@ -44,7 +44,7 @@ static void columns_without_a_value_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_gpus_of_the_job_have_columns),
+        cmocka_unit_test(each_gpu_of_the_job_has_columns),
         cmocka_unit_test(columns_without_a_value_are_unknown),
     };
 

@@ -33,7 +33,7 @@ static void update(struct gpu_owners *owners, const pid_t *pids, size_t count, u
     gpu_owners_update(owners, &roster, now_ns);
 }
 
-static void processes_of_the_roster_belong(void **state)
+static void processes_in_the_roster_belong_to_the_job(void **state)
 {
     const pid_t living[] = { 300, 100, 200 };
     struct fake_root fake;
@@ -53,7 +53,7 @@ static void processes_of_the_roster_belong(void **state)
     fake_root_done(&fake);
 }
 
-static void descendants_may_be_left_out(void **state)
+static void descendants_can_be_excluded(void **state)
 {
     struct fake_root fake;
     struct gpu_owners owners;
@@ -69,7 +69,7 @@ static void descendants_may_be_left_out(void **state)
     fake_root_done(&fake);
 }
 
-static void without_a_job_no_process_belongs(void **state)
+static void without_a_job_no_process_is_an_owner(void **state)
 {
     struct fake_root fake;
     struct gpu_owners owners;
@@ -146,7 +146,7 @@ static void an_exited_process_is_kept_for_a_while(void **state)
     fake_root_done(&fake);
 }
 
-static void main_is_kept_and_surplus_exited_processes_are_dropped(void **state)
+static void main_is_kept_when_surplus_exited_processes_are_dropped(void **state)
 {
     struct fake_root fake;
     struct gpu_owners owners;
@@ -166,7 +166,7 @@ static void main_is_kept_and_surplus_exited_processes_are_dropped(void **state)
 }
 
 /* Parents that form a cycle, which no kernel produces. */
-static void a_cycle_of_parents_ends(void **state)
+static void a_cycle_of_parents_does_not_loop_forever(void **state)
 {
     struct fake_root fake;
     struct gpu_owners owners;
@@ -183,14 +183,14 @@ static void a_cycle_of_parents_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_of_the_roster_belong),
-        cmocka_unit_test(descendants_may_be_left_out),
-        cmocka_unit_test(without_a_job_no_process_belongs),
+        cmocka_unit_test(processes_in_the_roster_belong_to_the_job),
+        cmocka_unit_test(descendants_can_be_excluded),
+        cmocka_unit_test(without_a_job_no_process_is_an_owner),
         cmocka_unit_test(a_descendant_that_is_not_in_the_roster_belongs_to_the_job),
         cmocka_unit_test(foreign_processes_are_looked_up_again),
         cmocka_unit_test(an_exited_process_is_kept_for_a_while),
-        cmocka_unit_test(main_is_kept_and_surplus_exited_processes_are_dropped),
-        cmocka_unit_test(a_cycle_of_parents_ends),
+        cmocka_unit_test(main_is_kept_when_surplus_exited_processes_are_dropped),
+        cmocka_unit_test(a_cycle_of_parents_does_not_loop_forever),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

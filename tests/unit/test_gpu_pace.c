@@ -63,7 +63,7 @@ static uint64_t next_gap(struct run *run)
     return run->now_ns - before_ns;
 }
 
-static void the_first_look_opens_the_drivers(void **state)
+static void drivers_are_opened_at_the_first_reading(void **state)
 {
     struct run run;
 
@@ -77,7 +77,7 @@ static void the_first_look_opens_the_drivers(void **state)
     assert_int_equal(run.pace.due_ns, S(2)); /* and a quick one follows at once */
 }
 
-static void looks_become_rare_while_memory_is_unchanged(void **state)
+static void gpu_readings_become_rare_while_memory_is_unchanged(void **state)
 {
     static const uint64_t gaps[] = { MS(54), MS(108), MS(216), MS(250), MS(250) };
     struct run run;
@@ -92,7 +92,7 @@ static void looks_become_rare_while_memory_is_unchanged(void **state)
     assert_int_equal(next_gap(&run), MS(27));
 }
 
-static void a_job_without_a_gpu_is_looked_at_rarely(void **state)
+static void gpus_are_read_rarely_for_a_job_that_uses_none(void **state)
 {
     struct run run;
 
@@ -110,7 +110,7 @@ static void a_job_without_a_gpu_is_looked_at_rarely(void **state)
     assert_int_equal(run.slow, 2); /* when it has samples */
 }
 
-static void a_new_process_shortens_the_gap(void **state)
+static void a_new_process_shortens_the_interval_to_the_next_reading(void **state)
 {
     struct run run;
 
@@ -122,7 +122,7 @@ static void a_new_process_shortens_the_gap(void **state)
     assert_in_range(run.pace.due_ns, run.now_ns, run.now_ns + MS(27));
 }
 
-static void an_idle_job_is_read_every_2_s_if_it_holds_a_gpu(void **state)
+static void gpus_of_an_idle_job_are_read_every_2_seconds(void **state)
 {
     struct run run;
     unsigned quick, slow;
@@ -172,7 +172,7 @@ static void the_machines_gpus_are_read_even_if_the_job_is_idle(void **state)
 
 /* The job uses one core, so that the income is 0.35 % of a core. */
 /* GPU memory is mapped in the process that allocates it. */
-static void a_change_of_the_address_space_causes_a_look(void **state)
+static void a_change_of_the_address_space_causes_a_reading(void **state)
 {
     struct run run;
 
@@ -229,7 +229,7 @@ static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **st
 }
 
 /* A job that creates its first context and then rests: without this look, nothing of it would be watched. */
-static void an_idle_job_is_read_once_even_if_the_budget_delays_it(void **state)
+static void gpus_of_an_idle_job_are_read_once_even_if_the_budget_delays_it(void **state)
 {
     struct run run;
 
@@ -269,7 +269,7 @@ static void the_budget_is_respected(void **state)
     assert_in_range(run.spent_ns, MS(60), MS(10) + 60 * NS_PER_SECOND * 35 / 10000);
 }
 
-static void with_an_empty_budget_there_is_a_look_per_second(void **state)
+static void gpus_are_read_once_a_second_if_the_budget_is_empty(void **state)
 {
     struct run run;
 
@@ -282,7 +282,7 @@ static void with_an_empty_budget_there_is_a_look_per_second(void **state)
     assert_in_range(run.slow, 3, 4);
 }
 
-static void a_long_look_is_checked_less_and_less_often(void **state)
+static void completion_of_a_long_reading_is_checked_less_and_less_often(void **state)
 {
     struct gpu_pace pace;
     struct gpu_job_state job = { 0 };
@@ -298,19 +298,19 @@ static void a_long_look_is_checked_less_and_less_often(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_look_opens_the_drivers),
-        cmocka_unit_test(looks_become_rare_while_memory_is_unchanged),
-        cmocka_unit_test(a_job_without_a_gpu_is_looked_at_rarely),
-        cmocka_unit_test(a_new_process_shortens_the_gap),
-        cmocka_unit_test(an_idle_job_is_read_every_2_s_if_it_holds_a_gpu),
+        cmocka_unit_test(drivers_are_opened_at_the_first_reading),
+        cmocka_unit_test(gpu_readings_become_rare_while_memory_is_unchanged),
+        cmocka_unit_test(gpus_are_read_rarely_for_a_job_that_uses_none),
+        cmocka_unit_test(a_new_process_shortens_the_interval_to_the_next_reading),
+        cmocka_unit_test(gpus_of_an_idle_job_are_read_every_2_seconds),
         cmocka_unit_test(a_quiet_gpu_is_read_every_10_seconds),
         cmocka_unit_test(the_machines_gpus_are_read_even_if_the_job_is_idle),
-        cmocka_unit_test(a_change_of_the_address_space_causes_a_look),
+        cmocka_unit_test(a_change_of_the_address_space_causes_a_reading),
         cmocka_unit_test(a_change_of_the_address_space_does_not_wait_for_the_budget),
-        cmocka_unit_test(an_idle_job_is_read_once_even_if_the_budget_delays_it),
+        cmocka_unit_test(gpus_of_an_idle_job_are_read_once_even_if_the_budget_delays_it),
         cmocka_unit_test(the_budget_is_respected),
-        cmocka_unit_test(with_an_empty_budget_there_is_a_look_per_second),
-        cmocka_unit_test(a_long_look_is_checked_less_and_less_often),
+        cmocka_unit_test(gpus_are_read_once_a_second_if_the_budget_is_empty),
+        cmocka_unit_test(completion_of_a_long_reading_is_checked_less_and_less_often),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static void before_the_first_window_the_share_is_unknown(void **state)
     assert_true(share.last == UNKNOWN && share.max == UNKNOWN);
 }
 
-static void late_counts_are_spread_over_the_time_before(void **state)
+static void late_counts_are_spread_over_the_preceding_time(void **state)
 {
     struct gpu_share share = begun();
 
@@ -54,7 +54,7 @@ static void time_after_the_end_does_not_count(void **state)
     assert_int_equal(gpu_share_total_ns(&share, START + MS(1900)), MS(1090));
 }
 
-static void no_share_is_above_one_and_no_counter_steps_back(void **state)
+static void shares_never_exceed_one_and_counters_never_decrease(void **state)
 {
     struct gpu_share share = begun();
 
@@ -65,7 +65,7 @@ static void no_share_is_above_one_and_no_counter_steps_back(void **state)
     assert_int_equal(share.total_ns, MS(1000));
 }
 
-static void a_counter_without_covered_time_uses_the_clock(void **state)
+static void the_clock_is_used_if_a_counter_has_no_covered_time(void **state)
 {
     struct gpu_share share = begun();
 
@@ -76,7 +76,7 @@ static void a_counter_without_covered_time_uses_the_clock(void **state)
     assert_int_equal(share.total_ns, MS(250));
 }
 
-static void a_short_window_is_not_the_largest(void **state)
+static void a_short_window_does_not_set_the_maximum(void **state)
 {
     struct gpu_share share = begun();
 
@@ -87,7 +87,7 @@ static void a_short_window_is_not_the_largest(void **state)
 }
 
 /* The covered time went on while there was nothing to count. */
-static void work_after_an_idle_time_is_not_diluted(void **state)
+static void busy_time_after_an_idle_period_is_not_diluted(void **state)
 {
     struct gpu_share share = begun();
 
@@ -111,12 +111,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(before_the_first_window_the_share_is_unknown),
-        cmocka_unit_test(late_counts_are_spread_over_the_time_before),
+        cmocka_unit_test(late_counts_are_spread_over_the_preceding_time),
         cmocka_unit_test(time_after_the_end_does_not_count),
-        cmocka_unit_test(no_share_is_above_one_and_no_counter_steps_back),
-        cmocka_unit_test(a_counter_without_covered_time_uses_the_clock),
-        cmocka_unit_test(a_short_window_is_not_the_largest),
-        cmocka_unit_test(work_after_an_idle_time_is_not_diluted),
+        cmocka_unit_test(shares_never_exceed_one_and_counters_never_decrease),
+        cmocka_unit_test(the_clock_is_used_if_a_counter_has_no_covered_time),
+        cmocka_unit_test(a_short_window_does_not_set_the_maximum),
+        cmocka_unit_test(busy_time_after_an_idle_period_is_not_diluted),
         cmocka_unit_test(extrapolation_is_limited),
     };
 

@@ -110,7 +110,7 @@ static void gpu_tracker_gpus_check(const char *uuids, const char *brand, uint64_
     gpu_tracker_gpus_done(&gpus);
 }
 
-static void whole_gpus_count_and_parts_do_not(void **state)
+static void only_whole_gpus_are_counted(void **state)
 {
     gpu_tracker_gpus_check(NULL, NULL, 3, 3, 96e9, "all");
 }
@@ -209,7 +209,7 @@ int main(void)
         cmocka_unit_test(lines_are_joined_by_a_backslash),
         cmocka_unit_test(other_characters_have_no_special_meaning),
         cmocka_unit_test(an_unclosed_quote_is_literal),
-        cmocka_unit_test(whole_gpus_count_and_parts_do_not),
+        cmocka_unit_test(only_whole_gpus_are_counted),
         cmocka_unit_test(a_list_selects_the_expected_gpus),
         cmocka_unit_test(a_brand_excludes_other_vendors),
         cmocka_unit_test(a_missing_gpu_is_refused),

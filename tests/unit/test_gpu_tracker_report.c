@@ -85,7 +85,7 @@ static double number(const struct resource_usage *usage, const char *path)
     return usage->values[find_row(path)].number;
 }
 
-static void bytes_are_multiplied_by_the_unit(void **state)
+static void bytes_are_converted_to_the_selected_unit(void **state)
 {
     struct figure figures[] = {
         { "memory.main.total_rss_bytes", 890703872 },
@@ -152,7 +152,7 @@ static void every_unit_has_its_coefficient(void **state)
     assert_null(usage_unit_find(usage_time_units, "weeks"));
 }
 
-static void mean_is_cpu_time_over_wall_time(void **state)
+static void mean_cpu_usage_is_cpu_time_divided_by_wall_time(void **state)
 {
     struct figure figures[] = {
         { "cpu.main.max_cores", 0.75 },
@@ -206,7 +206,7 @@ static void no_maximum_is_below_its_mean(void **state)
 }
 
 /* Its clock steps by 10 ms. */
-static void the_machine_is_between_the_job_and_all_cores(void **state)
+static void cpu_usage_of_the_machine_is_between_the_job_and_all_cores(void **state)
 {
     struct figure figures[] = {
         { "cpu.max_cores", 2 },
@@ -333,7 +333,7 @@ static void near(double a, double b)
     assert_true(fabs(a - b) < 1e-9);
 }
 
-static void rows_are_an_interval_apart_including_the_last(void **state)
+static void all_rows_including_the_last_are_an_interval_apart(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -367,7 +367,7 @@ static void rows_are_an_interval_apart_including_the_last(void **state)
     near(rows_cpu_seconds(&rows, TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT), 0);
 }
 
-static void a_last_sample_with_a_row_adds_no_second_row(void **state)
+static void the_last_sample_adds_no_second_row_at_the_same_time(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -395,7 +395,7 @@ static void a_row_has_current_values_instead_of_peaks(void **state)
 }
 
 /* Two blocks of 50 ms: one works and holds 300 MB, the other sleeps. */
-static void a_requested_sample_makes_a_row(void **state)
+static void a_requested_sample_adds_a_row(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -458,7 +458,7 @@ static void a_block_gets_a_row_with_its_maximum(void **state)
 }
 
 /* A command that ended before the first interval. */
-static void the_only_row_holds_the_peak(void **state)
+static void a_single_row_contains_the_peak(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -501,7 +501,7 @@ static void unknown_values_are_nan_or_0(void **state)
 }
 
 /* 10 ms of the machine's time in a millisecond are not ten cores. */
-static void the_machine_has_no_more_than_its_cores(void **state)
+static void cpu_usage_of_the_machine_does_not_exceed_its_cores(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct moment moment;
@@ -753,17 +753,17 @@ static void check(struct report_style style, const char *expected)
     free(text);
 }
 
-static void json_equals_that_of_the_predecessor(void **state)
+static void json_equals_the_output_of_the_predecessor(void **state)
 {
     check((struct report_style){ GPU_TRACKER_JSON, false }, workstation_json);
 }
 
-static void text_equals_that_of_the_predecessor(void **state)
+static void text_equals_the_output_of_the_predecessor(void **state)
 {
     check((struct report_style){ GPU_TRACKER_TEXT, false }, workstation_text);
 }
 
-static void older_spelling_is_in_every_key_and_label(void **state)
+static void old_spelling_is_used_in_every_key_and_label(void **state)
 {
     static const enum gpu_tracker_format formats[] = { GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
     static const char *const expected[] = { workstation_text, workstation_json };
@@ -828,24 +828,24 @@ static void a_report_of_zeros_keeps_its_layout(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_multiplied_by_the_unit),
+        cmocka_unit_test(bytes_are_converted_to_the_selected_unit),
         cmocka_unit_test(every_unit_has_its_coefficient),
-        cmocka_unit_test(mean_is_cpu_time_over_wall_time),
+        cmocka_unit_test(mean_cpu_usage_is_cpu_time_divided_by_wall_time),
         cmocka_unit_test(no_maximum_is_below_its_mean),
-        cmocka_unit_test(the_machine_is_between_the_job_and_all_cores),
+        cmocka_unit_test(cpu_usage_of_the_machine_is_between_the_job_and_all_cores),
         cmocka_unit_test(unknown_totals_are_0),
-        cmocka_unit_test(rows_are_an_interval_apart_including_the_last),
-        cmocka_unit_test(a_last_sample_with_a_row_adds_no_second_row),
+        cmocka_unit_test(all_rows_including_the_last_are_an_interval_apart),
+        cmocka_unit_test(the_last_sample_adds_no_second_row_at_the_same_time),
         cmocka_unit_test(a_row_has_current_values_instead_of_peaks),
-        cmocka_unit_test(a_requested_sample_makes_a_row),
+        cmocka_unit_test(a_requested_sample_adds_a_row),
         cmocka_unit_test(a_block_gets_a_row_with_its_maximum),
-        cmocka_unit_test(the_only_row_holds_the_peak),
+        cmocka_unit_test(a_single_row_contains_the_peak),
         cmocka_unit_test(rows_are_a_millisecond_apart_within_a_block),
         cmocka_unit_test(unknown_values_are_nan_or_0),
-        cmocka_unit_test(the_machine_has_no_more_than_its_cores),
-        cmocka_unit_test(json_equals_that_of_the_predecessor),
-        cmocka_unit_test(text_equals_that_of_the_predecessor),
-        cmocka_unit_test(older_spelling_is_in_every_key_and_label),
+        cmocka_unit_test(cpu_usage_of_the_machine_does_not_exceed_its_cores),
+        cmocka_unit_test(json_equals_the_output_of_the_predecessor),
+        cmocka_unit_test(text_equals_the_output_of_the_predecessor),
+        cmocka_unit_test(old_spelling_is_used_in_every_key_and_label),
         cmocka_unit_test(numbers_are_formatted_as_in_python),
         cmocka_unit_test(a_report_of_zeros_keeps_its_layout),
     };

@@ -225,7 +225,7 @@ static struct measure job_memory(struct machine *machine)
     return gpu_watch_totals(&machine->watch).measures[GPU_TOTAL_JOB_MEMORY];
 }
 
-static void the_kernels_count_replaces_the_sum_over_processes(void **state)
+static void memory_counted_by_the_kernel_replaces_the_sum_over_processes(void **state)
 {
     const struct gpu_device_view *view;
     struct machine machine;
@@ -254,7 +254,7 @@ static void the_kernels_count_replaces_the_sum_over_processes(void **state)
 }
 
 /* Linux 6.14 has no dmem.peak: the count is sampled. */
-static void without_a_peak_the_count_is_not_exact(void **state)
+static void memory_is_inexact_if_the_cgroup_has_no_peak(void **state)
 {
     struct machine machine;
 
@@ -267,7 +267,7 @@ static void without_a_peak_the_count_is_not_exact(void **state)
     tear_down(&machine);
 }
 
-static void the_peak_of_an_older_cgroup_counts_if_it_rises(void **state)
+static void the_peak_of_an_existing_cgroup_is_used_only_if_it_rises(void **state)
 {
     struct machine machine;
 
@@ -300,7 +300,7 @@ static void a_process_outside_the_cgroup_is_counted_with_the_others(void **state
 }
 
 /* Its driver was unloaded for a while: the new region counts from 0, and time is missing. */
-static void a_region_comes_and_goes(void **state)
+static void memory_regions_may_appear_and_disappear(void **state)
 {
     const struct gpu_device_view *view;
     struct machine machine;
@@ -325,7 +325,7 @@ static void a_region_comes_and_goes(void **state)
 }
 
 /* A removed cgroup, and files that are cut off. */
-static void a_cgroup_that_cannot_be_read_is_left_alone(void **state)
+static void a_cgroup_that_cannot_be_read_is_not_read_again(void **state)
 {
     struct machine machine;
 
@@ -413,7 +413,7 @@ static const char *slurm_one(const char *name)
     return strcmp(name, "SLURM_JOB_GPUS") == 0 ? "0" : NULL;
 }
 
-static void each_vendor_has_its_variables(void **state)
+static void each_vendor_has_its_own_variables(void **state)
 {
     static const struct {
         const char *gpus;
@@ -512,16 +512,16 @@ int main(void)
         cmocka_unit_test(gpus_of_all_vendors_are_in_one_list),
         cmocka_unit_test(figures_of_all_drivers_add_up),
         cmocka_unit_test(keys_of_old_amdgpu_are_read),
-        cmocka_unit_test(the_kernels_count_replaces_the_sum_over_processes),
-        cmocka_unit_test(without_a_peak_the_count_is_not_exact),
-        cmocka_unit_test(the_peak_of_an_older_cgroup_counts_if_it_rises),
+        cmocka_unit_test(memory_counted_by_the_kernel_replaces_the_sum_over_processes),
+        cmocka_unit_test(memory_is_inexact_if_the_cgroup_has_no_peak),
+        cmocka_unit_test(the_peak_of_an_existing_cgroup_is_used_only_if_it_rises),
         cmocka_unit_test(a_process_outside_the_cgroup_is_counted_with_the_others),
-        cmocka_unit_test(a_region_comes_and_goes),
-        cmocka_unit_test(a_cgroup_that_cannot_be_read_is_left_alone),
+        cmocka_unit_test(memory_regions_may_appear_and_disappear),
+        cmocka_unit_test(a_cgroup_that_cannot_be_read_is_not_read_again),
         cmocka_unit_test(the_peak_over_two_gpus_is_not_exact),
         cmocka_unit_test(an_exited_process_keeps_its_busy_time),
         cmocka_unit_test(the_pid_of_a_long_exited_process_may_be_reused),
-        cmocka_unit_test(each_vendor_has_its_variables),
+        cmocka_unit_test(each_vendor_has_its_own_variables),
         cmocka_unit_test(without_a_gpu_there_is_nothing_to_watch),
         cmocka_unit_test(a_failing_vendor_is_reported),
         cmocka_unit_test(a_variable_is_found_in_the_environment_of_a_process),

@@ -154,7 +154,7 @@ static double next(uint64_t *random)
 
 /* ---- figures --------------------------------------------------------------------- */
 
-static void one_rank_has_its_own_figures(void **state)
+static void merging_one_rank_keeps_its_figures(void **state)
 {
     const struct part part = {
         .rank = 0, .ranks = 1, .seconds = 10, .cpu = 7, .memory = 3 * MB
@@ -175,7 +175,7 @@ static void one_rank_has_its_own_figures(void **state)
     record_done(&own);
 }
 
-static void memory_adds_up_only_at_the_same_time(void **state)
+static void memory_of_ranks_is_added_only_at_the_same_time(void **state)
 {
     struct part parts[4];
     struct record merged;
@@ -226,7 +226,7 @@ static void pages_that_may_be_shared_are_not_in_the_lower_bound(void **state)
     record_done(&merged);
 }
 
-static void the_largest_node_decides(void **state)
+static void memory_of_a_group_is_the_memory_of_its_largest_node(void **state)
 {
     const struct part parts[] = {
         { .rank = 0, .ranks = 3, .node = 0, .seconds = 10, .cpu = 2, .memory = 500 * MB },
@@ -248,7 +248,7 @@ static void the_largest_node_decides(void **state)
     record_done(&merged);
 }
 
-static void ranks_without_an_end_are_named(void **state)
+static void ranks_that_did_not_end_are_listed(void **state)
 {
     const struct part parts[] = {
         { .rank = 0, .ranks = 4, .seconds = 10, .cpu = 2, .memory = MB },
@@ -272,7 +272,7 @@ static void ranks_without_an_end_are_named(void **state)
     record_done(&merged);
 }
 
-static void the_last_attempt_of_a_rank_counts(void **state)
+static void only_the_last_attempt_of_a_rank_is_counted(void **state)
 {
     struct part parts[] = {
         { .rank = 0, .ranks = 2, .seconds = 10, .cpu = 2, .memory = MB },
@@ -299,7 +299,7 @@ static void the_last_attempt_of_a_rank_counts(void **state)
     record_done(&merged);
 }
 
-static void the_job_that_began_last_counts(void **state)
+static void only_the_job_that_began_last_is_counted(void **state)
 {
     const struct part parts[] = {
         { .rank = 0, .ranks = 8, .seconds = 10, .cpu = 50, .memory = MB, .job = "41" },
@@ -321,7 +321,7 @@ static void the_job_that_began_last_counts(void **state)
     record_done(&merged);
 }
 
-static void clocks_that_differ_are_noted(void **state)
+static void differing_clocks_cause_a_warning(void **state)
 {
     struct part parts[] = {
         { .rank = 0, .ranks = 2, .node = 0, .seconds = 10, .cpu = 2, .memory = MB },
@@ -345,7 +345,7 @@ static void clocks_that_differ_are_noted(void **state)
     record_done(&merged);
 }
 
-static void runs_without_a_rank_are_a_group_too(void **state)
+static void runs_without_a_rank_can_be_merged_too(void **state)
 {
     const struct part parts[] = {
         { .rank = UNKNOWN, .ranks = UNKNOWN, .seconds = 10, .cpu = 2, .memory = MB, .id = "a" },
@@ -369,7 +369,7 @@ static void runs_without_a_rank_are_a_group_too(void **state)
 }
 
 /* A folder may hold anything: the numbers of its ranks need not fit together. */
-static void ranks_that_contradict_each_other_are_harmless(void **state)
+static void contradictory_ranks_are_harmless(void **state)
 {
     enum { SEEDS = 300, COUNT = 12 };
 
@@ -416,7 +416,7 @@ static void a_billion_ranks_take_no_memory(void **state)
     record_done(&merged);
 }
 
-static void odd_ranks_are_refused(void **state)
+static void impossible_ranks_are_refused(void **state)
 {
     const struct part part = { .rank = 16, .ranks = 16, .seconds = 1, .cpu = 1, .memory = 1 };
     struct record record = make(&part);
@@ -429,7 +429,7 @@ static void odd_ranks_are_refused(void **state)
     group_done(&group);
 }
 
-static void a_rank_may_read_the_gpus_for_others(void **state)
+static void one_rank_may_read_the_gpus_for_all(void **state)
 {
     struct group group;
     struct spoor_error err = { 0 };
@@ -511,7 +511,7 @@ static void check_bounds(const struct record *merged)
     }
 }
 
-static void bounds_hold_and_the_order_of_lines_does_not_matter(void **state)
+static void merged_bounds_are_valid_and_independent_of_the_order_of_lines(void **state)
 {
     enum { COUNT = 40, SEEDS = 200 };
 
@@ -744,21 +744,21 @@ static void ten_thousand_ranks_are_merged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_rank_has_its_own_figures),
-        cmocka_unit_test(memory_adds_up_only_at_the_same_time),
+        cmocka_unit_test(merging_one_rank_keeps_its_figures),
+        cmocka_unit_test(memory_of_ranks_is_added_only_at_the_same_time),
         cmocka_unit_test(pages_that_may_be_shared_are_not_in_the_lower_bound),
-        cmocka_unit_test(the_largest_node_decides),
-        cmocka_unit_test(ranks_without_an_end_are_named),
-        cmocka_unit_test(the_last_attempt_of_a_rank_counts),
-        cmocka_unit_test(the_job_that_began_last_counts),
-        cmocka_unit_test(clocks_that_differ_are_noted),
-        cmocka_unit_test(runs_without_a_rank_are_a_group_too),
-        cmocka_unit_test(ranks_that_contradict_each_other_are_harmless),
+        cmocka_unit_test(memory_of_a_group_is_the_memory_of_its_largest_node),
+        cmocka_unit_test(ranks_that_did_not_end_are_listed),
+        cmocka_unit_test(only_the_last_attempt_of_a_rank_is_counted),
+        cmocka_unit_test(only_the_job_that_began_last_is_counted),
+        cmocka_unit_test(differing_clocks_cause_a_warning),
+        cmocka_unit_test(runs_without_a_rank_can_be_merged_too),
+        cmocka_unit_test(contradictory_ranks_are_harmless),
         cmocka_unit_test(a_billion_ranks_take_no_memory),
-        cmocka_unit_test(odd_ranks_are_refused),
-        cmocka_unit_test(a_rank_may_read_the_gpus_for_others),
+        cmocka_unit_test(impossible_ranks_are_refused),
+        cmocka_unit_test(one_rank_may_read_the_gpus_for_all),
         cmocka_unit_test(each_gpu_counts_once),
-        cmocka_unit_test(bounds_hold_and_the_order_of_lines_does_not_matter),
+        cmocka_unit_test(merged_bounds_are_valid_and_independent_of_the_order_of_lines),
         cmocka_unit_test(a_merged_report_is_the_same_after_loading),
         cmocka_unit_test(damaged_lines_are_skipped),
         cmocka_unit_test(a_file_may_be_cut_anywhere),

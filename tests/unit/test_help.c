@@ -54,7 +54,7 @@ static void summaries_of_commands_are_aligned(void **state)
     free(text);
 }
 
-static void info_offers_the_formats_that_it_has(void **state)
+static void info_lists_only_its_supported_formats(void **state)
 {
     char *text = printed(&spoor_program, "info");
 
@@ -184,7 +184,7 @@ static void check(const char *words, const char *expected)
     free(copy);
 }
 
-static void commands_are_offered_with_their_summary(void **state)
+static void completion_offers_commands_with_their_summary(void **state)
 {
     check("", "one\tdo it\nrun\trun\nshow\tshow\n--help\tshow this help and exit\n"
               "--version\tshow the version and exit\n");
@@ -192,7 +192,7 @@ static void commands_are_offered_with_their_summary(void **state)
     check("secret x", "");
 }
 
-static void options_are_offered_with_the_start_of_their_help(void **state)
+static void completion_offers_options_with_the_start_of_their_help(void **state)
 {
     const char *options = "--output\twrite to FILE\n--kind\tone\n--stream\t\n--tag\ta tag\n";
 
@@ -203,7 +203,7 @@ static void options_are_offered_with_the_start_of_their_help(void **state)
     check("one --stream ", options);
 }
 
-static void a_value_offers_files_words_or_nothing(void **state)
+static void completion_of_a_value_offers_files_words_or_nothing(void **state)
 {
     check("one -o ", "<files>\n");
     check("one --output x", "<files>\n");
@@ -215,7 +215,7 @@ static void a_value_offers_files_words_or_nothing(void **state)
     check("one --other=", "--output\twrite to FILE\n--kind\tone\n--stream\t\n--tag\ta tag\n");
 }
 
-static void an_equals_sign_may_be_a_word(void **state)
+static void completion_accepts_an_equals_sign_as_a_separate_word(void **state)
 {
     check("one --kind =", "a\nb\n");
     check("one --kind = b", "a\nb\n");
@@ -223,7 +223,7 @@ static void an_equals_sign_may_be_a_word(void **state)
     check("run --other = 5 cat ", "<command> 5\n");
 }
 
-static void a_command_to_run_is_left_to_the_shell(void **state)
+static void completion_of_the_command_to_run_is_left_to_the_shell(void **state)
 {
     check("run ca", "<command> 2\n");
     check("run --other 5 cat -", "<command> 4\n");
@@ -239,16 +239,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_fits_80_columns),
         cmocka_unit_test(summaries_of_commands_are_aligned),
-        cmocka_unit_test(info_offers_the_formats_that_it_has),
+        cmocka_unit_test(info_lists_only_its_supported_formats),
         cmocka_unit_test(hidden_commands_are_not_listed),
         cmocka_unit_test(full_usage_has_a_line_for_each_subcommand),
         cmocka_unit_test(the_manual_is_escaped),
         cmocka_unit_test(lines_break_at_spaces_only),
-        cmocka_unit_test(commands_are_offered_with_their_summary),
-        cmocka_unit_test(options_are_offered_with_the_start_of_their_help),
-        cmocka_unit_test(a_value_offers_files_words_or_nothing),
-        cmocka_unit_test(an_equals_sign_may_be_a_word),
-        cmocka_unit_test(a_command_to_run_is_left_to_the_shell),
+        cmocka_unit_test(completion_offers_commands_with_their_summary),
+        cmocka_unit_test(completion_offers_options_with_the_start_of_their_help),
+        cmocka_unit_test(completion_of_a_value_offers_files_words_or_nothing),
+        cmocka_unit_test(completion_accepts_an_equals_sign_as_a_separate_word),
+        cmocka_unit_test(completion_of_the_command_to_run_is_left_to_the_shell),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

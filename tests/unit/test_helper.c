@@ -69,7 +69,7 @@ static void a_helper_can_be_used_again(void **state)
     check_released(&call);
 }
 
-static void a_hanging_helper_is_left_behind(void **state)
+static void a_hanging_helper_is_abandoned(void **state)
 {
     struct helper *helper;
     struct call call;
@@ -102,7 +102,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_helper_can_be_used_again),
-        cmocka_unit_test(a_hanging_helper_is_left_behind),
+        cmocka_unit_test(a_hanging_helper_is_abandoned),
         cmocka_unit_test(a_closed_helper_can_be_closed),
     };
 

@@ -30,7 +30,7 @@ static pid_t start(int fds[2], const char *name)
     return pid;
 }
 
-static void the_child_has_a_name_and_a_session_and_blocks_signals(void **state)
+static void the_child_has_its_own_name_and_session_and_blocks_signals(void **state)
 {
     char own_name[16], said[18] = "";
     int fds[2];
@@ -59,7 +59,7 @@ static void the_child_is_not_returned_by_wait(void **state)
     close(fds[1]);
 }
 
-static void the_child_keeps_only_one_file(void **state)
+static void the_child_keeps_only_one_descriptor_open(void **state)
 {
     int fds[2];
     char byte;
@@ -81,7 +81,7 @@ static void the_child_keeps_only_one_file(void **state)
     close(fds[0]);
 }
 
-static void the_child_keeps_its_output(void **state)
+static void the_child_keeps_its_standard_output(void **state)
 {
     int wakes[2], rows[2];
     char byte;
@@ -109,10 +109,10 @@ static void the_child_keeps_its_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_child_has_a_name_and_a_session_and_blocks_signals),
+        cmocka_unit_test(the_child_has_its_own_name_and_session_and_blocks_signals),
         cmocka_unit_test(the_child_is_not_returned_by_wait),
-        cmocka_unit_test(the_child_keeps_only_one_file),
-        cmocka_unit_test(the_child_keeps_its_output),
+        cmocka_unit_test(the_child_keeps_only_one_descriptor_open),
+        cmocka_unit_test(the_child_keeps_its_standard_output),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static bool is_same(double a, double b)
 }
 
 /* A low bound that equals the value is left out: it is the same without. */
-static void a_row_has_every_figure_with_its_bounds(void **state)
+static void a_row_contains_every_figure_with_its_bounds(void **state)
 {
     struct example *example = example_new();
     CLEANUP(buffer_done) struct buffer row = { 0 }, again = { 0 };
@@ -107,7 +107,7 @@ static void a_long_command_is_truncated(void **state)
 }
 
 /* One of the job's two GPUs held memory; a third GPU is not the job's. */
-static void gpus_are_kept_by_name_with_their_memory(void **state)
+static void a_row_contains_gpu_names_and_their_memory(void **state)
 {
     struct record_gpu gpus[] = {
         { .name = "NVIDIA H200", .vendor = "nvidia", .is_selected = true },
@@ -142,7 +142,7 @@ static void gpus_are_kept_by_name_with_their_memory(void **state)
     example_free(example);
 }
 
-static void an_id_depends_on_the_values_alone(void **state)
+static void the_id_of_a_row_depends_only_on_its_values(void **state)
 {
     char first[RUN_ID_SIZE], second[RUN_ID_SIZE];
     struct record record;
@@ -250,7 +250,7 @@ static struct record import_one(const char *text, struct records *records)
     return records->items[0];
 }
 
-static void values_of_nextflow_have_units_or_are_raw(void **state)
+static void nextflow_values_may_have_units_or_be_raw(void **state)
 {
     static const char human[] = "task_id\trealtime\tpeak_rss\t%cpu\texit\r\n"
                                 "1\t1h 2m 3s\t1.5 KB\t200.5%\t-\r\n";
@@ -272,16 +272,16 @@ static void values_of_nextflow_have_units_or_are_raw(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_has_every_figure_with_its_bounds),
+        cmocka_unit_test(a_row_contains_every_figure_with_its_bounds),
         cmocka_unit_test(a_command_is_split_as_a_shell_would),
         cmocka_unit_test(a_long_command_is_truncated),
-        cmocka_unit_test(gpus_are_kept_by_name_with_their_memory),
-        cmocka_unit_test(an_id_depends_on_the_values_alone),
+        cmocka_unit_test(a_row_contains_gpu_names_and_their_memory),
+        cmocka_unit_test(the_id_of_a_row_depends_only_on_its_values),
         cmocka_unit_test(other_text_is_not_a_row),
         cmocka_unit_test(a_filter_becomes_sql_with_placeholders),
         cmocka_unit_test(too_many_conditions_are_refused),
         cmocka_unit_test(each_month_has_its_own_file),
-        cmocka_unit_test(values_of_nextflow_have_units_or_are_raw),
+        cmocka_unit_test(nextflow_values_may_have_units_or_be_raw),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@
     "cpu1 794 0 413 91725 512 0 9 3 0 0\n"
 #define TEXT CPU_LINES "intr 153411 0 0\nctxt 5\nbtime 6\nprocesses 4902\nprocs_running 3\n"
 
-static void ticks_become_nanoseconds(void **state)
+static void ticks_are_converted_to_nanoseconds(void **state)
 {
     struct cpu_stat stat;
 
@@ -49,7 +49,7 @@ static void each_cpu_has_its_busy_time(void **state)
     assert_int_equal(cpu_stat_parse_each("", 100, list, 4), 0);
 }
 
-static void a_tick_may_be_any_part_of_a_second(void **state)
+static void any_number_of_ticks_per_second_is_supported(void **state)
 {
     struct cpu_stat stat;
 
@@ -155,7 +155,7 @@ static void processes_are_counted_and_other_folders_are_not(void **state)
 
 /* ---- pressure -------------------------------------------------------------- */
 
-static void the_total_of_the_line_some_is_read(void **state)
+static void pressure_is_read_from_the_some_line(void **state)
 {
     uint64_t ns;
 
@@ -270,7 +270,7 @@ static void machine_free(struct machine *machine)
     free(machine);
 }
 
-static void a_reading_holds_every_figure(void **state)
+static void a_reading_contains_every_figure(void **state)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -368,7 +368,7 @@ static void a_damaged_file_makes_only_its_own_figures_unknown(void **state)
     machine_free(machine);
 }
 
-static void the_start_of_a_too_long_file_is_used(void **state)
+static void the_start_of_an_overlong_file_is_used(void **state)
 {
     static const char start[] = "cpu 100 0 200 300 400 0 0 5\ncpu0 1 0 2 3 4 0 0 5\nintr ";
     struct machine *machine = machine_new();
@@ -414,7 +414,7 @@ static void slow_figures_are_read_once_a_minute_or_on_request(void **state)
 #define PORT "sys/class/infiniband/mlx5_0/ports/1/counters/port_"
 
 /* NFS counts from the first reading. A short command does not pay for a search of RDMA ports. */
-static void rdma_and_nfs_count_since_they_were_found(void **state)
+static void rdma_and_nfs_traffic_is_counted_since_they_were_found(void **state)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -469,7 +469,7 @@ static void mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often(void **s
     machine_free(machine);
 }
 
-static void absent_rdma_and_nfs_are_searched_again_every_ten_seconds(void **state)
+static void missing_rdma_and_nfs_are_searched_again_every_ten_seconds(void **state)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -507,31 +507,31 @@ static void the_live_machine_can_be_read_again_and_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_become_nanoseconds),
+        cmocka_unit_test(ticks_are_converted_to_nanoseconds),
         cmocka_unit_test(each_cpu_has_its_busy_time),
-        cmocka_unit_test(a_tick_may_be_any_part_of_a_second),
+        cmocka_unit_test(any_number_of_ticks_per_second_is_supported),
         cmocka_unit_test(old_kernels_have_fewer_columns),
         cmocka_unit_test(cpu_times_that_are_too_large_are_unknown),
         cmocka_unit_test(a_truncated_text_never_gives_a_wrong_number),
         cmocka_unit_test(thousands_of_cpus_are_counted),
         cmocka_unit_test(damaged_cpu_lines_are_refused),
         cmocka_unit_test(processes_are_counted_and_other_folders_are_not),
-        cmocka_unit_test(the_total_of_the_line_some_is_read),
+        cmocka_unit_test(pressure_is_read_from_the_some_line),
         cmocka_unit_test(a_total_that_does_not_fit_is_unknown),
         cmocka_unit_test(damaged_pressure_is_refused),
         cmocka_unit_test(oom_kills_are_counted),
         cmocka_unit_test(old_kernels_do_not_count_oom_kills),
         cmocka_unit_test(damaged_vmstat_is_refused),
-        cmocka_unit_test(a_reading_holds_every_figure),
+        cmocka_unit_test(a_reading_contains_every_figure),
         cmocka_unit_test(added_or_removed_devices_cause_no_spike),
         cmocka_unit_test(processes_are_counted_on_request),
         cmocka_unit_test(without_files_every_figure_is_unknown),
         cmocka_unit_test(a_damaged_file_makes_only_its_own_figures_unknown),
-        cmocka_unit_test(the_start_of_a_too_long_file_is_used),
+        cmocka_unit_test(the_start_of_an_overlong_file_is_used),
         cmocka_unit_test(slow_figures_are_read_once_a_minute_or_on_request),
-        cmocka_unit_test(rdma_and_nfs_count_since_they_were_found),
+        cmocka_unit_test(rdma_and_nfs_traffic_is_counted_since_they_were_found),
         cmocka_unit_test(mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often),
-        cmocka_unit_test(absent_rdma_and_nfs_are_searched_again_every_ten_seconds),
+        cmocka_unit_test(missing_rdma_and_nfs_are_searched_again_every_ten_seconds),
         cmocka_unit_test(the_live_machine_can_be_read_again_and_again),
     };
 

@@ -23,7 +23,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void the_marker_is_replaced_by_the_runs(void **state)
+static void the_marker_in_the_template_is_replaced_by_the_runs(void **state)
 {
     struct record records[2];
     struct buffer out = { 0 };
@@ -44,7 +44,7 @@ static void the_marker_is_replaced_by_the_runs(void **state)
 }
 
 /* Names may contain anything; the element ends at our end tag, and the JSON is complete. */
-static void text_cannot_end_the_script(void **state)
+static void text_in_a_report_cannot_close_the_script_element(void **state)
 {
     struct example *example = *state;
     struct record record;
@@ -83,7 +83,7 @@ static size_t page_length(const struct record *record, size_t count)
     return length;
 }
 
-static void many_runs_have_fewer_points(void **state)
+static void pages_with_many_runs_have_fewer_points_per_run(void **state)
 {
     static double seconds[POINTS];
     static float high[POINTS], low[POINTS], mean[POINTS];
@@ -133,9 +133,12 @@ static void a_build_without_the_page_returns_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_marker_is_replaced_by_the_runs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(text_cannot_end_the_script, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(many_runs_have_fewer_points, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_marker_in_the_template_is_replaced_by_the_runs,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(text_in_a_report_cannot_close_the_script_element,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pages_with_many_runs_have_fewer_points_per_run, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_template_without_marker_is_refused, set_up,
                                         tear_down),
         cmocka_unit_test(a_build_without_the_page_returns_an_error),

@@ -89,7 +89,7 @@ static uint64_t written_alone(struct fake_job *f, unsigned process_chars, unsign
     return f->reading.usage.counter[USAGE_WRITTEN_CHARS];
 }
 
-static void a_process_alone_has_its_own_io_without_its_children(void **state)
+static void io_of_a_process_tracked_alone_excludes_its_children(void **state)
 {
     struct fake_job f = { 0 };
 
@@ -130,7 +130,7 @@ static void put_bytes(struct fake_root *fake, const char *name, const char *byte
 }
 
 /* A process that was read exited before the next began. */
-static void process_events_limit_the_peak_of_processes(void **state)
+static void process_events_limit_the_maximum_number_of_processes(void **state)
 {
     struct fake_job f;
 
@@ -208,7 +208,7 @@ static void the_time_of_an_exited_agent_is_kept(void **state)
 }
 
 /* A subreaper of the job reaps an agent, and another process gets its pid. */
-static void a_reused_pid_of_an_agent_is_not_an_agent(void **state)
+static void a_process_that_reuses_the_pid_of_an_agent_is_not_an_agent(void **state)
 {
     struct agents agents = { .live_count = 0 };
     struct process_id id = { .pid = getpid() };
@@ -251,7 +251,7 @@ static void a_process_may_turn_out_to_be_an_agent(void **state)
     fake_job_end(&f);
 }
 
-static void without_children_files_parents_are_searched(void **state)
+static void processes_are_found_by_their_parents_without_children_files(void **state)
 {
     struct fake_job f;
 
@@ -459,13 +459,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grandchildren_belong_to_the_job),
         cmocka_unit_test(the_main_process_can_be_tracked_alone),
-        cmocka_unit_test(a_process_alone_has_its_own_io_without_its_children),
-        cmocka_unit_test(process_events_limit_the_peak_of_processes),
+        cmocka_unit_test(io_of_a_process_tracked_alone_excludes_its_children),
+        cmocka_unit_test(process_events_limit_the_maximum_number_of_processes),
         cmocka_unit_test(an_agent_belongs_to_no_job),
         cmocka_unit_test(the_time_of_an_exited_agent_is_kept),
-        cmocka_unit_test(a_reused_pid_of_an_agent_is_not_an_agent),
+        cmocka_unit_test(a_process_that_reuses_the_pid_of_an_agent_is_not_an_agent),
         cmocka_unit_test(a_process_may_turn_out_to_be_an_agent),
-        cmocka_unit_test(without_children_files_parents_are_searched),
+        cmocka_unit_test(processes_are_found_by_their_parents_without_children_files),
         cmocka_unit_test(memory_of_an_unseen_process_is_unknown),
         cmocka_unit_test(memory_of_children_that_exited_unseen_is_unknown),
         cmocka_unit_test(a_missing_process_is_an_error),

@@ -19,7 +19,7 @@
 #include "job/source_names.h"
 #include "unit_test.h"
 
-static void sources_are_named_in_a_list(void **state)
+static void disabled_sources_are_parsed_from_a_list(void **state)
 {
     const char *unknown = NULL;
     unsigned disabled = 99;
@@ -35,7 +35,7 @@ static void sources_are_named_in_a_list(void **state)
     assert_int_equal(sources_parse(",", &disabled, &unknown), -EINVAL);
 }
 
-static void cpu_stat_is_in_microseconds(void **state)
+static void cpu_stat_is_converted_from_microseconds(void **state)
 {
     struct cgroup_cpu cpu = { .total_ns = 9 };
 
@@ -72,7 +72,7 @@ static void shared_memory_is_not_page_cache(void **state)
     assert_int_equal(cgroup_parse_memory_stat("", &memory), -EBADMSG);
 }
 
-static void refaults_are_counted_in_pages(void **state)
+static void refaults_are_converted_from_pages(void **state)
 {
     static const struct {
         const char *text;
@@ -310,7 +310,7 @@ static void a_remaining_process_is_moved_to_the_parent(void **state)
 }
 
 /* A controller that another program has enabled stays enabled. */
-static void a_cgroup_that_cannot_be_removed_is_named(void **state)
+static void errors_name_a_cgroup_that_cannot_be_removed(void **state)
 {
     struct given given;
 
@@ -342,7 +342,7 @@ static void a_slurm_step_gets_no_cgroup(void **state)
     root_close(&root);
 }
 
-static void a_folder_without_a_cgroup_is_refused(void **state)
+static void a_directory_that_is_not_a_cgroup_is_refused(void **state)
 {
     struct job_cgroup_reading reading;
     struct job_cgroup job_cgroup;
@@ -388,7 +388,7 @@ static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
 
 /* Version 2 has all files in one folder, version 1 has a hierarchy for them. A cgroup around the
  * tracker may count other jobs. */
-static void files_of_gpu_memory_are_in_the_jobs_cgroup(void **state)
+static void gpu_memory_is_read_from_the_jobs_cgroup(void **state)
 {
     static const struct cgroup v2 = { .path = "unified/a", .is_v2 = true };
     static const struct cgroup v1 = { .path = "dmem/a" };
@@ -413,19 +413,19 @@ static void files_of_gpu_memory_are_in_the_jobs_cgroup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sources_are_named_in_a_list),
-        cmocka_unit_test(cpu_stat_is_in_microseconds),
+        cmocka_unit_test(disabled_sources_are_parsed_from_a_list),
+        cmocka_unit_test(cpu_stat_is_converted_from_microseconds),
         cmocka_unit_test(shared_memory_is_not_page_cache),
-        cmocka_unit_test(refaults_are_counted_in_pages),
+        cmocka_unit_test(refaults_are_converted_from_pages),
         cmocka_unit_test(io_is_summed_over_devices),
         cmocka_unit_test(regions_of_a_gpu_are_summed),
         cmocka_unit_test(a_job_cgroup_is_created_and_removed),
         cmocka_unit_test(a_remaining_process_is_moved_to_the_parent),
-        cmocka_unit_test(a_cgroup_that_cannot_be_removed_is_named),
+        cmocka_unit_test(errors_name_a_cgroup_that_cannot_be_removed),
         cmocka_unit_test(a_slurm_step_gets_no_cgroup),
-        cmocka_unit_test(a_folder_without_a_cgroup_is_refused),
+        cmocka_unit_test(a_directory_that_is_not_a_cgroup_is_refused),
         cmocka_unit_test(gpu_memory_is_enabled_if_there_may_be_a_gpu),
-        cmocka_unit_test(files_of_gpu_memory_are_in_the_jobs_cgroup),
+        cmocka_unit_test(gpu_memory_is_read_from_the_jobs_cgroup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

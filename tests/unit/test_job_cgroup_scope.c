@@ -46,7 +46,7 @@ static bool is_fit(struct fake_root *fake, const char *line, uid_t uid)
     return job_cgroup_may_leave(&fake->root, &cgroups, uid);
 }
 
-static void a_login_session_may_be_left(void **state)
+static void a_job_may_leave_a_login_session(void **state)
 {
     assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1000));
     assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 0));
@@ -77,7 +77,7 @@ static void a_job_of_a_service_or_batch_system_is_not_moved(void **state)
     }
 }
 
-static void a_user_may_leave_only_their_own_slice(void **state)
+static void a_job_may_leave_only_the_slice_of_its_own_user(void **state)
 {
     assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1001));
     assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 100));
@@ -128,7 +128,7 @@ static void without_a_memory_controller_nothing_is_moved(void **state)
     assert_false(is_fit(*state, line, 1000));
 }
 
-static void memory_on_version_1_is_not_left_to_systemd(void **state)
+static void no_scope_is_requested_if_memory_is_on_version_1(void **state)
 {
     static const char both[] = "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
                                "31 25 0:27 / /sys/fs/memory rw - cgroup cgroup rw,memory\n";
@@ -142,7 +142,7 @@ static void memory_on_version_1_is_not_left_to_systemd(void **state)
     assert_false(job_cgroup_may_leave(&fake->root, &cgroups, 1000));
 }
 
-static void a_container_is_not_left(void **state)
+static void a_job_does_not_leave_a_container(void **state)
 {
     static const char line[] = "0::/user.slice/user-1000.slice/session-3.scope\n";
 
@@ -160,7 +160,7 @@ static const char *no_variable(const char *name)
     return NULL;
 }
 
-static void on_a_fixture_no_manager_is_called(void **state)
+static void systemd_is_not_called_for_a_fixture(void **state)
 {
     struct fake_root *fake = *state;
     struct job_cgroup job_cgroup;
@@ -178,18 +178,19 @@ static void on_a_fixture_no_manager_is_called(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_login_session_may_be_left, start, stop),
+        cmocka_unit_test_setup_teardown(a_job_may_leave_a_login_session, start, stop),
         cmocka_unit_test_setup_teardown(a_job_of_a_service_or_batch_system_is_not_moved, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(a_user_may_leave_only_their_own_slice, start, stop),
+        cmocka_unit_test_setup_teardown(a_job_may_leave_only_the_slice_of_its_own_user, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(a_job_stays_in_a_cgroup_with_a_limit, start, stop),
         cmocka_unit_test_setup_teardown(a_limit_of_the_users_slice_still_applies, start, stop),
         cmocka_unit_test_setup_teardown(without_a_memory_controller_nothing_is_moved, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(memory_on_version_1_is_not_left_to_systemd, start,
+        cmocka_unit_test_setup_teardown(no_scope_is_requested_if_memory_is_on_version_1, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(a_container_is_not_left, start, stop),
-        cmocka_unit_test_setup_teardown(on_a_fixture_no_manager_is_called, start, stop),
+        cmocka_unit_test_setup_teardown(a_job_does_not_leave_a_container, start, stop),
+        cmocka_unit_test_setup_teardown(systemd_is_not_called_for_a_fixture, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

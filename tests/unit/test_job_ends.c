@@ -82,7 +82,7 @@ static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
 }
 
 /* A child of vfork() that has not called exec takes a page fault now and then. */
-static void a_child_without_memory_of_its_own_is_not_a_descendant(void **state)
+static void a_child_without_its_own_memory_is_not_counted_as_a_descendant(void **state)
 {
     struct fake_process parent = { .pid = 10, .resident_pages = 9, .child_minor_faults = 1 };
     struct fake_job f;
@@ -162,7 +162,7 @@ static void a_zombie_reaped_with_its_parent_is_counted_once(void **state)
     fake_job_end(&f);
 }
 
-static void an_unwaited_child_is_not_lost(void **state)
+static void an_unwaited_child_is_still_counted(void **state)
 {
     struct fake_job f;
 
@@ -213,7 +213,7 @@ static void end_with_two_children(struct fake_job *f)
 }
 
 /* Glances read the page faults of the parent, but find exits only later. */
-static void a_waited_for_child_counts_once_after_a_glance(void **state)
+static void a_waited_for_child_seen_by_a_glance_is_counted_once(void **state)
 {
     struct fake_job f;
 
@@ -225,7 +225,7 @@ static void a_waited_for_child_counts_once_after_a_glance(void **state)
 }
 
 /* The second child is reaped after it was read, while the exit of the first is accounted for. */
-static void children_that_exit_during_a_look_count_once(void **state)
+static void children_that_exit_during_a_reading_are_counted_once(void **state)
 {
     struct fake_job f;
 
@@ -238,7 +238,7 @@ static void children_that_exit_during_a_look_count_once(void **state)
 
 /* Parent and child exit between two looks: the parent's last figures did not include the
  * child's. */
-static void a_parent_and_child_that_exit_together_both_count(void **state)
+static void a_parent_and_child_that_exit_together_are_both_counted(void **state)
 {
     struct fake_job f;
 
@@ -272,7 +272,7 @@ static void totals_never_fall(void **state)
     fake_job_end(&f);
 }
 
-static void an_orphan_stays_a_member(void **state)
+static void an_orphan_stays_a_member_of_the_job(void **state)
 {
     struct fake_job f;
 
@@ -306,7 +306,7 @@ static void a_reused_pid_is_another_process(void **state)
     fake_job_end(&f);
 }
 
-static void peaks_outlive_their_process(void **state)
+static void peaks_are_kept_after_their_process_has_exited(void **state)
 {
     struct fake_job f;
 
@@ -328,7 +328,7 @@ static void peaks_outlive_their_process(void **state)
 }
 
 /* A reused PID: each seems to be the parent of the other. */
-static void a_cycle_of_parents_ends(void **state)
+static void a_cycle_of_parents_does_not_loop_forever(void **state)
 {
     struct fake_job f;
 
@@ -353,18 +353,18 @@ int main(void)
         cmocka_unit_test(a_waited_for_child_is_counted_once),
         cmocka_unit_test(a_waited_for_child_keeps_the_time_of_its_clock),
         cmocka_unit_test(page_faults_of_a_waited_for_child_are_counted_once),
-        cmocka_unit_test(a_child_without_memory_of_its_own_is_not_a_descendant),
+        cmocka_unit_test(a_child_without_its_own_memory_is_not_counted_as_a_descendant),
         cmocka_unit_test(a_process_being_reaped_is_counted_once),
         cmocka_unit_test(a_zombie_reaped_with_its_parent_is_counted_once),
-        cmocka_unit_test(an_unwaited_child_is_not_lost),
-        cmocka_unit_test(a_waited_for_child_counts_once_after_a_glance),
-        cmocka_unit_test(children_that_exit_during_a_look_count_once),
-        cmocka_unit_test(a_parent_and_child_that_exit_together_both_count),
+        cmocka_unit_test(an_unwaited_child_is_still_counted),
+        cmocka_unit_test(a_waited_for_child_seen_by_a_glance_is_counted_once),
+        cmocka_unit_test(children_that_exit_during_a_reading_are_counted_once),
+        cmocka_unit_test(a_parent_and_child_that_exit_together_are_both_counted),
         cmocka_unit_test(totals_never_fall),
-        cmocka_unit_test(an_orphan_stays_a_member),
-        cmocka_unit_test(a_cycle_of_parents_ends),
+        cmocka_unit_test(an_orphan_stays_a_member_of_the_job),
+        cmocka_unit_test(a_cycle_of_parents_does_not_loop_forever),
         cmocka_unit_test(a_reused_pid_is_another_process),
-        cmocka_unit_test(peaks_outlive_their_process),
+        cmocka_unit_test(peaks_are_kept_after_their_process_has_exited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

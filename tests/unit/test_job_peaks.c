@@ -21,7 +21,7 @@ static void put_memory(struct fake_job *f, unsigned pages, unsigned shared_kib)
 }
 
 /* A peak between samples has the last parts read, plus certain growth. */
-static void the_parts_of_a_peak_add_up(void **state)
+static void the_parts_of_a_peak_add_up_to_its_total(void **state)
 {
     const struct memory_split *at_peak;
     struct fake_job f;
@@ -48,7 +48,7 @@ static void the_parts_of_a_peak_add_up(void **state)
 }
 
 /* A maximum since the last reading differs from the current value. */
-static void a_peak_is_not_the_current_value(void **state)
+static void the_peak_is_kept_when_the_current_value_falls(void **state)
 {
     struct fake_job f;
 
@@ -66,7 +66,7 @@ static void a_peak_is_not_the_current_value(void **state)
     fake_job_end(&f);
 }
 
-static void without_detail_a_peak_has_no_parts(void **state)
+static void the_parts_of_a_peak_are_unknown_without_detail(void **state)
 {
     struct fake_job f;
 
@@ -160,7 +160,7 @@ static void begin_copies(struct fake_job *f)
 }
 
 /* No resident size changes, and the fork exits before its memory is read. */
-static void copies_that_were_not_read_are_counted(void **state)
+static void expected_copies_of_unread_forks_are_counted(void **state)
 {
     struct fake_job f;
 
@@ -179,7 +179,7 @@ static void copies_that_were_not_read_are_counted(void **state)
 
 /* The private memory of forks that were not opened counts in each figure, and in no lower
  * bound. */
-static void unopened_forks_have_private_memory(void **state)
+static void private_memory_of_unopened_forks_is_counted(void **state)
 {
     struct fake_job f;
 
@@ -197,7 +197,7 @@ static void unopened_forks_have_private_memory(void **state)
 }
 
 /* The faults had other causes: a read shows that nothing was copied. */
-static void a_read_overrules_expected_copies(void **state)
+static void a_read_replaces_expected_copies(void **state)
 {
     struct fake_job f;
 
@@ -216,13 +216,13 @@ static void a_read_overrules_expected_copies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_parts_of_a_peak_add_up),
-        cmocka_unit_test(a_peak_is_not_the_current_value),
-        cmocka_unit_test(without_detail_a_peak_has_no_parts),
+        cmocka_unit_test(the_parts_of_a_peak_add_up_to_its_total),
+        cmocka_unit_test(the_peak_is_kept_when_the_current_value_falls),
+        cmocka_unit_test(the_parts_of_a_peak_are_unknown_without_detail),
         cmocka_unit_test(a_glance_finds_a_newly_loaded_program),
-        cmocka_unit_test(copies_that_were_not_read_are_counted),
-        cmocka_unit_test(unopened_forks_have_private_memory),
-        cmocka_unit_test(a_read_overrules_expected_copies),
+        cmocka_unit_test(expected_copies_of_unread_forks_are_counted),
+        cmocka_unit_test(private_memory_of_unopened_forks_is_counted),
+        cmocka_unit_test(a_read_replaces_expected_copies),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ static int start(struct job_listener *listener, struct asked *asked)
 }
 
 /* A job may send a request as soon as it runs. */
-static void a_request_waits_for_the_listener(void **state)
+static void a_request_waits_until_the_listener_answers(void **state)
 {
     struct job_listener listener = { 0 };
     struct asked asked = { 0 };
@@ -94,7 +94,7 @@ static void a_request_waits_for_the_listener(void **state)
     job_listener_stop(&listener);
 }
 
-static void an_unserved_request_ends_with_the_listener(void **state)
+static void an_unanswered_request_ends_when_the_listener_closes(void **state)
 {
     struct job_listener listener = { 0 };
     char answer[JOB_REQUEST_BYTES];
@@ -122,7 +122,7 @@ static void a_request_is_answered(void **state)
     assert_string_equal(asked.last, "x");
 }
 
-static void a_name_has_one_listener(void **state)
+static void a_second_listener_on_the_same_name_is_refused(void **state)
 {
     struct job_listener first = { 0 }, second = { 0 };
     struct asked asked = { 0 };
@@ -233,10 +233,10 @@ static void second_listener_of_a_process_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_waits_for_the_listener),
-        cmocka_unit_test(an_unserved_request_ends_with_the_listener),
+        cmocka_unit_test(a_request_waits_until_the_listener_answers),
+        cmocka_unit_test(an_unanswered_request_ends_when_the_listener_closes),
         cmocka_unit_test(a_request_is_answered),
-        cmocka_unit_test(a_name_has_one_listener),
+        cmocka_unit_test(a_second_listener_on_the_same_name_is_refused),
         cmocka_unit_test(child_starts_and_stops_a_phase),
         cmocka_unit_test(a_sample_is_taken_on_request),
         cmocka_unit_test(second_listener_of_a_process_is_refused),

@@ -67,7 +67,7 @@ static void invalid_json_is_refused_by_the_checker(void **state)
         assert_false(json_is_valid(bad[i]));
 }
 
-static void the_writer_sets_commas_lines_and_indents(void **state)
+static void the_writer_adds_commas_newlines_and_indentation(void **state)
 {
     struct buffer out = { 0 };
     struct json_writer json = { .out = &out };
@@ -105,7 +105,7 @@ static void the_writer_sets_commas_lines_and_indents(void **state)
     buffer_done(&out);
 }
 
-static void the_run_and_its_machine_are_described(void **state)
+static void the_report_describes_the_run_and_its_machine(void **state)
 {
     struct buffer out = { 0 };
 
@@ -154,7 +154,7 @@ static void the_run_and_its_machine_are_described(void **state)
     buffer_done(&out);
 }
 
-static void measures_have_a_source(void **state)
+static void every_measure_has_a_source(void **state)
 {
     static const char *const lines[] = {
         "\n    \"total_seconds\": "
@@ -232,7 +232,7 @@ static void sections_are_in_the_order_of_the_schema(void **state)
     buffer_done(&out);
 }
 
-static void sections_contain_other_values_too(void **state)
+static void sections_contain_values_besides_measures(void **state)
 {
     struct buffer out = { 0 };
 
@@ -307,7 +307,7 @@ static void phases_have_the_same_sections(void **state)
     buffer_done(&out);
 }
 
-static void endings_have_a_code_and_a_name(void **state)
+static void the_end_of_a_run_has_an_exit_code_and_a_signal_name(void **state)
 {
     const struct {
         int wait_status;
@@ -376,14 +376,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(invalid_json_is_refused_by_the_checker),
-        cmocka_unit_test(the_writer_sets_commas_lines_and_indents),
-        with_example(the_run_and_its_machine_are_described),
-        with_example(measures_have_a_source),
+        cmocka_unit_test(the_writer_adds_commas_newlines_and_indentation),
+        with_example(the_report_describes_the_run_and_its_machine),
+        with_example(every_measure_has_a_source),
         with_example(processes_are_listed_and_the_others_summed),
         with_example(sections_are_in_the_order_of_the_schema),
-        with_example(sections_contain_other_values_too),
+        with_example(sections_contain_values_besides_measures),
         with_example(phases_have_the_same_sections),
-        with_example(endings_have_a_code_and_a_name),
+        with_example(the_end_of_a_run_has_an_exit_code_and_a_signal_name),
         with_example(unknown_values_are_null),
         with_example(hostile_text_is_escaped),
     };

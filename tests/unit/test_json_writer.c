@@ -54,7 +54,7 @@ static void the_python_layout_equals_json_dumps(void **state)
                               "}");
 }
 
-static void a_compact_text_is_one_line_without_blanks(void **state)
+static void compact_json_is_one_line_without_blanks(void **state)
 {
     check_style(&json_compact,
                 "{\"a\":5,\"unknown\":null,\"list\":[{\"count\":3},"
@@ -108,7 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_python_layout_equals_json_dumps),
-        cmocka_unit_test(a_compact_text_is_one_line_without_blanks),
+        cmocka_unit_test(compact_json_is_one_line_without_blanks),
         cmocka_unit_test(a_report_is_indented_by_two_spaces),
         cmocka_unit_test(a_document_can_be_written_on_one_line),
     };

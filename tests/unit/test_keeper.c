@@ -185,7 +185,7 @@ static void the_time_limit_can_be_set(void **state)
     timeout_variable = NULL;
 }
 
-static void a_failure_is_one_line_with_a_remedy(void **state)
+static void an_error_is_one_line_with_a_fix(void **state)
 {
     static const struct {
         int result, status;
@@ -328,7 +328,7 @@ static const struct {
       1 },
 };
 
-static void the_price_is_on_demand_linux_in_the_region(void **state)
+static void the_on_demand_linux_price_of_the_region_is_used(void **state)
 {
     for (size_t i = 0; i < ARRAY_SIZE(price_cases); i++) {
         double price = -1;
@@ -362,10 +362,10 @@ int main(void)
         cmocka_unit_test(vendors_and_architecture_are_requested),
         cmocka_unit_test(the_url_can_be_set),
         cmocka_unit_test(the_time_limit_can_be_set),
-        cmocka_unit_test(a_failure_is_one_line_with_a_remedy),
+        cmocka_unit_test(an_error_is_one_line_with_a_fix),
         cmocka_unit_test(a_response_that_is_not_json_is_refused),
         cmocka_unit_test(a_long_url_does_not_hide_the_reason),
-        cmocka_unit_test(the_price_is_on_demand_linux_in_the_region),
+        cmocka_unit_test(the_on_demand_linux_price_of_the_region_is_used),
         cmocka_unit_test(a_response_without_prices_is_refused),
     };
 

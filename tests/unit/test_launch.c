@@ -64,7 +64,7 @@ static void assert_node(struct launch launch, uint64_t node, uint64_t nodes, con
     assert_text(launch.node_name, name);
 }
 
-static void without_a_launcher_nothing_is_known(void **state)
+static void the_launch_is_unknown_without_a_launcher(void **state)
 {
     struct launch launch = READ("HOME=/root", "HOSTNAME=n1", "SGE_ROOT=/opt/sge");
 
@@ -122,7 +122,7 @@ static void a_batch_script_of_slurm_is_not_a_rank(void **state)
     assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
 }
 
-static void tasks_of_a_node_are_counted(void **state)
+static void tasks_of_a_slurm_node_are_counted(void **state)
 {
     static const struct {
         const char *list, *node;
@@ -150,7 +150,7 @@ static void tasks_of_a_node_are_counted(void **state)
         "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=1",         \
         "OMPI_COMM_WORLD_LOCAL_SIZE=4", "OMPI_COMM_WORLD_NODE_RANK=1"
 
-static void open_mpi_gives_the_rank_and_the_scheduler_the_job(void **state)
+static void the_rank_comes_from_open_mpi_and_the_job_from_the_scheduler(void **state)
 {
     struct launch launch = READ(OPEN_MPI);
 
@@ -213,7 +213,7 @@ static void each_mpi_is_recognized(void **state)
     assert_job(launch, NULL, "prte-n1-77@1", NULL);
 }
 
-static void flux_comes_before_the_pmi_that_it_sets(void **state)
+static void flux_takes_precedence_over_its_pmi_variables(void **state)
 {
     struct launch launch =
         READ("PMI_RANK=2", "PMI_SIZE=4", "FLUX_JOB_ID=f2Vx", "FLUX_TASK_RANK=2",
@@ -263,7 +263,7 @@ static void the_task_number_of_pbs_is_not_a_rank(void **state)
     assert_job(READ("PBS_JOBID=1234", SLURM_JOB), "slurm", "1234", NULL);
 }
 
-static void a_job_id_alone_is_not_sge(void **state)
+static void a_job_id_alone_does_not_identify_sge(void **state)
 {
     struct launch launch = READ("JOB_ID=5", "JOB_NAME=x", "SGE_TASK_ID=undefined");
 
@@ -283,7 +283,7 @@ static void a_job_id_alone_is_not_sge(void **state)
     assert_true(launch.array_index == 4);
 }
 
-static void htcondor_has_ranks_in_its_parallel_universe(void **state)
+static void ranks_of_the_htcondor_parallel_universe_are_recognized(void **state)
 {
     struct launch launch = READ("_CONDOR_SLOT=slot1_2", "_CONDOR_JOB_IWD=/home/a");
 
@@ -297,7 +297,7 @@ static void htcondor_has_ranks_in_its_parallel_universe(void **state)
 #define TORCHRUN \
     "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "GROUP_WORLD_SIZE=2", "TORCHELASTIC_RESTART_COUNT=1"
 
-static void a_rank_alone_is_not_torchrun(void **state)
+static void a_rank_alone_does_not_identify_torchrun(void **state)
 {
     struct launch launch = READ("RANK=3", "WORLD_SIZE=4");
 
@@ -317,7 +317,7 @@ static void a_rank_alone_is_not_torchrun(void **state)
         NULL, NULL, NULL);
 }
 
-static void virtual_local_ranks_are_numbered(void **state)
+static void local_ranks_are_computed_if_all_are_0(void **state)
 {
     assert_rank(READ("RANK=6", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 6, 8, 2,
                 4);
@@ -330,7 +330,7 @@ static void virtual_local_ranks_are_numbered(void **state)
                 4);
 }
 
-static void torchrun_has_the_job_and_the_step_of_srun(void **state)
+static void torchrun_takes_the_job_and_the_step_from_srun(void **state)
 {
     struct launch launch =
         READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=none",
@@ -345,7 +345,7 @@ static void torchrun_has_the_job_and_the_step_of_srun(void **state)
                "slurm", "1234", "a");
 }
 
-static void kubernetes_gives_an_index(void **state)
+static void the_index_of_a_kubernetes_job_is_the_rank(void **state)
 {
     struct launch launch = READ("KUBERNETES_SERVICE_HOST=10.0.0.1", "HOSTNAME=pod-1");
 
@@ -362,7 +362,7 @@ static void kubernetes_gives_an_index(void **state)
                 "kubernetes", 1, 2, UNKNOWN, UNKNOWN);
 }
 
-static void values_that_are_no_numbers_are_unknown(void **state)
+static void values_that_are_not_numbers_are_unknown(void **state)
 {
     static const char *const values[] = { "",          "x", "-1", "1x", "99999999999999999999",
                                           "4294967296" };
@@ -388,7 +388,7 @@ static void assert_description(struct launch launch, const char *expected)
     buffer_done(&text);
 }
 
-static void a_launch_is_described_in_a_line(void **state)
+static void a_launch_is_described_on_one_line(void **state)
 {
     assert_description(READ(SLURM_JOB, "SLURM_STEP_ID=0"),
                        "Rank 0 of 16 on n03, Slurm job 1234.0");
@@ -414,23 +414,23 @@ static void a_launch_is_described_in_a_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_launcher_nothing_is_known),
+        cmocka_unit_test(the_launch_is_unknown_without_a_launcher),
         cmocka_unit_test(a_task_of_slurm_is_a_rank),
         cmocka_unit_test(a_batch_script_of_slurm_is_not_a_rank),
-        cmocka_unit_test(tasks_of_a_node_are_counted),
-        cmocka_unit_test(open_mpi_gives_the_rank_and_the_scheduler_the_job),
+        cmocka_unit_test(tasks_of_a_slurm_node_are_counted),
+        cmocka_unit_test(the_rank_comes_from_open_mpi_and_the_job_from_the_scheduler),
         cmocka_unit_test(each_mpi_is_recognized),
-        cmocka_unit_test(flux_comes_before_the_pmi_that_it_sets),
+        cmocka_unit_test(flux_takes_precedence_over_its_pmi_variables),
         cmocka_unit_test(tasks_and_arrays_of_lsf_count_from_1),
         cmocka_unit_test(the_task_number_of_pbs_is_not_a_rank),
-        cmocka_unit_test(a_job_id_alone_is_not_sge),
-        cmocka_unit_test(htcondor_has_ranks_in_its_parallel_universe),
-        cmocka_unit_test(a_rank_alone_is_not_torchrun),
-        cmocka_unit_test(virtual_local_ranks_are_numbered),
-        cmocka_unit_test(torchrun_has_the_job_and_the_step_of_srun),
-        cmocka_unit_test(kubernetes_gives_an_index),
-        cmocka_unit_test(values_that_are_no_numbers_are_unknown),
-        cmocka_unit_test(a_launch_is_described_in_a_line),
+        cmocka_unit_test(a_job_id_alone_does_not_identify_sge),
+        cmocka_unit_test(ranks_of_the_htcondor_parallel_universe_are_recognized),
+        cmocka_unit_test(a_rank_alone_does_not_identify_torchrun),
+        cmocka_unit_test(local_ranks_are_computed_if_all_are_0),
+        cmocka_unit_test(torchrun_takes_the_job_and_the_step_from_srun),
+        cmocka_unit_test(the_index_of_a_kubernetes_job_is_the_rank),
+        cmocka_unit_test(values_that_are_not_numbers_are_unknown),
+        cmocka_unit_test(a_launch_is_described_on_one_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

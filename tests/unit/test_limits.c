@@ -55,7 +55,7 @@ static const char *no_environment(const char *name)
     return NULL;
 }
 
-static void without_limits_the_machine_is_the_limit(void **state)
+static void the_size_of_the_machine_is_the_limit_if_nothing_else_is(void **state)
 {
     struct limits limits;
     struct fake_root fake;
@@ -285,7 +285,7 @@ static const char *slurm_step(const char *name)
 }
 
 /* srun sets no variable for the memory of a step. */
-static void a_step_has_the_memory_of_its_resource_limit(void **state)
+static void the_memory_limit_of_a_step_comes_from_its_resource_limit(void **state)
 {
     static const char lines[] =
         "Limit                     Soft Limit           Hard Limit           Units     \n"
@@ -344,7 +344,7 @@ static void without_files_limits_are_unknown(void **state)
     fake_root_done(&fake);
 }
 
-static void damaged_files_give_no_limits(void **state)
+static void limits_from_damaged_files_are_ignored(void **state)
 {
     struct limits limits;
     struct fake_root fake;
@@ -366,7 +366,7 @@ static void damaged_files_give_no_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_limits_the_machine_is_the_limit),
+        cmocka_unit_test(the_size_of_the_machine_is_the_limit_if_nothing_else_is),
         cmocka_unit_test(affinity_limits_cpus_and_is_named_as_the_source),
         cmocka_unit_test(a_list_of_cpus_is_read_in_full),
         cmocka_unit_test(offline_cpus_do_not_count),
@@ -375,10 +375,10 @@ int main(void)
         cmocka_unit_test(a_cpuset_is_named_instead_of_the_affinity_it_causes),
         cmocka_unit_test(a_limit_above_the_machine_is_ignored),
         cmocka_unit_test(limits_of_the_batch_system_apply),
-        cmocka_unit_test(a_step_has_the_memory_of_its_resource_limit),
+        cmocka_unit_test(the_memory_limit_of_a_step_comes_from_its_resource_limit),
         cmocka_unit_test(impossible_values_of_the_batch_system_are_ignored),
         cmocka_unit_test(without_files_limits_are_unknown),
-        cmocka_unit_test(damaged_files_give_no_limits),
+        cmocka_unit_test(limits_from_damaged_files_are_ignored),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ static int file_of(const char *text, size_t length)
     return fd;
 }
 
-static void lines_are_read_one_after_the_other(void **state)
+static void lines_are_read_one_by_one(void **state)
 {
     static const char text[] = "one\n\nthree\r\nlast";
     static const char *const expected[] = { "one", "", "three\r", "last" };
@@ -44,7 +44,7 @@ static void lines_are_read_one_after_the_other(void **state)
     close(fd);
 }
 
-static void peeked_lines_are_still_read(void **state)
+static void peeked_lines_are_returned_by_the_next_read(void **state)
 {
     static const char text[] = "one\ntwo";
     int pipe_fds[2];
@@ -119,8 +119,8 @@ static void an_endless_line_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_read_one_after_the_other),
-        cmocka_unit_test(peeked_lines_are_still_read),
+        cmocka_unit_test(lines_are_read_one_by_one),
+        cmocka_unit_test(peeked_lines_are_returned_by_the_next_read),
         cmocka_unit_test(lines_may_span_buffers),
         cmocka_unit_test(an_endless_line_is_refused),
     };

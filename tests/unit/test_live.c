@@ -157,7 +157,7 @@ static void a_closed_terminal_is_not_an_error(void **state)
     end(&terminal);
 }
 
-static void modes_are_restored(void **state)
+static void terminal_modes_are_restored(void **state)
 {
     struct termios before, during, after;
     struct terminal terminal;
@@ -183,7 +183,7 @@ static void modes_are_restored(void **state)
     end(&terminal);
 }
 
-static void the_line_of_the_cursor_is_not_used(void **state)
+static void the_view_leaves_the_line_of_the_cursor_free(void **state)
 {
     struct winsize size = { .ws_col = 40, .ws_row = 10 };
     struct terminal terminal;
@@ -325,7 +325,7 @@ static void samples_close_together_leave_no_gap(void **state)
     live_view_done(&view);
 }
 
-static void a_counter_that_steps_back_gives_no_spike(void **state)
+static void a_counter_that_decreases_causes_no_spike(void **state)
 {
     struct live_view view;
 
@@ -342,7 +342,7 @@ static void a_counter_that_steps_back_gives_no_spike(void **state)
 }
 
 /* A column of a second: the mean of a rate, the peak of a level. */
-static void a_column_covers_several_samples(void **state)
+static void a_curve_column_covers_several_samples(void **state)
 {
     const size_t newest = LIVE_CURVE_COLUMNS - 1;
     struct live_view view;
@@ -468,7 +468,7 @@ static void memory_near_its_limit_is_red(void **state)
     live_view_done(&view);
 }
 
-static void a_line_has_as_many_figures_as_fit(void **state)
+static void a_status_line_contains_as_many_figures_as_fit(void **state)
 {
     struct live_style style = { .columns = 80 };
     struct spoor_process_sample processes[DEEP];
@@ -521,7 +521,7 @@ static void frames_fit_every_terminal_size(void **state)
     live_view_done(&view);
 }
 
-static void other_terminals_get_ascii(void **state)
+static void terminals_without_utf8_get_ascii(void **state)
 {
     struct live_view view;
     struct live_style style = { .columns = 80, .lines = 23 };
@@ -561,19 +561,19 @@ int main(void)
         cmocka_unit_test(a_blocked_terminal_gets_no_frame),
         cmocka_unit_test(clearing_a_blocked_screen_gives_up),
         cmocka_unit_test(a_closed_terminal_is_not_an_error),
-        cmocka_unit_test(modes_are_restored),
-        cmocka_unit_test(the_line_of_the_cursor_is_not_used),
+        cmocka_unit_test(terminal_modes_are_restored),
+        cmocka_unit_test(the_view_leaves_the_line_of_the_cursor_free),
         cmocka_unit_test(a_rate_is_the_growth_since_the_last_sample),
         cmocka_unit_test(samples_close_together_cause_no_spike),
         cmocka_unit_test(samples_close_together_leave_no_gap),
-        cmocka_unit_test(a_counter_that_steps_back_gives_no_spike),
-        cmocka_unit_test(a_column_covers_several_samples),
+        cmocka_unit_test(a_counter_that_decreases_causes_no_spike),
+        cmocka_unit_test(a_curve_column_covers_several_samples),
         cmocka_unit_test(rows_without_a_value_are_left_out),
         cmocka_unit_test(processes_with_the_most_cpu_are_shown_as_a_tree),
         cmocka_unit_test(memory_near_its_limit_is_red),
-        cmocka_unit_test(a_line_has_as_many_figures_as_fit),
+        cmocka_unit_test(a_status_line_contains_as_many_figures_as_fit),
         cmocka_unit_test(frames_fit_every_terminal_size),
-        cmocka_unit_test(other_terminals_get_ascii),
+        cmocka_unit_test(terminals_without_utf8_get_ascii),
         cmocka_unit_test(the_machine_has_its_own_rows),
     };
 

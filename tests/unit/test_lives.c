@@ -16,7 +16,7 @@ static void live(struct lives *lives, uint64_t from_ns, uint64_t to_ns,
     lives_end(lives, &process);
 }
 
-static void the_bound_is_over_processes_alive_together(void **state)
+static void the_bound_is_the_peak_sum_over_processes_alive_together(void **state)
 {
     struct lives lives = { 0 };
 
@@ -67,7 +67,7 @@ static void only_processes_alive_together_add_up(void **state)
 }
 
 /* The event of a start may arrive after that of a later exit. */
-static void a_late_start_counts_exited_processes(void **state)
+static void a_process_reported_late_is_added_to_processes_that_have_exited_since(void **state)
 {
     struct process first = { .pid = 1 }, second = { .pid = 2 };
     struct lives lives = { 0 };
@@ -79,7 +79,7 @@ static void a_late_start_counts_exited_processes(void **state)
     assert_int_equal(lives_bound_bytes(&lives), 150);
 }
 
-static void a_long_lived_process_counts_with_all(void **state)
+static void a_long_lived_process_is_added_to_all_later_ones(void **state)
 {
     struct roster roster = { 0 };
     struct process *first = roster_add(&roster, 1), other = { .pid = 2 };
@@ -123,11 +123,11 @@ static void many_processes_have_an_upper_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bound_is_over_processes_alive_together),
+        cmocka_unit_test(the_bound_is_the_peak_sum_over_processes_alive_together),
         cmocka_unit_test(without_a_record_there_is_no_bound),
         cmocka_unit_test(only_processes_alive_together_add_up),
-        cmocka_unit_test(a_late_start_counts_exited_processes),
-        cmocka_unit_test(a_long_lived_process_counts_with_all),
+        cmocka_unit_test(a_process_reported_late_is_added_to_processes_that_have_exited_since),
+        cmocka_unit_test(a_long_lived_process_is_added_to_all_later_ones),
         cmocka_unit_test(many_processes_have_an_upper_bound),
     };
 

@@ -108,7 +108,7 @@ static void a_machine_is_the_same_after_loading(void **state)
     assert_same(*state);
 }
 
-static void odd_numbers_are_the_same_after_loading(void **state)
+static void numbers_without_a_short_decimal_form_are_the_same_after_loading(void **state)
 {
     static const uint64_t times[] = { 1, 33333, 333333333, 1234567890123, 86400000000001 };
     struct example *example = *state;
@@ -423,7 +423,7 @@ static void add_many(struct buffer *text, const char *piece, size_t count)
         buffer_add_text(text, piece);
 }
 
-static void depth_and_length_are_bounded(void **state)
+static void nesting_depth_and_length_of_reports_are_limited(void **state)
 {
     static const char *const arrays[] = { "\"phases\": [", "\"host\": {\"gpus\": [",
                                           "\"warnings\": [" };
@@ -457,7 +457,7 @@ static int read_file(const char *path, struct spoor_error *err)
     return r;
 }
 
-static void unreadable_files_are_named(void **state)
+static void errors_name_the_file_that_cannot_be_read(void **state)
 {
     struct spoor_error err = { 0 };
 
@@ -533,7 +533,7 @@ static int load(const char *text, struct record *record, struct spoor_error *err
     return r;
 }
 
-static void an_omitted_low_equals_the_high(void **state)
+static void omitted_low_values_of_a_curve_equal_the_high_ones(void **state)
 {
     struct record record;
 
@@ -588,7 +588,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         with_example(a_report_is_the_same_after_loading),
         with_example(a_machine_is_the_same_after_loading),
-        with_example(odd_numbers_are_the_same_after_loading),
+        with_example(numbers_without_a_short_decimal_form_are_the_same_after_loading),
         with_example(hostile_text_is_the_same_after_loading),
         with_example(sparklines_are_the_same_after_loading),
         with_example(gpus_are_the_same_after_loading),
@@ -596,11 +596,11 @@ int main(void)
         cmocka_unit_test(missing_keys_are_unknown_and_new_keys_ignored),
         with_example(wrong_types_are_harmless),
         with_example(a_truncated_report_is_refused),
-        cmocka_unit_test(depth_and_length_are_bounded),
-        cmocka_unit_test(unreadable_files_are_named),
+        cmocka_unit_test(nesting_depth_and_length_of_reports_are_limited),
+        cmocka_unit_test(errors_name_the_file_that_cannot_be_read),
         cmocka_unit_test(context_is_kept_unchanged),
         cmocka_unit_test(a_value_that_is_not_an_object_is_ignored),
-        cmocka_unit_test(an_omitted_low_equals_the_high),
+        cmocka_unit_test(omitted_low_values_of_a_curve_equal_the_high_ones),
         cmocka_unit_test(an_invalid_curve_is_refused),
     };
 

@@ -96,7 +96,7 @@ static void remove_cgroup(struct machine *m)
     assert_int_equal(rename(from, to), 0);
 }
 
-static void job_pressure_is_not_replaced_by_the_machines(void **state)
+static void job_pressure_is_not_replaced_by_pressure_of_the_machine(void **state)
 {
     const struct origin *origin;
     struct machine m;
@@ -135,7 +135,7 @@ static void pressure_of_the_machine_is_labelled(void **state)
     end(&m);
 }
 
-static void kills_in_a_removed_cgroup_are_not_replaced_by_the_parents(void **state)
+static void oom_kills_in_a_removed_cgroup_are_not_replaced_by_those_of_its_parent(void **state)
 {
     struct machine m;
 
@@ -218,9 +218,9 @@ static void cpu_time_does_not_jump_if_the_cgroup_is_removed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(job_pressure_is_not_replaced_by_the_machines),
+        cmocka_unit_test(job_pressure_is_not_replaced_by_pressure_of_the_machine),
         cmocka_unit_test(pressure_of_the_machine_is_labelled),
-        cmocka_unit_test(kills_in_a_removed_cgroup_are_not_replaced_by_the_parents),
+        cmocka_unit_test(oom_kills_in_a_removed_cgroup_are_not_replaced_by_those_of_its_parent),
         cmocka_unit_test(storage_figures_name_their_source),
         cmocka_unit_test(storage_of_hundreds_of_disks_is_counted),
         cmocka_unit_test(cpu_time_does_not_jump_if_the_cgroup_is_removed),

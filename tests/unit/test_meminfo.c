@@ -77,7 +77,7 @@ static void without_memavailable_caches_count_as_available(void **state)
     assert_true(info.swap_used_bytes == UNKNOWN);
 }
 
-static void without_swap_none_is_used(void **state)
+static void used_swap_is_0_without_swap_space(void **state)
 {
     struct meminfo info;
 
@@ -117,7 +117,7 @@ static void a_truncated_text_never_gives_a_wrong_number(void **state)
     }
 }
 
-static void refuses_damaged_text(void **state)
+static void damaged_text_is_refused(void **state)
 {
     static const char *const damaged[] = {
         "",
@@ -142,10 +142,10 @@ int main(void)
         cmocka_unit_test(sizes_are_in_bytes),
         cmocka_unit_test(huge_pages_of_all_sizes_are_added_up),
         cmocka_unit_test(without_memavailable_caches_count_as_available),
-        cmocka_unit_test(without_swap_none_is_used),
+        cmocka_unit_test(used_swap_is_0_without_swap_space),
         cmocka_unit_test(impossible_free_swap_is_unknown),
         cmocka_unit_test(a_truncated_text_never_gives_a_wrong_number),
-        cmocka_unit_test(refuses_damaged_text),
+        cmocka_unit_test(damaged_text_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ static void set_tokens(struct memory_fixture *f, int64_t tokens_ns)
 }
 
 /* The income is a quarter of a millisecond each second, while as much is repaid. */
-static void a_read_waits_for_the_budget(void **state)
+static void a_read_is_delayed_until_the_budget_allows_it(void **state)
 {
     struct memory_fixture f;
 
@@ -113,7 +113,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
 }
 
 /* Children that touch, page by page, shared memory that main already has. */
-static void growth_that_main_also_maps_is_not_added(void **state)
+static void growth_of_memory_that_main_also_maps_is_not_added(void **state)
 {
     struct memory_fixture f;
 
@@ -247,7 +247,7 @@ static bool is_read_at_glance(struct memory_fixture *f, unsigned own)
     return f->sharing.was_read;
 }
 
-static void a_new_maximum_is_read(void **state)
+static void page_tables_are_read_at_a_new_maximum(void **state)
 {
     struct memory_fixture f;
 
@@ -268,7 +268,7 @@ static void a_new_maximum_is_read(void **state)
 }
 
 /* A running job is read on credit only if credit for three reads is left. */
-static void a_maximum_is_read_on_credit(void **state)
+static void a_read_at_a_maximum_may_exceed_the_budget(void **state)
 {
     struct memory_fixture f;
 
@@ -293,7 +293,7 @@ static void a_maximum_is_read_on_credit(void **state)
 }
 
 /* However expensive a read is, it can be afforded at some time. */
-static void a_peak_is_read_at_any_cost(void **state)
+static void a_peak_is_read_even_if_the_read_is_expensive(void **state)
 {
     for (double page_ns = 1; page_ns < 1e6; page_ns *= 1.5) {
         struct memory_fixture f;
@@ -396,7 +396,7 @@ static void begin_crowd(struct memory_fixture *f)
     assert_int_equal(f->sharing.unread_peak.total_bytes, 0);
 }
 
-static void unopened_forks_are_like_those_that_were_read(void **state)
+static void unopened_forks_are_estimated_from_forks_that_were_read(void **state)
 {
     struct memory_fixture f;
 
@@ -416,7 +416,7 @@ static void unopened_forks_are_like_those_that_were_read(void **state)
 }
 
 /* They were opened, and have no private memory. */
-static void a_full_read_overrules_the_estimate_for_forks(void **state)
+static void a_full_read_replaces_the_estimate_for_forks(void **state)
 {
     struct memory_fixture f;
 
@@ -434,7 +434,7 @@ static void a_full_read_overrules_the_estimate_for_forks(void **state)
 }
 
 /* They exited before they were opened: no evidence shows that they had less. */
-static void a_read_does_not_overrule_exited_processes(void **state)
+static void a_read_keeps_the_estimated_peak_of_exited_forks(void **state)
 {
     struct memory_fixture f;
 
@@ -453,24 +453,24 @@ int main(void)
         cmocka_unit_test(mappings_resolve_ambiguous_sums),
         cmocka_unit_test(mappings_are_read_only_on_request),
         cmocka_unit_test(a_file_mapped_twice_counts_once),
-        cmocka_unit_test(a_read_waits_for_the_budget),
+        cmocka_unit_test(a_read_is_delayed_until_the_budget_allows_it),
         cmocka_unit_test(between_reads_values_follow_the_resident_sizes),
-        cmocka_unit_test(growth_that_main_also_maps_is_not_added),
+        cmocka_unit_test(growth_of_memory_that_main_also_maps_is_not_added),
         cmocka_unit_test(memory_of_a_new_program_counts_in_full),
         cmocka_unit_test(unchanged_shared_memory_is_not_added_again),
         cmocka_unit_test(growth_during_a_read_causes_another),
         cmocka_unit_test(growth_after_the_walk_is_not_lost),
         cmocka_unit_test(without_detail_only_totals_are_known),
-        cmocka_unit_test(a_new_maximum_is_read),
-        cmocka_unit_test(a_maximum_is_read_on_credit),
-        cmocka_unit_test(a_peak_is_read_at_any_cost),
+        cmocka_unit_test(page_tables_are_read_at_a_new_maximum),
+        cmocka_unit_test(a_read_at_a_maximum_may_exceed_the_budget),
+        cmocka_unit_test(a_peak_is_read_even_if_the_read_is_expensive),
         cmocka_unit_test(memory_that_moves_during_a_read_is_not_counted_twice),
         cmocka_unit_test(memory_that_becomes_shared_counts_once),
         cmocka_unit_test(a_single_process_is_read_when_its_mappings_change),
         cmocka_unit_test(a_read_for_a_maximum_has_priority),
-        cmocka_unit_test(unopened_forks_are_like_those_that_were_read),
-        cmocka_unit_test(a_full_read_overrules_the_estimate_for_forks),
-        cmocka_unit_test(a_read_does_not_overrule_exited_processes),
+        cmocka_unit_test(unopened_forks_are_estimated_from_forks_that_were_read),
+        cmocka_unit_test(a_full_read_replaces_the_estimate_for_forks),
+        cmocka_unit_test(a_read_keeps_the_estimated_peak_of_exited_forks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "unit_test.h"
 
 /* The child was read and exited before the end: its statm shows a zombie. */
-static void an_exit_during_the_read_leaves_the_safe_bound(void **state)
+static void an_exit_during_the_read_keeps_the_safe_bound(void **state)
 {
     struct memory_fixture f;
 
@@ -22,7 +22,7 @@ static void an_exit_during_the_read_leaves_the_safe_bound(void **state)
     memory_end(&f);
 }
 
-static void an_empty_file_is_an_exited_process(void **state)
+static void an_empty_smaps_file_means_that_the_process_exited(void **state)
 {
     struct memory_fixture f;
 
@@ -72,7 +72,7 @@ static void an_unreadable_process_makes_sharing_unknown(void **state)
 }
 
 /* 100 MB of the same content: one page, though the kernel counts all of it as resident. */
-static void merged_pages_are_not_resident_memory(void **state)
+static void pages_merged_by_ksm_are_not_counted_as_resident_memory(void **state)
 {
     struct memory_fixture f;
 
@@ -100,7 +100,7 @@ static void huge_pages_are_counted_separately(void **state)
     memory_end(&f);
 }
 
-static void borrowed_memory_counts_once(void **state)
+static void memory_borrowed_by_a_vfork_child_is_counted_once(void **state)
 {
     struct memory_fixture f;
     struct member *child;
@@ -128,7 +128,7 @@ static void borrowed_memory_counts_once(void **state)
     memory_end(&f);
 }
 
-static void faults_use_the_page_size_of_the_machine(void **state)
+static void page_faults_are_converted_with_the_page_size_of_the_machine(void **state)
 {
     struct memory_fixture f;
 
@@ -176,16 +176,16 @@ static void growth_during_a_read_is_not_a_double_mapping(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_use_the_page_size_of_the_machine),
+        cmocka_unit_test(page_faults_are_converted_with_the_page_size_of_the_machine),
         cmocka_unit_test(pss_follows_private_memory),
         cmocka_unit_test(growth_during_a_read_is_not_a_double_mapping),
-        cmocka_unit_test(an_exit_during_the_read_leaves_the_safe_bound),
-        cmocka_unit_test(an_empty_file_is_an_exited_process),
+        cmocka_unit_test(an_exit_during_the_read_keeps_the_safe_bound),
+        cmocka_unit_test(an_empty_smaps_file_means_that_the_process_exited),
         cmocka_unit_test(a_process_without_mappings_causes_no_correction),
         cmocka_unit_test(an_unreadable_process_makes_sharing_unknown),
-        cmocka_unit_test(merged_pages_are_not_resident_memory),
+        cmocka_unit_test(pages_merged_by_ksm_are_not_counted_as_resident_memory),
         cmocka_unit_test(huge_pages_are_counted_separately),
-        cmocka_unit_test(borrowed_memory_counts_once),
+        cmocka_unit_test(memory_borrowed_by_a_vfork_child_is_counted_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ static void test_only_metrics_are_served(void **state)
     check_status(" HTTP/1.1\r\n\r\n", "405");
 }
 
-static void test_a_head_has_no_body(void **state)
+static void test_the_response_to_head_has_no_body(void **state)
 {
     const char *response = answer("HEAD /metrics HTTP/1.1\r\n\r\n");
 
@@ -115,7 +115,7 @@ static void test_gzip_is_negotiated(void **state)
 
 /* ---- addresses ---------------------------------------------------------- */
 
-static void test_addresses(void **state)
+static void test_listen_addresses_are_parsed(void **state)
 {
     static const char *const good[] = { "9400",          ":9400",      "127.0.0.1:0",
                                         "0.0.0.0:65535", "[::1]:9400", "[::]:1",
@@ -196,7 +196,7 @@ static void test_a_request_may_come_in_pieces(void **state)
     check_response(fd, "HTTP/1.1 200 OK\r\n");
 }
 
-static void test_silent_clients_do_not_hold_the_server(void **state)
+static void test_silent_clients_do_not_block_the_server(void **state)
 {
     int silent[100];
 
@@ -213,7 +213,7 @@ static void test_silent_clients_do_not_hold_the_server(void **state)
         close(silent[i]);
 }
 
-static void test_a_request_has_a_limit(void **state)
+static void test_the_size_of_a_request_is_limited(void **state)
 {
     int fd = join(*state);
     char piece[1024];
@@ -224,14 +224,14 @@ static void test_a_request_has_a_limit(void **state)
     check_response(fd, "HTTP/1.1 431 ");
 }
 
-static void test_clients_may_leave_early(void **state)
+static void test_clients_may_disconnect_early(void **state)
 {
     for (int i = 0; i < 50; i++)
         close(join(*state));
     test_a_request_may_come_in_pieces(state);
 }
 
-static void test_a_port_in_use(void **state)
+static void test_a_port_in_use_is_refused(void **state)
 {
     const struct served *served = *state;
     struct metrics_server *other = NULL;
@@ -248,16 +248,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_metrics_are_served),
-        cmocka_unit_test(test_a_head_has_no_body),
+        cmocka_unit_test(test_the_response_to_head_has_no_body),
         cmocka_unit_test(test_the_format_is_negotiated),
         cmocka_unit_test(test_gzip_is_negotiated),
-        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_listen_addresses_are_parsed),
         cmocka_unit_test_setup_teardown(test_a_request_may_come_in_pieces, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_silent_clients_do_not_hold_the_server, set_up,
+        cmocka_unit_test_setup_teardown(test_silent_clients_do_not_block_the_server, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_a_request_has_a_limit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_clients_may_leave_early, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_port_in_use, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_size_of_a_request_is_limited, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_clients_may_disconnect_early, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_port_in_use_is_refused, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static struct text_part part(const char *text)
     return (struct text_part){ .start = text, .length = strlen(text) };
 }
 
-static void a_line_has_its_parts(void **state)
+static void a_mountinfo_line_is_split_into_its_fields(void **state)
 {
     struct mountinfo mount;
 
@@ -37,7 +37,7 @@ static void a_line_has_its_parts(void **state)
     assert_true(text_part_is(mount.super_options, "rw,memory"));
 }
 
-static void words_before_the_dash_are_optional(void **state)
+static void optional_fields_before_the_dash_may_be_missing(void **state)
 {
     struct mountinfo mount;
 
@@ -75,7 +75,7 @@ static void every_truncated_line_is_refused(void **state)
     assert_int_equal(mount.major, 5); /* untouched on failure */
 }
 
-static void refuses_damaged_text(void **state)
+static void damaged_text_is_refused(void **state)
 {
     static const char *const damaged[] = {
         "\n",
@@ -144,7 +144,7 @@ static void a_text_that_does_not_fit_is_refused(void **state)
     assert_int_equal(text_part_decode(part("a\\000"), buf, sizeof(buf)), -EBADMSG);
 }
 
-static void options_are_whole_words(void **state)
+static void mount_options_must_match_as_whole_words(void **state)
 {
     assert_true(text_part_has_option(part("rw,cpu,cpuacct"), "cpu"));
     assert_true(text_part_has_option(part("rw,cpu,cpuacct"), "cpuacct"));
@@ -202,7 +202,7 @@ static void only_writable_block_devices_are_disks(void **state)
     "36 27 0:53 / /ro rw - nfs server:/export ro\n"           \
     "35 27 0:52 / / rw - overlay overlay rw\n"
 
-static void disks_count_only_local_writes(void **state)
+static void disk_writes_exclude_network_and_virtual_file_systems(void **state)
 {
     static const char *const elsewhere[] = {
         "33 27 0:50 / /f rw - fuse.sshfs server: rw\n",
@@ -251,7 +251,7 @@ static void network_and_fuse_mounts_may_block(void **state)
         assert_true(mounts_may_stall(stalling[i]));
 }
 
-static void a_filesystem_counts_once(void **state)
+static void a_filesystem_mounted_twice_is_counted_once(void **state)
 {
     char line[128], text[512];
     struct root root = ROOT_CLOSED;
@@ -275,7 +275,7 @@ static void a_filesystem_counts_once(void **state)
 }
 
 /* The datasets of a pool share its free space, and each uses some of its own. */
-static void a_pool_counts_once(void **state)
+static void datasets_of_a_pool_share_its_free_space(void **state)
 {
     const struct mounts datasets[] = { { 100, 30, 70 }, { 80, 10, 65 }, { 5, 5, 0 } };
     struct mounts pool = { 0 };
@@ -309,7 +309,7 @@ static int read_as(const char *const (*lines)[2], size_t count, struct mount_lis
     return r;
 }
 
-static void a_list_has_each_pool_and_disk_once(void **state)
+static void a_mount_list_contains_each_pool_and_disk_once(void **state)
 {
     static const char *const lines[][2] = {
         { "zfs", "tank" },       { "zfs", "tank/home" },   { "tmpfs", "tmpfs" },
@@ -332,7 +332,7 @@ static void a_list_has_each_pool_and_disk_once(void **state)
     mount_list_done(&list);
 }
 
-static void an_overlay_counts_if_there_is_no_disk(void **state)
+static void an_overlay_is_listed_if_there_is_no_disk(void **state)
 {
     static const char *const lines[][2] = { { "proc", "proc" }, { "overlay", "overlay" } };
     struct mount_list list = { 0 };
@@ -374,22 +374,22 @@ static void mounts_of_a_fixture_are_not_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_has_its_parts),
-        cmocka_unit_test(words_before_the_dash_are_optional),
+        cmocka_unit_test(a_mountinfo_line_is_split_into_its_fields),
+        cmocka_unit_test(optional_fields_before_the_dash_may_be_missing),
         cmocka_unit_test(a_source_may_be_empty_or_a_dash),
         cmocka_unit_test(every_truncated_line_is_refused),
-        cmocka_unit_test(refuses_damaged_text),
+        cmocka_unit_test(damaged_text_is_refused),
         cmocka_unit_test(a_huge_line_is_parsed),
         cmocka_unit_test(escapes_are_decoded),
         cmocka_unit_test(a_text_that_does_not_fit_is_refused),
-        cmocka_unit_test(options_are_whole_words),
+        cmocka_unit_test(mount_options_must_match_as_whole_words),
         cmocka_unit_test(only_writable_block_devices_are_disks),
-        cmocka_unit_test(disks_count_only_local_writes),
+        cmocka_unit_test(disk_writes_exclude_network_and_virtual_file_systems),
         cmocka_unit_test(network_and_fuse_mounts_may_block),
-        cmocka_unit_test(a_filesystem_counts_once),
-        cmocka_unit_test(a_pool_counts_once),
-        cmocka_unit_test(a_list_has_each_pool_and_disk_once),
-        cmocka_unit_test(an_overlay_counts_if_there_is_no_disk),
+        cmocka_unit_test(a_filesystem_mounted_twice_is_counted_once),
+        cmocka_unit_test(datasets_of_a_pool_share_its_free_space),
+        cmocka_unit_test(a_mount_list_contains_each_pool_and_disk_once),
+        cmocka_unit_test(an_overlay_is_listed_if_there_is_no_disk),
         cmocka_unit_test(a_hidden_mount_is_skipped),
         cmocka_unit_test(mounts_of_a_fixture_are_not_read),
     };

@@ -26,7 +26,7 @@ static void memory_is_rounded_up_to_a_step(void **state)
     assert_true(isnan(needs_round_memory(nan(""))));
 }
 
-static void memory_is_the_peak_times_1_2(void **state)
+static void recommended_memory_is_the_peak_times_1_2(void **state)
 {
     static const struct {
         double peak_bytes, value_bytes;
@@ -48,7 +48,7 @@ static void memory_is_the_peak_times_1_2(void **state)
     }
 }
 
-static void cpus_are_the_mean_rounded_up(void **state)
+static void recommended_cpus_are_the_mean_rounded_up(void **state)
 {
     static const struct {
         double mean, value;
@@ -65,7 +65,7 @@ static void cpus_are_the_mean_rounded_up(void **state)
     }
 }
 
-static void the_need_is_the_most_gpus_busy_at_once(void **state)
+static void recommended_gpus_are_the_maximum_busy_at_once(void **state)
 {
     static const struct {
         double mean, max, vram_bytes, gpus, vram_needed;
@@ -94,7 +94,7 @@ static void the_need_is_the_most_gpus_busy_at_once(void **state)
     }
 }
 
-static void gpus_with_memory_are_all_needed(void **state)
+static void all_gpus_that_held_memory_are_needed(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -140,7 +140,7 @@ static void set_curve(struct record *run, float *cores)
     fake_run_set(run, "cpu.total_seconds", hours * 3600);
 }
 
-static void fewer_cpus_take_more_time(void **state)
+static void fewer_cpus_are_offered_with_more_time(void **state)
 {
     static struct {
         float cores[8];
@@ -175,7 +175,7 @@ static void fewer_cpus_take_more_time(void **state)
 
 /* ---- the note --------------------------------------------------------------- */
 
-static void a_run_that_may_mislead_has_a_note(void **state)
+static void a_note_is_added_for_a_misleading_run(void **state)
 {
     struct record *run = *state;
 
@@ -285,7 +285,7 @@ static void without_a_job_there_are_no_needs(void **state)
 
 /* ---- many runs -------------------------------------------------------------- */
 
-static void the_largest_value_of_each_is_used(void **state)
+static void the_largest_value_of_each_need_is_used(void **state)
 {
     static const double peaks_mib[] = { 200, 900, 300 };
     struct needs list[ARRAY_SIZE(peaks_mib)];
@@ -309,7 +309,7 @@ static void the_largest_value_of_each_is_used(void **state)
     assert_says(&needs.memory_bytes, "peak 944 MB");
 }
 
-static void short_runs_have_one_note(void **state)
+static void several_short_runs_cause_one_note(void **state)
 {
     struct record *run = *state;
     struct needs needs, list[2];
@@ -370,7 +370,7 @@ static void a_quantile_excludes_the_largest(void **state)
 }
 
 /* In either order. */
-static void a_larger_run_replaces_a_guess(void **state)
+static void a_larger_successful_run_replaces_a_guess(void **state)
 {
     struct record *run = *state;
 
@@ -401,7 +401,7 @@ static void a_larger_run_replaces_a_guess(void **state)
 }
 
 /* The memory of a merged report is the memory of its largest node. */
-static void a_group_has_nodes_and_the_most_ranks_of_one(void **state)
+static void needs_of_a_group_contain_nodes_and_ranks_per_node(void **state)
 {
     struct record_node nodes[] = { { .ranks = 3 }, { .ranks = 4 }, { .ranks = UNKNOWN } };
     struct record_group group = { .nodes = nodes, .node_count = 3, .nodes_expected = UNKNOWN };
@@ -426,28 +426,35 @@ static void a_group_has_nodes_and_the_most_ranks_of_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_group_has_nodes_and_the_most_ranks_of_one, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(needs_of_a_group_contain_nodes_and_ranks_per_node,
+                                        set_up, tear_down),
         cmocka_unit_test(memory_is_rounded_up_to_a_step),
-        cmocka_unit_test_setup_teardown(memory_is_the_peak_times_1_2, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(cpus_are_the_mean_rounded_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_need_is_the_most_gpus_busy_at_once, set_up,
+        cmocka_unit_test_setup_teardown(recommended_memory_is_the_peak_times_1_2, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(gpus_with_memory_are_all_needed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(fewer_cpus_take_more_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_that_may_mislead_has_a_note, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(recommended_cpus_are_the_mean_rounded_up, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(recommended_gpus_are_the_maximum_busy_at_once, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(all_gpus_that_held_memory_are_needed, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(fewer_cpus_are_offered_with_more_time, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_note_is_added_for_a_misleading_run, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(time_is_rounded_up_to_minutes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_unknown_value_stays_unknown_with_its_reason, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(impossible_values_are_unknown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_long_reason_is_truncated, set_up, tear_down),
         cmocka_unit_test(without_a_job_there_are_no_needs),
-        cmocka_unit_test_setup_teardown(the_largest_value_of_each_is_used, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(short_runs_have_one_note, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_largest_value_of_each_need_is_used, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(several_short_runs_cause_one_note, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown_values_do_not_change_the_result, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_quantile_excludes_the_largest, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_larger_run_replaces_a_guess, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_larger_successful_run_replaces_a_guess, set_up,
+                                        tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ static void a_run_out_of_memory_needs_more_than_its_limit(void **state)
     }
 }
 
-static void a_run_out_of_memory_counts_without_a_peak(void **state)
+static void a_run_out_of_memory_needs_twice_its_limit_if_the_peak_is_unknown(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -114,7 +114,7 @@ static void a_run_near_its_limit_may_need_more(void **state)
     assert_false(find_needs(run).memory_bytes.is_guess);
 }
 
-static void swapped_memory_counts(void **state)
+static void swapped_memory_is_part_of_the_needed_memory(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -126,7 +126,7 @@ static void swapped_memory_counts(void **state)
     assert_says(&needs.memory_bytes, "peak 419 MB and 419 MB swapped out");
 }
 
-static void files_in_memory_count_and_page_cache_does_not(void **state)
+static void needed_memory_includes_shared_memory_files_but_not_page_cache(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -194,7 +194,7 @@ static void a_throttled_run_gets_more_cpus_than_its_quota(void **state)
     }
 }
 
-static void a_run_that_used_all_cpus_may_use_more(void **state)
+static void a_run_that_used_all_cpus_may_need_more(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -210,7 +210,7 @@ static void a_run_that_used_all_cpus_may_use_more(void **state)
     assert_null(strstr(needs.cpus.why, "faster"));
 }
 
-static void gpus_of_unknown_use_are_counted_by_memory(void **state)
+static void gpus_with_unknown_utilization_are_counted_by_memory(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -257,22 +257,24 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_run_out_of_memory_needs_more_than_its_limit, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_run_out_of_memory_counts_without_a_peak, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_run_out_of_memory_needs_twice_its_limit_if_the_peak_is_unknown, set_up,
+            tear_down),
         cmocka_unit_test_setup_teardown(a_machine_out_of_memory_doubles_the_peak, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_run_near_its_limit_may_need_more, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(swapped_memory_counts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files_in_memory_count_and_page_cache_does_not, set_up,
+        cmocka_unit_test_setup_teardown(swapped_memory_is_part_of_the_needed_memory, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(
+            needed_memory_includes_shared_memory_files_but_not_page_cache, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_full_cgroup_that_reads_files_again_may_need_more,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_throttled_run_gets_more_cpus_than_its_quota, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_run_that_used_all_cpus_may_use_more, set_up,
+        cmocka_unit_test_setup_teardown(a_run_that_used_all_cpus_may_need_more, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(gpus_of_unknown_use_are_counted_by_memory, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(gpus_with_unknown_utilization_are_counted_by_memory,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(time_of_an_incomplete_run_is_a_guess, set_up,
                                         tear_down),
     };

@@ -203,7 +203,7 @@ static void assert_one_run(const struct made_run *run, const struct needs *needs
         assert_true(expected_seconds(run, cpus - 1) >= 1.1 * run->elapsed * (1 - INEXACT));
 }
 
-static void each_run_gets_enough(void **state)
+static void needs_of_a_run_cover_its_usage(void **state)
 {
     static struct made_run run;
 
@@ -217,7 +217,7 @@ static void each_run_gets_enough(void **state)
     }
 }
 
-static void a_stored_run_needs_the_same(void **state)
+static void needs_of_a_run_are_the_same_after_loading(void **state)
 {
     static struct made_run run;
 
@@ -314,7 +314,7 @@ static void assert_few_fail(const struct together *all)
     assert_true(sum == 0 || all->needs.would_fail_runs > 0);
 }
 
-static void many_runs_get_enough(void **state)
+static void needs_of_many_runs_cover_the_usage_of_each(void **state)
 {
     static struct together all;
     size_t failing = 0;
@@ -336,9 +336,9 @@ static void many_runs_get_enough(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_run_gets_enough),
-        cmocka_unit_test(a_stored_run_needs_the_same),
-        cmocka_unit_test(many_runs_get_enough),
+        cmocka_unit_test(needs_of_a_run_cover_its_usage),
+        cmocka_unit_test(needs_of_a_run_are_the_same_after_loading),
+        cmocka_unit_test(needs_of_many_runs_cover_the_usage_of_each),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ static void prepare(struct job *job, const struct root *root)
     job->network.connections = 1;
 }
 
-static void a_look_that_is_refused_waits_for_the_budget(void **state)
+static void a_socket_reading_refused_by_the_budget_is_made_later(void **state)
 {
     const struct root root = ROOT_CLOSED;
     static struct job job;
@@ -38,7 +38,7 @@ static void an_idle_job_without_sockets_causes_no_wake_up(void **state)
     assert_true(job_network_due_ns(&job) == UINT64_MAX);
 }
 
-static void remotes_are_sorted_by_their_bytes(void **state)
+static void remote_hosts_are_sorted_by_their_bytes(void **state)
 {
     static struct job job;
     struct network_remotes remotes;
@@ -55,9 +55,9 @@ static void remotes_are_sorted_by_their_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_look_that_is_refused_waits_for_the_budget),
+        cmocka_unit_test(a_socket_reading_refused_by_the_budget_is_made_later),
         cmocka_unit_test(an_idle_job_without_sockets_causes_no_wake_up),
-        cmocka_unit_test(remotes_are_sorted_by_their_bytes),
+        cmocka_unit_test(remote_hosts_are_sorted_by_their_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static void assert_bytes(const char *mountinfo, const char *mountstats, uint64_t
     assert_int_equal(bytes.out, out);
 }
 
-static void bytes_of_the_server_count_from_the_first_reading(void **state)
+static void nfs_bytes_are_counted_from_the_first_reading(void **state)
 {
     assert_bytes(PROC MOUNT("0:52", "/home"),
                  OTHERS STATS("/home", "99", "1 2 3 4 500 600 7 8"), 0, 0, 0);
@@ -53,7 +53,7 @@ static void bytes_of_the_server_count_from_the_first_reading(void **state)
 }
 
 /* A second mount of the same file system, a part of it, and another one with the same counters. */
-static void a_superblock_counts_once(void **state)
+static void an_nfs_superblock_mounted_twice_is_counted_once(void **state)
 {
 #define ALL(read)                                                    \
     STATS("/home", "99", "0 0 0 0 " read " 5 0 0")                   \
@@ -70,7 +70,7 @@ static void a_superblock_counts_once(void **state)
                  STATS("/mnt/my\\040home", "99", "0 0 0 0 140 5 0 0"), 2, 70, 0);
 }
 
-static void mounts_that_appear_count_from_then_or_from_their_mount(void **state)
+static void new_nfs_mounts_are_counted_from_their_mount_time(void **state)
 {
     assert_bytes(MOUNT("0:52", "/home"), STATS("/home", "99", "0 0 0 0 500 600 7 8"), 0, 0, 0);
     /* One superblock is older than the run: another namespace had mounted it. */
@@ -133,9 +133,9 @@ static void both_files_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(bytes_of_the_server_count_from_the_first_reading, begin),
-        cmocka_unit_test_setup(a_superblock_counts_once, begin),
-        cmocka_unit_test_setup(mounts_that_appear_count_from_then_or_from_their_mount, begin),
+        cmocka_unit_test_setup(nfs_bytes_are_counted_from_the_first_reading, begin),
+        cmocka_unit_test_setup(an_nfs_superblock_mounted_twice_is_counted_once, begin),
+        cmocka_unit_test_setup(new_nfs_mounts_are_counted_from_their_mount_time, begin),
         cmocka_unit_test(damaged_texts_are_refused),
         cmocka_unit_test_setup(both_files_are_read, begin),
     };

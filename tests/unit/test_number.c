@@ -16,7 +16,7 @@
 
 /* ---- decimal --------------------------------------------------------------- */
 
-static void a_float_is_written_as_python_does(void **state)
+static void floats_are_formatted_as_by_python(void **state)
 {
     static const struct {
         double value;
@@ -76,7 +76,7 @@ static bool is_same(double a, double b)
     return !(a < b) && !(a > b);
 }
 
-static void numbers_are_rounded_as_python_does(void **state)
+static void numbers_are_rounded_as_by_python(void **state)
 {
     assert_true(is_same(decimal_round(2.675, 2), 2.67));
     assert_true(is_same(decimal_round(0.00005, 4), 0.0001));
@@ -252,7 +252,7 @@ static void raw_values_are_written_in_their_base_unit(void **state)
 }
 
 /* The test cases of the report page, too (web/report/tests/unit/format.test.ts). */
-static void numbers_for_people_match_the_page(void **state)
+static void human_readable_numbers_match_the_report_page(void **state)
 {
     static const struct {
         const char *name;
@@ -296,7 +296,7 @@ static const char *write(double value, struct buffer *out)
     return out->text;
 }
 
-static void four_digits_have_no_trailing_zeros(void **state)
+static void numbers_of_four_digits_have_no_trailing_zeros(void **state)
 {
     static const struct {
         double value;
@@ -348,7 +348,7 @@ static void numbers_that_were_read_are_written_unchanged(void **state)
     buffer_done(&second);
 }
 
-static void numbers_are_equal_if_they_are_written_the_same(void **state)
+static void numbers_with_the_same_text_are_equal(void **state)
 {
     assert_true(rounded_equal(12345.1, 12345.2));
     assert_false(rounded_equal(12345, 12355));
@@ -361,10 +361,10 @@ static void numbers_are_equal_if_they_are_written_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_float_is_written_as_python_does),
+        cmocka_unit_test(floats_are_formatted_as_by_python),
         cmocka_unit_test(a_number_has_no_more_digits_than_needed),
         cmocka_unit_test(a_fixed_number_has_all_its_decimals),
-        cmocka_unit_test(numbers_are_rounded_as_python_does),
+        cmocka_unit_test(numbers_are_rounded_as_by_python),
         cmocka_unit_test(a_number_is_read_exactly),
         cmocka_unit_test(an_invalid_number_is_refused),
         cmocka_unit_test(the_locale_does_not_change_the_decimal_point),
@@ -374,10 +374,10 @@ int main(void)
         cmocka_unit_test(the_locale_does_not_change_numbers),
         cmocka_unit_test(nanoseconds_are_written_as_seconds),
         cmocka_unit_test(raw_values_are_written_in_their_base_unit),
-        cmocka_unit_test(numbers_for_people_match_the_page),
-        cmocka_unit_test(four_digits_have_no_trailing_zeros),
+        cmocka_unit_test(human_readable_numbers_match_the_report_page),
+        cmocka_unit_test(numbers_of_four_digits_have_no_trailing_zeros),
         cmocka_unit_test(numbers_that_were_read_are_written_unchanged),
-        cmocka_unit_test(numbers_are_equal_if_they_are_written_the_same),
+        cmocka_unit_test(numbers_with_the_same_text_are_equal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static void numbers_are_read_as_strtod_does(void **state)
     }
 }
 
-static void the_cursor_stops_behind_the_number(void **state)
+static void the_cursor_stops_after_the_number(void **state)
 {
     const char *text = "12.5,3e,x", *cursor = text;
     double value;
@@ -77,7 +77,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_read_as_strtod_does),
-        cmocka_unit_test(the_cursor_stops_behind_the_number),
+        cmocka_unit_test(the_cursor_stops_after_the_number),
         cmocka_unit_test(an_invalid_number_is_refused),
     };
 

@@ -27,7 +27,7 @@ static void the_first_sample_covers_a_default_period(void **state)
     assert_int_equal(meter.covered_ns, MS(200));
 }
 
-static void the_time_before_the_first_sample_is_not_a_period(void **state)
+static void the_time_before_the_first_sample_does_not_set_the_period(void **state)
 {
     struct busy_meter meter = { 0 };
 
@@ -40,7 +40,7 @@ static void the_time_before_the_first_sample_is_not_a_period(void **state)
     assert_int_equal(meter.period_us, 200000);
 }
 
-static void a_sample_after_a_hole_covers_one_period(void **state)
+static void a_sample_after_a_gap_covers_one_period(void **state)
 {
     struct busy_meter meter = { 0 };
 
@@ -94,7 +94,7 @@ static void a_clock_that_was_set_back_restarts_the_meter(void **state)
     assert_int_equal(meter.busy_ns, MS(200));
 }
 
-static void a_span_needs_a_plausible_percentage(void **state)
+static void implausible_percentages_are_ignored(void **state)
 {
     struct busy_meter meter = { 0 };
 
@@ -156,11 +156,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_covers_the_time_since_the_previous_one),
         cmocka_unit_test(the_first_sample_covers_a_default_period),
-        cmocka_unit_test(the_time_before_the_first_sample_is_not_a_period),
-        cmocka_unit_test(a_sample_after_a_hole_covers_one_period),
+        cmocka_unit_test(the_time_before_the_first_sample_does_not_set_the_period),
+        cmocka_unit_test(a_sample_after_a_gap_covers_one_period),
         cmocka_unit_test(a_damaged_sample_is_dropped),
         cmocka_unit_test(a_clock_that_was_set_back_restarts_the_meter),
-        cmocka_unit_test(a_span_needs_a_plausible_percentage),
+        cmocka_unit_test(implausible_percentages_are_ignored),
         cmocka_unit_test(idle_time_is_covered_up_to_its_end),
         cmocka_unit_test(the_period_is_the_shortest_plausible_one),
         cmocka_unit_test(values_of_every_type_are_read),

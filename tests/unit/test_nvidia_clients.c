@@ -63,7 +63,7 @@ static void add(struct nvidia_clients *clients, unsigned pid, uint64_t stamp_ms,
     answer(clients, &usage, 1, now_ms);
 }
 
-static void an_answer_covers_the_time_since_the_last(void **state)
+static void process_samples_cover_the_time_since_the_previous_reading(void **state)
 {
     const struct nvml_process_usage usage[] = {
         { .pid = 20, .stamp_us = AT(400), .sm_percent = 10 }, /* idle since then */
@@ -97,7 +97,7 @@ static void the_time_after_the_newest_sample_was_idle(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void a_sample_that_may_still_arrive_is_waited_for(void **state)
+static void time_whose_samples_may_still_arrive_is_not_covered_yet(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -226,7 +226,7 @@ static void samples_without_a_process_are_not_counted(void **state)
     nvidia_clients_done(&blind);
 }
 
-static void answers_are_reduced_to_the_busy_time_of_the_device(void **state)
+static void busy_times_of_processes_are_limited_by_the_busy_time_of_the_device(void **state)
 {
     const struct nvml_process_usage usage[] = {
         { .pid = 10, .stamp_us = AT(1800), .sm_percent = 60 },
@@ -252,7 +252,7 @@ static void answers_are_reduced_to_the_busy_time_of_the_device(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void an_idle_device_had_no_busy_process(void **state)
+static void processes_of_an_idle_device_were_idle(void **state)
 {
     const struct nvml_process_usage usage = { .pid = 10,
                                               .stamp_us = AT(2000),
@@ -272,7 +272,7 @@ static void an_idle_device_had_no_busy_process(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void the_covered_time_ends_with_the_last_device_sample(void **state)
+static void covered_time_ends_with_the_last_device_sample(void **state)
 {
     struct nvidia_answer all = {
         .now_us = AT(2900),
@@ -341,9 +341,9 @@ static void the_longest_idle_process_is_dropped_if_there_are_too_many(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_covers_the_time_since_the_last),
+        cmocka_unit_test(process_samples_cover_the_time_since_the_previous_reading),
         cmocka_unit_test(the_time_after_the_newest_sample_was_idle),
-        cmocka_unit_test(a_sample_that_may_still_arrive_is_waited_for),
+        cmocka_unit_test(time_whose_samples_may_still_arrive_is_not_covered_yet),
         cmocka_unit_test(time_is_covered_without_any_samples),
         cmocka_unit_test(an_exited_process_gets_the_unexplained_busy_time),
         cmocka_unit_test(an_unlisted_process_gets_its_share_too),
@@ -351,9 +351,9 @@ int main(void)
         cmocka_unit_test(without_device_samples_nothing_is_added_for_exited_processes),
         cmocka_unit_test(a_living_process_without_samples_was_idle),
         cmocka_unit_test(samples_without_a_process_are_not_counted),
-        cmocka_unit_test(answers_are_reduced_to_the_busy_time_of_the_device),
-        cmocka_unit_test(an_idle_device_had_no_busy_process),
-        cmocka_unit_test(the_covered_time_ends_with_the_last_device_sample),
+        cmocka_unit_test(busy_times_of_processes_are_limited_by_the_busy_time_of_the_device),
+        cmocka_unit_test(processes_of_an_idle_device_were_idle),
+        cmocka_unit_test(covered_time_ends_with_the_last_device_sample),
         cmocka_unit_test(damaged_samples_are_dropped),
         cmocka_unit_test(a_clock_that_was_set_back_does_not_stop_the_count),
         cmocka_unit_test(the_longest_idle_process_is_dropped_if_there_are_too_many),

@@ -8,7 +8,7 @@
 
 /* ---- nearest ------------------------------------------------------------ */
 
-static void distance_counts_single_changes(void **state)
+static void edit_distance_counts_single_changes(void **state)
 {
     static const struct {
         const char *a, *b;
@@ -47,7 +47,7 @@ static const char *nearest_of_three(const char *word)
     return nearest_get(&nearest);
 }
 
-static void a_typing_error_gets_a_suggestion(void **state)
+static void a_typing_error_causes_a_suggestion(void **state)
 {
     assert_string_equal(nearest_of_three("intervalx"), "interval");
     assert_string_equal(nearest_of_three("intreval"), "interval");
@@ -95,7 +95,7 @@ static int apply(struct target *target, size_t row, const char *value, struct sp
     return rows[row].apply(target, &rows[row], value, err);
 }
 
-static void texts_are_copied_and_replaced(void **state)
+static void string_options_are_copied_and_replaced(void **state)
 {
     struct target target = { 0 };
     char value[] = "one";
@@ -130,7 +130,7 @@ static void lists_grow_and_end_with_null(void **state)
     option_free(&table, &target); /* a second call is harmless */
 }
 
-static void flags_take_the_usual_words(void **state)
+static void flags_accept_the_usual_words(void **state)
 {
     static const struct {
         const char *word;
@@ -170,14 +170,14 @@ static void choices_must_be_whole_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distance_counts_single_changes),
+        cmocka_unit_test(edit_distance_counts_single_changes),
         cmocka_unit_test(words_of_any_length_are_safe),
-        cmocka_unit_test(a_typing_error_gets_a_suggestion),
+        cmocka_unit_test(a_typing_error_causes_a_suggestion),
         cmocka_unit_test(the_start_of_a_word_matches_it),
         cmocka_unit_test(other_words_match_nothing),
-        cmocka_unit_test(texts_are_copied_and_replaced),
+        cmocka_unit_test(string_options_are_copied_and_replaced),
         cmocka_unit_test(lists_grow_and_end_with_null),
-        cmocka_unit_test(flags_take_the_usual_words),
+        cmocka_unit_test(flags_accept_the_usual_words),
         cmocka_unit_test(choices_must_be_whole_words),
     };
 

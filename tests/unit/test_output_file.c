@@ -134,7 +134,7 @@ static void temporary_files_of_dead_processes_are_removed(void **state)
     check_count(f, 6);
 }
 
-static void no_clobber_uses_only_a_free_name(void **state)
+static void no_clobber_creates_a_file_only_if_the_name_is_free(void **state)
 {
     const struct fixture *f = *state;
 
@@ -284,7 +284,7 @@ static void descriptors_can_be_named_by_a_path(void **state)
         assert_int_equal(output_file_descriptor(names[i].path), names[i].fd);
 }
 
-static void only_descriptors_of_the_user_are_written_to(void **state)
+static void only_inherited_writable_descriptors_are_accepted(void **state)
 {
     struct spoor_error err;
     int fds[2];
@@ -302,7 +302,7 @@ static void only_descriptors_of_the_user_are_written_to(void **state)
 }
 
 /* Each child appends its own line after it has read where the file ends. */
-static void a_lock_excludes_others(void **state)
+static void a_lock_excludes_other_processes(void **state)
 {
     const struct fixture *f = *state;
     enum { CHILDREN = 8, ROUNDS = 20 };
@@ -356,14 +356,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(a_file_is_replaced_as_a_whole_and_keeps_its_mode),
         WITH_FOLDER(temporary_files_of_dead_processes_are_removed),
-        WITH_FOLDER(no_clobber_uses_only_a_free_name),
+        WITH_FOLDER(no_clobber_creates_a_file_only_if_the_name_is_free),
         WITH_FOLDER(no_clobber_needs_neither_links_nor_renameat2),
         WITH_FOLDER(a_replaced_private_file_is_private_from_the_start),
         WITH_FOLDER(a_name_may_have_the_maximum_length),
         WITH_FOLDER(an_unwritable_file_is_refused_and_unchanged),
         cmocka_unit_test(descriptors_can_be_named_by_a_path),
-        cmocka_unit_test(only_descriptors_of_the_user_are_written_to),
-        WITH_FOLDER(a_lock_excludes_others),
+        cmocka_unit_test(only_inherited_writable_descriptors_are_accepted),
+        WITH_FOLDER(a_lock_excludes_other_processes),
         WITH_FOLDER(a_lock_does_not_conflict_with_flock),
     };
 

@@ -120,7 +120,7 @@ static void the_file_name_selects_the_format(void **state)
     }
 }
 
-static void the_same_text_is_not_shown_twice(void **state)
+static void the_summary_is_left_out_if_the_same_text_goes_to_stdout(void **state)
 {
     char dash[] = "-";
     struct fixture f;
@@ -225,7 +225,7 @@ static void a_device_is_written_and_never_replaced(void **state)
     assert_int_equal(f.outputs.count, 0);
 }
 
-static void a_pipe_waits_for_its_reader(void **state)
+static void a_named_pipe_with_a_reader_is_opened_for_writing(void **state)
 {
     struct fixture f;
     int reader;
@@ -283,7 +283,7 @@ static void every_file_has_its_format(void **state)
     end(&f);
 }
 
-static void samples_and_report_need_a_file_each(void **state)
+static void samples_and_report_must_go_to_different_files(void **state)
 {
     struct fixture f;
 
@@ -295,7 +295,7 @@ static void samples_and_report_need_a_file_each(void **state)
     end(&f);
 }
 
-static void the_reader_of_a_stream_matters_if_it_is_the_only_output(void **state)
+static void a_closed_reader_ends_the_run_only_if_the_stream_is_the_only_output(void **state)
 {
     struct fixture f;
     char stdout_path[] = "-", report[] = "r.json";
@@ -377,16 +377,16 @@ int main(void)
         cmocka_unit_test(text_goes_to_stderr_unless_quiet),
         cmocka_unit_test(without_a_file_the_report_replaces_the_text),
         cmocka_unit_test(the_file_name_selects_the_format),
-        cmocka_unit_test(the_same_text_is_not_shown_twice),
+        cmocka_unit_test(the_summary_is_left_out_if_the_same_text_goes_to_stdout),
         cmocka_unit_test(an_unwritable_file_is_refused),
         cmocka_unit_test(no_clobber_refuses_a_file_that_exists),
         cmocka_unit_test(a_page_is_written_in_addition),
         cmocka_unit_test(a_device_is_written_and_never_replaced),
-        cmocka_unit_test(a_pipe_waits_for_its_reader),
+        cmocka_unit_test(a_named_pipe_with_a_reader_is_opened_for_writing),
         cmocka_unit_test(a_descriptor_can_be_named_by_a_path),
         cmocka_unit_test(every_file_has_its_format),
-        cmocka_unit_test(samples_and_report_need_a_file_each),
-        cmocka_unit_test(the_reader_of_a_stream_matters_if_it_is_the_only_output),
+        cmocka_unit_test(samples_and_report_must_go_to_different_files),
+        cmocka_unit_test(a_closed_reader_ends_the_run_only_if_the_stream_is_the_only_output),
         cmocka_unit_test(a_descriptor_must_be_open_for_writing),
         cmocka_unit_test(color_needs_a_terminal_that_supports_it),
     };

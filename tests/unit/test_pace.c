@@ -34,7 +34,7 @@ static uint64_t next_gap(struct pace *pace, struct budget *budget, uint64_t cost
     return pace->glance_ns - now_ns;
 }
 
-static void a_growing_job_is_glanced_at_often(void **state)
+static void glances_are_frequent_while_a_job_grows(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
@@ -46,7 +46,7 @@ static void a_growing_job_is_glanced_at_often(void **state)
     assert_in_range(next_gap(&pace, &budget, 8 * MS, JOB_GROWS), 32 * MS, 40 * MS);
 }
 
-static void gaps_double_while_nothing_changes(void **state)
+static void gaps_between_glances_double_while_nothing_changes(void **state)
 {
     static const uint64_t runs_ms[] = { 10, 20, 40, 80, 160, 160 };
     static const uint64_t rests_ms[] = { 100, 200, 400, 500, 500 };
@@ -95,7 +95,7 @@ static void the_sentinel_is_read_while_glances_are_rare(void **state)
     }
 }
 
-static void a_rank_of_one_process_has_no_sentinel(void **state)
+static void the_sentinel_is_not_read_for_a_rank_of_one_process(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
@@ -123,7 +123,7 @@ static void samples_of_ranks_are_spread_over_the_interval(void **state)
     }
 }
 
-static void growth_is_glanced_at_when_the_budget_allows(void **state)
+static void growth_seen_by_the_sentinel_causes_a_glance_if_the_budget_allows(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
@@ -141,7 +141,7 @@ static void growth_is_glanced_at_when_the_budget_allows(void **state)
     assert_true(pace.glance_ns > pace.sentinel_ns); /* too much is owed */
 }
 
-static void samples_come_at_absolute_deadlines(void **state)
+static void samples_are_taken_at_absolute_deadlines(void **state)
 {
     struct pace pace = begin(100 * MS);
 
@@ -212,14 +212,14 @@ static void without_a_job_there_are_only_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_growing_job_is_glanced_at_often),
-        cmocka_unit_test(gaps_double_while_nothing_changes),
+        cmocka_unit_test(glances_are_frequent_while_a_job_grows),
+        cmocka_unit_test(gaps_between_glances_double_while_nothing_changes),
         cmocka_unit_test(the_budget_stretches_the_gaps),
         cmocka_unit_test(the_sentinel_is_read_while_glances_are_rare),
-        cmocka_unit_test(a_rank_of_one_process_has_no_sentinel),
+        cmocka_unit_test(the_sentinel_is_not_read_for_a_rank_of_one_process),
         cmocka_unit_test(samples_of_ranks_are_spread_over_the_interval),
-        cmocka_unit_test(growth_is_glanced_at_when_the_budget_allows),
-        cmocka_unit_test(samples_come_at_absolute_deadlines),
+        cmocka_unit_test(growth_seen_by_the_sentinel_causes_a_glance_if_the_budget_allows),
+        cmocka_unit_test(samples_are_taken_at_absolute_deadlines),
         cmocka_unit_test(an_active_job_is_sampled_early),
         cmocka_unit_test(early_samples_leave_tokens_for_glances),
         cmocka_unit_test(without_a_job_there_are_only_samples),

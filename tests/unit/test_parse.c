@@ -45,7 +45,7 @@ static void the_largest_number_fits(void **state)
     assert_true(u == UINT64_MAX);
 }
 
-static void a_key_is_at_the_start_of_a_line(void **state)
+static void a_key_matches_only_at_the_start_of_a_line(void **state)
 {
     static const char text[] = "XMemFree: 1 kB\nMemFree:   2 kB\noom_kill 3\nrbytes=4\n";
     uint64_t value;
@@ -79,7 +79,7 @@ static void cpu_lists_are_counted(void **state)
         assert_int_equal(parse_cpu_list(bad[i], NULL, CPU_NUMBER_END), -EBADMSG);
 }
 
-static void lists_hold_single_cpus_and_ranges(void **state)
+static void cpu_lists_contain_single_cpus_and_ranges(void **state)
 {
     unsigned cpus[8];
 
@@ -89,7 +89,7 @@ static void lists_hold_single_cpus_and_ranges(void **state)
     assert_memory_equal(cpus, ((unsigned[]){ 0, 1, 2, 7, 10, 11 }), 6 * sizeof(*cpus));
 }
 
-static void more_than_the_capacity_is_refused(void **state)
+static void a_cpu_list_longer_than_the_capacity_is_refused(void **state)
 {
     unsigned cpus[8];
 
@@ -130,7 +130,7 @@ static void a_word_must_match_as_a_whole(void **state)
     assert_false(parse_has_word("", "memory"));
 }
 
-static void unknown_stays_unknown_in_sums(void **state)
+static void a_sum_with_an_unknown_value_is_unknown(void **state)
 {
     assert_int_equal(sum_u64(1, 2), 3);
     assert_true(sum_u64(UINT64_MAX, 2) == UINT64_MAX);
@@ -145,14 +145,14 @@ int main(void)
         cmocka_unit_test(numbers_move_the_cursor),
         cmocka_unit_test(numbers_that_do_not_fit_are_refused),
         cmocka_unit_test(the_largest_number_fits),
-        cmocka_unit_test(a_key_is_at_the_start_of_a_line),
+        cmocka_unit_test(a_key_matches_only_at_the_start_of_a_line),
         cmocka_unit_test(cpu_lists_are_counted),
         cmocka_unit_test(a_line_is_copied_without_the_blanks_around_it),
-        cmocka_unit_test(lists_hold_single_cpus_and_ranges),
-        cmocka_unit_test(more_than_the_capacity_is_refused),
+        cmocka_unit_test(cpu_lists_contain_single_cpus_and_ranges),
+        cmocka_unit_test(a_cpu_list_longer_than_the_capacity_is_refused),
         cmocka_unit_test(a_whole_number_has_no_trailing_text),
         cmocka_unit_test(a_word_must_match_as_a_whole),
-        cmocka_unit_test(unknown_stays_unknown_in_sums),
+        cmocka_unit_test(a_sum_with_an_unknown_value_is_unknown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 
 #define MB ((uint64_t)1 << 20)
 
-static void page_faults_decide_the_owner_of_a_peak(void **state)
+static void page_faults_determine_the_owner_of_a_peak(void **state)
 {
     static const struct {
         struct peak_evidence evidence;
@@ -40,7 +40,7 @@ static void page_faults_decide_the_owner_of_a_peak(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_faults_decide_the_owner_of_a_peak),
+        cmocka_unit_test(page_faults_determine_the_owner_of_a_peak),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 /* fields 4 to 24 */
 #define TAIL " 7 42 42 0 -1 4194368 100 11 12 13 200 50 30 20 20 0 3 0 5000 1000000 250"
 
-static void reads_the_columns_that_are_used(void **state)
+static void the_used_columns_of_stat_are_read(void **state)
 {
     struct pid_stat stat;
 
@@ -38,7 +38,7 @@ static void reads_the_columns_that_are_used(void **state)
     assert_int_equal(stat.start_ticks, 5000);
 }
 
-static void a_flag_distinguishes_a_fork_from_a_program(void **state)
+static void a_flag_distinguishes_a_forked_copy_from_an_executed_program(void **state)
 {
     struct pid_stat stat;
 
@@ -50,7 +50,7 @@ static void a_flag_distinguishes_a_fork_from_a_program(void **state)
     assert_true(stat.has_exec);
 }
 
-static void a_process_is_ending_before_it_is_a_zombie(void **state)
+static void an_exiting_process_is_recognized_before_it_is_a_zombie(void **state)
 {
     static const struct {
         const char *text;
@@ -89,7 +89,7 @@ static void a_name_may_contain_newlines_or_be_empty(void **state)
     assert_string_equal(stat.comm, "");
 }
 
-static void refuses_damaged_text(void **state)
+static void damaged_text_is_refused(void **state)
 {
     static const char *const damaged[] = {
         "",
@@ -119,7 +119,7 @@ static void refuses_damaged_text(void **state)
 
 /* ---- pid files ------------------------------------------------------------- */
 
-static void schedstat_is_time_run_and_time_waited(void **state)
+static void schedstat_contains_the_time_run_and_the_time_waited(void **state)
 {
     static const char *const damaged[] = { "", "1", "x 2 3", "1 x" };
     struct schedstat times = { .waited_ns = 9 };
@@ -136,7 +136,7 @@ static void schedstat_is_time_run_and_time_waited(void **state)
     root_close(&root);
 }
 
-static void statm_is_three_numbers(void **state)
+static void three_numbers_of_statm_are_read(void **state)
 {
     static const char *const damaged[] = { "", "1", "1 2", "1 2 x", "a b c" };
     struct pid_statm statm = { .size_pages = 9 };
@@ -154,7 +154,7 @@ static void statm_is_three_numbers(void **state)
     "Name:\tx\nUmask:\t0022\nState:\tS " \
     "(sleeping)\nTgid:\t42\nPid:\t43\nUid:\t1000\t1000\t1\t1\n"
 
-static void status_has_the_high_water_mark(void **state)
+static void the_high_water_mark_is_read_from_status(void **state)
 {
     struct pid_status status;
 
@@ -249,7 +249,7 @@ static void an_io_file_without_its_four_lines_is_refused(void **state)
     "Shared_Clean:        600 kB\nShared_Dirty:        100 kB\nPrivate_Clean:        20 kB\n" \
     "Private_Dirty:       280 kB\nReferenced:         1000 kB\nAnonymous:          300 kB\n"
 
-static void rollup_is_in_bytes(void **state)
+static void rollup_is_converted_to_bytes(void **state)
 {
     struct smaps_rollup rollup;
 
@@ -262,7 +262,7 @@ static void rollup_is_in_bytes(void **state)
     assert_int_equal(rollup.anonymous, 300 * 1024);
 }
 
-static void an_empty_rollup_is_an_exited_process(void **state)
+static void an_empty_rollup_means_that_the_process_exited(void **state)
 {
     struct smaps_rollup rollup;
 
@@ -301,22 +301,22 @@ static void a_command_line_is_split_at_its_nuls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_the_columns_that_are_used),
-        cmocka_unit_test(a_flag_distinguishes_a_fork_from_a_program),
-        cmocka_unit_test(a_process_is_ending_before_it_is_a_zombie),
+        cmocka_unit_test(the_used_columns_of_stat_are_read),
+        cmocka_unit_test(a_flag_distinguishes_a_forked_copy_from_an_executed_program),
+        cmocka_unit_test(an_exiting_process_is_recognized_before_it_is_a_zombie),
         cmocka_unit_test(a_name_may_contain_parentheses_and_spaces),
         cmocka_unit_test(a_name_may_contain_newlines_or_be_empty),
-        cmocka_unit_test(refuses_damaged_text),
-        cmocka_unit_test(statm_is_three_numbers),
-        cmocka_unit_test(schedstat_is_time_run_and_time_waited),
-        cmocka_unit_test(status_has_the_high_water_mark),
+        cmocka_unit_test(damaged_text_is_refused),
+        cmocka_unit_test(three_numbers_of_statm_are_read),
+        cmocka_unit_test(schedstat_contains_the_time_run_and_the_time_waited),
+        cmocka_unit_test(the_high_water_mark_is_read_from_status),
         cmocka_unit_test(status_is_read_beyond_many_groups),
         cmocka_unit_test(a_zombie_has_no_memory_lines),
         cmocka_unit_test(a_hostile_name_cannot_fake_a_line),
         cmocka_unit_test(status_without_its_first_lines_is_refused),
         cmocka_unit_test(an_io_file_without_its_four_lines_is_refused),
-        cmocka_unit_test(rollup_is_in_bytes),
-        cmocka_unit_test(an_empty_rollup_is_an_exited_process),
+        cmocka_unit_test(rollup_is_converted_to_bytes),
+        cmocka_unit_test(an_empty_rollup_means_that_the_process_exited),
         cmocka_unit_test(an_old_kernel_does_not_split_pss),
         cmocka_unit_test(a_command_line_is_split_at_its_nuls),
     };

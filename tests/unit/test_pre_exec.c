@@ -66,7 +66,7 @@ static void a_process_with_its_own_memory_has_called_exec(void **state)
     assert_false(is_pre_exec(&member));
 }
 
-static void on_a_fixture_no_process_is_pre_exec(void **state)
+static void processes_of_a_fixture_are_never_pre_exec(void **state)
 {
     struct member member = of_vfork();
     struct fake_root fake;
@@ -83,7 +83,7 @@ int main(void)
         cmocka_unit_test(a_young_process_may_not_have_called_exec),
         cmocka_unit_test(a_process_waiting_for_a_cpu_stays_young),
         cmocka_unit_test(a_process_with_its_own_memory_has_called_exec),
-        cmocka_unit_test(on_a_fixture_no_process_is_pre_exec),
+        cmocka_unit_test(processes_of_a_fixture_are_never_pre_exec),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,7 @@ static int descriptor_count(void)
     return count;
 }
 
-static void a_failing_fork_harms_neither_descriptors_nor_children_of_the_caller(void **state)
+static void a_failed_fork_affects_neither_descriptors_nor_children_of_the_caller(void **state)
 {
     int before = descriptor_count();
     pid_t child = __real_fork();
@@ -93,7 +93,7 @@ static void a_probe_leaves_no_files_and_no_children(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failing_fork_harms_neither_descriptors_nor_children_of_the_caller),
+        cmocka_unit_test(a_failed_fork_affects_neither_descriptors_nor_children_of_the_caller),
         cmocka_unit_test(a_probe_leaves_no_files_and_no_children),
     };
 

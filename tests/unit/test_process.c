@@ -75,7 +75,7 @@ static void ancestors_are_followed_to_the_top(void **state)
     fake_root_done(&fake);
 }
 
-static void a_cyclic_tree_ends(void **state)
+static void a_cyclic_process_tree_does_not_loop_forever(void **state)
 {
     struct fake_root fake;
 
@@ -92,7 +92,7 @@ int main(void)
         cmocka_unit_test(children_of_every_thread_are_listed),
         cmocka_unit_test(descendants_are_counted_without_zombies_and_agents),
         cmocka_unit_test(ancestors_are_followed_to_the_top),
-        cmocka_unit_test(a_cyclic_tree_ends),
+        cmocka_unit_test(a_cyclic_process_tree_does_not_loop_forever),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,7 @@ static void thread(struct process_events *events, enum process_event_kind kind, 
                         &(struct process_event){ .kind = kind, .pid = pid, .is_thread = true });
 }
 
-static void the_peak_is_kept(void **state)
+static void the_peak_number_of_processes_is_kept(void **state)
 {
     struct process_events events;
 
@@ -126,7 +126,7 @@ static void thread_at(struct process_events *events, enum process_event_kind kin
                             .kind = kind, .pid = MAIN, .is_thread = true, .time_ns = time_ns });
 }
 
-static void threads_at_once_are_counted(void **state)
+static void concurrent_threads_are_counted(void **state)
 {
     struct process_events events;
 
@@ -143,7 +143,7 @@ static void threads_at_once_are_counted(void **state)
 }
 
 /* The exit of a joined thread is reported after the start of the next one. */
-static void threads_in_turn_are_not_at_once(void **state)
+static void consecutive_threads_are_not_counted_as_concurrent(void **state)
 {
     struct process_events events;
 
@@ -160,7 +160,7 @@ static void threads_in_turn_are_not_at_once(void **state)
 
 /* On a busy machine, the exits of a wave of threads may be reported long after the next wave
  * has begun. */
-static void threads_of_the_last_wave_are_not_at_once(void **state)
+static void threads_of_consecutive_waves_are_not_counted_as_concurrent(void **state)
 {
     enum { WAVE = 8, LATE = 3 };
     struct process_events events;
@@ -183,7 +183,7 @@ static void threads_of_the_last_wave_are_not_at_once(void **state)
     end(&events);
 }
 
-static void threads_are_not_processes(void **state)
+static void threads_are_not_counted_as_processes(void **state)
 {
     struct process_events events;
 
@@ -253,7 +253,7 @@ static void only_descendants_count(void **state)
 }
 
 /* The ring reports only the job, also if a fork was lost. */
-static void an_exit_without_a_fork_is_a_loss(void **state)
+static void an_exit_without_a_fork_means_that_events_were_lost(void **state)
 {
     struct process_events events;
 
@@ -343,7 +343,7 @@ static void a_process_is_recognized_after_a_suspend(void **state)
 }
 
 /* Processes found by a search after a loss are followed again. */
-static void lost_processes_are_adopted(void **state)
+static void processes_whose_events_were_lost_are_found_by_a_search(void **state)
 {
     struct process_events events;
     struct root root;
@@ -429,7 +429,7 @@ static void the_job_ends_with_its_last_process(void **state)
 }
 
 /* As after a set-uid exec: perf reports an exit. */
-static void a_false_exit_makes_counts_inexact(void **state)
+static void an_exit_event_of_a_living_process_makes_counts_inexact(void **state)
 {
     struct process_event event = { .kind = PROCESS_EXITED };
     struct gated_job job;
@@ -520,7 +520,7 @@ static void without_a_source_counts_are_unknown(void **state)
     root_close(&root);
 }
 
-static void an_agent_is_disowned_with_its_intermediate_process(void **state)
+static void an_agent_and_its_intermediate_process_are_excluded(void **state)
 {
     struct process_events events;
 
@@ -567,28 +567,28 @@ static void a_child_of_an_agent_is_not_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_peak_is_kept),
+        cmocka_unit_test(the_peak_number_of_processes_is_kept),
         cmocka_unit_test(a_late_exit_event_lowers_the_peak),
         cmocka_unit_test(exit_events_may_arrive_out_of_order),
-        cmocka_unit_test(threads_at_once_are_counted),
-        cmocka_unit_test(threads_in_turn_are_not_at_once),
-        cmocka_unit_test(threads_of_the_last_wave_are_not_at_once),
-        cmocka_unit_test(threads_are_not_processes),
+        cmocka_unit_test(concurrent_threads_are_counted),
+        cmocka_unit_test(consecutive_threads_are_not_counted_as_concurrent),
+        cmocka_unit_test(threads_of_consecutive_waves_are_not_counted_as_concurrent),
+        cmocka_unit_test(threads_are_not_counted_as_processes),
         cmocka_unit_test(a_process_ends_with_its_last_thread),
         cmocka_unit_test(survivors_of_main_do_not_depend_on_its_exit_event),
         cmocka_unit_test(only_descendants_count),
         cmocka_unit_test(a_child_of_an_agent_is_not_counted),
-        cmocka_unit_test(an_exit_without_a_fork_is_a_loss),
+        cmocka_unit_test(an_exit_without_a_fork_means_that_events_were_lost),
         cmocka_unit_test(a_reused_pid_is_another_process),
         cmocka_unit_test(a_process_found_by_a_search_is_not_added_again),
         cmocka_unit_test(a_process_is_recognized_after_a_suspend),
-        cmocka_unit_test(lost_processes_are_adopted),
+        cmocka_unit_test(processes_whose_events_were_lost_are_found_by_a_search),
         cmocka_unit_test(long_lived_processes_are_announced_parents_first),
         cmocka_unit_test(the_job_ends_with_its_last_process),
-        cmocka_unit_test(a_false_exit_makes_counts_inexact),
+        cmocka_unit_test(an_exit_event_of_a_living_process_makes_counts_inexact),
         cmocka_unit_test(records_of_very_many_threads_are_not_requested),
         cmocka_unit_test(without_a_source_counts_are_unknown),
-        cmocka_unit_test(an_agent_is_disowned_with_its_intermediate_process),
+        cmocka_unit_test(an_agent_and_its_intermediate_process_are_excluded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

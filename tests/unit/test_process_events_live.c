@@ -189,7 +189,7 @@ static int start_from_a_thread(void)
     return result;
 }
 
-static void children_of_a_thread_count(void **state)
+static void children_of_a_thread_are_counted(void **state)
 {
     count_job(start_from_a_thread, 2, 2);
 }
@@ -239,7 +239,7 @@ static int start_a_daemon(void)
     return read(end[0], &byte, 1) != 0;
 }
 
-static void daemons_count(void **state)
+static void daemons_are_counted(void **state)
 {
     unsigned served = 0;
 
@@ -439,9 +439,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(consecutive_processes_are_all_counted),
         cmocka_unit_test(concurrent_processes_raise_the_peak),
-        cmocka_unit_test(children_of_a_thread_count),
+        cmocka_unit_test(children_of_a_thread_are_counted),
         cmocka_unit_test(a_process_outlives_its_first_thread),
-        cmocka_unit_test(daemons_count),
+        cmocka_unit_test(daemons_are_counted),
         cmocka_unit_test(an_adopted_process_outlives_its_first_thread),
         cmocka_unit_test(living_processes_are_announced_once),
         cmocka_unit_test(peaks_of_exited_processes_are_kept),

@@ -55,7 +55,7 @@ static void a_suspend_does_not_move_the_start_of_a_process(void **state)
 }
 
 /* An attached job with earlier usage. */
-static void usage_before_the_first_reading_does_not_count(void **state)
+static void usage_before_the_first_reading_is_not_counted(void **state)
 {
     struct fake_process main = main_process;
     struct process_table table;
@@ -186,7 +186,7 @@ static void the_largest_gpu_memory_is_kept(void **state)
 }
 
 /* job->root is the root of the fixture. */
-static void memory_uses_the_page_size_of_the_machine(void **state)
+static void memory_is_computed_with_the_page_size_of_the_machine(void **state)
 {
     struct fake_process main = main_process;
     struct process_table table;
@@ -206,9 +206,9 @@ static void memory_uses_the_page_size_of_the_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_uses_the_page_size_of_the_machine),
+        cmocka_unit_test(memory_is_computed_with_the_page_size_of_the_machine),
         cmocka_unit_test(a_suspend_does_not_move_the_start_of_a_process),
-        cmocka_unit_test(usage_before_the_first_reading_does_not_count),
+        cmocka_unit_test(usage_before_the_first_reading_is_not_counted),
         cmocka_unit_test(a_process_stays_listed_after_its_end),
         cmocka_unit_test(after_exec_the_name_and_the_command_are_updated),
         cmocka_unit_test(a_missing_command_is_read_later),

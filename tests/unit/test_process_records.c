@@ -92,7 +92,7 @@ static const struct exit_record record = {
     .name = "sh",
 };
 
-static void an_unopened_process_is_known_from_its_record(void **state)
+static void an_unopened_process_is_listed_from_its_exit_record(void **state)
 {
     struct fixture *f = *state;
     const struct process_entry *entry = NULL;
@@ -120,7 +120,7 @@ static void an_unopened_process_is_known_from_its_record(void **state)
     assert_int_equal(roster_member(&f->roster, MAIN)->notes.foreign_io.read_bytes, 4096);
 }
 
-static void a_record_may_come_before_the_exit_event(void **state)
+static void an_exit_record_may_arrive_before_the_exit_event(void **state)
 {
     struct fixture *f = *state;
 
@@ -164,7 +164,7 @@ static void the_threads_of_an_open_process_are_added_up(void **state)
     assert_int_equal(f->roster.ended.count, 0); /* until it is closed */
 }
 
-static void a_record_has_the_name_after_the_last_exec(void **state)
+static void the_name_in_an_exit_record_is_the_name_after_the_last_exec(void **state)
 {
     struct fixture *f = *state;
     const struct member *member;
@@ -182,11 +182,11 @@ static void a_record_has_the_name_after_the_last_exec(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_fixture(an_unopened_process_is_known_from_its_record),
-        with_fixture(a_record_may_come_before_the_exit_event),
+        with_fixture(an_unopened_process_is_listed_from_its_exit_record),
+        with_fixture(an_exit_record_may_arrive_before_the_exit_event),
         with_fixture(cpu_time_never_exceeds_the_lifetime),
         with_fixture(the_threads_of_an_open_process_are_added_up),
-        with_fixture(a_record_has_the_name_after_the_last_exec),
+        with_fixture(the_name_in_an_exit_record_is_the_name_after_the_last_exec),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,7 @@ static void the_number_of_names_is_limited(void **state)
     process_table_done(&table);
 }
 
-static void a_reused_pid_is_two_processes(void **state)
+static void a_reused_pid_is_listed_as_two_processes(void **state)
 {
     struct process_table table = { 0 };
 
@@ -173,7 +173,7 @@ static void without_events_the_number_of_unknown_processes_is_unknown(void **sta
     process_table_done(&table);
 }
 
-static void a_small_rest_is_added_to_the_largest(void **state)
+static void a_small_unattributed_time_is_added_to_the_largest_process(void **state)
 {
     struct process_table table = { 0 };
 
@@ -259,10 +259,10 @@ int main(void)
         cmocka_unit_test(a_few_processes_are_kept_in_order_of_their_start),
         cmocka_unit_test(the_largest_are_kept_and_the_others_summed),
         cmocka_unit_test(the_number_of_names_is_limited),
-        cmocka_unit_test(a_reused_pid_is_two_processes),
+        cmocka_unit_test(a_reused_pid_is_listed_as_two_processes),
         cmocka_unit_test(missing_cpu_time_belongs_to_unknown_processes),
         cmocka_unit_test(without_events_the_number_of_unknown_processes_is_unknown),
-        cmocka_unit_test(a_small_rest_is_added_to_the_largest),
+        cmocka_unit_test(a_small_unattributed_time_is_added_to_the_largest_process),
         cmocka_unit_test(estimates_are_scaled_to_the_cpu_time_of_the_job),
         cmocka_unit_test(estimates_grow_by_at_most_a_tick),
         cmocka_unit_test(without_the_cpu_time_of_the_job_estimates_are_kept),

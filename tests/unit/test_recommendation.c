@@ -46,7 +46,7 @@ static void assert_row(const struct record *run, const char *expected)
     buffer_done(&out);
 }
 
-static void a_report_has_one_row(void **state)
+static void recommendation_is_one_row_in_a_report(void **state)
 {
     struct record *run = *state;
 
@@ -61,7 +61,7 @@ static void a_report_has_one_row(void **state)
     assert_row(run, "Next run           1 CPU  512 MiB of memory, 2 h 24 min recommended\n");
 }
 
-static void the_row_has_the_note(void **state)
+static void recommendation_row_contains_the_note(void **state)
 {
     struct record *run = *state;
 
@@ -84,7 +84,7 @@ static void the_row_has_the_note(void **state)
         "                          more CPUs, it may take less time.\n");
 }
 
-static void a_run_out_of_memory_has_a_row_even_if_short(void **state)
+static void recommendation_row_is_shown_for_a_short_run_out_of_memory(void **state)
 {
     struct record *run = *state;
 
@@ -123,7 +123,7 @@ static void text_explains_each_figure(void **state)
     buffer_done(&out);
 }
 
-static void choices_are_listed(void **state)
+static void choices_of_cpus_and_time_are_listed(void **state)
 {
     struct record *run = *state;
     struct buffer out = { 0 };
@@ -142,7 +142,7 @@ static void choices_are_listed(void **state)
     buffer_done(&out);
 }
 
-static void text_of_many_runs_has_the_spread(void **state)
+static void text_for_many_runs_contains_the_spread(void **state)
 {
     struct record *run = *state;
     struct buffer out = { 0 };
@@ -192,13 +192,16 @@ static void hostile_reasons_are_escaped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_report_has_one_row, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_row_has_the_note, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_out_of_memory_has_a_row_even_if_short, set_up,
+        cmocka_unit_test_setup_teardown(recommendation_is_one_row_in_a_report, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(recommendation_row_contains_the_note, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(
+            recommendation_row_is_shown_for_a_short_run_out_of_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(text_explains_each_figure, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(choices_are_listed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(text_of_many_runs_has_the_spread, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(choices_of_cpus_and_time_are_listed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(text_for_many_runs_contains_the_spread, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(hostile_reasons_are_escaped, set_up, tear_down),
     };
 

@@ -97,7 +97,7 @@ static const struct curve_column *find(const struct record *record, const char *
     return column;
 }
 
-static void the_curve_has_rates_of_counters_and_values_of_gauges(void **state)
+static void the_curve_contains_rates_of_counters_and_values_of_gauges(void **state)
 {
     struct example *example = example_new();
     struct record record;
@@ -153,7 +153,7 @@ int main(void)
         cmocka_unit_test(a_failed_allocation_is_recorded),
         cmocka_unit_test(figures_are_found_by_their_path),
         cmocka_unit_test(each_tag_key_is_unique),
-        cmocka_unit_test(the_curve_has_rates_of_counters_and_values_of_gauges),
+        cmocka_unit_test(the_curve_contains_rates_of_counters_and_values_of_gauges),
         cmocka_unit_test(dates_survive_a_round_trip),
     };
 

@@ -33,7 +33,7 @@ static bool is_near(double value, double expected)
     return fabs(value - expected) <= 1e-4 * fabs(expected) + 1e-9;
 }
 
-static void values_make_figures_and_a_curve(void **state)
+static void figures_and_a_curve_are_computed_from_rows(void **state)
 {
     struct replay *replay = begin();
     struct spoor_figure peak;
@@ -132,7 +132,7 @@ static void memory_is_bounded_and_peaks_are_kept(void **state)
     replay_free(replay);
 }
 
-static void a_step_back_in_time_ends_a_run(void **state)
+static void a_backward_time_step_starts_another_run(void **state)
 {
     struct replay *replay = begin();
     struct replay_row row;
@@ -150,7 +150,7 @@ static void a_step_back_in_time_ends_a_run(void **state)
     replay_free(replay);
 }
 
-static void few_rows_and_odd_values_are_harmless(void **state)
+static void few_rows_and_implausible_values_are_harmless(void **state)
 {
     struct replay *replay = begin();
     struct record record;
@@ -183,12 +183,12 @@ static void times_are_limited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_make_figures_and_a_curve),
+        cmocka_unit_test(figures_and_a_curve_are_computed_from_rows),
         cmocka_unit_test(rows_after_the_end_of_the_job_are_not_in_its_curve),
         cmocka_unit_test(rates_and_growth_add_up),
         cmocka_unit_test(memory_is_bounded_and_peaks_are_kept),
-        cmocka_unit_test(a_step_back_in_time_ends_a_run),
-        cmocka_unit_test(few_rows_and_odd_values_are_harmless),
+        cmocka_unit_test(a_backward_time_step_starts_another_run),
+        cmocka_unit_test(few_rows_and_implausible_values_are_harmless),
         cmocka_unit_test(times_are_limited),
     };
 

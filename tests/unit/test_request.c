@@ -130,7 +130,7 @@ static void large_requests_are_in_gibibytes_and_have_gpus(void **state)
                    "docker run --cpus=64 --memory=60g --gpus=4 IMAGE\n");
 }
 
-static void batch_systems_get_gibibytes_and_gpus(void **state)
+static void requests_for_batch_systems_contain_gibibytes_and_gpus(void **state)
 {
     struct needs needs = make_needs(64, 60 * GIB, 4, 96 * GIB, 100.0 * 3600);
 
@@ -158,7 +158,7 @@ static void batch_systems_get_gibibytes_and_gpus(void **state)
 }
 
 /* Eight ranks with 1.5 CPUs and half a GPU each; memory is that of the largest node. */
-static void a_group_has_nodes_and_tasks(void **state)
+static void a_request_for_a_group_contains_nodes_and_tasks(void **state)
 {
     static const char note[] =
         "# CPUs, memory and GPUs of each node; memory: as the largest node\n";
@@ -227,7 +227,7 @@ static void gpus_have_the_names_of_their_vendors(void **state)
     }
 }
 
-static void an_unknown_value_is_a_comment(void **state)
+static void an_unknown_value_is_written_as_a_comment(void **state)
 {
     struct needs needs = make_needs(1, (double)NAN, 0, 0, (double)NAN);
 
@@ -247,7 +247,7 @@ static void an_unknown_value_is_a_comment(void **state)
                    "@resources(cpu=1)\n");
 }
 
-static void a_guess_is_marked(void **state)
+static void a_guess_is_marked_in_the_request(void **state)
 {
     struct needs needs = make_needs(1, 2 * GIB, 0, 0, 60);
 
@@ -260,7 +260,7 @@ static void a_guess_is_marked(void **state)
 }
 
 /* Without any known figure the syntax is still valid. */
-static void without_any_figure_there_are_comments_only(void **state)
+static void a_request_without_figures_contains_only_comments(void **state)
 {
     for (size_t i = 0; request_get(i); i++) {
         struct needs needs =
@@ -304,12 +304,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_requests_are_in_mebibytes),
         cmocka_unit_test(large_requests_are_in_gibibytes_and_have_gpus),
-        cmocka_unit_test(batch_systems_get_gibibytes_and_gpus),
-        cmocka_unit_test(a_group_has_nodes_and_tasks),
+        cmocka_unit_test(requests_for_batch_systems_contain_gibibytes_and_gpus),
+        cmocka_unit_test(a_request_for_a_group_contains_nodes_and_tasks),
         cmocka_unit_test(gpus_have_the_names_of_their_vendors),
-        cmocka_unit_test(an_unknown_value_is_a_comment),
-        cmocka_unit_test(a_guess_is_marked),
-        cmocka_unit_test(without_any_figure_there_are_comments_only),
+        cmocka_unit_test(an_unknown_value_is_written_as_a_comment),
+        cmocka_unit_test(a_guess_is_marked_in_the_request),
+        cmocka_unit_test(a_request_without_figures_contains_only_comments),
         cmocka_unit_test(every_format_is_a_value_of_the_option),
     };
 

@@ -23,7 +23,7 @@ static void elements_survive_growth(void **state)
     free(list);
 }
 
-static void a_failure_changes_nothing(void **state)
+static void a_failed_reservation_changes_nothing(void **state)
 {
     size_t capacity = 0;
     int *list = NULL, *before;
@@ -40,7 +40,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elements_survive_growth),
-        cmocka_unit_test(a_failure_changes_nothing),
+        cmocka_unit_test(a_failed_reservation_changes_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,7 +184,7 @@ static void check_file(const char *text, const char *name, pid_t pid, const char
     setup_done(&setup);
 }
 
-static void a_key_belongs_to_its_table(void **state)
+static void config_keys_are_recognized_only_in_their_table(void **state)
 {
     check_file("name = 'a'\n[job]\nname = \"x\"\npid = 42\n[other]\nname='y'\n", "x", 42, NULL);
     check_file("job.name = 'x'\njob.pid=10", "x", 10, NULL);
@@ -219,7 +219,7 @@ static void other_lines_are_skipped(void **state)
                "x", 0, NULL);
 }
 
-static void an_error_names_file_and_line(void **state)
+static void errors_name_the_file_and_the_line(void **state)
 {
     static const struct {
         const char *text, *message;
@@ -337,10 +337,10 @@ int main(void)
         cmocka_unit_test(the_agent_accepts_all_tracker_arguments),
         cmocka_unit_test(intervals_pids_and_tags_are_checked),
         cmocka_unit_test(a_file_fills_only_unset_values),
-        cmocka_unit_test(a_key_belongs_to_its_table),
+        cmocka_unit_test(config_keys_are_recognized_only_in_their_table),
         cmocka_unit_test(strings_are_in_single_or_double_quotes),
         cmocka_unit_test(other_lines_are_skipped),
-        cmocka_unit_test(an_error_names_file_and_line),
+        cmocka_unit_test(errors_name_the_file_and_the_line),
         cmocka_unit_test(hostile_text_is_harmless),
         cmocka_unit_test(an_invalid_file_changes_nothing),
         cmocka_unit_test(a_missing_file_is_not_an_error),

@@ -33,7 +33,7 @@ static void write_start(struct buffer *out)
 }
 
 /* Half a byte of a hostile file must not use a kilobyte of memory. */
-static void blocks_without_calls_take_no_room(void **state)
+static void blocks_without_calls_use_no_memory(void **state)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct results results = { .block_count = 0 };
@@ -81,7 +81,7 @@ static void results_survive_a_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_without_calls_take_no_room),
+        cmocka_unit_test(blocks_without_calls_use_no_memory),
         cmocka_unit_test(a_pickle_is_recognized),
         cmocka_unit_test(results_survive_a_round_trip),
     };

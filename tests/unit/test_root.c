@@ -53,7 +53,7 @@ static ssize_t read_lines(struct fake_root *fake, const char *content, char *tex
     return root_read_lines(&fake->root, text, size, 8, "proc/lines");
 }
 
-static void a_long_line_does_not_displace_other_lines(void **state)
+static void a_long_line_does_not_hide_other_lines(void **state)
 {
     struct fake_root fake;
     char text[32];
@@ -92,7 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_proc_no_file_of_a_process_is_read),
-        cmocka_unit_test(a_long_line_does_not_displace_other_lines),
+        cmocka_unit_test(a_long_line_does_not_hide_other_lines),
         cmocka_unit_test(lines_that_do_not_fit_are_left_out),
         cmocka_unit_test(proc_contains_this_process),
     };

@@ -133,7 +133,7 @@ static void a_process_stays_while_its_records_are_expected(void **state)
     roster_done(&roster);
 }
 
-static void the_list_keeps_its_order(void **state)
+static void removal_keeps_the_order_of_the_roster(void **state)
 {
     struct roster roster = { 0 };
     uint64_t changes;
@@ -224,7 +224,7 @@ int main(void)
         cmocka_unit_test(removal_keeps_the_other_processes),
         cmocka_unit_test(the_size_is_limited),
         cmocka_unit_test(a_process_stays_while_its_records_are_expected),
-        cmocka_unit_test(the_list_keeps_its_order),
+        cmocka_unit_test(removal_keeps_the_order_of_the_roster),
         cmocka_unit_test(parents_come_before_their_children),
         cmocka_unit_test(a_parent_may_have_a_larger_pid),
         cmocka_unit_test(a_pid_may_be_reused_before_its_process_is_removed),

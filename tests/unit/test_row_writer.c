@@ -123,7 +123,7 @@ static void a_file_has_one_header(void **state)
     fake_root_done(&fake);
 }
 
-static void the_file_is_unchanged_before_the_first_row(void **state)
+static void an_existing_file_is_unchanged_until_the_first_row(void **state)
 {
     struct writer_process writer;
     struct fake_root fake;
@@ -142,7 +142,7 @@ static void the_file_is_unchanged_before_the_first_row(void **state)
     fake_root_done(&fake);
 }
 
-static void wait_does_not_return_the_writer(void **state)
+static void wait_does_not_return_the_writer_process(void **state)
 {
     struct writer_process writer;
     struct fake_root fake;
@@ -216,7 +216,7 @@ static void check_full_disk(const char *path, const char *file)
     buffer_done(&text);
 }
 
-static void a_full_disk_leaves_whole_rows(void **state)
+static void a_full_disk_leaves_only_complete_rows(void **state)
 {
     static const int flags[] = { 0, O_APPEND };
     struct fake_root fake;
@@ -238,7 +238,7 @@ static void a_full_disk_leaves_whole_rows(void **state)
 }
 
 /* A job that writes to the same file loses nothing. */
-static void rows_of_others_are_not_truncated(void **state)
+static void rows_of_other_writers_are_not_truncated(void **state)
 {
     struct buffer text = { 0 };
     struct writer_process writer;
@@ -273,11 +273,11 @@ int main(void)
         cmocka_unit_test(an_unopenable_file_is_refused),
         cmocka_unit_test(rows_are_lost_on_a_full_disk),
         cmocka_unit_test(a_file_has_one_header),
-        cmocka_unit_test(the_file_is_unchanged_before_the_first_row),
-        cmocka_unit_test(wait_does_not_return_the_writer),
+        cmocka_unit_test(an_existing_file_is_unchanged_until_the_first_row),
+        cmocka_unit_test(wait_does_not_return_the_writer_process),
         cmocka_unit_test(rows_are_written_after_their_creator_exited),
-        cmocka_unit_test(a_full_disk_leaves_whole_rows),
-        cmocka_unit_test(rows_of_others_are_not_truncated),
+        cmocka_unit_test(a_full_disk_leaves_only_complete_rows),
+        cmocka_unit_test(rows_of_other_writers_are_not_truncated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

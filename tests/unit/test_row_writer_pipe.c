@@ -117,7 +117,7 @@ static int fill_pipe(struct writer_process *writer)
     return fds[0];
 }
 
-static void rows_for_a_slow_reader_are_lost_even_if_it_closes(void **state)
+static void dropped_rows_are_reported_even_if_the_reader_closes(void **state)
 {
     struct writer_process writer;
     struct writer_end end;
@@ -163,12 +163,12 @@ static void check_end_is_soon(const char *path, uint64_t least_lost)
     assert_true(least_ns <= 700 * NS_PER_MS);
 }
 
-static void a_stalled_reader_is_soon_given_up(void **state)
+static void the_writer_soon_gives_up_on_a_stalled_reader(void **state)
 {
     check_end_is_soon(NULL, 2);
 }
 
-static void a_named_pipe_without_a_reader_is_soon_given_up(void **state)
+static void the_writer_soon_gives_up_on_a_named_pipe_without_a_reader(void **state)
 {
     struct fake_root fake;
     char path[128];
@@ -203,7 +203,7 @@ static pid_t start_reader(int fd, int most, bool is_slow, _Atomic int *taken)
 }
 
 /* It reads a byte every 5 ms, for 10 s; there would be room for the next row after 20 s. */
-static void a_slow_reader_is_given_up(void **state)
+static void the_writer_gives_up_on_a_slow_reader(void **state)
 {
     enum { LONG = 2000 };
     _Atomic int *taken =
@@ -251,11 +251,11 @@ int main(void)
         cmocka_unit_test(a_descriptor_gets_the_header_and_the_rows),
         cmocka_unit_test(a_closed_reader_ends_the_rows),
         cmocka_unit_test(rows_in_an_unread_pipe_are_not_lost),
-        cmocka_unit_test(a_stalled_reader_is_soon_given_up),
-        cmocka_unit_test(a_named_pipe_without_a_reader_is_soon_given_up),
-        cmocka_unit_test(a_slow_reader_is_given_up),
+        cmocka_unit_test(the_writer_soon_gives_up_on_a_stalled_reader),
+        cmocka_unit_test(the_writer_soon_gives_up_on_a_named_pipe_without_a_reader),
+        cmocka_unit_test(the_writer_gives_up_on_a_slow_reader),
         cmocka_unit_test(a_fast_reader_gets_all_rows),
-        cmocka_unit_test(rows_for_a_slow_reader_are_lost_even_if_it_closes),
+        cmocka_unit_test(dropped_rows_are_reported_even_if_the_reader_closes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

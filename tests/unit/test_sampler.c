@@ -43,7 +43,7 @@ static void parts_older_than_the_total_are_unknown(void **state)
     assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 800); /* its peak is not lost */
 }
 
-static void a_small_rest_counts_as_shared(void **state)
+static void a_small_unexplained_part_counts_as_shared(void **state)
 {
     struct sample sample;
 
@@ -200,7 +200,7 @@ static uint64_t reported(struct sampler *sampler, struct gpu_view *view, uint64_
 }
 
 /* A driver's samples come late; until then the busy time is extrapolated. */
-static void busy_time_may_fall_only_at_the_end(void **state)
+static void busy_time_may_decrease_only_in_the_last_sample(void **state)
 {
     static struct sampler sampler;
     struct gpu_view view = { .state = GPU_READY };
@@ -252,13 +252,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_older_than_the_total_are_unknown),
-        cmocka_unit_test(a_small_rest_counts_as_shared),
+        cmocka_unit_test(a_small_unexplained_part_counts_as_shared),
         cmocka_unit_test(parts_are_read_at_the_moment_of_the_total),
         cmocka_unit_test(main_and_descendants_add_up_to_the_job),
         cmocka_unit_test(the_last_sample_of_an_ended_job_is_not_late),
         cmocka_unit_test(rdma_and_nfs_are_metrics_of_the_host),
         cmocka_unit_test(cpus_and_devices_are_read_again),
-        cmocka_unit_test(busy_time_may_fall_only_at_the_end),
+        cmocka_unit_test(busy_time_may_decrease_only_in_the_last_sample),
         cmocka_unit_test(gauges_of_a_silent_driver_are_in_the_sample),
         cmocka_unit_test(exactness_of_gpu_memory_is_in_the_sample),
     };

@@ -108,7 +108,7 @@ static size_t count_lines(const char *text)
     return count;
 }
 
-static void a_sample_soon_after_a_row_belongs_to_the_next(void **state)
+static void a_sample_soon_after_a_row_becomes_part_of_the_next_row(void **state)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -236,7 +236,7 @@ static void rows_wait_for_the_list_of_gpus(void **state)
 }
 
 /* Memory for the waiting rows ran out. */
-static void rows_that_could_not_wait_are_lost(void **state)
+static void rows_that_cannot_be_buffered_are_reported_as_lost(void **state)
 {
     struct fixture f = { .gpu.state = GPU_PENDING };
     struct buffer text = { 0 };
@@ -258,13 +258,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ended_job_keeps_its_last_values),
-        cmocka_unit_test(a_sample_soon_after_a_row_belongs_to_the_next),
+        cmocka_unit_test(a_sample_soon_after_a_row_becomes_part_of_the_next_row),
         cmocka_unit_test(a_short_last_row_has_the_rate_of_two_rows),
         cmocka_unit_test(a_long_last_row_has_its_own_rate),
         cmocka_unit_test(a_short_single_row_is_limited_to_the_machines_cores),
         cmocka_unit_test(devices_of_a_short_last_row_have_the_rates_of_two_rows),
         cmocka_unit_test(rows_wait_for_the_list_of_gpus),
-        cmocka_unit_test(rows_that_could_not_wait_are_lost),
+        cmocka_unit_test(rows_that_cannot_be_buffered_are_reported_as_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

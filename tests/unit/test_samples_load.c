@@ -41,7 +41,7 @@ static bool is_near(double value, double expected)
     return fabs(value - expected) <= 1e-6 * fabs(expected);
 }
 
-static void our_rows_have_the_columns_of_the_header(void **state)
+static void csv_rows_are_read_by_the_columns_of_the_header(void **state)
 {
     AUTO_DONE struct sample_table table = begin(
         "timestamp,elapsed_seconds,new_metric,job_cpu_seconds,job_cpu_cores,job_rss_bytes,"
@@ -97,7 +97,7 @@ static void an_incomplete_row_is_ignored(void **state)
     refuse_all(&table, rows, ARRAY_SIZE(rows));
 }
 
-static void json_rows_may_change_their_order(void **state)
+static void keys_of_json_rows_may_be_in_any_order(void **state)
 {
     AUTO_DONE struct sample_table table = begin(
         "{\"timestamp\": 1, \"elapsed_seconds\": 0, \"job_rss_bytes\": 3, \"gpus\": null}");
@@ -172,7 +172,7 @@ static void tables_of_resource_tracker_have_other_units(void **state)
 }
 
 /* The first row has fewer keys than later ones. */
-static void objects_of_resource_tracker_are_read(void **state)
+static void json_samples_of_resource_tracker_are_read(void **state)
 {
     AUTO_DONE struct sample_table table =
         begin("{\"cpu\":{\"per_core_pct\":[1.5],\"utime_secs\":0.5},\"disk\":[],"
@@ -228,13 +228,13 @@ static void other_tables_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(our_rows_have_the_columns_of_the_header),
+        cmocka_unit_test(csv_rows_are_read_by_the_columns_of_the_header),
         cmocka_unit_test(a_row_names_its_run),
         cmocka_unit_test(an_incomplete_row_is_ignored),
-        cmocka_unit_test(json_rows_may_change_their_order),
+        cmocka_unit_test(keys_of_json_rows_may_be_in_any_order),
         cmocka_unit_test(damaged_json_is_not_a_row),
         cmocka_unit_test(tables_of_resource_tracker_have_other_units),
-        cmocka_unit_test(objects_of_resource_tracker_are_read),
+        cmocka_unit_test(json_samples_of_resource_tracker_are_read),
         cmocka_unit_test(other_tables_are_refused),
     };
 

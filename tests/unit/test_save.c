@@ -77,7 +77,7 @@ static void rows_are_appended_under_one_header(void **state)
     assert_null(strstr(strchr(f->text.text, '\n'), "run_id,"));
 }
 
-static void other_columns_are_refused(void **state)
+static void appending_to_a_table_with_other_columns_is_refused(void **state)
 {
     static const char *const tables[] = { "a,b\n1,2\n", "run_id", "\n", "run_id,name\n" };
     struct fixture *f = *state;
@@ -101,7 +101,7 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-static void an_incomplete_line_is_ended_first(void **state)
+static void an_incomplete_line_is_terminated_before_an_append(void **state)
 {
     struct fixture *f = *state;
 
@@ -127,7 +127,7 @@ static void a_partly_written_row_is_removed(void **state)
     assert_string_equal(content(f), "old\n");
 }
 
-static void several_reports_are_one_table(void **state)
+static void several_reports_are_written_as_one_table(void **state)
 {
     struct fixture *f = *state;
     struct record both[2] = { f->record, f->record };
@@ -181,7 +181,7 @@ int __wrap_fsync(int fd)
 }
 
 /* After a power failure the old report is there, or the new one: not an empty file. */
-static void a_report_is_on_the_disk_before_it_replaces_another(void **state)
+static void a_report_is_synced_to_disk_before_it_replaces_another(void **state)
 {
     struct stat status;
 
@@ -203,13 +203,13 @@ int main(void)
 #define WITH_RECORD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         WITH_RECORD(rows_are_appended_under_one_header),
-        WITH_RECORD(other_columns_are_refused),
-        WITH_RECORD(an_incomplete_line_is_ended_first),
+        WITH_RECORD(appending_to_a_table_with_other_columns_is_refused),
+        WITH_RECORD(an_incomplete_line_is_terminated_before_an_append),
         WITH_RECORD(a_partly_written_row_is_removed),
-        WITH_RECORD(several_reports_are_one_table),
+        WITH_RECORD(several_reports_are_written_as_one_table),
         WITH_RECORD(a_path_may_name_a_descriptor),
         WITH_RECORD(a_link_to_a_file_is_not_followed),
-        WITH_RECORD(a_report_is_on_the_disk_before_it_replaces_another),
+        WITH_RECORD(a_report_is_synced_to_disk_before_it_replaces_another),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static uint8_t *copy(size_t size)
     return data;
 }
 
-static void the_call_has_the_expected_bytes(void **state)
+static void the_encoded_call_has_the_expected_bytes(void **state)
 {
     uint8_t data[SCOPE_CALL_SIZE];
 
@@ -85,7 +85,7 @@ static void a_call_that_is_too_long_is_refused(void **state)
     free(data);
 }
 
-static void the_signal_decides_the_outcome(void **state)
+static void the_outcome_comes_from_the_job_removed_signal(void **state)
 {
     uint8_t *data = copy(sizeof(removed));
     size_t length = 0;
@@ -173,9 +173,9 @@ static void no_changed_byte_causes_an_invalid_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_call_has_the_expected_bytes),
+        cmocka_unit_test(the_encoded_call_has_the_expected_bytes),
         cmocka_unit_test(a_call_that_is_too_long_is_refused),
-        cmocka_unit_test(the_signal_decides_the_outcome),
+        cmocka_unit_test(the_outcome_comes_from_the_job_removed_signal),
         cmocka_unit_test(other_signals_are_ignored),
         cmocka_unit_test(every_truncated_message_is_refused),
         cmocka_unit_test(damaged_messages_are_refused),

@@ -62,7 +62,7 @@ static void large_text_survives_a_round_trip(void **state)
 
 /* ---- s3 ----------------------------------------------------------------- */
 
-static void objects_have_urls(void **state)
+static void s3_uris_are_converted_to_urls(void **state)
 {
     static const struct {
         const char *uri, *region, *base, *url;
@@ -125,7 +125,7 @@ static void nothing_is_uploaded_by_default(void **state)
     assert_true(settings.disk_limit_bytes == 100000000);
 }
 
-static void variables_are_read(void **state)
+static void upload_settings_are_read_from_variables(void **state)
 {
     static const char *const all[] = { "SENTINEL_API_TOKEN",
                                        "t",
@@ -149,7 +149,7 @@ static void variables_are_read(void **state)
     assert_true(settings.wait_ns == 0);
 }
 
-static void bad_values_are_refused(void **state)
+static void invalid_upload_settings_are_refused(void **state)
 {
     static const char *const bad[][3] = {
         { "SENTINEL_API_TOKEN", "a\nb", NULL },      { "SENTINEL_API_TOKEN", "\xc3\xa4", NULL },
@@ -288,11 +288,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_file_is_valid),
         cmocka_unit_test(large_text_survives_a_round_trip),
-        cmocka_unit_test(objects_have_urls),
+        cmocka_unit_test(s3_uris_are_converted_to_urls),
         cmocka_unit_test(other_uris_are_refused),
         cmocka_unit_test(nothing_is_uploaded_by_default),
-        cmocka_unit_test(variables_are_read),
-        cmocka_unit_test(bad_values_are_refused),
+        cmocka_unit_test(upload_settings_are_read_from_variables),
+        cmocka_unit_test(invalid_upload_settings_are_refused),
         cmocka_unit_test(a_run_has_an_id_and_a_destination),
         cmocka_unit_test(damaged_runs_are_refused),
         cmocka_unit_test(credentials_may_expire),

@@ -13,7 +13,7 @@ static void assert_near(double found, double expected)
     assert_true(fabs(found - expected) < 1e-9);
 }
 
-static void a_counter_that_stepped_back_has_no_growth(void **state)
+static void a_counter_that_decreased_has_no_growth(void **state)
 {
     assert_int_equal(sub_known(12, 5), 7);
     assert_int_equal(sub_known(12, 12), 0);
@@ -202,7 +202,7 @@ static void add_started(struct run *run, double seconds, uint64_t count)
 }
 
 /* Some processes turn out not to belong to the job after they were counted. */
-static void a_count_that_falls_has_no_rate_below_0(void **state)
+static void a_decreasing_counter_has_no_negative_rate(void **state)
 {
     static const uint64_t counts[][8] = { { 1, 3, 6, 2, 2, 5, 5, 4 },
                                           { 1, 9, 1, 9, 1, 9, 1, 9 },
@@ -230,7 +230,7 @@ static void a_count_that_falls_has_no_rate_below_0(void **state)
     }
 }
 
-static void the_end_of_a_run_causes_no_peak(void **state)
+static void the_end_of_a_run_causes_no_spike(void **state)
 {
     struct run run;
 
@@ -344,7 +344,7 @@ static void gpus_may_appear_late_and_be_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_counter_that_stepped_back_has_no_growth),
+        cmocka_unit_test(a_counter_that_decreased_has_no_growth),
         cmocka_unit_test(growth_between_unknown_values_is_unknown),
         cmocka_unit_test(rates_are_in_base_units_per_second),
         cmocka_unit_test(without_elapsed_time_there_is_no_rate),
@@ -352,8 +352,8 @@ int main(void)
         cmocka_unit_test(a_merged_point_keeps_high_low_and_mean),
         cmocka_unit_test(peaks_are_kept_in_a_long_run),
         cmocka_unit_test(a_rate_over_several_points_applies_to_each),
-        cmocka_unit_test(a_count_that_falls_has_no_rate_below_0),
-        cmocka_unit_test(the_end_of_a_run_causes_no_peak),
+        cmocka_unit_test(a_decreasing_counter_has_no_negative_rate),
+        cmocka_unit_test(the_end_of_a_run_causes_no_spike),
         cmocka_unit_test(after_the_end_of_the_job_its_gauges_are_unknown),
         cmocka_unit_test(several_samples_after_the_end_of_the_job_are_unknown),
         cmocka_unit_test(a_merged_point_excludes_the_end_of_the_job),

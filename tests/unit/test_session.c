@@ -65,7 +65,7 @@ static spoor_session *open_session(pid_t pid, uint64_t interval_ns)
     return session;
 }
 
-static void bad_options_have_an_error_message(void **state)
+static void invalid_options_cause_an_error_message(void **state)
 {
     static const struct {
         pid_t pid;
@@ -115,7 +115,7 @@ static void *tell_tid_and_wait(void *data)
     return NULL;
 }
 
-static void a_thread_is_not_a_process(void **state)
+static void the_id_of_a_thread_is_refused_as_a_process(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_error err = { 0 };
@@ -466,8 +466,8 @@ static void closing_twice_is_harmless_and_complete(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_options_have_an_error_message),
-        cmocka_unit_test(a_thread_is_not_a_process),
+        cmocka_unit_test(invalid_options_cause_an_error_message),
+        cmocka_unit_test(the_id_of_a_thread_is_refused_as_a_process),
         cmocka_unit_test(samples_are_taken_automatically),
         cmocka_unit_test(the_processes_of_a_job_are_listed),
         cmocka_unit_test(every_sample_is_passed_to_the_caller),

@@ -193,7 +193,7 @@ static void a_stream_goes_to_stdout_if_no_file_is_needed(void **state)
     settings_done(&f.settings);
 }
 
-static void each_refusal_has_its_message(void **state)
+static void each_invalid_option_has_its_own_error_message(void **state)
 {
     static const struct {
         const char *arguments[4];
@@ -241,7 +241,7 @@ static void each_refusal_has_its_message(void **state)
     }
 }
 
-static void hostile_words_are_refused(void **state)
+static void hostile_arguments_are_refused(void **state)
 {
     char huge[10000] = "--";
     struct fixture f;
@@ -357,7 +357,7 @@ static void attach_takes_one_process(void **state)
 }
 
 /* Within one command, names and letters are unique. */
-static void the_table_is_consistent(void **state)
+static void the_option_table_is_consistent(void **state)
 {
     assert_true(settings_table.count <= OPTIONS_MAX);
     for (size_t i = 0; i < settings_table.count; i++) {
@@ -385,13 +385,13 @@ int main(void)
         cmocka_unit_test(options_end_at_the_first_operand),
         cmocka_unit_test(the_last_of_two_values_is_used_but_tags_add_up),
         cmocka_unit_test(a_stream_goes_to_stdout_if_no_file_is_needed),
-        cmocka_unit_test(each_refusal_has_its_message),
-        cmocka_unit_test(hostile_words_are_refused),
+        cmocka_unit_test(each_invalid_option_has_its_own_error_message),
+        cmocka_unit_test(hostile_arguments_are_refused),
         cmocka_unit_test(too_many_tags_are_refused),
         cmocka_unit_test(help_ends_the_parsing),
         cmocka_unit_test(a_variable_fills_an_option_that_was_not_given),
         cmocka_unit_test(attach_takes_one_process),
-        cmocka_unit_test(the_table_is_consistent),
+        cmocka_unit_test(the_option_table_is_consistent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

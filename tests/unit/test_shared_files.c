@@ -50,7 +50,7 @@ static struct shared_files estimate(struct memory_areas *areas)
     return files;
 }
 
-static void no_mappings_give_0(void **state)
+static void sizes_are_0_without_mappings(void **state)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -114,7 +114,7 @@ static void anonymous_memory_counts_once_at_any_address(void **state)
 }
 
 /* Main shares 90 MB with two children and has 100 MB of its own. */
-static void descendants_map_all_except_private_pages_of_main(void **state)
+static void descendants_memory_excludes_only_private_pages_of_main(void **state)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -198,7 +198,7 @@ static uint64_t heaviest(const struct memory_areas *areas)
     return best;
 }
 
-static void the_heaviest_set_is_found(void **state)
+static void the_heaviest_set_of_disjoint_areas_is_found(void **state)
 {
     uint32_t seed = 1;
 
@@ -265,7 +265,7 @@ static void more_areas_than_the_limit_are_refused(void **state)
 }
 
 /* By pairs this would take a minute. */
-static void many_areas_of_one_file_are_fast(void **state)
+static void many_areas_of_one_file_are_processed_quickly(void **state)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -314,17 +314,17 @@ static void pages_copied_between_the_reads_are_not_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_mappings_give_0),
+        cmocka_unit_test(sizes_are_0_without_mappings),
         cmocka_unit_test(disjoint_parts_of_a_file_add_up),
         cmocka_unit_test(a_file_mapped_twice_counts_once),
         cmocka_unit_test(anonymous_memory_counts_once_at_any_address),
-        cmocka_unit_test(descendants_map_all_except_private_pages_of_main),
+        cmocka_unit_test(descendants_memory_excludes_only_private_pages_of_main),
         cmocka_unit_test(an_inode_of_another_device_is_another_file),
         cmocka_unit_test(merged_pages_count_by_their_pss),
-        cmocka_unit_test(the_heaviest_set_is_found),
+        cmocka_unit_test(the_heaviest_set_of_disjoint_areas_is_found),
         cmocka_unit_test(totals_do_not_exceed_the_resident_size),
         cmocka_unit_test(more_areas_than_the_limit_are_refused),
-        cmocka_unit_test(many_areas_of_one_file_are_fast),
+        cmocka_unit_test(many_areas_of_one_file_are_processed_quickly),
         cmocka_unit_test(pages_copied_between_the_reads_are_not_shared),
     };
 

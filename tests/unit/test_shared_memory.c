@@ -26,7 +26,7 @@ static struct memory_view view(uint64_t own, uint64_t shared, unsigned sharers,
     };
 }
 
-static void no_processes_give_0(void **state)
+static void sizes_are_0_without_processes(void **state)
 {
     struct memory_estimate estimate;
 
@@ -68,7 +68,7 @@ static void shared_pages_count_once(void **state)
 }
 
 /* A library that outsiders map too: its PSS is too low, its largest user is a lower bound. */
-static void a_library_counts_as_its_largest_user(void **state)
+static void a_library_counts_with_its_largest_resident_size(void **state)
 {
     struct memory_view views[] = { view(10 * MB, 0, 1, 20 * MB, MB),
                                    view(10 * MB, 0, 1, 8 * MB, MB) };
@@ -80,7 +80,7 @@ static void a_library_counts_as_its_largest_user(void **state)
 }
 
 /* A child ended between two reads: parts of different instants must not be added up. */
-static void a_race_leaves_the_safe_bound(void **state)
+static void inconsistent_readings_keep_the_safe_bound(void **state)
 {
     struct memory_view views[2];
     struct memory_estimate estimate;
@@ -131,7 +131,7 @@ static void a_possible_double_mapping_is_suspected(void **state)
     assert_int_equal(estimate.doubled[GROUP_JOB], 0);
 }
 
-static void parts_always_add_up(void **state)
+static void the_parts_always_add_up_to_the_total(void **state)
 {
     struct memory_view views[3];
     struct memory_estimate estimate;
@@ -155,7 +155,7 @@ static void parts_always_add_up(void **state)
     }
 }
 
-static void the_split_of_the_highest_total_is_kept(void **state)
+static void the_memory_split_at_the_highest_total_is_kept(void **state)
 {
     static const struct {
         struct memory_split kept, seen;
@@ -184,15 +184,15 @@ static void the_split_of_the_highest_total_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_processes_give_0),
+        cmocka_unit_test(sizes_are_0_without_processes),
         cmocka_unit_test(a_single_process_has_its_resident_size),
         cmocka_unit_test(shared_pages_count_once),
-        cmocka_unit_test(a_library_counts_as_its_largest_user),
-        cmocka_unit_test(a_race_leaves_the_safe_bound),
+        cmocka_unit_test(a_library_counts_with_its_largest_resident_size),
+        cmocka_unit_test(inconsistent_readings_keep_the_safe_bound),
         cmocka_unit_test(merged_pages_count_by_their_pss),
         cmocka_unit_test(a_possible_double_mapping_is_suspected),
-        cmocka_unit_test(parts_always_add_up),
-        cmocka_unit_test(the_split_of_the_highest_total_is_kept),
+        cmocka_unit_test(the_parts_always_add_up_to_the_total),
+        cmocka_unit_test(the_memory_split_at_the_highest_total_is_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,13 +50,13 @@ static void signals_from_the_terminal_are_not_forwarded(void **state)
     }
 }
 
-static void signals_from_the_job_are_not_returned(void **state)
+static void signals_from_the_job_are_not_sent_back(void **state)
 {
     assert_false(is_wanted(SIGUSR1, SI_USER, OTHER, true, true));
     assert_false(is_wanted(SIGTSTP, SI_USER, OTHER, true, true));
 }
 
-static void signals_caused_by_us_are_not_forwarded(void **state)
+static void signals_caused_by_the_tracker_are_not_forwarded(void **state)
 {
     assert_false(is_wanted(SIGPIPE, SI_USER, SELF, false, true));
     assert_false(is_wanted(SIGXFSZ, SI_USER, SELF, false, true));
@@ -75,7 +75,7 @@ static void sigchld_is_not_forwarded(void **state)
     assert_false(is_wanted(SIGCHLD, SI_USER, OTHER, false, true));
 }
 
-static void faults_and_stops_are_forwarded_if_sent(void **state)
+static void fault_and_stop_signals_sent_by_a_process_are_forwarded(void **state)
 {
     static const int signals[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP,
                                    SIGSYS,  SIGABRT, SIGTTIN, SIGTTOU };
@@ -175,12 +175,12 @@ static int die(void *data)
     return raise(SIGKILL);
 }
 
-static void a_killed_child_is_noticed(void **state)
+static void a_killed_child_is_detected(void **state)
 {
     assert_int_equal(run_interruptible(die, NULL), -SIGKILL);
 }
 
-static void the_result_of_the_work_is_returned(void **state)
+static void the_result_of_interruptible_work_is_returned(void **state)
 {
     for (int code = 0; code < 256; code += 51)
         assert_int_equal(run_interruptible(return_code, &code), code);
@@ -211,7 +211,7 @@ static void a_signal_ends_stalled_work(void **state)
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static void a_signal_leaves_time_to_finish(void **state)
+static void work_has_time_to_finish_after_a_signal(void **state)
 {
     const struct timespec at_once = { 0 };
     sigset_t signals, before;
@@ -253,7 +253,7 @@ static int wait_for(pid_t pid)
     return wait_status;
 }
 
-static void a_blocked_signal_still_stops_us(void **state)
+static void a_blocked_stop_signal_still_stops_the_tracker(void **state)
 {
     static const int signals[] = { SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
 
@@ -322,7 +322,7 @@ static void assert_exits_with(pid_t tracker, int code)
     assert_int_equal(WEXITSTATUS(wait_status), code);
 }
 
-static void the_command_is_continued_with_us(void **state)
+static void sigcont_to_the_tracker_continues_the_command(void **state)
 {
     pid_t tracker, command;
 
@@ -334,7 +334,7 @@ static void the_command_is_continued_with_us(void **state)
     assert_exits_with(tracker, 7);
 }
 
-static void we_are_continued_with_the_command(void **state)
+static void sigcont_to_the_command_continues_the_tracker(void **state)
 {
     pid_t tracker, command;
 
@@ -343,7 +343,7 @@ static void we_are_continued_with_the_command(void **state)
     assert_exits_with(tracker, 7);
 }
 
-static void the_end_of_the_command_continues_us(void **state)
+static void the_end_of_the_command_continues_the_tracker(void **state)
 {
     pid_t tracker, command;
 
@@ -357,22 +357,22 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signals_from_a_process_are_forwarded),
         cmocka_unit_test(signals_from_the_terminal_are_not_forwarded),
-        cmocka_unit_test(signals_from_the_job_are_not_returned),
-        cmocka_unit_test(signals_caused_by_us_are_not_forwarded),
+        cmocka_unit_test(signals_from_the_job_are_not_sent_back),
+        cmocka_unit_test(signals_caused_by_the_tracker_are_not_forwarded),
         cmocka_unit_test(an_alarm_is_forwarded),
         cmocka_unit_test(sigchld_is_not_forwarded),
-        cmocka_unit_test(faults_and_stops_are_forwarded_if_sent),
+        cmocka_unit_test(fault_and_stop_signals_sent_by_a_process_are_forwarded),
         cmocka_unit_test(the_wrapper_dies_as_the_command_did_without_a_core_file),
         cmocka_unit_test(printed_text_is_not_lost),
-        cmocka_unit_test(the_result_of_the_work_is_returned),
-        cmocka_unit_test(a_killed_child_is_noticed),
+        cmocka_unit_test(the_result_of_interruptible_work_is_returned),
+        cmocka_unit_test(a_killed_child_is_detected),
         cmocka_unit_test(an_ignored_sigchld_does_not_matter),
         cmocka_unit_test(a_signal_ends_stalled_work),
-        cmocka_unit_test(a_signal_leaves_time_to_finish),
-        cmocka_unit_test(a_blocked_signal_still_stops_us),
-        cmocka_unit_test(the_command_is_continued_with_us),
-        cmocka_unit_test(we_are_continued_with_the_command),
-        cmocka_unit_test(the_end_of_the_command_continues_us),
+        cmocka_unit_test(work_has_time_to_finish_after_a_signal),
+        cmocka_unit_test(a_blocked_stop_signal_still_stops_the_tracker),
+        cmocka_unit_test(sigcont_to_the_tracker_continues_the_command),
+        cmocka_unit_test(sigcont_to_the_command_continues_the_tracker),
+        cmocka_unit_test(the_end_of_the_command_continues_the_tracker),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static int parse(const char *text, struct seen *seen)
     return r;
 }
 
-static void an_area_is_columns_and_lines(void **state)
+static void columns_and_lines_of_an_area_are_read(void **state)
 {
     struct seen seen;
 
@@ -72,7 +72,7 @@ static void an_area_is_columns_and_lines(void **state)
 }
 
 /* A path may be 4095 bytes of anything but a newline, and may look like a line of the file. */
-static void a_name_is_not_read(void **state)
+static void the_name_of_a_mapping_is_not_parsed_as_data(void **state)
 {
     static const char *const names[] = { "Rss: 1000 kB", "5-6 r--p 0 0:0 0", "/a (deleted)",
                                          "\x01\xff\x7f", "/x\\012Rss: 9 kB" };
@@ -102,7 +102,7 @@ static void an_old_kernel_does_not_report_merged_pages(void **state)
     assert_int_equal(seen.first.merged, 0);
 }
 
-static void refuses_damaged_text(void **state)
+static void damaged_text_is_refused(void **state)
 {
     static const char *const damaged[] = {
         LINES,                /* no area */
@@ -131,7 +131,7 @@ static void refuses_damaged_text(void **state)
         assert_int_equal(parse(damaged[i], &seen), -EBADMSG);
 }
 
-static void an_empty_text_is_an_exited_process(void **state)
+static void an_empty_smaps_text_means_that_the_process_exited(void **state)
 {
     struct fake_root fake;
     struct seen seen;
@@ -144,7 +144,7 @@ static void an_empty_text_is_an_exited_process(void **state)
     fake_root_done(&fake);
 }
 
-static void a_file_of_megabytes_is_read_in_pieces(void **state)
+static void a_large_smaps_file_is_read_in_pieces(void **state)
 {
     enum { COUNT = 10000 };
     static const char one[] = HEAD "/usr/bin/cat\n" LINES;
@@ -208,12 +208,12 @@ static void areas_add_up_to_the_rollup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_area_is_columns_and_lines),
-        cmocka_unit_test(a_name_is_not_read),
+        cmocka_unit_test(columns_and_lines_of_an_area_are_read),
+        cmocka_unit_test(the_name_of_a_mapping_is_not_parsed_as_data),
         cmocka_unit_test(an_old_kernel_does_not_report_merged_pages),
-        cmocka_unit_test(refuses_damaged_text),
-        cmocka_unit_test(an_empty_text_is_an_exited_process),
-        cmocka_unit_test(a_file_of_megabytes_is_read_in_pieces),
+        cmocka_unit_test(damaged_text_is_refused),
+        cmocka_unit_test(an_empty_smaps_text_means_that_the_process_exited),
+        cmocka_unit_test(a_large_smaps_file_is_read_in_pieces),
         cmocka_unit_test(the_callback_can_end_the_reading),
         cmocka_unit_test(the_rollup_has_merged_pages),
         cmocka_unit_test(areas_add_up_to_the_rollup),

@@ -52,7 +52,7 @@ static int read_now(struct space *space, const struct root *root)
     return r;
 }
 
-static void a_hanging_disk_is_not_waited_for(void **state)
+static void a_reading_does_not_wait_for_a_hanging_disk(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -90,7 +90,7 @@ static bool is_asking(void)
     return is_found;
 }
 
-static void a_hanging_inquiry_can_be_left_behind(void **state)
+static void a_hanging_disk_query_can_be_abandoned(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -138,8 +138,8 @@ static void mounts_of_a_fixture_are_not_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hanging_disk_is_not_waited_for),
-        cmocka_unit_test(a_hanging_inquiry_can_be_left_behind),
+        cmocka_unit_test(a_reading_does_not_wait_for_a_hanging_disk),
+        cmocka_unit_test(a_hanging_disk_query_can_be_abandoned),
         cmocka_unit_test(disks_that_cannot_block_need_no_thread),
         cmocka_unit_test(mounts_of_a_fixture_are_not_read),
     };

@@ -75,7 +75,7 @@ static void assert_batch(const char *text, uint64_t rows, uint64_t *ret_end)
     buffer_done(&batch.csv);
 }
 
-static void only_whole_rows_are_sent(void **state)
+static void only_complete_rows_are_sent(void **state)
 {
     uint64_t end;
 
@@ -103,7 +103,7 @@ static void the_size_of_a_batch_is_limited(void **state)
     buffer_done(&batch.csv);
 }
 
-static void another_process_continues_from_there(void **state)
+static void another_process_continues_from_the_saved_position(void **state)
 {
     struct spool again;
     uint64_t end, rows, bytes;
@@ -231,7 +231,7 @@ static ino_t inode_of(const char *name)
     return status.st_ino;
 }
 
-static void the_end_needs_no_new_space(void **state)
+static void the_end_of_a_run_is_written_into_reserved_space(void **state)
 {
     struct buffer text = { 0 };
     json_t *read = NULL;
@@ -253,14 +253,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(only_whole_rows_are_sent),
+        TEST(only_complete_rows_are_sent),
         TEST(the_size_of_a_batch_is_limited),
-        TEST(another_process_continues_from_there),
+        TEST(another_process_continues_from_the_saved_position),
         TEST(sent_rows_take_no_space),
         TEST(beyond_the_limit_the_oldest_rows_are_dropped),
         TEST(a_damaged_spool_is_not_opened),
         TEST(an_abandoned_spool_is_removed),
-        TEST(the_end_needs_no_new_space),
+        TEST(the_end_of_a_run_is_written_into_reserved_space),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static void assert_value(const json_t *row, const char *name, double value)
         fail_msg("%s is %.12g instead of %.12g", name, value, number);
 }
 
-static void statistics_equal_those_of_scipy(void **state)
+static void statistics_equal_the_results_of_scipy(void **state)
 {
     double values[VALUES_MAX];
     json_t *all, *row;
@@ -68,7 +68,7 @@ static void statistics_equal_those_of_scipy(void **state)
     json_decref(all);
 }
 
-static void comparisons_equal_those_of_scipy(void **state)
+static void comparisons_equal_the_results_of_scipy(void **state)
 {
     double a[VALUES_MAX], b[VALUES_MAX];
     json_t *all, *row;
@@ -172,7 +172,7 @@ enum { PAIRS = 1000 };
 /* 5 % of the pairs, and 3 standard deviations of the binomial distribution. */
 #define ALARMS_MOST (0.05 * PAIRS + 3 * sqrt(PAIRS * 0.05 * 0.95))
 
-static void equal_distributions_differ_in_less_than_5_percent(void **state)
+static void equal_distributions_are_reported_as_different_in_less_than_5_percent(void **state)
 {
     static const size_t counts[][2] = { { 5, 5 }, { 10, 10 }, { 20, 10 }, { 51, 50 } };
     struct generator generator = { 26 };
@@ -244,7 +244,7 @@ static void a_difference_is_found(void **state)
 }
 
 /* As `spoor check` does: each run against the 20 before it. */
-static void a_run_like_the_last_20_is_in_the_tolerance(void **state)
+static void a_run_similar_to_the_last_20_is_within_the_tolerance(void **state)
 {
     enum { EARLIER = 20, RUNS = 200, REPEATS = 100 };
     struct generator generator = { 29 };
@@ -268,7 +268,7 @@ static void a_run_like_the_last_20_is_in_the_tolerance(void **state)
     assert_true(alarms <= REPEATS * RUNS / 100);
 }
 
-static void equal_runs_leave_room_for_two_percent(void **state)
+static void the_tolerance_for_equal_runs_is_two_percent(void **state)
 {
     double values[20];
     struct statistics statistics;
@@ -281,7 +281,7 @@ static void equal_runs_leave_room_for_two_percent(void **state)
 }
 
 /* More values than are compared pair by pair. */
-static void many_values_have_nearly_the_same_ratio(void **state)
+static void the_ratio_of_many_values_is_nearly_exact(void **state)
 {
     static double a[VALUES_MAX], b[VALUES_MAX];
     struct generator generator = { 30 };
@@ -301,16 +301,16 @@ static void many_values_have_nearly_the_same_ratio(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics_equal_those_of_scipy),
-        cmocka_unit_test(comparisons_equal_those_of_scipy),
+        cmocka_unit_test(statistics_equal_the_results_of_scipy),
+        cmocka_unit_test(comparisons_equal_the_results_of_scipy),
         cmocka_unit_test(without_values_there_are_no_statistics),
         cmocka_unit_test(a_quantile_is_the_value_at_the_nearest_rank),
-        cmocka_unit_test(equal_distributions_differ_in_less_than_5_percent),
+        cmocka_unit_test(equal_distributions_are_reported_as_different_in_less_than_5_percent),
         cmocka_unit_test(intervals_contain_the_true_values),
         cmocka_unit_test(a_difference_is_found),
-        cmocka_unit_test(a_run_like_the_last_20_is_in_the_tolerance),
-        cmocka_unit_test(equal_runs_leave_room_for_two_percent),
-        cmocka_unit_test(many_values_have_nearly_the_same_ratio),
+        cmocka_unit_test(a_run_similar_to_the_last_20_is_within_the_tolerance),
+        cmocka_unit_test(the_tolerance_for_equal_runs_is_two_percent),
+        cmocka_unit_test(the_ratio_of_many_values_is_nearly_exact),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static size_t count_columns(const struct dialect_table *table)
     return count;
 }
 
-static void a_dialect_has_tables(void **state)
+static void each_dialect_defines_its_tables(void **state)
 {
     static const struct {
         const char *name;
@@ -117,7 +117,7 @@ static void only_rows_with_columns_of_the_machine_need_its_processes_and_gpus(vo
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dialect_has_tables),
+        cmocka_unit_test(each_dialect_defines_its_tables),
         cmocka_unit_test(other_names_are_refused),
         cmocka_unit_test(the_suffix_or_the_option_selects_the_format),
         cmocka_unit_test(only_rows_with_columns_of_the_machine_need_its_processes_and_gpus),

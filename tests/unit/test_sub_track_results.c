@@ -24,7 +24,7 @@ static void check(const double *values, size_t count, double min, double max, do
         assert_true(!(fabs(found[i] - expected[i]) > 1e-12 * fabs(expected[i])));
 }
 
-static void standard_deviation_is_of_a_population(void **state)
+static void standard_deviation_is_the_population_standard_deviation(void **state)
 {
     static const double some[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
     static const double negative[] = { -3, -1 };
@@ -35,7 +35,7 @@ static void standard_deviation_is_of_a_population(void **state)
     check(one, 1, 42.5, 42.5, 42.5, 0);
 }
 
-static void equal_numbers_have_no_deviation(void **state)
+static void the_deviation_of_equal_numbers_is_0(void **state)
 {
     double values[1000];
 
@@ -45,14 +45,14 @@ static void equal_numbers_have_no_deviation(void **state)
 }
 
 /* Numbers far from 0 with a small deviation: sums of squares would lose it. */
-static void large_numbers_keep_their_deviation(void **state)
+static void the_deviation_of_large_numbers_is_accurate(void **state)
 {
     static const double values[] = { 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16 };
 
     check(values, ARRAY_SIZE(values), 1e9 + 4, 1e9 + 16, 1e9 + 10, 4.743416490252569);
 }
 
-static void without_numbers_there_is_only_a_total_of_0(void **state)
+static void statistics_without_numbers_have_only_a_total_of_0(void **state)
 {
     struct spread spread = { 0 };
     double found[STATISTICS];
@@ -111,18 +111,18 @@ static double total(const struct call *calls, int count)
         assert_true(fabs(total(calls, count) - (expected_total)) < 1e-9); \
     } while (0)
 
-static void a_start_and_a_stop_are_a_call(void **state)
+static void a_start_and_a_stop_form_a_call(void **state)
 {
     CHECK(1, 3, { 7, "b", 'S', 1 }, { 7, "b", 'E', 4 });
     CHECK(2, 5, { 7, "b", 'S', 1 }, { 7, "b", 'E', 4 }, { 7, "b", 'S', 6 }, { 7, "b", 'E', 8 });
 }
 
-static void a_block_that_calls_itself_nests(void **state)
+static void calls_of_a_recursive_block_are_nested(void **state)
 {
     CHECK(2, 6, { 7, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 7, "b", 'E', 3 }, { 7, "b", 'E', 4 });
 }
 
-static void an_unfinished_block_is_not_a_call(void **state)
+static void an_unfinished_block_is_not_counted_as_a_call(void **state)
 {
     /* Killed in the block. */
     CHECK(0, 0, { 7, "b", 'S', 0 });
@@ -138,7 +138,7 @@ static void calls_of_different_processes_are_separate(void **state)
 }
 
 /* A call may start in the same tick as the end of the previous one. */
-static void rows_of_the_same_time_keep_their_order(void **state)
+static void rows_with_the_same_time_keep_their_order(void **state)
 {
     const struct step steps[] = {
         { 7, "b", 'S', 1 }, { 7, "b", 'E', 2 }, { 7, "b", 'S', 2 }, { 7, "b", 'E', 3 }
@@ -177,7 +177,7 @@ static void a_stop_without_a_start_is_refused(void **state)
                   "a start.");
 }
 
-static void joined_calls_include_the_time_between(void **state)
+static void merged_calls_include_the_time_between_them(void **state)
 {
     struct call calls[] = { { 5, 6, 0 }, { 1, 2, 0 }, { 1.5, 3, 0 }, { 3, 4, 0 }, { 8, 8, 0 } };
     size_t count = calls_join(calls, ARRAY_SIZE(calls));
@@ -205,7 +205,7 @@ static void check_table(const struct text_table *table, unsigned tabs, const cha
     buffer_done(&out);
 }
 
-static void a_number_has_at_most_eight_decimals(void **state)
+static void numbers_are_written_with_at_most_eight_decimals(void **state)
 {
     assert_string_equal(cell_number(0).text, "0.0");
     assert_string_equal(cell_number(13).text, "13.0");
@@ -253,18 +253,18 @@ static void width_is_counted_in_characters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(standard_deviation_is_of_a_population),
-        cmocka_unit_test(equal_numbers_have_no_deviation),
-        cmocka_unit_test(large_numbers_keep_their_deviation),
-        cmocka_unit_test(without_numbers_there_is_only_a_total_of_0),
-        cmocka_unit_test(a_start_and_a_stop_are_a_call),
-        cmocka_unit_test(a_block_that_calls_itself_nests),
-        cmocka_unit_test(an_unfinished_block_is_not_a_call),
+        cmocka_unit_test(standard_deviation_is_the_population_standard_deviation),
+        cmocka_unit_test(the_deviation_of_equal_numbers_is_0),
+        cmocka_unit_test(the_deviation_of_large_numbers_is_accurate),
+        cmocka_unit_test(statistics_without_numbers_have_only_a_total_of_0),
+        cmocka_unit_test(a_start_and_a_stop_form_a_call),
+        cmocka_unit_test(calls_of_a_recursive_block_are_nested),
+        cmocka_unit_test(an_unfinished_block_is_not_counted_as_a_call),
         cmocka_unit_test(calls_of_different_processes_are_separate),
-        cmocka_unit_test(rows_of_the_same_time_keep_their_order),
+        cmocka_unit_test(rows_with_the_same_time_keep_their_order),
         cmocka_unit_test(a_stop_without_a_start_is_refused),
-        cmocka_unit_test(joined_calls_include_the_time_between),
-        cmocka_unit_test(a_number_has_at_most_eight_decimals),
+        cmocka_unit_test(merged_calls_include_the_time_between_them),
+        cmocka_unit_test(numbers_are_written_with_at_most_eight_decimals),
         cmocka_unit_test(a_column_of_numbers_is_wider_than_its_header),
         cmocka_unit_test(a_column_of_words_is_wider_than_its_cells),
         cmocka_unit_test(width_is_counted_in_characters),

@@ -172,7 +172,7 @@ static void a_reset_counter_has_no_negative_rate(void **state)
 }
 
 /* GPUs are known some time after the start, and their counters start then. */
-static void usage_of_a_late_recognized_agent_is_removed(void **state)
+static void usage_of_an_agent_recognized_late_is_removed(void **state)
 {
     struct summary summary;
 
@@ -229,7 +229,7 @@ static void a_phase_continues_from_the_counters_of_the_run(void **state)
     assert_int_equal(phase.tally[METRIC_JOB_GPU_BUSY].first, 900);
 }
 
-static void the_first_sample_covers_the_time_before(void **state)
+static void the_first_sample_covers_the_time_before_it(void **state)
 {
     const struct tally *tally;
     struct summary summary;
@@ -247,7 +247,7 @@ static void the_first_sample_covers_the_time_before(void **state)
     assert_int_equal(tally->later_max, 400);
 }
 
-static void an_unmeasured_zero_is_removed(void **state)
+static void an_initial_zero_that_was_not_measured_is_removed(void **state)
 {
     struct summary summary;
 
@@ -260,7 +260,7 @@ static void an_unmeasured_zero_is_removed(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_GPU_MEMORY].max, 5);
 }
 
-static void the_parts_of_memory_are_taken_at_the_peak(void **state)
+static void the_parts_of_memory_are_read_at_the_peak(void **state)
 {
     static const struct memory_split splits[] = { { 30, 10, 20 },
                                                   { 90, 80, 10 },
@@ -279,7 +279,7 @@ static void the_parts_of_memory_are_taken_at_the_peak(void **state)
     assert_memory_equal(&summary.at_peak, &splits[1], sizeof(splits[1]));
 }
 
-static void a_resumed_phase_excludes_the_time_between(void **state)
+static void a_resumed_phase_excludes_the_time_between_its_parts(void **state)
 {
     struct summary run, phase;
     const struct tally *cpu = &phase.tally[METRIC_JOB_CPU];
@@ -321,7 +321,7 @@ static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)
 }
 
 /* Another source of CPU time has more, used at an unknown time. */
-static void missed_cpu_time_counts_only_in_totals(void **state)
+static void missed_cpu_time_is_added_only_to_totals(void **state)
 {
     struct summary summary;
     struct sample sample;
@@ -342,12 +342,12 @@ static void missed_cpu_time_counts_only_in_totals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_resumed_phase_excludes_the_time_between),
+        cmocka_unit_test(a_resumed_phase_excludes_the_time_between_its_parts),
         cmocka_unit_test(a_resumed_phase_has_the_maximum_of_all_its_parts),
         cmocka_unit_test(a_counter_from_the_start_begins_at_0_even_if_read_later),
         cmocka_unit_test(a_phase_continues_from_the_counters_of_the_run),
-        cmocka_unit_test(the_first_sample_covers_the_time_before),
-        cmocka_unit_test(an_unmeasured_zero_is_removed),
+        cmocka_unit_test(the_first_sample_covers_the_time_before_it),
+        cmocka_unit_test(an_initial_zero_that_was_not_measured_is_removed),
         cmocka_unit_test(without_samples_every_metric_is_unknown),
         cmocka_unit_test(first_last_and_peak_are_kept),
         cmocka_unit_test(the_fastest_interval_is_kept),
@@ -357,10 +357,10 @@ int main(void)
         cmocka_unit_test(a_coarse_counter_causes_no_fast_rate),
         cmocka_unit_test(simultaneous_samples_are_harmless),
         cmocka_unit_test(a_reset_counter_has_no_negative_rate),
-        cmocka_unit_test(usage_of_a_late_recognized_agent_is_removed),
+        cmocka_unit_test(usage_of_an_agent_recognized_late_is_removed),
         cmocka_unit_test(bytes_counted_twice_are_removed),
-        cmocka_unit_test(the_parts_of_memory_are_taken_at_the_peak),
-        cmocka_unit_test(missed_cpu_time_counts_only_in_totals),
+        cmocka_unit_test(the_parts_of_memory_are_read_at_the_peak),
+        cmocka_unit_test(missed_cpu_time_is_added_only_to_totals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,7 +203,7 @@ static void the_memory_of_the_tracker_is_subtracted(void **state)
     end(&s);
 }
 
-static void a_small_peak_is_bounded(void **state)
+static void the_peak_of_the_cgroup_has_an_upper_bound(void **state)
 {
     struct step s;
 
@@ -218,7 +218,7 @@ static void a_small_peak_is_bounded(void **state)
     end(&s);
 }
 
-static void a_peak_includes_its_parts_and_is_never_0(void **state)
+static void a_peak_is_at_least_its_parts_and_never_0(void **state)
 {
     struct step s;
 
@@ -287,7 +287,7 @@ static void a_process_of_another_pid_namespace_is_foreign(void **state)
     assert_only_bounded(&s, "0\n");
 }
 
-static void processes_below_are_checked(void **state)
+static void processes_in_child_cgroups_are_checked(void **state)
 {
     struct step s;
 
@@ -361,7 +361,7 @@ static void a_removed_cgroup_keeps_its_last_reading(void **state)
 }
 
 /* The hierarchies are checked one by one: here a task has its own for memory, but not for CPU time. */
-static void version_1_has_a_cgroup_for_each_controller(void **state)
+static void version_1_has_one_cgroup_per_controller(void **state)
 {
     static const char mounts[] =
         "30 23 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
@@ -390,7 +390,7 @@ static void version_1_has_a_cgroup_for_each_controller(void **state)
 }
 
 /* Version 1 lists no processes of outer PID namespaces: there may be some. */
-static void version_1_in_a_pid_namespace_bounds_only(void **state)
+static void version_1_cgroup_in_a_pid_namespace_gives_only_an_upper_bound(void **state)
 {
     struct step s;
 
@@ -423,7 +423,7 @@ static void a_cgroup_that_cannot_be_read_is_not_used(void **state)
 }
 
 /* Only the root of a hierarchy has a release agent. The kernel charges no memory to it. */
-static void the_root_of_version_1_bounds_nothing(void **state)
+static void the_root_cgroup_of_version_1_gives_no_bound(void **state)
 {
     struct step s;
 
@@ -453,7 +453,7 @@ static void surrounding_cgroup_is_not_used_if_cgroups_are_off(void **state)
 }
 
 /* A container has the root of its cgroup namespace. */
-static void processes_below_the_root_of_a_namespace_have_not_left(void **state)
+static void processes_in_a_namespaced_root_cgroup_are_not_treated_as_escaped(void **state)
 {
     struct step s;
 
@@ -475,21 +475,21 @@ int main(void)
         cmocka_unit_test(growth_of_the_cgroup_belongs_to_the_job),
         cmocka_unit_test(storage_is_counted_by_the_cgroup_if_processes_are_missing),
         cmocka_unit_test(the_memory_of_the_tracker_is_subtracted),
-        cmocka_unit_test(a_small_peak_is_bounded),
-        cmocka_unit_test(a_peak_includes_its_parts_and_is_never_0),
+        cmocka_unit_test(the_peak_of_the_cgroup_has_an_upper_bound),
+        cmocka_unit_test(a_peak_is_at_least_its_parts_and_never_0),
         cmocka_unit_test(an_earlier_peak_is_only_a_bound),
         cmocka_unit_test(foreign_processes_leave_only_an_upper_bound),
         cmocka_unit_test(a_process_of_another_pid_namespace_is_foreign),
-        cmocka_unit_test(processes_below_are_checked),
+        cmocka_unit_test(processes_in_child_cgroups_are_checked),
         cmocka_unit_test(descendants_of_the_tracker_are_not_foreign),
         cmocka_unit_test(foreign_processes_that_enter_later_make_counts_inexact),
         cmocka_unit_test(a_removed_cgroup_keeps_its_last_reading),
-        cmocka_unit_test(version_1_has_a_cgroup_for_each_controller),
-        cmocka_unit_test(version_1_in_a_pid_namespace_bounds_only),
+        cmocka_unit_test(version_1_has_one_cgroup_per_controller),
+        cmocka_unit_test(version_1_cgroup_in_a_pid_namespace_gives_only_an_upper_bound),
         cmocka_unit_test(a_cgroup_that_cannot_be_read_is_not_used),
-        cmocka_unit_test(the_root_of_version_1_bounds_nothing),
+        cmocka_unit_test(the_root_cgroup_of_version_1_gives_no_bound),
         cmocka_unit_test(surrounding_cgroup_is_not_used_if_cgroups_are_off),
-        cmocka_unit_test(processes_below_the_root_of_a_namespace_have_not_left),
+        cmocka_unit_test(processes_in_a_namespaced_root_cgroup_are_not_treated_as_escaped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

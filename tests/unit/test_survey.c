@@ -33,7 +33,7 @@ int __wrap_smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_ro
 }
 
 /* Main was read while it shared those pages, the child after it had its own copies. */
-static void pages_copied_before_their_process_is_read_count(void **state)
+static void pages_copied_before_the_process_is_read_are_counted(void **state)
 {
     struct memory_fixture f = { 0 };
     struct memory_view views[2];
@@ -54,7 +54,7 @@ static void pages_copied_before_their_process_is_read_count(void **state)
 }
 
 /* Neither their page tables nor their sizes are read again: the child's files are missing. */
-static void many_small_processes_are_not_walked(void **state)
+static void page_tables_of_many_small_processes_are_not_walked(void **state)
 {
     struct memory_fixture f = { 0 };
     struct memory_view views[CROWD];
@@ -177,8 +177,8 @@ static void a_slow_walk_over_little_memory_changes_the_estimate_little(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_copied_before_their_process_is_read_count),
-        cmocka_unit_test(many_small_processes_are_not_walked),
+        cmocka_unit_test(pages_copied_before_the_process_is_read_are_counted),
+        cmocka_unit_test(page_tables_of_many_small_processes_are_not_walked),
         cmocka_unit_test(only_some_of_many_similar_copies_are_walked),
         cmocka_unit_test(only_some_of_many_similar_large_copies_are_walked),
         cmocka_unit_test(the_cost_of_a_walk_is_estimated_from_the_last),

@@ -52,7 +52,7 @@ static int converse(struct fake_manager *fake, enum fake_manner manner)
     return converse_within(fake, manner, PATIENT_NS, PATIENT_NS);
 }
 
-static void the_manager_gets_the_call(void **state)
+static void the_manager_receives_the_call(void **state)
 {
     uint8_t expected[SCOPE_CALL_SIZE];
     struct fake_manager fake;
@@ -72,7 +72,7 @@ static void a_name_that_is_too_long_is_not_sent(void **state)
     assert_int_equal(systemd_start_scope(-1, UINT64_MAX, name, 1, 2), -EMSGSIZE);
 }
 
-static void the_login_has_the_uid_in_hexadecimal_digits(void **state)
+static void the_login_contains_the_uid_with_hex_encoded_digits(void **state)
 {
     char expected[64] = "AUTH EXTERNAL ", digits[16];
     struct fake_manager fake;
@@ -115,7 +115,7 @@ static void a_manager_that_refuses_the_login_is_not_called(void **state)
     }
 }
 
-static void a_refusal_differs_from_an_unknown_outcome(void **state)
+static void a_refusal_is_distinguished_from_an_unknown_outcome(void **state)
 {
     static const struct {
         enum fake_manner manner;
@@ -132,7 +132,7 @@ static void a_refusal_differs_from_an_unknown_outcome(void **state)
         assert_int_equal(converse(&fake, cases[i].manner), cases[i].result);
 }
 
-static void the_deadline_always_holds(void **state)
+static void every_call_ends_by_its_deadline(void **state)
 {
     static const struct {
         enum fake_manner manner;
@@ -157,7 +157,7 @@ static void the_deadline_always_holds(void **state)
     }
 }
 
-static void a_socket_without_a_listener_is_no_manager(void **state)
+static void a_socket_without_a_listener_is_not_treated_as_a_manager(void **state)
 {
     char long_path[200];
     struct fake_manager fake;
@@ -209,7 +209,7 @@ static bool is_closed_within(int fd, int ms)
     return poll(&poller, 1, ms) == 1 && (poller.revents & POLLHUP);
 }
 
-static void wait_does_not_return_the_keeper(void **state)
+static void wait_does_not_return_the_keeper_process(void **state)
 {
     struct scope_keeper *keeper = get(state);
     siginfo_t info = { 0 };
@@ -222,7 +222,7 @@ static void wait_does_not_return_the_keeper(void **state)
 }
 
 /* Its parent is the tracker, as for an orphan of the job. */
-static void no_job_counts_the_keeper(void **state)
+static void the_keeper_is_not_counted_as_part_of_a_job(void **state)
 {
     struct scope_keeper *keeper = get(state);
     struct member member = { .id.pid = keeper->pid };
@@ -236,7 +236,7 @@ static void no_job_counts_the_keeper(void **state)
     root_close(&root);
 }
 
-static void the_keeper_has_none_of_our_files_open(void **state)
+static void the_keeper_inherits_no_descriptors_of_the_tracker(void **state)
 {
     struct scope_keeper *keeper;
     int fds[2];
@@ -322,17 +322,18 @@ static void the_keeper_exits_with_the_tracker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_manager_gets_the_call),
+        cmocka_unit_test(the_manager_receives_the_call),
         cmocka_unit_test(a_name_that_is_too_long_is_not_sent),
-        cmocka_unit_test(the_login_has_the_uid_in_hexadecimal_digits),
+        cmocka_unit_test(the_login_contains_the_uid_with_hex_encoded_digits),
         cmocka_unit_test(other_messages_are_skipped),
         cmocka_unit_test(a_manager_that_refuses_the_login_is_not_called),
-        cmocka_unit_test(a_refusal_differs_from_an_unknown_outcome),
-        cmocka_unit_test(the_deadline_always_holds),
-        cmocka_unit_test(a_socket_without_a_listener_is_no_manager),
-        cmocka_unit_test_setup_teardown(wait_does_not_return_the_keeper, start, stop),
-        cmocka_unit_test_setup_teardown(no_job_counts_the_keeper, start, stop),
-        cmocka_unit_test(the_keeper_has_none_of_our_files_open),
+        cmocka_unit_test(a_refusal_is_distinguished_from_an_unknown_outcome),
+        cmocka_unit_test(every_call_ends_by_its_deadline),
+        cmocka_unit_test(a_socket_without_a_listener_is_not_treated_as_a_manager),
+        cmocka_unit_test_setup_teardown(wait_does_not_return_the_keeper_process, start, stop),
+        cmocka_unit_test_setup_teardown(the_keeper_is_not_counted_as_part_of_a_job, start,
+                                        stop),
+        cmocka_unit_test(the_keeper_inherits_no_descriptors_of_the_tracker),
         cmocka_unit_test_setup_teardown(signals_do_not_end_the_keeper, start, stop),
         cmocka_unit_test_setup_teardown(a_stopped_keeper_can_be_ended, start, stop),
         cmocka_unit_test(the_keeper_exits_with_the_tracker),

@@ -59,7 +59,7 @@ static int read_first(const char *path, double *ret, struct spoor_error *err)
     return r;
 }
 
-static void both_file_kinds_can_be_read(void **state)
+static void csv_and_sqlite_tables_can_be_read(void **state)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -73,7 +73,7 @@ static void both_file_kinds_can_be_read(void **state)
     assert_true(size > 3.4 && size < 3.6);
 }
 
-static void a_row_has_as_many_cells_as_the_header(void **state)
+static void a_row_must_have_as_many_cells_as_the_header(void **state)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -85,7 +85,7 @@ static void a_row_has_as_many_cells_as_the_header(void **state)
 }
 
 /* A view could have endless rows, by joins or recursion. */
-static void a_view_is_not_a_table(void **state)
+static void a_view_is_not_accepted_as_a_table(void **state)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -126,8 +126,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(both_file_kinds_can_be_read),   TEST(a_row_has_as_many_cells_as_the_header),
-        TEST(a_view_is_not_a_table),         TEST(a_number_must_be_finite),
+        TEST(csv_and_sqlite_tables_can_be_read),
+        TEST(a_row_must_have_as_many_cells_as_the_header),
+        TEST(a_view_is_not_accepted_as_a_table),
+        TEST(a_number_must_be_finite),
         TEST(the_size_of_a_cell_is_limited),
     };
 

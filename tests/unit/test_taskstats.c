@@ -152,7 +152,7 @@ static void an_idle_child_may_have_no_memory_of_its_own(void **state)
     assert_false(record.may_be_borrowed);
 }
 
-static void a_record_has_thread_process_and_peak(void **state)
+static void an_exit_record_contains_thread_process_and_peak(void **state)
 {
     struct exit_record record;
     struct datagram d;
@@ -172,7 +172,7 @@ static void a_record_has_thread_process_and_peak(void **state)
     assert_false(record.is_last_of_several);
 }
 
-static void a_record_has_the_times_of_waiting(void **state)
+static void an_exit_record_contains_the_waiting_times(void **state)
 {
     struct fields fields = new_kernel;
     struct exit_record record;
@@ -289,7 +289,7 @@ static void wrong_lengths_are_refused(void **state)
     assert_int_equal(record.pid, -1);
 }
 
-static void another_family_is_ignored(void **state)
+static void messages_of_another_netlink_family_are_ignored(void **state)
 {
     struct exit_record record;
     struct datagram d;
@@ -402,7 +402,7 @@ static void records_of_threads_can_be_skipped(void **state)
     taskstats_close(&taskstats);
 }
 
-static void a_fixture_has_no_exit_records(void **state)
+static void exit_records_are_not_supported_for_a_fixture(void **state)
 {
     struct taskstats_socket taskstats;
     struct fake_root fake;
@@ -418,18 +418,18 @@ static void a_fixture_has_no_exit_records(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_record_has_thread_process_and_peak),
-        cmocka_unit_test(a_record_has_the_times_of_waiting),
+        cmocka_unit_test(an_exit_record_contains_thread_process_and_peak),
+        cmocka_unit_test(an_exit_record_contains_the_waiting_times),
         cmocka_unit_test(an_idle_child_may_have_no_memory_of_its_own),
         cmocka_unit_test(the_exit_of_one_thread_does_not_end_its_process),
         cmocka_unit_test(an_old_kernel_does_not_report_the_process),
         cmocka_unit_test(an_unreadable_peak_is_unknown),
         cmocka_unit_test(a_truncated_datagram_is_refused),
         cmocka_unit_test(wrong_lengths_are_refused),
-        cmocka_unit_test(another_family_is_ignored),
+        cmocka_unit_test(messages_of_another_netlink_family_are_ignored),
         cmocka_unit_test(the_kernel_reports_the_peak_of_an_exited_process),
         cmocka_unit_test(records_of_threads_can_be_skipped),
-        cmocka_unit_test(a_fixture_has_no_exit_records),
+        cmocka_unit_test(exit_records_are_not_supported_for_a_fixture),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

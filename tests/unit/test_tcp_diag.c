@@ -86,7 +86,7 @@ static const struct tcp_info carried = {
     .tcpi_bytes_acked = 502,
 };
 
-static void a_socket_has_its_payload_and_its_names(void **state)
+static void payload_bytes_and_identifiers_of_a_socket_are_read(void **state)
 {
     struct tcp_socket tcp = parsed(ESTABLISHED, &carried, sizeof(carried));
 
@@ -99,7 +99,7 @@ static void a_socket_has_its_payload_and_its_names(void **state)
     assert_true(parsed(LISTEN, &carried, sizeof(carried)).is_listening);
 }
 
-static void the_end_of_the_other_side_is_no_payload(void **state)
+static void the_fin_of_the_peer_is_not_counted_as_payload(void **state)
 {
     struct tcp_socket closed = parsed(CLOSED, &carried, sizeof(carried));
     const struct tcp_info none = { 0 };
@@ -122,7 +122,7 @@ static void an_old_kernel_counts_acknowledged_bytes(void **state)
     assert_int_equal(tcp.received_bytes + tcp.may_count_fin, 1001);
 }
 
-static void a_list_has_an_end_and_may_fail(void **state)
+static void the_end_of_a_list_and_errors_are_recognized(void **state)
 {
     struct datagram d = { .size = 0 };
     struct nlmsghdr header = { .nlmsg_len = sizeof(header) + 4, .nlmsg_type = NLMSG_DONE };
@@ -256,10 +256,10 @@ static void a_connection_is_listed_looked_up_and_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_socket_has_its_payload_and_its_names),
-        cmocka_unit_test(the_end_of_the_other_side_is_no_payload),
+        cmocka_unit_test(payload_bytes_and_identifiers_of_a_socket_are_read),
+        cmocka_unit_test(the_fin_of_the_peer_is_not_counted_as_payload),
         cmocka_unit_test(an_old_kernel_counts_acknowledged_bytes),
-        cmocka_unit_test(a_list_has_an_end_and_may_fail),
+        cmocka_unit_test(the_end_of_a_list_and_errors_are_recognized),
         cmocka_unit_test(a_damaged_datagram_is_refused),
         cmocka_unit_test(local_connections_are_recognized_by_their_addresses),
         cmocka_unit_test(a_connection_is_listed_looked_up_and_reported),

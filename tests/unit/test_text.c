@@ -105,7 +105,7 @@ static void a_plain_job_has_20_lines(void **state)
     buffer_done(&out);
 }
 
-static void split_below_the_peak_names_its_moment(void **state)
+static void a_memory_split_below_the_peak_is_shown_with_its_total(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -117,7 +117,7 @@ static void split_below_the_peak_names_its_moment(void **state)
     buffer_done(&out);
 }
 
-static void large_page_cache_has_a_row(void **state)
+static void a_large_page_cache_has_its_own_row(void **state)
 {
     struct example *example = *state;
     struct tally *tally = &example->summary.tally[METRIC_JOB_MEMORY_PEAK];
@@ -176,7 +176,7 @@ static void colors_change_nothing_else(void **state)
     buffer_done(&out);
 }
 
-static void without_unicode_all_is_ascii(void **state)
+static void the_report_is_ascii_without_unicode(void **state)
 {
     static const char *const command[] = { "caf\xc3\xa9", NULL };
     struct example *example = *state;
@@ -191,7 +191,7 @@ static void without_unicode_all_is_ascii(void **state)
     buffer_done(&out);
 }
 
-static void the_end_is_described_in_words(void **state)
+static void the_end_of_the_run_is_described_in_words(void **state)
 {
     static const struct {
         int wait_status;
@@ -243,7 +243,7 @@ static void unknown_figures_have_a_reason(void **state)
 }
 
 /* Scaled to its own maximum, noise would look like full load. */
-static void an_idle_job_has_no_curve_of_cpu(void **state)
+static void an_idle_job_has_no_cpu_curve(void **state)
 {
     struct example *example = *state;
     struct series *series = &example->series;
@@ -395,7 +395,7 @@ static void each_warning_has_its_own_line(void **state)
     buffer_done(&out);
 }
 
-static void phases_are_a_table_of_eight(void **state)
+static void the_table_of_phases_shows_at_most_eight(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -418,7 +418,7 @@ static void phases_are_a_table_of_eight(void **state)
     buffer_done(&out);
 }
 
-static void exact_figures_need_no_remark(void **state)
+static void exact_figures_have_no_remark(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -488,7 +488,7 @@ static void the_machine_is_shown_without_job_lines(void **state)
     buffer_done(&out);
 }
 
-static void a_machine_without_values_is_harmless(void **state)
+static void a_system_report_without_values_is_harmless(void **state)
 {
     struct example *example = *state;
     const struct devices none = { 0 };
@@ -502,7 +502,7 @@ static void a_machine_without_values_is_harmless(void **state)
     buffer_done(&out);
 }
 
-static void json_has_the_devices(void **state)
+static void json_lists_the_devices(void **state)
 {
     struct buffer out = { 0 };
 
@@ -586,7 +586,7 @@ static void command_is_escaped_once(void **state)
                "              9         n/a          1 B      1.00 s  $'./e\\x1b' a\\x1b\n");
 }
 
-static void without_the_option_there_is_no_table(void **state)
+static void processes_are_not_listed_without_the_option(void **state)
 {
     check(0, "");
 }
@@ -596,31 +596,32 @@ int main(void)
     const struct CMUnitTest tests[] = {
         with_example(the_full_report_has_25_lines),
         with_example(a_plain_job_has_20_lines),
-        with_example(split_below_the_peak_names_its_moment),
-        with_example(large_page_cache_has_a_row),
+        with_example(a_memory_split_below_the_peak_is_shown_with_its_total),
+        with_example(a_large_page_cache_has_its_own_row),
         with_example(a_cgroup_limit_is_compared_with_charged_memory),
         with_example(colors_change_nothing_else),
-        with_example(without_unicode_all_is_ascii),
-        with_example(the_end_is_described_in_words),
+        with_example(the_report_is_ascii_without_unicode),
+        with_example(the_end_of_the_run_is_described_in_words),
         with_example(unknown_figures_have_a_reason),
-        with_example(an_idle_job_has_no_curve_of_cpu),
+        with_example(an_idle_job_has_no_cpu_curve),
         with_example(empty_rows_are_left_out),
         with_example(pressure_of_the_host_is_left_out_if_the_job_is_idle),
         with_example(rdma_and_nfs_are_shown_if_bytes_were_moved),
         with_example(notable_pressure_swap_and_lateness_are_shown),
         with_example(long_and_hostile_text_is_truncated_and_escaped),
         with_example(each_warning_has_its_own_line),
-        with_example(phases_are_a_table_of_eight),
-        with_example(exact_figures_need_no_remark),
+        with_example(the_table_of_phases_shows_at_most_eight),
+        with_example(exact_figures_have_no_remark),
         cmocka_unit_test_setup_teardown(the_machine_is_shown_without_job_lines, system_set_up,
                                         system_tear_down),
-        cmocka_unit_test_setup_teardown(a_machine_without_values_is_harmless, system_set_up,
+        cmocka_unit_test_setup_teardown(a_system_report_without_values_is_harmless,
+                                        system_set_up, system_tear_down),
+        cmocka_unit_test_setup_teardown(json_lists_the_devices, system_set_up,
                                         system_tear_down),
-        cmocka_unit_test_setup_teardown(json_has_the_devices, system_set_up, system_tear_down),
         cmocka_unit_test(processes_are_sorted_by_cpu_time),
         cmocka_unit_test(an_unknown_value_is_not_0),
         cmocka_unit_test(command_is_escaped_once),
-        cmocka_unit_test(without_the_option_there_is_no_table),
+        cmocka_unit_test(processes_are_not_listed_without_the_option),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,7 +178,7 @@ static char hear(int fd)
     return c;
 }
 
-static void signals_sent_to_us_reach_the_job_once(void **state)
+static void signals_sent_to_the_tracker_reach_the_job_once(void **state)
 {
     static const char *const argv[] = {
         "sh", "-c",
@@ -212,7 +212,7 @@ static void signals_sent_to_us_reach_the_job_once(void **state)
     close(voice[0]);
 }
 
-static void signals_from_the_job_are_not_returned(void **state)
+static void signals_from_the_job_are_not_sent_back(void **state)
 {
     assert_int_equal(shell("n=0; trap 'n=$((n + 1))' USR1; kill -USR1 $PPID; kill -USR1 $$;"
                            "kill -USR1 $PPID; exit $((40 + n))"),
@@ -250,7 +250,7 @@ static struct result supervise_in_its_own_group(const char *const *argv, bool wa
 }
 
 /* The end is seen before the signal is handled: the order of their arrival counts. */
-static void a_signal_to_the_group_counts_as_ours_after_the_end(void **state)
+static void death_by_a_signal_to_the_whole_process_group_is_recognized(void **state)
 {
     static const char *const alone[] = { "sh", "-c", "kill -TERM $$", NULL };
     static const char *const interrupts[] = { "sh", "-c", "kill -INT 0", NULL };
@@ -281,10 +281,10 @@ int main(void)
         cmocka_unit_test(the_child_waits_until_the_gate_opens),
         cmocka_unit_test(the_child_inherits_everything_unchanged),
         cmocka_unit_test(an_ignored_sigchld_is_restored_for_the_command),
-        cmocka_unit_test(signals_sent_to_us_reach_the_job_once),
-        cmocka_unit_test(signals_from_the_job_are_not_returned),
+        cmocka_unit_test(signals_sent_to_the_tracker_reach_the_job_once),
+        cmocka_unit_test(signals_from_the_job_are_not_sent_back),
         cmocka_unit_test(orphans_are_waited_for_on_request),
-        cmocka_unit_test(a_signal_to_the_group_counts_as_ours_after_the_end),
+        cmocka_unit_test(death_by_a_signal_to_the_whole_process_group_is_recognized),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

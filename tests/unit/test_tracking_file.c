@@ -155,7 +155,7 @@ static void check_query(const char *path, const char *sql, const char *expected)
     "0.341860352,0.0,0.341860352,5.0,0.0,0.0,0.0,0.0,0.0,0.0,12,0,12,0.0,0.0,100.3,0.0,0,0.0," \
     "0.0,0.0,1746129779.2048252\r\n"
 
-static void csv_has_facts_a_header_and_a_line_per_row(void **state)
+static void csv_files_contain_facts_a_header_and_a_line_per_row(void **state)
 {
     const struct folder *folder = *state;
     struct tracking_writer writer = opened(folder->csv);
@@ -175,7 +175,7 @@ static void csv_has_facts_a_header_and_a_line_per_row(void **state)
                "0.0,0.0,0.0,0.0,0.0,1746129780.0\r\n");
 }
 
-static void sqlite_has_a_table_of_facts_and_one_of_rows(void **state)
+static void sqlite_files_contain_a_table_of_facts_and_one_of_rows(void **state)
 {
     const struct folder *folder = *state;
     struct tracking_writer writer = opened(folder->sqlite);
@@ -204,7 +204,7 @@ static void sqlite_has_a_table_of_facts_and_one_of_rows(void **state)
     assert_int_equal(access(beside, F_OK), -1);
 }
 
-static void columns_of_both_kinds_are_the_same(void **state)
+static void csv_and_sqlite_files_have_the_same_columns(void **state)
 {
     const struct folder *folder = *state;
     struct tracking_writer writer = opened(folder->sqlite);
@@ -219,7 +219,7 @@ static void columns_of_both_kinds_are_the_same(void **state)
                 FACT_HEADER);
 }
 
-static void a_killed_writer_leaves_its_rows(void **state)
+static void rows_written_before_the_writer_was_killed_are_kept(void **state)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -311,7 +311,7 @@ static void an_existing_file_is_kept_or_replaced(void **state)
     check_query(folder->sqlite, "SELECT count(*) FROM data", "0\n");
 }
 
-static void the_file_name_selects_the_kind(void **state)
+static void the_file_name_selects_csv_or_sqlite(void **state)
 {
     struct spoor_error err;
 
@@ -376,7 +376,7 @@ static void set_file_limit(pid_t pid, rlim_t bytes)
     assert_int_equal(prlimit(pid, RLIMIT_FSIZE, &limit, NULL), 0);
 }
 
-static void a_full_disk_loses_rows_but_leaves_whole_ones(void **state)
+static void a_full_disk_loses_rows_but_leaves_only_complete_ones(void **state)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -432,7 +432,7 @@ static void add_rows(struct tracking_writer *writer, int count)
         assert_int_equal(tracking_writer_add(writer, row, NULL), 0);
 }
 
-static void rows_are_in_the_file(void **state)
+static void rows_are_in_the_file_after_close(void **state)
 {
     struct fake_root fake;
 
@@ -458,7 +458,7 @@ static void rows_are_in_the_file(void **state)
     fake_root_done(&fake);
 }
 
-static void a_failure_is_returned_once(void **state)
+static void a_write_failure_is_returned_once(void **state)
 {
     const double row[TRACKING_COLUMNS] = { 0 };
     struct fake_root fake;
@@ -517,19 +517,19 @@ static void a_closed_file_ignores_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(csv_has_facts_a_header_and_a_line_per_row),
-        WITH_FOLDER(sqlite_has_a_table_of_facts_and_one_of_rows),
-        WITH_FOLDER(columns_of_both_kinds_are_the_same),
-        WITH_FOLDER(a_killed_writer_leaves_its_rows),
+        WITH_FOLDER(csv_files_contain_facts_a_header_and_a_line_per_row),
+        WITH_FOLDER(sqlite_files_contain_a_table_of_facts_and_one_of_rows),
+        WITH_FOLDER(csv_and_sqlite_files_have_the_same_columns),
+        WITH_FOLDER(rows_written_before_the_writer_was_killed_are_kept),
         WITH_FOLDER(an_existing_file_is_kept_or_replaced),
         WITH_FOLDER(a_new_file_without_rows_is_removed),
         WITH_FOLDER(a_replaced_file_keeps_its_mode),
-        cmocka_unit_test(the_file_name_selects_the_kind),
+        cmocka_unit_test(the_file_name_selects_csv_or_sqlite),
         cmocka_unit_test(a_missing_folder_is_reported),
         WITH_FOLDER(a_removed_file_causes_one_warning),
-        WITH_FOLDER(a_full_disk_loses_rows_but_leaves_whole_ones),
-        cmocka_unit_test(rows_are_in_the_file),
-        cmocka_unit_test(a_failure_is_returned_once),
+        WITH_FOLDER(a_full_disk_loses_rows_but_leaves_only_complete_ones),
+        cmocka_unit_test(rows_are_in_the_file_after_close),
+        cmocka_unit_test(a_write_failure_is_returned_once),
         cmocka_unit_test(rows_are_lost_if_the_writer_is_killed),
         cmocka_unit_test(a_closed_file_ignores_calls),
     };

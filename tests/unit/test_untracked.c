@@ -4,7 +4,7 @@
 #include "job/job.h"
 #include "unit_test.h"
 
-static void each_program_has_a_bit_and_a_name(void **state)
+static void each_untracked_program_has_its_own_bit_and_name(void **state)
 {
     unsigned all = 0;
 
@@ -20,7 +20,7 @@ static void each_program_has_a_bit_and_a_name(void **state)
     }
 }
 
-static void other_programs_have_no_bit(void **state)
+static void other_programs_have_no_untracked_bit(void **state)
 {
     assert_int_equal(untracked_bit(""), 0);
     assert_int_equal(untracked_bit("sru"), 0);
@@ -30,8 +30,8 @@ static void other_programs_have_no_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_program_has_a_bit_and_a_name),
-        cmocka_unit_test(other_programs_have_no_bit),
+        cmocka_unit_test(each_untracked_program_has_its_own_bit_and_name),
+        cmocka_unit_test(other_programs_have_no_untracked_bit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static const char *chosen(enum visible_source source, const char *text, size_t f
     return result;
 }
 
-static void a_number_counts_whole_devices_by_pci_address(void **state)
+static void gpu_numbers_count_whole_devices_by_pci_address(void **state)
 {
     assert_string_equal(chosen(VISIBLE_CUDA, "0", 0, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_CUDA, "1", 0, NULL), ".x....");
@@ -45,7 +45,7 @@ static void a_number_counts_whole_devices_by_pci_address(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "0-1,3", 0, NULL), "xx...x");
 }
 
-static void a_device_includes_its_parts(void **state)
+static void selecting_a_device_includes_its_mig_parts(void **state)
 {
     assert_string_equal(chosen(VISIBLE_NVIDIA, "2", 0, NULL), "..xxx.");
     assert_string_equal(chosen(VISIBLE_NVIDIA, "2:2", 0, NULL), "....x.");
@@ -84,7 +84,7 @@ static void the_option_may_be_all_or_none(void **state)
 }
 
 /* For a variable it is sufficient that such a word is no GPU. */
-static void words_in_a_variable_match_no_gpu(void **state)
+static void special_words_in_a_variable_select_no_gpu(void **state)
 {
     static const struct {
         enum visible_source source;
@@ -140,7 +140,7 @@ static void a_list_without_a_match_is_reported(void **state)
     assert_string_equal(note.message, "SLURM_JOB_GPUS: no GPU '9'");
 }
 
-static void cuda_stops_at_the_first_fault(void **state)
+static void cuda_visible_devices_is_read_up_to_the_first_invalid_entry(void **state)
 {
     assert_string_equal(chosen(VISIBLE_CUDA, "0,-1,1", 1, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_ROCR, "0,nonsense,1", 1, NULL), "x.....");
@@ -192,7 +192,7 @@ static void huge_text_is_truncated(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, text, sizeof(text), NULL), "......");
 }
 
-static void without_gpus_nothing_is_selected(void **state)
+static void no_gpu_is_selected_on_a_machine_without_gpus(void **state)
 {
     struct spoor_error note = { 0 };
 
@@ -213,19 +213,19 @@ static void devices_without_an_address_come_last(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_counts_whole_devices_by_pci_address),
-        cmocka_unit_test(a_device_includes_its_parts),
+        cmocka_unit_test(gpu_numbers_count_whole_devices_by_pci_address),
+        cmocka_unit_test(selecting_a_device_includes_its_mig_parts),
         cmocka_unit_test(a_uuid_may_be_abbreviated_if_unambiguous),
         cmocka_unit_test(a_pci_address_selects_a_device),
         cmocka_unit_test(the_option_may_be_all_or_none),
-        cmocka_unit_test(words_in_a_variable_match_no_gpu),
+        cmocka_unit_test(special_words_in_a_variable_select_no_gpu),
         cmocka_unit_test(cuda_accepts_only_numbers_and_uuids),
         cmocka_unit_test(a_mismatch_is_reported_with_its_value),
         cmocka_unit_test(a_list_without_a_match_is_reported),
-        cmocka_unit_test(cuda_stops_at_the_first_fault),
+        cmocka_unit_test(cuda_visible_devices_is_read_up_to_the_first_invalid_entry),
         cmocka_unit_test(hostile_text_matches_nothing),
         cmocka_unit_test(huge_text_is_truncated),
-        cmocka_unit_test(without_gpus_nothing_is_selected),
+        cmocka_unit_test(no_gpu_is_selected_on_a_machine_without_gpus),
         cmocka_unit_test(devices_without_an_address_come_last),
     };
 

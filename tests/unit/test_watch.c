@@ -76,7 +76,7 @@ static void without_a_pidfd_the_process_is_polled(void **state)
     watch_close(&watch);
 }
 
-static void time_and_signals_end_the_watch_not_the_process(void **state)
+static void duration_and_signals_end_the_watch_but_not_the_process(void **state)
 {
     enum watch_end end = WATCH_PROCESS_ENDED;
     struct watch watch;
@@ -95,7 +95,7 @@ static void time_and_signals_end_the_watch_not_the_process(void **state)
     watch_close(&watch);
 }
 
-static void without_a_process_only_time_and_signals_end_the_watch(void **state)
+static void without_a_process_only_duration_and_signals_end_the_watch(void **state)
 {
     enum watch_end end = WATCH_PROCESS_ENDED;
     struct watch watch;
@@ -157,8 +157,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_exit_of_the_process_ends_the_watch),
         cmocka_unit_test(without_a_pidfd_the_process_is_polled),
-        cmocka_unit_test(time_and_signals_end_the_watch_not_the_process),
-        cmocka_unit_test(without_a_process_only_time_and_signals_end_the_watch),
+        cmocka_unit_test(duration_and_signals_end_the_watch_but_not_the_process),
+        cmocka_unit_test(without_a_process_only_duration_and_signals_end_the_watch),
         cmocka_unit_test(input_and_a_closed_reader_end_the_wait),
         cmocka_unit_test(a_missing_process_is_refused),
     };

@@ -107,7 +107,7 @@ static void the_first_failure_is_reported(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-static void a_stalled_record_is_not_waited_for(void **state)
+static void closing_does_not_wait_for_a_stalled_record(void **state)
 {
     struct seen *seen;
     struct writer_process process = start(&seen);
@@ -126,7 +126,7 @@ static void a_stalled_record_is_not_waited_for(void **state)
 }
 
 /* Its queue fills up, and no later row waits for room. */
-static void a_killed_child_is_not_waited_for(void **state)
+static void adding_records_does_not_wait_for_a_killed_writer(void **state)
 {
     static const char filler[4000];
     enum { ROWS = 600 }; /* more than the queue can hold */
@@ -151,7 +151,7 @@ static void a_killed_child_is_not_waited_for(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-static void an_abandoned_target_does_nothing_more(void **state)
+static void an_abandoned_writer_processes_no_more_records(void **state)
 {
     struct seen *seen =
         mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -180,7 +180,7 @@ static void an_abandoned_target_does_nothing_more(void **state)
 }
 
 /* There would be room within 20 ms. */
-static void records_for_a_reader_do_not_wait_for_room(void **state)
+static void records_for_a_slow_reader_are_dropped_if_the_queue_is_full(void **state)
 {
     static const char filler[4000];
     struct seen seen = { 0 };
@@ -201,7 +201,7 @@ static void records_for_a_reader_do_not_wait_for_room(void **state)
     assert_int_equal(writer_process_close(&process, NULL).error, -ECHILD);
 }
 
-static void the_writer_exits_when_its_user_is_killed(void **state)
+static void the_writer_exits_when_its_parent_exits(void **state)
 {
     struct timespec moment = { 0, 1000000 };
     struct seen *seen =
@@ -272,11 +272,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_processed_in_order),
         cmocka_unit_test(the_first_failure_is_reported),
-        cmocka_unit_test(a_stalled_record_is_not_waited_for),
-        cmocka_unit_test(a_killed_child_is_not_waited_for),
-        cmocka_unit_test(an_abandoned_target_does_nothing_more),
-        cmocka_unit_test(records_for_a_reader_do_not_wait_for_room),
-        cmocka_unit_test(the_writer_exits_when_its_user_is_killed),
+        cmocka_unit_test(closing_does_not_wait_for_a_stalled_record),
+        cmocka_unit_test(adding_records_does_not_wait_for_a_killed_writer),
+        cmocka_unit_test(an_abandoned_writer_processes_no_more_records),
+        cmocka_unit_test(records_for_a_slow_reader_are_dropped_if_the_queue_is_full),
+        cmocka_unit_test(the_writer_exits_when_its_parent_exits),
         cmocka_unit_test(processed_records_use_no_memory),
         cmocka_unit_test(a_closed_writer_ignores_calls),
     };
