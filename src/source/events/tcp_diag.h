@@ -29,7 +29,7 @@ struct tcp_socket {
     uint8_t family;                      /* AF_INET or AF_INET6 */
     bool is_listening;
     bool is_closing;    /* closed here; the other end has not acknowledged all data */
-    bool may_count_fin; /* received_bytes may include one byte that is not payload */
+    bool may_count_fin; /* the byte subtracted from received_bytes may be payload, not a FIN */
 };
 
 typedef void tcp_socket_seen(const struct tcp_socket *tcp, void *data);
