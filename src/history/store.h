@@ -25,7 +25,7 @@ void history_choose(const char *value);
 bool history_is_folder(const char *value);
 
 /* Returns the directory: the selected one, $SPOOR_HISTORY, $XDG_STATE_HOME/spoor or
- * ~/.local/state/spoor. -ENOENT: there is no home directory of ours. */
+ * ~/.local/state/spoor. -ENOENT: HOME is not set or belongs to another user. */
 int history_folder(char ret[PATH_MAX], struct spoor_error *err);
 
 /* Appends one row in one write. A failure leaves the file as it was. */

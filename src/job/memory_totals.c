@@ -265,8 +265,8 @@ static void raise_to_unread_peak(struct job *job, struct job_reading *reading)
     *peak = job->sharing.expected = (struct memory_split){ 0 };
 }
 
-/* Anonymous memory that no process maps would be free. In a surrounding cgroup, it may belong
- * to a process that has just entered. */
+/* The kernel frees anonymous memory once no process maps it, so the count of the job cgroup is
+ * memory of the job. A surrounding cgroup may also count a process that has just entered. */
 bool job_anon_is_certain(const struct job *job, const struct job_reading *reading)
 {
     return is_known(reading->job_cgroup.memory.anon_bytes) &&

@@ -46,9 +46,9 @@ enum {
 /* Looks take at most 1/LOOK_SHARE of the time. The tokens must suffice for LOOK_RESERVE looks:
  * a job of many processes needs tokens for its memory first. */
 enum { LOOK_SHARE = 32, LOOK_RESERVE = 4 };
-/* A socket that is not connected yet is in no list: the list is repeated, ever less often.
- * Lists that only show which sockets are foreign make the bounds narrower, but do not improve
- * the value. */
+/* A socket that is not connected yet does not appear in the kernel's list, so the list is read
+ * again, at growing intervals. If a list can only identify foreign sockets, it narrows the bounds
+ * but does not change the value: it is read less often. */
 #define LIST_GAP_NS (5 * NS_PER_MS)
 #define LIST_GAP_MOST_NS NS_PER_SECOND
 #define LIST_GAP_UNSETTLED_NS (60 * NS_PER_SECOND)

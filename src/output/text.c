@@ -385,7 +385,8 @@ static void pressure_write(const struct record *record, struct page *page)
     struct number first = { "" };
     CLEANUP(buffer_done) struct buffer details = { 0 };
     bool is_shared = is_of_host(record, kinds[0].path);
-    double parts = !record->group ? 1 /* the sum is over nodes or over ranks */
+    /* The number of nodes or ranks in the sum. */
+    double parts = !record->group ? 1
                    : is_shared    ? (double)record->group->node_count
                                   : (double)record->group->reported;
 

@@ -10,9 +10,9 @@
  *   there is one quick look when it becomes idle, as soon as the budget can pay for it (at once if no process
  *   is known to use a GPU), and then one every 2 s, for the power of the GPUs it holds, until it runs again.
  * - If the address space of the processes that use GPUs changes, a quick look comes at once:
- *   GPU memory is mapped there when much of it is allocated. Reading the size takes 15 us after a rest of 20 ms, a
- *   call of the driver 60 us and more. The job may have rested, and the opening of the drivers is still to be paid, so
- *   that look does not wait for the budget.
+ *   GPU memory is mapped there when much of it is allocated. Reading the size takes
+ *   15 us after 20 ms of sleep, a driver call at least 60 us. This look ignores the budget, which
+ *   may be empty after an idle period or after opening the drivers.
  * - Slow looks come every second, or up to every 5 s if they are expensive; every 10 s while the job
  *   uses no GPU, or both the job and its GPUs are idle. Drivers keep utilization samples for 14 s.
  * - Both kinds of looks wait until the budget can pay for them, but not forever.

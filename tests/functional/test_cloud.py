@@ -82,7 +82,7 @@ def test_the_cloud_service_is_queried_once(cloud, tmp_path, vendor):
 
 
 @pytest.mark.parametrize("vendor, product", [("aws", "g4dn.xlarge"), ("gcp", None)])
-def test_reports_of_runs_name_the_cloud_without_a_query(cloud, machine, tmp_path, vendor, product):
+def test_run_report_names_the_cloud_without_querying_it(cloud, machine, tmp_path, vendor, product):
     """From the firmware, and from responses since boot. The account is not included."""
     def report(url):
         path = tmp_path / "report.json"

@@ -116,7 +116,7 @@ def test_saved_result_can_be_loaded(result, tmp_path):
     assert again.to_dict() == result.to_dict() and str(again) == str(result)
 
 
-def test_load_refuses_other_files(tmp_path):
+def test_load_refuses_missing_and_invalid_files(tmp_path):
     with pytest.raises(FileNotFoundError, match="'nowhere.json' does not exist"):
         spoor.load("nowhere.json")
     (tmp_path / "x.json").write_text("{}")

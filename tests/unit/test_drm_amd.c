@@ -370,7 +370,7 @@ static void keys_of_old_drivers_are_read(void **state)
     tear_down(&machine);
 }
 
-static void other_descriptors_are_skipped(void **state)
+static void descriptors_without_amd_gpu_data_are_skipped(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -442,7 +442,7 @@ int main(void)
         cmocka_unit_test(the_busy_time_of_an_exited_process_is_kept),
         cmocka_unit_test(a_process_without_engine_time_was_idle),
         cmocka_unit_test(keys_of_old_drivers_are_read),
-        cmocka_unit_test(other_descriptors_are_skipped),
+        cmocka_unit_test(descriptors_without_amd_gpu_data_are_skipped),
         cmocka_unit_test(known_clients_are_read_at_once_and_new_ones_found_at_the_next_count),
     };
 

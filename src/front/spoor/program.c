@@ -87,11 +87,11 @@ static const struct command commands[] = {
         .about =
             "Track a running process and all its descendants until it exits, --duration has "
             "passed, or you press Ctrl-C, which stops the tracking but not the process. NAME "
-            "is the --name of a 'spoor run', or the name of one of your processes, which must "
-            "be unique except for its descendants. With --cgroup, track every process in a "
-            "cgroup until it is empty, or until only spoor itself is left in it. On a "
-            "terminal, show the current figures; q or Ctrl-C stops tracking and prints the "
-            "report. Exit code: 0, or 125 if there was nothing to track.",
+            "is the --name of a 'spoor run', or the name of one of your processes; apart from "
+            "its descendants, no other process may have that name. With --cgroup, track every "
+            "process in a cgroup until it is empty, or until only spoor itself is left in it. "
+            "On a terminal, show the current figures; q or Ctrl-C stops tracking and prints "
+            "the report. Exit code: 0, or 125 if there was nothing to track.",
         .notes = PRECEDENCE,
         .example = "spoor attach --duration 1m 4242",
         .work = command_attach,
@@ -212,8 +212,8 @@ static const struct command commands[] = {
             "Read reports stored as JSON (- for stdin) and recommend CPUs, memory, GPUs and "
             "time for the next run, with the reason for each. Runs in the history are given "
             "as @FILTER or ID; see 'spoor help history'. With several reports, the largest "
-            "value of each is used. Exit code: 0, or 125 if a report could not be read or no "
-            "servers could be looked up.",
+            "value of each resource is used. Exit code: 0, or 125 if a report could not be "
+            "read or no servers could be looked up.",
         .example = "spoor recommend --for sbatch report.json",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_recommend,
