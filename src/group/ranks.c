@@ -106,7 +106,7 @@ int group_add(struct group *group, struct record *record, struct spoor_error *er
     struct group_rank *rank = append(group);
     int r = rank ? check_rank(record, launch, err) : error_set(err, ENOMEM, "out of memory");
 
-    if (r < 0) {
+    if (!rank || r < 0) {
         record_done(record);
         return r;
     }

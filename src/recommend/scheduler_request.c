@@ -174,7 +174,7 @@ static void write_lsf(const struct needs *needs, struct buffer *out)
 /* Memory is requested per slot. */
 static void write_sge(const struct needs *needs, struct buffer *out)
 {
-    uint64_t slots = is_wanted(&needs->cpus) ? node_cpus(needs) : 1;
+    uint64_t cpus = node_cpus(needs), slots = cpus > 0 ? cpus : 1;
 
     if (is_wanted(&needs->memory_bytes))
         buffer_add_text(out, "# h_vmem is per slot and limits virtual memory; the names of -pe "
