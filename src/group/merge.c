@@ -295,7 +295,7 @@ static size_t list_devices(struct merge *merge, struct gpu_seen *devices)
     return count;
 }
 
-/* Renumbers GPUs, since those of different nodes may have the same numbers. */
+/* Renumbers GPUs, since GPUs of different nodes may have the same numbers. */
 static void number_gpus(struct record *ret, const struct gpu_seen *places)
 {
     uint64_t index = 0;
@@ -714,7 +714,7 @@ static void add_known(uint64_t *sum, uint64_t value)
         *sum = sum_u64(known_or_0(*sum), value);
 }
 
-/* The exit code of the group is that of the first rank that failed. */
+/* The group gets the exit code of the first rank that failed. */
 static void sum_ranks(struct merge *merge)
 {
     struct record *ret = merge->ret;

@@ -379,8 +379,8 @@ static struct need find_memory(const struct record *record, double margin)
 
 /* ---- GPUs ----------------------------------------------------------------- */
 
-/* The memory of a split GPU is that of its parts, which follow it: if a part held memory, the
- * parts are counted instead of the GPU. */
+/* A split GPU and its parts, which follow it in the list, share the same memory: if a part held
+ * memory, the parts are counted instead of the GPU. */
 static double count_gpus_with_memory(const struct record *record)
 {
     bool is_counted = false; /* the whole GPU of the current parts was counted */

@@ -143,7 +143,7 @@ static double count_larger(const double *a, size_t a_count, const double *b, siz
     return larger;
 }
 
-/* Of all orders of n and m values, returns the share in which b is larger in at most `most`
+/* Returns the share of all orders of n and m values in which b is larger in at most `most`
  * pairs. The number of orders with exactly u such pairs is the coefficient of x^u in the
  * product of (1 - x^(m+i)) / (1 - x^i), i = 1..n. */
 static double share_of_orders(size_t n, size_t m, size_t most, double *coefficients)

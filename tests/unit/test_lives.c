@@ -66,7 +66,7 @@ static void only_processes_alive_together_add_up(void **state)
     assert_int_equal(lives_bound_bytes(&lives), 150);
 }
 
-/* The event of a start may arrive after that of a later exit. */
+/* The event of a start may arrive after the event of a later exit. */
 static void a_process_reported_late_is_added_to_processes_that_have_exited_since(void **state)
 {
     struct process first = { .pid = 1 }, second = { .pid = 2 };

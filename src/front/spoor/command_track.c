@@ -290,7 +290,7 @@ static struct live *begin_system_live(const struct settings *settings,
 }
 
 /* Whether a report of the machine is the only output. Rows and exported samples are written
- * until the end, followed by a summary like that of a run. */
+ * until the end, followed by the kind of summary that a run has. */
 static bool is_once(const struct settings *settings)
 {
     return settings->has_no_job && settings->stream_count == 0 &&

@@ -54,7 +54,7 @@ void catalog_done(struct catalog *catalog);
 /* Returns 0, -ENOMEM, or -E2BIG if there are SERVERS_MAX already. */
 int catalog_add(struct catalog *catalog, const struct server *server);
 
-/* What a server must have. */
+/* The requirements that a server must meet. */
 struct server_filter {
     const struct needs *needs;  /* unknown needs are ignored */
     const char *const *vendors; /* accepted vendors, ended by NULL; NULL: any */

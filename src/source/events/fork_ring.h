@@ -5,7 +5,7 @@
  *
  * The kernel writes a record for each start and end into a ring of the CPU where it happens,
  * and only for the job. An ordinary user may open the rings if kernel.perf_event_paranoid is 2
- * or less, even in a PID namespace; the PIDs are those of the namespace.
+ * or less, even in a PID namespace, whose PIDs the records contain.
  *
  * - Each ring adds 1-2 us to every fork and new thread of the job, so the rings are not used on
  *   machines with many CPUs.
