@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/unknown.h"
 #include "job/gpu/gpu_inventory.h"
 #include "job/job.h"
@@ -641,26 +642,29 @@ static const char *name_surrounding(struct trial *trial, const char *source)
 
 /* Calls `each` for every source, the best source of a quantity first. `like` has the
  * settings of the run in question; its process is ignored. */
-static void probe_sources(const struct root *root, const struct job_options *like,
-                          void (*each)(const struct spoor_source *source, void *data),
-                          void *data)
+static int probe_sources(const struct root *root, const struct job_options *like,
+                         void (*each)(const struct spoor_source *source, void *data),
+                         void *data)
 {
-    struct trial trial;
+    AUTO_FREE struct trial *trial = malloc(sizeof(*trial)); /* too large for a small stack */
 
-    trial_start(&trial, root, like);
+    if (!trial)
+        return -ENOMEM;
+    trial_start(trial, root, like);
     for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
         struct spoor_source source = { .quantity = sources[i].quantity,
                                        .source = sources[i].source };
 
-        source.why_not = check(&trial, i);
+        source.why_not = check(trial, i);
         source.is_available = !source.why_not;
         if (source.is_available && sources[i].disabled_by == CGROUP &&
-            trial.job.meters.job_cgroup.is_surrounding)
-            source.source = name_surrounding(&trial, sources[i].source);
-        source.remedy = source.why_not ? remedy_now(&trial, sources[i].remedy) : NULL;
+            trial->job.meters.job_cgroup.is_surrounding)
+            source.source = name_surrounding(trial, sources[i].source);
+        source.remedy = source.why_not ? remedy_now(trial, sources[i].remedy) : NULL;
         each(&source, data);
     }
-    trial_end(&trial);
+    trial_end(trial);
+    return 0;
 }
 
 int spoor_machine_check(const struct spoor_options *options,
@@ -679,7 +683,7 @@ int spoor_machine_check(const struct spoor_options *options,
         r = session_open_root(options->root, &root, err);
     if (r < 0)
         return r;
-    probe_sources(&root, &job, each, data);
+    r = probe_sources(&root, &job, each, data);
     root_close(&root);
-    return 0;
+    return r < 0 ? error_set(err, -r, "out of memory") : 0;
 }

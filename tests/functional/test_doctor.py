@@ -86,6 +86,12 @@ def started(run):
     return "processes seen by samples"
 
 
+def peak_threads(run):
+    # Events of the connector raise the peak of the samples if a process lives between two of them.
+    source = run.source("cpu.threads.combined")
+    return {"proc-connector": "procfs.stat"}.get(source, source)
+
+
 def given(path, source):
     """A quantity with one source: checks whether it has a figure."""
     return lambda run: source if run.source(path) else None
@@ -106,7 +112,7 @@ USED = {
                                        "procfs.smaps_rollup"),
     "processes of a job": members_of_job,
     "number of processes started": started,
-    "peak number of threads": lambda run: run.source("cpu.threads.combined"),
+    "peak number of threads": peak_threads,
     # The job hardly runs: only exit records have its time.
     "waiting for a CPU": lambda run: run.source("cpu.wait_seconds") or "procfs.schedstat",
     "disk I/O": given("io.read_chars", "procfs.io"),

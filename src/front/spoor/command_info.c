@@ -234,15 +234,17 @@ static int write_sources(void *data, const struct output *output,
 
 int command_doctor(struct settings *settings, char **operands, int count)
 {
-    struct source_list list = { 0 };
+    AUTO_FREE struct source_list *list = calloc(1, sizeof(*list));
     struct spoor_options options = session_options(settings);
     struct spoor_error err = { 0 };
 
     (void)operands;
     (void)count;
-    if (spoor_machine_check(&options, collect, &list, &err) < 0)
+    if (!list)
+        return complain("out of memory");
+    if (spoor_machine_check(&options, collect, list, &err) < 0)
         return complain("%s", err.message);
-    return outputs_print(settings, FORMATS_TEXT_JSON, NULL, write_sources, &list);
+    return outputs_print(settings, FORMATS_TEXT_JSON, NULL, write_sources, list);
 }
 
 /* ---- phase --------------------------------------------------------------

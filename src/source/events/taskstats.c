@@ -30,6 +30,9 @@
 /* Room for some thousand records: they are read now and then, not at every exit. */
 enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096 };
 
+/* Possible CPUs are almost always one range. */
+enum { TEXT_SIZE = 256 };
+
 enum {
     SHIFTED_VERSION =
         15,            /* fields were inserted in the middle; from 16 on they are at the end */
@@ -42,7 +45,7 @@ enum {
 static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
                    const char *text)
 {
-    unsigned char message[sizeof(struct genlmsghdr) + sizeof(struct nlattr) + CPU_LIST_SIZE] = {
+    unsigned char message[sizeof(struct genlmsghdr) + sizeof(struct nlattr) + TEXT_SIZE] = {
         0
     };
     struct genlmsghdr header = { .cmd = command, .version = 1 };
@@ -50,7 +53,7 @@ static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
     struct nlattr name = { .nla_len = (uint16_t)(sizeof(name) + length),
                            .nla_type = attribute };
 
-    if (length > CPU_LIST_SIZE)
+    if (length > TEXT_SIZE)
         return -E2BIG;
     memcpy(message, &header, sizeof(header));
     memcpy(message + sizeof(header), &name, sizeof(name));
@@ -118,7 +121,7 @@ static int list_cpus(const struct root *root, char *buf, size_t size)
 int taskstats_open(const struct root *root, struct taskstats_socket *ret)
 {
     AUTO_CLOSE int fd = -1;
-    char cpus[CPU_LIST_SIZE];
+    char cpus[TEXT_SIZE];
     uint16_t family, unused;
     int r;
 
