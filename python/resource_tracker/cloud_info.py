@@ -22,6 +22,7 @@ def start_discovery() -> None:
     if _call is None or _owner != os.getpid():
         try:
             _call, _owner = Call("resource-tracker", "cloud"), os.getpid()
+            _call.end_input()
         except Error:
             _call = None
 

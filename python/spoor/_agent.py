@@ -26,7 +26,7 @@ from . import _library
 from ._program import EndedError, Error, find_program, make_error
 from ._run import parent
 
-_PROTOCOL = 1
+_PROTOCOL = 2
 # Time limits for an agent that is stopped (SIGSTOP), and for one that is only slow.
 _STOPPED_SECONDS = 1.0
 _SLOW_SECONDS = 30.0
@@ -128,6 +128,14 @@ class Call(_Program):
             self._socket.sendall(request, socket.MSG_NOSIGNAL)
         except ConnectionError:
             pass  # the agent was killed: there is no response
+
+    def end_input(self) -> None:
+        """Lets the agent exit after its answer, even if nobody asks for it. The agent then gives up a slow reader: the
+        answer must fit into the buffer of the socket."""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # the agent was killed
 
     def _read(self) -> dict[str, Any]:
         """Reads up to the answer, which follows the line "ready". The agent waits for a slow reader as long as its own

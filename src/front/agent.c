@@ -84,7 +84,7 @@ void agent_request_done(struct agent_request *request)
 
 /* ---- agents ------------------------------------------------------------- */
 
-enum { AGENT_PROTOCOL = 1 };
+enum { AGENT_PROTOCOL = 2 };
 
 enum { LINE_BYTES_MAX = 1 << 20 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent.h - the agent protocol, version 1: how a program controls a tracker that it has started.
+ * agent.h - the agent protocol, version 2: how a program controls a tracker that it has started.
  *
  * The agent reads requests from its standard input and writes responses to its standard output, one JSON
  * object per line. The first event is "ready":
  *
- *     {"event": "ready", "protocol": 1, "pid": N}
+ *     {"event": "ready", "protocol": 2, "pid": N}
  *
  * or an error, and the agent exits. Then every request gets one response with the same id, in the order of
  * the requests:

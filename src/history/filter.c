@@ -118,6 +118,7 @@ int history_filter_add_one(struct history_filter *filter, const char *key, const
                            const char * value, double now, struct spoor_error *err)
 {
     bool is_equal = *operator== '=';
+    int r;
 
     if (strncmp(key, tag_prefix, strlen(tag_prefix)) == 0 && key[strlen(tag_prefix)])
         return add_tag(filter, key + strlen(tag_prefix), operator, value, err);
@@ -133,9 +134,8 @@ int history_filter_add_one(struct history_filter *filter, const char *key, const
             if (!is_equal || value[strspn(value, "0123456789abcdef")] || !*value)
                 break;
             buffer_add_text(&filter->where, " AND id >= ? AND id < ? || 'g'");
-            if (add(filter, value, err) < 0)
-                return -ENOMEM;
-            return add(filter, value, err);
+            r = add(filter, value, err);
+            return r < 0 ? r : add(filter, value, err);
         case SINCE:
         case UNTIL:
             if (!is_equal)

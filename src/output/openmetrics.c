@@ -357,8 +357,6 @@ void openmetrics_write_all(const struct record *records, size_t count, struct bu
     for (size_t i = 0; i < figure_count(); i++) {
         CLEANUP(buffer_done) struct buffer help = { 0 };
 
-        if (figure_metric(i) == METRIC_NONE)
-            continue;
         buffer_format(&help, "%s: %s", metric_row(figure_metric(i))->published.help,
                       figure_derivation(i));
         add_runs(&runs, figure_path(i), help.text ? help.text : "", read_figure, i);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tracker that a program controls by requests: agent protocol 1."""
+"""A tracker that a program controls by requests: agent protocol 2."""
 import json
 import os
 import pathlib
@@ -46,7 +46,7 @@ DONE = {"event": "done"}
 
 def ready(spoor, *arguments):
     agent = Agent(spoor, *arguments)
-    assert agent.answer() == {"event": "ready", "protocol": 1, "pid": agent.process.pid}
+    assert agent.answer() == {"event": "ready", "protocol": 2, "pid": agent.process.pid}
     return agent
 
 

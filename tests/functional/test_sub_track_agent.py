@@ -22,7 +22,7 @@ def ask(spoor, tmp_path):
                               input=json.dumps(request) + "\n")
         assert done.returncode == 0 and done.stderr == "" and done.stdout.endswith("}\n")
         ready, answer = [json.loads(line) for line in done.stdout.splitlines()]
-        assert (ready["event"], ready["protocol"]) == ("ready", 1) and answer.pop("id") == 5
+        assert (ready["event"], ready["protocol"]) == ("ready", 2) and answer.pop("id") == 5
         return answer
     return ask
 

@@ -116,6 +116,17 @@ def environment(service):
     return {**os.environ, "SPOOR_METADATA_URL": service.url, "SPOOR_METADATA_TIMEOUT": "30"}
 
 
+def test_lookup_exits_although_nobody_reads_its_answer(script):
+    assert script("""
+        import select
+        from resource_tracker import cloud_info
+        cloud_info.start_discovery()
+        poll = select.poll()
+        poll.register(cloud_info._call._socket, select.POLLRDHUP)
+        print(bool(poll.poll(60_000)), *cloud_info.get_cloud_info())
+    """) == "True vendor instance_type region discovery_time\n"
+
+
 def without_time(info):
     assert 0 <= info.pop("discovery_time") < DEADLINE_SECONDS
     return info

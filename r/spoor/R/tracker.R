@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Trackers: an agent of the program, controlled by lines of JSON. See spoor-agent(1).
 
-PROTOCOL <- 1
+PROTOCOL <- 2
 MOST_SECONDS <- 30 # how long an agent may take to answer
 
 state <- new.env(parent = emptyenv())

@@ -337,7 +337,7 @@ static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
 
 static void print_warning(const char *message)
 {
-    (void)gpu_tracker_error("%s", message);
+    gpu_tracker_warning("%s", message);
 }
 
 static int listen_for_blocks(void *data, pid_t pid, struct spoor_error *err)

@@ -30,8 +30,8 @@
 /* Room for some thousand records: they are read now and then, not at every exit. */
 enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096 };
 
-/* Possible CPUs are almost always one range. */
-enum { TEXT_SIZE = 256 };
+/* A request has room for this much. Possible CPUs are almost always one range. */
+enum { TEXT_SIZE = 480 };
 
 enum {
     SHIFTED_VERSION =

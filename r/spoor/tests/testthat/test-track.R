@@ -73,7 +73,7 @@ test_that("a missing program and another protocol are errors", {
   expect_error(spoor_track(1), "not installed: .*spoor.program", class = "spoor_error")
   expect_identical(spoor_phase("x", 5), 5)
   other <- tempfile()
-  writeLines(c("#!/bin/sh", "echo '{\"event\":\"ready\",\"protocol\":2,\"pid\":1}'"), other)
+  writeLines(c("#!/bin/sh", "echo '{\"event\":\"ready\",\"protocol\":99,\"pid\":1}'"), other)
   Sys.chmod(other, "755")
   options(spoor.program = other)
   expect_error(spoor_track(1), "different versions", class = "spoor_error")
