@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flush.c - in builds that measure coverage, writes the counts of processes that end by _exit() or by a
- * signal they send to themselves. Replaces the C library's functions.
+ * flush.c - for coverage builds: writes the counts of processes that end by _exit() or by a
+ * signal that they send themselves. Replaces _exit() and kill() of the C library.
  */
 #include <gcov.h>
 #include <signal.h>
@@ -15,8 +15,9 @@ __attribute__((constructor)) static void note_user(void)
     first_user = geteuid();
 }
 
-/* A child that shares our memory must not write our counts: they are reset. A child with another
- * user cannot write them, and would print errors on stderr. */
+/* Resets the counts after writing them: a child that shares our memory shares the counts, too,
+ * and the parent would write them again. A child that runs as another user cannot write the
+ * files and would print errors on stderr. */
 static void flush(void)
 {
     if (geteuid() != first_user)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.c - inputs as files, in a scratch folder below $TMPDIR that is removed at the end. Children of
- * the process that made it use it too. */
+/* files.c - writes inputs to files, in a scratch folder below $TMPDIR. The process that creates
+ * the folder removes it at exit; its children share it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -19,7 +19,8 @@ static char scratch[256];
 static pid_t owner;
 static struct root tree = ROOT_CLOSED, empty = ROOT_CLOSED;
 
-/* The paths that fuzz_root() has created, to be removed: names from the first to the last. */
+/* The files and links that fuzz_root() has created, oldest first; fuzz_root_clear() removes
+ * them. */
 static char *made[FUZZ_PARTS_MAX];
 static size_t made_count;
 
@@ -95,7 +96,8 @@ const struct root *fuzz_empty_root(void)
     return &empty;
 }
 
-/* A relative path without "..", "." and empty names, of printable characters. */
+/* Whether a path is relative and printable, without empty names and names that begin with a
+ * dot. */
 static bool is_inside(const char *path)
 {
     for (const char *name = path;; name++) {
@@ -127,7 +129,7 @@ void fuzz_root_clear(void)
     }
 }
 
-/* Makes the folders of a path. False: one of them is a file or a link. */
+/* Creates the parent folders of a path. Returns false if one of them is a file or a link. */
 static bool make_folders(char *path)
 {
     for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -160,7 +162,7 @@ static void make_file(const struct fuzz_part *part)
     if (arrow) {
         int r = symlinkat(arrow + 3, tree.fd, name);
 
-        (void)r; /* it may exist, or be too long */
+        (void)r; /* the name may exist, or the target be too long */
         return;
     }
     fd = openat(tree.fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz.c - one target under libFuzzer. The environment variable FUZZ_TARGET names it; `list` as the
- * only argument lists all. */
+/* fuzz.c - runs one target under libFuzzer. The environment variable FUZZ_TARGET names the
+ * target; with the single argument `list`, prints the names of all targets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* harness.c - the list of targets, and their common functions. */
+/* harness.c - the list of targets, and the functions that they share. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ void fuzz_fail(const char *file, int line, const char *what)
 
 void fuzz_run(const struct fuzz_target *target, const void *data, size_t length)
 {
-    char *text = malloc(length + 1); /* as small as possible, for the address sanitizer */
+    char *text = malloc(length + 1); /* exact size: the address sanitizer detects overruns */
 
     CHECK(text != NULL);
     if (length > 0)

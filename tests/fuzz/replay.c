@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c - all targets on saved inputs and on mutants of these. Needs no libFuzzer.
+ * replay.c - runs all targets on saved inputs and on mutants of these. Needs no libFuzzer.
  *
  * usage: fuzz-replay [-n MUTANTS] [-s SEED] [-t TARGET] FOLDER...
  *
- * The inputs of a target are the files of FOLDER/TARGET. The mutants depend on the seed, the target and
- * the inputs alone. Each target runs in a child process. The output is TAP; an input that a target does
- * not survive is left in the working directory.
+ * The inputs of a target are the files of FOLDER/TARGET. The mutants depend only on the seed,
+ * the target and the inputs. Each target runs in a child process. The output is TAP; an input
+ * that makes a target fail is saved in the working directory.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 enum { INPUT_SECONDS_MAX = 5, COST_UNIT = 4 };
 
-/* The input that a child runs now, for its parent. */
+/* The input that a child is running. The memory is shared with its parent. */
 struct current {
     char what[256];
     size_t length;
@@ -141,7 +141,7 @@ static void run_target(const struct fuzz_target *target, char **folders)
     inputs_done(&inputs);
 }
 
-/* Keeps the input that a target did not survive. */
+/* Saves the input that made a target fail. */
 static void save_current(const struct fuzz_target *target, int status)
 {
     char path[64];
@@ -160,7 +160,7 @@ static void save_current(const struct fuzz_target *target, int status)
         printf("# it took more than %d s of CPU time\n", INPUT_SECONDS_MAX);
 }
 
-/* Returns whether it survived. */
+/* Runs a target in a child process. Returns whether it passed. */
 static bool try_target(const struct fuzz_target *target, char **folders)
 {
     int status = 0;

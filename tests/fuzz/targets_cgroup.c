@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets_cgroup.c - paths of cgroups, their files, and answers of systemd. */
+/* targets_cgroup.c - paths and files of cgroups, and replies of systemd. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void run_cgroup_paths(char *text, size_t length)
     }
 }
 
-/* All files with figures: each reader must survive the files of the others. */
+/* Every parser must survive the contents of every cgroup file. */
 static void run_cgroup_files(char *text, size_t length)
 {
     struct cgroup_cpu cpu;
@@ -70,7 +70,7 @@ static void run_cgroup_files(char *text, size_t length)
         CHECK(isnan(cpus) || (isfinite(cpus) && cpus >= 0));
 }
 
-/* A message of D-Bus up to its stated length; the call that we write is not an answer. */
+/* A D-Bus message. The call that we write must not be taken for a reply. */
 static void run_scope_message(char *text, size_t length)
 {
     uint8_t call[SCOPE_CALL_SIZE];

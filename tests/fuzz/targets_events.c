@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets_events.c - data that the kernel writes into sockets and rings. */
+/* targets_events.c - data that the kernel writes to sockets and ring buffers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void run_proc_connector(char *text, size_t length)
         CHECK(event.kind == PROCESS_FORKED || event.kind == PROCESS_EXITED);
 }
 
-/* The first two bytes are the number of the protocol's family. */
+/* The first two bytes are the netlink family of taskstats. */
 static void run_taskstats(char *text, size_t length)
 {
     struct exit_record record;
@@ -50,8 +50,8 @@ static void run_tcp_diag(char *text, size_t length)
     CHECK(count <= length / sizeof(struct inet_diag_msg));
 }
 
-/* The first byte is the position of the records in the ring. Records are in order, and none is
- * longer than the data. */
+/* The first byte times 16 is the position of the records in the ring. No record may extend
+ * beyond the data. Unless a record is invalid, the records must cover all of the data. */
 static void run_task_record(char *text, size_t length)
 {
     enum { RING = 4096 };

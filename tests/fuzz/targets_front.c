@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets_front.c - input of users and callers: command lines, config files, requests. */
+/* targets_front.c - input from users and callers: command lines, config files, requests. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -22,7 +22,7 @@
 
 /* ---- settings ------------------------------------------------------------------------ */
 
-/* Room for the settings of every program. Those of spoor have defaults. */
+/* Room for the settings of any program. Only the settings of spoor have defaults. */
 union settings_of {
     struct settings spoor;
     max_align_t any[512];
@@ -55,7 +55,7 @@ static void parse_arguments(const struct program *program, const struct command 
     union settings_of settings;
     struct spoor_error err = { 0 };
     struct arguments arguments = ARGUMENTS_INIT(program, command, &settings);
-    char **copy = calloc((size_t)argc + 1, sizeof(*copy)); /* some parsers move operands */
+    char **copy = calloc((size_t)argc + 1, sizeof(*copy)); /* some parsers reorder operands */
 
     CHECK(copy != NULL);
     memcpy(copy, argv, (size_t)argc * sizeof(*copy));
@@ -66,7 +66,7 @@ static void parse_arguments(const struct program *program, const struct command 
     free(copy);
 }
 
-/* A word per line; the first is ignored. */
+/* One argument per line. The first is argv[0], which is ignored. */
 static void run_arguments(char *text, size_t length)
 {
     static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program,
@@ -95,7 +95,7 @@ static void run_config_json(char *text, size_t length)
 {
     static const struct {
         const struct program *program;
-        const char *command; /* NULL: the main one */
+        const char *command; /* NULL: the main command */
     } readers[] = { { &spoor_program, "run" }, { &gpu_tracker_program, NULL } };
 
     for (size_t i = 0; i < ARRAY_SIZE(readers); i++) {
@@ -138,7 +138,7 @@ static int echo(void *data, const struct agent_request *request, struct json_wri
     return 0;
 }
 
-/* The number of whole lines that are not empty. */
+/* Counts the complete lines that are not empty. */
 static size_t count_requests(const char *text, size_t length)
 {
     const char *end;
@@ -168,7 +168,7 @@ static size_t check_answers(int fd)
     return count;
 }
 
-/* Every request gets one answer, which is a line of JSON. */
+/* Every request gets one response, which is a line of JSON. */
 static void run_agent(char *text, size_t length)
 {
     static const struct agent_op ops[] = { { "echo", 1, 2, echo } };

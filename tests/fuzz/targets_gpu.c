@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets_gpu.c - files of GPU drivers, and lists of GPUs. */
+/* targets_gpu.c - files of GPU drivers, and lists that select GPUs. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static void check_processes(const struct gpu_vendor *vendor, void *state, size_t
         CHECK(found[i].pid > 0 && found[i].device < device_count);
 }
 
-/* The cards of one vendor, read twice. */
+/* Reads the cards of one vendor twice. */
 static void read_cards(const struct gpu_vendor *vendor, const struct root *root)
 {
     struct spoor_error err = { 0 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * targets_net.c - answers of servers: cloud metadata, prices, uploads.
+ * targets_net.c - responses of servers: cloud metadata, prices, uploads.
  *
- * The input is the network: parts "http STATUS HEADER" are the answers, in order; later requests fail.
- * Parts with other names are the files that the requests concern.
+ * Parts named "http STATUS HEADER" are the responses, in order; requests beyond the last one
+ * fail. The other parts are files or arguments of the code under test.
  */
 #include <errno.h>
 #include <limits.h>
@@ -196,7 +196,8 @@ static void run_keeper(char *text, size_t length)
     keeper_close(&keeper);
 }
 
-/* The requests of the Python package. A catalogue could be any file of the user. */
+/* Requests that the Python package sends. Requests with a catalogue are skipped: its path could
+ * be any file of the user. */
 static void run_lookup(char *text, size_t length)
 {
     static const struct {
@@ -233,7 +234,8 @@ static void remove_leftovers(const char *folder)
     }
 }
 
-/* Parts run.json, state.json, rows.csv and end.json are the files of the spool. */
+/* Parts run.json, state.json, rows.csv and end.json are the files of the spool. Returns whether
+ * there is a run.json. */
 static bool write_spool(char folder[FOLDER_SIZE])
 {
     char name[64];
@@ -286,7 +288,7 @@ static void run_upload(char *text, size_t length)
         return;
     CHECK_ENDED(spool.api_url);
     CHECK(spool.batches <= 1 << 20);
-    if (spool.batches < 1 << 10) /* listing their names takes time */
+    if (spool.batches < 1 << 10) /* listing the names of more would take too long */
         upload(&spool);
     spool_close(&spool);
 }
@@ -298,14 +300,14 @@ static void render_nothing(void *data, enum exposition how, struct buffer *out)
     buffer_add_text(out, "# EOF\n");
 }
 
-/* A client of --listen. */
+/* A request to the server of --listen. */
 static void run_metrics_request(char *text, size_t length)
 {
     struct buffer out = { 0 };
     struct spoor_error err;
 
     (void)length;
-    if (strstr(text, "\r\n\r\n")) { /* the server waits for the client */
+    if (strstr(text, "\r\n\r\n")) { /* the server responds to complete headers only */
         metrics_respond(text, render_nothing, NULL, &out);
         CHECK(strncmp(out.text, "HTTP/1.1 ", 9) == 0 && strstr(out.text, "\r\n\r\n"));
     }

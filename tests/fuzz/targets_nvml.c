@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * targets_nvml.c - a hostile NVIDIA library: every call returns bytes of the input. It keeps only
- * the library's contract about memory: it never writes beyond a buffer, and terminates texts.
+ * targets_nvml.c - a hostile NVIDIA library: every call returns bytes of the input. It only
+ * respects NVML's contract about memory: it never writes beyond a buffer, and terminates
+ * strings.
  *
- * The input begins with a byte of flags and eight bytes that select the optional calls that are
- * missing.
+ * The input begins with a byte of flags and eight bytes that are a mask of the optional calls
+ * that are missing.
  */
 #include <stddef.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static void take(void *to, size_t size)
     script.left -= n;
 }
 
-/* Success half of the time, and at the end of the input. */
+/* Success for half of the byte values, and at the end of the input. */
 static int take_status(void)
 {
     unsigned char byte;
@@ -56,7 +57,8 @@ static int take_text(char *text, unsigned size)
     return take_status();
 }
 
-/* Fills a list. `count` is the room in it, and then the number of elements. */
+/* Fills a list. `*count` is the capacity of the list; it is set to the number of elements,
+ * which may be larger. */
 static int take_list(unsigned *count, void *list, size_t size)
 {
     unsigned told;
@@ -196,7 +198,7 @@ static int own_part(nvml_device device, unsigned index, nvml_device *ret)
     return own_by_index(index + 100, ret);
 }
 
-static char gpm_samples[2]; /* only their addresses count */
+static char gpm_samples[2]; /* only their addresses are used */
 
 static int own_gpm_alloc(nvml_gpm_sample *ret)
 {

@@ -20,7 +20,7 @@ static const struct format_style style = { .has_unicode = true,
                                            .columns = TEXT_COLUMNS,
                                            .has_header = true };
 
-/* Every format can write it; its JSON is read back as the same record. */
+/* Every format must be able to write the record, and its JSON must parse as the same record. */
 static void check_record(const struct record *record)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
@@ -31,7 +31,7 @@ static void check_record(const struct record *record)
 
     record_init(&copy);
     for (int i = 0; format_get((enum spoor_format)i); i++) {
-        if (i != SPOOR_JSON && i != SPOOR_HTML) /* a page contains the JSON and a constant */
+        if (i != SPOOR_JSON && i != SPOOR_HTML) /* a page is the JSON and a constant */
             format_write(format_get((enum spoor_format)i), record, 1,
                          &(struct format_style){ style.has_color, style.has_unicode,
                                                  style.columns, style.has_header },
@@ -76,7 +76,7 @@ static void run_samples(char *text, size_t length)
         check_record(&records.items[i]);
 }
 
-/* The header of a table that rows are to be appended to. */
+/* The header of an existing table to which rows are appended. */
 static void run_stream_header(char *text, size_t length)
 {
     static const char *const dialects[] = { NULL, "resource-tracker", "resource-tracker-rs" };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets_store.c - the files of gpu-tracker: tracking files and sub-tracking files of both kinds. */
+/* targets_store.c - the files of gpu-tracker: tracking and sub-tracking files, as CSV and as
+ * SQLite. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static int see_row(const double row[TRACKING_COLUMNS], void *data)
     return 0;
 }
 
-/* Writes a file, and removes those that SQLite may have left beside an earlier one. */
+/* Writes a file, and removes the files that SQLite may have left beside an earlier one. */
 static const char *write_file(const char *name, const char *text, size_t length)
 {
     static const char *const suffixes[] = { "-journal", "-wal", "-shm" };
@@ -63,7 +64,7 @@ static void run_tracking_sqlite(char *text, size_t length)
 
 /* ---- sub-tracking files ---------------------------------------------------------------- */
 
-/* A block has no more calls than half its rows. */
+/* A call takes two rows, so there are at most half as many calls as rows. */
 static void analyze(struct block_log *log)
 {
     CLEANUP(buffer_done) struct buffer out = { 0 };
@@ -119,7 +120,7 @@ static void run_sub_tracking_sqlite(char *text, size_t length)
     read_sub_tracking("sub_tracking.sqlite", text, length);
 }
 
-/* The appended rows are read back. */
+/* Appended rows must read back unchanged. */
 static void run_sub_tracking_append(char *text, size_t length)
 {
     const char *path = write_file("append.csv", "", 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets_text.c - text in general: CSV, escapes, numbers, dates, lines. Our readers read back what
- * our writers wrote. */
+/* targets_text.c - text in general: CSV, escapes, numbers, dates, lines. Our readers must read
+ * back the output of our writers. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -25,13 +25,13 @@ static FILE *open_text(struct buffer *text)
 {
     FILE *file;
 
-    buffer_add(text, "\n", 1); /* an empty file cannot be opened */
+    buffer_add(text, "\n", 1); /* fmemopen() may reject an empty buffer */
     file = fmemopen(text->text, text->length, "r");
     CHECK(file != NULL);
     return file;
 }
 
-/* Reads the record that was written, and compares. */
+/* Writes a record, reads it back and compares. */
 static void read_back(const struct csv_reader *expected, const struct csv_dialect *dialect)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
@@ -110,7 +110,8 @@ static void check_json(const char *text, const struct buffer *escaped)
         CHECK(strcmp(json_string_value(value), text) == 0);
 }
 
-/* A row with the text in one cell is one line; its cell is the text as a terminal shows it. */
+/* A row with the text in one cell must be one line. The cell must read back as
+ * escape_terminal() shows the text. */
 static void check_csv(const char *text)
 {
     CLEANUP(buffer_done) struct buffer escaped = { 0 };
@@ -168,7 +169,8 @@ static void run_utf8(char *text, size_t length)
 
 /* ---- numbers -------------------------------------------------------------------------- */
 
-/* Shortest decimals read back as the same number; the fast reader comes close to it. */
+/* Shortest decimals must read back as the same number. number_read() is fast and may be
+ * slightly off. */
 static void run_number(char *text, size_t length)
 {
     const char *cursor = text;

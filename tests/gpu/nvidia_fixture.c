@@ -24,7 +24,7 @@ void machine_init(struct machine *machine, bool is_container)
 
     memset(machine, 0, sizeof(*machine));
     fake_root_init(&machine->fake);
-    machine->fake.root.is_live = true; /* the library is present, whatever the files are */
+    machine->fake.root.is_live = true; /* otherwise the vendor does not load the library */
     fake_root_link(&machine->fake, "proc/self/ns/pid",
                    is_container ? "pid:[4026532871]" : "pid:[4026531836]");
     full_path(machine, SCRIPT, path);
@@ -160,7 +160,7 @@ unsigned machine_busy_percent(const struct machine *machine, unsigned device, pi
 {
     const struct gpu_process *process = machine_process(machine, device, pid);
 
-    if (!process) /* the compiler does not see that fail_msg() does not return */
+    if (!process) /* the compiler does not see that a failed assertion does not return */
         return UINT_MAX;
     assert_in_range(process->busy_covered_ns, 1, UINT64_MAX - 1);
     return (unsigned)((process->busy_ns * 100 + process->busy_covered_ns / 2) /

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvidia_fixture.h - a machine with NVIDIA GPUs that a test makes up: files of /proc in a
- * temporary folder, and the stand-in library, which plays a script.
+ * nvidia_fixture.h - a fake machine with NVIDIA GPUs: files of /proc in a temporary folder, and
+ * the stand-in library, which plays a script.
  */
 #ifndef TESTS_GPU_NVIDIA_FIXTURE_H
 #define TESTS_GPU_NVIDIA_FIXTURE_H
@@ -24,30 +24,31 @@ struct machine {
 void machine_init(struct machine *machine, bool is_container);
 void machine_done(struct machine *machine);
 
-/* Replaces the script. "~MS" in it is the time of day MS milliseconds after the opening began,
- * in microseconds. */
+/* Replaces the script. "~MS" in it is the time of day MS milliseconds after machine_open()
+ * began, in microseconds. */
 void machine_play(struct machine *machine, const char *script);
 
 /* Plays the script and opens the vendor, which must succeed. */
 void machine_open(struct machine *machine, const char *script);
 
-/* The number of calls of the library's function. */
+/* How often the library's function `call` was called. */
 size_t machine_calls(const struct machine *machine, const char *call);
 
-/* A reading of a device, without cached figures. */
+/* Reads a device, without cached figures. */
 struct gpu_reading machine_read(struct machine *machine, size_t device);
 
-/* Reads all processes without cached figures; `pids` are the job's, ended by 0. Sets
- * machine->processes. */
+/* Reads all processes without cached figures and sets machine->processes. `pids` are the
+ * processes of the job and end with 0. */
 void machine_read_processes(struct machine *machine, const pid_t *pids);
 
-/* Reads the processes' busy times, and then the processes. */
+/* Reads the busy times of the processes, then the processes. */
 void machine_read_busy(struct machine *machine, const pid_t *pids);
 
-/* The process of the last reading on a device. Fails the test unless it is listed once. */
+/* The entry of a process on a device in the last reading. Fails the test unless there is
+ * exactly one. */
 const struct gpu_process *machine_process(const struct machine *machine, unsigned device,
                                           pid_t pid);
-/* Its busy time divided by the time covered. */
+/* The busy time of a process, in percent of the time that its readings cover. */
 unsigned machine_busy_percent(const struct machine *machine, unsigned device, pid_t pid);
 bool machine_has_process(const struct machine *machine, unsigned device, pid_t pid);
 

@@ -4,8 +4,8 @@
  *
  *     nvml_dump [SECONDS [PID...]]
  *
- * Between two lines the memory of processes is read every 5 ms, as spoor does, and its largest
- * value is kept. The PIDs are treated as the job's. Each second ends with the cost of the calls.
+ * Reads the memory of the processes every 5 ms, as spoor does, and prints the peak. The PIDs
+ * are treated as processes of the job. The last line of each second is the cost of the calls.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,7 +19,8 @@
     "drm-driver:\ti915\ndrm-client-id:\t7\ndrm-pdev:\t" PCI \
     "\ndrm-resident-system0:\t8 MiB\ndrm-engine-render:\t3600000000000 ns\n"
 
-/* Looks at a machine with a stand-in for NVIDIA's library; this process is the job. */
+/* A machine with a stand-in for NVIDIA's library, and the looks at it. This process is the
+ * job. */
 struct bench {
     struct machine machine;
     struct member member;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session on a machine with GPUs: the library's callers, phases, attribution. */
+/* Sessions on a machine with GPUs: lists of GPUs, phases, attribution. */
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -52,7 +52,7 @@ static void the_gpus_of_a_machine_are_listed(void **state)
     machine_play(&machine, CARD "fail nvmlInit 18\n");
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ELIBBAD);
     assert_non_null(strstr(err.message, "nvidia GPUs: "));
-    /* A list starts no counters, which would take milliseconds each. */
+    /* Listing the GPUs starts no counters: each would take milliseconds. */
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"), 0);
     machine_done(&machine);
 }
@@ -65,7 +65,7 @@ static void collect_places(const struct spoor_gpu *gpu, void *data)
                    gpu->index, gpu->part, gpu->is_selected);
 }
 
-/* Parts do not change the numbers of the next GPUs, and keep the driver's numbers. */
+/* Parts keep the driver's numbers and do not change the numbers of the next GPUs. */
 static void mig_parts_are_numbered_within_their_gpu(void **state)
 {
     static const char script[] = CARD "device 0 mig 1\ndevice 0.0 uuid MIG-0\n"
@@ -82,7 +82,7 @@ static void mig_parts_are_numbered_within_their_gpu(void **state)
     machine_done(&machine);
 }
 
-/* Is there a thread of this name in this process? */
+/* Whether this process has a thread with this name. */
 static bool has_thread(const char *name)
 {
     DIR *folder = opendir("/proc/self/task");
@@ -96,7 +96,7 @@ static bool has_thread(const char *name)
         (void)snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
         file = fopen(path, "re");
         if (!file)
-            continue; /* it has exited, or is no thread */
+            continue; /* the thread has exited, or the entry is not a thread */
         is_found |= fgets(comm, sizeof(comm), file) && strncmp(comm, name, strlen(name)) == 0;
         (void)fclose(file);
     }
@@ -143,7 +143,7 @@ static double peak_of(spoor_session *session)
     return figure.value;
 }
 
-/* Takes samples until the current memory is this; NaN: unknown. */
+/* Takes samples until the current memory is `bytes`; NaN: until it is unknown. */
 static void wait_for_memory(spoor_session *session, double bytes)
 {
     double values[256];
@@ -172,7 +172,7 @@ static void play_memory(struct machine *machine, unsigned long long bytes)
     machine_play(machine, script);
 }
 
-/* The JSON of the report, for the caller to free. */
+/* Returns the report as JSON, which the caller frees. */
 static char *report_of(spoor_session *session)
 {
     FILE *file = tmpfile();
@@ -222,8 +222,8 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
     machine_done(&machine);
 }
 
-/* If the memory is unknown once and 0 otherwise, the peak of the run is unknown, but not a later
- * phase's nor the current memory. */
+/* If the memory is unknown once and 0 otherwise, the peak of the run is unknown. The peak of a
+ * later phase and the current memory are known. */
 static void a_phase_does_not_inherit_earlier_unknown_values(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;

@@ -29,8 +29,8 @@ static void listed_memory_of_a_process_is_used(void **state)
 
 static void before_565_57_process_memory_in_containers_is_unknown(void **state)
 {
-    /* The host's pid with its memory, and the container's pid without, as before and since
-     * 535.113. */
+    /* Drivers before 535.113 list the host's pid with its memory; later ones list the
+     * container's pid with 0 bytes. */
     static const char *const scripts[] = {
         "driver 535.54.03\n" USED_BYTES "process 0 compute 10 600\nsample 0 gpu ~1000 50\n"
         "usage 0 10 ~1000 50\n",
@@ -54,7 +54,7 @@ static void before_565_57_process_memory_in_containers_is_unknown(void **state)
             assert_false(is_known(machine.processes[at].busy_ns));
         }
         machine_done(&machine);
-        machine_init(&machine, false); /* outside containers they report everything */
+        machine_init(&machine, false); /* outside containers these drivers report everything */
         machine_open(&machine, scripts[i]);
         machine_read_busy(&machine, job);
         reading = machine_read(&machine, 0);
@@ -130,15 +130,16 @@ static void samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process(void
     machine_done(&machine);
 }
 
-/* A process of another container, on no list here, holds 2 GiB and computes; the job's is idle. */
+/* A process of another container, which is not listed here, holds 2 GiB and computes; the job's
+ * process is idle. */
 static void samples_of_a_neighbour_are_not_the_jobs(void **state)
 {
     static const char *const devices[] = {
-        /* the job's process with its memory */
+        /* the job's process is listed with its memory */
         "device 0 used 2147483748\nprocess 0 compute 10 70\n",
-        /* with the 0 bytes of older drivers */
+        /* it is listed with 0 bytes, as by older drivers */
         "device 0 used 2147483748\nprocess 0 compute 10 0\n",
-        /* no neighbour, but another process of this container */
+        /* there is no neighbour, but another process of this container */
         "device 0 used 170\nprocess 0 compute 10 70\nprocess 0 compute 50 100\n",
     };
 
@@ -163,7 +164,7 @@ static void samples_of_a_neighbour_are_not_the_jobs(void **state)
     }
 }
 
-/* Busy time attributed before the neighbour started stays; later time is unknown. */
+/* Busy time is unknown while the neighbour runs, and known again afterwards. */
 static void neighbour_that_appears_later_makes_busy_time_unknown(void **state)
 {
     struct machine machine;
@@ -247,11 +248,11 @@ static void exited_neighbour_outside_a_container_is_not_the_job(void **state)
     machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
                                      "usage 0 81234 ~1000 50\n");
     machine_read_busy(&machine, job);
-    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0); /* it had no sample */
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0); /* no sample names it */
     machine_done(&machine);
 }
 
-/* The driver keeps accounts by the host's pids: an equal pid is another process. */
+/* Accounting data has the pids of the host: an equal pid is another process. */
 static void accounting_data_is_not_used_in_a_container(void **state)
 {
     struct gpu_pids pids = { .list = job, .count = 2 };

@@ -29,7 +29,7 @@ static void structs_have_the_layout_of_nvml(void **state)
     assert_int_equal(offsetof(struct nvml_accounting, is_running), 32);
     assert_int_equal(sizeof(struct nvml_gpm_metric), 40);
     assert_int_equal(offsetof(struct nvml_gpm_metrics, metrics), 24);
-    /* The library may write as many metrics as its own header has: 333 so far. */
+    /* The library may write as many metrics as its own header declares: 333 so far. */
     assert_true(sizeof(struct nvml_gpm_metrics) > 24 + 333 * sizeof(struct nvml_gpm_metric));
     assert_int_equal(offsetof(struct nvml_pci, domain), 16);
     assert_true(sizeof(struct nvml_pci) >= 68);
@@ -98,7 +98,7 @@ static void figures_are_read_in_their_units(void **state)
     assert_int_equal(reading.temperature_celsius, 33);
     assert_int_equal(reading.clock_mhz, 1980);
     assert_int_equal(reading.throttle_reasons, GPU_THROTTLE_POWER | GPU_THROTTLE_HARDWARE);
-    assert_int_equal(reading.energy.microjoules, 250000); /* since the opening */
+    assert_int_equal(reading.energy.microjoules, 250000); /* since machine_open() */
     machine_done(&machine);
 }
 
@@ -256,17 +256,18 @@ static void power_is_read_between_readings(void **state)
     for (unsigned i = 1; i <= 10; i++)
         (void)energy_at(&machine, now_ns + i * 200 * NS_PER_MS, false);
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetPowerUsage"), 1 + 1 + 2);
-    /* a second of 200 mW on average, then 300 */
+    /* one second at 200 mW on average, then three at 300 mW */
     assert_int_equal(read_at(&machine, now_ns + 4 * NS_PER_SECOND).energy.microjoules,
                      (200000 + 900000) / 20 * 19);
-    /* If nothing was read for long, the device was idle for most of that time. */
+    /* After a long time without readings, the device is assumed to have been idle for most of
+     * it. */
     machine_play(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
     assert_int_equal(energy_at(&machine, now_ns + 14 * NS_PER_SECOND, false).microjoules,
                      (1100000 + 200000 + 900000) / 20 * 19);
     machine_done(&machine);
 }
 
-/* Reads the counters of energy and of work, unless they were read two seconds ago. */
+/* The counters of energy and work are read, unless they were read less than two seconds ago. */
 static void phase_boundaries_read_the_counters(void **state)
 {
     struct machine machine;
@@ -416,12 +417,12 @@ static void driver_is_not_opened_for_files_of_another_machine(void **state)
     machine_done(&machine);
 }
 
-/* The checked figures that are lost if a call fails. */
+/* The checked figure that is lost if a call fails. */
 enum loss {
     LOSES_NONE,
-    LOSES_UNRESERVED, /* the used memory includes the reserved */
+    LOSES_UNRESERVED, /* the used memory includes reserved memory */
     LOSES_PROCESS,
-    LOSES_PART, /* with its process */
+    LOSES_PART, /* the part and its process */
     LOSES_ACCOUNT,
 };
 
@@ -497,7 +498,7 @@ static void failure_of_any_single_call_loses_only_its_figures(void **state)
     }
 }
 
-/* Only the calling thread waits; test_gpu_looks.c covers the others. */
+/* Only the calling thread waits; test_gpu_looks.c covers the other threads. */
 static void read_waits_for_a_blocking_call(void **state)
 {
     struct machine machine;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One machine, seen through every generation of the driver's library: the first argument names
- * the one that the stand-in plays (standin.h). A missing function costs only its figures, and
- * an array is never read with the wrong stride.
+ * One machine, read through each generation of the driver's library. The first argument names
+ * the generation that the stand-in plays (standin.h). A missing function costs only its
+ * figures, and no array is read with the wrong stride.
  */
 #include <errno.h>
 #include <string.h>

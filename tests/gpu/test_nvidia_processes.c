@@ -124,7 +124,7 @@ static void list_of_a_thousand_processes_is_read_completely(void **state)
         used += (size_t)snprintf(script + used, sizeof(script) - used,
                                  "process 0 compute %d %d\n", 1000 + i, i + 1);
     machine_open(&machine, script);
-    /* More than the caller has room for: the count is returned. */
+    /* Returns the full count even if the caller has less room. */
     assert_int_equal(
         gpu_nvidia.processes(machine.vendor, &pids, machine.processes, MACHINE_PROCESSES), 950);
     assert_int_equal(machine.processes[63].pid, 1063);
@@ -246,7 +246,6 @@ static void busy_time_is_known_from_samples_if_lists_are_refused(void **state)
     machine_done(&machine);
 }
 
-/* The list is read again whenever the device's memory changes. */
 static void list_is_read_when_device_memory_changes(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
@@ -270,7 +269,7 @@ static void list_is_read_when_device_memory_changes(void **state)
     machine_done(&machine);
 }
 
-/* Two processes may free and allocate the same amount. */
+/* One process may free as much memory as another one allocates. */
 static void list_is_read_occasionally_while_memory_is_constant(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
@@ -298,7 +297,7 @@ static void mig_device_has_memory_and_processes_of_its_own(void **state)
                          "device 0.2 uuid MIG-c\ndevice 0.2 total 500\ndevice 0.2 used 200\n"
                          "device 0.2 instance 9\n"
                          "device 1 uuid GPU-1\n"
-                         /* the whole device lists them too, with permission */
+                         /* with permission, the whole device lists them, too */
                          "process 0 compute 10 11\nprocess 0 compute 20 22\n"
                          "process 0.0 compute 10 11\nprocess 0.2 compute 20 22\n";
     struct machine machine;

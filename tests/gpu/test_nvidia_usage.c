@@ -27,7 +27,7 @@ static void busy_time_of_each_process_is_separate(void **state)
     machine_done(&machine);
 }
 
-/* The driver averages over the samples that name a process: here the last two of ten. */
+/* The driver averages over the samples that name a process: here only the last two. */
 static void time_before_a_process_started_is_not_attributed_to_it(void **state)
 {
     struct machine machine;
@@ -45,7 +45,7 @@ static void time_before_a_process_started_is_not_attributed_to_it(void **state)
 }
 
 /* The driver no longer reports an exited process and leaves its samples out of all means: the
- * other's mean is too large, but no busy time is lost. */
+ * mean of the other process is too large, but no busy time is lost. */
 static void busy_time_of_other_processes_is_not_attributed_to_an_exited_process(void **state)
 {
     const char *lists = "process 0 compute 10 5\nprocess 0 compute 77 5\n";
@@ -70,7 +70,8 @@ static void busy_time_of_other_processes_is_not_attributed_to_an_exited_process(
     machine_done(&machine);
 }
 
-/* The process samples must then not be limited to the device's last sample. */
+/* Without device samples, process samples are not limited to the time of the last device
+ * sample. */
 static void single_failure_of_device_samples_is_harmless(void **state)
 {
     const char *script = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
@@ -88,7 +89,8 @@ static void single_failure_of_device_samples_is_harmless(void **state)
     machine_done(&machine);
 }
 
-/* The next answer includes the time of the failed call, and so does the device's. */
+/* The next successful call covers the time of the failed one, for the process and the
+ * device. */
 static void single_failure_of_process_samples_is_harmless(void **state)
 {
     struct machine machine;
@@ -126,7 +128,8 @@ static void process_that_ended_before_it_was_listed_is_counted(void **state)
     machine_done(&machine);
 }
 
-/* The driver returns the number of processes, or that there are more by now. */
+/* If the buffer is too small, the driver returns the required size, which may grow until the
+ * next call. */
 static void process_samples_that_exceed_the_buffer_are_read_again(void **state)
 {
     enum { OTHERS = 300 };
@@ -150,7 +153,7 @@ static void process_samples_that_exceed_the_buffer_are_read_again(void **state)
     machine_done(&machine);
 }
 
-/* The driver reports no process. */
+/* The driver returns no process samples. */
 static void process_without_samples_of_a_busy_device_was_idle(void **state)
 {
     struct machine machine;
@@ -178,7 +181,7 @@ static void reason_is_given_if_the_driver_keeps_no_process_samples(void **state)
     machine_done(&machine);
 }
 
-/* The start does not read process samples, and an idle device has no busy processes. */
+/* Process samples are not read at the start, nor while the device is idle. */
 static void refusal_is_detected_when_process_samples_are_first_read(void **state)
 {
     const char *refusal = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
@@ -189,7 +192,7 @@ static void refusal_is_detected_when_process_samples_are_first_read(void **state
     machine_init(&machine, false);
     machine_open(&machine, refusal);
     machine_read_processes(&machine, (pid_t[]){ 10, 0 });
-    assert_int_equal(machine_process(&machine, 0, 10)->busy_covered_ns, 0); /* no answer yet */
+    assert_int_equal(machine_process(&machine, 0, 10)->busy_covered_ns, 0); /* not read yet */
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0);
     assert_in_range(machine_process(&machine, 0, 10)->busy_covered_ns, 1, MS(1000));
@@ -242,7 +245,7 @@ static void process_samples_of_an_idle_device_are_not_read(void **state)
     machine_done(&machine);
 }
 
-/* The driver's own rate covers only part of the time. */
+/* The driver's utilization rate covers only part of the time. */
 static void process_samples_of_a_device_without_samples_are_read(void **state)
 {
     struct machine machine;

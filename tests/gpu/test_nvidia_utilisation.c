@@ -10,7 +10,7 @@
 
 #define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
 #define MS(count) ((count)*1000000ull)
-/* An idle sample: the time before it is counted. */
+/* An idle sample that covers the time before the samples of the test. */
 #define BEGIN(kind) "sample 0 " kind " ~1000 0\n"
 
 static void every_buffered_sample_is_weighted_by_its_duration(void **state)
@@ -108,7 +108,7 @@ static void device_without_samples_is_measured_by_gpm(void **state)
     machine_done(&machine);
 }
 
-/* Snapshots that are closer mean nothing: the first is kept until the distance suffices. */
+/* Closer snapshots yield no valid metrics: the first one is kept until 100 ms have passed. */
 static void snapshots_of_gpm_are_100_ms_apart(void **state)
 {
     static const struct {
@@ -144,7 +144,7 @@ static void sample_over_100_or_from_the_future_is_dropped(void **state)
         DEVICE BEGIN("gpu") "sample 0 gpu ~1200 101\nsample 0 gpu ~1300 4294967295\n"
                             "sample 0 gpu 18446744073709551614 50\nsample 0 gpu ~1400 50\n");
     reading = machine_read(&machine, 0);
-    assert_int_equal(reading.busy_ns, MS(200)); /* it covers 400 ms */
+    assert_int_equal(reading.busy_ns, MS(200)); /* the valid sample covers 400 ms */
     machine_play(&machine, DEVICE "sample 0 gpu ~1600 100\n");
     assert_int_equal(machine_read(&machine, 0).busy_ns, MS(400));
     machine_done(&machine);
@@ -227,7 +227,7 @@ static void idle_encoders_of_an_idle_device_are_not_read(void **state)
 
     machine_init(&machine, false);
     machine_open(&machine, DEVICE NO_CODEC);
-    (void)machine_read(&machine, 0); /* the first reading uses samples */
+    (void)machine_read(&machine, 0); /* the first reading reads all samples */
     assert_int_equal(machine_calls(&machine, samples), 3);
     machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 encoder ~900 50\n");
     reading = machine_read(&machine, 0);
@@ -247,7 +247,7 @@ static void idle_encoders_of_an_idle_device_are_not_read(void **state)
     machine_done(&machine);
 }
 
-/* The last reading of a job that used no GPU may be the first one. */
+/* A job that used no GPU may have only one reading, at its end. */
 static void encoders_are_never_read_if_the_device_was_always_idle(void **state)
 {
     struct gpu_reading reading;
@@ -317,7 +317,7 @@ static void device_without_samples_is_polled(void **state)
     machine_open(&machine, script);
     (void)machine_read(&machine, 0);
     start_ns = clock_now().monotonic_ns + NS_PER_SECOND;
-    gpu_nvidia.refresh(machine.vendor); /* a slow machine calls less often */
+    gpu_nvidia.refresh(machine.vendor); /* without it, a slow machine makes fewer calls */
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, start_ns, &reading), 0);
     assert_true(reading.busy_covered_ns >= NS_PER_SECOND);
     assert_in_range(reading.busy_ns * 100 / reading.busy_covered_ns, 39, 40);

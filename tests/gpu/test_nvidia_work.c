@@ -56,16 +56,16 @@ static void work_is_counted_only_while_the_job_uses_the_device(void **state)
     work = look(S(6), true, SLOW);
     assert_int_equal(work.covered_ns, S(4));
     assert_int_equal(work.counts[GPU_WORK_SM], S(1));
-    assert_int_equal(work.counts[GPU_WORK_DRAM], S(4)); /* at most all of it */
+    assert_int_equal(work.counts[GPU_WORK_DRAM], S(4)); /* limited to 100 % */
     assert_int_equal(work.counts[GPU_WORK_PCIE_SENT], 32 * MIB);
     assert_false(is_known(work.counts[GPU_WORK_TENSOR])); /* not reported */
     assert_string_equal(work.reason, "the driver does not report it");
-    work = look(S(8), false, SLOW); /* the process has left: the last two seconds count */
+    work = look(S(8), false, SLOW); /* no longer used: the last two seconds count */
     assert_int_equal(work.counts[GPU_WORK_SM], MS(1500));
     work = look(S(100), false, SLOW);
     assert_int_equal(work.counts[GPU_WORK_SM], MS(1500));
     check_calls(3, 2);
-    (void)look(S(101), true, SLOW); /* the process is back */
+    (void)look(S(101), true, SLOW); /* the device is used again */
     work = look(S(105), true, SLOW);
     assert_int_equal(work.covered_ns, S(10));
     assert_int_equal(work.counts[GPU_WORK_SM], MS(2500));
@@ -78,12 +78,12 @@ static void snapshots_are_compared_every_10_s(void **state)
     for (unsigned i = 0; i <= 400; i++)
         (void)look(S(10) + i * MS(250), true, i % 4 == 0 ? SLOW : QUICK);
     check_calls(11, 10);                /* at 0; at 1, 11, 21, ... 91 s */
-    gpu_nvidia.refresh(machine.vendor); /* the end */
+    gpu_nvidia.refresh(machine.vendor); /* the job ends */
     assert_int_equal(look(S(111), false, SLOW).covered_ns, S(101));
     check_calls(12, 11);
 }
 
-/* The counters of a device that another program uses are tried once. */
+/* Counters that another program uses are tried only once. */
 static void counters_that_are_missing_or_in_use_are_not_read_again(void **state)
 {
     static const struct {
@@ -115,7 +115,7 @@ static void counters_that_are_missing_or_in_use_are_not_read_again(void **state)
     }
 }
 
-/* NaN is not 0. */
+/* NaN must not become 0. */
 static void implausible_counter_values_are_unknown(void **state)
 {
     struct gpu_work work;

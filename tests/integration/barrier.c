@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * barrier - a rank of MPI with 50 MB of its own and a window of 64 MB that all ranks of the node share. Prints the memory of
- * all ranks at the same moment, shared pages once, in kB.
+ * barrier - an MPI rank with 50 MB of private memory and a window of 64 MB that all ranks of
+ * the node share. Rank 0 prints the memory of all ranks at the same moment in kB, shared pages
+ * counted once.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 enum { PRIVATE_BYTES = 50000000, SHARED_BYTES = 64000000 };
 
-/* The proportional share of this rank. */
+/* The proportional set size of this rank. */
 static long read_pss_kb(void)
 {
     FILE *file = fopen("/proc/self/smaps_rollup", "r");
@@ -51,7 +52,7 @@ int main(int argc, char **argv)
         sum += shared[i];
     MPI_Barrier(node);
     kb = read_pss_kb();
-    /* Several samples. A rank that waits for a message keeps a CPU busy. */
+    /* Sleep for several samples. A rank that waits for a message would keep a CPU busy. */
     nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
     MPI_Reduce(&kb, &all_kb, 1, MPI_LONG, MPI_SUM, 0, node);
     MPI_Win_free(&window);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c - the whole pipeline on a fixture machine, under a stepped clock.
+ * replay.c - runs the whole pipeline on a fixture machine, with a simulated clock.
  *
  * usage: replay MACHINE PID FORMAT
  *
- * MACHINE holds t0, t1, ...: instants one second apart. Writes the report, in text, json or
- * csv, or with "samples" the rows of a samples file (csv), to standard output. "gpu-tracker-text",
- * "gpu-tracker-json" and "gpu-tracker-rows" are the report and the rows of gpu-tracker. "resource-..."
- * are the rows of that dialect as CSV, and as JSONL if "/jsonl" follows.
+ * MACHINE contains the folders t0, t1, ...: the state of the machine at instants one second
+ * apart. FORMAT selects the output: "text", "json" or "csv" for the report; "samples" for the
+ * rows of a samples file, as CSV; "gpu-tracker-text" or "gpu-tracker-json" for the report of
+ * gpu-tracker; "gpu-tracker-rows" for its rows; "resource-..." for the rows of that dialect, as
+ * CSV, or as JSONL if "/jsonl" follows.
  */
 #include <math.h>
 #include <stdio.h>
@@ -84,7 +85,7 @@ static double find_figure(void *session, const char *path)
 {
     struct spoor_figure figure = { .value = (double)NAN };
 
-    (void)spoor_session_figure(session, path, &figure, NULL); /* NaN: none */
+    (void)spoor_session_figure(session, path, &figure, NULL); /* NaN if there is none */
     return figure.value;
 }
 
@@ -130,7 +131,7 @@ static struct stream find_stream(const char *format, char *dialect, size_t size)
     return stream;
 }
 
-/* Steps through all instants, and writes the rows of a stream. */
+/* Takes a sample at each instant and writes the rows of a stream. */
 static void step_through(spoor_session *session, const char *machine, const char *format,
                          struct buffer *rows)
 {
@@ -163,7 +164,7 @@ static void step_through(spoor_session *session, const char *machine, const char
                                    .devices = &devices,
                                    .previous_devices = &previous_devices,
                                },
-                               rows); /* some machines have none at first */
+                               rows); /* some fixtures have no row at first */
         previous = session->latest;
         device_sample_done(&previous_devices);
         previous_devices = devices;

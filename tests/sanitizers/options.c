@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the sanitizers, in the programs themselves: tests start some of them with an empty environment.
-
-// On aarch64 two checks of gcc 12 are left to x86-64 and valgrind. The leak check takes 4 s of CPU time whenever a
-// process ends (0.1 s without it). The check for use after return makes loops eight times slower (111 s for 14 s in
-// test_load): a tracker on a busy machine then takes more than the 10 s that its last sample has.
+// Sanitizer options, built into the programs: tests start some of them with an empty
+// environment.
+// On aarch64 two checks of gcc 12 are left to x86-64 and valgrind. The leak check takes 4 s of
+// CPU time whenever a process ends (0.1 s without it). The check for use after return makes
+// loops eight times slower (111 s instead of 14 s in test_load): on a busy machine, the last
+// sample of a tracker then exceeds its limit of 10 s.
 #ifdef __aarch64__
 #define SLOW_CHECKS "0"
 #else

@@ -7,16 +7,16 @@
  *
  *     FAILING_STATE=FILE      counts and call sites, shared with the test and with forked children
  *     FAILING_KIND=KIND       the calls to count
- *     FAILING_SITE=HEX        only calls of this call site
- *     FAILING_AT=N            the Nth of these fails, from 1; 0, the default, only counts
- *     FAILING_HOW=ERRNO       the number of the error; or short: fewer bytes than requested;
- *                             or empty: the end of the file
+ *     FAILING_SITE=HEX        only calls from this call site
+ *     FAILING_AT=N            the Nth of these calls fails, from 1; 0, the default: none
+ *     FAILING_HOW=ERRNO       an error number; "short": fewer bytes than requested;
+ *                             "empty": end of file
  *     FAILING_ON=1            all calls of the kind fail from then on
  *
  * Calls of forked children count as well; calls of programs that they execute do not.
  *
  * A call site is a hash of the return addresses inside the program and libspoor, relative to their
- * load addresses: it is the same in every run, whichever thread is faster.
+ * load addresses: it is the same in every run, in whatever order threads run.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -86,7 +86,7 @@ static int note_range(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-/* FNV-1a. `ret` gets the addresses. */
+/* Returns the FNV-1a hash of the return addresses. `ret` receives the first of them. */
 static uint64_t find_site(uint64_t ret[FAILING_FRAMES])
 {
     void *frames[FRAMES_MAX];
@@ -213,10 +213,10 @@ __attribute__((constructor)) static void begin(void)
     fd = open(path, O_RDWR | O_CLOEXEC);
     map = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    (void)backtrace(frames, 1); /* loads its library now */
+    (void)backtrace(frames, 1); /* its first call loads a library */
     (void)dl_iterate_phdr(note_range, NULL);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        (void)unsetenv(names[i]); /* the job does not get them */
+        (void)unsetenv(names[i]); /* the job must not inherit them */
     failing_is_busy = false;
     if (map == MAP_FAILED)
         abort();
@@ -225,7 +225,7 @@ __attribute__((constructor)) static void begin(void)
 
 /* ---- alloc ------------------------------------------------------------------ */
 
-/* Before the start of this library dlsym() and the program allocate from here; these blocks are
+/* Until this library has started, dlsym() and the program allocate from here. These blocks are
  * never freed. */
 static _Alignas(16) char early[1 << 20];
 static size_t early_used;
@@ -317,7 +317,7 @@ void free(void *block)
     next(block);
 }
 
-/* Anonymous memory counts as an allocation, a mapped file as an open. */
+/* Mapping anonymous memory counts as "alloc", mapping a file as "open". */
 void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
     NEXT(mmap);

@@ -11,7 +11,7 @@ enum { FAILING_FRAMES = 24, FAILING_SITES = 1 << 17 };
 
 struct failing_state {
     _Atomic uint64_t count;          /* calls of the kind */
-    _Atomic uint64_t matches;        /* calls of the selected call site */
+    _Atomic uint64_t matches;        /* calls from the selected call site */
     _Atomic uint64_t failed;         /* calls that were made to fail */
     uint64_t frames[FAILING_FRAMES]; /* return addresses of the first failed call, then 0 */
     uint64_t sites[FAILING_SITES];   /* call site of every call, in order */
@@ -24,7 +24,7 @@ extern int failing_how;
 /* Whether calls of this kind are counted. */
 bool failing_wants(const char *kind);
 
-/* Whether this call must fail. errno is unchanged otherwise. */
+/* Counts the call and returns whether it must fail. errno is unchanged. */
 bool failing_hits(const char *kind);
 
 /* Sets errno and returns -1, or NULL. */
@@ -44,7 +44,7 @@ void *failing_next(const char *name);
 /* For the tested program: while held, no call counts or fails. */
 void failing_hold(bool holds);
 
-/* Blocks that were allocated and not freed. */
+/* The number of blocks that were allocated and not freed. */
 long failing_live_blocks(void);
 
 #endif

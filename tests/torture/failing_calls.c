@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* failing_calls.c - the failing calls other than allocations: see failing.c. */
+/* failing_calls.c - the failing calls other than allocations; see failing.c. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -164,7 +164,7 @@ WRAP_WAIT(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, o
 WRAP_WAIT(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage),
           (pid, status, options, usage), options &WNOHANG)
 
-/* System calls without a function in the C library. */
+/* The kind of a system call that has no function in the C library. */
 static const char *kind_of_system_call(long number)
 {
     switch (number) {
@@ -203,9 +203,10 @@ static size_t size_of_short(size_t size)
     return size < SHORT_BYTES ? size : SHORT_BYTES;
 }
 
-/* Whether the failure can happen to a file of this type: only files have no space left or cannot be read, and only
- * sockets and stdout lose their reader. Any call may be interrupted. Messages on stderr and requests on stdin are
- * needed, so these do not fail. */
+/* Whether this failure can happen to this kind of file. Any call may be interrupted. Only
+ * sockets and stdout lose their reader. Only files and pipes transfer fewer bytes than
+ * requested. Only files run out of space or cannot be read; stderr and stdin do not fail in
+ * this way, because the tests need their messages and requests. */
 static bool can_fail_so(int fd)
 {
     struct stat64 status;
@@ -264,7 +265,7 @@ ssize_t __pread64_chk(int fd, void *buf, size_t size, off64_t offset, size_t buf
     return pread64(fd, buf, size, offset);
 }
 
-/* These calls return no part of a name or an entry: they fail, or return nothing. */
+/* These calls never return part of a name or entry: they fail or return nothing. */
 WRAP("read", ssize_t, readlink, (const char *restrict path, char *restrict buf, size_t size),
      (path, buf, size), failing_fail())
 WRAP("read", ssize_t, readlinkat,
@@ -275,7 +276,7 @@ WRAP("read", ssize_t, getdents64, (int fd, void *buf, size_t size), (fd, buf, si
 WRAP("read", struct dirent64 *, readdir64, (DIR * folder), (folder),
      failing_how < 0 ? NULL : failing_null())
 
-/* A pipe without a reader also raises a signal; a socket without one stays closed. */
+/* A write without a reader also raises SIGPIPE. A socket stays shut down. */
 static int fail_write(int fd, bool has_signal)
 {
     if (failing_how == EPIPE) {
@@ -315,7 +316,7 @@ WRAP_WRITE(sendto, flags,
             socklen_t address_size),
            (fd, buf, size, flags, address, address_size))
 
-/* Fails for buffered output. An empty buffer cannot fail. */
+/* Fails only if there is buffered output. */
 int fflush(FILE *stream)
 {
     NEXT(fflush);

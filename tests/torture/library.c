@@ -4,9 +4,9 @@
  *
  *     library REPORT
  *
- * Tracks a child twice: first without failures, so that all libraries are loaded, then with
- * failures. Status 0: REPORT is written; 3: the library returned an error; 9: the library broke
- * its contract (a failure without a message; memory, descriptors or threads that are left).
+ * Tracks a child without failures first, so that all libraries are loaded, then with failures.
+ * Status 0: REPORT was written; 3: the library returned an error; 9: the library broke its
+ * contract (a failure without a message, or leaked memory, descriptors or threads).
  */
 #include <dirent.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 #include "failing.h"
 
-/* Time limit for leftovers: a thread exits a moment after it is joined. */
+/* Time limit for leftovers to disappear: a thread exits a moment after it is joined. */
 enum { TRIES = 500, TRY_US = 10000 };
 
 struct resources {

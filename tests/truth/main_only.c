@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main_only PID REPORT SAMPLES - a tracker that follows one process without its descendants, until
- * it ends, with the library's SPOOR_MAIN_ONLY.
+ * main_only PID REPORT SAMPLES - tracks one process without its descendants (SPOOR_MAIN_ONLY)
+ * until it exits. Writes the report and the samples to these files.
  */
 #include <poll.h>
 #include <spoor/spoor.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * churn FILE MEGABYTES [ROUNDS] - a job that allocates and frees all the time, beside memory that
- * it keeps. FILE holds the number of completed rounds, as a native 64-bit number. It exits after
- * ROUNDS, if given; then FILE may be /dev/zero.
+ * churn FILE MEGABYTES [ROUNDS] - a job that allocates and frees memory all the time while it
+ * keeps MEGABYTES allocated. Counts completed rounds in FILE, as a native 64-bit number. Exits
+ * after ROUNDS rounds, if given; FILE may then be /dev/zero.
  *
- * A tracker hurts this job most: a walk of the page tables of the kept memory holds the lock that
- * each mmap() and munmap() waits for. A round is one mmap() and munmap(), by way of malloc(), and
- * some small blocks. The kept memory is in small pages, because more of them take longer to walk.
+ * This job suffers most from a tracker: walking the page tables of the kept memory holds the
+ * lock that each mmap() and munmap() waits for. A round allocates and frees one large block,
+ * for which malloc() calls mmap() and munmap(), and some small blocks. The kept memory is in
+ * small pages, because these take longer to walk.
  */
 #include <fcntl.h>
 #include <malloc.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd COUNT FD [SECONDS] - a process with COUNT children, each of which runs sleep(1). Writes a
- * byte to FD when all of them sleep. Given SECONDS, writes another byte that much later, and exits.
- * The children are killed when it exits, and it is killed when its parent exits.
+ * crowd COUNT FD [SECONDS] - a process with COUNT children, each of which runs sleep(1). Writes
+ * a byte to FD once all children have called exec. If SECONDS is given, writes another byte
+ * after that time and exits. Its children are killed when it exits; it is killed when its
+ * parent exits.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -38,7 +39,7 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    /* Every child has the write end open until its exec. */
+    /* Every child keeps the write end open until it calls exec. */
     close(running[1]);
     if (read(running[0], &byte, 1) != 0 || write(fd, "", 1) != 1)
         return 1;

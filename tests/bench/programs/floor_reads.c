@@ -34,7 +34,7 @@ static int add_process(struct floor_reads *reads, pid_t pid)
     if (fd < 0)
         return -errno;
     processes[reads->process_count++] = (struct floor_process){
-        .clock = (clockid_t)(~(unsigned)pid << 3 | 2), /* as clock_getcpuclockid() makes it */
+        .clock = (clockid_t)(~(unsigned)pid << 3 | 2), /* as in clock_getcpuclockid() */
         .statm_fd = fd,
     };
     return 0;
@@ -91,7 +91,7 @@ void floor_close(struct floor_reads *reads)
     *reads = (struct floor_reads){ 0 };
 }
 
-/* The second number: size, resident, shared, ... */
+/* The second field: size, resident, shared, ... */
 static uint64_t resident_pages(const char *statm)
 {
     char *second;
@@ -127,7 +127,7 @@ size_t floor_read_host(const struct floor_reads *reads)
     for (size_t i = 0; i < reads->file_count; i++) {
         ssize_t n = pread(reads->files[i], text, sizeof(text), 0);
 
-        length += n > 0 ? (size_t)n : 0; /* a kernel without pressure files */
+        length += n > 0 ? (size_t)n : 0; /* pread() fails without pressure files */
     }
     return length;
 }

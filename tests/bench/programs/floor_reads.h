@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * floor_reads.h - the minimal work of a tracker: reads the CPU clock and statm of each process
- * from files that stay open. The bench compares spoor's cost with it.
+ * floor_reads.h - the minimal work of a tracker: reads the CPU clock and the statm file, which
+ * stays open, of each process. The benchmark compares spoor's cost with this floor.
  */
 #ifndef BENCH_FLOOR_READS_H
 #define BENCH_FLOOR_READS_H
@@ -19,12 +19,12 @@ struct floor_process {
 struct floor_reads {
     struct floor_process *processes; /* owned */
     size_t process_count;
-    int files[8]; /* files of the whole machine; -1: not open */
+    int files[8]; /* machine-wide files; -1: not open */
     size_t file_count;
 };
 
-/* Opens the files of a process and of its children. Returns 0 or -errno; the caller calls
- * floor_close(), after a failure too. */
+/* Opens the files of a process and of its children. Returns 0 or -errno. Call floor_close()
+ * even after a failure. */
 int floor_open(pid_t main_pid, struct floor_reads *ret);
 void floor_close(struct floor_reads *reads);
 
@@ -35,7 +35,7 @@ struct floor_sums {
 };
 struct floor_sums floor_read_processes(const struct floor_reads *reads);
 
-/* Reads the machine-wide files that a sample includes. Returns bytes of text. */
+/* Reads the machine-wide files that a sample includes. Returns the number of bytes read. */
 size_t floor_read_host(const struct floor_reads *reads);
 
 #endif

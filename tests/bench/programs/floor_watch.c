@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * floor_watch PID INTERVAL_MS ROUNDS - reads a process and its children ROUNDS times, at the
- * interval of a tracker, and discards the values.
+ * floor_watch PID INTERVAL_MS ROUNDS - reads the figures of a process and its children ROUNDS
+ * times, INTERVAL_MS apart as a tracker does, and discards the values.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
         return 2;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files); /* floor_open() reports the error */
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* floor_open() fails if the limit is too low */
     }
     r = floor_open((pid_t)argument(argv, 1), &reads);
     if (r < 0) {
@@ -52,5 +52,5 @@ int main(int argc, char **argv)
             (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
     }
     floor_close(&reads);
-    return pages == 0; /* nothing was read: not a floor */
+    return pages == 0; /* nothing was read: the floor is not valid */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measured FILE COMMAND [ARGUMENT...] - runs a command and writes to FILE, as one line of
- * seconds: the wall time of the command, its CPU time including the children that it waited for,
- * and the CPU time of this program since it was forked. Exits with the status of the command.
+ * measured FILE COMMAND [ARGUMENT...] - runs a command and writes one line to FILE, in seconds:
+ * the wall time of the command, its CPU time including the children that it waited for, and the
+ * CPU time of this program since it was forked. Exits with the status of the command.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The last CPU of our affinity mask: the first ones serve more interrupts. */
+/* Pins the process to the last CPU of its affinity mask: the first CPUs serve more
+ * interrupts. */
 static int pin_to_one_cpu(void)
 {
     cpu_set_t allowed, one;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample_cost spawn|attach CROWD COUNT BATCH ROUNDS - the cost of a sample, beside the floor.
+ * sample_cost spawn|attach CROWD COUNT BATCH ROUNDS - compares the CPU time of a sample with
+ * the floor.
  *
- * Each round takes BATCH samples of a crowd of COUNT sleeping children, reads the same
- * processes as often with the minimal loop, then reads the files of the host. If the machine
- * slows down, it slows down all three. Prints nanoseconds of CPU time of one of each, a line a
- * round.
+ * Each round takes BATCH samples of a crowd of COUNT sleeping children, then reads the same
+ * processes BATCH times with the minimal loop, then the machine-wide files BATCH times. If the
+ * machine slows down, all three take longer. Prints one line per round, in nanoseconds: the CPU
+ * time of one sample, of one minimal loop and of one read of the machine-wide files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static uint64_t time_processes(const struct floor_reads *reads, long batch)
 
     for (long i = 0; i < batch; i++) {
         if (floor_read_processes(reads).resident_pages == 0)
-            abort(); /* no process was read: not a floor */
+            abort(); /* no process was read: the floor is not valid */
     }
     return (thread_cpu_ns() - before_ns) / (uint64_t)batch;
 }
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
     if (floor_open(crowd.pid, &reads) < 0)
         return 1;
     tracked_crowd_sample(&crowd, batch);
-    (void)usleep(1100000); /* some files are read a second after a process has run */
+    (void)usleep(1100000); /* spoor reads some files a second after a process has run */
     tracked_crowd_sample(&crowd, batch);
     for (long i = 0; i < rounds; i++) {
         uint64_t sample_ns = time_samples(&crowd, batch);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample_memory CROWD COUNT SAMPLES... - the memory of a session with many samples. Takes
- * samples of a crowd until there are SAMPLES of them, then prints their number, the resident
- * size and its high-water mark, in bytes.
+ * sample_memory CROWD COUNT SAMPLES... - the memory of a session with many samples. For each
+ * argument SAMPLES, samples a crowd of COUNT children until the session has that many samples,
+ * then prints one line: the number of samples, the resident size and the peak resident size in
+ * bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tracked_crowd.h - a session on a job of sleeping processes, as spoor run and attach open it. */
+/* tracked_crowd.h - a session that tracks a job of sleeping processes, opened as spoor run or
+ * attach does. */
 #ifndef BENCH_TRACKED_CROWD_H
 #define BENCH_TRACKED_CROWD_H
 
@@ -13,14 +14,14 @@ struct tracked_crowd {
     spoor_session *session;
 };
 
-/* Starts `crowd` with `count` children and a session on it, whose own samples are an hour apart.
- * With `is_attached`, the session starts once all of them sleep. Ends the program with a message
- * on failure. */
+/* Starts the program `crowd` with `count` children, and a session that tracks it. The session's
+ * own samples are an hour apart. With `is_attached`, the session starts once all children run.
+ * Exits with a message on failure. */
 void tracked_crowd_start(const char *crowd, const char *count, bool is_attached,
                          struct tracked_crowd *ret);
 void tracked_crowd_end(struct tracked_crowd *crowd);
 
-/* Takes samples in a row. */
+/* Takes `sample_count` samples without a pause. */
 void tracked_crowd_sample(struct tracked_crowd *crowd, long sample_count);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * borrow MIB HOW - touches that much memory and starts a child that runs in it: by vfork, or by
- * clone, after which the parent continues. The child prints a line and waits for one, then
- * calls exec; if HOW ends in "-exit", it exits instead. The parent then waits for a line too.
+ * borrow MIB HOW - touches that much memory and starts a child that shares it. HOW is "vfork",
+ * which suspends the parent until the child calls exec or exits, or "clone", which does not.
+ * The child prints a line, waits for one on stdin and calls exec; if HOW ends in "-exit", it
+ * exits instead. The parent then prints a line and waits for one, too.
  */
 #include <sched.h>
 #include <signal.h>

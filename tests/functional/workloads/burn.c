@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* burn SECONDS [CHILDREN] - uses that much CPU time, divided among the children if any. Prints
- * the CPU time used by all, which is a little more than SECONDS, and more on a busy machine. */
+/* burn SECONDS [CHILDREN] - uses that much CPU time, divided among CHILDREN children if given.
+ * Prints the total CPU time used, which is slightly above SECONDS, and more so on a busy
+ * machine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -16,7 +17,7 @@ static double cpu_seconds(void)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* Counts from now on: the clock of a process includes the time before exec. */
+/* Measures from this call on: the clock of a process includes the time before exec. */
 static void spin(double seconds)
 {
     double end = cpu_seconds() + seconds;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chars BYTES [secret] - writes that much to /dev/null, in a process that other processes may
- * read, or not ("secret"). */
+/* chars BYTES [secret] - writes BYTES bytes to /dev/null. With "secret", unprivileged processes
+ * cannot read its /proc/PID/io. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * counts faults PAGES CHILDREN - touches PAGES pages in each of CHILDREN children, one after the
- *                                other, or in itself if there are none.
+ *                                other, or in the process itself if CHILDREN is 0.
  * counts pingpong ROUNDS       - passes a byte to a child and back ROUNDS times.
  *
- * Both begin when they read a line, print the page faults (minor, major) and context
- * switches (voluntary, involuntary) that getrusage() counts since, and exit at the end of the input.
+ * Both start when they read a line, print the page faults (minor, major) and context switches
+ * (voluntary, involuntary) that getrusage() has counted since then, and exit at the end of
+ * their input.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon MODE - starts a daemon: forked twice, in its own session. The first process exits at
- * once. The daemon prints its pid; with MODE "burn" it uses 0.3 s of CPU time, with "wait" it
- * exits at the end of its input.
+ * daemon MODE - starts a daemon, which is forked twice and has its own session. The first
+ * process exits once the daemon runs. The daemon prints its pid; with MODE "burn" it uses 0.3 s
+ * of CPU time, with "wait" it exits at the end of its input.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     if (pipe(told) < 0)
         return 1;
     if (fork() != 0) {
-        /* Exits only once the daemon exists. */
+        /* Exit only once the daemon exists. */
         return read(told[0], &byte, 1) == 1 ? 0 : 1;
     }
     setsid();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* duty SECONDS - computes half of the time and sleeps half of it, in turns of 40 ms. Prints its
- * CPU time and its wall time. */
+/* duty SECONDS - alternates between 20 ms of CPU time and 20 ms of sleep. Prints its CPU time
+ * and its wall time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

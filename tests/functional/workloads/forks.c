@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forks N [deep] - starts N processes that live at the same time, all children of one or each
- * the child of the last; prints "ready", and ends them all when its input ends.
+ * forks N [deep] - starts N processes that live at the same time, all children of the first
+ * process or, with "deep", each the child of the previous one. Prints "ready" once all of them
+ * run, and ends them at the end of its input.
  *
- * Each process has the write end of a pipe open. The first one reads the input; at its end of
- * file, it ends the processes that read the other pipe.
+ * Each of them writes a byte to the pipe `ready`, then reads from the pipe `gate`. Only the
+ * first process keeps the write end of `gate` open; closing it ends the others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A child: reports that it has started, waits for the end of `gate`. */
+/* Runs in a child: reports that it has started, then waits for end of file on `gate`. */
 static void live(int ready, int gate)
 {
     char byte = 'r';
@@ -23,7 +24,7 @@ static void live(int ready, int gate)
         ;
 }
 
-/* Starts `count` processes; in a chain, each child starts the rest. */
+/* Starts `count` processes. With `is_deep`, each child starts the next one. */
 static int start(long count, int is_deep, int ready, const int gate[2])
 {
     for (long i = 0; i < count; i++) {

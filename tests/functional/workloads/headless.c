@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* headless MIB - a process whose first thread exits while another continues: it holds that much
- * memory, and burns 0.3 s of CPU time whenever it reads a line. Prints "ready", and "burnt" each
- * time. */
+/* headless MIB - a process whose first thread exits while a second one continues. The second
+ * thread holds that much memory and burns 0.3 s of CPU time for each byte that it reads. Prints
+ * "ready" once the first thread has exited, and "burnt" after each burn. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -20,7 +20,7 @@ int main(int argc, char **argv)
             while (used.tv_sec == 0 && used.tv_nsec < 10000000);
             _exit(0);
         }
-        wait(NULL); /* returns when none is left */
+        wait(NULL); /* SIGCHLD is ignored: blocks until no child is left */
     }
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inside - prints everything that depends on how a process was started: descriptors,
- * environment, signals, limits, groups, folder, terminal. Equal starts print the same.
+ * environment, signals, limits, groups, working directory, terminal. Two processes started in
+ * the same way print the same.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +30,7 @@ static void print_descriptors(void)
     }
 }
 
-/* The lines of /proc/self/status that depend on the parent. */
+/* Prints the lines of /proc/self/status that depend on the parent. */
 static void print_status(void)
 {
     static const char *const keys[] = { "Umask",    "Uid",           "Gid",      "Groups",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * jobshell REPORT CONTROL COMMAND... - runs a job at a terminal as a shell does: in its own
- * process group, in the foreground. Writes each change of the job to the descriptor REPORT:
- * "started PID", "stopped SIGNAL", "exited STATUS", "killed SIGNAL". A byte read from CONTROL
- * continues the job in the foreground.
+ * process group, in the foreground. Writes each change of the job's state to the descriptor
+ * REPORT: "started PID", "stopped SIGNAL", "exited STATUS", "killed SIGNAL". A byte read from
+ * CONTROL continues the job in the foreground.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* no_locks.c - a library to preload: locks of files fail, as on NFS without its lock daemon. */
+/* no_locks.c - a library to preload that makes file locks fail, as on NFS without a lock
+ * daemon. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

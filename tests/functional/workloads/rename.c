@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rename NAME SECONDS - sets its name in the kernel, in the parent and in a child that uses CPU
- * time: a reader that misparses the name loses that time. Prints the CPU time used. */
+/* rename NAME SECONDS - sets the name of its process and forks a child with the same name that
+ * uses SECONDS of CPU time: a reader that misparses the name loses that time. Prints the
+ * child's CPU time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rewrite FILE COUNT - writes 8 KiB to COUNT places of a file of 4 MiB, each immediately to storage. */
+/* rewrite FILE COUNT - creates a file of 4 MiB, then overwrites 8 KiB of it COUNT times, at
+ * varying offsets, and flushes each write to storage. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workers INHERITED OWN - touches INHERITED MiB and forks a child that touches OWN MiB more; prints
- * "ready", and both end when the input does. */
+/* workers INHERITED OWN - touches INHERITED MiB and forks a child that touches OWN MiB more.
+ * The child prints "ready"; both exit at the end of their input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #if STANDIN_GENERATION == GENERATION_FULL
 
-/* A snapshot of the real library has counters; this one has the device it was taken of. */
+/* A snapshot of the real library contains counters; this one only identifies the device. */
 struct snapshot {
     nvml_device device;
     unsigned gpu_instance;
@@ -57,8 +57,9 @@ EXPORT int nvmlGpmMigSampleGet(nvml_device device, unsigned gpu_instance,
     return standin_enter("nvmlGpmMigSampleGet", device);
 }
 
-/* "gpm N INSTANCE PERCENT", "all" being the whole device; its other metrics: "gpm N metric ID
- * VALUE". */
+/* Metric 1 is "gpm N INSTANCE PERCENT"; INSTANCE "all" is the whole device. The other metrics,
+ * of whole devices only, are "gpm N metric ID VALUE". Returns false if the script has no
+ * value. */
 static bool find_value(const struct snapshot *snapshot, unsigned id, double *ret)
 {
     char words[96], rest[16] = "all";

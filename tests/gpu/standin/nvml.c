@@ -9,7 +9,7 @@
 #define DEVICES 16
 #define PARTS 8
 
-/* Each calling thread has its own state, because NVML allows calls of several threads at once. */
+/* Each calling thread has its own state, because several threads may call NVML at once. */
 static _Thread_local struct {
     struct script script;
     struct node wholes[DEVICES], parts[DEVICES][PARTS];
@@ -81,7 +81,7 @@ static const char *said_of(const char *word, const char *call)
     return script_last(&standin.script, words);
 }
 
-/* Blocks as long as the script demands; the script may change meanwhile. */
+/* Blocks for as long as the script demands. The script may change meanwhile. */
 static void block(const char *call)
 {
     const struct timespec pause = { 0, 5000000 };
@@ -95,7 +95,7 @@ static void block(const char *call)
     }
 }
 
-/* Spends the CPU time that the script demands, reading the script included. */
+/* Uses as much CPU time as the script demands, including the time for reading the script. */
 static void spend_cpu(const char *call, uint64_t since_ns)
 {
     const char *line = said_of("cost", call);
@@ -140,7 +140,7 @@ static int init(void)
                            i, j);
     }
     status = standin_enter("nvmlInit", NULL);
-    standin.started_us = script_realtime_us(); /* samples start when it is opened */
+    standin.started_us = script_realtime_us(); /* sample streams start here */
     return status;
 }
 
@@ -319,7 +319,7 @@ EXPORT int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *ret)
     return NVML_SUCCESS;
 }
 
-/* The calls that return one number, of 32 or of 64 bits. */
+/* Defines a call that returns one number, of 32 or 64 bits. */
 #define NUMBER(name, key, type)                                 \
     EXPORT int name(nvml_device device, type *ret)              \
     {                                                           \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processes.c - the stand-in's lists of processes, accounts, samples and GPM. */
+/* processes.c - the stand-in's process lists, samples and accounting data. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,8 @@
 
 #if STANDIN_GENERATION > GENERATION_BARE
 
-/* Reports a buffer that is too small by one element, if the script demands it. */
+/* Returns true if the script demands that the buffer be too small; *count is then one more than
+ * `room`. */
 static bool has_grown(const char *call, unsigned room, unsigned *count)
 {
     const char *line;
@@ -22,7 +23,7 @@ static bool has_grown(const char *call, unsigned room, unsigned *count)
     return true;
 }
 
-/* The number of written elements that the call reports. */
+/* The number of elements that the call reports as written; the script may override it. */
 static unsigned said(const char *call, size_t written)
 {
     const char *line;
@@ -33,7 +34,7 @@ static unsigned said(const char *call, size_t written)
     return line ? (unsigned)script_number(&line, 0) : (unsigned)written;
 }
 
-/* The index of a process in the list written so far; `found` if it is not in it. */
+/* The index of a process in the list written so far; `found` if it is not listed. */
 static size_t place_of(unsigned pid, const char *list, size_t stride, size_t found)
 {
     size_t place = 0;
@@ -116,8 +117,8 @@ EXPORT int nvmlDeviceGetConfComputeMemSizeInfo(nvml_device device, void *ret)
 
 #if STANDIN_GENERATION > GENERATION_V340
 
-/* Calls `put` for each sample newer than `last_us`: first for `exact` lines, then for `stream`
- * lines. */
+/* A list of samples that is being filled. `put` writes a sample to `list[found]`; `found`
+ * counts all samples, even those beyond `room`. */
 struct samples {
     size_t room, found;
     void (*put)(struct samples *samples, unsigned pid, uint64_t stamp_us, unsigned value);
@@ -160,7 +161,7 @@ static void put_stream(struct samples *samples, const char *words, bool has_pid,
 
         for (uint64_t stamp_us = standin_started_us(); stamp_us <= now_us;
              stamp_us += period_us)
-            if (stamp_us + 14000000 > now_us) /* as long as the driver keeps samples */
+            if (stamp_us + 14000000 > now_us) /* the driver keeps samples for 14 s */
                 put_if_newer(samples, pid, stamp_us, last_us, value);
     }
 }
@@ -279,7 +280,7 @@ static size_t count_stamps(const struct usage_sample *list, size_t count)
     return stamps;
 }
 
-/* Returns the number of remaining samples. */
+/* Removes the samples of exited processes. Returns the number of remaining samples. */
 static size_t leave_out_ended(nvml_device device, struct usage_sample *list, size_t count)
 {
     size_t kept = 0;
@@ -290,8 +291,8 @@ static size_t leave_out_ended(nvml_device device, struct usage_sample *list, siz
     return kept;
 }
 
-/* As drivers do: one answer for each living process, the mean over all samples that name a
- * living process. Impossible values are returned unchanged. */
+/* Like a driver, reports one value per living process: its mean over all time stamps at which
+ * any living process has a sample. Impossible values are returned unchanged. */
 static void put_means(struct samples *samples, const struct usage_sample *list, size_t count)
 {
     size_t stamps = count_stamps(list, count);

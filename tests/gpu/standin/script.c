@@ -64,7 +64,7 @@ void script_note_call(const char *call)
     if (fd < 0)
         return;
     (void)snprintf(line, sizeof(line), "%s\n", call);
-    (void)!write(fd, line, strlen(line)); /* a test that waits for the call fails */
+    (void)!write(fd, line, strlen(line)); /* on failure, a test that waits for it fails */
     close(fd);
 }
 
@@ -90,7 +90,7 @@ uint64_t script_number(const char **cursor, uint64_t missing)
     return value;
 }
 
-/* The line after its "@MS ", or NULL before its time. */
+/* Skips the "@MS " of a line; NULL: the line is not true yet. */
 static const char *active(const struct script *script, const char *line)
 {
     const char *cursor = line + 1;
@@ -110,7 +110,7 @@ const char *script_line(const struct script *script, size_t n, const char *words
         if (fact && strncmp(fact, words, length) == 0 && strchr(" \t\n", fact[length]) &&
             n-- == 0)
             return skip_blanks(fact + length);
-        /* strcspn() reads the whole script if a sanitizer checks strings strictly. */
+        /* Not strcspn(): it reads the whole script if a sanitizer checks strings strictly. */
         while (*line && *line++ != '\n')
             continue;
     }

@@ -2,8 +2,8 @@
 /*
  * standin.h - declarations shared by the files of the stand-in.
  *
- * Generations of drivers have different functions: each is built as a library of its own, with
- * STANDIN_GENERATION one of the numbers below.
+ * Generations of drivers differ in their functions. Each is built as a separate library, with
+ * STANDIN_GENERATION set to one of the numbers below.
  */
 #ifndef TESTS_GPU_STANDIN_STANDIN_H
 #define TESTS_GPU_STANDIN_STANDIN_H
@@ -15,12 +15,12 @@
 #include "source/gpu/nvidia_nvml.h"
 
 #define GENERATION_BROKEN 0 /* lacks a required function */
-#define GENERATION_BARE 1   /* has only the required ones */
-#define GENERATION_V340 2   /* the original functions: lists of 16 bytes, no samples */
-#define GENERATION_V470 3   /* _v2: lists of 24 bytes, MIG, no GPM */
-#define GENERATION_V510 4   /* _v3 of 24 bytes, before those of 32 */
-#define GENERATION_V530 5   /* _v3 of 32 bytes */
-#define GENERATION_FULL 6   /* _v3 of 24 bytes, and everything else */
+#define GENERATION_BARE 1   /* has only the required functions */
+#define GENERATION_V340 2   /* original functions: list elements of 16 bytes, no samples */
+#define GENERATION_V470 3   /* _v2: list elements of 24 bytes, MIG, no GPM */
+#define GENERATION_V510 4   /* _v3: list elements of 24 bytes */
+#define GENERATION_V530 5   /* _v3: list elements of 32 bytes */
+#define GENERATION_FULL 6   /* _v3: list elements of 24 bytes, and everything else */
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -28,8 +28,8 @@ struct node {
     char name[8]; /* "0", "0.2" */
 };
 
-/* Reads the script of this thread; blocks if the script demands it for `call`. Returns the scripted
- * failure, or 0. */
+/* Begins a call: records it, reads the script of this thread, then blocks and uses CPU time as
+ * the script demands. Returns the scripted failure, or 0. */
 int standin_enter(const char *call, nvml_device device);
 const struct script *standin_script(void);
 
@@ -39,13 +39,13 @@ const struct node *standin_node(nvml_device device);
 /* Builds "WORD N REST", the start of a line. */
 const char *standin_words(char buf[96], const char *word, nvml_device device, const char *rest);
 
-/* A number of a device: false if the script has none. */
+/* Reads a number of a device. Returns false if the script has none. */
 bool standin_number(nvml_device device, const char *key, uint64_t *ret);
 
-/* When the library was started. */
+/* The time of day when the library was started. */
 uint64_t standin_started_us(void);
 
-/* The number of calls of `call` since the script has a `grow` line for it. */
+/* How often `call` was made before with a `grow` line for it in the script. */
 unsigned standin_times(const char *call);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deny ERROR CALL[,CALL...] COMMAND [ARGUMENT...] - runs a command for which some system calls fail.
+ * deny ERROR CALL[,CALL...] COMMAND [ARGUMENT...] - runs a command for which some system calls
+ * fail.
  *
- * ERROR is EPERM, EACCES or ENOSYS; a CALL is one of those below. The filter is inherited, as in a
- * container.
+ * ERROR is EPERM, EACCES or ENOSYS; each CALL is a name from the table below. Children inherit
+ * the filter, as in a container.
  */
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job - a job that measures its own usage. When it reads a line, it uses 64 MiB and 0.2 s of CPU time
- * and, in a child at the same time, 32 MiB and 0.1 s. It prints the CPU seconds that the clocks of
- * both processes show, and ends with the next line.
+ * job - a job that measures its own usage. When it reads a line, it uses 64 MiB and 0.2 s of
+ * CPU time while a child uses 32 MiB and 0.1 s. It prints the CPU seconds of both processes,
+ * according to their clocks, and exits when it reads another line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* The memory is kept on purpose. */
+/* Deliberately does not free the memory. */
 static void use(size_t mib, double seconds)
 {
     volatile char *memory = malloc(mib << 20);

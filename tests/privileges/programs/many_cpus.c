@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* many_cpus.c - a library to preload: the process may run on 16 CPUs, however few the machine
- * has. */
+/* many_cpus.c - a library to preload that reports an affinity of 16 CPUs, however few the
+ * machine has. */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* burn MILLISECONDS - uses this much CPU time, prints its pid first and its CPU time in microseconds last. */
+/* burn MILLISECONDS - prints its pid, uses that much CPU time, and prints its CPU time in
+ * microseconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

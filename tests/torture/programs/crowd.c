@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd COUNT - starts COUNT processes that wait, prints "ready" when all exist, and ends them
- * when it has read a byte. Then it prints the CPU time of all in microseconds.
+ * crowd COUNT - starts COUNT processes that wait, prints "ready" once all exist, and ends them
+ * when it has read a byte. Then it prints the total CPU time in microseconds.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exhaust_memory - uses more and more memory, up to 1 GB, in a child that the kernel kills before
- * that. */
+/* exhaust_memory - starts a child that uses more and more memory, up to 1 GiB. Under a memory
+ * limit, the kernel kills the child before that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fork_bomb MILLISECONDS - every process forks as fast as it can, lives for some 20 ms, and leaves its
- * children as orphans. Only for a cgroup with a limit: if no fork fails, it stops at 2,000 processes at
- * once. After MILLISECONDS it ends, and prints the number of started processes, their maximum at once,
- * and the number of failed forks.
+ * fork_bomb MILLISECONDS - every process forks as fast as it can, lives for some 20 ms, and
+ * leaves its children as orphans. Run it only in a cgroup with a limit: if no fork fails, it
+ * stops at 2,000 concurrent processes. Exits after MILLISECONDS and prints the number of
+ * processes started, the most that were alive at once, and the number of forks that failed or
+ * were skipped at this limit.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
 
     if (counts == MAP_FAILED)
         return 2;
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* to wait for the exit of all */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* to wait for orphans, too */
     multiply(counts, clock_us(CLOCK_MONOTONIC) + milliseconds * 1000, milliseconds * 1000);
     while (wait(NULL) > 0)
         continue;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reuse_pids COUNT MILLISECONDS - starts COUNT processes one after the other with the same pid, if the
- * kernel has few: between two of them up to 500 short processes use up the others. They are named
- * "long-N", use MILLISECONDS of CPU time and exit with N.
+ * reuse_pids COUNT MILLISECONDS - starts COUNT processes with the same pid, one after the
+ * other, if the kernel has few pids: between two of them, up to 500 short processes use up the
+ * other pids. The COUNT processes are named "long-N", use MILLISECONDS of CPU time each and
+ * exit with status N.
  *
- * Prints a line for each of them, "N PID MICROSECONDS"; then the number of all processes, this one
- * included, and their CPU time in microseconds.
+ * Prints a line for each of them, "N PID MICROSECONDS"; then the number of all processes, this
+ * one included, and their CPU time in microseconds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static pid_t run_long(long number, long milliseconds)
     return pid;
 }
 
-/* The kernel assigns pids in order. */
+/* Starts processes until `wanted` is the next pid: the kernel assigns pids in order. */
 static void wait_for_turn(pid_t wanted)
 {
     pid_t pid = 0;
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
         return 2;
     count = strtol(argv[1], NULL, 10);
     milliseconds = strtol(argv[2], NULL, 10);
-    wait_for_turn(305); /* in the first round, pids are below 300 */
+    wait_for_turn(305); /* pids below 300 are assigned only in the first round */
     pid = run_long(0, milliseconds);
     for (long i = 1; i < count; i++) {
         wait_for_turn(pid);

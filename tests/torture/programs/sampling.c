@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampling COUNT - takes COUNT samples of a job whose processes start and exit, and writes a row of
- * each to /dev/null. After each hundredth it prints the number of samples, the CPU time of this
- * process in nanoseconds, its anonymous memory in bytes, and its open descriptors.
+ * sampling COUNT - takes COUNT samples of a job whose processes start and exit, and writes a
+ * row for each sample to /dev/null. After each hundredth of the samples it prints their number,
+ * the CPU time of this process in nanoseconds, its anonymous memory in bytes, and its open
+ * descriptors.
  *
- * It uses the real clock, but does not wait for an interval: it requests samples.
+ * It uses the real clock, but requests each sample instead of waiting for an interval.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -24,7 +25,7 @@ static _Noreturn void die(const char *message)
     exit(1);
 }
 
-/* The job: a process that starts another every 2 ms. */
+/* Starts the job: a process that starts a child every 2 ms. */
 static pid_t start_job(void)
 {
     static const struct timespec moment = { .tv_nsec = 2000000 };
@@ -55,7 +56,8 @@ static int count_descriptors(void)
     return count;
 }
 
-/* Without files and shared memory: the rows that wait for their writer vary. */
+/* Excludes files and shared memory, because the number of rows that wait for their writer
+ * varies. */
 static long anonymous_bytes(void)
 {
     static const char key[] = "RssAnon:";

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * short_processes COUNT [AT_ONCE] - starts COUNT processes that exit at once and waits for each,
- * AT_ONCE (1) at a time. After each hundredth it prints their number and reads a byte: the reader
- * may read the tracker's usage meanwhile. The last line has the CPU time of all in microseconds.
+ * short_processes COUNT [AT_ONCE] - starts COUNT processes that exit at once and waits for
+ * each, AT_ONCE (1) at a time. After each hundredth of them it prints their number and waits
+ * for a byte, so that a test can read the tracker's usage. The last line is the total CPU time
+ * in microseconds.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stepped_clock.c - for LD_PRELOAD: the time of day is stepped back and forth by an hour, every
- * 50 ms. Clocks that cannot be set are left alone.
+ * stepped_clock.c - a library to preload that steps the time of day back and forth by an hour,
+ * every 50 ms. Clocks that cannot be set are left alone.
  */
 #include <stddef.h>
 #include <sys/syscall.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beside FILE - a process that belongs to no job: it has 200 MB, reads, and computes until FILE
- * exists, or for 15 s. It writes a line to standard output once it has begun.
+ * beside FILE - a process that belongs to no job: it holds 200 MB, and reads and computes until
+ * FILE exists, for at most 15 s. Writes an empty line to standard output once it holds its
+ * memory.
  */
 #include <time.h>
 #include <unistd.h>

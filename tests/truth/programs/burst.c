@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * burst COUNT MEGABYTES MILLISECONDS rest|busy|short waiting|new|unwaited [BEFORE_MS] - COUNT
- * processes grow at the same time, keep their memory, and free it MILLISECONDS after they began to
- * grow.
+ * processes grow at the same time, keep their memory, and free it MILLISECONDS after they began
+ * to grow.
  *
- * Before that, for a second or BEFORE_MS, the job sleeps ("rest"), or two other processes compute
- * ("busy"), or short processes start and exit all the time ("short"); the last two go on during the
- * burst. The growing processes exist from the start ("waiting"), or are forked for the burst ("new"),
- * by a parent that ignores SIGCHLD ("unwaited").
+ * Before that, for a second or BEFORE_MS, the job sleeps ("rest"), two other processes compute
+ * ("busy"), or short processes start and exit all the time ("short"); the latter two continue
+ * during the burst. The growing processes exist from the start ("waiting"), are forked for the
+ * burst ("new"), or are forked for it by a parent that ignores SIGCHLD ("unwaited").
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct burst {
     long count, milliseconds;
     size_t bytes;
     meeting *place;            /* where the growing processes meet */
-    meeting *start;            /* where these and their parent meet */
+    meeting *start;            /* where they meet their parent */
     atomic_long private_bytes; /* sum over all children, before they grow */
     atomic_bool is_over;
     atomic_long short_count;
@@ -90,7 +90,7 @@ static void act_as_starter(void *data)
     }
 }
 
-/* Starts the other work of the job; returns the number of its processes. */
+/* Starts the other processes of the job and returns their number. */
 static long start_others(struct burst *burst, const char *kind, pid_t *pids)
 {
     long count = 0;
@@ -108,7 +108,7 @@ static void start_growing(struct burst *burst, pid_t *pids)
         pids[i] = start(act_in_burst, burst);
 }
 
-/* Waits for the end of file, which comes when the last growing process has exited. */
+/* Waits for end of file on the pipe: the last growing process has exited. */
 static void wait_for_end(const struct burst *burst)
 {
     char byte;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache MEGABYTES - reads a file through a small buffer: the page cache is not its memory. */
+/* cache MEGABYTES - reads a file through a small buffer: the page cache does not count as its
+ * memory. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,8 +8,8 @@
 #include "ledger.h"
 #include "workload.h"
 
-/* The part of the file that must be in the cache: a virtual machine was seen to drop 15 MB of 1000
- * at once. */
+/* The bytes of the file that are in the page cache. They may be fewer than were read: a virtual
+ * machine was seen to drop 15 MB of 1000 MB at once. */
 static double cached_bytes(int fd, size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), count = (bytes + page - 1) / page, cached = 0;
@@ -42,8 +43,8 @@ int main(int argc, char **argv)
     if (n < 0)
         ledger_fail("read");
     cached = cached_bytes(fd, bytes);
-    /* On a virtual machine perf's clock was 5 to 27 % ahead of the process's own while the cache
-     * was filled, for unknown reasons: burning CPU time makes that a small part of the whole. */
+    /* On a virtual machine perf's clock was 5 to 27 % ahead of the process's own while the
+     * cache was filled, for unknown reasons. Burning CPU time makes the difference small. */
     burn_ms(1200);
     ledger_set_lone_memory(base);
     ledger_set(JOB_PEAK_BYTES, cached + base);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chain [LEFT PEAK] - a process that executes itself again and again. The first program has the
- * most memory: exec resets the kernel's high-water mark, but not the peak of the job. The CPU
- * clock goes on.
+ * chain [LEFT PEAK] - a process that executes itself again and again. The first program uses
+ * the most memory: exec resets the kernel's high-water mark, but not the peak of the job. The
+ * CPU clock continues.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -18,7 +18,7 @@ static const size_t step_bytes = 65536;
 static const size_t written_bytes = 80 * 65536;
 
 struct copies {
-    atomic_long now, most; /* bytes copied by the living children */
+    atomic_long now, most; /* bytes copied by the living children, and their peak */
     char *memory;
 };
 
@@ -42,7 +42,7 @@ static void act(void *data)
     hold_ms(15);
     release(copies->memory, written_bytes);
     atomic_fetch_sub(&copies->now, (long)written_bytes);
-    _exit(0); /* its CPU time is read when it is waited for: its exit is a large part of it */
+    _exit(0); /* the parent's wait counts its CPU time, including the exit */
 }
 
 static double now_ms(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd COUNT KILOBYTES [MEGABYTES] - COUNT children of that size, all alive at once. Beside so little memory their
- * stacks and their copies of the parent's pages count, so each reads its own size from the kernel. Each also shares
- * MEGABYTES with its parent.
+ * crowd COUNT KILOBYTES [MEGABYTES] - COUNT children of KILOBYTES each, all alive at once. With
+ * so little memory, their stacks and their copies of the parent's pages matter, so each child
+ * reads its own size from the kernel. Each also shares MEGABYTES with its parent.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static void act(void *data)
     meet(crowd->place);
     meet(crowd->place);
     release(memory, crowd->bytes);
-    /* Their CPU time is read when they are waited for: the exits of many processes count. */
+    /* The children's CPU time is read when they are waited for, to include the cost of many
+     * exits. */
     _exit(0);
 }
 
@@ -54,7 +55,7 @@ int main(int argc, char **argv)
     if (!pids)
         ledger_fail("memory");
     if (argc > 3)
-        (void)touch((size_t)number_argument(argc, argv, 3) * MB); /* until it exits */
+        (void)touch((size_t)number_argument(argc, argv, 3) * MB); /* freed at exit */
     crowd->bytes = (size_t)number_argument(argc, argv, 2) * 1000;
     crowd->place = meeting_of((unsigned)count + 1);
     for (long i = 0; i < count; i++)

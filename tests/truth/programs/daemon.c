@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * daemon MEGABYTES MILLISECONDS stay|leave - a process that was forked twice and has its own
- * session holds the memory and burns the CPU time. "leave": the main process ends at once.
+ * session holds the memory and burns the CPU time. With "leave", the main process exits at
+ * once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 struct work {
     size_t bytes;
     long milliseconds;
-    bool is_last; /* the daemon writes the ledger */
+    bool is_last; /* the daemon exits last and writes the ledger */
     int done[2];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * families - the main process reads 50 MB and burns 0.3 s, two children that it waits for read 300 MB
- * and burn 0.2 s each. The truth counts the main process alone.
+ * families - the main process reads 50 MB and burns 0.3 s; two children that it waits for read
+ * 300 MB and burn 0.2 s each. The truth counts the main process alone.
  */
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ static void act(void *data)
     write_nowhere(100 * MB);
     burn_ms(200);
     release(memory, 60 * MB);
-    _exit(0); /* not the main process: it adds no CPU time */
+    _exit(0); /* without adding its CPU time to the truth */
 }
 
 int main(void)

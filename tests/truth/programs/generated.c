@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * generated SEED - a random tree of processes. Each process does a few random things: it holds
- * memory for a while, copies inherited pages, burns CPU time, reads, writes, rests, and starts
- * children, which it waits for or not. The seed decides what each process does, but not when, so
- * the true memory is counted while the job runs.
+ * memory for a while, copies inherited pages, burns CPU time, reads, writes, sleeps, and starts
+ * children, which it may or may not wait for. The seed decides what each process does, but not
+ * when, so the true memory is counted while the job runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ struct job {
     int alive[2]; /* the write end is open in every descendant */
 };
 
-/* One process and its state of random numbers. */
+/* One process and the state of its random numbers. */
 struct node {
     uint64_t random;
     int depth; /* 0: main */
@@ -63,7 +63,7 @@ static void change(struct level *level, long by)
         ;
 }
 
-/* In steps, so that the counted bytes stay close to the written ones. */
+/* Writes in steps, so that the counted bytes stay close to the written ones. */
 static void write_counted(char *memory, size_t bytes)
 {
     for (size_t done = 0; done < bytes; done += step_bytes) {
@@ -130,8 +130,8 @@ static void act(void *data)
     change(&job->all, -own_bytes);
 }
 
-/* Three of five times children are waited for. Otherwise the kernel reaps them, or they are not
- * waited for and become orphans if they outlive their parent. */
+/* In three of five cases the parent waits for its children. Otherwise the kernel reaps them, or
+ * they become orphans if they outlive their parent. */
 static void have_children(struct node *node)
 {
     long count = pick(node, 1, CHILDREN_MAX), kind = pick(node, 0, 4);

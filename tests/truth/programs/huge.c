@@ -2,8 +2,8 @@
 /*
  * huge transparent|reserved - memory in pages of 2 MiB.
  *
- * transparent: 256 MiB; a child inherits them and writes a quarter
- * reserved:    32 MiB of hugetlb, which is in no resident set, beside 50 MB that is
+ * transparent: 256 MiB; a child inherits them and writes a quarter of them
+ * reserved:    32 MiB of hugetlb, which no resident set includes, and 50 MB of ordinary memory
  */
 #include <string.h>
 #include <sys/mman.h>

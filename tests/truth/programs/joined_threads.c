@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * joined_threads COUNT - one process whose threads start and are joined one after the other. The
- * exit of a thread costs CPU time that no clock of the process shows: it must not be taken for a
- * missing child.
+ * joined_threads COUNT - one process whose threads start and are joined one after the other.
+ * The exit of a thread costs CPU time that no clock of the process shows. This time must not be
+ * mistaken for a missing child.
  */
 #include <pthread.h>
 

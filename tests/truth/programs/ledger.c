@@ -43,17 +43,18 @@ static const char *const names[FIGURE_COUNT] = {
 
 enum { LINE_BYTES = 2048, ENDS_MAX = 4096 };
 
-/* Values are kept in thousandths of a unit: processes add to them at the same time. */
+/* Values are integers, in thousandths of a unit, so that processes can add to them
+ * concurrently. */
 struct ledger {
     atomic_int_fast64_t thousandths[FIGURE_COUNT];
     atomic_bool is_known[FIGURE_COUNT];
     atomic_int_fast64_t cpu_ns;
     pid_t main_pid;
-    double started_seconds;                  /* start of the main process, after boot */
-    double phases[PHASES_MAX][FIGURE_COUNT]; /* NaN: not noted */
+    double started_seconds;                  /* start of the main process, since boot */
+    double phases[PHASES_MAX][FIGURE_COUNT]; /* NaN: not recorded */
     int64_t cpu_at_gate_ns; /* CPU time of the main process when the counting began */
-    /* CPU time of a process and the children it waited for when it added its clock, in the slot of its id. Living
-     * processes seldom share a slot. */
+    /* CPU time of a process and the children that it had waited for, when it added its clock.
+     * The slot depends on the pid; living processes seldom share one. */
     struct {
         pid_t pid;
         int64_t cpu_ns;
@@ -105,7 +106,7 @@ static double boot_seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* When this process was forked, in ticks. */
+/* When this process was forked, in seconds since boot, as precise as a clock tick. */
 static double start_seconds(void)
 {
     enum { FIELDS_BEFORE_START = 20 }; /* after the name, see proc(5) */
@@ -143,7 +144,7 @@ void ledger_open(void)
     }
 }
 
-/* CPU time added so far by the process with this id. */
+/* The CPU time that process `added_by` has added so far. */
 static int64_t added_ns;
 static pid_t added_by;
 
@@ -172,7 +173,7 @@ void ledger_add_end(pid_t pid, const struct rusage *usage)
                          rusage_ns(usage) - ledger->ends[pid % ENDS_MAX].cpu_ns);
 }
 
-/* Adds the CPU time that a process has used since it added its clock. */
+/* Adds the CPU time that this process has used since it added its clock. */
 static void add_later_cpu(void)
 {
     if (added_by == getpid())
@@ -236,8 +237,8 @@ void ledger_set_lone_memory(double bytes)
     ledger_set(PRIVATE_BYTES, bytes);
 }
 
-/* The file, with room for the line. It is created before the clock is read for the last time,
- * because that costs CPU time. */
+/* Creates the file, with room for the line. This costs CPU time, so it comes before the last
+ * reading of the clock. */
 static int make_room(size_t bytes)
 {
     const char *path = getenv("TRUTH");

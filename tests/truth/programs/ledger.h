@@ -2,13 +2,13 @@
 /*
  * ledger.h - records the true usage of a job.
  *
- * The ledger is memory that all processes of the job share. Each adds its own CPU clock just
- * before it ends and notes the memory it touched; a parent that calls wait_for() adds the cost
- * of its exit; the last one writes one line of JSON to the file that $TRUTH names, with a key
- * for each figure that was noted.
+ * The ledger is memory that all processes of the job share. Each process adds its own CPU clock
+ * just before it exits, and records the memory that it touched. A parent that calls wait_for()
+ * adds the CPU time of the child's exit. The last process writes one line of JSON to the file
+ * that $TRUTH names, with a key for each recorded figure.
  *
  * If $TRUTH_GATE is set, a tracker attaches to the job: the job writes a byte to the FIFO
- * $TRUTH_GATE.ready, waits for a byte on $TRUTH_GATE.go, and counts from there on.
+ * $TRUTH_GATE.ready, waits for a byte on $TRUTH_GATE.go, and counts from then on.
  *
  * Any error ends the job with status 99 and a line on stderr; a job that cannot do its work on
  * this machine ends with status 77 and the reason.
@@ -24,10 +24,10 @@
 
 enum figure {
     CPU_SECONDS,
-    PEAK_RSS_BYTES, /* distinct pages that the job has mapped, at the worst moment */
+    PEAK_RSS_BYTES, /* distinct pages that the job maps, at the peak */
     MAIN_RSS_BYTES,
     DESCENDANTS_RSS_BYTES,
-    PRIVATE_BYTES, /* the part that one process alone maps; its own worst moment */
+    PRIVATE_BYTES, /* pages that only one process maps; has its own peak */
     SHARED_BYTES,
     JOB_PEAK_BYTES, /* all memory charged to the job, page cache included */
     ANON_BYTES,
@@ -38,11 +38,11 @@ enum figure {
     PROCESSES, /* in total */
     CONCURRENT,
     THREADS,                 /* at once */
-    UNSEEN_CPU_MICROSECONDS, /* CPU time of exits, which no clock shows before */
-    ELAPSED_SECONDS,         /* from the start of the main process to the ledger's last line */
-    MINOR_FAULTS,            /* page faults that read from no disk */
+    UNSEEN_CPU_MICROSECONDS, /* CPU time of exits, which no clock of a process includes */
+    ELAPSED_SECONDS,         /* from the start of the main process to ledger_set_elapsed() */
+    MINOR_FAULTS,            /* page faults without a disk read */
     SHARED_BYTES_AT_MOST,    /* an upper bound of SHARED_BYTES, if that is not known exactly */
-    CPU_WAIT_SECONDS,        /* of threads that were ready to run */
+    CPU_WAIT_SECONDS,        /* time that runnable threads waited for a CPU */
     LOOPBACK_RECEIVED_BYTES, /* by TCP connections within the job */
     LOOPBACK_SENT_BYTES,
     FIGURE_COUNT,
@@ -51,36 +51,37 @@ enum figure {
 /* Must be called first. */
 void ledger_open(void);
 
-/* Adds the CPU clock of this process, all threads included. The last call before it exits. */
+/* Adds the CPU clock of this process, all threads included. Call it just before the process
+ * exits. */
 void ledger_add_own_cpu(void);
 
-/* Adds the CPU time that a child has used since it added its clock: wait4's count includes its exit, some 60 us in
- * the kernel. */
+/* Adds the CPU time that a child has used since it added its clock. `usage`, from wait4(),
+ * includes its exit: some 60 us in the kernel. */
 void ledger_add_end(pid_t pid, const struct rusage *usage);
 
-/* Burns CPU time until the job has used this much, so that its start and its exit cost less than
- * 2 % of it. Called after the memory is released, before ledger_add_own_cpu(). */
+/* Burns CPU time until the job has used this much, so that its start and its exit cost less
+ * than 2 % of it. Call it after the memory is released and before ledger_add_own_cpu(). */
 void ledger_burn_to_ms(long milliseconds);
 enum { ENOUGH_CPU_MS = 500 };
 
-/* CPU time of the job noted so far. */
+/* The CPU time of the job that is recorded so far. */
 int64_t ledger_cpu_ns(void);
 
 /* CPU time, by the kernel's count, of all children that this process has waited for. */
 int64_t waited_cpu_ns(void);
 
-/* Adds the kernel's count for the children that this process has waited for, if they are other
- * programs. It includes their exit, which no clock of a living process shows. */
+/* Adds waited_cpu_ns(), for children that do not add their own clock, such as other programs.
+ * It includes their exits, which no clock of a living process shows. */
 void ledger_add_waited_cpu(void);
 
 void ledger_set(enum figure figure, double value);
 void ledger_add(enum figure figure, double value);
 
-/* Notes a figure of one phase of the job; phases are numbered from 0. */
+/* Records a figure of one phase of the job; phases are numbered from 0. */
 enum { PHASES_MAX = 4 };
 void ledger_set_phase(unsigned phase, enum figure figure, double value);
 
-/* Sets ELAPSED_SECONDS. In a job of several programs, the main process keeps its start over exec. */
+/* Sets ELAPSED_SECONDS. The main process keeps its start time across exec. */
 void ledger_set_elapsed(void);
 
 /* Sets the figures of a job with one process that touched `bytes`: main, total, private. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * many COUNT MILLISECONDS wait|ignore - short processes, four at a time, that burn CPU time.
- * "ignore": their parent ignores SIGCHLD, so that no process receives their usage.
+ * With "ignore", their parent ignores SIGCHLD, so that no process receives their usage.
  *
- * A process reads its clock before its exit, which costs CPU time too: a few processes that are
- * waited for measure how much.
+ * A process reads its clock before it exits, and the exit costs CPU time, too. A few processes
+ * that are waited for measure how much.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static void wait_for_all(void)
         ;
 }
 
-/* Microseconds that the exit of one such process takes. */
+/* Microseconds of CPU time that the exit of one such process takes. */
 static double measure_end(struct many *many)
 {
     int64_t noted_ns = ledger_cpu_ns(), waited_ns = waited_cpu_ns();

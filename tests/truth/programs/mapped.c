@@ -3,11 +3,11 @@
  * mapped once|written|twice|parts|shm - a file in memory, mapped in several ways.
  *
  * once:    300 MB, mapped by one process
- * written: the same as a private mapping, a third of which is written: a copy takes the place of
- *          the page in this process
+ * written: 300 MB as a private mapping, a third of which is written: in this process, copies
+ *          replace these pages
  * twice:   100 MB, mapped two times by one process: 100 MB of memory, counted as 200 by the kernel
- * parts:   240 MB, of which three children map all and touch a half, at 0, 60 and 120 MB
- * shm:     two objects of 60 MB with the same name, which is not one object, in three processes
+ * parts:   240 MB, which three children map; each touches half of it, from 0, 60 or 120 MB on
+ * shm:     two different objects of 60 MB with the same name, in three processes
  */
 #include <stdbool.h>
 #include <string.h>
@@ -136,8 +136,8 @@ static void map_parts(void)
     close(fd);
     ledger_set(PEAK_RSS_BYTES, base + (double)bytes);
     ledger_set(DESCENDANTS_RSS_BYTES, base + (double)bytes);
-    /* In the end 0-60 and 180-240 have one reader, 60-180 two. The private part depends on which
-     * child reads first: only the shared part, which grows to the end, is known. */
+    /* In the end 0-60 and 180-240 have one reader, 60-180 two. The private part depends on
+     * which child reads first. Only the shared part, which only grows, is known. */
     ledger_set(SHARED_BYTES, (double)bytes / 2 + base);
 }
 
@@ -153,8 +153,8 @@ static void map_shm(void)
 
         if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
             ledger_fail("memfd");
-        /* An object is private while one process has touched it. The child with its own object is
-         * late, so that only one object is ever private. */
+        /* An object is private while only one process has touched it. The child with its own
+         * object is late, so that only one object at a time is private. */
         parts[i] = (struct part){ fd, bytes, 0, bytes, i == 1, NULL };
     }
     run_children(touch_part, parts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * merged - 100 MB of equal pages that the kernel has merged (KSM) before the counting begins:
- * its resident set of 100 MB is a few pages. Merging must be enabled on the machine.
+ * the resident set of 100 MB consists of a few pages. Merging must be enabled on the machine.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static double merged_bytes(void)
     return (double)strtoul(text, NULL, 10) * PAGE_BYTES;
 }
 
-/* A merged frame serves at most 256 pages. */
+/* A merged page takes the place of at most 256 pages. */
 static double distinct_bytes(void)
 {
     return resident_bytes() - merged_bytes() * 255 / 256;
@@ -44,7 +44,7 @@ int main(void)
             ledger_cannot("nobody merges pages (/sys/kernel/mm/ksm/run)");
         hold_ms(LOOK_MS);
     }
-    peak = distinct_bytes(); /* the last pages may be merged while the counting begins */
+    peak = distinct_bytes(); /* the last pages may be merged as the counting begins */
     ledger_open();
     hold_ms(700);
     ledger_set(PEAK_RSS_BYTES, peak);

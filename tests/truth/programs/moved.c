@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * moved FOLDER... - a process that has read 1.2 GB and used 0.6 s of CPU time moves into a cgroup
- * that is already tracked. The cgroup, given by its folder in each hierarchy, is not empty
- * before: a child of the process sleeps in it.
+ * moved FOLDER... - a process that has read 1.2 GB and used 0.6 s of CPU time moves into a
+ * cgroup that is already tracked. The cgroup, given by its folder in each hierarchy, is not
+ * empty before the move: a child of the process sleeps in it.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
     meet(place.meeting);
     ledger_open();
     move_to(place.folders);
-    hold_ms(1200); /* long enough for a sample to include it */
+    hold_ms(1200); /* long enough for a sample to include this process */
     read_zeros(100 * MB);
     burn_ms(LATER_MS);
     ledger_set(READ_CHARS, 100 * (double)MB);

@@ -13,8 +13,8 @@
 
 struct orphan {
     size_t bytes;
-    meeting *place; /* of main and the orphan */
-    pid_t *pid;     /* of the orphan, in shared memory */
+    meeting *place; /* where main and the orphan meet */
+    pid_t *pid;     /* pid of the orphan, in shared memory */
 };
 
 static void act_as_orphan(void *data)
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     struct orphan orphan = { .bytes = (size_t)number_argument(argc, argv, 1) * MIB };
 
     ledger_open();
-    close(make_file()); /* fail now if it cannot be done */
+    close(make_file()); /* fail early if files cannot be created */
     orphan.place = meeting_of(2);
     orphan.pid = shared_memory(sizeof(*orphan.pid));
     wait_for(start(act_between, &orphan));

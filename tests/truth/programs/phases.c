@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * phases - three phases, each of which reads 300 MB, computes for a moment and writes 20 MB, within
- * 0.2 s. The job marks them itself, on the socket that `spoor phase` uses: no other process takes part.
+ * phases - three phases, each of which reads 300 MB, computes for a moment and writes 20 MB,
+ * within 0.2 s. The job marks the phases itself, through the socket that `spoor phase` uses, so
+ * no other process takes part.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ static double own_cpu_seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Sends the mark to the tracker, its parent, and waits until the tracker has taken its sample. */
+/* Sends a mark to the tracker, which is the parent of this process, and waits until the tracker
+ * has taken its sample. */
 static void mark(const char *word, int phase)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank VARIABLE RANKS together|in-turn MILLISECONDS - one rank of a parallel job. Its number is in the environment
- * variable. Rank 0 holds 100 MB, rank 1 200 MB and so on: all at the same time, or one after the other. The ranks
- * meet in the file "meeting" of the current folder, which is missing or empty at the start.
+ * rank VARIABLE RANKS together|in-turn MILLISECONDS - one rank of a parallel job. The
+ * environment variable VARIABLE contains its number. Rank 0 holds 100 MB, rank 1 200 MB and so
+ * on: all at the same time, or one after the other. The ranks meet through the file "meeting"
+ * in the current folder, which is missing or empty at the start.
  */
 #include "ledger.h"
 #include "workload.h"

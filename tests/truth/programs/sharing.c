@@ -52,7 +52,8 @@ static void note_truth(double base)
 
     ledger_set(PEAK_RSS_BYTES, base + all + copies);
     ledger_set(MAIN_RSS_BYTES, base + all);
-    /* The children map all but the part of main that all of them copied. */
+    /* The children map everything except the part of main's memory that all of them have
+     * copied. */
     ledger_set(DESCENDANTS_RSS_BYTES, base + all - 1.5 * region + copies);
     ledger_set(PRIVATE_BYTES, copies + 1.5 * region);
     ledger_set(SHARED_BYTES, base + all);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * spike MEGABYTES MILLISECONDS write|read - one process holds memory for a moment of a long
- * run. "read": the kernel fills it, so no page fault of the program shows it.
+ * run. With "read", the kernel fills the memory, so the program has no page faults there.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steady MEGABYTES MILLISECONDS - one process, its memory, its CPU time, and how long it ran. */
+/* steady MEGABYTES MILLISECONDS - one process that holds its memory, burns CPU time, and
+ * records how long it ran. */
 #include "ledger.h"
 #include "workload.h"
 
@@ -14,7 +15,7 @@ int main(int argc, char **argv)
     memory = touch(bytes);
     burn_ms(number_argument(argc, argv, 2));
     release(memory, bytes);
-    read_zeros(10 * MB); /* into 1 MB of its own, which is not noted */
+    read_zeros(10 * MB); /* through a buffer of 1 MB, which is not recorded */
     ledger_set_lone_memory(base + (double)bytes);
     ledger_set(READ_CHARS, 10 * (double)MB);
     ledger_set(PROCESSES, 1);

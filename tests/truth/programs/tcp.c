@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tcp COUNT BYTES HOLD_MS [6] - COUNT connections, one after the other, to a server that the job
- * starts. The client sends the bytes, holds the connection, and the server answers with as many.
+ * tcp COUNT BYTES HOLD_MS [6] - COUNT connections, one after the other, to a server that the
+ * job starts. The client holds each connection for HOLD_MS, then sends BYTES, and the server
+ * replies with as many. With "6", over IPv6.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * then_ignore - a child burns a second and is waited for; then the process
- * becomes a program that ignores SIGCHLD and starts children, as a shell does with `exec`. The
- * waited child stays counted once.
+ * then_ignore - a child burns a second and is waited for; then the process becomes a program
+ * that ignores SIGCHLD and starts children, as a shell does with `exec`. The first child must
+ * stay counted, and only once.
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ static void act_later(void *data)
     burn_ms(LATER_CHILD_MS);
 }
 
-/* The kernel reaps them: wait() returns when the last one has exited. */
+/* The kernel reaps the children: wait() fails once the last one has exited. */
 static void run_unwaited(void)
 {
     for (int i = 0; i < LATER_CHILDREN; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* threads - 40 times eight threads that burn 3 ms each and exit: their CPU time must stay
- * counted. */
+/* threads - 40 waves of eight threads, each of which burns 3 ms and exits: their CPU time must
+ * stay counted. */
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>

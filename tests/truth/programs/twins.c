@@ -14,7 +14,7 @@ static const size_t spike_bytes = 200 * MB;
 struct twins {
     bool are_together;
     bool is_second;
-    meeting *place; /* of the two processes */
+    meeting *place; /* where the two processes meet */
 };
 
 static void have_spike(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwaited COUNT read|write MEGABYTES - COUNT children in a row, each of which moves MEGABYTES and
- * exits within milliseconds. Their parent ignores SIGCHLD: the kernel adds their usage to no other
- * process.
+ * unwaited COUNT read|write MEGABYTES - COUNT children in a row, each of which reads or writes
+ * MEGABYTES and exits within milliseconds. Their parent ignores SIGCHLD: the kernel adds their
+ * usage to no other process.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vfork_wait - a child of vfork() uses the memory of its parent until its exec: two processes
- * of 100 MB each together have 100 MB.
+ * vfork_wait - a child of vfork() uses the memory of its parent until it calls exec: two
+ * processes of 100 MB use 100 MB together.
  */
 #include <poll.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * widen COUNT - a process that was bound to one CPU takes all CPUs, and forks on each of them.
+ * widen COUNT - a process that was bound to one CPU switches to all CPUs, and forks on each of
+ * them.
  */
 #include <sched.h>
 #include <unistd.h>

@@ -246,7 +246,7 @@ void write_file(size_t bytes)
         if (write(fd, piece, MIB) != (ssize_t)MIB)
             ledger_fail("write");
     }
-    if (fdatasync(fd) < 0) /* dropped pages that are not yet written never reach a disk */
+    if (fdatasync(fd) < 0) /* unwritten pages that are dropped never reach a disk */
         ledger_fail("fdatasync");
     close(fd);
     release(piece, MIB);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writers MEBIBYTES - two children and a child of each write a file of that size, and are waited
- * for. The main process lives on: its own figures then include theirs.
+ * writers MEBIBYTES - two children and a child of each write a file of that size, and are
+ * waited for. The main process lives on: the kernel adds their figures to its own.
  */
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     size_t bytes = (size_t)number_argument(argc, argv, 1) * MIB;
 
     ledger_open();
-    close(make_file()); /* fail now if it cannot be done */
+    close(make_file()); /* fail early if files cannot be created */
     hold_ms(200);
     for (int i = 0; i < 2; i++) {
         wait_for(start(act_as_child, &bytes));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zombie COUNT - a process that has had a zombie since before it was tracked starts COUNT
+ * zombie COUNT - a process that has a zombie child from before it was tracked starts COUNT
  * children, all alive at once.
  */
 #include <signal.h>
