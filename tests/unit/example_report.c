@@ -12,7 +12,7 @@
 
 /* 2026-03-14T09:26:53.589Z */
 #define EXAMPLE_START_NS 1773480413589000000ull
-#define EXAMPLE_BOOT_NS (1000 * NS_PER_SECOND) /* by the monotonic clock */
+#define EXAMPLE_BOOT_NS (1000 * NS_PER_SECOND) /* start of the run, monotonic clock */
 
 #define MB 1000000ull
 #define MS NS_PER_MS
@@ -83,7 +83,7 @@ static void fill_samples(struct example *example)
             (struct origin){ known[k].source, NULL, known[k].is_exact };
 }
 
-/* Phase 0 covers samples 0 to 2, phase 1 the rest, the others nothing. */
+/* Phase 0 has samples 0 to 2, phase 1 the rest; the other phases have none. */
 static void fill_phases(struct example *example)
 {
     for (size_t i = 0; i < EXAMPLE_PHASES; i++) {
@@ -147,7 +147,7 @@ static void fill_input(struct example *example)
     };
 }
 
-/* Two processes, the second with few known values; the rest is summed. */
+/* Lists two processes, the second with few known values, and the sum of all others. */
 static void add_processes(struct example *example)
 {
     example->process_list[0] = (struct process_entry){

@@ -2,9 +2,9 @@
 /*
  * example_report.h - a report on an invented run, for tests of the outputs.
  *
- * Six samples, a second apart, of a job of three processes: 0 to 5 s; 10 s of CPU; a peak of
- * 1.2 GB seen in sample 3, up to 1.5 GB possible. All known figures are written out in
- * example_report.c.
+ * The job has up to three processes and is sampled six times, at 0 to 5 s. It uses 10 s of CPU
+ * time. Its highest sampled memory is 1.2 GB, in sample 3; the upper bound of its peak is
+ * 1.5 GB. example_report.c lists all known values.
  */
 #ifndef TESTS_EXAMPLE_REPORT_H
 #define TESTS_EXAMPLE_REPORT_H
@@ -15,7 +15,7 @@
 enum { EXAMPLE_SAMPLES = 6, EXAMPLE_PHASES = 10, EXAMPLE_WARNINGS = 2 };
 
 struct example {
-    struct record_input input; /* the test may change it */
+    struct record_input input; /* tests may change it */
     struct host_facts host;
     struct limits limits;
     struct gpu_view gpu; /* a machine without GPUs */
@@ -27,7 +27,7 @@ struct example {
     struct warning warnings[EXAMPLE_WARNINGS]; /* filled; input.warning_count is 0 */
     struct process_entry process_list[2];
     struct process_sum process_sum;
-    struct process_table processes; /* used by `input` */
+    struct process_table processes; /* input.processes points here */
     char command[16];
 };
 
@@ -35,18 +35,18 @@ struct example {
 struct example *example_new(void);
 void example_free(struct example *example);
 
-/* Labels the values of the run and of its phases with `origins`; call it after changing
- * these. */
+/* Copies `origins` to the summaries of the run and of its phases. Call it after changing an
+ * origin or a summary. */
 void example_label(struct example *example);
 
-/* Makes the record; the test must call record_done(). */
+/* Fills a record; the caller must call record_done(). */
 void example_fill(const struct example *example, struct record *ret);
 
-/* The report in a format. */
+/* Appends the report in the given format to `out`. `style` may be NULL. */
 void example_write(const struct example *example, enum spoor_format format,
                    const struct format_style *style, struct buffer *out);
 
-/* A report without any known value: no sample, no facts. */
+/* Makes all samples and facts unknown. */
 void example_forget(struct example *example);
 
 #endif

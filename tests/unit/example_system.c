@@ -8,7 +8,7 @@
 #define GB (1000 * MB)
 #define MS NS_PER_MS
 
-/* The last of the samples; counters start at 0. */
+/* Values of the last sample; they are 0 in all earlier samples. */
 static const struct {
     enum metric metric;
     uint64_t value;

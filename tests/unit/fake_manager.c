@@ -69,7 +69,7 @@ static void set_u32(struct bytes *bytes, size_t at, size_t value)
     bytes->length = length;
 }
 
-/* Begins a message; the lengths are set at its end. */
+/* Begins a message; send_message() sets the lengths. */
 static void begin(struct bytes *bytes, uint8_t type)
 {
     uint8_t head[16] = { ORDER, type, 1, 1, 0, 0, 0, 0, 42 };
@@ -123,7 +123,7 @@ static void send_error(int fd, uint32_t serial)
     send_message(fd, &bytes, &body);
 }
 
-/* JobNew has no result: NULL. */
+/* `result` is NULL for JobNew, which has none. */
 static void send_job_signal(int fd, const char *member, const char *unit, const char *result)
 {
     static struct bytes const none;
@@ -218,7 +218,8 @@ static bool log_in(struct fake_manager *fake, int fd)
     }
 }
 
-/* Sends the ends of other jobs, and signals about our scope without its outcome. */
+/* Sends signals that the client must ignore: overlong ones, the end of another job, and signals
+ * about the client's unit other than JobRemoved. */
 static void talk(int fd, const char *unit)
 {
     send_long_signal(fd);
@@ -236,7 +237,7 @@ static void flood(int fd)
         send_job_signal(fd, "JobRemoved", "other.service", "done");
 }
 
-/* `serial` and the first value of the body, the unit, are those of the call. */
+/* `serial` and `unit` come from the call; `unit` is the first value in its body. */
 static void answer(struct fake_manager *fake, int fd, uint32_t serial, const char *unit)
 {
     switch ((int)fake->manner) {
@@ -267,10 +268,10 @@ static void answer(struct fake_manager *fake, int fd, uint32_t serial, const cha
         send_return(fd, serial);
 }
 
-/* Takes the call and answers it. */
+/* Receives the call and answers it. */
 static void serve(struct fake_manager *fake, int fd)
 {
-    uint32_t head[4]; /* and the order, type, flags and version in the first */
+    uint32_t head[4]; /* order to version (4 bytes), body length, serial, fields length */
     size_t body_at;
 
     if (!receive(fd, head, sizeof(head)))
@@ -318,7 +319,7 @@ void fake_manager_start(struct fake_manager *fake, enum fake_manner manner)
 
 void fake_manager_stop(struct fake_manager *fake)
 {
-    shutdown(fake->listen_fd, SHUT_RDWR); /* if no client has connected */
+    shutdown(fake->listen_fd, SHUT_RDWR); /* ends accept() if no client has connected */
     assert_int_equal(pthread_join(fake->thread, NULL), 0);
     close(fake->listen_fd);
     assert_int_equal(unlink(fake->path), 0);

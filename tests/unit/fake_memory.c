@@ -60,7 +60,7 @@ static void put_area(char *text, size_t size, uint64_t start, unsigned offset, u
                    numbers[1] * 1024, numbers[0] * 1024, numbers[3] * 1024, numbers[4] * 1024);
 }
 
-/* Numbers of an area: own, shared, PSS, anonymous, merged. */
+/* The numbers passed to put_area(): own, shared, PSS, anonymous, merged. */
 static void put_smaps(struct memory_fixture *f, const struct fake_memory *m)
 {
     char anonymous[512], file[512], again[512], text[1600];
@@ -110,7 +110,6 @@ struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes)
     return roster_add_member(&f->roster, &member);
 }
 
-/* Adds or changes a process. */
 void memory_put(struct memory_fixture *f, const struct fake_memory *m)
 {
     struct member *member = roster_member(&f->roster, m->pid);
@@ -119,7 +118,7 @@ void memory_put(struct memory_fixture *f, const struct fake_memory *m)
     if (!member)
         member = memory_add(f, m->pid, rss_bytes);
     assert_non_null(member);
-    if (m->shared > 0) /* only a copy of its parent shares anonymous memory */
+    if (m->shared > 0) /* only a process that has not called exec shares anonymous memory */
         member->has_exec = false;
     member->reading.rss_bytes = rss_bytes;
     member->reading.shared_bytes = m->file * (m->twice ? 2 : 1) * MB;

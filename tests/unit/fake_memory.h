@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_memory.h - processes of a fixture machine with memory, and the job's shared memory. */
+/* fake_memory.h - processes with memory in a fake root, and the job's memory estimate. */
 #ifndef TESTS_FAKE_MEMORY_H
 #define TESTS_FAKE_MEMORY_H
 
@@ -11,16 +11,16 @@
 
 #define MB ((uint64_t)1024 * 1024)
 
-/* The job's main process, and the first of the others. */
+/* PIDs of the main process and of the first descendant. */
 enum { MAIN = 10, CHILD = 11 };
 
-/* A process, in MB: private memory, and a part of a file that is shared with others,
- * `file_pss` of it in PSS. */
+/* A process; sizes are in MB. It has anonymous memory, and it maps a part of a file that other
+ * processes map too; `file_pss` is its proportional share of that part. */
 struct fake_memory {
     int pid;
-    unsigned own, shared, shared_pss; /* anonymous memory */
+    unsigned own, shared, shared_pss; /* anonymous */
     unsigned file, file_pss, file_offset;
-    unsigned twice; /* the file is mapped a second time, this much later */
+    unsigned twice; /* if not 0, a second part is mapped too, this far after the first */
     unsigned merged, hugetlb;
 };
 
@@ -36,23 +36,23 @@ struct memory_fixture {
 void memory_begin(struct memory_fixture *f, enum spoor_detail mode);
 void memory_end(struct memory_fixture *f);
 
-/* Adds a member that has called exec, without any file. */
+/* Adds a member that has called exec, but no files in /proc. */
 struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes);
 
-/* Adds or changes a process: its files, and its size in the table. */
+/* Adds or changes a process: its files in /proc and its size in the roster. */
 void memory_put(struct memory_fixture *f, const struct fake_memory *m);
 
-/* Single files of a process. */
+/* Write a single file of a process. */
 void memory_write(struct memory_fixture *f, int pid, const char *name, const char *text);
 void memory_put_statm(struct memory_fixture *f, int pid, unsigned megabytes, unsigned mapped);
 
-/* Main and two children that map parts of a file which an outsider maps too: the children
- * map megabytes 0-100 and 100-200, but the sums only show that the total is at least 100. */
+/* Adds main and two children. The children map megabytes 0-100 and 100-200 of a file, which a
+ * process outside the job maps too; their sums show only that the job maps at least 100. */
 void memory_put_file_job(struct memory_fixture *f);
 
-/* Updates a second later. */
+/* Advances the clock by a second and updates the estimate. */
 void memory_update(struct memory_fixture *f);
-/* Updates at once, as a glance does. */
+/* Updates the estimate without advancing the clock, as a glance does. */
 void memory_follow(struct memory_fixture *f);
 
 #endif

@@ -48,7 +48,7 @@ static void full_path(const struct fake_root *fake, const char *path, char full[
     }
 }
 
-/* The file is not truncated to 0: ext4 would flush it to the disk when it is closed. */
+/* Does not open with O_TRUNC: ext4 would then flush the file to disk on close. */
 void fake_root_write(struct fake_root *fake, const char *path, const char *text)
 {
     ssize_t length = (ssize_t)strlen(text);

@@ -2,24 +2,24 @@
 /*
  * fake_run.h - a record of a run with figures set by a test.
  *
- * The run took 100 s and ended with exit code 0, on a machine without GPUs. All figures are
- * unknown at first.
+ * The run took 100 s and exited with code 0. Until a test adds a GPU or sets a figure, the
+ * machine has no GPUs and all figures are unknown.
  */
 #ifndef TESTS_FAKE_RUN_H
 #define TESTS_FAKE_RUN_H
 
 #include "record/record.h"
 
-/* The test must call record_done(). */
+/* The caller must call record_done(). */
 void fake_run_init(struct record *run);
 
-/* Returns one of its figures, to be changed. */
+/* Returns a figure of the run; the test may change it. */
 struct spoor_figure *fake_run_figure(struct record *run, const char *path);
 
 /* Sets a figure and marks it as exact. */
 void fake_run_set(struct record *run, const char *path, double value);
 
-/* Adds a GPU of a vendor, with this much memory used. */
+/* Adds a GPU of which the job used this much memory. */
 void fake_run_add_gpu(struct record *run, const char *vendor, double job_memory_bytes);
 
 #endif

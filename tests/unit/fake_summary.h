@@ -12,7 +12,6 @@
 
 #define MB 1000000ull
 
-/* A summary filled by a test, and the origins of its metrics. */
 struct machine {
     struct summary summary;
     struct origin origins[METRIC_COUNT];
@@ -28,7 +27,7 @@ static inline void machine_init(struct machine *machine)
     machine->origins[METRIC_JOB_RSS_BOUND].is_exact = true;
 }
 
-/* Values of one metric, a second apart. */
+/* Sets the values of one metric: one sample per second. */
 static inline void observe(struct machine *machine, enum metric metric, const uint64_t *values,
                            size_t count)
 {

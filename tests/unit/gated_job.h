@@ -14,16 +14,17 @@ struct gated_job {
 /* Forks a process that will run `work` and exit with its result: 0 is success. */
 void gated_job_start(struct gated_job *job, int (*work)(void));
 
-/* Lets it start. */
+/* Lets the process run `work`. */
 void gated_job_begin(struct gated_job *job);
 
-/* Whether it has exited. Does not wait. */
+/* Returns whether the process has exited; does not wait. */
 bool gated_job_has_ended(const struct gated_job *job);
 
-/* Waits for its exit. Fails the test if the status is not 0. */
+/* Waits until the process exits. Fails the test if its status is not 0. */
 void gated_job_end(struct gated_job *job);
 
-/* For use in `work`: forks a process that runs `work` and waits for it. 0, or 1 on failure. */
+/* For use in `work`: forks a process that runs `work` and waits for it. Returns 0, or 1 on
+ * failure. */
 int run_child(int (*work)(void));
 
 /* For use in `work`: does nothing. */

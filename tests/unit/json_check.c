@@ -7,7 +7,7 @@
 
 enum { KEYS_MAX = 256 };
 
-/* Each reader returns the text after the value, or NULL. */
+/* Each reader returns the text after the value, or NULL if the value is invalid. */
 static const char *read_value(const char *text);
 
 static const char *skip_blanks(const char *text)
@@ -60,7 +60,7 @@ static const char *read_text(const char *text)
     return text ? text + 1 : NULL;
 }
 
-/* "key": value. Fails if the key is a duplicate. */
+/* Reads `"key": value`. Fails if the key is a duplicate. */
 static const char *read_member(const char *text, const char **keys, size_t *count)
 {
     const char *end = read_text(text);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_check.h - checks that a text is exactly one JSON value of RFC 8259. */
+/* json_check.h - checks that a text is exactly one JSON value (RFC 8259). */
 #ifndef TESTS_JSON_CHECK_H
 #define TESTS_JSON_CHECK_H
 
 #include <stdbool.h>
 
-/* One value, possibly surrounded by blanks. Keys of an object must be unique. */
+/* Blanks around the value are allowed. Keys of an object must be unique. */
 bool json_is_valid(const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* numbered_rows.h - rows of one length for a row writer. */
+/* numbered_rows.h - rows of equal length for tests of the row writer. */
 #ifndef NUMBERED_ROWS_H
 #define NUMBERED_ROWS_H
 
@@ -17,7 +17,7 @@ static inline void path_of(const struct fake_root *fake, char path[128])
     (void)snprintf(path, 128, "%s/rows", fake->path);
 }
 
-/* A number and a line of ROW_BYTES bytes. */
+/* Makes a line of ROW_BYTES bytes that contains the number. */
 static inline void make_row(struct buffer *row, int number)
 {
     buffer_clear(row);

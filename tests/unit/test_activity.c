@@ -43,7 +43,7 @@ static void all_processes_are_read_every_ten_seconds(void **state)
 
     (void)look(&activity, 7, SECOND, 0);
     assert_int_equal(look(&activity, 9, 10 * SECOND, 0),
-                     LOOK_AT_MOVERS); /* not such a reading */
+                     LOOK_AT_MOVERS); /* does not count as a reading of all */
     assert_int_equal(look(&activity, 9, 11 * SECOND, 0), LOOK_AT_ALL);
     assert_int_equal(look(&activity, 9, 20 * SECOND, 0), LOOK_AT_NOBODY);
     assert_int_equal(look(&activity, 9, 21 * SECOND, 0), LOOK_AT_ALL);
@@ -59,14 +59,14 @@ static void processes_skipped_at_one_look_are_read_at_the_next(void **state)
     assert_int_equal(look(&activity, 7, 3 * SECOND, 0), LOOK_AT_NOBODY);
 }
 
-/* A process that has left the cgroup, or perf, runs unnoticed. */
+/* A process that left the cgroup, or that perf does not count, runs unnoticed. */
 static void a_cpu_counter_that_missed_a_process_is_not_used_again(void **state)
 {
     struct activity activity = { 0 };
 
     (void)look(&activity, 7, SECOND, 0);
     assert_int_equal(look(&activity, 7, 11 * SECOND, 19 * NS_PER_MS),
-                     LOOK_AT_ALL); /* just now */
+                     LOOK_AT_ALL); /* below 20 ms: the counter may just lag behind */
     assert_int_equal(look(&activity, 7, 12 * SECOND, 0), LOOK_AT_NOBODY);
     assert_int_equal(look(&activity, 7, 21 * SECOND, 21 * NS_PER_MS), LOOK_AT_ALL);
     assert_int_equal(look(&activity, 7, 22 * SECOND, 0), LOOK_AT_MOVERS);
@@ -91,7 +91,7 @@ static void a_job_that_hardly_runs_becomes_idle_once(void **state)
     struct activity activity = { 0 };
 
     activity_note_cpu(&activity, 1000 * MS, 5 * MS);
-    assert_int_equal(activity_state(&activity), JOB_GROWS);    /* nothing else is known yet */
+    assert_int_equal(activity_state(&activity), JOB_GROWS);    /* memory is still unknown */
     activity_note_cpu(&activity, 1040 * MS, 5 * MS + MS / 10); /* a 400th of the time */
     assert_false(activity.is_at_rest);
     activity_note_cpu(&activity, 1070 * MS, 5 * MS + MS / 10);
@@ -122,7 +122,7 @@ static void a_job_stops_growing_after_three_readings_without_growth(void **state
     activity_note_memory(&activity, 100 * MB, 2);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(activity_state(&activity), JOB_GROWS);
-        activity_note_memory(&activity, 101 * MB, 2); /* less than a 64th */
+        activity_note_memory(&activity, 101 * MB, 2); /* grows by less than 1/64 */
     }
     assert_int_equal(activity_state(&activity), JOB_RUNS);
     activity_note_memory(&activity, 102 * MB, 2); /* small steps add up */
@@ -134,12 +134,12 @@ static void a_job_stops_growing_after_three_readings_without_growth(void **state
     assert_int_equal(activity_state(&activity), JOB_GROWS);
     for (int i = 0; i < 3; i++)
         activity_note_memory(&activity, 102 * MB, 3);
-    for (int i = 0; i < 100; i++) /* changes below the maximum are no new peak */
+    for (int i = 0; i < 100; i++) /* changes below the maximum are not growth */
         activity_note_memory(&activity, i % 2 ? 102 * MB : 50 * MB, i % 2 ? 3 : 1);
     assert_int_equal(activity_state(&activity), JOB_RUNS);
     activity_note_memory(&activity, 50 * MB, 1);
     activity_begin_interval(&activity);
-    activity_note_memory(&activity, 60 * MB, 1); /* but it is the most of this interval */
+    activity_note_memory(&activity, 60 * MB, 1); /* the highest value of the new interval */
     assert_int_equal(activity_state(&activity), JOB_GROWS);
 }
 

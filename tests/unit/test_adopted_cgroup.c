@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_adopted_cgroup.c - a job that is an existing cgroup of version 2, on a fixture machine. */
+/* test_adopted_cgroup.c - a job that is an existing cgroup of version 2, in a fake root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -43,8 +43,8 @@ static void put_cpu(struct adopted *a, unsigned milliseconds)
     fake_root_write(&a->fake, JOB "/cpu.stat", text);
 }
 
-/* Two processes without a common parent; one of them is in a cgroup below. The cgroup had
- * other processes before. */
+/* The cgroup has two processes without a common parent, one of them in a child cgroup. Its
+ * counters include processes that have exited. */
 static void begin(struct adopted *a)
 {
     struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
@@ -126,7 +126,8 @@ static struct spoor_figure gpu_memory(spoor_session *session)
     return figure;
 }
 
-/* Replaces a text by one of the same length, at once: another thread may be reading it. */
+/* Replaces the text of a file by one of the same length in a single write, because another
+ * thread may be reading the file. */
 static void overwrite(struct adopted *a, const char *path, const char *text)
 {
     int fd = openat(a->fake.root.fd, path, O_WRONLY | O_CLOEXEC);
@@ -136,7 +137,8 @@ static void overwrite(struct adopted *a, const char *path, const char *text)
     close(fd);
 }
 
-/* A whole session: its GPU thread reads the files of the cgroup. The processes show no use of the GPU. */
+/* Uses a whole session, because its GPU thread reads the files of the cgroup. In /proc, the
+ * processes do not use the GPU. */
 static void memory_on_gpus_is_counted_by_the_cgroup(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -153,13 +155,13 @@ static void memory_on_gpus_is_counted_by_the_cgroup(void **state)
     options.interval_ns = 1000 * NS_PER_SECOND;
     assert_int_equal(spoor_session_open(&options, &session, NULL), 0);
     assert_int_equal(spoor_session_start(session, NULL), 0);
-    do /* until the driver was opened */
+    do /* until the driver has been opened */
         assert_int_equal(spoor_session_sample(session, NULL), 0);
     while (isnan(gpu_memory(session).value));
     assert_int_equal(gpu_memory(session).value, 4096);
     assert_false(gpu_memory(session).is_exact);
     overwrite(&a, JOB "/dmem.peak", VRAM "9500000\n");
-    assert_int_equal(spoor_session_stop(session, NULL), 0); /* looks once more */
+    assert_int_equal(spoor_session_stop(session, NULL), 0); /* reads the cgroup once more */
     assert_int_equal(gpu_memory(session).value, 9500000);
     assert_string_equal(gpu_memory(session).source, "cgroup.dmem");
     assert_true(gpu_memory(session).is_exact);
@@ -182,11 +184,12 @@ static void refaults_of_the_cgroup_are_reported_in_bytes(void **state)
     assert_int_equal(value(&a, METRIC_JOB_REFAULTED), 250 * 4096);
     assert_string_equal(a.sample.origin[METRIC_JOB_REFAULTED].source, "cgroup.memory.stat");
     assert_false(
-        a.sample.origin[METRIC_JOB_REFAULTED].is_exact); /* it lags by a batch per CPU */
+        a.sample.origin[METRIC_JOB_REFAULTED].is_exact); /* updated in batches per CPU */
     end(&a);
 }
 
-/* Copies on write: the last read shows less than the cgroup does. */
+/* The processes have copied shared pages on write since smaps_rollup was read, so the cgroup
+ * has more anonymous memory than the sum of their PSS. */
 static void pss_includes_the_anonymous_memory_of_the_cgroup(void **state)
 {
     const char *rollup = "Rss: 80 kB\nPss: 40 kB\nShared_Clean: 0 kB\nShared_Dirty: 80 kB\n"
@@ -234,7 +237,7 @@ static void a_process_that_is_moved_out_leaves_the_job(void **state)
     look(&a);
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_PROCESSES), 1);
-    assert_int_equal(value(&a, METRIC_JOB_WRITTEN_CHARS), 700); /* until then */
+    assert_int_equal(value(&a, METRIC_JOB_WRITTEN_CHARS), 700); /* from before it left */
     end(&a);
 }
 
@@ -251,7 +254,7 @@ static void an_attached_cgroup_has_no_main_process(void **state)
     end(&a);
 }
 
-/* One of its processes was moved in and has used time elsewhere; others have exited. */
+/* A process that was moved into the cgroup has used CPU time elsewhere; others have exited. */
 static void cpu_time_comes_from_the_cgroup(void **state)
 {
     struct adopted a;
@@ -317,7 +320,7 @@ static void the_last_reading_is_kept_after_the_cgroup_is_removed(void **state)
     end(&a);
 }
 
-/* The processes are still there: their memory counts. */
+/* The processes are still alive, so their memory is used. */
 static void memory_grows_while_the_cgroup_cannot_be_read(void **state)
 {
     struct adopted a;

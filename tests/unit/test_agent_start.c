@@ -36,7 +36,7 @@ static void the_agent_is_not_a_child_of_its_starter(void **state)
     assert_int_equal(read(output[0], text, sizeof(text)), 5);
     assert_string_equal(text, "hello");
     close(input[1]);
-    /* Cat exits at the end of its input. */
+    /* cat exits at the end of its input. */
     assert_int_equal(read(output[0], text, sizeof(text)), 0);
     close(output[0]);
     assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
@@ -56,7 +56,7 @@ static void a_subreaper_gets_the_pid_of_its_agent(void **state)
     assert_true(pid > 1);
     close(fds[0]);
     close(fds[1]);
-    assert_int_equal(kill(pid, SIGKILL), 0); /* it holds both ends of the pipe */
+    assert_int_equal(kill(pid, SIGKILL), 0); /* cat holds both ends of its pipe */
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }

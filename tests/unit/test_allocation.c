@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linked with --wrap: every malloc, calloc and realloc of our objects comes here first.
+ * Linked with --wrap: malloc, calloc and realloc in our objects call the wrappers below.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define OLD_NS (30 * NS_PER_MS)
 
-/* Counted over all threads: another thread takes the samples. */
+/* Counts the calls of all threads: another thread takes the samples. */
 static _Atomic unsigned long allocation_count;
 
 void *__real_malloc(size_t size);
@@ -48,7 +48,8 @@ static void pass_over(const struct spoor_gpu *gpu, void *data)
     (void)data;
 }
 
-/* A row per sample is written to a file, and the series is filled and halved more than once. */
+/* Each sample adds a row to a file. There are enough samples to fill and halve the series more
+ * than once. */
 static void samples_allocate_no_memory_after_the_first_few(void **state)
 {
     enum { WARM_UP = 50, SAMPLES = 3000 };
@@ -66,7 +67,7 @@ static void samples_allocate_no_memory_after_the_first_few(void **state)
     options.interval_ns = SPOOR_INTERVAL_MAX_NS;
     options.streams = &(struct spoor_stream){ .path = path };
     options.stream_count = 1;
-    /* A read of shared memory allocates. It is rare, and also done between samples. */
+    /* Reads of shared memory allocate; they are rare, and some happen between samples. */
     options.detail = SPOOR_DETAIL_NEVER;
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);
     assert_int_equal(spoor_session_start(session, &err), 0);

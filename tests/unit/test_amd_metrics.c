@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_amd_metrics.c - the firmware's table of an AMD GPU, and the figures made of it. */
+/* test_amd_metrics.c - the metrics table of an AMD GPU's firmware, and the figures from it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define PCI "0000:03:00.0"
 #define KB 1024ull
 
-/* The layouts of the kernel, to compare with: the compiler places the fields. */
+/* The layouts as the kernel declares them; the compiler computes the offsets. */
 #define START                \
     uint16_t size;           \
     uint8_t format, content; \
@@ -109,7 +109,7 @@ struct place {
     }
 static const struct place places[] = { PLACE(4), PLACE(5), PLACE(6), PLACE(7), PLACE(8) };
 
-/* `joules` and the kilobytes of each of two links, of eight; the others do not exist. */
+/* Two of the eight links exist; `read` and `written` are the kilobytes of each. */
 static void make_table(union table *table, const struct place *place, uint64_t joules,
                        uint16_t dram, uint64_t read, uint64_t written)
 {
@@ -154,7 +154,7 @@ static void a_short_or_damaged_table_is_refused(void **state)
         assert_int_equal(amd_metrics_parse(table.bytes, places[i].size + 1, &metrics),
                          -EBADMSG);
         table.any.size =
-            (uint16_t)(places[i].size - 8); /* as in a version of 1.6 that was not released */
+            (uint16_t)(places[i].size - 8); /* as in an unreleased variant of 1.6 */
         assert_int_equal(amd_metrics_parse(table.bytes, places[i].size - 8, &metrics),
                          -EBADMSG);
     }
@@ -188,7 +188,7 @@ static void fields_that_are_not_supported_are_unknown(void **state)
     assert_false(is_known(metrics.dram_percent));
     assert_false(is_known(metrics.xgmi_read_bytes));
     assert_false(is_known(metrics.xgmi_written_bytes));
-    make_table(&table, &places[3], 0, 101, most, 1); /* no such amounts */
+    make_table(&table, &places[3], 0, 101, most, 1); /* impossible values */
     memcpy(table.bytes + places[3].energy, &most, sizeof(most));
     assert_int_equal(amd_metrics_parse(table.bytes, places[3].size, &metrics), 0);
     assert_false(is_known(metrics.energy_uj));
@@ -273,7 +273,7 @@ static void work_is_counted_while_the_job_uses_the_gpu(void **state)
     assert_false(is_known(now.counts[GPU_WORK_DRAM]));
     assert_string_equal(now.reason, "counted only while the job uses the GPU");
     put_table(&machine, 0, 90, 200, 2000);
-    (void)work(&machine, 1000 * MS, true, true); /* starts here */
+    (void)work(&machine, 1000 * MS, true, true); /* counting starts here */
     put_table(&machine, 0, 30, 210, 2100);
     assert_int_equal(work(&machine, 2000 * MS, true, true).covered_ns, 0); /* not read */
     now = work(&machine, 3000 * MS, true, false);
@@ -282,9 +282,9 @@ static void work_is_counted_while_the_job_uses_the_gpu(void **state)
     assert_int_equal(now.counts[GPU_WORK_NVLINK_RECEIVED], 20 * KB);
     assert_int_equal(now.counts[GPU_WORK_NVLINK_SENT], 200 * KB);
     put_table(&machine, 0, 50, 220, 2100);
-    now = work(&machine, 4000 * MS, false, false); /* the last time */
+    now = work(&machine, 4000 * MS, false, false); /* no longer used: read once more */
     assert_int_equal(now.counts[GPU_WORK_DRAM], 1100 * MS);
-    put_table(&machine, 0, 50, 999, 9999); /* other jobs */
+    put_table(&machine, 0, 50, 999, 9999); /* work of other jobs */
     now = work(&machine, 5000 * MS, false, false);
     assert_int_equal(now.covered_ns, 3000 * MS);
     assert_int_equal(now.counts[GPU_WORK_NVLINK_RECEIVED], 40 * KB);
@@ -296,7 +296,7 @@ static void work_is_counted_while_the_job_uses_the_gpu(void **state)
     tear_down(&machine);
 }
 
-/* Busy engines are not active multiprocessors, and bandwidth of PCIe is not bytes. */
+/* AMD reports busy engines, not active multiprocessors, and PCIe bandwidth, not bytes. */
 static void figures_that_amd_does_not_count_are_unknown(void **state)
 {
     static const enum gpu_work_kind others[] = {
@@ -317,7 +317,7 @@ static void figures_that_amd_does_not_count_are_unknown(void **state)
     tear_down(&machine);
 }
 
-/* A device without links to others. */
+/* The device has no links to other GPUs. */
 static void a_missing_field_does_not_affect_the_others(void **state)
 {
     struct machine machine;
@@ -332,7 +332,7 @@ static void a_missing_field_does_not_affect_the_others(void **state)
     assert_false(is_known(now.counts[GPU_WORK_NVLINK_SENT]));
     put_table(&machine, 0, UINT16_MAX, 7, 7);
     now = work(&machine, 3000 * MS, true, false);
-    assert_false(is_known(now.counts[GPU_WORK_DRAM])); /* that time is missing */
+    assert_false(is_known(now.counts[GPU_WORK_DRAM])); /* a second is missing from the count */
     assert_false(is_known(now.counts[GPU_WORK_NVLINK_SENT]));
     tear_down(&machine);
 }
@@ -346,7 +346,7 @@ static void the_reason_is_given_if_a_table_cannot_be_used(void **state)
     set_up(&machine);
     open_it(&machine);
     assert_false(gpu_amd.device(machine.vendor, 0)->counts_work);
-    now = work(&machine, 0, true, false); /* there is none */
+    now = work(&machine, 0, true, false); /* there is no table */
     assert_string_equal(now.reason, "the driver's gpu_metrics is missing or damaged");
     gpu_amd.close(machine.vendor);
     make_table(&table, &places[0], 0, 1, 1, 1);
@@ -365,7 +365,7 @@ static void the_reason_is_given_if_a_table_cannot_be_used(void **state)
     write_table(&machine, &table, 100);
     now = work(&machine, 2000 * MS, true, false);
     assert_false(is_known(now.counts[GPU_WORK_DRAM]));
-    put_table(&machine, 0, 90, 100, 1000); /* not read again: time is missing */
+    put_table(&machine, 0, 90, 100, 1000); /* a valid table again, but it is no longer read */
     (void)work(&machine, 3000 * MS, true, false);
     now = work(&machine, 4000 * MS, true, false);
     assert_false(is_known(now.counts[GPU_WORK_DRAM]));
@@ -407,7 +407,7 @@ static void a_sleeping_device_is_not_woken(void **state)
 
     set_up(&machine);
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "suspended\n");
-    open_it(&machine); /* a look at the table that is missing would be the last */
+    open_it(&machine); /* if this read the missing table, the table would never be read again */
     (void)work(&machine, 0, true, false);
     put_table(&machine, 0, 90, 100, 1000);
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");

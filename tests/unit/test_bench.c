@@ -10,7 +10,8 @@
 
 enum { RUNS = 12 };
 
-/* Six runs of "a" of one second and six of "b" of two, in turns, on a machine with 4 CPUs that runs nothing else. */
+/* Six runs of "a", which takes one second, alternate with six runs of "b", which takes two. The
+ * machine has 4 CPUs and runs nothing else. */
 struct runs {
     struct example *example;
     struct record records[RUNS];

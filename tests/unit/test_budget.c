@@ -60,14 +60,14 @@ static void expensive_work_is_repaid(void **state)
     budget_earn(&budget, 100 * NS_PER_SECOND, 100 * NS_PER_SECOND);
     assert_true(budget_allows(&budget, SPENT_SHARING, NS_PER_SECOND));
     budget_charge(&budget, SPENT_SHARING, NS_PER_SECOND);
-    budget_earn(&budget, 200 * NS_PER_SECOND, 200 * NS_PER_SECOND); /* 350 ms of 970 */
+    budget_earn(&budget, 200 * NS_PER_SECOND, 200 * NS_PER_SECOND); /* repays 350 of 970 ms */
     assert_false(budget_allows(&budget, SPENT_GLANCES, 1));
     budget_earn(&budget, 400 * NS_PER_SECOND, 400 * NS_PER_SECOND);
     assert_true(budget_allows(&budget, SPENT_GLANCES, NS_PER_MS));
 }
 
-/* 25 ms are owed. An idle job earns half a millisecond each second, and two thirds of that
- * remain to be spent. */
+/* The loan is 25 ms. An idle job earns 0.5 ms per second; a third repays the loan, and the rest
+ * may be spent. */
 static void a_loan_is_repaid_by_a_third_of_the_income(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
@@ -92,7 +92,7 @@ static void a_wait_lasts_until_enough_tokens_are_earned(void **state)
     assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, NS_PER_MS), 0);
     empty(&budget);
     assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, NS_PER_MS),
-                     2 * NS_PER_SECOND); /* at 0.05 % */
+                     2 * NS_PER_SECOND); /* earns 0.05 % */
     for (uint64_t i = 1; i < 100; i++) {
         budget_earn(&budget, i * NS_PER_SECOND, i * NS_PER_SECOND);
         empty(&budget);
@@ -134,7 +134,7 @@ static void no_kind_of_work_can_spend_all_tokens(void **state)
         }
         assert_true(i < 5 || budget_allows(&budget, SPENT_GPUS, NS_PER_MS));
     }
-    /* an eighth of 350 ms, and the initial tokens */
+    /* an eighth of the 350 ms earned, and the initial tokens */
     assert_in_range(spent_ns, 50 * NS_PER_MS, 55 * NS_PER_MS);
     assert_true(budget_wait_ns(&budget, SPENT_SHARING, NS_PER_MS) > 0);
     assert_int_equal(budget_wait_ns(&budget, SPENT_GPUS, NS_PER_MS), 0);

@@ -33,7 +33,7 @@ static void text_is_terminated_with_a_nul_byte(void **state)
     assert_int_equal(buffer.length, 5);
     buffer_done(&buffer);
     assert_null(buffer.text);
-    buffer_done(&buffer); /* twice is harmless */
+    buffer_done(&buffer); /* a second call is harmless */
 }
 
 static void a_buffer_grows_as_needed(void **state)
@@ -53,7 +53,7 @@ static void clearing_keeps_the_memory(void **state)
     struct buffer buffer = { 0 };
     const char *text;
 
-    buffer_clear(&buffer); /* an empty one, too */
+    buffer_clear(&buffer); /* harmless if the buffer is empty */
     buffer_add_text(&buffer, "some text");
     text = buffer.text;
     buffer_clear(&buffer);
@@ -70,7 +70,7 @@ static void a_text_that_is_too_long_is_an_error(void **state)
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     buffer_add_text(&buffer, "start");
-    buffer_add(&buffer, "x", (size_t)BUFFER_MAX); /* refused before it is read */
+    buffer_add(&buffer, "x", (size_t)BUFFER_MAX); /* refused before "x" is read */
     assert_int_equal(buffer_error(&buffer), -EFBIG);
     buffer_add_text(&buffer, "more");
     buffer_format(&buffer, "more");

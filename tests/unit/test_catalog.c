@@ -61,7 +61,7 @@ static void the_cheapest_fitting_server_is_first(void **state)
 
     check(&(struct server_filter){ &needs, NULL, NULL },
           "arm medium radeon large nvidia 8-nvidia unpriced ");
-    needs = need(4, 8 * GIB, 0, 0); /* the exact size of two of them */
+    needs = need(4, 8 * GIB, 0, 0); /* exactly the size of two servers */
     check(&(struct server_filter){ &needs, NULL, NULL },
           "arm medium radeon large nvidia 8-nvidia unpriced ");
     needs = need(4, 8 * GIB + 1, 0, 0);
@@ -308,7 +308,7 @@ static void invalid_catalogues_are_refused_with_a_position(void **state)
         struct spoor_error err = { 0 };
 
         assert_true(catalog_parse(cases[i].text, strlen(cases[i].text), &catalog, &err) < 0);
-        if (strchr(cases[i].message, '(')) /* the column is up to the JSON parser */
+        if (strchr(cases[i].message, '(')) /* the column depends on the JSON parser */
             assert_memory_equal(err.message, cases[i].message, strlen(cases[i].message));
         else
             assert_string_equal(err.message, cases[i].message);
@@ -329,7 +329,7 @@ static void damaged_texts_are_harmless(void **state)
 
         for (size_t at = 0; at < length * sizeof(bytes); at++) {
             struct catalog catalog = { 0 };
-            char *text = malloc(length); /* of the exact size, for the sanitizer */
+            char *text = malloc(length); /* so that the sanitizer detects overreads */
 
             assert_non_null(text);
             memcpy(text, texts[i], length);
@@ -389,7 +389,7 @@ static void error_messages_name_the_catalogue_file(void **state)
 
 /* ---- server table ------------------------------------------------------- */
 
-/* A catalogue in the order of its text. */
+/* Parses a catalog; the servers stay in the order of the text. */
 static struct catalog catalog_of(const char *text)
 {
     struct catalog catalog = { 0 };

@@ -99,7 +99,7 @@ static void cgroups_outside_of_the_namespace_are_not_visible(void **state)
     assert_int_equal(cgroups_parse("0::/../x\n", V2_MOUNT, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/..\n", V2_MOUNT, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/a/../../x\n", V2_MOUNT, &cgroups), -ENOENT);
-    /* unless the mount was created outside of it too */
+    /* unless the mount was also created outside the namespace */
     assert_int_equal(
         cgroups_parse("0::/../x\n", "31 23 0:28 /.. /cg rw - cgroup2 none rw\n", &cgroups), 0);
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "cg/x");
@@ -434,7 +434,7 @@ static void throttling_is_read_from_the_cgroup_that_has_the_quota(void **state)
     fake_root_write(&fake, "cg/v2/a/cpu.max", "max 100000\n");
     cgroup_watch_init(&watch, &fake.root, &cgroups);
     cgroup_watch_read(&watch, &fake.root, &events);
-    assert_int_equal(events.throttled_ns, 0); /* no quota at all: its own count is used */
+    assert_int_equal(events.throttled_ns, 0); /* no quota at all: read from cg/v2/a/b */
     cgroup_watch_done(&watch);
     fake_root_done(&fake);
 }
@@ -544,7 +544,8 @@ static void a_version_1_cgroup_is_found_in_every_hierarchy(void **state)
     fake_root_done(&m.fake);
 }
 
-/* On a hybrid the directory may exist for a controller without the processes. */
+/* On a hybrid system, a controller may have a directory of the same name that does not contain
+ * the processes. */
 static void an_empty_cgroup_of_the_same_name_is_ignored(void **state)
 {
     struct machine m;
@@ -561,7 +562,7 @@ static void an_empty_cgroup_of_the_same_name_is_ignored(void **state)
     fake_root_done(&m.fake);
 }
 
-/* Docker on version 1: the mount shows the container's cgroup, and no parents. */
+/* Docker on version 1: the root of the mount is the container's cgroup; parents are hidden. */
 static void a_container_sees_its_cgroup_at_the_mount_point(void **state)
 {
     struct machine m;
@@ -586,7 +587,7 @@ static void processes_in_child_cgroups_are_listed_too(void **state)
     fake_root_write(&m.fake, "sys/fs/cgroup/job/a/b/cgroup.procs", "9\n");
     fake_root_write(&m.fake, "sys/fs/cgroup/job/cgroup.events", "populated 1\n");
     assert_int_equal(find(&m, "/sys/fs/cgroup/job"), 0);
-    assert_int_equal(list(&m, text), 3); /* 0: of another PID namespace */
+    assert_int_equal(list(&m, text), 3); /* 0 is a process of another PID namespace */
     assert_string_equal(text, "7 0 8 9 ");
     assert_true(cgroup_is_populated(&m.fake.root, &m.own));
     fake_root_write(&m.fake, "sys/fs/cgroup/job/cgroup.events", "populated 0\n");

@@ -53,13 +53,13 @@ static void a_process_may_leave_a_single_hierarchy(void **state)
     move(&e, "4:memory:/b\n" UNIFIED "\n");
     assert_false(e.escape.has_left[CGROUP_TREE_UNIFIED]);
     assert_true(e.escape.has_left[CGROUP_TREE_MEMORY]);
-    move(&e, MEMORY "\n0::/a/spoor-1-23\n"); /* back in the one, and out of the other */
+    move(&e, MEMORY "\n0::/a/spoor-1-23\n"); /* outside the unified cgroup */
     assert_true(e.escape.has_left[CGROUP_TREE_UNIFIED]);
     assert_true(e.escape.has_left[CGROUP_TREE_MEMORY]);
     fake_root_done(&e.fake);
 }
 
-/* The kernel lists it in the root of a version 1 hierarchy. */
+/* In a version 1 hierarchy, the kernel lists an exiting process in the root. */
 static void an_exiting_process_is_not_treated_as_escaped(void **state)
 {
     struct escape e;

@@ -12,12 +12,12 @@
 #include "fake_root.h"
 #include "unit_test.h"
 
-/* Above all possible PIDs. */
+/* Its PID is above the kernel's maximum, so no such process exists. */
 #define DEAD_TRACKER "spoor-5000000-1"
 
 struct place {
     struct root root;
-    struct cgroup own; /* created by us, below our own cgroup */
+    struct cgroup own; /* created by the test below its own cgroup */
 };
 
 static struct cgroup below(const struct cgroup *cgroup, const char *name)
@@ -42,7 +42,7 @@ static bool exists(const struct place *place, const struct cgroup *cgroup)
     return root_exists(&place->root, "%s", cgroup->path);
 }
 
-/* On version 2 if there is one, otherwise in the tree of any controller. */
+/* Creates a cgroup, in the version 2 hierarchy if possible, otherwise in a controller's. */
 static void place_open(struct place *place)
 {
     static const int order[] = { CGROUP_UNIFIED, CGROUP_PIDS, CGROUP_MEMORY, CGROUP_CPUACCT };
@@ -186,7 +186,7 @@ static void a_child_cgroup_in_use_is_kept(void **state)
     place_close(&place);
 }
 
-/* Returns how many calls of read() this process has made. */
+/* Returns how many read system calls this process has made. */
 static uint64_t count_reads(void)
 {
     FILE *file = fopen("/proc/self/io", "re");
@@ -234,7 +234,7 @@ static void cgroups_with_another_prefix_are_detected(void **state)
     place_close(&place);
 }
 
-/* Files in place of a cgroup, treated as the live machine. */
+/* Plain files stand for a cgroup; the fake root is marked as live. */
 static void controllers_enabled_earlier_are_not_disabled(void **state)
 {
     static const char *const controllers[] = { "memory", "pids", "io", NULL };

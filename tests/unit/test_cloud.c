@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognizes the clouds of real machines by their firmware. */
-/* Facts that need no response. Responses: tests/functional/test_cloud.py. */
+/* Detection of clouds by the firmware of real machines, and facts that need no metadata
+ * service; tests/functional/test_cloud.py tests the service. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define AZURE_TAG "7783-7084-3265-9085-8269-3286-77"
 
 static const struct {
-    const char *vendor; /* NULL: none */
+    const char *vendor; /* NULL: not a known cloud */
     struct dmi dmi;
 } machines[] = {
     { "aws", { { [DMI_SYS_VENDOR] = "Amazon EC2", [DMI_PRODUCT_NAME] = "m5.large" } } },
@@ -50,7 +50,7 @@ static const struct {
       { { [DMI_SYS_VENDOR] = "Microsoft Corporation",
           [DMI_PRODUCT_NAME] = "Virtual Machine",
           [DMI_CHASSIS_ASSET_TAG] = AZURE_TAG } } },
-    { NULL, /* Hyper-V */
+    { NULL, /* Hyper-V elsewhere */
       { { [DMI_SYS_VENDOR] = "Microsoft Corporation",
           [DMI_PRODUCT_NAME] = "Virtual Machine",
           [DMI_CHASSIS_ASSET_TAG] = "4512-4837-1288-0191-5233-9961-53" } } },
@@ -208,7 +208,7 @@ static void wrong_responses_are_refused(void **state)
         struct cloud_facts facts = { .vendor = "v" }, before = facts;
 
         assert_int_equal(cloud_answer_parse(wrong[i].request, wrong[i].text, &facts), -EBADMSG);
-        assert_memory_equal(&facts, &before, sizeof(facts)); /* untouched */
+        assert_memory_equal(&facts, &before, sizeof(facts)); /* untouched on failure */
     }
 }
 
@@ -223,7 +223,7 @@ static void long_values_are_refused_instead_of_truncated(void **state)
     assert_int_equal(cloud_value_copy(value, 4, buf, sizeof(buf)), -EBADMSG);
     assert_int_equal(cloud_value_copy(value, sizeof(value), buf, sizeof(buf)), -EBADMSG);
     assert_int_equal(cloud_value_copy("a\0b", 3, buf, sizeof(buf)), -EBADMSG);
-    value[100] = '\0'; /* more than a zone has room for */
+    value[100] = '\0'; /* too long for `zone` */
     assert_int_equal(cloud_answer_parse(&text, value, &facts), -EBADMSG);
     assert_string_equal(facts.zone, "");
 }

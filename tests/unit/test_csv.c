@@ -157,7 +157,7 @@ static void csv_samples_have_the_metric_names_as_header(void **state)
                                       "main_cpu_cores,main_rss_bytes,"),
                      out.text);
     assert_non_null(strstr(out.text, ",job_read_bytes,job_read_bytes_per_second,"));
-    /* The first row has no rate, the second one has; unknown is an empty cell. */
+    /* The first row has no rate yet: its cell is empty. */
     assert_non_null(strstr(out.text, "\n1773480413.589,0,cafe,0,,2000000,1000000,1000000,"));
     assert_non_null(strstr(out.text, "\n1773480414.589,1,cafe,0.5,0.5,100000000,90000000,"));
     buffer_done(&out);

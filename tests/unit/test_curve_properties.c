@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Properties of the curve of every run, checked on generated runs: with late and requested
- * samples, counters that are read late, unknown for a while or reset, and memory whose parts
- * are not always known. The seeds are fixed.
+ * Checks properties that the curve of every run must have, on generated runs. These have late
+ * and requested samples, counters that are read late, unknown for a while or reset, and memory
+ * whose parts are not always known. The seeds are fixed.
  */
 #include <jansson.h>
 #include <math.h>
@@ -28,11 +28,11 @@ struct run {
     uint64_t now_ns;
     double main_cores, descendants_cores;
     double main_ns, descendants_ns;
-    uint64_t read_job_ns, read_main_ns; /* as last read: clocks never step back */
+    uint64_t read_job_ns, read_main_ns; /* last values; they never decrease */
     uint64_t host_ns, read_host_ns;
-    struct cpu_split parts; /* main and descendants, as reported */
+    struct cpu_split parts; /* main and descendants, as in the last sample */
     uint64_t read_bytes, disk_bytes, missed_ns;
-    size_t cpu_gap, io_gap; /* samples for which they are unknown yet */
+    size_t cpu_gap, io_gap; /* number of further samples without these values */
     struct summary summary;
     struct series series;
     struct record record;
@@ -68,7 +68,7 @@ static void change_load(struct run *run)
         run->io_gap = 1 + (size_t)(GAP_SAMPLES * draw(run));
 }
 
-/* The counters are read after the time of the sample, main's after the job's. */
+/* Counters are read a little after the sample's time, main's after the job's. */
 static void read_cpu(struct run *run, struct sample *sample)
 {
     uint64_t late_ns = (uint64_t)(0.05 * draw(run) * (double)run->interval_ns);
@@ -87,7 +87,7 @@ static void read_cpu(struct run *run, struct sample *sample)
     sample->value[METRIC_DESCENDANTS_CPU] = run->parts.second_ns;
 }
 
-/* In ticks, and long after the time of the sample if the tracker had to wait. */
+/* The counter advances in ticks, and may be read long after the sample's time. */
 static void read_host_cpu(struct run *run, struct sample *sample)
 {
     uint64_t late_ns = (uint64_t)((happens(run, 0.1) ? 1 : 0.01) * draw(run) * 50e6);
@@ -179,7 +179,7 @@ static void make(struct run *run, uint64_t seed)
         advance(run, happens(run, 0.1) ? draw(run) : 1 + 0.1 * draw(run));
         add_sample(run);
     }
-    advance(run, draw(run)); /* the last part of an interval */
+    advance(run, draw(run)); /* the last interval is incomplete */
     if (!happens(run, 0.1))
         run->cpu_gap = run->io_gap = 0;
     add_sample(run);
@@ -231,7 +231,7 @@ static void assert_near(double value, double expected, double tolerance, uint64_
         fail_msg("seed %d: %.9g instead of %.9g", (int)seed, value, expected);
 }
 
-/* The points cover all of the time up to the last sample without gaps. */
+/* Points are in order and end at the last sample. */
 static void check_times(const struct record_curve *curve, double end, uint64_t seed)
 {
     assert_true(curve->count > 0);
@@ -240,7 +240,8 @@ static void check_times(const struct record_curve *curve, double end, uint64_t s
     assert_near(curve->seconds[curve->count - 1], end, 1e-4, seed);
 }
 
-/* `error`: relative error of each value; `seconds_error`: error of each border of a point. */
+/* `error`: relative error of each value; `seconds_error`: error of the start and end of each
+ * point. */
 static void check_rates(const struct record_curve *curve, const struct summary *summary,
                         double error, double seconds_error, uint64_t seed)
 {
@@ -250,7 +251,7 @@ static void check_rates(const struct record_curve *curve, const struct summary *
         double total = metric_value(counters[i], tally->last - tally->first);
         double peak = summary_max_rate(summary, counters[i]);
 
-        if (!column) { /* never known, or once */
+        if (!column) { /* known at most once */
             assert_true(!is_known(tally->first) || tally->start_ns == tally->end_ns);
             continue;
         }
@@ -260,8 +261,8 @@ static void check_rates(const struct record_curve *curve, const struct summary *
     }
 }
 
-/* The machine's CPU time is known to a few ticks: its growth comes from its rate, which is
- * unknown if there was no tick. */
+/* The machine's CPU time is accurate to a few ticks only, so the expected growth is computed
+ * from its mean rate, which is unknown if there was no tick. */
 static void check_host_cpu(const struct record_curve *curve, const struct summary *summary,
                            double error, double seconds_error, uint64_t seed)
 {
@@ -358,7 +359,7 @@ static void a_reduced_curve_in_json_keeps_the_integral(void **state)
     }
 }
 
-/* Rows contain neither reading times nor missed usage: totals are those of the rows. */
+/* Rows lack reading times and missed usage, so totals are computed from the rows alone. */
 static void a_curve_made_from_rows_keeps_the_integral(void **state)
 {
     struct run run;

@@ -28,7 +28,7 @@ static int parse_bytes(const char *cursor, struct device_bytes *ret)
     return parse_u64(&cursor, &ret->in) < 0 || parse_u64(&cursor, &ret->out) < 0 ? -EBADMSG : 0;
 }
 
-/* By the first letter: real, virtual or ignored. */
+/* The first letter of a name gives its class: real, virtual or ignored. */
 static enum device_class classify(const struct root *root, const char *name)
 {
     (void)root;
@@ -83,7 +83,7 @@ static void a_removed_device_does_not_reduce_the_sum(void **state)
     assert_false(known_devices.is_exact);
     assert_sum("r2 7 5\n", 1114, 1015);
     assert_sum("", 1114, 1015);
-    assert_sum("r0 110 10\nr1 1 1\n", 1114, 1015); /* they are present again */
+    assert_sum("r0 110 10\nr1 1 1\n", 1114, 1015); /* r0 and r1 are back */
     assert_sum("r0 111 10\nr1 2 2\n", 1116, 1016);
 }
 
@@ -140,7 +140,7 @@ static void an_unknown_sum_stays_unknown(void **state)
     assert_sum("r0 18446744073709551615 6\n", UNKNOWN, 6);
 }
 
-/* A table with this many lines of real devices that have counted 1 each. */
+/* Returns a text with `count` real devices whose counters are 1. The caller frees it. */
 static char *make_lines(size_t count)
 {
     char *text = malloc(count * 20 + 1), *end = text;
@@ -339,7 +339,7 @@ static void in_a_container_all_interfaces_except_loopback_are_counted(void **sta
     fake_root_done(&fake);
 }
 
-/* The bytes of a bridge would be counted as a sudden burst. */
+/* Otherwise the bytes of the bridge would appear as a burst. */
 static void virtual_interfaces_do_not_replace_a_removed_card(void **state)
 {
     struct device_table table;
@@ -437,14 +437,14 @@ static void damaged_interface_lines_are_refused(void **state)
 
 /* ---- devices --------------------------------------------------------------- */
 
-/* name, sectors read, sectors written, capacity in sectors (0: not in sysfs), disk of a partition */
+/* Sizes are in sectors of 512 bytes. `parent` is the disk of a partition. */
 struct block_device {
     const char *name;
     unsigned read, written, size;
     const char *parent;
 };
 
-/* A line of each kind of device. Only some are disks. */
+/* Block devices of all kinds; only some are whole disks. */
 static const struct block_device zoo[] = {
     { "loop0", 1 << 20, 1 << 20, 8, NULL },
     { "ram0", 0, 0, 8, NULL },
@@ -478,7 +478,7 @@ static void put_block(struct fake_root *fake, const char *name, const char *file
     fake_root_write(fake, path, text);
 }
 
-/* sysfs has a partition inside its disk, and one folder with links to both. */
+/* In sysfs, the folder of a partition is inside that of its disk; class/block links to both. */
 static void add_block(struct fake_root *fake, const struct block_device *device)
 {
     char link[128], target[128], place[64], size[32];
@@ -543,7 +543,7 @@ static void a_whole_disk_is_listed_once(void **state)
     fake_root_done(&fake);
 }
 
-/* The sum in host.h equals the sum over this list. */
+/* The total is the sum that diskstats_parse() returns for host.h. */
 static void the_listed_devices_add_up_to_the_total_of_the_host(void **state)
 {
     struct device_table table = { .count = 0 };
@@ -565,7 +565,7 @@ static void the_listed_devices_add_up_to_the_total_of_the_host(void **state)
     fake_root_done(&fake);
 }
 
-/* Sectors of /proc and /sys have 512 bytes, even if the disk's own have 4096. */
+/* /proc and /sys count sectors of 512 bytes, even if the disk's sectors have 4096. */
 static void a_4kn_disk_is_counted_in_512_byte_sectors(void **state)
 {
     static const struct block_device disk = { "sdb", 8, 16, 1 << 20, NULL };
@@ -686,7 +686,7 @@ static void devices_may_be_added_and_removed(void **state)
     assert_int_equal(last.disk_count, 2);
     assert_non_null(devices_find_disk(&first, "sda"));
     assert_non_null(devices_find_disk(&first, "sdb"));
-    assert_null(devices_find_disk(&first, "sdc")); /* plugged in: its growth is unknown */
+    assert_null(devices_find_disk(&first, "sdc")); /* plugged in later: its growth is unknown */
     assert_null(devices_find_disk(&last, "sdb"));
     assert_null(devices_find_interface(&first, "eth0"));
     assert_non_null(devices_find_interface(&last, "eth0"));
@@ -725,7 +725,7 @@ static void no_devices_are_listed_without_files(void **state)
     fake_root_done(&fake);
 }
 
-/* A partition, a volume on top of it, and a device that is not in sysfs. */
+/* Mounts a partition, a logical volume and devices that sysfs does not list by number. */
 static void the_disk_of_a_mount_is_found(void **state)
 {
     static const struct {
@@ -802,7 +802,7 @@ static void rdma_ports_are_summed_in_words_of_4_bytes(void **state)
     fake_root_init(&fake);
     put_port(&fake, "mlx5_0/ports/1", "1000\n", "2000\n");
     put_port(&fake, "mlx5_0/ports/2", "18446744073709551000\n",
-             "0\n"); /* too large for bytes */
+             "0\n"); /* overflows when converted to bytes */
     put_port(&fake, "rocep1s0/ports/1", "50\n", "60\n");
     fake_root_write(&fake, "sys/class/infiniband/rocep1s0/ports/1/link_layer", "Ethernet\n");
     fake_root_write(&fake, "sys/class/infiniband/efa_0/ports/1/hw_counters/rx_bytes", "7\n");
@@ -824,7 +824,7 @@ static void rdma_ports_may_appear_disappear_and_saturate(void **state)
     assert_int_equal(rdma_read(&fake.root, &known_devices, &bytes), -ENOENT);
     put_port(&fake, "mlx4_0/ports/1", "4294967290\n", "5\n");
     assert_rdma(&fake, 0, 0);
-    put_port(&fake, "mlx4_0/ports/1", "4294967295\n", "6\n"); /* all that 32 bits can hold */
+    put_port(&fake, "mlx4_0/ports/1", "4294967295\n", "6\n"); /* saturated at 32 bits */
     assert_rdma(&fake, 20, 4);
     assert_false(known_devices.is_exact);
     put_port(&fake, "mlx5_1/ports/1", "9000\n", "9000\n");

@@ -67,7 +67,7 @@ static struct stream find(const char *dialect, const char *format)
     return stream;
 }
 
-/* A cell of the row by its name. */
+/* Returns the cell with this name. */
 static struct cell cell_of(const struct fixture *f, const char *dialect, const char *name)
 {
     struct stream stream = find(dialect, NULL);
@@ -183,7 +183,7 @@ static void a_counter_that_decreases_has_not_grown(void **state)
     f->before.host.disk.in = 1ull << 40;
     f->now.host.disk.in = 4096; /* a disk was removed */
     f->before.host.network.in = UINT32_MAX;
-    f->now.host.network.in = 10; /* 32 bits were full */
+    f->now.host.network.in = 10; /* a 32-bit counter wrapped */
     f->before.host.cpu.user_ns = 900 * NS_PER_SECOND;
     f->now.host.cpu.user_ns = NS_PER_SECOND;
     f->before.host.cpu.system_ns = f->now.host.cpu.system_ns = 0;
@@ -229,7 +229,7 @@ static void samples_in_quick_succession_have_a_rate(void **state)
     f->now.elapsed_ns = 2 * NS_PER_MS;
     f->now.clocks[CLOCK_JOB_CPU].resolution_ns = 10 * NS_PER_MS;
     assert_cell(f, "resource-tracker", "cpu_usage",
-                0.2); /* in half a tick, or it would be noise */
+                0.2); /* over at least half a tick, to avoid noise */
     assert_cell(f, "resource-tracker", "utime", 0.001);
     f->now.elapsed_ns = 0;
     assert_cell(f, "resource-tracker", "cpu_usage", 0.2);
@@ -252,7 +252,7 @@ static void user_and_system_time_add_up(void **state)
     set_cpu(&f->now, 1000000003 + 1000 * 7, 610000000, 420000000); /* a third of 7 us */
     assert_cell(f, "resource-tracker", "utime", 0.000002);
     assert_cell(f, "resource-tracker", "stime", 0.000005);
-    /* Without new ticks the earlier ratio is used; without any, all is user time. */
+    /* Without new ticks the earlier ratio is used; without any ticks, all is user time. */
     set_cpu(&f->now, 2000000000, 600000000, 400000000);
     assert_cell(f, "resource-tracker", "utime", 0.6);
     assert_cell(f, "resource-tracker", "stime", 0.4);
@@ -260,7 +260,7 @@ static void user_and_system_time_add_up(void **state)
     set_cpu(&f->now, 5000, 0, 0);
     assert_cell(f, "resource-tracker", "utime", 0.000005);
     assert_cell(f, "resource-tracker", "stime", 0);
-    /* Known only from now on. */
+    /* User time was unknown in the previous sample. */
     f->before.value[METRIC_JOB_USER] = UNKNOWN;
     set_cpu(&f->now, 9000, 20000000, 10000000);
     assert_cell(f, "resource-tracker", "utime", 0.000006);
@@ -278,7 +278,7 @@ static void memory_falls_back_from_pss_to_rss_to_the_last_value(void **state)
     assert_cell(f, "resource-tracker", "memory_mib", 5);
     f->now.moment[METRIC_JOB_PSS] = UNKNOWN;
     assert_cell(f, "resource-tracker", "memory_mib", 6);
-    f->now.moment[METRIC_JOB_PSS] = f->now.moment[METRIC_JOB_RSS] = 0; /* it has exited */
+    f->now.moment[METRIC_JOB_PSS] = f->now.moment[METRIC_JOB_RSS] = 0; /* the job has exited */
     assert_cell(f, "resource-tracker", "memory_mib", 7);
     f->now.value[METRIC_JOB_PSS] = 0;
     assert_cell(f, "resource-tracker", "memory_mib", 9);
@@ -297,13 +297,13 @@ static void memory_left_in_the_cgroup_of_an_ended_job_is_ignored(void **state)
     f->before.moment[METRIC_JOB_PROCESSES] = 1;
     f->now.moment[METRIC_JOB_PSS] = f->now.value[METRIC_JOB_PSS] = 0;
     f->now.moment[METRIC_JOB_RSS] = f->now.value[METRIC_JOB_RSS] = 1 * MIB;
-    f->now.moment[METRIC_JOB_PROCESSES] = 1; /* it is exiting */
+    f->now.moment[METRIC_JOB_PROCESSES] = 1; /* the process is exiting */
     assert_cell(f, "resource-tracker", "memory_mib", 9);
     f->now.moment[METRIC_JOB_PROCESSES] = 0;
     assert_cell(f, "resource-tracker", "memory_mib", 9);
-    f->now.value[METRIC_JOB_RSS] = 15 * MIB; /* read since, but only its resident size */
+    f->now.value[METRIC_JOB_RSS] = 15 * MIB; /* a newer RSS, but no newer PSS */
     assert_cell(f, "resource-tracker", "memory_mib", 9);
-    /* Proportional memory was never known. */
+    /* PSS was never known. */
     f->before.moment[METRIC_JOB_PSS] = UNKNOWN;
     f->now.moment[METRIC_JOB_PSS] = f->now.value[METRIC_JOB_PSS] = UNKNOWN;
     assert_cell(f, "resource-tracker", "memory_mib", 15);
@@ -317,11 +317,11 @@ static void the_number_of_children_excludes_the_main_process(void **state)
 
     f->now.moment[METRIC_JOB_PROCESSES] = 1;
     f->now.moment[METRIC_MAIN_THREADS] = 4;
-    assert_cell(f, "resource-tracker", "children", nan("")); /* 0 is none */
+    assert_cell(f, "resource-tracker", "children", nan("")); /* 0 is written as None */
     assert_cell(f, "resource-tracker-0.1", "children", 0);
     f->now.moment[METRIC_JOB_PROCESSES] = 3;
     assert_cell(f, "resource-tracker", "children", 2);
-    f->now.moment[METRIC_MAIN_THREADS] = 0; /* it has exited */
+    f->now.moment[METRIC_MAIN_THREADS] = 0; /* main has exited */
     assert_cell(f, "resource-tracker", "children", 3);
     f->row.is_main_only = true;
     assert_cell(f, "resource-tracker-0.1", "children", nan(""));
@@ -358,7 +358,7 @@ static void space_on_disks_is_written(void **state)
     f->now.host.space.free_bytes = 2876543211;
     assert_cell(f, "resource-tracker:system", "disk_space_used_gb", 2.12);
     assert_cell(f, "resource-tracker:system", "disk_space_free_gb", 2.88);
-    assert_cell(f, "resource-tracker-0.3:system", "disk_space_total_gb", 4.66); /* 2^30 */
+    assert_cell(f, "resource-tracker-0.3:system", "disk_space_total_gb", 4.66); /* GiB */
     assert_cell(f, "resource-tracker-rs", "disk_space_used_gb", 2.123457);
 }
 
@@ -385,7 +385,7 @@ static void only_busy_gpus_are_counted_as_utilized(void **state)
     assert_non_null(
         strstr(write_row(f, "resource-tracker-rs", NULL), ",0.2400,1034.0000,1,42,"));
     assert_non_null(strstr(write_row(f, "resource-tracker-rs", NULL), ",0.0000,0.0000,0\n"));
-    f->row.is_machine_only = true; /* then these are of all processes */
+    f->row.is_machine_only = true; /* then GPU figures are of all processes */
     assert_non_null(strstr(write_row(f, "resource-tracker-rs", NULL), ",0.2400,1034.0000,1\n"));
     assert_non_null(strstr(write_row(f, "resource-tracker:process", NULL), ",0,0,0\n"));
     f->now.moment[METRIC_HOST_GPU_UTILIZATION] = 0;
@@ -405,7 +405,7 @@ static double f64_at(const struct buffer *out, size_t index)
     return value;
 }
 
-/* Less than a tick, and less than a microsecond, in many rows: nothing is lost. */
+/* Remainders below a tick or a microsecond, in many rows, must not be lost. */
 static void a_day_of_rows_adds_up(void **state)
 {
     enum { ROWS = 86400 };

@@ -6,7 +6,7 @@
 #include "output/dialect.h"
 #include "unit_test.h"
 
-/* Two samples of a machine with a disk, a pool, an interface and a GPU. */
+/* Two samples of a machine with a disk, a ZFS pool, a network interface and a GPU. */
 struct machine {
     struct sample before, now;
     struct disk_device disks[2][1];
@@ -124,7 +124,7 @@ static void devices_are_listed_with_their_rates(void **state)
                "\"filesystem\":\"ext4\",\"mount_point\":\"/a\\\"b\",\"total_bytes\":1000,"
                "\"used_bytes\":750,\"used_pct\":75.0}],\"read_bytes_per_sec\":250.0,"
                "\"read_bytes_total\":1500,\"serial\":null,\"vendor\":null,"
-               "\"write_bytes_per_sec\":0.0,\"write_bytes_total\":100},"); /* a reset */
+               "\"write_bytes_per_sec\":0.0,\"write_bytes_total\":100},"); /* reset */
     assert_has(&text, "{\"capacity_bytes\":null,\"device\":\"zfs:tank\",\"device_type\":null,"
                       "\"model\":null,\"mounts\":[{\"available_bytes\":300,");
     assert_has(&text,
@@ -215,7 +215,7 @@ static void without_a_job_gpu_figures_cover_all_processes(void **state)
     buffer_done(&text);
 }
 
-/* A row of 3 ms, with a tick of the CPU and 600 bytes in it: its rates are of 2.003 s. */
+/* The row covers 3 ms, with one CPU tick and 600 bytes; its rates are computed over 2.003 s. */
 static void rates_of_a_very_short_row_include_the_previous_row(void **state)
 {
     struct buffer text = { 0 };

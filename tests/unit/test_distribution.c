@@ -43,7 +43,7 @@ static void quantiles_weight_values_by_their_duration(void **state)
     assert_float_equal(example.record.memory.p50, 200, 0);
     assert_float_equal(example.record.memory.p95, 200, 0); /* the spike is 5 % of the time */
     assert_float_equal(example.record.cores.p50, 1, 0);
-    assert_true(isnan(example.record.memory.near_limit_seconds)); /* no limit */
+    assert_true(isnan(example.record.memory.near_limit_seconds)); /* no limit is known */
     record_done(&example.record);
 }
 
@@ -67,7 +67,7 @@ static void unknown_values_are_not_part_of_the_distribution(void **state)
     example.record.memory_limit_bytes = 100000;
     record_fill_distribution(&example.record);
     assert_float_equal(example.record.memory.p50, 200, 0);
-    assert_float_equal(example.record.memory.p95, 900, 0); /* 0.5 of 9.5 s are above it */
+    assert_float_equal(example.record.memory.p95, 900, 0); /* 0.5 s of 9.5 s is more than 5 % */
     assert_float_equal(example.record.memory.near_limit_seconds, 0, 0);
     example.record.curve.count = 0;
     record_fill_distribution(&example.record);

@@ -96,13 +96,13 @@ static void a_device_is_described_by_its_files(void **state)
     fake_drm_card(&machine.fake, 0, "0000:83:00.0", "0x1002\n");
     open_it(&machine);
     assert_int_equal(amd->device_count(machine.vendor), 2);
-    device = amd->device(machine.vendor, 0); /* in the order of PCI addresses */
+    device = amd->device(machine.vendor, 0); /* sorted by PCI address */
     assert_string_equal(device->name, "Radeon Pro W7900");
     assert_string_equal(device->uuid, "GPU-8d3f00e1a2b4c5d6");
     assert_string_equal(device->pci_address, PCI);
     assert_int_equal(device->memory_total_bytes, 51522830336);
     assert_false(device->is_part);
-    device = amd->device(machine.vendor, 1); /* and without any */
+    device = amd->device(machine.vendor, 1); /* a card without these files */
     assert_string_equal(device->name, "AMD GPU ");
     assert_string_equal(device->uuid, "");
     assert_string_equal(device->pci_address, "0000:83:00.0");
@@ -142,7 +142,7 @@ static void a_reading_contains_every_value_of_the_driver(void **state)
     assert_int_equal(reading.energy.milliwatts, 241000);
     assert_int_equal(reading.temperature_celsius, 63);
     assert_int_equal(reading.clock_mhz, 2304);
-    assert_int_equal(reading.energy.microjoules, 600000); /* since it was opened */
+    assert_int_equal(reading.energy.microjoules, 600000); /* since the driver was opened */
     assert_true(reading.encoder_busy_ns == UNKNOWN && reading.decoder_busy_ns == UNKNOWN);
     assert_true(reading.throttle_reasons == UNKNOWN);
     assert_null(reading.busy_reason);
@@ -153,9 +153,9 @@ static void device_busy_time_is_the_integral_of_the_percentage(void **state)
 {
     static const struct {
         const char *percent;
-        uint64_t at_ms, busy_ms, covered_ms; /* UNKNOWN */
+        uint64_t at_ms, busy_ms, covered_ms; /* may be UNKNOWN */
     } steps[] = {
-        { "40\n", 1000, 0, 0 }, /* the time before is unknown */
+        { "40\n", 1000, 0, 0 }, /* earlier time is unknown */
         { "40\n", 2000, 400, 1000 },
         { "100\n", 2500, 900, 1500 },
         { "65535\n", 3000, UNKNOWN, UNKNOWN },
@@ -198,7 +198,7 @@ static void a_missing_file_makes_only_its_own_figure_unknown(void **state)
     assert_true(reading.temperature_celsius == UNKNOWN);
     assert_true(reading.busy_ns == UNKNOWN);
     assert_non_null(reading.busy_reason);
-    assert_true(reading.memory_used_bytes == UNKNOWN); /* it has no memory of its own */
+    assert_true(reading.memory_used_bytes == UNKNOWN); /* no memory of its own */
     assert_true(amd->device(machine.vendor, 0)->memory_total_bytes == UNKNOWN);
     assert_true(reading.energy.microjoules == UNKNOWN);
     tear_down(&machine);
@@ -225,7 +225,7 @@ static void a_sleeping_device_is_not_woken(void **state)
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");
     assert_int_equal(amd->read(machine.vendor, 0, 3000 * MS, &reading), 0);
     assert_int_equal(reading.busy_ns, 400 * MS);
-    assert_true(reading.energy.microjoules == UNKNOWN); /* the first value it has */
+    assert_true(reading.energy.microjoules == UNKNOWN); /* no earlier value to compare with */
     assert_int_equal(amd->read(machine.vendor, 0, 4000 * MS, &reading), 0);
     assert_int_equal(reading.energy.microjoules, 0);
     tear_down(&machine);
@@ -241,10 +241,10 @@ static void a_removed_device_is_lost(void **state)
     fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
     fake_drm_card(&machine.fake, 1, "0000:04:00.0",
-                  "0x1002\n"); /* another device has its number */
+                  "0x1002\n"); /* another device got the card number */
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
     fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
-    fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* it is present again */
+    fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* the device is back */
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), 0);
     tear_down(&machine);
 }
@@ -289,7 +289,7 @@ static void copies_of_a_descriptor_are_counted_once(void **state)
     assert_int_equal(list[0].pid, 41);
     assert_int_equal(list[0].memory_bytes, 1 << 20);
     assert_int_equal(list[0].busy_ns, 100 * MS);
-    assert_int_equal(amd->processes(machine.vendor, &both, list, 0), 1); /* none has room */
+    assert_int_equal(amd->processes(machine.vendor, &both, list, 0), 1); /* no room in `list` */
     tear_down(&machine);
 }
 
@@ -324,7 +324,7 @@ static void the_busy_time_of_an_exited_process_is_kept(void **state)
     count(&machine, &both, 1000 * MS);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "100000000", "1 MiB"));
     count(&machine, &both, 2000 * MS);
-    /* A value read between two counts is the last one, and is counted. */
+    /* The last value of the client, read between two counts, is still counted. */
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "170000000", "1 MiB"));
     assert_int_equal(process(&machine, &both, 41).busy_ns, 100 * MS);
     fake_drm_close(&machine.fake, 41, 5);
@@ -385,11 +385,11 @@ static void descriptors_without_amd_gpu_data_are_skipped(void **state)
     fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", NULL);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD129",
                 "");                                         /* a device of another vendor */
-    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card7", ""); /* no device */
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card7", ""); /* no such card */
     fake_drm_fd(&machine.fake, 41, 7, "/tmp/dri/cardinal", CLIENT("7", "5", "5"));
     fake_drm_fd(&machine.fake, 41, 8, long_name, CLIENT("7", "5", "5"));
     fake_drm_fd(&machine.fake, 41, 9, "/dev/dri/card1 (deleted)", "pos:\t0\n");
-    /* An NPU is no GPU. */
+    /* An NPU is not a GPU. */
     fake_drm_fd(&machine.fake, 41, 10, "/dev/accel/accel0",
                 "drm-driver: amdxdna_accel_driver\ndrm-client-id: 7\ndrm-pdev: " PCI
                 "\ndrm-engine-npu-amdxdna: 5 ns\n");
@@ -420,7 +420,7 @@ static void known_clients_are_read_at_once_and_new_ones_found_at_the_next_count(
     assert_int_equal(process(&machine, &both, 42).memory_bytes, 4 << 20);
     fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", CLIENT("9", "5", "4 MiB"));
     count(&machine, &both, 2000 * MS);
-    /* The process of a client exits; another one, which is not listed, holds it too. */
+    /* Process 42 is no longer listed; 41 still holds its client. */
     assert_int_equal(process(&machine, &first, 41).memory_bytes, 7 << 20);
     tear_down(&machine);
 }

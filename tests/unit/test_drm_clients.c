@@ -27,12 +27,12 @@ static int open_clients(void **state)
 static int close_clients(void **state)
 {
     drm_clients_done(*state);
-    drm_clients_done(*state); /* twice is allowed */
+    drm_clients_done(*state); /* a second call is harmless */
     free(*state);
     return 0;
 }
 
-/* `text`: the client's file without its identity. */
+/* `figures`: lines of the client's fdinfo, without the driver and the client ID. */
 static void see(struct drm_clients *clients, int pid, int fd, int id, const char *figures)
 {
     struct drm_fdinfo info;
@@ -103,7 +103,7 @@ static void busy_time_never_exceeds_the_elapsed_time(void **state)
     see_alone(clients, 42, 1, "drm-engine-gfx: 9000000000 ns\n", 1500 * MS);
     assert_int_equal(only(clients).busy_ns, 500 * MS);
     see_alone(clients, 42, 1, "drm-engine-gfx: 9000000000 ns\n", 1700 * MS);
-    assert_int_equal(only(clients).busy_ns, 700 * MS); /* a counter that ran ahead */
+    assert_int_equal(only(clients).busy_ns, 700 * MS); /* the counter ran ahead of the clock */
 }
 
 static void a_counter_that_decreases_keeps_the_larger_value(void **state)
@@ -127,7 +127,7 @@ static void cycles_that_decrease_keep_the_larger_value(void **state)
               2500 * MS);
     see_alone(clients, 42, 1, "drm-cycles-rcs: 1000000\ndrm-total-cycles-rcs: 70000000\n",
               3500 * MS);
-    assert_int_equal(only(clients).busy_ns, 600 * MS); /* 10 MHz */
+    assert_int_equal(only(clients).busy_ns, 600 * MS); /* at 10 MHz */
     see_alone(clients, 42, 1, "drm-cycles-rcs: 7000000\ndrm-total-cycles-rcs: 80000000\n",
               4500 * MS);
     assert_int_equal(only(clients).busy_ns, 700 * MS);
@@ -138,7 +138,7 @@ static void a_client_found_in_the_first_sweep_is_counted_from_then_on(void **sta
     struct drm_clients clients;
 
     assert_int_equal(drm_clients_init(&clients, 1, false), 0);
-    drm_clients_begin(&clients); /* it covers no process, so it is not the first */
+    drm_clients_begin(&clients); /* reads no process, so it does not count as the first */
     drm_clients_end(&clients, false);
     see_alone(&clients, 42, 1, "drm-engine-gfx: 500000000 ns\n", 2000 * MS);
     assert_int_equal(only(&clients).busy_ns, 0);
@@ -153,7 +153,7 @@ static void cycles_are_converted_to_time_once_the_clock_is_known(void **state)
 
     see_alone(clients, 42, 1, "drm-cycles-rcs: 1000000\ndrm-total-cycles-rcs: 50000000\n",
               1500 * MS);
-    assert_true(only(clients).busy_ns == UNKNOWN); /* not measured yet, and not lost */
+    assert_true(only(clients).busy_ns == UNKNOWN); /* not measured yet */
     assert_string_equal(only(clients).reason, "not measured yet");
     see_alone(clients, 42, 1, "drm-cycles-rcs: 6000000\ndrm-total-cycles-rcs: 69200000\n",
               2500 * MS);
@@ -166,7 +166,7 @@ static void an_idle_client_without_a_known_clock_has_no_busy_time(void **state)
     assert_int_equal(only(*state).busy_ns, 0);
 }
 
-/* A client found once: the clock of later clients gives the length of its cycles. */
+/* The client is found only once; later clients reveal the frequency of the clock. */
 static void cycles_of_an_ended_client_are_counted_once_the_clock_is_known(void **state)
 {
     struct drm_clients *clients = *state;
@@ -189,7 +189,7 @@ static void a_clock_that_is_set_back_is_measured_again(void **state)
     see_alone(clients, 42, 1, "drm-cycles-rcs: 0\ndrm-total-cycles-rcs: 60000000\n", 2500 * MS);
     see_alone(clients, 42, 1, "drm-cycles-rcs: 1000000\ndrm-total-cycles-rcs: 55000000\n",
               3500 * MS);
-    assert_int_equal(only(clients).busy_ns, 100 * MS); /* at the speed known before */
+    assert_int_equal(only(clients).busy_ns, 100 * MS); /* at the frequency measured before */
     see_alone(clients, 42, 1, "drm-cycles-rcs: 2000000\ndrm-total-cycles-rcs: 75000000\n",
               4500 * MS);
     assert_int_equal(only(clients).busy_ns, 150 * MS);
@@ -207,7 +207,7 @@ static void a_percentage_applies_since_the_last_count(void **state)
 
     see_alone(clients, 42, 1, "gfx0: 50.0%\ncompute0: 20.0%\n", 2000 * MS);
     see_alone(clients, 42, 1, "compute0: 20.0%\n", 3000 * MS);
-    assert_int_equal(only(clients).busy_ns, 700 * MS); /* an idle engine is left out */
+    assert_int_equal(only(clients).busy_ns, 700 * MS); /* the driver omits the idle gfx0 */
 }
 
 static void unreported_time_is_unknown(void **state)
@@ -234,7 +234,7 @@ static void time_is_unknown_until_it_is_counted(void **state)
     drm_clients_count(clients, 2000 * MS);
     assert_int_equal(only(clients).busy_ns, 5);
     assert_null(only(clients).reason);
-    assert_true(only(clients).busy_covered_ns == UNKNOWN); /* all of the time */
+    assert_true(only(clients).busy_covered_ns == UNKNOWN); /* it covers all of the time */
 }
 
 static void a_client_that_was_lost_for_a_while_is_not_counted_twice(void **state)

@@ -36,7 +36,7 @@ static void amdgpu_reports_engines_and_memory(void **state)
 {
     static const char text[] =
         HEAD "drm-driver:\tamdgpu\ndrm-client-id:\t42\ndrm-pdev:\t0000:03:00.0\npasid:\t32770\n"
-             "drm-client-name:\tdrm-engine-dma: 9 ns\n" /* any text, chosen by the process */
+             "drm-client-name:\tdrm-engine-dma: 9 ns\n" /* the process may set any text */
              "drm-total-vram:\t3 MiB\ndrm-shared-vram:\t0\ndrm-active-vram:\t1 KiB\n"
              "drm-resident-vram:\t2048 KiB\ndrm-purgeable-vram:\t5\ndrm-memory-vram:\t1 MiB\n"
              "drm-memory-gtt:\t7 KiB\namd-evicted-vram:\t9 KiB\n"
@@ -58,7 +58,7 @@ static void amdgpu_reports_engines_and_memory(void **state)
     assert_int_equal(region(&info, "vram")[DRM_MEMORY_PURGEABLE], 5);
     assert_int_equal(region(&info, "vram")[DRM_MEMORY_RESIDENT_OLD], 1 << 20);
     assert_true(region(&info, "gtt")[DRM_MEMORY_RESIDENT] == UNKNOWN);
-    assert_int_equal(drm_fdinfo_memory(&info), 2 << 20); /* the newer key, VRAM alone */
+    assert_int_equal(drm_fdinfo_memory(&info), 2 << 20); /* the newer key, of VRAM only */
 }
 
 static void old_versions_of_amdgpu_report_percentages(void **state)
@@ -71,10 +71,10 @@ static void old_versions_of_amdgpu_report_percentages(void **state)
     assert_int_equal(drm_fdinfo_parse(text, &info), 0);
     assert_string_equal(info.driver, "");
     assert_int_equal(info.pci, 0xb00);
-    assert_int_equal(info.client_id, 32769); /* the id of the address space is used */
+    assert_int_equal(info.client_id, 32769); /* pasid, the address space ID */
     assert_int_equal(info.engine_count, 3);
     assert_int_equal(engine(&info, "gfx0")->busy_percent_x100, 1205);
-    assert_int_equal(engine(&info, "dec0")->busy_percent_x100, 10000); /* work that overlaps */
+    assert_int_equal(engine(&info, "dec0")->busy_percent_x100, 10000); /* overlapping work */
     assert_int_equal(engine(&info, "compute1")->busy_percent_x100, 10000);
     assert_true(engine(&info, "gfx0")->busy_ns == UNKNOWN);
     assert_int_equal(drm_fdinfo_memory(&info), 20 << 20);
@@ -96,7 +96,7 @@ static void i915_reports_engines_and_their_number(void **state)
     assert_int_equal(engine(&info, "video")->busy_ns, 12);
     assert_int_equal(engine(&info, "video")->capacity, 2);
     assert_int_equal(engine(&info, "video-enhance")->busy_ns, 0);
-    assert_int_equal(drm_fdinfo_memory(&info), 4 << 20); /* integrated: the machine's memory */
+    assert_int_equal(drm_fdinfo_memory(&info), 4 << 20); /* integrated: system memory */
 }
 
 static void xe_reports_cycles(void **state)
@@ -114,7 +114,7 @@ static void xe_reports_cycles(void **state)
     assert_int_equal(engine(&info, "rcs")->total_cycles, 7655183225);
     assert_true(engine(&info, "rcs")->busy_ns == UNKNOWN);
     assert_int_equal(engine(&info, "ccs")->capacity, 4);
-    assert_int_equal(info.region_count, 3); /* drm-total-cycles-rcs is no region */
+    assert_int_equal(info.region_count, 3); /* drm-total-cycles-rcs is not a region */
     assert_int_equal(drm_fdinfo_memory(&info), 8 << 20);
 }
 
@@ -138,13 +138,13 @@ static void unreported_memory_is_unknown(void **state)
     assert_true(drm_fdinfo_memory(&info) == UNKNOWN);
     assert_int_equal(
         drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-total-vram: 5\n", &info), 0);
-    assert_int_equal(drm_fdinfo_memory(&info), 5); /* the total if nothing better is reported */
+    assert_int_equal(drm_fdinfo_memory(&info), 5); /* the total, if nothing better is known */
     assert_int_equal(drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-shared-vram0: 5\n"
                                       "drm-resident-vram1: 6\ndrm-resident-gtt: 7\n",
                                       &info),
                      0);
     assert_true(drm_fdinfo_memory(&info) ==
-                UNKNOWN); /* not even a part of it, nor the machine's */
+                UNKNOWN); /* neither the known part nor the system memory */
 }
 
 static void frequencies_are_converted_from_their_units(void **state)
@@ -158,7 +158,7 @@ static void frequencies_are_converted_from_their_units(void **state)
                      0);
     assert_int_equal(engine(&info, "gpu")->max_hz, 800000000);
     assert_int_equal(engine(&info, "b")->max_hz, 5);
-    assert_int_equal(info.engine_count, 2); /* an engine without a unit is ignored */
+    assert_int_equal(info.engine_count, 2); /* a frequency without a unit is ignored */
 }
 
 static void other_files_are_refused(void **state)

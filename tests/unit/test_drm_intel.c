@@ -101,7 +101,7 @@ static void energy_of_different_sensors_is_not_mixed(void **state)
     void *vendor = open_both(&fake);
     struct gpu_reading reading;
 
-    fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy1_input", "9000000\n"); /* comes late */
+    fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy1_input", "9000000\n"); /* late */
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "4000000\n");
     assert_int_equal(intel->read(vendor, 1, 1000 * MS, &reading), 0);
     assert_int_equal(reading.energy.microjoules, 3000000);
@@ -124,7 +124,7 @@ static void busy_time_of_i915_is_the_time_of_the_busiest_class(void **state)
                 I915("3", "100000000", "900000000", "drm-resident-system0: 3 MiB\n"));
     assert_int_equal(intel->read_busy(vendor, &pids, 2000 * MS), 0);
     process = fake_drm_process(intel, vendor, &pids, 41, 0);
-    assert_int_equal(process.busy_ns, 450 * MS); /* two video engines */
+    assert_int_equal(process.busy_ns, 450 * MS); /* 900 ms on two video engines */
     assert_int_equal(process.memory_bytes, 3 << 20);
     assert_null(process.reason);
     close_both(&fake, vendor);
@@ -142,7 +142,7 @@ static void xe_cycles_are_converted_to_time(void **state)
     fake_drm_fd(&fake, 41, 4, "/dev/dri/renderD128", XE("3", "38400000", "1019200000"));
     assert_int_equal(intel->read_busy(vendor, &pids, 2000 * MS), 0);
     process = fake_drm_process(intel, vendor, &pids, 41, 1);
-    assert_int_equal(process.busy_ns, 500 * MS); /* two of four engines, all of the time */
+    assert_int_equal(process.busy_ns, 500 * MS); /* two of four engines for 1 s */
     assert_int_equal(process.memory_bytes, 8 << 20);
     close_both(&fake, vendor);
 }
@@ -192,8 +192,8 @@ static void only_local_memory_of_i915_is_counted(void **state)
     close_both(&fake, vendor);
 }
 
-/* If a driver reports a GPU without memory, used memory belongs to another device, and 0
- * would be wrong for processes. */
+/* If a driver reports that a GPU has no memory, its processes use other memory, so 0 would be
+ * wrong. */
 static void used_memory_is_unknown_if_the_gpu_has_no_memory(void **state)
 {
     struct fake_root fake;

@@ -53,9 +53,9 @@ static void set_up(struct machine *machine, const char *pid_namespace)
     fake_root_write(fake, NODES "1/gpu_id", "54321\n");
     fake_root_write(fake, NODES "1/properties",
                     "simd_count 192\nvendor_id 4098\nlocation_id 768\ndomain 0\n");
-    fake_root_write(fake, NODES "2/gpu_id", "999\n"); /* a GPU without access */
+    fake_root_write(fake, NODES "2/gpu_id", "999\n"); /* a GPU without readable properties */
     fake_root_write(fake, NODES "3/gpu_id", "");
-    fake_root_write(fake, NODES "4/gpu_id", "777\n"); /* on another bus: no card */
+    fake_root_write(fake, NODES "4/gpu_id", "777\n"); /* at an address without a card */
     fake_root_write(fake, NODES "4/properties", "location_id 16384\ndomain 0\n");
     fake_root_write(fake, "sys/class/kfd/kfd/proc/41/vram_54321", "8388608\n");
     fake_root_write(fake, "sys/class/kfd/kfd/proc/41/vram_777", "5\n");
@@ -73,11 +73,11 @@ static void kfd_reports_memory_but_no_busy_time_of_rocm_processes(void **state)
     open_it(&machine);
     assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
     assert_int_equal(amd->processes(machine.vendor, &both, list, 4),
-                     1); /* 42 does not use KFD */
+                     1); /* 42 has not opened KFD */
     assert_int_equal(list[0].memory_bytes, 8 << 20);
     assert_true(list[0].busy_ns == UNKNOWN);
     assert_non_null(list[0].reason);
-    /* Without a descriptor of the device, only KFD reports it. */
+    /* Once the descriptor of the device is closed, only KFD reports its memory. */
     fake_drm_close(&machine.fake, 41, 5);
     assert_int_equal(process(&machine, 41).memory_bytes, 8 << 20);
     assert_false(process(&machine, 41).has_ended);
@@ -94,11 +94,11 @@ static void in_a_container_kfd_is_not_read(void **state)
     open_it(&machine);
     assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
     assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* from fdinfo */
-    assert_true(process(&machine, 41).busy_ns == UNKNOWN);         /* it uses compute */
+    assert_true(process(&machine, 41).busy_ns == UNKNOWN);         /* it has opened KFD */
     tear_down(&machine);
 }
 
-/* The files of a GPU may be hidden, as by the device cgroup. */
+/* The files of a GPU may be hidden, for example by the device cgroup. */
 static void gpus_known_to_kfd_are_not_left_out(void **state)
 {
     struct machine machine;
@@ -129,18 +129,18 @@ static void kfd_reports_memory_of_unreadable_processes(void **state)
 
     set_up(&machine, "pid:[4026531836]");
     fake_root_write(fake, "proc/42/fd/0", "");
-    /* Alive: an exited process is unreadable for all users. */
+    /* The process must be alive: no user can read an exited one. */
     fake_root_write(fake, "proc/42/stat",
                     "42 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
     assert_int_equal(chmod(fake->path, 0755), 0);
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0, 0), 0);
     open_it(&machine);
-    /* Root may read everything, so the test changes its user for a moment. */
+    /* Root may read everything, so the test changes its user temporarily. */
     assert_true(!is_root || seteuid(NOBODY) == 0);
     assert_int_equal(process(&machine, 42).memory_bytes, 9);
     assert_true(!is_root || seteuid(0) == 0);
     assert_int_equal(amd->read(machine.vendor, 0, NS_PER_SECOND, &reading), 0);
-    assert_non_null(reading.processes_reason); /* it may hold more */
+    assert_non_null(reading.processes_reason); /* 42 may use more memory */
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0755, 0), 0);
     (void)process(&machine, 41);
     assert_int_equal(amd->read(machine.vendor, 0, 2 * NS_PER_SECOND, &reading), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes with unreadable files, and devices whose driver reports nothing. */
+/* Tests processes with unreadable files, and devices whose driver reports nothing. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,7 +69,7 @@ static void write_stat(struct machine *machine, int pid, char state, int threads
     fake_root_write(&machine->fake, path, text);
 }
 
-/* Reads with these permissions of /proc/42/fd; root is always permitted. */
+/* Reads while /proc/42/fd has this mode, and not as root, who may read everything. */
 static const char *reason_with_rights(struct machine *machine, mode_t mode)
 {
     enum { NOBODY = 65534 };
@@ -86,7 +86,7 @@ static const char *reason_with_rights(struct machine *machine, mode_t mode)
     return processes_reason(machine);
 }
 
-/* The folder of a zombie belongs to root: other users cannot read it, and it is empty. */
+/* The folder of a zombie belongs to root, so other users cannot read it; it is empty. */
 static void an_exited_process_has_no_memory_and_is_not_treated_as_unreadable(void **state)
 {
     struct machine machine;
@@ -95,18 +95,18 @@ static void an_exited_process_has_no_memory_and_is_not_treated_as_unreadable(voi
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "1 MiB"));
     fake_root_write(&machine.fake, "proc/42/fd/0", "");
     write_stat(&machine, 42, 'S', 1);
-    assert_non_null(reason_with_rights(&machine, 0));    /* another user's */
-    assert_non_null(reason_with_rights(&machine, 0444)); /* each file may be unreadable */
+    assert_non_null(reason_with_rights(&machine, 0));    /* another user's process */
+    assert_non_null(reason_with_rights(&machine, 0444)); /* links cannot be read */
     assert_null(reason_with_rights(&machine, 0555));
     write_stat(&machine, 42, 'Z', 1);
     assert_null(reason_with_rights(&machine, 0));
     assert_int_equal(process(&machine).memory_bytes, 1 << 20);
-    fake_drm_remove(&machine.fake, "proc/42/stat"); /* waited for meanwhile */
+    fake_drm_remove(&machine.fake, "proc/42/stat"); /* reaped meanwhile */
     assert_null(reason_with_rights(&machine, 0));
     tear_down(&machine);
 }
 
-/* Threads may outlive the first one, and /proc/PID/fd lists only the files of the first. */
+/* Threads may outlive the first thread, but /proc/PID/fd lists only that thread's files. */
 static void memory_of_a_process_without_its_first_thread_is_unknown(void **state)
 {
     struct machine machine;
@@ -128,7 +128,7 @@ static void memory_of_an_unreadable_process_is_unknown(void **state)
     struct machine machine;
 
     set_up(&machine);
-    fake_root_write(&machine.fake, "proc/42/fd", ""); /* fails, as if descriptors had run out */
+    fake_root_write(&machine.fake, "proc/42/fd", ""); /* not a folder: listing fails */
     write_stat(&machine, 42, 'S', 1);
     count(&machine, MS);
     assert_non_null(processes_reason(&machine));
@@ -142,7 +142,7 @@ static void use_of_a_device_without_reports_is_unknown(void **state)
 {
     static const char *const texts[] = {
         "",
-        "pos:\t0\nflags:\t02100002\nmnt_id:\t27\n",   /* before 5.19 */
+        "pos:\t0\nflags:\t02100002\nmnt_id:\t27\n",   /* before Linux 5.19 */
         "drm-driver: i915\ndrm-pdev: 0000:00:02.0\n", /* without a client id */
         "drm-driver: i915\ndrm-client-id: 7\n",       /* without a device */
         NULL,                                         /* too long to be read */
@@ -168,8 +168,8 @@ static void use_of_a_device_without_reports_is_unknown(void **state)
         fake_drm_close(&machine.fake, 41, 5);
         count(&machine, 3000 * MS);
         one = process(&machine);
-        assert_int_equal(one.memory_bytes, 1 << 20); /* its remaining memory is reported */
-        assert_true(one.busy_ns == UNKNOWN);         /* its busy time is not */
+        assert_int_equal(one.memory_bytes, 1 << 20); /* the other client's memory is reported */
+        assert_true(one.busy_ns == UNKNOWN);         /* descriptor 5 may have been busy */
         fake_drm_close(&machine.fake, 41, 4);
         assert_true(process(&machine).has_ended);
         assert_int_equal(process(&machine).memory_bytes, 0);
@@ -177,8 +177,8 @@ static void use_of_a_device_without_reports_is_unknown(void **state)
     }
 }
 
-/* A quick sweep of a live machine does not list the descriptors of a process again, and must
- * not treat unlisted ones as closed. */
+/* On a live machine, a quick sweep does not list the descriptors of a process again; it must
+ * not treat unlisted descriptors as closed. */
 static void unreported_use_stays_unknown_between_listings(void **state)
 {
     struct machine machine;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_energy.c - energy counters of fixture machines, and the job's share. */
+/* test_energy.c - energy counters in a fake root, and the job's share. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void packages_are_summed_and_counters_may_wrap(void **state)
     assert_int_equal(energy_read(&energy, &fake.root, NS_PER_SECOND), 0);
     assert_int_equal(energy.count, 2);
     assert_string_equal(energy.source, "powercap");
-    put_zone(&fake, 0, "package-0\n", "671150\n"); /* after the end of its range */
+    put_zone(&fake, 0, "package-0\n", "671150\n"); /* wrapped at the end of its range */
     put_zone(&fake, 1, "package-1\n", "9000000\n");
     assert_int_equal(energy_read(&energy, &fake.root, 2 * NS_PER_SECOND), 1000000 + 4000000);
     assert_true(energy.is_complete);
@@ -60,7 +60,7 @@ static void packages_may_be_added_and_removed(void **state)
     put_zone(&fake, 1, "package-1\n", "1000000\n");
     assert_int_equal(energy_read(&energy, &fake.root, NS_PER_SECOND), 0);
     assert_int_equal(unlinkat(fake.root.fd, ZONE "1/energy_uj", 0), 0);
-    cached_file_close(&energy.packages[1].file); /* as the kernel does */
+    cached_file_close(&energy.packages[1].file); /* as if the kernel had removed it */
     put_zone(&fake, 0, "package-0\n", "2000000\n");
     assert_int_equal(energy_read(&energy, &fake.root, 2 * NS_PER_SECOND), 1000000);
     assert_false(energy.is_complete);
@@ -105,7 +105,7 @@ static void other_energy_sources_are_used_if_rapl_is_missing(void **state)
             assert_string_equal(energy.source, rows[i].source);
             assert_int_equal(energy_read(&energy, &fake.root, 3 * NS_PER_SECOND),
                              rows[i].growth_uj);
-            assert_false(energy.is_complete); /* the first moment is missing */
+            assert_false(energy.is_complete); /* energy before the first reading is missing */
         } else {
             assert_null(energy.source);
             assert_non_null(strstr(energy.reason, "no energy counter"));
@@ -115,14 +115,14 @@ static void other_energy_sources_are_used_if_rapl_is_missing(void **state)
     }
 }
 
-/* 20 W at rest; the job and another program share the machine. */
+/* The machine draws 20 W when idle; the job and another program use it. */
 static void energy_is_attributed_in_proportion_to_cpu_time(void **state)
 {
     struct cpu_energy energy = { 0 };
     struct energy_point point = { .now_ns = NS_PER_SECOND };
 
     cpu_energy_add(&energy, &point, false);
-    point = (struct energy_point){ 2 * NS_PER_SECOND, 20000000, 0, 0 }; /* at rest */
+    point = (struct energy_point){ 2 * NS_PER_SECOND, 20000000, 0, 0 }; /* idle */
     cpu_energy_add(&energy, &point, false);
     assert_true(energy.job_uj < 1 && cpu_energy_low_uj(&energy) < 1);
     /* 100 W for a second; the job had three quarters of the busy time. */

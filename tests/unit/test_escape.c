@@ -47,7 +47,7 @@ static void control_characters_are_escaped_for_a_terminal(void **state)
           "\\u202eevil" },                                  /* right-to-left override */
         { "\xe2\x81\xa6x\xe2\x81\xa9", "\\u2066x\\u2069" }, /* isolates */
         { "\xe2\x80\xa8", "\\u2028" },
-        { "\xf3\xa0\x81\x81", "\\U000e0041" }, /* a tag */
+        { "\xf3\xa0\x81\x81", "\\U000e0041" }, /* a tag character */
     };
 
     check_all(escape_terminal, pairs, ARRAY_SIZE(pairs));
@@ -65,7 +65,7 @@ static void valid_utf8_is_kept(void **state)
 
 /* Each is invalid UTF-8 from its first byte to its last. */
 static const char *const broken[] = {
-    "\x80", /* a continuation alone */
+    "\x80", /* a lone continuation byte */
     "\xff",
     "\xfe",
     "\xc3", /* truncated */
@@ -259,7 +259,7 @@ static void text_is_ascii_for_ascii_terminals(void **state)
     check(escape_ascii, "\xc3\xa9\xf0\x9f\x90\xbe", "\\u00e9\\U0001f43e");
 }
 
-/* Every output byte is harmless for any input. */
+/* For any input, every output byte must be harmless. */
 static void huge_hostile_text_is_safe(void **state)
 {
     static escape_function *const escapes[] = { escape_terminal, escape_csv, escape_json,
@@ -300,7 +300,7 @@ static void columns_count_wide_characters_twice(void **state)
     assert_int_equal(utf8_columns(text), 5);
     assert_int_equal(utf8_fitting(text, 0), 0);
     assert_int_equal(utf8_fitting(text, 2), 3);
-    assert_int_equal(utf8_fitting(text, 3), 3); /* half of it does not fit */
+    assert_int_equal(utf8_fitting(text, 3), 3); /* the wide character does not fit */
     assert_int_equal(utf8_fitting(text, 4), 6);
     assert_int_equal(utf8_fitting(text, 100), 7);
 }

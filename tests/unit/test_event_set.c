@@ -5,9 +5,9 @@
 #include "source/perf/event_set.h"
 #include "unit_test.h"
 
-/* A job whose threads are those of `lists`, one list per call. */
+/* A job whose threads change: each call of list() returns the next list of `lists`. */
 struct fake {
-    const pid_t (*lists)[4]; /* ended by 0; the last one stays */
+    const pid_t (*lists)[4]; /* each ends with 0; the last list is returned again */
     size_t list_count, asked;
     pid_t refused;
     int error;
@@ -58,14 +58,14 @@ static void each_thread_gets_one_event(void **state)
     assert_int_equal(fake.open_count, 2);
 }
 
-/* Its event might count it a second time. */
+/* If the thread inherited an event, an event of its own would count it a second time. */
 static void a_thread_that_starts_during_the_setup_is_not_counted_twice(void **state)
 {
     static const pid_t lists[][4] = { { 11 }, { 11, 12 }, { 11, 12 } };
     struct fake fake = { .lists = lists, .list_count = 3 };
 
     assert_int_equal(run(&fake), 0);
-    assert_int_equal(fake.asked, 4); /* twice before, and twice after */
+    assert_int_equal(fake.asked, 4); /* before and after each of two attempts */
     assert_int_equal(fake.open_count, 2);
     assert_int_equal(fake.open[0], 11);
     assert_int_equal(fake.open[1], 12);

@@ -5,7 +5,7 @@
 #include "job/exactness.h"
 #include "unit_test.h"
 
-/* A job that we started, that has ended, with complete evidence. */
+/* Complete evidence about a job that was started by the tracker and has ended. */
 static const struct evidence complete = {
     .was_spawned = true,
     .has_begun = true,
@@ -56,7 +56,7 @@ static void an_unwaited_process_makes_counts_from_processes_and_clocks_inexact(v
     assert_false(is_exact(evidence, COUNTED_BY_EXIT_RECORDS));
 }
 
-/* The CPU time of all processes shows whether it was waited for: their I/O does not. */
+/* CPU time reveals whether all processes were waited for; I/O does not. */
 static void a_parent_that_ignores_sigchld_leaves_io_uncertain(void **state)
 {
     struct evidence evidence = complete;
@@ -89,7 +89,7 @@ static void counts_are_exact_before_the_program_is_executed(void **state)
     assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
 }
 
-/* Ten thousand threads take 0.07 s to exit. */
+/* The exits of ten thousand threads take 0.07 s of CPU time. */
 static void many_exits_make_cpu_clocks_inexact(void **state)
 {
     struct evidence evidence = complete;

@@ -223,7 +223,7 @@ static void write_cache(struct fake_root *fake, unsigned cpu, unsigned index, co
     }
 }
 
-/* Two sockets with two cores of two threads, CPU 3 offline. */
+/* Two sockets, each with two cores of two threads; CPU 3 is offline. */
 static void shared_cores_and_sockets_are_counted_once(void **state)
 {
     static const unsigned online[] = { 0, 1, 2, 4, 5, 6, 7 };
@@ -240,7 +240,7 @@ static void shared_cores_and_sockets_are_counted_once(void **state)
         const char *socket = sockets[(cpu & 3) >= 2];
 
         write_cpu(&fake, cpu, "topology/core_cpus_list", cores[cpu]);
-        write_cpu(&fake, cpu, "topology/core_siblings_list", socket); /* as in old kernels */
+        write_cpu(&fake, cpu, "topology/core_siblings_list", socket); /* the older name */
         write_cache(&fake, cpu, 0, "3\n", "Unified\n", "32768K\n", socket);
         write_cache(&fake, cpu, 1, "1\n", "Instruction\n", "32K\n", cores[cpu]);
         write_cache(&fake, cpu, 2, "1\n", "Data\n", "48K\n", cores[cpu]);
@@ -275,7 +275,7 @@ static void unreported_values_are_unknown(void **state)
     assert_int_equal(found.cache_count, 0);
     fake_root_write(&fake, CPU "/online", "0-1\n");
     write_cpu(&fake, 0, "topology/core_cpus_list", "0\n");
-    write_cpu(&fake, 0, "cache/index0/level", "1\n"); /* no more values follow */
+    write_cpu(&fake, 0, "cache/index0/level", "1\n"); /* the other files are missing */
     topology_read(&fake.root, &found);
     assert_int_equal(found.threads, 2);
     assert_true(found.cores == UNKNOWN && found.sockets == UNKNOWN);

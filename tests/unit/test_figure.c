@@ -88,10 +88,10 @@ static void totals_are_the_growth_of_counters(void **state)
     assert_true(figure.is_exact);
     assert_string_equal(figure.source, "net");
     assert_null(figure.reason);
-    assert_true(isnan(figure.low)); /* bounds are for sampled peaks */
+    assert_true(isnan(figure.low)); /* only sampled peaks have bounds */
 }
 
-/* The kernel counts whole folios when a page is written to. */
+/* When a page is written, the kernel counts its whole folio. */
 static void bytes_written_by_a_job_are_limited_by_the_disk_writes(void **state)
 {
     struct machine machine;
@@ -101,10 +101,10 @@ static void bytes_written_by_a_job_are_limited_by_the_disk_writes(void **state)
     OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, 2000 * MB);
     OBSERVE(&machine, METRIC_HOST_DISK_WRITTEN, 500 * MB, 516 * MB);
     OBSERVE(&machine, METRIC_HOST_DIRTY, 90 * MB, 4 * MB);
-    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* or to other storage */
+    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* maybe to other storage */
     machine.summary.storage_is_local = true;
     machine.origins[METRIC_HOST_DISK_WRITTEN].source = "disks";
-    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* or to a removed one */
+    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* maybe to a removed disk */
     machine.origins[METRIC_HOST_DISK_WRITTEN].is_exact = true;
     figure = find(&machine, "io.written_bytes");
     assert_near(figure.value, 20e6);
@@ -112,11 +112,11 @@ static void bytes_written_by_a_job_are_limited_by_the_disk_writes(void **state)
     assert_string_equal(figure.source, "disks");
     OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, 10 * MB);
     assert_near(find(&machine, "io.written_bytes").value, 10e6);
-    OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, UNKNOWN); /* and finally unknown */
+    OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, UNKNOWN); /* unknown at the end */
     assert_true(isnan(find(&machine, "io.written_bytes").value));
 }
 
-/* The counter is read every ten seconds: a phase between two readings has none. */
+/* The counter is read every ten seconds; in a phase between two readings it does not grow. */
 static void energy_without_growth_is_unknown(void **state)
 {
     struct machine machine;
@@ -130,7 +130,7 @@ static void energy_without_growth_is_unknown(void **state)
     assert_near(find(&machine, "energy.gpu_joules").value, 5);
 }
 
-/* The kernel keeps the peak of the run; what a phase used was sampled. */
+/* The kernel records only the peak of the whole run; the peak of a phase is sampled. */
 static void gpu_memory_of_a_phase_is_not_exact(void **state)
 {
     struct machine machine;
@@ -158,7 +158,7 @@ static void mean_and_maximum_cores_are_growth_rates_of_cpu_time(void **state)
     assert_false(find(&machine, "cpu.max_cores").is_exact);
 }
 
-/* Taking a sample takes most of the time of a run of some milliseconds. */
+/* Taking the first sample may take most of the time of a run of a few milliseconds. */
 static void a_mean_is_the_total_over_the_time_of_the_run(void **state)
 {
     struct machine machine;
@@ -177,7 +177,7 @@ static void a_mean_is_the_total_over_the_time_of_the_run(void **state)
     assert_near(find(&machine, "cpu.mean_cores").value, 0.5);
 }
 
-/* The kernel counts the machine's time in ticks, on each CPU. */
+/* The kernel counts the machine's CPU time in ticks on each CPU. */
 static void a_mean_is_taken_over_at_least_the_counter_resolution(void **state)
 {
     struct machine machine;
@@ -199,7 +199,7 @@ static void a_mean_is_taken_over_at_least_the_counter_resolution(void **state)
     sample.value[METRIC_HOST_CPU] = 20 * NS_PER_MS;
     summary_add(&machine.summary, &sample);
     figure = find(&machine, "cpu.system.mean_cores");
-    assert_near(figure.value, 2); /* not 5 */
+    assert_near(figure.value, 2); /* 20 ms in 10 ms, not in 4 ms */
     assert_false(figure.is_exact);
     sample.elapsed_ns = NS_PER_SECOND;
     sample.value[METRIC_HOST_CPU] = NS_PER_SECOND;
@@ -227,7 +227,7 @@ static void the_fastest_rate_is_never_below_the_mean(void **state)
 
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_CPU, 0, NS_PER_SECOND);
-    machine.summary.tally[METRIC_JOB_CPU].max_rate = nan(""); /* no window was closed */
+    machine.summary.tally[METRIC_JOB_CPU].max_rate = nan(""); /* no complete window */
     assert_near(find(&machine, "cpu.max_cores").value, 1);
 }
 
@@ -243,7 +243,7 @@ static void a_peak_is_never_below_the_kernels_high_water_mark(void **state)
     machine.origins[METRIC_MAIN_RSS_PEAK] = (struct origin){ "kernel", NULL, true };
     OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB, 50 * MB);
     OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB, 600 * MB);
-    assert_false(find(&machine, MAIN_PEAK).is_exact); /* a phase: it may not be final */
+    assert_false(find(&machine, MAIN_PEAK).is_exact); /* a phase: it may still rise */
     OBSERVE(&machine, METRIC_MAIN_RSS_BOUND, UNKNOWN, UNKNOWN, 600 * MB);
     figure = find(&machine, MAIN_PEAK);
     assert_near(figure.value, 600e6);
@@ -289,7 +289,7 @@ static void a_high_water_mark_from_before_the_run_is_not_used(void **state)
     assert_near(figure.value, 30e6);
     assert_false(figure.is_exact);
     assert_near(figure.low, 30e6);
-    assert_true(isnan(figure.high)); /* no bound while it runs */
+    assert_true(isnan(figure.high)); /* no bound while the process runs */
 }
 
 static void sampled_peaks_have_bounds(void **state)
@@ -302,12 +302,12 @@ static void sampled_peaks_have_bounds(void **state)
     figure = find(&machine, JOB_PEAK);
     assert_near(figure.value, 120e6);
     assert_near(figure.low, 120e6);
-    assert_true(isnan(figure.high)); /* nothing bounds it */
+    assert_true(isnan(figure.high)); /* no upper bound is known */
     OBSERVE(&machine, METRIC_JOB_RSS_BOUND, 1 * MB, 150 * MB, 150 * MB);
     figure = find(&machine, JOB_PEAK);
     assert_near(figure.low, 120e6);
     assert_near(figure.high, 150e6);
-    /* A contradicting bound is ignored; a few pages less are tolerated. */
+    /* A bound below the peak is ignored, unless it is lower by only a few pages. */
     OBSERVE(&machine, METRIC_JOB_RSS_BOUND, 1 * MB, 100 * MB, 100 * MB);
     figure = find(&machine, JOB_PEAK);
     assert_true(isnan(figure.high));
@@ -318,10 +318,10 @@ static void sampled_peaks_have_bounds(void **state)
     assert_true(figure.is_exact);
     assert_true(isnan(figure.low));
     OBSERVE(&machine, METRIC_JOB_RSS_BOUND, 1 * MB, 150 * MB, 150 * MB);
-    /* Pages that are mapped twice are in the marks twice. */
+    /* Pages that are mapped twice are counted twice. */
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB, 20 * MB);
     assert_near(find(&machine, JOB_PEAK).low, 70e6);
-    /* The anonymous memory of the cgroup is certain. */
+    /* The cgroup's anonymous memory is a lower bound. */
     OBSERVE(&machine, METRIC_JOB_ANON, 1 * MB, 90 * MB, 80 * MB);
     assert_near(find(&machine, JOB_PEAK).low, 90e6);
 }
@@ -356,7 +356,7 @@ static void instructions_are_counted_per_cycle(void **state)
     assert_near(find(&machine, "cpu.counters.instructions_per_cycle").value, 1.5);
     assert_near(find(&machine, "cpu.counters.cycles").value, 200);
     assert_int_equal(counter_scale(100, 200, 50),
-                     400); /* a quarter of the time on the hardware */
+                     400); /* the counter was active for a quarter of the time */
     assert_int_equal(counter_scale(100, 200, 200), 100);
     assert_int_equal(counter_scale(0, 0, 0), 0);
     assert_int_equal(counter_scale(0, 200, 0), UNKNOWN);
@@ -398,7 +398,7 @@ static void waiting_for_a_cpu_has_bounds_unless_it_is_exact(void **state)
     machine.origins[METRIC_JOB_THREADS_PEAK].is_exact = true;
     OBSERVE(&machine, METRIC_JOB_CPU_WAIT, 0, 2 * NS_PER_SECOND, 3 * NS_PER_SECOND);
     assert_near(find(&machine, "cpu.wait_seconds").low, 3);
-    assert_true(isnan(find(&machine, "cpu.wait_seconds").high)); /* the threads are not known */
+    assert_true(isnan(find(&machine, "cpu.wait_seconds").high)); /* threads are unknown */
     machine.summary.started_ns = 0;
     machine.summary.ended_ns = 2 * NS_PER_SECOND;
     OBSERVE(&machine, METRIC_JOB_THREADS_PEAK, 1, 5, 5);
@@ -406,14 +406,14 @@ static void waiting_for_a_cpu_has_bounds_unless_it_is_exact(void **state)
     figure = find(&machine, "cpu.wait_seconds");
     assert_near(figure.value, 3);
     assert_near(figure.low, 3);
-    assert_near(figure.high, 5 * 2 - 2); /* five threads, two seconds, of which two ran */
+    assert_near(figure.high, 5 * 2 - 2); /* five threads for 2 s, less 2 s of CPU time */
     machine.origins[METRIC_JOB_CPU_WAIT].is_exact = true;
     OBSERVE(&machine, METRIC_JOB_CPU_WAIT, 0, 2 * NS_PER_SECOND, 3 * NS_PER_SECOND);
     figure = find(&machine, "cpu.wait_seconds");
     assert_true(figure.is_exact && isnan(figure.low) && isnan(figure.high));
 }
 
-/* The peak of a cgroup that processes left is no bound. */
+/* If processes have left the cgroup, its peak is not a bound. */
 static void an_inexact_value_is_not_a_bound(void **state)
 {
     struct machine machine;
@@ -437,14 +437,14 @@ static void a_phase_counts_only_its_own_processes(void **state)
     assert_near(find(&machine, "processes.started").value, 7);
     assert_near(find(&machine, "processes.max_concurrent").value, 3);
     OBSERVE(&machine, METRIC_JOB_STARTED, 100,
-            101); /* a phase: two at its start, one started later */
+            101); /* a phase: two processes at its start, a third one later */
     OBSERVE(&machine, METRIC_JOB_PROCESSES, 2, 3);
     assert_near(find(&machine, "processes.started").value, 3);
 }
 
 #define SWITCHES "cpu.context_switches.voluntary"
 
-/* Known before the program runs and at the end, not in between. */
+/* The counts are known before the program runs and after it has exited, not in between. */
 static void context_switches_are_known_only_for_the_whole_run(void **state)
 {
     struct machine machine;
@@ -452,7 +452,7 @@ static void context_switches_are_known_only_for_the_whole_run(void **state)
     machine_init(&machine);
     machine.origins[METRIC_JOB_VOLUNTARY_SWITCHES] = (struct origin){ "wait4", "later", true };
     OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, 0, UNKNOWN, UNKNOWN);
-    assert_true(isnan(find(&machine, SWITCHES).value)); /* it is still running */
+    assert_true(isnan(find(&machine, SWITCHES).value)); /* still running */
     assert_string_equal(find(&machine, SWITCHES).reason, "later");
     OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, UNKNOWN, 700); /* a phase up to the end */
     assert_true(isnan(find(&machine, SWITCHES).value));
@@ -496,10 +496,10 @@ static void parts_read_far_from_the_peak_are_unknown(void **state)
     assert_true(isnan(find(&machine, AT_PEAK("private")).value));
     assert_string_equal(find(&machine, AT_PEAK("total")).reason,
                         "memory was not read near its peak");
-    /* This much of the mark may be pages that are mapped twice. */
+    /* 50 MB of the peak may be pages that are mapped twice. */
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB);
     assert_near(find(&machine, AT_PEAK("private")).value, 90e6);
-    /* It was never read. */
+    /* Private memory was never read. */
     OBSERVE(&machine, METRIC_JOB_PRIVATE, UNKNOWN);
     machine.summary.at_peak = (struct memory_split){ 150 * MB, UNKNOWN, UNKNOWN };
     assert_near(find(&machine, AT_PEAK("total")).value, 150e6);

@@ -4,7 +4,7 @@
 
 #define JOB_PEAK "memory.combined.total_rss_bytes"
 
-/* There were none at first, and later some that were never read. */
+/* The job had no descendants at first; the memory of later ones was never read. */
 static void a_peak_of_0_followed_by_unknown_values_is_unknown(void **state)
 {
     struct machine machine;
@@ -48,7 +48,7 @@ static void the_discount_of_a_scope_lowers_only_its_own_bound(void **state)
     OBSERVE(&machine, METRIC_JOB_RSS, 1 * MB, 121 * MB);
     OBSERVE(&machine, METRIC_DESCENDANTS_RSS_DISCOUNT, 0, 50 * MB);
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB);
-    OBSERVE(&machine, METRIC_DESCENDANTS_SHARED, 1 * MB, 110 * MB); /* this is shared too */
+    OBSERVE(&machine, METRIC_DESCENDANTS_SHARED, 1 * MB, 110 * MB); /* discounted too */
     assert_near(find(&machine, "memory.main.total_rss_bytes").low, 3e6);
     assert_near(find(&machine, "memory.descendants.total_rss_bytes").low, 70e6);
     assert_near(find(&machine, JOB_PEAK).low, 71e6);
@@ -121,7 +121,7 @@ static void memory_figures_are_consistent(void **state)
             machine.origins[i].is_exact = i == METRIC_MAIN_RSS_BOUND ||
                                           i == METRIC_JOB_RSS_BOUND ||
                                           i == METRIC_DESCENDANTS_RSS_BOUND;
-        if (round % 2) { /* an exact main process has an equal bound */
+        if (round % 2) { /* an exact peak of main equals its bound */
             machine.origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
             machine.summary.tally[METRIC_MAIN_RSS_BOUND] =
                 machine.summary.tally[METRIC_MAIN_RSS_PEAK];

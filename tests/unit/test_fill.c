@@ -158,9 +158,9 @@ static void devices_have_rates_only_if_they_existed_before(void **state)
     assert_near(disks[0].written_bytes_per_second, 10e6);
     assert_string_equal(disks[0].type, "ssd");
     assert_null(disks[0].vendor);
-    assert_true(isnan(disks[1].read_bytes_per_second)); /* it was just plugged in */
+    assert_true(isnan(disks[1].read_bytes_per_second)); /* just plugged in */
     assert_null(disks[1].type);
-    assert_true(isnan(interfaces[0].received_bytes_per_second)); /* its counter was reset */
+    assert_true(isnan(interfaces[0].received_bytes_per_second)); /* the counter was reset */
     assert_near(interfaces[0].sent_bytes_per_second, 1000);
     assert_int_equal(record.system->mounts.count, 1);
     assert_string_equal(mounts[0].point, "/data \"1\"");

@@ -28,7 +28,7 @@ static void all_online_cpus_are_used_if_few(void **state)
     fake_root_done(&fake);
 }
 
-/* With many or unlisted CPUs, the process's own mask is used. */
+/* If the list of online CPUs is missing or too long, the process's affinity mask is used. */
 static void the_cpus_of_the_process_are_used_if_many_are_online(void **state)
 {
     unsigned long available = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
@@ -40,7 +40,7 @@ static void the_cpus_of_the_process_are_used_if_many_are_online(void **state)
     fake_root_init(&fake);
     count = cpu_list_of_process(&fake.root, getpid(), cpus, ARRAY_SIZE(cpus), &is_partial);
     assert_in_range(count, 1, available);
-    assert_true(is_partial); /* it can be bound to others */
+    assert_true(is_partial); /* the process may move to other CPUs */
     fake_root_write(&fake, "sys/devices/system/cpu/online", "0-8000\n");
     assert_int_equal(
         cpu_list_of_process(&fake.root, getpid(), cpus, ARRAY_SIZE(cpus), &is_partial), count);
@@ -52,7 +52,7 @@ static void the_cpus_of_the_process_are_used_if_many_are_online(void **state)
 
 enum { RING_BYTES = 256, TASK_BYTES = 32, LOST_BYTES = 24 };
 
-/* A ring as the kernel fills it. */
+/* A ring filled as the kernel does. */
 struct fixture {
     unsigned char data[RING_BYTES];
     struct record_ring ring;
@@ -126,7 +126,7 @@ static void threads_are_distinguished_from_processes(void **state)
     assert_true(record.event.is_thread);
 }
 
-/* Tries every offset of a record of 32 bytes, also for counts beyond 32 bits. */
+/* Tries every position in the ring, with offsets beyond 32 bits. */
 static void a_record_may_wrap_around_the_end(void **state)
 {
     for (uint64_t start = 0; start < RING_BYTES; start += 8) {
@@ -149,7 +149,7 @@ static void lost_records_are_reported(void **state)
     struct task_record record;
     struct fixture f;
 
-    begin(&f, RING_BYTES - 8); /* the count is at the start of the ring */
+    begin(&f, RING_BYTES - 8); /* the record wraps after its header */
     put_lost(&f, 1234);
     assert_int_equal(task_record_peek(&f.ring, &record), 1);
     assert_int_equal(record.kind, RECORD_LOST);
@@ -173,7 +173,7 @@ static void other_records_are_skipped(void **state)
     assert_int_equal(record.event.pid, 5);
 }
 
-/* Fields appended by events with more attributes are ignored. */
+/* Events with more attributes append fields to their records. */
 static void unknown_fields_at_the_end_of_a_record_are_ignored(void **state)
 {
     const uint32_t numbers[] = { 5, 1, 5, 1 };
@@ -236,7 +236,7 @@ static void impossible_sizes_are_refused(void **state)
     }
 }
 
-/* A head beyond the ring, or behind our tail, makes the data unusable. */
+/* If the head is beyond the ring or behind the tail, the data is unusable. */
 static void impossible_positions_are_refused(void **state)
 {
     struct task_record record;
@@ -268,13 +268,13 @@ static void count(const struct process_event *event, void *data)
     tally->disordered += event->time_ns < tally->last_ns;
     tally->last_ns = event->time_ns;
     if (event->is_thread)
-        return; /* a thread of a sanitizer */
+        return; /* started by a sanitizer */
     if (event->kind == PROCESS_FORKED) {
         tally->forked++;
         tally->strangers += event->parent_pid != tally->main_pid;
         tally->living = event->pid;
     } else if (event->pid != tally->main_pid) {
-        /* The processes are consecutive: the one that exits was forked last. */
+        /* Processes run one after another: the one that exits was forked last. */
         tally->exited++;
         tally->disordered += event->pid != tally->living;
     }
@@ -289,8 +289,8 @@ static int start_children(void)
     return 0;
 }
 
-/* All on one CPU, so that one ring gets all. Uses a separate program: a forked copy of a
- * test is slow under a memory checker. */
+/* Runs on one CPU, so that one ring gets all records. Executes a shell, because forking the
+ * test itself is slow under a memory checker. */
 static int start_a_storm(void)
 {
     cpu_set_t one;
@@ -307,7 +307,7 @@ static int start_a_storm(void)
     return 1;
 }
 
-/* No rings, with a message, if perf is refused. */
+/* If perf is not permitted, prints a message and opens no rings. */
 static void watch(struct fork_ring *ring, pid_t pid)
 {
     struct root root;
@@ -331,7 +331,7 @@ static void every_process_is_reported_in_order(void **state)
     gated_job_start(&job, start_children);
     watch(&ring, job.pid);
     tally.main_pid = job.pid;
-    assert_int_equal(run_child(do_nothing), 0); /* does not belong to the job */
+    assert_int_equal(run_child(do_nothing), 0); /* not a process of the job */
     gated_job_begin(&job);
     gated_job_end(&job);
     if (ring.count == 0)
@@ -344,12 +344,12 @@ static void every_process_is_reported_in_order(void **state)
     assert_int_equal(ring.lost_count, 0);
     assert_false(ring.was_full);
     fork_ring_drain(&ring, count, &tally);
-    assert_int_equal(tally.forked, CHILDREN); /* once */
+    assert_int_equal(tally.forked, CHILDREN); /* not reported again */
     fork_ring_close(&ring);
     fork_ring_close(&ring);
 }
 
-/* Without draining, there are more records than fit. */
+/* The ring is not drained meanwhile, so it cannot hold all records. */
 static void lost_records_are_counted(void **state)
 {
     struct tally tally = { 0 };
@@ -363,7 +363,7 @@ static void lost_records_are_counted(void **state)
     if (ring.count == 0)
         skip();
     fork_ring_drain(&ring, count, &tally);
-    assert_true(tally.forked <= STORM); /* all of them if pages are larger than usual */
+    assert_true(tally.forked <= STORM); /* equal if large pages make the ring larger */
     assert_int_equal(ring.was_full, tally.forked < STORM);
     fork_ring_close(&ring);
 }

@@ -26,7 +26,7 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
     assert_int_equal(levels[GPU_TOTAL_DESCENDANTS_MEMORY].value, 3 * GB);
     assert_int_equal(levels[GPU_TOTAL_JOB_MEMORY].value, 5 * GB);
     assert_int_equal(levels[GPU_TOTAL_HOST_MEMORY].value,
-                     80 * GB); /* parts are in the whole; all GPUs */
+                     80 * GB); /* all GPUs; a whole GPU includes its parts */
     assert_int_equal(account->list[PART_1].view.figures[GPU_JOB_MEMORY].peak, 4 * GB);
     assert_int_equal(account->list[OTHER].view.figures[GPU_MEMORY].peak, 60 * GB);
     gpu_account_memory(account, NULL, 0, MS(20));
@@ -52,13 +52,12 @@ static void device_memory_is_at_least_the_memory_of_its_processes(void **state)
 {
     const struct gpu_row row = fake_row(WHOLE, 10, 5 * GB, 0, 0);
 
-    fake_see(WHOLE, fake_reading(2 * GB, UNKNOWN, UNKNOWN), 0); /* the value of a second ago */
+    fake_see(WHOLE, fake_reading(2 * GB, UNKNOWN, UNKNOWN), 0); /* read 0.9 s earlier */
     gpu_account_memory(account, &row, 1, MS(900));
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 5 * GB);
 }
 
-/* The quick look also reads a device's memory, including that of other processes and
- * decreases. */
+/* A quick look reads the device's memory too, so it follows other processes, up and down. */
 static void memory_of_a_device_is_updated_between_readings(void **state)
 {
     fake_see(ALONE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
@@ -77,7 +76,7 @@ static void memory_of_a_device_is_updated_between_readings(void **state)
 
 static void device_memory_is_at_least_the_memory_of_its_mig_parts(void **state)
 {
-    fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* the value of a second ago */
+    fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* read 0.9 s earlier */
     gpu_account_device_memory(account, PART_0, 4 * GB);
     gpu_account_device_memory(account, PART_1, 5 * GB);
     gpu_account_memory(account, NULL, 0, MS(900));
@@ -85,7 +84,7 @@ static void device_memory_is_at_least_the_memory_of_its_mig_parts(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 9 * GB);
 }
 
-/* Intel's xe: the job's memory is not memory of the device. */
+/* With Intel's xe driver, the job's GPU memory may be system memory. */
 static void memory_of_a_device_without_its_own_memory_is_not_compared(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, 5 * GB, 0, 0);
@@ -110,7 +109,7 @@ static void unknown_memory_of_one_process_makes_memory_of_the_job_unknown(void *
     assert_true(levels[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
     assert_true(account->totals.has_unreported_memory);
     assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason, "hidden");
-    /* The earlier 0 was not measured. */
+    /* The earlier 0 is not a peak. */
     assert_true(account->list[WHOLE].view.figures[GPU_JOB_MEMORY].peak == UNKNOWN);
     gpu_account_memory(account, rows, 2, MS(2));
     assert_true(levels[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
@@ -132,7 +131,7 @@ static void possibly_missing_processes_make_memory_of_the_job_unknown(void **sta
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, GB);
 }
 
-/* Busy time is reported; the 0 bytes from before the lists were refused are no peak. */
+/* Busy time is still reported. The 0 bytes from before the refusal are not a peak. */
 static void a_refused_process_list_makes_only_memory_unknown(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, UNKNOWN, MS(500), MS(1000));
@@ -183,7 +182,7 @@ static void selecting_a_whole_gpu_includes_its_mig_parts(void **state)
 
     gpu_account_memory(account, rows, 2, 0);
     assert_int_equal(whole->figures[GPU_JOB_MEMORY].peak, 3 * GB);
-    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value, 3 * GB); /* once */
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value, 3 * GB); /* not 6 */
     gpu_account_busy(account, rows, 3, MS(1000));
     gpu_account_memory(account, rows, 3, MS(1000));
     assert_true(whole->figures[GPU_JOB_MEMORY].measure.value == UNKNOWN);
@@ -198,7 +197,7 @@ static void energy_counts_from_the_first_reading(void **state)
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
     reading.energy.microjoules = 0;
-    for (uint64_t i = 0; i < 2; i++) { /* read seldom, viewed often */
+    for (uint64_t i = 0; i < 2; i++) { /* the counter is still at its first value */
         fake_see(WHOLE, reading, MS(i));
         gpu_account_memory(account, NULL, 0, MS(i));
         assert_true(account->list[WHOLE].view.figures[GPU_ENERGY].measure.value == UNKNOWN);
@@ -282,7 +281,7 @@ static void work_is_counted_up_to_its_last_reading(void **state)
     gpu_account_work(account, ALONE, &work, MS(1000));
     gpu_account_memory(account, &row, 1, MS(1000));
     assert_false(is_known(totals[GPU_WORK_SM].value));
-    work = work_of(MS(250), 1000, MS(1000)); /* nothing before, a quarter in the last second */
+    work = work_of(MS(250), 1000, MS(1000)); /* 25 % busy in the last second */
     gpu_account_work(account, ALONE, &work, MS(2000));
     gpu_account_memory(account, &row, 1, MS(2000));
     assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].measure.value, 250000);
@@ -296,7 +295,7 @@ static void work_is_counted_up_to_its_last_reading(void **state)
     assert_int_equal(totals[GPU_WORK_SM].value, MS(250));
     assert_int_equal(totals[GPU_WORK_PCIE_SENT].value, 1000);
     assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 125000);
-    gpu_account_memory(account, NULL, 0, MS(5000)); /* the job has left */
+    gpu_account_memory(account, NULL, 0, MS(5000)); /* the job no longer uses the GPU */
     gpu_account_work(account, ALONE, &work, MS(5000));
     assert_int_equal(totals[GPU_WORK_SM].value, MS(250));
     assert_false(is_known(figures[GPU_WORK + GPU_WORK_SM].measure.value));
@@ -350,7 +349,7 @@ static void gauges_keep_their_maximum_until_they_are_sampled(void **state)
     gpu_totals_renew(&kept, &newer);
     assert_int_equal(kept.measures[GPU_TOTAL_JOB_MEMORY].value, 5 * GB);
     assert_int_equal(kept.measures[GPU_TOTAL_BUSY].value, MS(20));
-    assert_true(kept.is_memory_unreported); /* at one of the looks */
+    assert_true(kept.is_memory_unreported); /* in one of the two */
     assert_true(kept.measures[GPU_TOTAL_MAIN_MEMORY].value == UNKNOWN);
 }
 
@@ -358,7 +357,7 @@ static void gauges_keep_their_maximum_until_they_are_sampled(void **state)
 
 /* ---- the busy time of the job ------------------------------------------- */
 
-/* The job's share: processes that start, continue, exit and are dropped. */
+/* Processes start, continue, exit and are dropped. */
 static void the_busy_time_of_the_job_is_the_sum_over_its_processes(void **state)
 {
     const struct gpu_row first[] = { fake_row(WHOLE, 10, GB, MS(100), MS(1000)),
@@ -393,16 +392,16 @@ static void busy_time_mixed_with_foreign_processes_is_reported(void **state)
 
     rows[1].process.computes = true;
     fake_see(WHOLE, fake_reading(GB, MS(500), MS(1000)), MS(1000));
-    gpu_account_busy(account, rows, 2, MS(1000)); /* the driver separates them */
+    gpu_account_busy(account, rows, 2, MS(1000)); /* the driver reports each process */
     assert_false(account->totals.is_busy_mixed);
     fake_gpus.units[WHOLE].sources = &names_one;
     gpu_account_busy(account, rows, 1, MS(2000)); /* the job is alone */
-    /* The other process is absent. */
+    /* Only the foreign process is present. */
     gpu_account_busy(account, rows + 1, 1, MS(3000));
     rows[1].process.computes = false;
-    gpu_account_busy(account, rows, 2, MS(3500)); /* a desktop */
+    gpu_account_busy(account, rows, 2, MS(3500)); /* does not compute: a desktop */
     rows[1].process.computes = true;
-    fake_see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* no process was busy */
+    fake_see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* the GPU was idle */
     gpu_account_busy(account, rows, 2, MS(4000));
     assert_false(account->totals.is_busy_mixed);
     fake_see(WHOLE, fake_reading(GB, MS(600), MS(5000)), MS(5000));
@@ -440,7 +439,7 @@ static void busy_time_reported_twice_is_counted_once(void **state)
     assert_in_range(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(299), MS(300));
 }
 
-/* xe: work is counted once the frequency of the clock is known. */
+/* xe reports cycles: busy time is unknown until the frequency of the clock is measured. */
 static void late_busy_time_is_unknown_until_it_arrives(void **state)
 {
     const uint64_t busy_ns[] = { UNKNOWN, MS(500), MS(500) };
@@ -456,7 +455,7 @@ static void late_busy_time_is_unknown_until_it_arrives(void **state)
         assert_int_equal(is_known(account->totals.measures[GPU_TOTAL_JOB_BUSY].value), i > 0);
     }
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value,
-                     0); /* which is true */
+                     0); /* no work in the last second */
     assert_int_equal(account->list[ALONE].view.figures[GPU_JOB_UTILIZATION].peak, 250000);
 }
 
@@ -473,7 +472,7 @@ static void lost_busy_time_of_an_exited_process_stays_unknown(void **state)
     assert_true(account->list[ALONE].view.figures[GPU_JOB_UTILIZATION].mean == UNKNOWN);
 }
 
-/* A driver's samples come late: the work of a new process is unknown until then. */
+/* The driver's samples arrive late; until then, the work of a new process is unknown. */
 static void a_process_without_samples_has_no_busy_time(void **state)
 {
     const struct gpu_row early = fake_row(ALONE, 10, GB, 0, 0);
@@ -516,7 +515,7 @@ static void busy_time_stays_open_until_samples_of_an_exited_process_arrive(void 
     gpu_account_busy(account, NULL, 0, MS(1400));
     gpu_account_memory(account, NULL, 0, MS(1400));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value,
-                     0); /* the samples do not name it */
+                     0); /* it is not in the samples, so it did no work */
     assert_false(account->totals.has_unreported_busy);
 }
 

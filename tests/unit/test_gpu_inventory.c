@@ -9,7 +9,7 @@
 
 enum { NVIDIA_COUNT = 4, AMD_COUNT = 2 };
 
-/* Four GPUs of NVIDIA and, after them by PCI address, two of AMD. */
+/* Four NVIDIA GPUs, followed by two AMD GPUs with higher PCI addresses. */
 static struct gpu_device devices[NVIDIA_COUNT + AMD_COUNT];
 
 static int open_nothing(const struct root *root, void **ret, struct spoor_error *err)
@@ -89,7 +89,7 @@ static const char *get_variable(const char *name)
 struct environment {
     const char *variables[4];
     const char
-        *selected;      /* a letter for each of NVIDIA's four, and of AMD's two: x is chosen */
+        *selected;      /* one character per GPU, the four from NVIDIA first; 'x' if selected */
     const char *reason; /* if none is selected */
 };
 
@@ -100,7 +100,7 @@ static void check(const struct environment *given, const char *gpus)
     struct gpu_choice choice;
     char selected[16] = "";
     struct root root = ROOT_CLOSED;
-    /* If a case lists only NVIDIA's, there are no others. */
+    /* A case with four characters has no AMD GPUs. */
     size_t vendor_count = strlen(given->selected) > NVIDIA_COUNT ? 2 : 1;
 
     variables = given->variables;
@@ -119,7 +119,7 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
 {
     static const struct environment cases[] = {
         { { NULL }, "xxxx", NULL },
-        /* CUDA's own variable: interpreted as by CUDA, and before all others. */
+        /* CUDA's variable: parsed as CUDA does; it takes precedence over the others. */
         { { "CUDA_VISIBLE_DEVICES=2" }, "..x.", NULL },
         { { "CUDA_VISIBLE_DEVICES=GPU-1" }, ".x..", NULL },
         { { "CUDA_VISIBLE_DEVICES=1,9,2" }, ".x..", NULL },
@@ -141,7 +141,7 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
         { { "CUDA_VISIBLE_DEVICES=foo" },
           "....",
           "CUDA_VISIBLE_DEVICES=foo matches none of this machine's GPUs" },
-        /* The variable of a container runtime: it applies if all its GPUs exist here. */
+        /* The container runtime's variable: used only if all its GPUs exist here. */
         { { "NVIDIA_VISIBLE_DEVICES=1,2" }, ".xx.", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=1-2" }, ".xx.", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=GPU-3000", "SLURM_JOB_GPUS=1" }, "...x", NULL },
@@ -150,17 +150,18 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
         { { "NVIDIA_VISIBLE_DEVICES=none" }, "xxxx", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=void" }, "xxxx", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=9" }, "xxxx", NULL },
-        { { "NVIDIA_VISIBLE_DEVICES=1,3,5,7" }, "xxxx", NULL }, /* numbers of the host */
+        { { "NVIDIA_VISIBLE_DEVICES=1,3,5,7" }, "xxxx", NULL }, /* the host's numbering */
         { { "NVIDIA_VISIBLE_DEVICES=all" }, "xxxx", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=all", "SLURM_JOB_GPUS=0,3" }, "x..x", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=void", "SLURM_JOB_GPUS=0,3" }, "x..x", NULL },
-        /* The scheduler's variable: the same. */
+        /* The scheduler's variable: used only if all its GPUs exist here. */
         { { "SLURM_JOB_GPUS=0-1" }, "xx..", NULL },
         { { "SLURM_JOB_GPUS=9" }, "xxxx", NULL },
         { { "SLURM_JOB_GPUS=3,4,5,6" }, "xxxx", NULL },
         { { "SLURM_JOB_GPUS=gpu:2" }, "xxxx", NULL },
         { { "SLURM_JOB_GPUS=" }, "xxxx", NULL },
-        /* Each vendor has its own; the scheduler's counts each vendor separately. */
+        /* Each vendor has its own variable; the scheduler's variable numbers the GPUs of
+         * each vendor separately. */
         { { "CUDA_VISIBLE_DEVICES=0" }, "x...xx", NULL },
         { { "ROCR_VISIBLE_DEVICES=1" }, "xxxx.x", NULL },
         { { "ROCR_VISIBLE_DEVICES=foo" }, "xxxx..", NULL },

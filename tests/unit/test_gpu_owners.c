@@ -75,7 +75,7 @@ static void without_a_job_no_process_is_an_owner(void **state)
     struct gpu_owners owners;
 
     fake_root_init(&fake);
-    add_process(&fake, 2, 0); /* the kernel's threads and init have the parent 0 */
+    add_process(&fake, 2, 0); /* kernel threads and init have parent 0 */
     add_process(&fake, 100, 2);
     owners = (struct gpu_owners){ .main_pid = 0, .tracker_pid = 0 };
     assert_int_equal(gpu_owners_pids(&owners).count, 0);
@@ -100,7 +100,7 @@ static void a_descendant_that_is_not_in_the_roster_belongs_to_the_job(void **sta
     assert_true(gpu_owners_has(&owners, &fake.root, 120, SECOND));
     assert_true(gpu_owners_has(&owners, &fake.root, 130, SECOND));
     assert_false(gpu_owners_has(&owners, &fake.root, 60, SECOND));
-    assert_int_equal(gpu_owners_pids(&owners).count, 2); /* the found ones */
+    assert_int_equal(gpu_owners_pids(&owners).count, 2); /* 120 and 130 */
     gpu_owners_done(&owners);
     fake_root_done(&fake);
 }
@@ -114,7 +114,7 @@ static void foreign_processes_are_looked_up_again(void **state)
     add_process(&fake, 60, 1);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     assert_false(gpu_owners_has(&owners, &fake.root, 60, SECOND));
-    add_process(&fake, 60, 100); /* another one with the same PID */
+    add_process(&fake, 60, 100); /* another process with the same PID */
     assert_false(gpu_owners_has(&owners, &fake.root, 60, SECOND));
     gpu_owners_forget_foreign(&owners);
     assert_true(gpu_owners_has(&owners, &fake.root, 60, SECOND));
@@ -131,7 +131,7 @@ static void an_exited_process_is_kept_for_a_while(void **state)
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     update(&owners, living, 2, SECOND);
-    assert_int_equal(gpu_owners_set(&owners, 300, SECOND), 0); /* about to exit */
+    assert_int_equal(gpu_owners_set(&owners, 300, SECOND), 0); /* exited at 1 s */
     update(&owners, living, 1, 2 * SECOND);
     assert_true(gpu_owners_has(&owners, &fake.root, 200, 3 * SECOND));
     assert_true(gpu_owners_has(&owners, &fake.root, 300, 3 * SECOND));

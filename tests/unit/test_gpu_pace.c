@@ -9,7 +9,7 @@
 #define US(n) ((n)*NS_PER_US)
 #define S(n) ((n)*NS_PER_SECOND)
 
-/* A job whose looks cost 100 us and 5 ms. */
+/* A run in which a quick look costs 100 us and a slow look 5 ms. */
 struct run {
     struct gpu_pace pace;
     struct budget budget;
@@ -50,7 +50,7 @@ static void go_on_until(struct run *run, uint64_t end_ns)
             run->pace.due_ns > run->now_ns ? run->pace.due_ns - run->now_ns : US(10);
 
         run->now_ns += gap_ns;
-        budget_earn(&run->budget, run->now_ns, run->now_ns); /* one core is busy */
+        budget_earn(&run->budget, run->now_ns, run->now_ns); /* the job uses one core */
         look(run);
     }
 }
@@ -74,7 +74,7 @@ static void drivers_are_opened_at_the_first_reading(void **state)
     run.now_ns = S(2);
     look(&run);
     assert_int_equal(run.slow, 1);
-    assert_int_equal(run.pace.due_ns, S(2)); /* and a quick one follows at once */
+    assert_int_equal(run.pace.due_ns, S(2)); /* a quick look follows at once */
 }
 
 static void gpu_readings_become_rare_while_memory_is_unchanged(void **state)
@@ -97,17 +97,17 @@ static void gpus_are_read_rarely_for_a_job_that_uses_none(void **state)
     struct run run;
 
     begin(&run, false);
-    run.found = (struct gpu_findings){ .utilization = 900000 }; /* by other processes */
+    run.found = (struct gpu_findings){ .utilization = 900000 }; /* used by other processes */
     go_on_until(&run, S(11));
     assert_in_range(run.quick, 24, 28);
     assert_int_equal(run.slow, 1);
     run.job.started_count += 10;
-    look(&run); /* this many looks start, or none */
+    look(&run); /* new processes do not cause a look */
     assert_int_equal(next_gap(&run), MS(400));
     run.found.holds_context = true;
     go_on_until(&run, S(14));
     assert_in_range(run.quick, 30, 55);
-    assert_int_equal(run.slow, 2); /* when it has samples */
+    assert_int_equal(run.slow, 2); /* once the driver has samples */
 }
 
 static void a_new_process_shortens_the_interval_to_the_next_reading(void **state)
@@ -118,7 +118,7 @@ static void a_new_process_shortens_the_interval_to_the_next_reading(void **state
     go_on_until(&run, S(3));
     run.now_ns += MS(1);
     run.job.started_count++;
-    look(&run); /* woken up by something else */
+    look(&run); /* before it is due */
     assert_in_range(run.pace.due_ns, run.now_ns, run.now_ns + MS(27));
 }
 
@@ -131,12 +131,12 @@ static void gpus_of_an_idle_job_are_read_every_2_seconds(void **state)
     go_on_until(&run, S(3));
     quick = run.quick;
     run.job.rests = true;
-    look(&run); /* the look when it becomes idle */
+    look(&run); /* a look as the job becomes idle */
     assert_int_equal(run.quick, quick + 1);
     slow = run.slow;
     go_on_until(&run, S(23));
-    assert_in_range(run.quick, quick + 6, quick + 10); /* for the power of the GPU it holds */
-    assert_in_range(run.slow, slow + 3, slow + 5);     /* its GPU is busy */
+    assert_in_range(run.quick, quick + 6, quick + 10); /* for the power of its GPU */
+    assert_in_range(run.slow, slow + 3, slow + 5);     /* every 5 s: busy */
     run.found.holds_context = false;
     go_on_until(&run, S(25));
     quick = run.quick;
@@ -166,11 +166,10 @@ static void the_machines_gpus_are_read_even_if_the_job_is_idle(void **state)
     run.job.rests = true;
     run.found = (struct gpu_findings){ 0 };
     go_on_until(&run, S(21));
-    assert_in_range(run.slow, 5, 6); /* because of their cost */
+    assert_in_range(run.slow, 5, 6); /* every 5 s, because of their cost */
     assert_in_range(run.quick, 40, 50);
 }
 
-/* The job uses one core, so that the income is 0.35 % of a core. */
 /* GPU memory is mapped in the process that allocates it. */
 static void a_change_of_the_address_space_causes_a_reading(void **state)
 {
@@ -190,9 +189,9 @@ static void a_change_of_the_address_space_causes_a_reading(void **state)
             run.job.space_bytes ^= (uint64_t)64 << 20;
             look(&run);
             run.now_ns += MS(1);
-            look(&run); /* no other */
+            look(&run); /* no second look */
         }
-        assert_in_range(run.quick - before, 7, 10); /* or a slow one */
+        assert_in_range(run.quick - before, 7, 10); /* others are slow looks */
         before = run.quick + run.slow;
         for (int i = 0; i < 10; i++) {
             run.now_ns += MS(1);
@@ -203,7 +202,8 @@ static void a_change_of_the_address_space_causes_a_reading(void **state)
     }
 }
 
-/* The opening of the drivers is not paid yet when a job that has rested allocates GPU memory for 30 ms. */
+/* An idle job allocates GPU memory for 30 ms while the budget has not yet paid for opening the
+ * drivers. */
 static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **state)
 {
     struct run run;
@@ -221,14 +221,15 @@ static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **st
         run.job.space_bytes += (uint64_t)i << 32;
         look(&run);
         assert_int_equal(run.quick - before, i);
-        run.now_ns += MS(30); /* it is released: that is seen when the budget can pay */
+        run.now_ns += MS(30); /* released; the next look waits for the budget */
         run.job.space_bytes -= (uint64_t)i << 32;
         look(&run);
         assert_int_equal(run.quick - before, i);
     }
 }
 
-/* A job that creates its first context and then rests: without this look, nothing of it would be watched. */
+/* The job creates its first context and becomes idle: without this look, the context would
+ * not be noticed. */
 static void gpus_of_an_idle_job_are_read_once_even_if_the_budget_delays_it(void **state)
 {
     struct run run;
@@ -248,13 +249,14 @@ static void gpus_of_an_idle_job_are_read_once_even_if_the_budget_delays_it(void 
         budget_earn(&run.budget, run.now_ns + S(60), run.now_ns + S(60));
         run.now_ns += MS(25);
         look(&run);
-        assert_int_equal(run.quick - before, 1); /* as soon as it can be paid */
+        assert_int_equal(run.quick - before, 1); /* as soon as the budget allows */
         run.now_ns += MS(25);
         look(&run);
         assert_int_equal(run.quick - before, 1);
     }
 }
 
+/* The job uses one core, so the income is 0.35 % of a core. */
 static void the_budget_is_respected(void **state)
 {
     struct run run;
@@ -262,7 +264,7 @@ static void the_budget_is_respected(void **state)
     begin(&run, false);
     run.limit = &run.budget;
     for (uint64_t end_ns = S(2); end_ns < S(61); end_ns += S(1)) {
-        run.found.memory_bytes++; /* it changes all the time */
+        run.found.memory_bytes++; /* changes all the time */
         run.job.started_count += 10;
         go_on_until(&run, end_ns);
     }

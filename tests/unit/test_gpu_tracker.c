@@ -65,7 +65,7 @@ static void other_characters_have_no_special_meaning(void **state)
     check("echo $HOME * | cat; a && b > c # d", "echo|$HOME|*|||cat;|a|&&|b|>|c|#|d|");
 }
 
-/* The predecessor had no quotes: its command lines still work. */
+/* The predecessor did not interpret quotes; its command lines must still work. */
 static void an_unclosed_quote_is_literal(void **state)
 {
     check("echo it's", "echo|it's|");
@@ -78,7 +78,7 @@ static void an_unclosed_quote_is_literal(void **state)
 
 /* ---- gpu tracker gpus --------------------------------------------------- */
 
-/* Two of NVIDIA, the second in parts, and one of AMD whose memory is unknown. */
+/* Two NVIDIA GPUs, the second with a MIG part, and an AMD GPU of unknown memory size. */
 static const struct spoor_gpu machine[] = {
     { .uuid = "GPU-b", .vendor = "nvidia", .memory_bytes = 16000000000 },
     { .uuid = "GPU-a", .vendor = "nvidia", .memory_bytes = 80000000000 },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares reports with those of the predecessor for the same numbers. */
+/* Compares reports with the predecessor's reports of the same numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- gpu tracker usage -------------------------------------------------- */
 
-/* Figures of a test, by path; all others are unknown. */
+/* A figure known in a test; all others are unknown. */
 struct figure {
     const char *path;
     double value;
@@ -44,7 +44,7 @@ static struct tracking_facts facts_in(const char *memory_unit, const char *time_
     return facts;
 }
 
-/* Rows of a run with this CPU time. */
+/* Returns the rows of a run with these CPU times, in seconds. */
 static struct rows rows_of(double main, double descendants, double combined)
 {
     struct rows rows = { .sample_count = 2 };
@@ -60,7 +60,7 @@ static void same(double a, double b)
     assert_memory_equal(&a, &b, sizeof(a)); /* bitwise equal */
 }
 
-/* The number of the row with that path of keys. */
+/* Returns the index of the row with this path of keys. */
 static size_t find_row(const char *path)
 {
     char keys[3][64] = { "" };
@@ -180,7 +180,7 @@ static void mean_cpu_usage_is_cpu_time_divided_by_wall_time(void **state)
     same(number(&usage, "cpu_utilization.combined.mean_sum_percent"), 250);
     same(number(&usage, "cpu_utilization.combined.max_hardware_percent"), 175);
     same(number(&usage, "cpu_utilization.system.max_sum_percent"), 600);
-    /* Cores of the whole machine, whatever the expected number. */
+    /* In percent of all the machine's cores, not of the expected number. */
     same(number(&usage, "cpu_utilization.system.max_hardware_percent"), 50);
     same(number(&usage, "cpu_utilization.system.mean_sum_percent"), 450);
     same(number(&usage, "gpu_utilization.gpu_percentages.max_sum_percent"), 50);
@@ -205,7 +205,7 @@ static void no_maximum_is_below_its_mean(void **state)
     same(number(&usage, "cpu_utilization.main.max_sum_percent"), 50);
 }
 
-/* Its clock steps by 10 ms. */
+/* The machine's CPU time is counted in steps of 10 ms. */
 static void cpu_usage_of_the_machine_is_between_the_job_and_all_cores(void **state)
 {
     struct figure figures[] = {
@@ -252,7 +252,7 @@ static const struct tracking_facts facts = {
 /* A sample with some known metrics. */
 struct moment {
     struct spoor_sample sample;
-    double values[METRICS_MAX]; /* the highest since the sample before */
+    double values[METRICS_MAX]; /* the highest since the previous sample */
     double moments[METRICS_MAX];
 };
 
@@ -285,7 +285,7 @@ static void set(struct moment *moment, const char *name, double value)
     set_peak(moment, name, value, value);
 }
 
-/* One process: its CPU time, its memory and the peak since the previous sample. */
+/* Returns a sample of one process; `peak`: its highest memory since the previous sample. */
 static struct moment process(double elapsed, double cpu, double rss, double peak,
                              double threads)
 {
@@ -316,7 +316,7 @@ static bool take(struct rows *rows, double elapsed, double cpu, double rss, doub
     return rows_take(rows, &moment.sample, NULL, row);
 }
 
-/* A requested sample, for a row later than `wanted_after`. */
+/* Takes a requested sample; the requester needs a row later than `wanted_after`. */
 static bool take_wanted(struct rows *rows, double elapsed, double cpu, double rss,
                         double wanted_after, double row[TRACKING_COLUMNS])
 {
@@ -355,11 +355,11 @@ static void all_rows_including_the_last_are_an_interval_apart(void **state)
     near(row[TRACKING_TIMESTAMP], 1700000001);
     assert_true(take(&rows, 2, 2, 3e6, 3e6, 1, row));
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 100);
-    assert_false(take(&rows, 2.1, 2.1, 0, 3e6, 0, row)); /* its end */
+    assert_false(take(&rows, 2.1, 2.1, 0, 3e6, 0, row)); /* the command has ended */
     assert_true(rows_finish(&rows, row));
     near(row[TRACKING_TIMESTAMP], 1700000002.1);
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 100 * 1.1 / 1.1);
-    near(row[TRACKING_MAIN_RAM], 3); /* as last seen */
+    near(row[TRACKING_MAIN_RAM], 3); /* the last known value */
     near(row[TRACKING_MAIN_N_THREADS], 1);
     assert_false(rows_finish(&rows, row));
     near(rows_cpu_seconds(&rows, TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT), 1.6);
@@ -378,7 +378,7 @@ static void the_last_sample_adds_no_second_row_at_the_same_time(void **state)
     assert_false(rows_finish(&rows, row));
 }
 
-/* 300 MB came and went since the previous row: they belonged to another block. */
+/* Another block allocated and freed 300 MB since the previous row. */
 static void a_row_has_current_values_instead_of_peaks(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -389,9 +389,9 @@ static void a_row_has_current_values_instead_of_peaks(void **state)
     assert_true(take(&rows, 1, 0.1, 1e6, 300e6, 1, row));
     near(row[TRACKING_MAIN_RAM], 1);
     near(row[TRACKING_COMBINED_RAM], 1);
-    take(&rows, 1.2, 0.1, 0, 400e6, 0, row); /* its end */
+    take(&rows, 1.2, 0.1, 0, 400e6, 0, row); /* the command has ended */
     assert_true(rows_finish(&rows, row));
-    near(row[TRACKING_MAIN_RAM], 1); /* as last seen */
+    near(row[TRACKING_MAIN_RAM], 1); /* the last known value */
 }
 
 /* Two blocks of 50 ms: one works and holds 300 MB, the other sleeps. */
@@ -414,7 +414,7 @@ static void a_requested_sample_adds_a_row(void **state)
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 50);
 }
 
-/* A block that starts as another stops needs no row between them, but each has one. */
+/* If a block starts as another stops, no row is needed between them, but each block has one. */
 static void rows_are_a_millisecond_apart_within_a_block(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -422,7 +422,7 @@ static void rows_are_a_millisecond_apart_within_a_block(void **state)
 
     rows_init(&rows, &facts, 0.5);
     take(&rows, 0, 0, 1e6, 1e6, 1, row);
-    assert_true(take_wanted(&rows, 0.0001, 0, 1e6, 0, row)); /* the first */
+    assert_true(take_wanted(&rows, 0.0001, 0, 1e6, 0, row)); /* the first row */
     assert_true(take_wanted(&rows, 0.1, 0, 1e6, 0, row));
     assert_false(take_wanted(&rows, 0.1005, 0, 1e6, 0, row));
     assert_false(take_wanted(&rows, 0.1006, 0, 1e6, 0.0999, row));
@@ -430,7 +430,7 @@ static void rows_are_a_millisecond_apart_within_a_block(void **state)
     near(row[TRACKING_MAIN_RAM], 2);
 }
 
-/* Memory held by a function is free again after its return. */
+/* A function has freed its memory by the time it returns. */
 static void a_block_gets_a_row_with_its_maximum(void **state)
 {
     struct moment moment = process(0.15, 0.05, 10e6, 300e6, 1);
@@ -450,14 +450,14 @@ static void a_block_gets_a_row_with_its_maximum(void **state)
     near(row[TRACKING_COMBINED_RAM], 300);
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 100);
     assert_true(fabs(row[TRACKING_TIMESTAMP] - 1700000000.13) < 1e-6);
-    assert_false(rows_peak(&rows, &moment.sample, wanted_after, row)); /* no more than that */
+    assert_false(rows_peak(&rows, &moment.sample, wanted_after, row)); /* not higher */
     row[TRACKING_MAIN_RAM] = 10;
     assert_true(
-        rows_peak(&rows, &moment.sample, 1700000000, row)); /* it began before the last row */
+        rows_peak(&rows, &moment.sample, 1700000000, row)); /* began before the last row */
     assert_true(fabs(row[TRACKING_TIMESTAMP] - 1700000000.125) < 1e-6);
 }
 
-/* A command that ended before the first interval. */
+/* The command ended within the first interval. */
 static void a_single_row_contains_the_peak(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -473,7 +473,7 @@ static void a_single_row_contains_the_peak(void **state)
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 50);
 
     rows_init(&rows, &facts, 1);
-    take(&rows, 0, 0, 1e6, 500e6, 1, row); /* it rose before the run */
+    take(&rows, 0, 0, 1e6, 500e6, 1, row); /* a peak from before the run */
     take(&rows, 0.1, 0, 1e6, 500e6, 1, row);
     assert_true(rows_finish(&rows, row));
     near(row[TRACKING_MAIN_RAM], 1);
@@ -500,7 +500,7 @@ static void unknown_values_are_nan_or_0(void **state)
     assert_true(isnan(rows_cpu_seconds(&rows, TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT)));
 }
 
-/* 10 ms of the machine's time in a millisecond are not ten cores. */
+/* A step of 10 ms of CPU time within 1 ms does not mean ten cores. */
 static void cpu_usage_of_the_machine_does_not_exceed_its_cores(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -574,7 +574,7 @@ static const double workstation[] = {
     0.0012816817230648465,
 };
 
-/* The numbers of all rows that have one; NULL: 0. */
+/* `numbers`: values of the rows that have one, in order. NULL: all are 0. */
 static struct resource_usage usage_from(const double *numbers, const char *memory_unit,
                                         const char *time_unit)
 {
@@ -781,7 +781,7 @@ static void old_spelling_is_used_in_every_key_and_label(void **state)
     }
 }
 
-/* The line of a value, in text and in JSON. */
+/* Checks how a value is written in text and in JSON. */
 static void check_number(double value, const char *text_line, const char *json_line)
 {
     struct resource_usage usage = of_workstation();
@@ -809,7 +809,7 @@ static void numbers_are_formatted_as_in_python(void **state)
     check_number(1e16, "   Time: 1e+16", "\"time\": 1e+16\n }\n}");
 }
 
-/* Nothing was measured: the layout stays. */
+/* Nothing was measured. */
 static void a_report_of_zeros_keeps_its_layout(void **state)
 {
     struct resource_usage usage = usage_from(NULL, "bytes", "days");

@@ -44,7 +44,7 @@ struct machine {
     struct gpu_watch watch;
 };
 
-/* The processes 41 and, if there are two, 42 are alive. */
+/* Makes process 41 alive, and 42 if `count` is 2. */
 static void update(struct machine *machine, size_t count, uint64_t now_ns)
 {
     struct member list[] = { { .id.pid = 41 }, { .id.pid = 42 } };
@@ -159,7 +159,7 @@ static void figures_of_all_drivers_add_up(void **state)
     gpu_watch_poll(&machine.watch, MS(500), false);
     assert_true(machine.watch.holds_context);
     assert_int_equal(totals->measures[GPU_TOTAL_MAIN_MEMORY].value,
-                     72 * MIB); /* a shared client once */
+                     72 * MIB); /* a client with two descriptors counts once */
     assert_int_equal(totals->measures[GPU_TOTAL_DESCENDANTS_MEMORY].value, 32 * MIB);
     assert_int_equal(totals->measures[GPU_TOTAL_JOB_MEMORY].value, 104 * MIB);
     gpu_watch_read(&machine.watch, MS(1000), false);
@@ -209,7 +209,7 @@ static void put_charges(struct machine *machine, const char *current, const char
         fake_root_write(&machine->fake, JOB "/dmem.peak", peak);
 }
 
-/* The AMD GPU is used by main with 64 MiB and has a cgroup. */
+/* Main uses 64 MiB on the AMD GPU, and the job has a cgroup. */
 static void open_charged(struct machine *machine, bool is_older)
 {
     set_up(machine);
@@ -238,7 +238,7 @@ static void memory_counted_by_the_kernel_replaces_the_sum_over_processes(void **
     totals = gpu_watch_totals(&machine.watch);
     view = &machine.watch.account.list[AMD_UNIT].view;
     assert_int_equal(job_memory(&machine).now, 100 * MIB);
-    assert_int_equal(job_memory(&machine).value, 300 * MIB); /* a spike before the look */
+    assert_int_equal(job_memory(&machine).value, 300 * MIB); /* a spike before the reading */
     assert_string_equal(job_memory(&machine).origin.source, "cgroup.dmem");
     assert_true(job_memory(&machine).origin.is_exact);
     assert_int_equal(totals.measures[GPU_TOTAL_MAIN_MEMORY].value, 64 * MIB);
@@ -247,13 +247,13 @@ static void memory_counted_by_the_kernel_replaces_the_sum_over_processes(void **
     assert_true(view->is_job_memory_exact);
     put_charges(&machine, "drm/" AMD_PCI "/vram 0\n", "drm/" AMD_PCI "/vram 314572800\n");
     gpu_watch_poll(&machine.watch, MS(100), false);
-    assert_int_equal(job_memory(&machine).value, 0); /* the spike was before that */
+    assert_int_equal(job_memory(&machine).value, 0); /* no new spike */
     assert_true(job_memory(&machine).origin.is_exact);
     assert_int_equal(view->figures[GPU_JOB_MEMORY].peak, 300 * MIB);
     tear_down(&machine);
 }
 
-/* Linux 6.14 has no dmem.peak: the count is sampled. */
+/* Linux 6.14 has no dmem.peak, so the peak is sampled. */
 static void memory_is_inexact_if_the_cgroup_has_no_peak(void **state)
 {
     struct machine machine;
@@ -299,7 +299,8 @@ static void a_process_outside_the_cgroup_is_counted_with_the_others(void **state
     tear_down(&machine);
 }
 
-/* Its driver was unloaded for a while: the new region counts from 0, and time is missing. */
+/* The driver is unloaded for a while: the new region counts from 0, and the time before it is
+ * missing. */
 static void memory_regions_may_appear_and_disappear(void **state)
 {
     const struct gpu_device_view *view;
@@ -324,13 +325,13 @@ static void memory_regions_may_appear_and_disappear(void **state)
     tear_down(&machine);
 }
 
-/* A removed cgroup, and files that are cut off. */
+/* The cgroup was removed. */
 static void a_cgroup_that_cannot_be_read_is_not_read_again(void **state)
 {
     struct machine machine;
 
     open_charged(&machine, false);
-    gpu_watch_read(&machine.watch, MS(0), true); /* there is no such file */
+    gpu_watch_read(&machine.watch, MS(0), true); /* dmem.current is missing */
     assert_int_equal(job_memory(&machine).value, 64 * MIB);
     assert_null(machine.watch.cgroup); /* not read again */
     put_charges(&machine, "drm/" AMD_PCI "/vram 104857600\n", NULL);
@@ -339,7 +340,7 @@ static void a_cgroup_that_cannot_be_read_is_not_read_again(void **state)
     tear_down(&machine);
 }
 
-/* Each of two GPUs has its own peak, which may be at another time. */
+/* The peaks of two GPUs may occur at different times. */
 static void the_peak_over_two_gpus_is_not_exact(void **state)
 {
     const struct gpu_device_view *view;
@@ -353,7 +354,7 @@ static void the_peak_over_two_gpus_is_not_exact(void **state)
                 "drm/" AMD_PCI "/vram 0\ndrm/" XE_PCI "/vram0 3145728\n");
     gpu_watch_read(&machine.watch, MS(0), true);
     assert_int_equal(job_memory(&machine).value, 3 * MIB);
-    assert_true(job_memory(&machine).origin.is_exact); /* the other was not used */
+    assert_true(job_memory(&machine).origin.is_exact); /* the AMD GPU was not used */
     put_charges(&machine, "drm/" AMD_PCI "/vram 0\ndrm/" XE_PCI "/vram0 1048576\n",
                 "drm/" AMD_PCI "/vram 2097152\ndrm/" XE_PCI "/vram0 3145728\n");
     gpu_watch_poll(&machine.watch, MS(100), false);
@@ -386,7 +387,7 @@ static void an_exited_process_keeps_its_busy_time(void **state)
     tear_down(&machine);
 }
 
-/* No process comes or goes for a while, so that there are no events. */
+/* No process of the job starts or exits for a while, so the roster does not change. */
 static void the_pid_of_a_long_exited_process_may_be_reused(void **state)
 {
     struct machine machine;
@@ -396,7 +397,7 @@ static void the_pid_of_a_long_exited_process_may_be_reused(void **state)
     update(&machine, 2, MS(500));
     update(&machine, 1, MS(1000));
     gpu_watch_read(&machine.watch, MS(2000), true);
-    add_process(&machine, 42, 1); /* another's now */
+    add_process(&machine, 42, 1); /* now a foreign process */
     fake_drm_fd(&machine.fake, 42, 3, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));
     gpu_watch_read(&machine.watch, MS(2000) + GPU_OWNERS_KEPT_NS, false);
     assert_int_equal(machine.watch.account.totals.measures[GPU_TOTAL_JOB_MEMORY].value, 0);
@@ -422,7 +423,7 @@ static void each_vendor_has_its_own_variables(void **state)
     } cases[] = {
         { NULL, no_variable, { true, true, true } },
         { NULL, rocr_zero, { true, false, true } },
-        { NULL, slurm_one, { true, true, false } }, /* the first of each vendor's */
+        { NULL, slurm_one, { true, true, false } }, /* the first GPU of each vendor */
         { "2", rocr_zero, { false, false, true } },
         { AMD_PCI, no_variable, { false, true, false } },
         { "none", no_variable, { false, false, false } },
@@ -502,7 +503,7 @@ static void sources_come_from_the_vendors_in_use(void **state)
     totals = gpu_watch_totals(&machine.watch);
     assert_string_equal(totals.measures[GPU_TOTAL_JOB_MEMORY].origin.source, "drm.fdinfo");
     assert_string_equal(totals.measures[GPU_TOTAL_HOST_MEMORY].origin.source,
-                        "intel.sysfs+amdgpu.sysfs"); /* over all GPUs */
+                        "intel.sysfs+amdgpu.sysfs"); /* for all GPUs */
     tear_down(&machine);
 }
 

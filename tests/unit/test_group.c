@@ -20,18 +20,19 @@
 
 #define MB 1e6
 
-/* cmocka compares floats. */
+/* cmocka's assert_float_equal() has only the precision of float. */
 #define assert_near(a, b, tolerance) assert_true(fabs((double)(a) - (double)(b)) <= (tolerance))
 
 /* ---- ranks that are made up -------------------------------------------------- */
 
 enum { POINTS = 4 };
 
-/* A rank: `memory` for all of its time, `cpu` seconds of CPU time; `private` 0: not read. */
+/* A rank that holds `memory` bytes all the time and uses `cpu` seconds of CPU time. If
+ * `private` is 0, private and shared memory were not read. */
 struct part {
     uint64_t rank, ranks, node;
     double start, seconds, cpu, memory, private, shared;
-    const char *id; /* NULL: the rank */
+    const char *id; /* NULL: made from the rank */
     const char *job;
     bool is_begin;
 };
@@ -201,7 +202,7 @@ static void memory_of_ranks_is_added_only_at_the_same_time(void **state)
     record_done(&merged);
 }
 
-/* The second rank mapped the window of both after its pages were read. */
+/* Both ranks map a shared window, but the second mapped it after its shared memory was read. */
 static void pages_that_may_be_shared_are_not_in_the_lower_bound(void **state)
 {
     const struct part parts[] = {
@@ -292,7 +293,7 @@ static void only_the_last_attempt_of_a_rank_is_counted(void **state)
     assert_true(has_warning(&merged, "repeated"));
     assert_string_equal(merged.group->ranks_seen[1].id, "second");
     record_done(&merged);
-    parts[2].is_begin = true; /* the first one does not stand for it */
+    parts[2].is_begin = true; /* the first attempt does not replace it */
     MERGE(parts, &merged);
     assert_int_equal(merged.group->reported, 1);
     assert_int_equal(merged.group->missing[0].rank, 1);
@@ -368,7 +369,7 @@ static void runs_without_a_rank_can_be_merged_too(void **state)
     record_done(&merged);
 }
 
-/* A folder may hold anything: the numbers of its ranks need not fit together. */
+/* A folder may contain any files, so ranks may contradict each other. */
 static void contradictory_ranks_are_harmless(void **state)
 {
     enum { SEEDS = 300, COUNT = 12 };
@@ -412,7 +413,7 @@ static void a_billion_ranks_take_no_memory(void **state)
     merge(&part, 1, &merged);
     assert_int_equal(merged.group->ranks, 1000000000);
     assert_int_equal(merged.group->missing_count, GROUP_MISSING_MAX);
-    assert_int_equal(merged.group->missing[3].rank, 4); /* 3 has an end */
+    assert_int_equal(merged.group->missing[3].rank, 4); /* rank 3 has ended */
     record_done(&merged);
 }
 
@@ -485,7 +486,7 @@ static void each_gpu_counts_once(void **state)
     assert_int_equal(group_merge(&group, &merged, &err), 0);
     assert_int_equal(merged.gpu_count, 2);
     assert_int_equal(merged.gpus[1].index, 1);
-    assert_near(merged.gpus[0].measures[RECORD_GPU_JOB_MEMORY].value, 10, 0); /* both ranks */
+    assert_near(merged.gpus[0].measures[RECORD_GPU_JOB_MEMORY].value, 10, 0); /* two ranks */
     assert_near(merged.gpus[0].measures[RECORD_GPU_ENERGY].value, 5, 0);
     assert_int_equal(merged.whole_gpus, 2);
     assert_near(record_value(&merged, "energy.gpu_joules"), 2000, 0);
@@ -657,7 +658,7 @@ static void damaged_lines_are_skipped(void **state)
     rmdir(folder);
 }
 
-/* A file may end anywhere: the machine was lost, or the disk was full. */
+/* A file may end anywhere if the machine crashed or the disk was full. */
 static void a_file_may_be_cut_anywhere(void **state)
 {
     char folder[] = "/tmp/spoor-group.XXXXXX", path[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/functional/test_completion.py tests the shells. */
+/* tests/functional/test_completion.py tests completion in real shells. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static void hidden_commands_are_not_listed(void **state)
     free(text);
 }
 
-/* Prints with `write` and compares. */
+/* Compares what `write` prints. */
 static void check_printed(void (*write)(FILE *out), const char *expected)
 {
     char *text = NULL;
@@ -134,7 +134,7 @@ static void lines_break_at_spaces_only(void **state)
     word[sizeof(word) - 1] = '\0';
     help_wrap(out, "one  two", 0, 4);
     help_wrap(out, "", 0, 4);
-    help_wrap(out, "a b", 77, 2); /* 77 and one letter, a blank and the next: one too many */
+    help_wrap(out, "a b", 77, 2); /* "b" would be in column 80: one too many */
     help_wrap(out, word, 10, 2);
     fclose(out);
     assert_memory_equal(text, "one two\n\na\n  b\nxxx", strlen("one two\n\na\n  b\nxxx"));

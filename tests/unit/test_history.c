@@ -33,7 +33,7 @@ static bool is_same(double a, double b)
     return (isnan(a) && isnan(b)) || fabs(a - b) < 1e-9 * fabs(a) + 1e-12;
 }
 
-/* A low bound that equals the value is left out: it is the same without. */
+/* A lower bound that equals the value is omitted: readers assume it. */
 static void a_row_contains_every_figure_with_its_bounds(void **state)
 {
     struct example *example = example_new();
@@ -106,7 +106,7 @@ static void a_long_command_is_truncated(void **state)
     record_done(&loaded);
 }
 
-/* One of the job's two GPUs held memory; a third GPU is not the job's. */
+/* The job has two GPUs and used memory on one; a third GPU is not assigned to it. */
 static void a_row_contains_gpu_names_and_their_memory(void **state)
 {
     struct record_gpu gpus[] = {

@@ -25,7 +25,7 @@ static void ticks_are_converted_to_nanoseconds(void **state)
 
     assert_int_equal(cpu_stat_parse(TEXT, 100, &stat), 0);
     assert_int_equal(stat.user_ns,
-                     18100000000); /* includes nice time; guests are already included */
+                     18100000000); /* with nice time; guest time is already in both */
     assert_int_equal(stat.system_ns, 9280000000);
     assert_int_equal(stat.iowait_ns, 13670000000);
     assert_int_equal(stat.steal_ns, 60000000);
@@ -38,7 +38,7 @@ static void each_cpu_has_its_busy_time(void **state)
 
     assert_int_equal(cpu_stat_parse_each(TEXT, 100, list, ARRAY_SIZE(list)), 2);
     assert_int_equal(list[0].number, 0);
-    assert_int_equal(list[0].busy_ns, 15190000000); /* neither idle nor waiting for disks */
+    assert_int_equal(list[0].busy_ns, 15190000000); /* without idle time and I/O wait */
     assert_int_equal(list[1].number, 1);
     assert_int_equal(list[1].busy_ns, 12190000000);
     assert_int_equal(cpu_stat_parse_each(TEXT, 100, list, 1), 1);
@@ -290,7 +290,7 @@ static void a_reading_contains_every_figure(void **state)
     assert_int_equal(reading.pressure_ns[PRESSURE_MEMORY], 2000);
     assert_int_equal(reading.pressure_ns[PRESSURE_IO], 3000);
     assert_int_equal(reading.oom_kills_count, 4);
-    assert_true(reading.space.used_bytes == UNKNOWN); /* a fixture has no disks */
+    assert_true(reading.space.used_bytes == UNKNOWN); /* a fake root has no disks */
     assert_true(reading.process_count == UNKNOWN);    /* not requested */
     machine_free(machine);
 }
@@ -413,7 +413,8 @@ static void slow_figures_are_read_once_a_minute_or_on_request(void **state)
     "device server:/home mounted on /home with fstype nfs4 statvers=1.1\n\tbytes:\t" bytes "\n"
 #define PORT "sys/class/infiniband/mlx5_0/ports/1/counters/port_"
 
-/* NFS counts from the first reading. A short command does not pay for a search of RDMA ports. */
+/* NFS counts from the first reading. RDMA ports are searched for only after 100 ms, to spare
+ * short commands the cost. */
 static void rdma_and_nfs_traffic_is_counted_since_they_were_found(void **state)
 {
     struct machine *machine = machine_new();
@@ -436,14 +437,15 @@ static void rdma_and_nfs_traffic_is_counted_since_they_were_found(void **state)
     fake_root_write(&machine->fake, "proc/self/mountstats", "damaged");
     host_read(&machine->host, &machine->fake.root, 2 * NS_PER_SECOND, &reading);
     assert_int_equal(reading.rdma.out, 28);
-    assert_int_equal(reading.nfs.out, 2); /* as last read */
+    assert_int_equal(reading.nfs.out, 2); /* the last known value */
     assert_false(
         machine->host.rdma.table.is_exact); /* the first tenth of a second is missing */
     assert_false(machine->host.nfs.table.is_exact);
     machine_free(machine);
 }
 
-/* On a live machine mountinfo decides whether mountstats is read at all, and its cost how often. */
+/* On a live machine, mountstats is read only if mountinfo lists an NFS mount; the cost of a
+ * read limits how often. */
 static void mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often(void **state)
 {
     struct machine *machine = machine_new();
@@ -451,7 +453,7 @@ static void mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often(void **s
 
     machine->fake.root.is_live = true;
     fake_root_write(&machine->fake, "proc/self/mountinfo",
-                    "21 25 0:20 / /x rw - nfsd nfsd rw\n"); /* of a server */
+                    "21 25 0:20 / /x rw - nfsd nfsd rw\n"); /* an NFS server, not a client */
     fake_root_write(&machine->fake, "proc/self/mountstats", NFS_STATS("1 1 1 1 10 20 1 1"));
     host_read(&machine->host, &machine->fake.root, NS_PER_SECOND, &reading);
     assert_false(machine->host.space_reader.has_nfs);

@@ -43,7 +43,7 @@ static void the_marker_in_the_template_is_replaced_by_the_runs(void **state)
     buffer_done(&out);
 }
 
-/* Names may contain anything; the element ends at our end tag, and the JSON is complete. */
+/* A name may contain any text: only our end tag closes the element; the JSON is complete. */
 static void text_in_a_report_cannot_close_the_script_element(void **state)
 {
     struct example *example = *state;
@@ -67,7 +67,7 @@ static void text_in_a_report_cannot_close_the_script_element(void **state)
 
 enum { RUNS = 100, COLUMNS = 50, POINTS = 256 };
 
-/* The length of a page with that many runs, all of them the same. */
+/* Returns the length of a page with `count` identical runs. */
 static size_t page_length(const struct record *record, size_t count)
 {
     static struct record records[RUNS];
@@ -117,7 +117,7 @@ static void a_template_without_marker_is_refused(void **state)
     buffer_done(&out);
 }
 
-/* With or without a page in this build. */
+/* Passes in builds with and without the page. */
 static void a_build_without_the_page_returns_an_error(void **state)
 {
     struct spoor_error err = { 0 };

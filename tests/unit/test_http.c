@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_http.c - requests as received by a server on the loopback interface. */
+/* test_http.c - sends requests to a server on the loopback interface. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -16,8 +16,8 @@
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n"
 
-/* A server in a child: each connection gets the next answer; the requests are returned
- * through a pipe after the last answer. */
+/* A server in a child process. Each connection gets the next answer; the child writes the
+ * requests to a pipe and exits after the last answer. */
 struct server {
     pid_t pid;
     int requests;
@@ -69,7 +69,7 @@ static struct server server_start(const char *const *answers)
     server.pid = fork();
     assert_true(server.pid >= 0);
     if (server.pid == 0) {
-        alarm(120); /* a failing test leaves it */
+        alarm(120); /* a failing test does not stop the server */
         close(pipes[0]);
         serve(listener, pipes[1], answers);
     }
@@ -81,7 +81,7 @@ static struct server server_start(const char *const *answers)
     return server;
 }
 
-/* Returns the received request. */
+/* Waits for the server and returns the requests it received. */
 static void server_stop(struct server *server, struct buffer *ret)
 {
     int status;
@@ -201,7 +201,7 @@ static void a_signature_with_a_line_break_is_refused(void **state)
     http_close(http);
 }
 
-/* Metadata services never redirect; a server that does is another one. */
+/* A metadata service never redirects; a server that does is something else. */
 static void redirects_are_followed_unless_local(void **state)
 {
     struct server target = server_start((const char *const[]){ OK "\r\nok", NULL });
@@ -259,7 +259,7 @@ static void failures_have_error_codes(void **state)
     http_close(http);
 }
 
-/* No process accepts the connection, so that no response comes. */
+/* No process accepts the connection, so no response arrives. */
 static void a_request_ends_at_its_time_limit(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
@@ -293,7 +293,7 @@ int main(void)
         cmocka_unit_test(a_request_ends_at_its_time_limit),
     };
 
-    /* Requests to 127.0.0.1 must not go to a proxy of the user. */
+    /* Requests to 127.0.0.1 must not go to the user's proxy. */
     setenv("no_proxy", "*", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

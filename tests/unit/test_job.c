@@ -68,8 +68,8 @@ static void the_main_process_can_be_tracked_alone(void **state)
     fake_root_done(&fake);
 }
 
-/* `process_chars`: includes exited threads and waited-for children; `thread_chars`: of its
- * first thread. */
+/* Changes the characters written by the process and by its first thread, and returns the job's
+ * count. `process_chars` includes exited threads and waited-for children. */
 static uint64_t written_alone(struct fake_job *f, unsigned process_chars, unsigned thread_chars,
                               unsigned child_faults)
 {
@@ -103,7 +103,7 @@ static void io_of_a_process_tracked_alone_excludes_its_children(void **state)
                      0);
     assert_int_equal(written_alone(&f, 1000, 1000, 0), 1000);
     assert_int_equal(written_alone(&f, 1500, 1000, 0), 1500); /* another thread has ended */
-    assert_int_equal(written_alone(&f, 9500, 1000, 7), 1500); /* a child has */
+    assert_int_equal(written_alone(&f, 9500, 1000, 7), 1500); /* a child has exited */
     assert_int_equal(written_alone(&f, 9600, 1100, 7), 1600);
     fake_job_end(&f);
 }
@@ -116,7 +116,7 @@ static void run_file(struct fake_root *fake, int pid, const char *file)
     assert_int_equal(symlink(file, path), 0);
 }
 
-/* A file with zeros in it. */
+/* Writes a file that contains NUL bytes. */
 static void put_bytes(struct fake_root *fake, const char *name, const char *bytes, size_t size)
 {
     char path[160];
@@ -129,7 +129,7 @@ static void put_bytes(struct fake_root *fake, const char *name, const char *byte
     fclose(file);
 }
 
-/* A process that was read exited before the next began. */
+/* The first child exited before the second started, although a look read both. */
 static void process_events_limit_the_maximum_number_of_processes(void **state)
 {
     struct fake_job f;
@@ -167,7 +167,7 @@ static void an_agent_belongs_to_no_job(void **state)
     fake_process_put(&f.fake,
                      &(struct fake_process){
                          .pid = 13, .parent = 10, .user_ticks = 8, .name = "spoor-agent" });
-    run_file(&f.fake, 13, "/usr/bin/miner"); /* it sets this name */
+    run_file(&f.fake, 13, "/usr/bin/miner"); /* another program with this name */
     fake_process_put(
         &f.fake,
         &(struct fake_process){
@@ -195,12 +195,12 @@ static void the_time_of_an_exited_agent_is_kept(void **state)
     struct root none = ROOT_CLOSED;
 
     agents_note(&agents, (struct process_id){ 11, 1 });
-    agents_note(&agents, (struct process_id){ 11, 1 }); /* every search finds it */
+    agents_note(&agents, (struct process_id){ 11, 1 }); /* each search reports it again */
     agents_note(&agents, (struct process_id){ 12, 1 });
     assert_int_equal(agents.live_count, 2);
     agents_end(&agents, (struct process_id){ 11, 1 }, 5 * SECOND);
     agents_end(&agents, (struct process_id){ 11, 1 }, 5 * SECOND);
-    agents_end(&agents, (struct process_id){ 13, 1 }, 7 * SECOND); /* a process of the job */
+    agents_end(&agents, (struct process_id){ 13, 1 }, 7 * SECOND); /* not an agent */
     assert_int_equal(agents_cpu_ns(&agents, &none), 5 * SECOND);
     for (pid_t pid = 100; pid < 100 + 2 * AGENTS_MAX; pid++)
         agents_note(&agents, (struct process_id){ pid, 1 });
@@ -223,7 +223,7 @@ static void a_process_that_reuses_the_pid_of_an_agent_is_not_an_agent(void **sta
     agent_ns = agents_cpu_ns(&agents, &root);
     assert_true(agent_ns > 0);
     agents.live[0].id.start_ticks--;
-    assert_int_equal(agents_cpu_ns(&agents, &root), agent_ns); /* as last read */
+    assert_int_equal(agents_cpu_ns(&agents, &root), agent_ns); /* the last known value */
     assert_int_equal(agents.live_count, 0);
     agents_end(&agents, id, SECOND);
     assert_int_equal(agents_cpu_ns(&agents, &root), agent_ns);
@@ -276,11 +276,11 @@ static void memory_of_an_unseen_process_is_unknown(void **state)
     assert_false(is_known(f.reading.memory.of[GROUP_MAIN].total_bytes));
     assert_false(is_known(f.reading.memory.of[GROUP_JOB].total_bytes));
     assert_int_equal(f.reading.memory.of[GROUP_DESCENDANTS].total_bytes,
-                     0); /* there were none */
+                     0); /* there are no descendants */
     fake_job_end(&f);
 }
 
-/* The children that a process waited for before we attached to it do not belong to the run. */
+/* Children that a process waited for before we attached to it do not belong to the run. */
 static void memory_of_children_that_exited_unseen_is_unknown(void **state)
 {
     struct fake_process main_process = { .pid = 10,
@@ -319,8 +319,8 @@ static const char *no_environment(const char *name)
     return NULL;
 }
 
-/* An exited child of ours stays in the list of our children until it is reaped: a search
- * must not add it as a new process. */
+/* An exited child stays in the list of children until it is reaped; a search must not add it as
+ * a new process. */
 static void an_accounted_zombie_is_not_added_again(void **state)
 {
     const struct job_options options = {
@@ -364,7 +364,7 @@ static uint64_t counter_of(struct job *job, uint64_t now_ns, enum usage_counter 
     return reading.usage.counter[counter];
 }
 
-/* No file has them, but wait4 returns them to us. */
+/* No file counts the switches of the whole job, but wait4 returns them. */
 static void context_switches_are_known_once_main_has_ended(void **state)
 {
     struct job_options options = {
@@ -413,8 +413,8 @@ static void wait_until_asleep(const struct root *root, pid_t pid)
     cached_file_close(&file);
 }
 
-/* A sleeping, idle process on the real machine. It waits at its gate, without a thread of a
- * sanitizer that would wake up now and then. */
+/* Starts a process on the real machine that sleeps at its gate, and attaches to it. It has no
+ * sanitizer thread, which would wake up now and then. */
 static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct root *root)
 {
     struct job_options options = { .disabled = ~0u & ~(unsigned)SOURCE_CLOCK };
@@ -445,7 +445,7 @@ static void idle_processes_are_skipped_for_ten_seconds(void **state)
     assert_int_equal(job.roster.list[0].reading.rss_bytes, mark); /* was not read */
     job_refresh(&job, 11 * SECOND, false);
     assert_true(job.roster.list[0].reading.rss_bytes != mark);
-    /* It exits and is reaped: its clock no longer exists. */
+    /* Once the process is reaped, its CPU clock no longer exists. */
     gated_job_begin(&sleeper);
     gated_job_end(&sleeper);
     job_refresh(&job, 12 * SECOND, false);

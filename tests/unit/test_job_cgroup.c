@@ -81,7 +81,7 @@ static void refaults_are_converted_from_pages(void **state)
         { "anon 1\nfile 5\nworkingset_refault_anon 3\nworkingset_refault_file 7\n", 7 },
         { "anon 1\nfile 5\nworkingset_refault 8\n", 8 }, /* before Linux 5.9 */
         { "anon 1\nfile 5\n", UNKNOWN },
-        /* Version 1: the cgroups below count, too. */
+        /* Version 1: the total_ values include child cgroups. */
         { "workingset_refault_file 2\ntotal_cache 70\ntotal_rss 200\n"
           "total_workingset_refault_file 9\n",
           9 },
@@ -125,9 +125,9 @@ static void regions_of_a_gpu_are_summed(void **state)
         { text, "0000:03:00.0", 4096, 4096 },
         { text, "0000:04:00.0", 30, 20 },
         { XE "vram0 90\n" XE "vram1 0\n", "0000:04:00.0", 90, 90 },
-        { AMD "vram 7", "0000:03:00.0", 7, 7 }, /* cut off */
+        { AMD "vram 7", "0000:03:00.0", 7, 7 }, /* truncated */
         { text, "0000:03:00.1", UNKNOWN, UNKNOWN },
-        { text, "", UNKNOWN, UNKNOWN }, /* a part of a GPU */
+        { text, "", UNKNOWN, UNKNOWN }, /* a part of a GPU has no address */
         { "", "0000:03:00.0", UNKNOWN, UNKNOWN },
         { AMD "vram max\n", "0000:03:00.0", UNKNOWN, UNKNOWN },
         { AMD "vram0 1\n" AMD "vram1 max\n", "0000:03:00.0", UNKNOWN, UNKNOWN },
@@ -156,7 +156,7 @@ static const char *slurm_environment(const char *name)
     return strcmp(name, "SLURM_JOB_ID") == 0 ? "7" : NULL;
 }
 
-/* A child that waits until the pipe is closed. */
+/* Starts a child that exits when the pipe is closed. */
 static pid_t start_child(int *ret_end_fd)
 {
     int fds[2];
@@ -212,21 +212,21 @@ static void a_job_cgroup_is_created_and_removed(void **state)
     job_cgroup_read(&job_cgroup, &reading);
     assert_true(is_known(reading.cpu_ns));
     (void)snprintf(own, sizeof(own), "/%s", job_cgroup.folders[CGROUP_TREE_UNIFIED].own.path);
-    /* The child is still alive: it goes back to the parent cgroup. */
+    /* The child is still alive, so it is moved back to the parent cgroup. */
     job_cgroup_close(&job_cgroup);
     assert_int_equal(access(own, F_OK), -1);
     end_child(child, end_fd);
     root_close(&root);
 }
 
-/* A cgroup of version 2 that a user gives to spoor. */
+/* A version 2 cgroup that the user passes with --cgroup. */
 struct given {
     struct root root;
     struct cgroup above, cgroup;
     char path[CGROUP_PATH_SIZE + 1];
     char controller[256]; /* a controller enabled for children; "": none */
     unsigned enabled_above, enabled;
-    struct job_cgroup job_cgroup; /* in it, of a child */
+    struct job_cgroup job_cgroup; /* of `child`, below `cgroup` */
     pid_t child;
     int end_fd;
 };
@@ -292,8 +292,8 @@ static bool holds_child(const struct given *given, const struct cgroup *cgroup)
     return cgroup_holds_only(&given->root, cgroup, given->child);
 }
 
-/* Controllers enabled for the job are disabled first: the kernel allows no process in a
- * cgroup that has some enabled for its children. */
+/* Controllers enabled for the job are disabled first: the kernel allows no process in a cgroup
+ * that has controllers enabled for its children. */
 static void a_remaining_process_is_moved_to_the_parent(void **state)
 {
     struct given given;
@@ -309,7 +309,8 @@ static void a_remaining_process_is_moved_to_the_parent(void **state)
     given_remove(&given);
 }
 
-/* A controller that another program has enabled stays enabled. */
+/* A controller that another program has enabled stays enabled, so the child cannot be moved to
+ * the parent. */
 static void errors_name_a_cgroup_that_cannot_be_removed(void **state)
 {
     struct given given;
@@ -361,7 +362,7 @@ static void a_directory_that_is_not_a_cgroup_is_refused(void **state)
 
 #define GIVEN "sys/fs/cgroup/given"
 
-/* A machine without a graphics driver saves the write. */
+/* Without a graphics driver, the write that enables dmem is saved. */
 static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
 {
     static const char *const last[] = { "+io", "+dmem" };
@@ -373,7 +374,7 @@ static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
     fake.root.is_live = true;
     fake_root_write(&fake, GIVEN "/cgroup.controllers", "memory pids io dmem\n");
     for (size_t i = 0; i < ARRAY_SIZE(last); i++) {
-        /* A later word overwrites the start of an earlier one. */
+        /* In a plain file, each write overwrites the start of the previous one. */
         fake_root_write(&fake, GIVEN "/cgroup.subtree_control", "");
         job_cgroup_open(&job_cgroup, &fake.root, getpid(), getpid(), NULL, "/" GIVEN,
                         empty_environment);
@@ -386,8 +387,8 @@ static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
     fake_root_done(&fake);
 }
 
-/* Version 2 has all files in one folder, version 1 has a hierarchy for them. A cgroup around the
- * tracker may count other jobs. */
+/* In version 2, all files are in one folder; in version 1, dmem has its own hierarchy. A cgroup
+ * that contains the tracker may count other jobs. */
 static void gpu_memory_is_read_from_the_jobs_cgroup(void **state)
 {
     static const struct cgroup v2 = { .path = "unified/a", .is_v2 = true };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A unit test has no real systemd: this tests when it is called. The call itself:
- * test_systemd_scope.c. */
+/* Unit tests have no real systemd: this tests only whether it would be called.
+ * test_systemd_scope.c tests the call. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -108,7 +108,8 @@ static void a_job_stays_in_a_cgroup_with_a_limit(void **state)
     }
 }
 
-/* The user's manager is below the user's slice as well, the machine's is not. */
+/* Scopes of the user's manager are below the user's slice too, but scopes of the system's
+ * manager are not. */
 static void a_limit_of_the_users_slice_still_applies(void **state)
 {
     fake_root_write(*state, USER_SLICE "/memory.max", "1073741824\n");
