@@ -7,7 +7,7 @@
 
 #define SECOND NS_PER_SECOND
 
-/* The usage of a child moves to the parent that waits for it: the sum stays. */
+/* The usage of a child moves to the parent that waits for it. */
 static void a_waited_for_child_is_counted_once(void **state)
 {
     struct fake_job f;
@@ -24,11 +24,11 @@ static void a_waited_for_child_is_counted_once(void **state)
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 65);
     assert_int_equal(f.reading.process_count, 1);
-    assert_int_equal(f.reading.parts.first_ns, SECOND / 10); /* only its own part */
+    assert_int_equal(f.reading.parts.first_ns, SECOND / 10); /* without the child */
     fake_job_end(&f);
 }
 
-/* Its parent has its time in whole ticks, which is less than its own clock showed. */
+/* The parent counts the child's time in whole ticks: less than the child's own clock showed. */
 static void a_waited_for_child_keeps_the_time_of_its_clock(void **state)
 {
     struct fake_job f;
@@ -88,7 +88,7 @@ static void a_child_without_its_own_memory_is_not_counted_as_a_descendant(void *
     struct fake_job f;
 
     fake_job_begin(&f, &parent, true);
-    f.job.is_spawned = true; /* by PID 1 */
+    f.job.is_spawned = true; /* by PID 1, the tracker */
     f.job.tracker_pid = 1;
     parent.child_minor_faults = 7;
     fake_process_put(&f.fake, &parent);
@@ -104,7 +104,8 @@ static void a_child_without_its_own_memory_is_not_counted_as_a_descendant(void *
     fake_job_end(&f);
 }
 
-/* The kernel adds its counts to the parent, then removes it: the look is in between. */
+/* The kernel adds the child's counts to the parent before it removes the child. This look is
+ * in between. */
 static void a_process_being_reaped_is_counted_once(void **state)
 {
     struct fake_process parent = { .pid = 10, .user_ticks = 10, .children = "11 " };
@@ -127,7 +128,7 @@ static void a_process_being_reaped_is_counted_once(void **state)
     parent.written_chars = 1000;
     fake_process_put(&f.fake, &child);
     fake_process_put(&f.fake, &parent);
-    f.now_ns += 100 * SECOND; /* all is read */
+    f.now_ns += 100 * SECOND; /* every file is due */
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 60);
     assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);
@@ -135,7 +136,7 @@ static void a_process_being_reaped_is_counted_once(void **state)
     fake_job_end(&f);
 }
 
-/* A glance accounts for both: the zombie and the parent that had waited for it. */
+/* A glance accounts for both exits: the zombie and its parent, which had waited for it. */
 static void a_zombie_reaped_with_its_parent_is_counted_once(void **state)
 {
     struct fake_process parent = { .pid = 10, .children = "11 " };
@@ -156,7 +157,7 @@ static void a_zombie_reaped_with_its_parent_is_counted_once(void **state)
     parent.written_chars = 1000;
     fake_process_put(&f.fake, &parent);
     job_glance(&f.job, f.now_ns + SECOND);
-    f.now_ns += 100 * SECOND; /* all is read */
+    f.now_ns += 100 * SECOND; /* every file is due */
     fake_job_look(&f);
     assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);
     fake_job_end(&f);
@@ -193,7 +194,7 @@ static void begin_with_two_children(struct fake_job *f)
     fake_job_look(f);
 }
 
-/* It has waited for its children, and then called exec: they look unwaited. */
+/* The parent has waited for its children and then called exec: they look as if it had not. */
 static void put_waited(struct fake_job *f)
 {
     fake_process_put(&f->fake, &(struct fake_process){ .pid = 10,
@@ -224,7 +225,7 @@ static void a_waited_for_child_seen_by_a_glance_is_counted_once(void **state)
     end_with_two_children(&f);
 }
 
-/* The second child is reaped after it was read, while the exit of the first is accounted for. */
+/* The second child is reaped after it was read, while the first one's exit is accounted for. */
 static void children_that_exit_during_a_reading_are_counted_once(void **state)
 {
     struct fake_job f;
@@ -266,7 +267,7 @@ static void totals_never_fall(void **state)
     fake_process_put(&f.fake,
                      &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 50 });
     fake_job_look(&f);
-    fake_process_end(&f.fake, 11); /* reaped, but the parent was read before */
+    fake_process_end(&f.fake, 11); /* reaped after the parent was read */
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 60);
     fake_job_end(&f);
@@ -323,11 +324,11 @@ static void peaks_are_kept_after_their_process_has_exited(void **state)
     assert_int_equal(f.reading.rss_peak_bytes[GROUP_DESCENDANTS], 5000 * 4096);
     assert_int_equal(f.reading.memory.of[GROUP_DESCENDANTS].total_bytes, 0);
     assert_false(is_known(
-        f.reading.rss_bound_bytes[GROUP_JOB])); /* not for a job that we did not start */
+        f.reading.rss_bound_bytes[GROUP_JOB])); /* known only for jobs that we started */
     fake_job_end(&f);
 }
 
-/* A reused PID: each seems to be the parent of the other. */
+/* After a PID was reused, two processes may look like each other's parent. */
 static void a_cycle_of_parents_does_not_loop_forever(void **state)
 {
     struct fake_job f;

@@ -20,7 +20,7 @@ static void put_memory(struct fake_job *f, unsigned pages, unsigned shared_kib)
     fake_root_write(&f->fake, "proc/10/smaps_rollup", text);
 }
 
-/* A peak between samples has the last parts read, plus certain growth. */
+/* The parts of a peak between samples are the last parts read, plus the growth since then. */
 static void the_parts_of_a_peak_add_up_to_its_total(void **state)
 {
     const struct memory_split *at_peak;
@@ -42,12 +42,12 @@ static void the_parts_of_a_peak_add_up_to_its_total(void **state)
     assert_int_equal(at_peak->private_bytes, 5600 * 1024);
     assert_int_equal(at_peak->shared_bytes, 400 * 1024);
     fake_job_look(&f);
-    assert_int_equal(at_peak->total_bytes, 3600 * 1024); /* each reading has its own */
+    assert_int_equal(at_peak->total_bytes, 3600 * 1024); /* each reading has its own peak */
     assert_int_equal(at_peak->private_bytes, 3200 * 1024);
     fake_job_end(&f);
 }
 
-/* A maximum since the last reading differs from the current value. */
+/* A reading has the maximum since the last reading and, separately, the current value. */
 static void the_peak_is_kept_when_the_current_value_falls(void **state)
 {
     struct fake_job f;
@@ -78,7 +78,7 @@ static void the_parts_of_a_peak_are_unknown_without_detail(void **state)
     fake_job_end(&f);
 }
 
-/* Before exec it is a copy of the tracker, and no event reports the exec. */
+/* Before exec, the process is a copy of the tracker. No event reports the exec. */
 static void a_glance_finds_a_newly_loaded_program(void **state)
 {
     struct fake_job f;
@@ -112,7 +112,8 @@ static void put_machine_memory(struct fake_job *f, unsigned megabytes)
     fake_root_write(&f->fake, "proc/meminfo", text);
 }
 
-/* A process that shares all of its memory, and has copied some of it in the meantime. */
+/* A process whose memory was all shared when it was read; its page faults since then may have
+ * copied `copied_mb`. */
 static void put_fork(struct fake_job *f, int pid, unsigned copied_mb)
 {
     char path[64], text[256];
@@ -135,8 +136,8 @@ static void put_fork(struct fake_job *f, int pid, unsigned copied_mb)
     fake_root_write(&f->fake, path, text);
 }
 
-/* A process and its fork were read. Then the fork has page faults, and the machine uses more
- * memory. Glances in between see a part of both. */
+/* A process and its fork are read. Then the fork has page faults and the machine uses more
+ * memory, in four steps with a glance after each. */
 static void begin_copies(struct fake_job *f)
 {
     fake_job_begin(f, &(struct fake_process){ .pid = 10, .children = "11 " }, true);
@@ -148,7 +149,7 @@ static void begin_copies(struct fake_job *f)
     job_glance(&f->job, f->now_ns);
     assert_int_equal(f->job.sharing.reads, 1);
     f->job.sharing.activity = JOB_GROWS;
-    f->job.budget.tokens_ns = -1; /* no memory is read now */
+    f->job.budget.tokens_ns = -1; /* the budget allows no read */
     for (unsigned step = 1; step <= 4; step++) {
         put_machine_memory(f, 1000 + step * COPIED_MB / 4);
         put_fork(f, 11, step * COPIED_MB / 4);
@@ -171,14 +172,13 @@ static void expected_copies_of_unread_forks_are_counted(void **state)
     assert_int_equal(f.reading.memory.of[GROUP_JOB].total_bytes, (SHARED_MB + COPIED_MB) * MB);
     assert_int_equal(f.reading.memory.pss_bytes, (SHARED_MB + COPIED_MB) * MB);
     assert_int_equal(f.reading.discount[GROUP_JOB],
-                     COPIED_MB * MB); /* the lower bound is the value seen */
+                     COPIED_MB * MB); /* the lower bound excludes the copies */
     fake_job_look(&f);
     assert_int_equal(f.reading.memory.of[GROUP_JOB].total_bytes, SHARED_MB * MB);
     fake_job_end(&f);
 }
 
-/* The private memory of forks that were not opened counts in each figure, and in no lower
- * bound. */
+/* The private memory of unopened forks counts in every figure, but in no lower bound. */
 static void private_memory_of_unopened_forks_is_counted(void **state)
 {
     struct fake_job f;

@@ -22,7 +22,7 @@ struct asked {
     char last[JOB_REQUEST_BYTES];
 };
 
-/* "x" has no answer. */
+/* Answers "<REQUEST>", but does not answer "x". */
 static void echo(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
 {
     struct asked *asked = data;
@@ -53,7 +53,7 @@ static int send_request(const char *request, size_t length)
     return fd;
 }
 
-/* Returns the length of the answer; 0: there is none. Closes the socket. */
+/* Returns the length of the answer, or 0 if there is no answer. Closes the socket. */
 static ssize_t take_answer(int fd, char answer[JOB_REQUEST_BYTES])
 {
     struct pollfd answered = { .fd = fd, .events = POLLIN };
@@ -118,7 +118,7 @@ static void a_request_is_answered(void **state)
     assert_int_equal(ask("x", 1, answer), 0);
     assert_int_equal(ask("a\0b", 3, answer), 0);
     job_listener_stop(&listener);
-    assert_int_equal(asked.count, 2); /* the one with a NUL was skipped */
+    assert_int_equal(asked.count, 2); /* the request with a NUL was skipped */
     assert_string_equal(asked.last, "x");
 }
 
@@ -159,7 +159,7 @@ static void exit_refused(const char *message)
     _exit(100);
 }
 
-/* Calls phase_send() in a child: returns the number of trackers, or 100. */
+/* Calls phase_send() in a child. Returns the number of trackers reached, or 100 if refused. */
 static int send_in_child(const char *name, bool is_stop)
 {
     pid_t pid = fork();
@@ -176,21 +176,21 @@ static int send_in_child(const char *name, bool is_stop)
 static void child_starts_and_stops_a_phase(void **state)
 {
     spoor_session *session = start_session();
-    int around = send_in_child("x", false); /* trackers of this test */
+    int around = send_in_child("x", false); /* trackers that run this test */
     struct job_run run = { .session = session };
     struct job_listener listener;
     struct spoor_error err;
 
     assert_int_equal(phase_listener_start(&listener, &run, &err), 0);
     assert_int_equal(send_in_child("a name", false), around + 1);
-    assert_int_equal(spoor_phase_stop(session, "a name", &err), 0); /* it was open */
+    assert_int_equal(spoor_phase_stop(session, "a name", &err), 0); /* the child started it */
     assert_int_equal(spoor_phase_start(session, "b", &err), 0);
     assert_int_equal(send_in_child("b", true), around + 1);
     assert_int_equal(spoor_phase_stop(session, "b", &err), -ENOENT);
     assert_int_equal(send_in_child("b", true), 100); /* refused, with a message */
     job_listener_stop(&listener);
     assert_int_equal(send_in_child("c", false), around);
-    job_listener_stop(&listener); /* once more changes nothing */
+    job_listener_stop(&listener); /* a second call is harmless */
     session = spoor_session_close(session);
 }
 

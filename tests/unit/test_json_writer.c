@@ -6,7 +6,7 @@
 #include "text/json_writer.h"
 #include "unit_test.h"
 
-/* The same values in each style. */
+/* Writes the same values in any style and checks the text. */
 static void check_style(const struct json_style *style, const char *expected)
 {
     struct buffer out = { 0 };

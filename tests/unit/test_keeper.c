@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_keeper.c - requests to the keeper, and the use of its responses, which come from the
- * test. */
+/* test_keeper.c - requests to the keeper and the use of its responses. The test provides the
+ * responses. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -133,7 +133,7 @@ static void gpus_are_requested_with_their_memory_in_gib(void **state)
     const struct server_filter filter = { .needs = &needs };
 
     check_query(&filter, 3, SERVERS "3&vcpus_min=4&memory_min=2&gpu_min=2&gpu_memory_total=21");
-    memcpy(needs.gpu_vendor, "nvidia", sizeof("nvidia")); /* more, to choose from */
+    memcpy(needs.gpu_vendor, "nvidia", sizeof("nvidia")); /* not in the query: request more */
     check_query(&filter, 3,
                 SERVERS "100&vcpus_min=4&memory_min=2&gpu_min=2&gpu_memory_total=21");
 }
@@ -297,12 +297,12 @@ static const struct {
                                                                                  "\"price\""
                                                                                  ": 5") "]",
       4 },
-    /* first of another region */
+    /* the first on-demand price of another region */
     { "[" ENTRY("eu-west-1", "spot", "Linux", ", \"price\": 1") "," ENTRY(
           "us-east-1", "ondemand", "Linux",
           ", \"price\": 3") "," ENTRY("us-east-2", "ondemand", "Linux", ", \"price\": 2") "]",
       3 },
-    /* neither is usable */
+    /* no usable price */
     { "[" ENTRY("eu-west-1", "ondemand", "Linux", ", \"price\": null") "," ENTRY(
           "eu-west-1", "ondemand", "Linux",
           ", \"price\": \"4\"") "," ENTRY("eu-west-1", "ondemand", "Linux",
@@ -350,7 +350,7 @@ static void a_response_without_prices_is_refused(void **state)
         assert_int_equal(find_price(bodies[i], &price, &err), -EBADMSG);
         assert_string_equal(err.message, "the answer of http://x/ cannot be used: expected a "
                                          "list of prices; use --catalog FILE");
-        assert_true(price < 0); /* untouched */
+        assert_true(price < 0); /* untouched on failure */
     }
 }
 

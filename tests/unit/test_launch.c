@@ -5,7 +5,7 @@
 #include "record/launch.h"
 #include "unit_test.h"
 
-/* The environment: "NAME=value" texts, ended by NULL. */
+/* The environment: "NAME=value" strings, then NULL. */
 static const char *const *variables;
 
 static const char *fake_get(const char *name)
@@ -114,7 +114,7 @@ static void a_batch_script_of_slurm_is_not_a_rank(void **state)
     assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
     assert_node(launch, 0, 4, "n03");
 
-    /* The numbers of the batch script and of the shell that salloc starts. */
+    /* The step IDs of the batch script and of the shell that salloc starts. */
     assert_rank(READ(SLURM_JOB, "SLURM_STEP_ID=4294967291"), NULL, UNKNOWN, UNKNOWN, UNKNOWN,
                 UNKNOWN);
     launch = READ(SLURM_JOB, "SLURM_STEP_ID=4294967290");
@@ -156,7 +156,7 @@ static void the_rank_comes_from_open_mpi_and_the_job_from_the_scheduler(void **s
 
     assert_job(launch, NULL, "3473145857", NULL);
     assert_rank(launch, "open-mpi", 5, 8, 1, 4);
-    assert_node(launch, UNKNOWN, UNKNOWN, NULL); /* NODE_RANK is none */
+    assert_node(launch, UNKNOWN, UNKNOWN, NULL); /* NODE_RANK is not the node's rank */
 
     launch = READ(OPEN_MPI, "PBS_JOBID=77.head", "PBS_TASKNUM=3", "PBS_NODENUM=0",
                   "PBS_O_WORKDIR=/work");
@@ -169,7 +169,7 @@ static void the_rank_comes_from_open_mpi_and_the_job_from_the_scheduler(void **s
     assert_job(launch, "lsf", "88", "3473145857");
     assert_rank(launch, "open-mpi", 5, 8, 1, 4);
 
-    /* On other nodes the daemons of mpirun are tasks of a step; SLURM_PROCID numbers these. */
+    /* On other nodes, mpirun's daemons are tasks of a step: SLURM_PROCID numbers them. */
     launch = READ(OPEN_MPI, SLURM_JOB, "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=3");
     assert_job(launch, "slurm", "1234", "3473145857");
     assert_rank(launch, "open-mpi", 5, 8, 1, 4);
@@ -186,7 +186,7 @@ static void each_mpi_is_recognized(void **state)
 
     assert_rank(launch, "mpich", 3, 4, 1, 2);
     assert_job(launch, NULL, NULL, NULL);
-    /* Its proxies may be tasks of srun, with the node name of mpiexec. */
+    /* srun may start the proxies of mpiexec; SLURMD_NODENAME is then the node of mpiexec. */
     launch = READ("PMI_RANK=3", "PMI_SIZE=4", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2",
                   SLURM_JOB, "SLURM_STEP_ID=0");
     assert_rank(launch, "mpich", 3, 4, 1, 2);
@@ -223,7 +223,7 @@ static void flux_takes_precedence_over_its_pmi_variables(void **state)
     assert_node(launch, UNKNOWN, 2, NULL);
     assert_job(launch, NULL, "f2Vx", NULL);
 
-    /* srun starts its brokers. */
+    /* Flux in a Slurm job: srun starts the brokers of Flux. */
     launch = READ("FLUX_JOB_ID=f2Vx", "FLUX_TASK_RANK=2", "FLUX_JOB_SIZE=4", SLURM_JOB,
                   "SLURM_STEP_ID=0");
     assert_rank(launch, "flux", 2, 4, UNKNOWN, UNKNOWN);
@@ -293,7 +293,7 @@ static void ranks_of_the_htcondor_parallel_universe_are_recognized(void **state)
                 1, 2, UNKNOWN, UNKNOWN);
 }
 
-/* Two nodes with four ranks each; before it, RANK, LOCAL_RANK and GROUP_RANK. */
+/* Two nodes with four ranks each. Put RANK, LOCAL_RANK and GROUP_RANK before it. */
 #define TORCHRUN \
     "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "GROUP_WORLD_SIZE=2", "TORCHELASTIC_RESTART_COUNT=1"
 
@@ -311,7 +311,7 @@ static void a_rank_alone_does_not_identify_torchrun(void **state)
     assert_node(launch, 1, 2, NULL);
     assert_job(launch, NULL, "exp-7", NULL);
     assert_true(launch.restart == 1);
-    /* Without an ID the run is called "none". */
+    /* torchrun sets the ID "none" if the user gave none. */
     assert_job(
         READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=none"),
         NULL, NULL, NULL);
@@ -323,7 +323,7 @@ static void local_ranks_are_computed_if_all_are_0(void **state)
                 4);
     assert_rank(READ("RANK=4", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 4, 8, 0,
                 4);
-    /* Nodes with different numbers of ranks cannot be computed. */
+    /* If nodes have different numbers of ranks, local ranks cannot be computed. */
     assert_rank(READ("WORLD_SIZE=6", "RANK=5", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN),
                 "torchrun", 5, 6, 0, 4);
     assert_rank(READ("RANK=2", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 2, 8, 0,

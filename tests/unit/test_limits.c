@@ -212,7 +212,7 @@ static void a_limit_above_the_machine_is_ignored(void **state)
     write_machine(&fake);
     write_v2(&fake);
     fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "6400000 100000\n");
-    fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1073741824\n"); /* all of it */
+    fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1073741824\n"); /* = MemTotal */
     read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_string_equal(limits.cpus_source, "affinity");
@@ -301,7 +301,7 @@ static void the_memory_limit_of_a_step_comes_from_its_resource_limit(void **stat
     read_limits(&fake.root, slurm_step, &limits);
     assert_int_equal(limits.memory_bytes, 200 * MIB);
     assert_string_equal(limits.memory_source, "slurm");
-    read_limits(&fake.root, no_environment, &limits); /* the kernel ignores it */
+    read_limits(&fake.root, no_environment, &limits); /* the kernel ignores RLIMIT_RSS */
     assert_true(limits.memory_bytes == UNKNOWN);
     fake_root_write(
         &fake, "proc/42/limits",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output to a terminal, also if it is blocked. */
+/* Output to a terminal, even if the terminal is blocked. */
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
@@ -20,10 +20,10 @@
 #define NEXT BEFORE "next" AFTER
 #define ERASE "\033[J"
 #define END AFTER ERASE
-enum { MANY = 400000 }; /* more than the kernel keeps for a reader */
+enum { MANY = 400000 }; /* more than the kernel buffers for a reader */
 
 struct terminal {
-    int master; /* like the slave, it never blocks */
+    int master; /* non-blocking, like the slave */
     struct live_screen screen;
     struct buffer got;
 };
@@ -52,7 +52,7 @@ static void end(struct terminal *terminal)
     buffer_done(&terminal->got);
 }
 
-/* Reads until this much was read, or more. */
+/* Reads until `got` has at least `length` bytes. */
 static void read_until(struct terminal *terminal, size_t length)
 {
     struct pollfd ready = { .fd = terminal->master, .events = POLLIN };
@@ -99,7 +99,7 @@ static void a_partly_written_frame_is_completed_first(void **state)
     live_screen_draw(&terminal.screen, "dropped", 1);
     while (terminal.got.length < strlen(BEFORE AFTER) + MANY) {
         read_until(&terminal, terminal.got.length + 1);
-        live_screen_draw(&terminal.screen, "next", 1); /* there is room for it in the end */
+        live_screen_draw(&terminal.screen, "next", 1); /* drawn once there is room */
     }
     live_screen_clear(&terminal.screen);
     while (strcmp(terminal.got.text + terminal.got.length - strlen(END), END) != 0)
@@ -167,7 +167,7 @@ static void terminal_modes_are_restored(void **state)
     assert_int_equal(dup2(terminal.screen.fd, STDIN_FILENO), STDIN_FILENO);
     assert_int_equal(tcgetattr(STDIN_FILENO, &before), 0);
     live_screen_take_modes(&terminal.screen);
-    live_screen_take_modes(&terminal.screen); /* the earlier modes are kept */
+    live_screen_take_modes(&terminal.screen); /* keeps the modes saved before */
     assert_int_equal(tcgetattr(STDIN_FILENO, &during), 0);
     live_screen_clear(&terminal.screen);
     assert_int_equal(tcgetattr(STDIN_FILENO, &after), 0);
@@ -197,7 +197,7 @@ static void the_view_leaves_the_line_of_the_cursor_free(void **state)
     live_screen_read_size(&terminal.screen, &columns, &lines);
     assert_int_equal(columns, 40);
     assert_int_equal(lines, 9);
-    /* It is not the controlling terminal. */
+    /* A terminal that is not the controlling one counts as foreground. */
     assert_true(live_screen_is_in_foreground(&terminal.screen));
     end(&terminal);
 }
@@ -215,7 +215,7 @@ static size_t index_of(const char *name)
     return i;
 }
 
-/* Adds CPU time and memory to `sample`. */
+/* Adds CPU time and memory to `sample`, and the sample to the view. */
 static void add_with(struct live_view *view, double seconds, double cpu_seconds,
                      double peak_bytes, double now_bytes, struct spoor_sample sample)
 {
@@ -257,7 +257,7 @@ static size_t count_lines(const char *text)
     return count;
 }
 
-/* The widest line, without colors. */
+/* Returns the width of the widest line, without colors. */
 static size_t widest(const char *text)
 {
     size_t max = 0;
@@ -302,7 +302,7 @@ static void samples_close_together_cause_no_spike(void **state)
     add(&view, 1, 5.5, 1, 1);
     assert_true(fabs(view.curves[0].now - 0.5) < 1e-9);
     add(&view, 1.01, 5.6, 1, 1);
-    assert_true(fabs(view.curves[0].now - 0.5) < 1e-9); /* as before */
+    assert_true(fabs(view.curves[0].now - 0.5) < 1e-9); /* unchanged: too soon */
     assert_true(fabs(view.curves[0].max - 0.5) < 1e-9);
 }
 
@@ -341,7 +341,7 @@ static void a_counter_that_decreases_causes_no_spike(void **state)
     assert_true(fabs(view.curves[0].max - 1) < 1e-9);
 }
 
-/* A column of a second: the mean of a rate, the peak of a level. */
+/* A column covers a second: it shows the mean of a rate, or the peak of a level. */
 static void a_curve_column_covers_several_samples(void **state)
 {
     const size_t newest = LIVE_CURVE_COLUMNS - 1;

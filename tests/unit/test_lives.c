@@ -101,7 +101,7 @@ static void a_long_lived_process_is_added_to_all_later_ones(void **state)
     roster_done(&roster);
 }
 
-/* Ten at a time, of 1 MB each, and one that outlives them all. */
+/* Ten processes of 1 byte at a time, and one of 100 bytes that outlives them all. */
 static void many_processes_have_an_upper_bound(void **state)
 {
     struct process first = { .pid = 1 }, others[10] = { 0 };
@@ -116,7 +116,7 @@ static void many_processes_have_an_upper_bound(void **state)
     }
     end(&lives, &first, count, 100);
     assert_in_range(lives.count, 1, LIVES_MOMENTS_MAX);
-    /* Joining adds lives next to each other, a few times ten of them. */
+    /* Merging moments adds up some lives that did not overlap: a few tens here. */
     assert_in_range(lives_bound_bytes(&lives), 110, 100 + 64);
 }
 

@@ -36,7 +36,7 @@ static void put_pressure(struct machine *m, const char *path, unsigned long long
     fake_root_write(&m->fake, path, text);
 }
 
-/* Two hours of stalls since boot. */
+/* A machine with two hours of CPU stalls since boot. */
 static void prepare(struct machine *m)
 {
     *m = (struct machine){ .now_ns = NS_PER_SECOND };
@@ -57,7 +57,7 @@ static void prepare(struct machine *m)
     put_process(m);
 }
 
-/* Tracks it as if the cgroup had been created for the job. */
+/* Tracks the job as if the cgroup had been created for it. */
 static void begin(struct machine *m)
 {
     struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
@@ -76,7 +76,7 @@ static void begin(struct machine *m)
 static void look(struct machine *m)
 {
     m->now_ns += NS_PER_SECOND;
-    m->ticks++; /* it is not idle */
+    m->ticks++; /* the job is not idle */
     put_process(m);
     sampler_tick(&m->sampler, (struct instant){ m->now_ns, 0 }, SAMPLE_REGULAR, &m->sample);
 }

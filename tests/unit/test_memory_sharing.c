@@ -19,7 +19,7 @@ static void mappings_resolve_ambiguous_sums(void **state)
     memory_end(&f);
 }
 
-/* By default, and if smaps is disabled, only the sums are used. */
+/* By default, and if smaps is disabled, only the sums of smaps_rollup are used. */
 static void mappings_are_read_only_on_request(void **state)
 {
     struct memory_fixture f;
@@ -39,7 +39,7 @@ static void mappings_are_read_only_on_request(void **state)
 }
 
 /* A file mapped twice, the second time at 50 MB: 150 of 200 resident MB are distinct.
- * Between reads the total follows the size from there and does not jump to it. */
+ * Between reads the total changes with the resident size, but does not jump to it. */
 static void a_file_mapped_twice_counts_once(void **state)
 {
     struct memory_fixture f;
@@ -57,14 +57,14 @@ static void a_file_mapped_twice_counts_once(void **state)
     memory_end(&f);
 }
 
-/* From now on there is no credit, and this much in the budget. */
+/* Uses up all credit and leaves `tokens_ns` in the budget. */
 static void set_tokens(struct memory_fixture *f, int64_t tokens_ns)
 {
     f->budget.owed_ns = 1000 * NS_PER_MS;
     f->budget.tokens_ns = tokens_ns;
 }
 
-/* The income is a quarter of a millisecond each second, while as much is repaid. */
+/* The budget grows by 0.25 ms each second; as much again repays the credit. */
 static void a_read_is_delayed_until_the_budget_allows_it(void **state)
 {
     struct memory_fixture f;
@@ -77,7 +77,7 @@ static void a_read_is_delayed_until_the_budget_allows_it(void **state)
     set_tokens(&f, 0);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
     memory_update(&f);
-    assert_int_equal(f.sharing.reads, 1); /* it would take 0.45 ms */
+    assert_int_equal(f.sharing.reads, 1); /* a read would take 0.45 ms */
     assert_true(f.sharing.is_pending);
     assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 101 * MB);
     memory_update(&f);
@@ -112,7 +112,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     memory_end(&f);
 }
 
-/* Children that touch, page by page, shared memory that main already has. */
+/* Children touch, page by page, shared memory that main already maps. */
 static void growth_of_memory_that_main_also_maps_is_not_added(void **state)
 {
     struct memory_fixture f;
@@ -135,8 +135,8 @@ static void growth_of_memory_that_main_also_maps_is_not_added(void **state)
     memory_end(&f);
 }
 
-/* It was loaded after the last read: its anonymous memory is private. A copy of its parent
- * has no private memory at first. */
+/* The anonymous memory of a program that was loaded after the last read is private. Before
+ * exec, the process is a copy of its parent and has no private memory. */
 static void memory_of_a_new_program_counts_in_full(void **state)
 {
     struct memory_fixture f;
@@ -171,8 +171,7 @@ static void unchanged_shared_memory_is_not_added_again(void **state)
     memory_end(&f);
 }
 
-/* The sizes were 50 MB before the read and are 60 after it: the moment of the read is
- * unknown. */
+/* Main had 50 MB before the read and has 60 MB after it: which of them was read is unknown. */
 static void growth_during_a_read_causes_another(void **state)
 {
     struct memory_fixture f;
@@ -188,12 +187,12 @@ static void growth_during_a_read_causes_another(void **state)
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 2);
     assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 61 * MB);
-    memory_update(&f); /* nothing moves any more */
+    memory_update(&f); /* no size changes any more */
     assert_int_equal(f.sharing.reads, 2);
     memory_end(&f);
 }
 
-/* A megabyte of 100 does not cause another read: the memory of a single process is private. */
+/* Growth by 1 % does not cause another read: the memory of a single process is private. */
 static void growth_after_the_walk_is_not_lost(void **state)
 {
     struct memory_fixture f;
@@ -228,7 +227,7 @@ static void without_detail_only_totals_are_known(void **state)
     memory_end(&f);
 }
 
-/* Main with 100 MB that were read and a child, so that sizes alone are not sufficient. */
+/* Main, whose 100 MB were read, and a child: with two processes, sizes are not sufficient. */
 static void begin_pair(struct memory_fixture *f)
 {
     memory_begin(f, SPOOR_DETAIL_AUTO);
@@ -253,13 +252,13 @@ static void page_tables_are_read_at_a_new_maximum(void **state)
 
     begin_pair(&f);
     assert_false(is_read_at_glance(&f, 100));
-    assert_false(is_read_at_glance(&f, 101)); /* not worth it */
-    assert_false(is_read_at_glance(&f, 60));  /* moved, but down */
-    f.sharing.activity = JOB_GROWS;           /* soon there will be more */
+    assert_false(is_read_at_glance(&f, 101)); /* too little growth */
+    assert_false(is_read_at_glance(&f, 60));  /* not a maximum */
+    f.sharing.activity = JOB_GROWS;           /* a larger maximum will follow */
     assert_false(is_read_at_glance(&f, 120));
     f.sharing.activity = JOB_RUNS;
     set_tokens(&f, (int64_t)NS_PER_MS / 2);
-    assert_false(is_read_at_glance(&f, 120)); /* it would take 0.54 ms */
+    assert_false(is_read_at_glance(&f, 120)); /* a read would take 0.54 ms */
     set_tokens(&f, (int64_t)NS_PER_MS);
     assert_true(is_read_at_glance(&f, 120));
     f.sharing.mode = SPOOR_DETAIL_NEVER;
@@ -275,7 +274,7 @@ static void a_read_at_a_maximum_may_exceed_the_budget(void **state)
     begin_pair(&f);
     set_tokens(&f, -(int64_t)NS_PER_SECOND);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
-    f.budget.owed_ns = 28 * NS_PER_MS; /* it would take 0.86 ms */
+    f.budget.owed_ns = 28 * NS_PER_MS; /* a read would take 0.86 ms */
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 1);
     f.sharing.activity = JOB_RESTS;
@@ -292,7 +291,7 @@ static void a_read_at_a_maximum_may_exceed_the_budget(void **state)
     memory_end(&f);
 }
 
-/* However expensive a read is, it can be afforded at some time. */
+/* After enough time, the budget allows any read, however expensive. */
 static void a_peak_is_read_even_if_the_read_is_expensive(void **state)
 {
     for (double page_ns = 1; page_ns < 1e6; page_ns *= 1.5) {
@@ -308,8 +307,8 @@ static void a_peak_is_read_even_if_the_read_is_expensive(void **state)
     }
 }
 
-/* Two processes of 100 MB, all shared; one maps 1 MB more while the other is read. Both
- * results may include it. */
+/* Two processes share all of their 100 MB. One maps 1 MB more while the other is read: both
+ * results may include that megabyte. */
 static void memory_that_moves_during_a_read_is_not_counted_twice(void **state)
 {
     struct memory_fixture f;
@@ -360,15 +359,15 @@ static void a_single_process_is_read_when_its_mappings_change(void **state)
     memory_end(&f);
 }
 
-/* A decrease is no maximum: it is read only if the budget allows one more read. */
+/* A decrease is not a maximum: it causes a read only if the budget allows one more. */
 static void a_read_for_a_maximum_has_priority(void **state)
 {
     struct memory_fixture f;
 
     begin_pair(&f);
-    set_tokens(&f, (int64_t)NS_PER_MS / 4); /* a second brings 0.25 ms */
+    set_tokens(&f, (int64_t)NS_PER_MS / 4); /* grows by 0.25 ms a second */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 90 });
-    memory_update(&f); /* 0.4 ms */
+    memory_update(&f); /* a read would take 0.4 ms */
     assert_int_equal(f.sharing.reads, 1);
     set_tokens(&f, (int64_t)NS_PER_MS / 4);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 105 });
@@ -377,8 +376,7 @@ static void a_read_for_a_maximum_has_priority(void **state)
     memory_end(&f);
 }
 
-/* Main and two forks, which have 1 MB and 3 MB of private memory, and ten more that are not
- * open. */
+/* Main, two forks with 1 MB and 3 MB of private memory, and ten forks that were not opened. */
 static void begin_crowd(struct memory_fixture *f)
 {
     memory_begin(f, SPOOR_DETAIL_AUTO);
@@ -403,10 +401,10 @@ static void unopened_forks_are_estimated_from_forks_that_were_read(void **state)
     begin_crowd(&f);
     memory_put(&f,
                &(struct fake_memory){ .pid = CHILD, .own = 3, .shared = 9, .shared_pss = 3 });
-    /* They are read again, though the sizes of all processes are not. */
+    /* The two opened forks are read again, but not the sizes of all processes. */
     memory_sharing_expect_forks(&f.sharing, &f.roster, 10, MAIN);
     assert_int_equal(f.sharing.expected.total_bytes, (13 + 10 * 3) * MB);
-    memory_update(&f); /* a read does not show the others */
+    memory_update(&f); /* does not read the unopened forks */
     assert_int_equal(f.sharing.reads, 2);
     assert_int_equal(f.sharing.expected.total_bytes, (15 + 10 * 3) * MB);
     memory_sharing_member_left(&f.sharing, roster_member(&f.roster, CHILD));
@@ -415,7 +413,7 @@ static void unopened_forks_are_estimated_from_forks_that_were_read(void **state)
     memory_end(&f);
 }
 
-/* They were opened, and have no private memory. */
+/* The ten forks have been opened: they have no private memory. */
 static void a_full_read_replaces_the_estimate_for_forks(void **state)
 {
     struct memory_fixture f;
@@ -433,7 +431,7 @@ static void a_full_read_replaces_the_estimate_for_forks(void **state)
     memory_end(&f);
 }
 
-/* They exited before they were opened: no evidence shows that they had less. */
+/* The ten forks exited before they were opened: nothing corrects the estimate. */
 static void a_read_keeps_the_estimated_peak_of_exited_forks(void **state)
 {
     struct memory_fixture f;

@@ -7,7 +7,7 @@
 #include "fake_memory.h"
 #include "unit_test.h"
 
-/* The child was read and exited before the end: its statm shows a zombie. */
+/* The child exited after it was read, but before the survey ended: its statm is 0. */
 static void an_exit_during_the_read_keeps_the_safe_bound(void **state)
 {
     struct memory_fixture f;
@@ -36,7 +36,7 @@ static void an_empty_smaps_file_means_that_the_process_exited(void **state)
     memory_end(&f);
 }
 
-/* The mappings of a child no longer exist when they are to be read: the sums are used. */
+/* The mappings of a child are gone when they are to be read: the sums are used. */
 static void a_process_without_mappings_causes_no_correction(void **state)
 {
     struct memory_fixture f;
@@ -57,7 +57,7 @@ static void an_unreadable_process_makes_sharing_unknown(void **state)
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 30 });
-    /* Root may read everything: a folder cannot be read even by root. */
+    /* Root may read every file, so the file becomes a folder, which not even root can read. */
     (void)snprintf(path, sizeof(path), "%s/proc/%d/smaps_rollup", f.fake.path, CHILD);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -115,11 +115,11 @@ static void memory_borrowed_by_a_vfork_child_is_counted_once(void **state)
     assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
     assert_int_equal(f.estimate.of[GROUP_MAIN].total_bytes, 100 * MB);
     assert_int_equal(f.estimate.of[GROUP_DESCENDANTS].total_bytes, 0);
-    /* The parent's size may be from before it grew. */
+    /* The parent's size may have been read before it grew. */
     child->reading.rss_bytes = 150 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
-    /* After exec it has its own memory. */
+    /* After exec the child has its own memory. */
     child->reading.rss_bytes = 100 * MB;
     child->has_exec = true;
     child->reading.borrows_memory = false;
@@ -159,7 +159,7 @@ static void pss_follows_private_memory(void **state)
     memory_end(&f);
 }
 
-/* The size after the read is larger than the result: it has grown, and maps nothing twice. */
+/* The process is larger after the read than its result: it grew, and maps nothing twice. */
 static void growth_during_a_read_is_not_a_double_mapping(void **state)
 {
     struct memory_fixture f;

@@ -98,7 +98,7 @@ static void test_gzip_is_negotiated(void **state)
     const char *body = strstr(response, "\r\n\r\n") + 4;
     unsigned char text[16] = "";
     z_stream stream = { .next_in = (unsigned char *)(uintptr_t)body,
-                        .avail_in = 100, /* more than there is, and within the buffer */
+                        .avail_in = 100, /* replaced below */
                         .next_out = text,
                         .avail_out = sizeof(text) - 1 };
     size_t length = strtoul(strstr(response, "Content-Length: ") + 16, NULL, 10);
@@ -172,7 +172,7 @@ static int join(const struct served *served)
     return fd;
 }
 
-/* All that comes until the server closes the connection; -ECONNRESET is such an end, too. */
+/* Reads until the server closes or resets the connection; checks the start of the response. */
 static void check_response(int fd, const char *start)
 {
     char text[4096] = "";
@@ -208,7 +208,7 @@ static void test_silent_clients_do_not_block_the_server(void **state)
         assert_int_equal(send(fd, whole, strlen(whole), MSG_NOSIGNAL), strlen(whole));
         check_response(fd, "HTTP/1.1 200 OK\r\n");
     }
-    check_response(silent[0], ""); /* it was replaced */
+    check_response(silent[0], ""); /* closed in favor of a newer client */
     for (size_t i = 1; i < ARRAY_SIZE(silent); i++)
         close(silent[i]);
 }

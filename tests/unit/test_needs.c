@@ -31,7 +31,7 @@ static void recommended_memory_is_the_peak_times_1_2(void **state)
     static const struct {
         double peak_bytes, value_bytes;
     } rows[] = {
-        { 50 * GIB, 60 * GIB }, /* the predecessor had 128 MiB */
+        { 50 * GIB, 60 * GIB }, /* the predecessor recommended 128 MiB */
         { 338 * MIB, 512 * MIB }, { 1 * MIB, 128 * MIB },  { 106.6 * MIB, 128 * MIB },
         { 107 * MIB, 256 * MIB }, { 1707 * MIB, 3 * GIB }, { 2 * GIB, 3 * GIB },
     };
@@ -73,9 +73,9 @@ static void recommended_gpus_are_the_maximum_busy_at_once(void **state)
         { 0, 0, 0, 0, 0 },
         { 0.01, 0.3, 100 * MIB, 1, 128 * MIB },
         { 0.6, 1.5, 20 * GIB, 2, 24 * GIB },
-        { 1.2, 2.5, 30 * GIB, 2, 36 * GIB }, /* memory on one of them */
+        { 1.2, 2.5, 30 * GIB, 2, 36 * GIB }, /* the memory is on one GPU */
         { 3, 4, 0, 4, 0 },
-        { 0, 0, 1 * GIB, 1, 2 * GIB }, /* it holds memory, so it needs a GPU */
+        { 0, 0, 1 * GIB, 1, 2 * GIB }, /* the run used GPU memory, so it needs a GPU */
     };
     struct record *run = *state;
 
@@ -107,7 +107,7 @@ static void all_gpus_that_held_memory_are_needed(void **state)
     needs = find_needs(run);
     assert_true(is_value(&needs.gpus, 4));
     assert_says(&needs.gpus, "2.10 busy at peak, 1.10 on average, 4 with memory of the run");
-    run->gpus[1].is_part = run->gpus[2].is_part = true; /* parts of the first */
+    run->gpus[1].is_part = run->gpus[2].is_part = true; /* parts of the first GPU */
     needs = find_needs(run);
     assert_true(is_value(&needs.gpus, 3));
     run->gpus[2].measures[RECORD_GPU_JOB_MEMORY].value = 0;
@@ -148,9 +148,9 @@ static void fewer_cpus_are_offered_with_more_time(void **state)
         double cpus;
     } rows[] = {
         { { 1, 1, 1, 1, 1, 1, 1, 1 }, { { 1, 9.6, 0 } }, 1 },
-        /* a thread with helpers: the time covers them */
+        /* one thread and its helpers: one CPU, and a little more time */
         { { 1.04F, 1.04F, 1.04F, 1.04F, 1.04F, 1.04F, 1.04F, 1.04F }, { { 1, 10, 0 } }, 1 },
-        /* half of the time 2 CPUs: all of it takes 12 h with one */
+        /* 2 CPUs for half of the time: 12 h with one CPU */
         { { 2, 0, 2, 0, 2, 0, 2, 0 }, { { 1, 14.4, 0 }, { 2, 9.6, 0 } }, 2 },
         /* 2 CPUs for an eighth of the time are offered, but not needed */
         { { 1.5F, .1F, .1F, .1F, .1F, .1F, .1F, .1F }, { { 1, 10.2, 0 }, { 2, 9.6, 0 } }, 1 },
@@ -355,21 +355,21 @@ static void a_quantile_excludes_the_largest(void **state)
         list[i] = find_needs(run);
     }
     assert_int_equal(needs_combine(list, COUNT, 0.95, &needs), 0);
-    assert_true(is_value(&needs.memory_bytes, 23 * GIB)); /* 19 times 1.2 */
+    assert_true(is_value(&needs.memory_bytes, 23 * GIB)); /* 19 GiB times 1.2 */
     assert_true(is_value(&needs.cpus, 1));
-    /* the run with 8 CPUs takes 4800 s with one, and the longest is left out */
+    /* the run on 8 CPUs would take 4800 s on one; the longest run is left out */
     assert_true(is_value(&needs.seconds, 5760));
     assert_says(&needs.seconds, "10 min 00 s, 1 h 20 min with 1 CPU, times 1.2");
-    assert_int_equal(needs.would_fail_runs, 1); /* 6000 s; 20 GiB fit into 23 */
+    assert_int_equal(needs.would_fail_runs, 1); /* the run of 6000 s; 20 GiB fit into 23 */
     assert_int_equal(needs_combine(list, COUNT, 0.5, &needs), 0);
     assert_true(is_value(&needs.memory_bytes, 12 * GIB));
-    assert_int_equal(needs.would_fail_runs, 10); /* 13 to 20 GiB, and two that take longer */
+    assert_int_equal(needs.would_fail_runs, 10); /* 8 need more memory, 2 more time */
     assert_int_equal(needs_combine(list, COUNT, 1, &needs), 0);
     assert_true(is_value(&needs.cpus, 8) && is_value(&needs.seconds, 7200));
     assert_int_equal(needs.would_fail_runs, 0);
 }
 
-/* In either order. */
+/* The order of the runs does not matter. */
 static void a_larger_successful_run_replaces_a_guess(void **state)
 {
     struct record *run = *state;
@@ -389,7 +389,7 @@ static void a_larger_successful_run_replaces_a_guess(void **state)
         assert_true(is_value(&needs.memory_bytes, 14 * GIB));
         assert_false(needs.memory_bytes.is_guess);
         assert_string_equal(needs.note, "");
-        fake_run_set(run, "events.oom_kills", 1); /* a run with a larger peak */
+        fake_run_set(run, "events.oom_kills", 1); /* killed at a higher limit */
         run->memory_limit_bytes = (uint64_t)(12 * GIB);
         list[2] = find_needs(run);
         assert_int_equal(needs_combine(list, 3, 1, &needs), 0);

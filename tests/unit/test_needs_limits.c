@@ -56,7 +56,7 @@ static void a_run_out_of_memory_needs_more_than_its_limit(void **state)
         assert_says(&needs.memory_bytes, "a guess: the run was killed for lack of memory");
         assert_says(&needs.memory_bytes, "; twice the limit");
         fake_run_set(run, PEAK,
-                     1.1 * limits_mib[i] * MIB); /* pages charged to other cgroups count */
+                     1.1 * limits_mib[i] * MIB); /* some pages are charged to other cgroups */
         needs = find_needs(run);
         assert_true(needs.memory_bytes.value >= 2.2 * limits_mib[i] * MIB);
         assert_says(&needs.memory_bytes, "; twice the peak");
@@ -109,7 +109,7 @@ static void a_run_near_its_limit_may_need_more(void **state)
     run->memory_limit_source = "cgroup.memory.max";
     fake_run_set(run, "memory.job_peak_bytes", GIB);
     assert_true(find_needs(run).memory_bytes.is_guess);
-    /* The rest is charged to other processes. */
+    /* The rest is charged to other cgroups. */
     fake_run_set(run, "memory.job_peak_bytes", 0.5 * GIB);
     assert_false(find_needs(run).memory_bytes.is_guess);
 }
@@ -132,7 +132,7 @@ static void needed_memory_includes_shared_memory_files_but_not_page_cache(void *
     struct needs needs;
 
     fake_run_set(run, PEAK, 100 * MIB);
-    fake_run_set(run, "memory.anon_peak_bytes", 102 * MIB); /* near enough */
+    fake_run_set(run, "memory.anon_peak_bytes", 102 * MIB); /* close enough to the peak */
     fake_run_set(run, "memory.page_cache_peak_bytes", 900 * MIB);
     needs = find_needs(run);
     assert_true(is_value(&needs.memory_bytes, 128 * MIB));
@@ -160,7 +160,7 @@ static void a_full_cgroup_that_reads_files_again_may_need_more(void **state)
     run->memory_limit_source = "cgroup.memory.max";
     needs = find_needs(run);
     assert_says(&needs.memory_bytes, "the run re-read 12.0 GB that did not fit in memory");
-    fake_run_set(run, "io.read_bytes", 200e9); /* a small part */
+    fake_run_set(run, "io.read_bytes", 200e9); /* 12 GB are a small part of it */
     needs = find_needs(run);
     assert_null(strstr(needs.memory_bytes.why, "re-read"));
 }
@@ -175,7 +175,7 @@ static void a_throttled_run_gets_more_cpus_than_its_quota(void **state)
         { 2, 2, 3, 60, 3, true }, /* no more than its threads */
         { 2, 2, (double)NAN, 60, 4, true },
         { 0.5, 0.5, 1, 60, 1, true }, /* a quota of half a CPU */
-        { 0.3, 2, 8, 5, 1, false },   /* bursts */
+        { 0.3, 2, 8, 5, 1, false },   /* throttled only in bursts */
         { 1, 2, 2, 60, 1, false },    /* no more threads than CPUs */
         { 2, (double)NAN, 8, 60, 2, false },
     };

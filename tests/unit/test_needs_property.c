@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties of the needs of every run: 10,000 generated ones, alone and combined. */
+/* Properties that hold for the needs of any run: 10,000 generated runs, alone and combined. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { RUNS = 10000, TOGETHER_MAX = 40, POINTS_MAX = 600, STORED_EVERY = 25 };
 
-static const double INEXACT = 1e-9; /* error of sums of doubles */
+static const double INEXACT = 1e-9; /* rounding error of sums of doubles */
 
 /* ---- runs ----------------------------------------------------------------- */
 
@@ -128,7 +128,7 @@ static void make_trouble(struct made_run *run)
         *fake_run_figure(record, "cpu.mean_cores") = record_unknown_figure("not measured");
 }
 
-/* With a curve of at most this many points. */
+/* Makes a random run; its curve, if any, has at most `points_max` points. */
 static void make_run(struct made_run *run, double margin, size_t points_max)
 {
     *run = (struct made_run){ .margin = margin };
@@ -265,8 +265,8 @@ static void combine(struct together *all)
     assert_int_equal(all->needs.runs, all->count);
 }
 
-/* No run needs more than the largest, but a larger run replaces a guess, and with more CPUs
- * than it requested, a run may need less time. */
+/* The combined needs cover the needs of each run, with two exceptions: a larger run
+ * replaces a guess, and a run may take less time on more CPUs. */
 static void assert_largest(const struct together *all)
 {
     assert_int_equal(all->needs.would_fail_runs, 0);
@@ -330,7 +330,7 @@ static void needs_of_many_runs_cover_the_usage_of_each(void **state)
             assert_largest(&all);
         failing += all.needs.would_fail_runs;
     }
-    assert_true(failing > 0); /* the second half of the properties was tested */
+    assert_true(failing > 0); /* assert_few_fail() has seen failing runs */
 }
 
 int main(void)

@@ -5,7 +5,7 @@
 
 #define NOW_NS NS_PER_SECOND
 
-/* A job that waits for a list of sockets and runs. */
+/* A job with a TCP socket that no list of sockets has contained yet. */
 static void prepare(struct job *job, const struct root *root)
 {
     *job = (struct job){ .root = root, .network = JOB_NETWORK_CLOSED };

@@ -52,7 +52,7 @@ static void nfs_bytes_are_counted_from_the_first_reading(void **state)
     assert_true(table.is_exact);
 }
 
-/* A second mount of the same file system, a part of it, and another one with the same counters. */
+/* One file system mounted twice, and another one with the same counters. */
 static void an_nfs_superblock_mounted_twice_is_counted_once(void **state)
 {
 #define ALL(read)                                                    \
@@ -65,7 +65,7 @@ static void an_nfs_superblock_mounted_twice_is_counted_once(void **state)
     assert_bytes(mounts, ALL("100"), 0, 0, 0);
     assert_bytes(mounts, ALL("130"), 1, 60, 0);
     assert_int_equal(table.count, 2);
-    /* Its first mount is removed: the second one continues. */
+    /* The first mount is removed: the second one continues its counters. */
     assert_bytes(MOUNT("0:52", "/mnt/my\\040home"),
                  STATS("/mnt/my\\040home", "99", "0 0 0 0 140 5 0 0"), 2, 70, 0);
 }
@@ -94,7 +94,7 @@ static void damaged_texts_are_refused(void **state)
         { PROC, OTHERS, -ENOENT },
         { PROC, "device nfsd mounted on /proc/fs/nfsd with fstype nfsd\n", -ENOENT },
         { MOUNT("0:52", "/home"), OTHERS, -EBADMSG },
-        { PROC, STATS("/home", "9", "1 2 3 4 5 6 7 8"), -EBADMSG }, /* just mounted */
+        { PROC, STATS("/home", "9", "1 2 3 4 5 6 7 8"), -EBADMSG }, /* not yet in mountinfo */
         { MOUNT("0:52", "/a"), STATS("/b", "9", "1 2 3 4 5 6 7 8"), -EBADMSG },
         { MOUNT("0:52", "/a"), STATS("/a", "9", "1 2 3 4 5"), -EBADMSG },
         { MOUNT("0:52", "/a"), STATS("/a", "9", "1 2 3 4 5 -6 7 8"), -EBADMSG },

@@ -61,9 +61,9 @@ static void a_fixed_number_has_all_its_decimals(void **state)
 {
     assert_string_equal(decimal_fixed(0, 4).text, "0.0000");
     assert_string_equal(decimal_fixed(1.5, 3).text, "1.500");
-    assert_string_equal(decimal_fixed(-2.5, 0).text, "-2"); /* to the even number */
+    assert_string_equal(decimal_fixed(-2.5, 0).text, "-2"); /* a tie rounds to even */
     assert_string_equal(decimal_fixed(0.125, 2).text, "0.12");
-    /* 2.675 is stored a little lower. */
+    /* The double nearest to 2.675 is a little less. */
     assert_string_equal(decimal_fixed(2.675, 2).text, "2.67");
     assert_string_equal(decimal_fixed(123456789012345.678, 9).text,
                         "123456789012345.671875000");
@@ -209,7 +209,7 @@ static void the_locale_does_not_change_numbers(void **state)
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (!setlocale(LC_ALL, names[i]))
-            continue; /* C.UTF-8 always exists */
+            continue; /* not installed, but C.UTF-8 is */
         check_number(0.5, "0.5");
         check_number(1234567.25, "1234567.25");
         assert_string_equal(number_bytes(1.46e9).text, "1.46 GB");
@@ -251,7 +251,7 @@ static void raw_values_are_written_in_their_base_unit(void **state)
     buffer_done(&out);
 }
 
-/* The test cases of the report page, too (web/report/tests/unit/format.test.ts). */
+/* web/report/tests/unit/format.test.ts has the same cases. */
 static void human_readable_numbers_match_the_report_page(void **state)
 {
     static const struct {
@@ -330,7 +330,7 @@ static void numbers_of_four_digits_have_no_trailing_zeros(void **state)
     buffer_done(&out);
 }
 
-/* Also as a float, the type of curves. */
+/* Even if they are stored as a float, as in curves. */
 static void numbers_that_were_read_are_written_unchanged(void **state)
 {
     struct buffer first = { 0 }, second = { 0 };

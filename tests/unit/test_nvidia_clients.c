@@ -24,7 +24,7 @@ static bool all_have_ended(pid_t pid, const void *data)
     return true;
 }
 
-/* The answer of a driver whose samples are 200 ms apart, at `now_ms` after the start. */
+/* Adds the answer of a driver whose samples are 200 ms apart, `now_ms` after the start. */
 static void answer(struct nvidia_clients *clients, const struct nvml_process_usage *usage,
                    size_t count, uint64_t now_ms)
 {
@@ -40,7 +40,7 @@ static void answer(struct nvidia_clients *clients, const struct nvml_process_usa
     assert_int_equal(nvidia_clients_add(clients, &all), 0);
 }
 
-/* No process is listed any more, and the device was busy for this long. */
+/* Adds an answer without processes: all have ended. The device was busy for this long. */
 static void end_all(struct nvidia_clients *clients, uint64_t device_busy_ns, uint64_t now_ms)
 {
     const struct nvidia_answer all = {
@@ -91,7 +91,7 @@ static void the_time_after_the_newest_sample_was_idle(void **state)
     struct nvidia_clients clients = { 0 };
 
     nvidia_clients_begin(&clients, AT(0));
-    add(&clients, 10, 400, 20, 2050); /* the driver counted those of 600 to 2000 */
+    add(&clients, 10, 400, 20, 2050); /* the mean of all samples up to 2000 ms */
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(400));
     assert_int_equal(clients.covered_ns, MS(2000));
     nvidia_clients_done(&clients);
@@ -116,7 +116,7 @@ static void time_is_covered_without_any_samples(void **state)
 
     nvidia_clients_begin(&clients, AT(0));
     answer(&clients, NULL, 0, 100);
-    assert_int_equal(clients.covered_ns, 0); /* its sample may still arrive */
+    assert_int_equal(clients.covered_ns, 0); /* a sample may still arrive */
     answer(&clients, NULL, 0, 2210);
     assert_int_equal(clients.covered_ns, MS(2000));
     add(&clients, 10, 2400, 50, 2450);
@@ -134,7 +134,7 @@ static void an_exited_process_gets_the_unexplained_busy_time(void **state)
     end_all(&clients, MS(300), 2210);
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(800 + 300));
     end_all(&clients, MS(300), 4210);
-    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(1100)); /* once */
+    assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(1100)); /* counted once */
     nvidia_clients_done(&clients);
 }
 
@@ -198,7 +198,7 @@ static void a_living_process_without_samples_was_idle(void **state)
     nvidia_clients_done(&clients);
 }
 
-/* Device samples of 0 0 0 0 0 0 2 55 99 99 %, the first six of which name no process. */
+/* Device samples of 0 0 0 0 0 0 2 55 99 99 %; the first six name no process. */
 static void samples_without_a_process_are_not_counted(void **state)
 {
     const struct nvml_process_usage usage = { .pid = 10,
@@ -248,7 +248,7 @@ static void busy_times_of_processes_are_limited_by_the_busy_time_of_the_device(v
     assert_in_range(nvidia_clients_find(&clients, 10)->busy_ns, MS(600) - 1, MS(600));
     assert_in_range(nvidia_clients_find(&clients, 11)->busy_ns, MS(200) - 1, MS(200));
     assert_int_equal(nvidia_clients_find(&clients, 12)->busy_ns,
-                     0); /* nothing is left for it */
+                     0); /* no busy time is left for it */
     nvidia_clients_done(&clients);
 }
 
@@ -286,7 +286,7 @@ static void covered_time_ends_with_the_last_device_sample(void **state)
     nvidia_clients_begin(&clients, AT(0));
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
     assert_int_equal(clients.covered_ns, MS(2000));
-    all.now_us = AT(9000); /* the last one */
+    all.now_us = AT(9000); /* no new device sample since */
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
     assert_int_equal(clients.covered_ns, MS(2000));
     nvidia_clients_done(&clients);
@@ -301,7 +301,7 @@ static void damaged_samples_are_dropped(void **state)
         { .pid = 10, .stamp_us = START_US - 1, .sm_percent = 10 },
         { .pid = 10, .stamp_us = UINT64_MAX, .sm_percent = 10 },
         { .pid = 11, .stamp_us = AT(200), .sm_percent = 10 },
-        { .pid = 11, .stamp_us = AT(200), .sm_percent = 10 }, /* twice */
+        { .pid = 11, .stamp_us = AT(200), .sm_percent = 10 }, /* a duplicate */
     };
     struct nvidia_clients clients = { 0 };
 

@@ -39,7 +39,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Writes a new content; 0 or -errno. */
+/* Replaces the file's content. Returns 0 or -errno. */
 static int replace(const char *path, const char *text, bool is_no_clobber)
 {
     struct replacement new_file;
@@ -70,7 +70,7 @@ static void check_mode(const char *path, mode_t mode)
     assert_int_equal(status.st_mode & 07777, mode);
 }
 
-/* Counts the files. */
+/* Checks the number of files in the folder. */
 static void check_count(const struct fixture *f, int expected)
 {
     DIR *folder = opendir(f->fake.path);
@@ -145,7 +145,7 @@ static void no_clobber_creates_a_file_only_if_the_name_is_free(void **state)
     check_count(f, 1);
 }
 
-/* Makes a system call fail in this process, as on a file system without it. */
+/* Makes a system call fail in this process, as on a file system that does not support it. */
 static void deny(long number, int code)
 {
     struct sock_filter filter[] = {
@@ -183,8 +183,8 @@ static void no_clobber_needs_neither_links_nor_renameat2(void **state)
     check_count(f, 1);
 }
 
-/* Another user may open the file before its mode is changed: so it is created with that
- * mode. */
+/* The file must be created with its final mode: another user could open it before its mode is
+ * changed. */
 static void exit_with_first_mode(const char *path, bool is_private)
 {
     struct replacement new_file;
@@ -289,7 +289,7 @@ static void only_inherited_writable_descriptors_are_accepted(void **state)
     struct spoor_error err;
     int fds[2];
 
-    assert_int_equal(pipe2(fds, 0), 0); /* as passed on by a shell */
+    assert_int_equal(pipe2(fds, 0), 0); /* inheritable, as from a shell */
     assert_int_equal(output_file_check_descriptor(fds[1], &err), 0);
     assert_int_equal(output_file_check_descriptor(fds[0], &err), -EBADF);
     assert_non_null(strstr(err.message, "is not open for writing"));
@@ -301,7 +301,7 @@ static void only_inherited_writable_descriptors_are_accepted(void **state)
     close(fds[0]);
 }
 
-/* Each child appends its own line after it has read where the file ends. */
+/* Each child finds the end of the file, then writes a byte there. */
 static void a_lock_excludes_other_processes(void **state)
 {
     const struct fixture *f = *state;

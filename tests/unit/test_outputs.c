@@ -33,13 +33,13 @@ static void begin(struct fixture *f, const char *name)
 
 static void end(struct fixture *f)
 {
-    f->settings.report_path = NULL; /* not the settings' own here */
+    f->settings.report_path = NULL; /* not owned by the settings here */
     settings_done(&f->settings);
     outputs_done(&f->outputs);
     fake_root_done(&f->fake);
 }
 
-/* Sets one file, or none. */
+/* Sets one output file, or none if `path` is NULL. */
 static void set_output(struct fixture *f, const char *path)
 {
     text_list_done(&f->settings.outputs);
@@ -110,7 +110,7 @@ static void the_file_name_selects_the_format(void **state)
         assert_int_equal(f.outputs.items[1].format, SPOOR_TEXT);
         f.settings.has_format = true;
         f.settings.format = SPOOR_CSV;
-        assert_int_equal(plan(&f), 0); /* a format of the config file */
+        assert_int_equal(plan(&f), 0); /* the format of the config file */
         assert_int_equal(f.outputs.items[0].format,
                          strchr(names[i].name, '.') ? names[i].format : SPOOR_CSV);
         f.settings.is_format_option = true;
@@ -195,7 +195,7 @@ static void a_page_is_written_in_addition(void **state)
         end(&f);
         return;
     }
-    f.settings.is_append = true; /* not to a page */
+    f.settings.is_append = true; /* does not apply to pages */
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.count, 2);
     assert_int_equal(f.outputs.items[0].format, SPOOR_HTML);
@@ -203,7 +203,7 @@ static void a_page_is_written_in_addition(void **state)
     assert_int_equal(f.outputs.items[1].fd, STDERR_FILENO);
     assert_int_equal(f.outputs.items[1].format, SPOOR_TEXT);
     set_output(&f, f.path);
-    assert_int_equal(plan(&f), -EINVAL); /* the same file */
+    assert_int_equal(plan(&f), -EINVAL); /* the same file twice */
     set_output(&f, NULL);
     f.settings.is_append = false;
     f.settings.is_no_clobber = true;
@@ -329,7 +329,7 @@ static void a_descriptor_must_be_open_for_writing(void **state)
     set_descriptor(&f, 999);
     assert_int_equal(plan(&f), -EBADF);
     fd = open(f.path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(fcntl(fd, F_SETFD, 0), 0); /* as left by a shell */
+    assert_int_equal(fcntl(fd, F_SETFD, 0), 0); /* inheritable, as from a shell */
     set_descriptor(&f, fd);
     assert_int_equal(plan(&f), -EBADF);
     close(fd);
@@ -339,7 +339,7 @@ static void a_descriptor_must_be_open_for_writing(void **state)
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.count, 2);
     assert_int_equal(f.outputs.items[0].fd, fd);
-    assert_int_equal(fcntl(fd, F_SETFD, FD_CLOEXEC), 0); /* our own descriptor */
+    assert_int_equal(fcntl(fd, F_SETFD, FD_CLOEXEC), 0); /* not inherited, but our own */
     assert_int_equal(plan(&f), -EBADF);
     close(fd);
     end(&f);

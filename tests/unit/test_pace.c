@@ -24,7 +24,7 @@ static struct budget plenty(void)
     return budget;
 }
 
-/* Glances when it is due, and returns the time waited. */
+/* Simulates the next glance. Returns the time from it to the one after it. */
 static uint64_t next_gap(struct pace *pace, struct budget *budget, uint64_t cost_ns,
                          enum activity_state state)
 {
@@ -42,7 +42,7 @@ static void glances_are_frequent_while_a_job_grows(void **state)
     assert_int_equal(pace_wake_ns(&pace), START + 5 * MS);
     for (int i = 0; i < 100; i++)
         assert_int_equal(next_gap(&pace, &budget, MS / 10, JOB_GROWS), 5 * MS);
-    /* An expensive glance. */
+    /* After an expensive glance the gap is longer. */
     assert_in_range(next_gap(&pace, &budget, 8 * MS, JOB_GROWS), 32 * MS, 40 * MS);
 }
 
@@ -80,14 +80,15 @@ static void the_budget_stretches_the_gaps(void **state)
     assert_true(budget.postponed[SPENT_GLANCES] > 70);
 }
 
-/* An idle job is watched by one number every 25 ms, whatever the budget. */
+/* While a job is idle, the sentinel, a single number, is read every 25 ms, whatever the
+ * budget. */
 static void the_sentinel_is_read_while_glances_are_rare(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget;
 
     budget_init(&budget, 0, START);
-    budget_charge(&budget, SPENT_GLANCES, NS_PER_SECOND); /* nothing is left */
+    budget_charge(&budget, SPENT_GLANCES, NS_PER_SECOND); /* the budget is used up */
     (void)next_gap(&pace, &budget, MS, JOB_RESTS);
     for (uint64_t i = 1; i <= 10; i++) {
         assert_int_equal(pace_wake_ns(&pace), START + 5 * MS + i * 25 * MS);
@@ -104,7 +105,7 @@ static void the_sentinel_is_not_read_for_a_rank_of_one_process(void **state)
     pace.has_no_sentinel = true;
     assert_int_equal(pace_wake_ns(&pace), START + 105 * MS);
     assert_int_equal(pace_glance_ns(&pace), START + 105 * MS);
-    pace.has_no_sentinel = false; /* it has started another process */
+    pace.has_no_sentinel = false; /* the rank has started another process */
     assert_int_equal(pace_wake_ns(&pace), START + 30 * MS);
 }
 
@@ -138,7 +139,7 @@ static void growth_seen_by_the_sentinel_causes_a_glance_if_the_budget_allows(voi
     budget_charge(&budget, SPENT_GLANCES, 50 * MS);
     (void)next_gap(&pace, &budget, MS, JOB_RESTS);
     pace_watched(&pace, pace.sentinel_ns, true, &budget);
-    assert_true(pace.glance_ns > pace.sentinel_ns); /* too much is owed */
+    assert_true(pace.glance_ns > pace.sentinel_ns); /* the budget is overdrawn */
 }
 
 static void samples_are_taken_at_absolute_deadlines(void **state)
@@ -154,7 +155,7 @@ static void samples_are_taken_at_absolute_deadlines(void **state)
     assert_int_equal(pace.deadline_ns, START + 600 * MS);
 }
 
-/* Glances for 30 s. Returns the number of early samples, which are far enough apart. */
+/* Simulates glances for 30 s. Returns the number of early samples, and checks their gaps. */
 static unsigned early_samples(enum activity_state activity, struct budget *budget,
                               uint64_t cost_ns, bool is_fine)
 {
@@ -195,7 +196,7 @@ static void early_samples_leave_tokens_for_glances(void **state)
     struct budget budget;
 
     budget_init(&budget, BUDGET_MILLIONTHS, START);
-    assert_in_range(early_samples(JOB_GROWS, &budget, MS / 2, true), 32, 33); /* of 20 ms */
+    assert_in_range(early_samples(JOB_GROWS, &budget, MS / 2, true), 32, 33); /* 16 of 20 ms */
     assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, 3 * MS), 0);
 }
 

@@ -17,14 +17,14 @@ static void page_faults_determine_the_owner_of_a_peak(void **state)
         { { 300 * MB, 3 * MB, 20, 2300, 4096 }, { false, true } },
         { { 300 * MB, 3 * MB, 1000, 78000, 4096 }, { false, false } },
         { { 300 * MB, 3 * MB, 1000, 2300, 4096 }, { false, false } },
-        /* A program that ran a small one, and grew at its end. */
+        /* A program that ran a small child and grew shortly before it exited. */
         { { 300 * MB, 20 * MB, 72000, 100, 4096 }, { true, true } },
         { { 300 * MB, 20 * MB, 72000, 400, 4096 }, { true, false } },
         { { 300 * MB, 20 * MB, 600, 400, 4096 }, { true, false } },
-        /* It was seen close to its maximum. */
+        /* A program that was seen close to its maximum. */
         { { 200 * MB, 199 * MB, 0, 100, 4096 }, { true, false } },
         { { 200 * MB, 190 * MB, 100, 100, 4096 }, { true, false } },
-        /* The same where a page has 64 KiB. */
+        /* The same with pages of 64 KiB. */
         { { 300 * MB, 20 * MB, 4600, 400, 65536 }, { true, false } },
         { { 300 * MB, 20 * MB, 0, 400, 65536 }, { false, true } },
     };

@@ -22,7 +22,7 @@ static spoor_session *open_session(void)
     return session;
 }
 
-/* The JSON report; the caller frees it. */
+/* Returns the JSON report; the caller frees it. */
 static char *report_of(spoor_session *session)
 {
     FILE *file = tmpfile();

@@ -7,7 +7,7 @@
 #include "job/member.h"
 #include "unit_test.h"
 
-/* A child of vfork: it has the memory of its parent. It started at boot. */
+/* A child of vfork() that uses the memory of its parent and started at boot. */
 static struct member of_vfork(void)
 {
     return (struct member){ .id.pid = getpid(),
@@ -15,14 +15,14 @@ static struct member of_vfork(void)
                             .id.start_ticks = 1 };
 }
 
-/* In the ticks of its start time. */
+/* Returns the start time, in ticks, of a process that is young until the test ends. */
 static uint64_t now_ticks(void)
 {
     struct timespec now;
 
     assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &now), 0);
     return (uint64_t)now.tv_sec * (uint64_t)sysconf(_SC_CLK_TCK) +
-           100; /* not within the test */
+           100; /* later than the end of the test */
 }
 
 static bool is_pre_exec(const struct member *member)
@@ -40,7 +40,7 @@ static void a_young_process_may_not_have_called_exec(void **state)
 {
     struct member member = of_vfork();
 
-    assert_false(is_pre_exec(&member)); /* it has been asleep for long */
+    assert_false(is_pre_exec(&member)); /* it started long ago and sleeps */
     member.id.start_ticks = now_ticks();
     assert_true(is_pre_exec(&member));
     member.reading.is_zombie = true;

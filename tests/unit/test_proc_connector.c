@@ -191,8 +191,8 @@ static void the_kernel_reports_every_process(void **state)
     tally.parent_pid = job.pid;
     events.fd = connector.fd;
     gated_job_begin(&job);
-    /* Read continuously, as by a tracker: events cover the whole machine, and the buffer is
-     * limited. The last exit is reported after it could be waited for. */
+    /* Reads continuously, as a tracker does: events cover the whole machine, and the buffer is
+     * limited. The last exit may be reported only after a wait for it has returned. */
     do {
         (void)poll(&events, 1, 5);
         has_ended = has_ended || gated_job_has_ended(&job);

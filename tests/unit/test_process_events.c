@@ -204,7 +204,7 @@ static void a_process_ends_with_its_last_thread(void **state)
 
     begin(&events, false);
     thread(&events, PROCESS_FORKED, MAIN);
-    exited(&events, MAIN); /* the first of the two */
+    exited(&events, MAIN); /* the first of its two threads */
     assert_int_equal(events.now.processes, 1);
     forked(&events, MAIN, MAIN + 1);
     assert_int_equal(events.peak.processes, 2);
@@ -214,7 +214,7 @@ static void a_process_ends_with_its_last_thread(void **state)
     end(&events);
 }
 
-/* Its exit may or may not have been read before. */
+/* The exit event of main may or may not have been read yet. */
 static void survivors_of_main_do_not_depend_on_its_exit_event(void **state)
 {
     struct process_events events;
@@ -252,7 +252,7 @@ static void only_descendants_count(void **state)
     end(&events);
 }
 
-/* The ring reports only the job, also if a fork was lost. */
+/* The ring reports only processes of the job, even if the event of a fork was lost. */
 static void an_exit_without_a_fork_means_that_events_were_lost(void **state)
 {
     struct process_events events;
@@ -274,7 +274,7 @@ static void a_reused_pid_is_another_process(void **state)
         exited(&events, MAIN + 1);
     }
     forked(&events, MAIN, MAIN + 1);
-    forked(&events, MAIN, MAIN + 1); /* its end was lost */
+    forked(&events, MAIN, MAIN + 1); /* the exit event was lost */
     assert_int_equal(events.started_count, 6);
     assert_int_equal(events.now.processes, 2);
     end(&events);
@@ -301,22 +301,23 @@ static void a_process_found_by_a_search_is_not_added_again(void **state)
     struct process_events events;
 
     begin(&events, true);
-    add_open(MAIN + 1, UINT32_MAX); /* later than any event */
+    add_open(MAIN + 1, UINT32_MAX); /* started after any event */
     process_events_note(&events, &event);
     assert_non_null(roster_member(&roster, MAIN + 1));
     assert_int_equal(events.started_count, 2);
-    process_events_note(&events, &event); /* it was adopted meanwhile */
+    process_events_note(&events, &event); /* it is already counted */
     assert_int_equal(events.started_count, 2);
     exited(&events, MAIN + 1);
     event.pid = MAIN + 2;
-    add_open(MAIN + 2, 0); /* long before the event */
+    add_open(MAIN + 2, 0); /* started long before the event */
     process_events_note(&events, &event);
     assert_null(roster_member(&roster, MAIN + 2));
     assert_int_equal(events.started_count, 3);
     end(&events);
 }
 
-/* The machine was suspended for an hour after the fork and before its event was read. */
+/* The start time of a process includes the 100 s that the machine was suspended before; the
+ * time of the event does not. */
 static void a_process_is_recognized_after_a_suspend(void **state)
 {
     enum { HOUR = 3600 };
@@ -335,14 +336,14 @@ static void a_process_is_recognized_after_a_suspend(void **state)
                            (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
     process_events_note(&events, &event);
     assert_non_null(roster_member(&roster, MAIN + 1));
-    event.pid = MAIN + 2; /* the same PID, before the machine was first suspended */
+    event.pid = MAIN + 2; /* an older process with this PID started 100 s earlier */
     add_open(MAIN + 2, event.time_ns / (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
     process_events_note(&events, &event);
     assert_null(roster_member(&roster, MAIN + 2));
     end(&events);
 }
 
-/* Processes found by a search after a loss are followed again. */
+/* After events were lost, a search finds the processes, and their events count again. */
 static void processes_whose_events_were_lost_are_found_by_a_search(void **state)
 {
     struct process_events events;
@@ -362,7 +363,7 @@ static void processes_whose_events_were_lost_are_found_by_a_search(void **state)
     assert_int_equal(events.now.processes, 2);
     process_events_note(&events, &(struct process_event){
                                      .kind = PROCESS_EXITED, .pid = MAIN + 1, .time_ns = 1 });
-    process_events_resume(&events); /* it has exited, and is not counted again */
+    process_events_resume(&events); /* the exited process is not counted again */
     assert_int_equal(events.now.processes, 1);
     assert_int_equal(events.started_count, 2);
     end(&events);
@@ -372,7 +373,7 @@ static void processes_whose_events_were_lost_are_found_by_a_search(void **state)
 struct announced {
     pid_t pids[8];
     size_t count;
-    bool waits; /* to be announced again */
+    bool waits; /* each process is announced again */
 };
 
 static bool announce(pid_t pid, void *data)
@@ -402,7 +403,7 @@ static void long_lived_processes_are_announced_parents_first(void **state)
     assert_int_equal(events.settled_peak.processes, 1);
     exited(&events, MAIN + 8);
     announced = (struct announced){ 0 };
-    for (int i = 0; i < 2; i++) /* the second time there are none */
+    for (int i = 0; i < 2; i++) /* the second call announces none */
         process_events_announce(&events, UINT64_MAX, announce, &announced);
     assert_int_equal(announced.count, 2);
     assert_int_equal(announced.pids[0], MAIN + 9);
@@ -428,7 +429,7 @@ static void the_job_ends_with_its_last_process(void **state)
     end(&events);
 }
 
-/* As after a set-uid exec: perf reports an exit. */
+/* perf reports an exit if a process calls exec on a set-uid program. */
 static void an_exit_event_of_a_living_process_makes_counts_inexact(void **state)
 {
     struct process_event event = { .kind = PROCESS_EXITED };
@@ -450,7 +451,7 @@ static void an_exit_event_of_a_living_process_makes_counts_inexact(void **state)
     event.pid = MAIN;
     process_events_note(&events, &event);
     assert_int_equal(events.now.processes, 0);
-    assert_int_equal(process_events_ended_ns(&events), 0); /* it is alive */
+    assert_int_equal(process_events_ended_ns(&events), 0); /* a process is alive */
     gated_job_begin(&job);
     gated_job_end(&job);
     end(&events);
@@ -530,7 +531,7 @@ static void an_agent_and_its_intermediate_process_are_excluded(void **state)
     forked(&events, MAIN + 1, MAIN + 2);
     exited(&events, MAIN + 1);
     process_events_disown(&events, MAIN + 2);
-    process_events_disown(&events, MAIN + 2); /* once is enough */
+    process_events_disown(&events, MAIN + 2); /* a second call changes nothing */
     process_events_disown(&events, OTHER);    /* no such process */
     assert_int_equal(events.started_count, 1);
     assert_int_equal(events.now.processes, 1);

@@ -29,7 +29,8 @@ struct watched {
     struct gated_job job;
 };
 
-/* False, with a message, if the source is refused: then the job does not start. */
+/* Returns false, with a message, if the source is not available: the job then does not
+ * start. */
 static bool start(struct watched *w, size_t kind, int (*work)(void))
 {
     assert_int_equal(root_open(NULL, &w->root), 0);
@@ -53,8 +54,8 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
     return false;
 }
 
-/* Drains as a tracker does until the job has ended. False, with a message, if other programs
- * started so many processes that events were lost. */
+/* Reads events as a tracker does until the job has ended. Returns false, with a message, if
+ * other programs started so many processes that events were lost. */
 static bool finish(struct watched *w)
 {
     struct pollfd events = { .fd = w->process_events.connector.fd, .events = POLLIN };
@@ -66,8 +67,8 @@ static bool finish(struct watched *w)
     }
     assert_int_equal(status, 0);
     process_events_drain(&w->process_events, false);
-    /* The connector reports the exit only after it could be waited for, and until then other
-     * processes of the machine. */
+    /* The connector may report the exit after the wait has returned, and other processes of
+     * the machine before it. */
     while (events.fd >= 0 && w->process_events.now.processes > 0 &&
            w->process_events.connector.lost_count == 0) {
         (void)poll(&events, 1, -1);
@@ -92,7 +93,8 @@ static void done(struct watched *w)
     root_close(&w->root);
 }
 
-/* Returns how many exited processes may count as alive: one per CPU for the connector. */
+/* Returns how many exited processes may still count as alive: one per CPU with the connector,
+ * which may report exits late. */
 static uint64_t late_ends(const struct process_events *events)
 {
     return events->connector.fd < 0 ? 0 : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -134,7 +136,7 @@ static void consecutive_processes_are_all_counted(void **state)
     count_job(start_three_hundred, 301, 2);
 }
 
-/* Ten that wait for the end of a pipe. */
+/* Starts ten children that wait for the end of a pipe. */
 static int start_ten_at_once(void)
 {
     int gate[2], status = 0;
@@ -201,7 +203,7 @@ static void *exec_in_a_thread(void *data)
     return data;
 }
 
-/* The first thread is ended by the exec of the second; the process is not. */
+/* The exec in the second thread ends the first thread, but not the process. */
 static int exec_from_a_thread(void)
 {
     pthread_t id;
@@ -225,7 +227,7 @@ static int fork_and_leave(void)
     return pid < 0;
 }
 
-/* The job waits for the last of them through a pipe that all of them hold. */
+/* The job waits for its last descendant through a pipe that all of them hold open. */
 static int start_a_daemon(void)
 {
     int end[2];
@@ -257,7 +259,7 @@ static void daemons_are_counted(void **state)
         skip();
 }
 
-/* As found by an attach: one more thread, which waits, and exits before the others. */
+/* A second thread, which exists when the process is attached to and exits before the first. */
 static void *end_when_told(void *data)
 {
     char byte;
@@ -310,8 +312,8 @@ static void an_adopted_process_outlives_its_first_thread(void **state)
 
 struct newborn {
     unsigned count;
-    unsigned gone_count; /* those already waited for */
-    pid_t pid;           /* one that exists */
+    unsigned gone_count; /* already waited for */
+    pid_t pid;           /* a process that exists */
 };
 
 static bool remember(pid_t pid, void *data)
@@ -362,8 +364,8 @@ static void living_processes_are_announced_once(void **state)
         for (int i = 0; i < 2; i++)
             process_events_announce(&w.process_events, UINT64_MAX, remember, &newborn);
         assert_int_equal(newborn.count - newborn.gone_count, 1);
-        /* The connector may not have reported the exit of the first, though it was waited
-         * for. */
+        /* The connector may not have reported the exit of the first child, though the job has
+         * waited for it. */
         assert_in_range(newborn.gone_count, 0, w.process_events.connector.fd < 0 ? 0 : 1);
         assert_int_equal(kill(newborn.pid, SIGCONT), 0);
         assert_int_equal(kill(w.job.pid, SIGCONT), 0);
@@ -416,7 +418,7 @@ static void peaks_of_exited_processes_are_kept(void **state)
             continue;
         if (has_peaks) {
             assert_true(w.process_events.has_peaks);
-            /* Both also have the test's own memory. */
+            /* Both processes also contain the memory of this test. */
             assert_in_range(w.process_events.peak_bytes[GROUP_MAIN], MAIN_BYTES, UNKNOWN - 1);
             assert_in_range(w.process_events.peak_bytes[GROUP_DESCENDANTS] -
                                 w.process_events.peak_bytes[GROUP_MAIN],

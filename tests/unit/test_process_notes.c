@@ -33,7 +33,8 @@ static void put(struct fake_job *f, int pid, const char *name, const char *comma
     fake_root_write(&f->fake, path, command);
 }
 
-/* Processes are searched, one starts, and the machine is suspended before the next search finds it. */
+/* The machine is suspended after a process has started, before the next search finds the
+ * process. */
 static void a_suspend_does_not_move_the_start_of_a_process(void **state)
 {
     const uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -185,7 +186,7 @@ static void the_largest_gpu_memory_is_kept(void **state)
     fake_job_end(&f);
 }
 
-/* job->root is the root of the fixture. */
+/* The page size belongs to job->root, here the fixture. */
 static void memory_is_computed_with_the_page_size_of_the_machine(void **state)
 {
     struct fake_process main = main_process;

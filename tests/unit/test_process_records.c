@@ -101,7 +101,7 @@ static void an_unopened_process_is_listed_from_its_exit_record(void **state)
     fork_child(f);
     end_child(f);
     assert_true(process_events_note_record(&f->events, &record));
-    assert_true(process_events_note_record(&f->events, &record)); /* it counts once */
+    assert_true(process_events_note_record(&f->events, &record)); /* a duplicate is ignored */
     assert_int_equal(f->roster.ended.count, 1);
     entry = &f->roster.ended.list[0];
     assert_int_equal(entry->pid, CHILD);
@@ -116,7 +116,7 @@ static void an_unopened_process_is_listed_from_its_exit_record(void **state)
     assert_int_equal(entry->written_bytes, 8192);
     assert_true(entry->has_wait_status);
     assert_int_equal(entry->wait_status, 3 << 8);
-    /* The parent has waited for it, and has its bytes. */
+    /* The parent has waited for the child, so its counts include the child's bytes. */
     assert_int_equal(roster_member(&f->roster, MAIN)->notes.foreign_io.read_bytes, 4096);
 }
 
@@ -140,7 +140,7 @@ static void cpu_time_never_exceeds_the_lifetime(void **state)
 
     fork_child(f);
     end_child(f);
-    long_record.tick_ns = 40 * MS; /* in a life of 30 ms */
+    long_record.tick_ns = 40 * MS; /* longer than its life of 30 ms */
     assert_true(process_events_note_record(&f->events, &long_record));
     assert_int_equal(f->roster.ended.list[0].estimated_ns, 30 * MS);
 }
@@ -161,7 +161,7 @@ static void the_threads_of_an_open_process_are_added_up(void **state)
     assert_int_equal(member->notes.recorded_io.read_bytes, 2 * 4096);
     assert_int_equal(member->notes.recorded_cpu_ns, 6 * MS);
     assert_string_equal(member->notes.command, "sh");
-    assert_int_equal(f->roster.ended.count, 0); /* until it is closed */
+    assert_int_equal(f->roster.ended.count, 0); /* listed when it is closed */
 }
 
 static void the_name_in_an_exit_record_is_the_name_after_the_last_exec(void **state)

@@ -42,7 +42,7 @@ static void add_estimate(struct process_table *table, pid_t pid, const char *nam
     process_table_add(table, &entry);
 }
 
-/* CPU time of all processes. */
+/* Returns the CPU time of all processes. */
 static uint64_t sum_cpu(const struct process_table *table)
 {
     uint64_t sum = table->unknown.cpu_ns;
@@ -87,7 +87,7 @@ static void the_largest_are_kept_and_the_others_summed(void **state)
     struct process_table table = { 0 };
     uint64_t total_ns = 0;
 
-    /* The largest come in the middle, by CPU time and by memory at different ends. */
+    /* In no order; the more CPU time a process has used, the smaller its memory. */
     for (int i = 0; i < COUNT; i++) {
         uint64_t cpu_ns = (uint64_t)(i * 7919 % COUNT) * (uint64_t)MS;
         uint64_t peak_bytes = (uint64_t)(COUNT - i * 7919 % COUNT) << 20;
@@ -155,7 +155,7 @@ static void missing_cpu_time_belongs_to_unknown_processes(void **state)
     process_table_done(&table);
 }
 
-/* They were not counted. */
+/* Processes that no look found were not counted. */
 static void without_events_the_number_of_unknown_processes_is_unknown(void **state)
 {
     struct process_table table = { 0 };
@@ -194,7 +194,7 @@ static void estimates_are_scaled_to_the_cpu_time_of_the_job(void **state)
     add(&table, 1, "main", 40 * MS, 1);
     add_estimate(&table, 2, "sh", 0, 20 * MS);
     add_estimate(&table, 3, "sh", 10 * MS, 60 * MS);
-    process_table_finish(&table, 90 * MS, 3); /* half of the estimates */
+    process_table_finish(&table, 90 * MS, 3); /* half of the estimated time */
     assert_int_equal(table.list[0].cpu_ns, 40 * MS);
     assert_int_equal(table.list[1].cpu_ns, 10 * MS);
     assert_int_equal(table.list[2].cpu_ns, 40 * MS);
@@ -202,7 +202,7 @@ static void estimates_are_scaled_to_the_cpu_time_of_the_job(void **state)
     process_table_done(&table);
 }
 
-/* A clock tick is at most 10 ms: more does not belong to them. */
+/* An estimate is at most one clock tick of 10 ms too small: more belongs to other processes. */
 static void estimates_grow_by_at_most_a_tick(void **state)
 {
     struct process_table table = { 0 };
@@ -215,11 +215,11 @@ static void estimates_grow_by_at_most_a_tick(void **state)
     add_estimate(&table, 2, "sh", 0, 10 * MS);
     process_table_finish(&table, 100 * MS, 1);
     assert_int_equal(table.list[0].cpu_ns, 20 * MS);
-    assert_false(is_known(table.unknown.count)); /* not 0: some process has used it */
+    assert_false(is_known(table.unknown.count)); /* not 0: some process used the rest */
     assert_int_equal(table.unknown.cpu_ns, 80 * MS);
     process_table_done(&table);
 
-    add_estimate(&table, 2, "sh", 0, 10 * MS); /* other processes may have used it */
+    add_estimate(&table, 2, "sh", 0, 10 * MS); /* another process may have used more */
     process_table_finish(&table, 15 * MS, 2);
     assert_int_equal(table.list[0].cpu_ns, 10 * MS);
     assert_int_equal(table.unknown.cpu_ns, 5 * MS);

@@ -190,9 +190,9 @@ static void test_samples_closer_than_the_interval_are_merged(void **state)
                                       ROW("10.6", "4", "2") ROW("11.5", "7", "3")),
                      0);
     assert_string_equal(network.body.text,
-                        ELAPSED "10000\n" RSS "1 10000\n" READ "5 10000\n" /* the first */
+                        ELAPSED "10000\n" RSS "1 10000\n" READ "5 10000\n" /* the first row */
                         ELAPSED "11500\n" RSS "9 11500\n" READ "7 11500\n");
-    /* The next batch starts there, and no counter falls. */
+    /* The next batch starts at the last row, and its counter does not fall. */
     assert_int_equal(push(*state, ROW("12.6", "3", "1")), 0);
     assert_string_equal(network.body.text, ELAPSED "12600\n" RSS "1 12600\n" READ "7 12600\n");
 }

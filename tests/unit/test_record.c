@@ -70,7 +70,8 @@ static void figures_are_found_by_their_path(void **state)
     example_free(example);
 }
 
-/* A tag given twice has its last value; bytes that are not UTF-8 look the same in JSON. */
+/* A tag given twice has its last value. Keys that differ only in bytes that are not UTF-8 are
+ * the same in JSON. */
 static void each_tag_key_is_unique(void **state)
 {
     static const char *const tags[] = { "a=1", "\xff=2", "b", "a=3", "\xfe=4", NULL };

@@ -46,7 +46,7 @@ static void the_agent_accepts_a_dialect(void **state)
     assert_int_equal(PARSE(AGENT, &settings, &err, "--dialect=resource-tracker-0.1",
                            "--dialect", "resource-tracker-0.3"),
                      0);
-    assert_string_equal(settings.dialect, "resource-tracker-0.3"); /* the last one counts */
+    assert_string_equal(settings.dialect, "resource-tracker-0.3"); /* the last value counts */
     tracker_settings_done(&settings);
     assert_int_equal(PARSE(AGENT, &settings, &err, "--pid", "42"), 0);
     assert_null(settings.dialect);
@@ -119,12 +119,12 @@ static void intervals_pids_and_tags_are_checked(void **state)
 /* ---- resource tracker config -------------------------------------------- */
 
 struct setup {
-    struct fake_root fake; /* its folder is the current one */
+    struct fake_root fake; /* its folder is the current directory */
     struct tracker_settings settings;
     struct arguments arguments;
 };
 
-/* Writes the file; nothing is set yet. */
+/* Writes the config file and initializes the settings. */
 static void setup_config(struct setup *setup, const char *config)
 {
     setup->arguments = (struct arguments)ARGUMENTS_INIT(
@@ -162,7 +162,7 @@ static void a_file_fills_only_unset_values(void **state)
     setup_done(&setup);
 }
 
-/* Checks the settings of a file. `message`: the expected error; NULL: none. */
+/* Reads a file and checks its settings. `message`: the expected error, or NULL. */
 static void check_file(const char *text, const char *name, pid_t pid, const char *message)
 {
     struct setup setup;
@@ -248,7 +248,7 @@ static void errors_name_the_file_and_the_line(void **state)
     }
 }
 
-/* Truncated anywhere, then with changed bytes. */
+/* A valid file, truncated at each byte, then with changed bytes. */
 static void hostile_text_is_harmless(void **state)
 {
     static const char good[] = "[job]\nname = \"a\\tb\\u00e9\" # c\r\npid = 42\n[[t.u]]\n"
@@ -289,7 +289,7 @@ static void hostile_text_is_harmless(void **state)
     assert_in_range(names, 100, 2000 - errors);
 }
 
-/* The error comes last. */
+/* The error is at the end of each file. */
 static void an_invalid_file_changes_nothing(void **state)
 {
     static const char *const bad[] = {

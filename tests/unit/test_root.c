@@ -46,7 +46,7 @@ static void proc_contains_this_process(void **state)
     root_close(&root);
 }
 
-/* Reads "proc/lines" with `size` bytes and lines of 8, at most. */
+/* Reads "proc/lines" into `size` bytes and keeps at most 8 bytes of each line. */
 static ssize_t read_lines(struct fake_root *fake, const char *content, char *text, size_t size)
 {
     fake_root_write(fake, "proc/lines", content);

@@ -31,7 +31,7 @@ static void an_added_process_is_found(void **state)
     assert_int_equal(process->pid, 42);
     assert_int_equal(process->threads, 0);
     process->threads = 3;
-    assert_ptr_equal(roster_add(&roster, 42), process); /* once */
+    assert_ptr_equal(roster_add(&roster, 42), process); /* not added again */
     assert_int_equal(roster.process_count, 1);
     assert_int_equal(roster_find(&roster, 42)->threads, 3);
     assert_null(roster_find(&roster, 43));
@@ -151,12 +151,12 @@ static void removal_keeps_the_order_of_the_roster(void **state)
         assert_ptr_equal(roster_member(&roster, roster.list[i].id.pid), &roster.list[i]);
         assert_true(i == 0 || roster.list[i].id.pid < roster.list[i - 1].id.pid);
     }
-    roster_remove_left(&roster); /* none */
+    roster_remove_left(&roster); /* none has exited */
     assert_int_equal(roster.changes, changes + 1);
     roster_done(&roster);
 }
 
-/* The list of a cgroup has no particular order. */
+/* cgroup.procs has no particular order. */
 static void parents_come_before_their_children(void **state)
 {
     struct roster roster = { 0 };
@@ -168,7 +168,7 @@ static void parents_come_before_their_children(void **state)
     roster_order(&roster, 1);
     for (size_t i = 0; i < roster.count; i++)
         assert_ptr_equal(roster_member(&roster, roster.list[i].id.pid), &roster.list[i]);
-    assert_int_equal(roster.list[0].id.pid, 50); /* the earlier one */
+    assert_int_equal(roster.list[0].id.pid, 50); /* not part of the sort */
     assert_int_equal(roster.list[1].id.pid, 43);
     assert_int_equal(roster.list[2].id.pid, 44);
     assert_int_equal(roster.list[3].id.pid, 45);

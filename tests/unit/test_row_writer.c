@@ -29,8 +29,8 @@ static void check_rows(const char *text, size_t length, int count)
 
 static void all_rows_are_in_the_file(void **state)
 {
-    /* Several times the size of the queue; on a busy machine its writer may be slow to make
-     * room, so the test waits for it. */
+    /* Several times the size of the queue. The writer may be slow on a busy machine, so the
+     * test waits for it after every FITS rows. */
     enum { ROWS = 5000, FITS = 500 };
     struct buffer text = { 0 };
     struct writer_process writer;
@@ -133,7 +133,7 @@ static void an_existing_file_is_unchanged_until_the_first_row(void **state)
     path_of(&fake, path);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
     (void)writer_process_close(&writer, NULL);
-    assert_int_equal(access(path, F_OK), -1); /* created but not used */
+    assert_int_equal(access(path, F_OK), -1); /* an unused new file is removed */
     fake_root_write(&fake, "rows", "old\n");
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_NO_CLOBBER), -EEXIST);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
@@ -157,7 +157,7 @@ static void wait_does_not_return_the_writer_process(void **state)
     fake_root_done(&fake);
 }
 
-/* Its user is killed: rows already passed on are written. */
+/* The process that added the rows exits: its writer still writes them. */
 static void rows_are_written_after_their_creator_exited(void **state)
 {
     enum { ROWS = 50 };
@@ -192,7 +192,7 @@ static void limit_file_size(pid_t pid, rlim_t bytes)
     assert_int_equal(prlimit(pid, RLIMIT_FSIZE, &limit, NULL), 0);
 }
 
-/* `path` is the file's, or that of a descriptor for it. There is room for two and a half
+/* `path` names `file` or a descriptor that is open for it. There is room for two and a half
  * rows. */
 static void check_full_disk(const char *path, const char *file)
 {

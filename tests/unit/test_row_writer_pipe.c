@@ -46,9 +46,9 @@ static void rows_in_an_unread_pipe_are_not_lost(void **state)
     assert_true(reader >= 0);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_APPEND), 0);
     pid = writer.pid;
-    add_rows(&writer, 0, ROWS); /* returns */
+    add_rows(&writer, 0, ROWS); /* does not block */
     assert_true(writer.dropped_rows > 0);
-    end = writer_process_close(&writer, NULL); /* the same */
+    end = writer_process_close(&writer, NULL); /* does not block either */
     assert_true(end.lost_rows > 0 && end.lost_rows < ROWS);
     assert_int_equal(end.error, -ETIMEDOUT);
     assert_int_equal(waitpid(pid, NULL, __WALL), -1); /* the writer has ended and was reaped */
@@ -75,7 +75,7 @@ static void a_descriptor_gets_the_header_and_the_rows(void **state)
     assert_int_equal(writer_process_close(&writer, NULL).lost_rows, 0);
     assert_int_equal(read(fds[0], text, 7), 7);
     assert_memory_equal(text, "header\n", 7);
-    assert_int_equal(count_lines(fds[0]), 3); /* and no process has it open */
+    assert_int_equal(count_lines(fds[0]), 3); /* to the end: no writer is left */
     close(fds[0]);
     buffer_done(&header);
 }
@@ -96,12 +96,11 @@ static void a_closed_reader_ends_the_rows(void **state)
     close(fds[0]);
     add_rows(&writer, 1, 4);
     end = writer_process_close(&writer, NULL);
-    assert_int_equal(end.lost_rows, 0); /* it closed the pipe */
+    assert_int_equal(end.lost_rows, 0); /* not lost: the reader closed the pipe */
     assert_int_equal(end.error, -EPIPE);
 }
 
-/* Opens a writer to a pipe of one page, and passes on more than that. Returns the reader's
- * end. */
+/* Opens a writer to a pipe of one page and adds more rows than fit. Returns the read end. */
 static int fill_pipe(struct writer_process *writer)
 {
     char path[32];
@@ -134,7 +133,7 @@ static void dropped_rows_are_reported_even_if_the_reader_closes(void **state)
     assert_int_equal(end.error, -ETIMEDOUT);
 }
 
-/* Opens a writer to a named pipe that is never read, and passes on 6 rows. */
+/* Opens a writer to a named pipe that is never read, and adds 6 rows. */
 static int fill_named_pipe(struct writer_process *writer, const char *path)
 {
     assert_int_equal(row_writer_open(writer, path, OUTPUT_TRUNCATE), 0);
@@ -143,7 +142,7 @@ static int fill_named_pipe(struct writer_process *writer, const char *path)
     return -1;
 }
 
-/* A busy machine may take long once, or twice. `path`: a named pipe, or NULL. */
+/* Tries up to ten times, as a busy machine may be slow. `path`: a named pipe, or NULL. */
 static void check_end_is_soon(const char *path, uint64_t least_lost)
 {
     uint64_t least_ns = UINT64_MAX;
@@ -180,7 +179,7 @@ static void the_writer_soon_gives_up_on_a_named_pipe_without_a_reader(void **sta
     fake_root_done(&fake);
 }
 
-/* Starts a reader in another process; `taken` is shared with it. */
+/* Starts a reader in another process; `*taken`, in shared memory, counts the bytes read. */
 static pid_t start_reader(int fd, int most, bool is_slow, _Atomic int *taken)
 {
     struct timespec moment = clock_timespec(5 * NS_PER_MS);
@@ -202,7 +201,7 @@ static pid_t start_reader(int fd, int most, bool is_slow, _Atomic int *taken)
     _exit(0);
 }
 
-/* It reads a byte every 5 ms, for 10 s; there would be room for the next row after 20 s. */
+/* The reader takes a byte every 5 ms, for 10 s; the next row would fit after 20 s. */
 static void the_writer_gives_up_on_a_slow_reader(void **state)
 {
     enum { LONG = 2000 };
@@ -222,7 +221,7 @@ static void the_writer_gives_up_on_a_slow_reader(void **state)
     (void)munmap(taken, sizeof(*taken));
 }
 
-/* On a busy machine it may be too slow once, or twice. */
+/* Tries up to ten times, as the reader may be too slow on a busy machine. */
 static void a_fast_reader_gets_all_rows(void **state)
 {
     _Atomic int *taken =

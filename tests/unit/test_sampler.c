@@ -40,7 +40,7 @@ static void parts_older_than_the_total_are_unknown(void **state)
     assert_job(sample.moment, UNKNOWN, UNKNOWN);
     assert_int_equal(sample.value[METRIC_MAIN_PRIVATE], UNKNOWN);
     assert_int_equal(sample.value[METRIC_JOB_RSS], 1350);
-    assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 800); /* its peak is not lost */
+    assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 800); /* the peak is not lost */
 }
 
 static void a_small_unexplained_part_counts_as_shared(void **state)
@@ -85,7 +85,7 @@ static void main_and_descendants_add_up_to_the_job(void **state)
     memory_parts_reconcile(&sample);
     assert_int_equal(value[METRIC_MAIN_SHARED], 300);
     assert_int_equal(value[METRIC_DESCENDANTS_SHARED], 300);
-    value[METRIC_DESCENDANTS_PRIVATE] = 450; /* a value of another moment */
+    value[METRIC_DESCENDANTS_PRIVATE] = 450; /* read at another moment */
     memory_parts_reconcile(&sample);
     assert_int_equal(value[METRIC_MAIN_PRIVATE], UNKNOWN);
     assert_int_equal(value[METRIC_DESCENDANTS_PRIVATE], UNKNOWN);
@@ -156,7 +156,7 @@ static void rdma_and_nfs_are_metrics_of_the_host(void **state)
     assert_int_equal(sample.value[METRIC_HOST_NFS_WRITTEN], 5);
     assert_string_equal(sample.origin[METRIC_HOST_RDMA_SENT].source, "host.sysfs.infiniband");
     assert_string_equal(sample.origin[METRIC_HOST_NFS_READ].source, "host.procfs.mountstats");
-    assert_false(sample.origin[METRIC_HOST_RDMA_SENT].is_exact); /* found after the start */
+    assert_false(sample.origin[METRIC_HOST_RDMA_SENT].is_exact); /* the port appeared late */
     assert_true(sample.origin[METRIC_HOST_NFS_WRITTEN].is_exact);
     sampler_done(&sampler);
     fake_root_done(&fake);
@@ -229,7 +229,7 @@ static void gauges_of_a_silent_driver_are_in_the_sample(void **state)
     assert_false(is_known(sample.value[METRIC_HOST_GPU_ENERGY]));
 }
 
-/* A driver that does not respond may have missed a peak. */
+/* While the driver does not respond, a peak may be missed. */
 static void exactness_of_gpu_memory_is_in_the_sample(void **state)
 {
     static struct sampler sampler;

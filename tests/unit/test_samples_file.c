@@ -34,7 +34,7 @@ static void open_file(struct fixture *f, const char *name, const char *dialect)
     sample_clear(&f->sample);
 }
 
-/* `f` stays valid until close_file(). */
+/* Ends the file and returns its content, which is valid until close_file(). */
 static const char *end_file(struct fixture *f, struct buffer *text)
 {
     samples_file_end(&f->file);
@@ -86,9 +86,9 @@ static void an_ended_job_keeps_its_last_values(void **state)
     add_job(&f, 1, 5 * MIB);
     add_job(&f, 3, 7 * MIB);
     add_job(&f, 0, 0);
-    add_job(&f, 0, 0); /* the previous one is removed, too */
+    add_job(&f, 0, 0); /* keeps the values once more */
     add_job(&f, 2, 9 * MIB);
-    add_job(&f, 1, 0); /* its memory is freed, and it is about to exit */
+    add_job(&f, 1, 0); /* about to exit: its memory is already freed */
     rows = end_file(&f, &text);
     assert_int_equal(text.length, 5 * COLUMNS * sizeof(double));
     check_job(rows, 0, 2, 7);
@@ -123,7 +123,7 @@ static void a_sample_soon_after_a_row_becomes_part_of_the_next_row(void **state)
     close_file(&f, &text);
 }
 
-/* A sample of a job that has used this much CPU time, all of it in user mode. */
+/* Adds a sample of a job that has used this much CPU time, all of it in user mode. */
 static void add_cpu(struct fixture *f, uint64_t elapsed_ms, uint64_t cpu_ms, bool is_last)
 {
     f->sample.value[METRIC_JOB_CPU] = f->sample.value[METRIC_JOB_USER] = cpu_ms * NS_PER_MS;
@@ -148,7 +148,7 @@ static void a_short_last_row_has_the_rate_of_two_rows(void **state)
     add_cpu(&f, 0, 0, false);
     add_cpu(&f, 1000, 1000, false);
     add_cpu(&f, 2000, 1500, false);
-    add_cpu(&f, 2004, 1512, true); /* 3 cores? */
+    add_cpu(&f, 2004, 1512, true); /* by itself, 3 cores */
     assert_int_equal(count_lines(end_file(&f, &text)), 4);
     assert_has(text.text, "\n2.0,42,\"\",1.0,0,1.0,");
     assert_has(text.text, "\n3.0,42,\"\",0.5,0,0.5,");
@@ -191,7 +191,7 @@ static void add_devices(struct fixture *f, uint64_t elapsed_ms, unsigned receive
                    received); /* fits */
     fake_root_write(&f->fake, "proc/net/dev", text);
     (void)snprintf(text, sizeof(text), "cpu %u 0 0 0 0 0 0 0\ncpu0 %u 0 0 0 0 0 0 0\n", ticks,
-                   ticks); /* likewise */
+                   ticks); /* fits */
     fake_root_write(&f->fake, "proc/stat", text);
     f->sample.elapsed_ns = elapsed_ms * NS_PER_MS;
     samples_file_add(&f->file, &f->sample, &f->gpu, machine, is_last);

@@ -79,7 +79,7 @@ static void a_row_names_its_run(void **state)
     (void)read_one(&table, "1,2,0123456789abcdef0123456789abcdef0,4", "job_rss_bytes", &row);
     assert_string_equal(row.run_id, ""); /* too long */
     (void)read_one(&lines, "{\"timestamp\": 2, \"run_id\": \"c1\"}", "job_rss_bytes", &row);
-    assert_string_equal(row.run_id, "c1"); /* behind rows without one */
+    assert_string_equal(row.run_id, "c1"); /* after rows without a run ID */
 }
 
 static void an_incomplete_row_is_ignored(void **state)
@@ -144,7 +144,7 @@ static void damaged_json_is_not_a_row(void **state)
     refuse_all(&table, rows, ARRAY_SIZE(rows));
 }
 
-/* docs/DIALECTS.md */
+/* See docs/DIALECTS.md. */
 static void tables_of_resource_tracker_have_other_units(void **state)
 {
     AUTO_DONE struct sample_table process = begin(

@@ -160,7 +160,7 @@ static void a_link_to_a_file_is_not_followed(void **state)
     assert_string_equal(content(f), "precious");
 }
 
-static struct fixture *synced; /* its file had this size when fsync() was called */
+static struct fixture *synced; /* the fixture whose file fsync() checks, or NULL */
 static off_t size_at_sync;
 static int sync_error;
 
@@ -174,13 +174,13 @@ int __wrap_fsync(int fd)
     if (!synced)
         return 0;
     assert_int_equal(stat(synced->path, &of_old), 0);
-    assert_true(of_new.st_ino != of_old.st_ino); /* it is still the old one */
+    assert_true(of_new.st_ino != of_old.st_ino); /* not yet replaced */
     size_at_sync = of_new.st_size;
     errno = sync_error;
     return sync_error == 0 ? 0 : -1;
 }
 
-/* After a power failure the old report is there, or the new one: not an empty file. */
+/* After a power failure the file is the old report or the new one, never empty. */
 static void a_report_is_synced_to_disk_before_it_replaces_another(void **state)
 {
     struct stat status;

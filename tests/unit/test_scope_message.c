@@ -10,7 +10,7 @@
 
 static const char unit[] = "spoor-1-cafe.scope";
 
-/* Both as accepted and sent by systemd 252; each line begins at a multiple of 8. */
+/* A call that systemd 252 accepted and a signal that it sent; lines begin at multiples of 8. */
 /* clang-format off */
 static const char call[] =
     "l\1\0\1\350\0\0\0"                           /* order, call, flags, version; body */
@@ -44,7 +44,8 @@ static const char removed[] =
 
 enum { AT_MEMBER = 112, AT_BODY = 184 };
 
-/* In memory of its exact size: the sanitizer detects a read beyond it. */
+/* Returns the first `size` bytes in memory of exactly that size: the sanitizer detects reads
+ * beyond it. */
 static uint8_t *copy(size_t size)
 {
     uint8_t *data = malloc(size ? size : 1);
@@ -58,7 +59,7 @@ static void the_encoded_call_has_the_expected_bytes(void **state)
 {
     uint8_t data[SCOPE_CALL_SIZE];
 
-    memset(data, 0xff, sizeof(data)); /* padding is zeroed, whatever it was */
+    memset(data, 0xff, sizeof(data)); /* padding must be zeroed */
     assert_int_equal(scope_call_write(unit, 4711, 4712, data), sizeof(call));
     assert_memory_equal(data, call, sizeof(call));
 }
@@ -96,9 +97,9 @@ static void the_outcome_comes_from_the_job_removed_signal(void **state)
     assert_int_equal(scope_message_outcome(data, length, "other.scope"), -EAGAIN);
     memcpy(data + sizeof(removed) - 5, "fail", 4);
     assert_int_equal(scope_message_outcome(data, length, unit), -EREMOTEIO);
-    data[1] = 3; /* an error */
+    data[1] = 3; /* an error reply */
     assert_int_equal(scope_message_outcome(data, length, unit), -EREMOTEIO);
-    data[1] = 2; /* a return */
+    data[1] = 2; /* a method return */
     assert_int_equal(scope_message_outcome(data, length, unit), -EAGAIN);
     free(data);
 }
@@ -129,17 +130,17 @@ static void damaged_messages_are_refused(void **state)
         uint8_t value;
     } damages[] = {
         { 0, 'B' },                 /* the other byte order */
-        { 0, 0 },                   /* */
+        { 0, 0 },                   /* no byte order */
         { 3, 2 },                   /* another version */
         { 7, 0xff },                /* a body of 4 GB */
-        { 4, 1 },                   /* shorter than the message */
+        { 4, 1 },                   /* a body shorter than the message */
         { 15, 0xff },               /* fields of 4 GB */
-        { 12, 0xff },               /* more than there are */
+        { 12, 0xff },               /* more fields than there are */
         { AT_BODY + 4, 200 },       /* an unterminated path */
-        { AT_BODY + 7, 0xff },      /* for 4 GB */
-        { AT_BODY + 4, 31 },        /* not terminated at its length */
-        { AT_BODY + 44, 60 },       /* likewise the unit */
-        { sizeof(removed) - 9, 5 }, /* and the result */
+        { AT_BODY + 7, 0xff },      /* a path of 4 GB */
+        { AT_BODY + 4, 31 },        /* a path not terminated at its length */
+        { AT_BODY + 44, 60 },       /* a unit beyond the end */
+        { sizeof(removed) - 9, 5 }, /* a result beyond the end */
         { sizeof(removed) - 1, 'x' },
     };
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zlib can unpack the compressed text. */
-/* The URLs of objects. */
-/* The variables of uploads. */
-/* The answers of the service. */
+/* test_sentinel.c - compression, URLs of objects, settings of uploads, and responses of the
+ * service. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +37,7 @@ static void an_empty_file_is_valid(void **state)
     buffer_done(&packed);
 }
 
-/* More than one piece of output, and hardly compressible. */
+/* Large enough for several pieces of output, and hardly compressible. */
 static void large_text_survives_a_round_trip(void **state)
 {
     enum { SIZE = 300000 };

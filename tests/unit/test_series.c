@@ -34,7 +34,7 @@ static void rates_are_in_base_units_per_second(void **state)
     assert_near(counter_rate(METRIC_JOB_READ, 1000, 3000, NS_PER_SECOND / 2), 4000);
 }
 
-/* Bytes of a removed disk or interface are unknown. */
+/* Nor if a value is unknown, such as the bytes of a removed disk or interface. */
 static void without_elapsed_time_there_is_no_rate(void **state)
 {
     assert_true(isnan(counter_rate(METRIC_JOB_CPU, 0, 5, 0)));
@@ -113,7 +113,7 @@ static void short_runs_are_kept_sample_by_sample(void **state)
     }
     assert_true(isnan(get(&run, METRIC_JOB_SWAP, 7).high));
     series_done(&run.series);
-    series_done(&run.series); /* twice is harmless */
+    series_done(&run.series); /* a second call is harmless */
 }
 
 static void a_merged_point_keeps_high_low_and_mean(void **state)
@@ -137,7 +137,7 @@ static void a_merged_point_keeps_high_low_and_mean(void **state)
     series_done(&run.series);
 }
 
-/* A week at 10 ms is 60 million samples. Some ten thousand halve it five times. */
+/* A week at 10 ms is 60 million samples; 32771 are enough to halve the series five times. */
 static void peaks_are_kept_in_a_long_run(void **state)
 {
     static const unsigned counts[] = { 3, 1023, 1024, 1025, 2047, 2048, 2049, 5000, 32771 };
@@ -240,13 +240,13 @@ static void the_end_of_a_run_causes_no_spike(void **state)
     assert_true(is_flat(get(&run, METRIC_JOB_CPU, 1), 0.5)); /* the only value */
     add(&run, 1, 1, 1, &no_gpus);
     add(&run, 1.001, 1, 1.1,
-        &no_gpus); /* 100 cores for 1 ms: too short, so it is merged with the 499 before */
+        &no_gpus); /* 100 cores for 1 ms: too short, so it is merged with the 499 ms before */
     assert_true(is_flat(get(&run, METRIC_JOB_CPU, 3), 0.599 / 0.5));
     add(&run, 1.1, 1, 1.1, &no_gpus);
     assert_true(is_flat(get(&run, METRIC_JOB_CPU, 4), 1));
     add(&run, 1.4, 1, 1.1, &no_gpus);
     assert_true(
-        is_flat(get(&run, METRIC_JOB_CPU, 5), 0.4)); /* 0.1 s each in 0.4 s and before */
+        is_flat(get(&run, METRIC_JOB_CPU, 5), 0.4)); /* 0.2 s of CPU time in the last 0.5 s */
     series_done(&run.series);
 }
 
@@ -275,7 +275,7 @@ static void after_the_end_of_the_job_its_gauges_are_unknown(void **state)
     assert_true(is_flat(get(&run, METRIC_JOB_PAGE_CACHE, 1), 7)); /* known from its cgroup */
     assert_true(is_flat(get(&run, METRIC_HOST_SWAP_USED, 1), 0));
     add_threads(&run, 2, 0);
-    add_threads(&run, 3, 2); /* it had not ended */
+    add_threads(&run, 3, 2); /* the job had not ended */
     add_threads(&run, 4, 0);
     assert_true(is_flat(get(&run, METRIC_JOB_THREADS, 1), 0));
     assert_true(is_flat(get(&run, METRIC_JOB_RSS, 2), 0));
@@ -310,7 +310,7 @@ static void a_merged_point_excludes_the_end_of_the_job(void **state)
     struct run run;
 
     begin(&run);
-    for (unsigned i = 0; i <= SERIES_POINTS; i++) /* now two samples are a point */
+    for (unsigned i = 0; i <= SERIES_POINTS; i++) /* until a point has two samples */
         add_threads(&run, i, 2);
     add_threads(&run, SERIES_POINTS + 1, 0);
     assert_true(is_flat(get(&run, METRIC_JOB_THREADS, run.series.count - 1), 2));
@@ -337,7 +337,7 @@ static void gpus_may_appear_late_and_be_lost(void **state)
     assert_true(isnan(run.series.gpu_values[36 + 11].high));
     for (unsigned i = 3; i <= SERIES_POINTS; i++)
         add(&run, i, 1, 0, &gpus);
-    assert_true(is_flat(run.series.gpu_values[11], 0.75)); /* the value of points 0 and 1 */
+    assert_true(is_flat(run.series.gpu_values[11], 0.75)); /* merged from points 0 and 1 */
     series_done(&run.series);
 }
 

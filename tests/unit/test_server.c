@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_server.c - a machine of files, described as text and as JSON. */
+/* test_server.c - a machine, faked by files, is described as text and as JSON. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -159,7 +159,7 @@ static void a_missing_value_has_a_reason(void **state)
     };
     struct fake_root fake;
 
-    fake_root_init(&fake); /* without any file */
+    fake_root_init(&fake); /* a machine without files */
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct buffer out = { 0 };
 

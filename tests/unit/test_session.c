@@ -161,7 +161,7 @@ static void samples_are_taken_automatically(void **state)
     assert_int_equal(spoor_session_start(session, &err), 0);
     assert_int_equal(spoor_session_latest(session, values, count), count);
     first_host_seconds = values[host_cpu];
-    /* Busy until the machine's CPU time has changed in a later sample, which only the thread
+    /* Spins until the machine's CPU time has changed in a later sample, which only the thread
      * takes. */
     while (!(values[host_cpu] > first_host_seconds))
         assert_int_equal(spoor_session_latest(session, values, count), count);
@@ -421,7 +421,7 @@ static void a_session_without_a_job_measures_the_host(void **state)
     session = spoor_session_close(session);
 }
 
-/* A child of ours is a descendant, which does not count. */
+/* Our child is a descendant, which is not counted. */
 static void a_session_may_exclude_descendants(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;

@@ -8,8 +8,8 @@
 
 enum { MAIN = 1, CHILD = 2 };
 
-/* An area of file `inode` that maps megabytes `from` to `to`, all of them resident: `own` of
- * them private, `part` of the others in PSS. Inode 0: no file. */
+/* Adds an area that maps megabytes `from` to `to` of file `inode`, all of them resident: `own`
+ * MB are private, the others have a PSS of `part` MB. Inode 0: anonymous memory. */
 static void put(struct memory_areas *areas, uint64_t inode, uint64_t from, uint64_t to,
                 uint64_t own, uint64_t part)
 {
@@ -60,8 +60,8 @@ static void sizes_are_0_without_mappings(void **state)
     assert_int_equal(files.total[GROUP_JOB], 0);
 }
 
-/* 300 MB of a file, 150 MB by each of three, at 0, 75 and 150; an outsider maps it all, so
- * that PSS is less than the mapped size. */
+/* Three processes map 150 MB each of a file of 300 MB, at 0, 75 and 150 MB. An outsider maps
+ * all of it, so that PSS is less than the mapped size. */
 static void disjoint_parts_of_a_file_add_up(void **state)
 {
     struct memory_areas areas;
@@ -146,7 +146,7 @@ static void an_inode_of_another_device_is_another_file(void **state)
     assert_int_equal(files.total[GROUP_JOB], 20 * MB);
 }
 
-/* 25,600 addresses of one page. */
+/* 25,600 addresses of the same page. */
 static void merged_pages_count_by_their_pss(void **state)
 {
     const struct smaps_area area = {
@@ -264,7 +264,7 @@ static void more_areas_than_the_limit_are_refused(void **state)
     memory_areas_done(&areas);
 }
 
-/* By pairs this would take a minute. */
+/* Comparing all pairs of areas would take a minute. */
 static void many_areas_of_one_file_are_processed_quickly(void **state)
 {
     struct memory_areas areas;
@@ -278,8 +278,8 @@ static void many_areas_of_one_file_are_processed_quickly(void **state)
     assert_int_equal(files.total[GROUP_MAIN], 100000 * MB);
 }
 
-/* 100 MB shared by both. The child copies 4 MB of them after both were read and before their
- * mappings are. */
+/* Both share 100 MB. The child copies 4 MB of them after the sums of both were read, before
+ * their mappings are read. */
 static void pages_copied_between_the_reads_are_not_shared(void **state)
 {
     const struct memory_view views[] = {

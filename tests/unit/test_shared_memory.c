@@ -8,8 +8,8 @@
 
 #define MB (1024u * 1024u)
 
-/* A process with private memory, memory it shares with `sharers` in all, and `library` MB of
- * a library that outsiders map too, `library_share` being its part. */
+/* A process with `own` bytes of private memory, `shared` bytes that `sharers` processes map,
+ * and `library` bytes of a library that outsiders map too, with a PSS of `library_share`. */
 static struct memory_view view(uint64_t own, uint64_t shared, unsigned sharers,
                                uint64_t library, uint64_t library_share)
 {
@@ -62,7 +62,7 @@ static void shared_pages_count_once(void **state)
     assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 304 * MB);
     assert_int_equal(estimate.of[GROUP_JOB].private_bytes, 4 * MB);
     assert_int_equal(estimate.of[GROUP_JOB].shared_bytes, 300 * MB);
-    /* Main is an outsider to the three; they still map all 300 MB. */
+    /* Main is an outsider to the three children; they still map all 300 MB. */
     assert_int_equal(estimate.of[GROUP_DESCENDANTS].total_bytes, 303 * MB);
     assert_int_equal(estimate.pss_bytes, 304 * MB);
 }
@@ -85,7 +85,7 @@ static void inconsistent_readings_keep_the_safe_bound(void **state)
     struct memory_view views[2];
     struct memory_estimate estimate;
 
-    /* The first was read while it shared with one child, the second when alone. */
+    /* The first was read while two processes shared the memory, the second after one ended. */
     views[0] = view(0, 100 * MB, 2, 0, 0);
     views[0].group = GROUP_MAIN;
     views[1] = view(0, 100 * MB, 1, 0, 0);
@@ -95,7 +95,7 @@ static void inconsistent_readings_keep_the_safe_bound(void **state)
     assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 100 * MB);
 }
 
-/* 100 MB of addresses, each hundred of which are one page: PSS has 1 MB of them. */
+/* 100 MB of addresses, a hundred for each page: PSS counts 1 MB. */
 static void merged_pages_count_by_their_pss(void **state)
 {
     struct memory_view views[] = { view(2 * MB, 0, 1, 0, 0) };
@@ -110,7 +110,7 @@ static void merged_pages_count_by_their_pss(void **state)
     assert_int_equal(estimate.of[GROUP_JOB].private_bytes, 2 * MB);
 }
 
-/* Pages that a process shares, but with no other process of the job, may be mapped twice. */
+/* Shared pages that no other process of the job maps may be mapped twice by one process. */
 static void a_possible_double_mapping_is_suspected(void **state)
 {
     struct memory_view views[] = { view(10 * MB, 0, 1, 40 * MB, 20 * MB),
@@ -164,9 +164,9 @@ static void the_memory_split_at_the_highest_total_is_kept(void **state)
         { MEMORY_SPLIT_UNKNOWN, { 5, 2, 3 }, true },
         { { 5, 2, 3 }, MEMORY_SPLIT_UNKNOWN, false },
         { { 5, 2, 3 }, { 6, 6, 0 }, true },
-        { { 5, 2, 3 }, { 5, 3, 2 }, true }, /* the later of equals */
+        { { 5, 2, 3 }, { 5, 3, 2 }, true }, /* of equal totals, the later */
         { { 5, 2, 3 }, { 4, 4, 0 }, false },
-        { { 9, UNKNOWN, UNKNOWN }, { 5, 2, 3 }, true }, /* parts before none */
+        { { 9, UNKNOWN, UNKNOWN }, { 5, 2, 3 }, true }, /* known parts are preferred */
         { { 5, 2, 3 }, { 9, UNKNOWN, UNKNOWN }, false },
         { { 5, UNKNOWN, UNKNOWN }, { 9, UNKNOWN, UNKNOWN }, true },
     };

@@ -45,7 +45,7 @@ static void signals_from_the_terminal_are_not_forwarded(void **state)
 
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         assert_false(is_wanted(signals[i], SI_KERNEL, 0, false, true));
-        /* It has left our group. */
+        /* The command has left our process group. */
         assert_true(is_wanted(signals[i], SI_KERNEL, 0, false, false));
     }
 }
@@ -95,8 +95,8 @@ static void fault_and_stop_signals_sent_by_a_process_are_forwarded(void **state)
 
 /* ---- reraise ------------------------------------------------------------ */
 
-/* The wait status of a process that blocks all signals, ignores this one and reraises it.
- * Its buffered output goes to `output_fd`. */
+/* Returns the wait status of a process that blocks all signals, ignores this one and reraises
+ * it. Its buffered output goes to `output_fd`. */
 static int status_after(int number, int output_fd)
 {
     int wait_status;
@@ -202,11 +202,11 @@ static void a_signal_ends_stalled_work(void **state)
     (void)sigfillset(&signals);
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-        (void)raise(numbers[i]); /* as if it arrived meanwhile */
+        (void)raise(numbers[i]); /* pending, as if it arrived during the work */
         if (i > 0)
             (void)raise(SIGINT); /* and a second one, which shortens the wait */
         assert_true(run_interruptible(stall, NULL) < 0);
-        assert_true(waitpid(-1, NULL, 0) > 0); /* it was killed */
+        assert_true(waitpid(-1, NULL, 0) > 0); /* the worker was killed */
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
@@ -227,7 +227,7 @@ static void work_has_time_to_finish_after_a_signal(void **state)
 
 /* ---- stop --------------------------------------------------------------- */
 
-/* A process in its own group, which is not orphaned: a stop is not dropped. */
+/* Starts a process in its own group, which is not orphaned: the kernel does not drop a stop. */
 static pid_t start_tracker(void (*run)(int arg), int arg)
 {
     pid_t pid = fork();
@@ -269,10 +269,10 @@ static void a_blocked_stop_signal_still_stops_the_tracker(void **state)
     }
 }
 
-/* A command that stops itself by `number`, then exits with 7; and a tracker that stops with
- * it, writes the PID of the command before that, and exits with the code of the command. */
 static int told_fd;
 
+/* A tracker whose command stops itself by `number`, then exits with 7. The tracker writes the
+ * PID of the command to told_fd, stops with it, and exits with its code. */
 static void track(int number)
 {
     siginfo_t info = { 0 };
@@ -293,7 +293,7 @@ static void track(int number)
     stop_with(command, info.si_status);
     if (waitpid(command, &wait_status, 0) != command)
         _exit(2);
-    /* No helper of ours is left. */
+    /* No other child is left. */
     if (waitpid(-1, NULL, WNOHANG | __WALL) >= 0)
         _exit(3);
     _exit(WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 100 + WTERMSIG(wait_status));

@@ -106,9 +106,9 @@ static void damaged_text_is_refused(void **state)
 {
     static const char *const damaged[] = {
         LINES,                /* no area */
-        "x" HEAD "\n" LINES,  /* likewise */
+        "x" HEAD "\n" LINES,  /* no valid area */
         HEAD "\n",            /* no lines */
-        HEAD "\nRss: 1 kB\n", /* too few */
+        HEAD "\nRss: 1 kB\n", /* too few lines */
         HEAD "\nRss: 1 kB",   /* truncated in a line */
         HEAD "\nRss: x kB\n", /* no number */
         HEAD "\nRss: -1 kB\n",
@@ -190,7 +190,7 @@ static void the_rollup_has_merged_pages(void **state)
     assert_int_equal(rollup.merged, 1024);
 }
 
-/* Both walk the same page tables. */
+/* The kernel fills both files from the same page tables. */
 static void areas_add_up_to_the_rollup(void **state)
 {
     struct smaps_rollup rollup;

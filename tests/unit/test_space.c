@@ -41,7 +41,7 @@ int __wrap_mounts_read(const struct root *root, const char *text, struct mounts 
     return __real_mounts_read(root, text, ret, ret_list);
 }
 
-/* 0, or -ENOENT: this machine has no disk. */
+/* Returns the result of space_read(); -ENOENT: this machine has no disk. */
 static int read_now(struct space *space, const struct root *root)
 {
     struct mounts mounts = { 0 };
@@ -63,16 +63,16 @@ static void a_reading_does_not_wait_for_a_hanging_disk(void **state)
         skip();
     pthread_mutex_lock(&disks);
     assert_int_equal(read_now(&space, &root), -ETIMEDOUT);
-    assert_int_equal(read_now(&space, &root), -ETIMEDOUT); /* without another thread */
+    assert_int_equal(read_now(&space, &root), -ETIMEDOUT); /* starts no second thread */
     pthread_mutex_unlock(&disks);
     while (read_now(&space, &root) == -ETIMEDOUT)
         continue;
-    assert_int_equal(read_now(&space, &root), 0); /* it responds again */
+    assert_int_equal(read_now(&space, &root), 0); /* the disk responds again */
     space_done(&space);
     root_close(&root);
 }
 
-/* Whether a thread that reads the disks still exists. */
+/* Returns whether a thread that reads the disks still exists. */
 static bool is_asking(void)
 {
     bool is_found = false;
@@ -105,11 +105,11 @@ static void a_hanging_disk_query_can_be_abandoned(void **state)
     root_close(&root);
     assert_true(is_asking());
     pthread_mutex_unlock(&disks);
-    while (is_asking()) /* it ends by itself, and leaves nothing */
+    while (is_asking()) /* the thread ends by itself */
         (void)sched_yield();
 }
 
-/* Starting one costs more than reading the disks. */
+/* Starting a thread costs more than reading the disks. */
 static void disks_that_cannot_block_need_no_thread(void **state)
 {
     struct space space = { 0 };

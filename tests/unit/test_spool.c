@@ -167,7 +167,7 @@ static void beyond_the_limit_the_oldest_rows_are_dropped(void **state)
     assert_int_equal(fixture.spool.dropped_rows, 0);
     append("3,4\n");
     assert_int_equal(spool_enforce_limit(&fixture.spool, 400), 0);
-    assert_int_equal(fixture.spool.dropped_rows, 26); /* 1 too many, and a quarter */
+    assert_int_equal(fixture.spool.dropped_rows, 26); /* 1 too many, and a quarter more */
     assert_int_equal(spool_enforce_limit(&fixture.spool, 8), 0);
     assert_int_equal(fixture.spool.dropped_rows, 100);
     assert_batch(HEADER "3,4\n", 1, &end);
@@ -206,7 +206,7 @@ static void a_damaged_spool_is_not_opened(void **state)
     assert_int_equal(spool_open("/tmp/no/such", &fixture.spool), -ENOENT);
 }
 
-/* As if its owner had been killed during the removal. */
+/* As if the owner had been killed while it removed the spool. */
 static void an_abandoned_spool_is_removed(void **state)
 {
     char path[PATH_MAX], run[PATH_MAX + 16];

@@ -31,7 +31,7 @@ static size_t read_values(const json_t *row, const char *name, double *ret)
     return json_array_size(values);
 }
 
-/* null: unknown. A value that the row does not have is not compared. */
+/* A null in the row means unknown. A value that the row does not have is not compared. */
 static void assert_value(const json_t *row, const char *name, double value)
 {
     const json_t *expected = json_object_get(row, name);
@@ -138,7 +138,7 @@ static double next_normal(struct generator *generator)
     return radius * cos(2 * acos(-1) * next_uniform(generator));
 }
 
-/* Their medians are known: 100, 100 and 100 (a step of 5 has its middle there). */
+/* The median of all three distributions is 100. */
 static double normal_value(struct generator *generator)
 {
     return 100 + 3 * next_normal(generator);
@@ -169,7 +169,7 @@ static void draw(struct generator *generator, double (*next)(struct generator *g
 }
 
 enum { PAIRS = 1000 };
-/* 5 % of the pairs, and 3 standard deviations of the binomial distribution. */
+/* 5 % of the pairs, plus 3 standard deviations of the binomial distribution. */
 #define ALARMS_MOST (0.05 * PAIRS + 3 * sqrt(PAIRS * 0.05 * 0.95))
 
 static void equal_distributions_are_reported_as_different_in_less_than_5_percent(void **state)
@@ -243,7 +243,7 @@ static void a_difference_is_found(void **state)
     assert_true((double)found >= 0.99 * PAIRS);
 }
 
-/* As `spoor check` does: each run against the 20 before it. */
+/* Compares each run with the 20 before it, as `spoor check` does. */
 static void a_run_similar_to_the_last_20_is_within_the_tolerance(void **state)
 {
     enum { EARLIER = 20, RUNS = 200, REPEATS = 100 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selects the stream of a path, a dialect and a format. test_csv.c and test_dialect.c test
- * its rows. */
+/* A path, a dialect and a format select a stream. test_csv.c and test_dialect.c test its
+ * rows. */
 #include <errno.h>
 #include <string.h>
 

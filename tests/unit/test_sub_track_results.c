@@ -44,7 +44,7 @@ static void the_deviation_of_equal_numbers_is_0(void **state)
     check(values, ARRAY_SIZE(values), 0.216, 0.216, 0.216, 0);
 }
 
-/* Numbers far from 0 with a small deviation: sums of squares would lose it. */
+/* Sums of squares would lose the small deviation of numbers far from 0. */
 static void the_deviation_of_large_numbers_is_accurate(void **state)
 {
     static const double values[] = { 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16 };
@@ -71,11 +71,11 @@ static void statistics_without_numbers_have_only_a_total_of_0(void **state)
 struct step {
     int process_id;
     const char *name;
-    char position; /* S or E */
+    char position; /* S: start, E: end */
     double timestamp;
 };
 
-/* The calls of a log with one block; -errno. */
+/* Finds the calls in a log with one block. Returns their number, or -errno. */
 static int pair(const struct step *steps, size_t count, struct call *ret,
                 struct spoor_error *err)
 {
@@ -126,9 +126,9 @@ static void an_unfinished_block_is_not_counted_as_a_call(void **state)
 {
     /* Killed in the block. */
     CHECK(0, 0, { 7, "b", 'S', 0 });
-    /* A lost stop before another call. */
+    /* The end of the first call was lost. */
     CHECK(1, 2, { 7, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 7, "b", 'E', 3 });
-    /* Another process does not end it. */
+    /* Another process does not end the call. */
     CHECK(1, 2, { 7, "b", 'S', 0 }, { 8, "b", 'S', 1 }, { 8, "b", 'E', 3 });
 }
 

@@ -10,7 +10,7 @@ static void assert_near(double found, double expected)
     assert_true(fabs(found - expected) < 1e-9);
 }
 
-/* A sample with one known metric, at a time in milliseconds. */
+/* Adds a sample with one known metric, at a time in milliseconds. */
 static void add(struct summary *summary, uint64_t ms, enum metric metric, uint64_t value)
 {
     struct sample sample;
@@ -52,7 +52,7 @@ static void first_last_and_peak_are_kept(void **state)
     assert_int_equal(tally->last, 0);
     assert_int_equal(tally->first_ns, 2000 * NS_PER_MS);
     assert_int_equal(tally->last_ns, 4000 * NS_PER_MS);
-    assert_true(isnan(tally->max_rate)); /* gauges have none */
+    assert_true(isnan(tally->max_rate)); /* gauges have no rate */
     assert_int_equal(summary.sample_count, 5);
     assert_int_equal(summary.started_ns, 1000 * NS_PER_MS);
     assert_int_equal(summary.ended_ns, 5000 * NS_PER_MS);
@@ -107,7 +107,7 @@ static void a_rate_is_taken_between_the_readings_of_its_counter(void **state)
     assert_near(summary.tally[METRIC_JOB_READ].max_rate, 1000);
 }
 
-/* The job ends in the middle of a second; the tracker reads the machine's counter two seconds later. */
+/* The job ends in the middle of a second; the machine's counter is read two seconds later. */
 static void a_late_reading_does_not_raise_the_peak_of_the_machine(void **state)
 {
     struct summary summary;
@@ -131,7 +131,7 @@ static void a_late_reading_does_not_raise_the_peak_of_the_machine(void **state)
     assert_int_equal(tally->last_ns, 5 * NS_PER_SECOND / 2);
 }
 
-/* One core, by a counter that moves by 10 ms, read every millisecond. */
+/* One busy core, with a counter that grows in steps of 10 ms and is read every millisecond. */
 static void a_coarse_counter_causes_no_fast_rate(void **state)
 {
     struct summary summary;
@@ -152,7 +152,7 @@ static void simultaneous_samples_are_harmless(void **state)
 {
     struct summary summary;
 
-    summary_init(&summary, 1); /* a window of 0 */
+    summary_init(&summary, 1); /* half an interval is 0 ns */
     add(&summary, 1000, METRIC_JOB_CPU, 0);
     add(&summary, 1000, METRIC_JOB_CPU, 50);
     assert_true(isnan(summary.tally[METRIC_JOB_CPU].max_rate));
@@ -171,7 +171,7 @@ static void a_reset_counter_has_no_negative_rate(void **state)
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
 }
 
-/* GPUs are known some time after the start, and their counters start then. */
+/* The processes of an agent are counted until it is recognized. */
 static void usage_of_an_agent_recognized_late_is_removed(void **state)
 {
     struct summary summary;
@@ -287,19 +287,19 @@ static void a_resumed_phase_excludes_the_time_between_its_parts(void **state)
     summary_init(&run, NS_PER_SECOND);
     summary_init(&phase, NS_PER_SECOND);
     add(&run, 0, METRIC_JOB_CPU, 0);
-    add(&run, 1000, METRIC_JOB_CPU, 1000); /* the phase: 1 s, 500 */
+    add(&run, 1000, METRIC_JOB_CPU, 1000); /* the phase starts: 1 s, 500 */
     add(&phase, 1000, METRIC_JOB_CPU, 1000);
     add(&run, 2000, METRIC_JOB_CPU, 1500);
     add(&phase, 2000, METRIC_JOB_CPU, 1500);
     add(&run, 7000, METRIC_JOB_CPU, 9500);
-    summary_resume(&phase, &run); /* again: 2 s, 30 */
+    summary_resume(&phase, &run); /* its second part: 2 s, 30 */
     add(&run, 9000, METRIC_JOB_CPU, 9530);
     add(&phase, 9000, METRIC_JOB_CPU, 9530);
     assert_int_equal(cpu->last - cpu->first, 530);
     assert_int_equal(cpu->last_ns - cpu->first_ns, 3000 * NS_PER_MS);
     assert_int_equal(phase.ended_ns - phase.started_ns, 3000 * NS_PER_MS);
     assert_int_equal(phase.started_realtime_ns, 6000 * NS_PER_MS);
-    /* The rate of a window, never of the time between two. */
+    /* The rate within a part, never across the gap between the parts. */
     assert_near(cpu->max_rate, 500 / 1e9);
 }
 
@@ -311,7 +311,7 @@ static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)
     summary_init(&phase, NS_PER_SECOND);
     add(&phase, 1000, METRIC_JOB_RSS, 50);
     add(&phase, 2000, METRIC_JOB_RSS, 40);
-    add(&run, 5000, METRIC_JOB_RSS, 900); /* elsewhere */
+    add(&run, 5000, METRIC_JOB_RSS, 900); /* outside the phase */
     add(&run, 6000, METRIC_JOB_RSS, 60);
     summary_resume(&phase, &run);
     assert_int_equal(phase.tally[METRIC_JOB_RSS].max, 60);
@@ -320,7 +320,7 @@ static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)
     assert_false(is_known(phase.tally[METRIC_JOB_CPU].first)); /* unknown values stay unknown */
 }
 
-/* Another source of CPU time has more, used at an unknown time. */
+/* Another source reports more CPU time, used at an unknown time. */
 static void missed_cpu_time_is_added_only_to_totals(void **state)
 {
     struct summary summary;

@@ -45,7 +45,7 @@ static void put_cpu(struct step *step, unsigned milliseconds)
     fake_root_write(&step->fake, V2 "/cpu.stat", text);
 }
 
-/* `anon` and `file` of memory.stat, and everything in use. */
+/* Writes `anon` and `file` to memory.stat, `all` to memory.current, `peak` to memory.peak. */
 static void put_memory(struct step *step, uint64_t anon, uint64_t file, uint64_t all,
                        uint64_t peak)
 {
@@ -58,7 +58,7 @@ static void put_memory(struct step *step, uint64_t anon, uint64_t file, uint64_t
     put_number(step, V2 "/memory.peak", peak);
 }
 
-/* The tracker, the job and further processes. */
+/* Lists the tracker, the job and further processes. */
 static void put_processes(struct step *step, const char *path, const char *others)
 {
     char text[128];
@@ -110,8 +110,8 @@ static void start(struct step *step, enum spoor_cgroup cgroup)
                      0);
 }
 
-/* The cgroup of a task on version 2, with some past: 90 s of CPU time, a peak of 500 MiB. The tracker
- * has 2 MiB of anonymous memory in it. */
+/* The cgroup (version 2) of a task. Before the run it used 90 s of CPU time, with a peak of
+ * 500 MiB. The tracker has 2 MiB of anonymous memory in it. */
 static void begin(struct step *step, const char *others)
 {
     put_machine(step, "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
@@ -166,12 +166,12 @@ static void growth_of_the_cgroup_belongs_to_the_job(void **state)
     assert_int_equal(value(&s, METRIC_JOB_PAGE_CACHE), 2 * MIB);
     assert_int_equal(value(&s, METRIC_JOB_PROCESSES), 1);
     assert_string_equal(origin(&s, METRIC_JOB_PROCESSES)->source, "procfs.children");
-    assert_int_equal(value(&s, METRIC_JOB_THREADS_PEAK), 1); /* without the tracker's */
+    assert_int_equal(value(&s, METRIC_JOB_THREADS_PEAK), 1); /* not the tracker's */
     end(&s);
 }
 
-/* The tracker's files are in the cgroup's count too: it is used only if the processes' is known to be
- * incomplete. */
+/* The cgroup's count includes the tracker's files, so it is used only if the count of the
+ * processes is known to be incomplete. */
 static void storage_is_counted_by_the_cgroup_if_processes_are_missing(void **state)
 {
     struct step s;
@@ -181,14 +181,14 @@ static void storage_is_counted_by_the_cgroup_if_processes_are_missing(void **sta
     fake_root_write(&s.fake, V2 "/io.stat", "8:0 rbytes=5000 wbytes=2000\n");
     look(&s, SAMPLE_REGULAR);
     assert_int_equal(value(&s, METRIC_JOB_READ), 0);
-    put_cpu(&s, 91500); /* of processes that no look found */
+    put_cpu(&s, 91500); /* used by processes that no look found */
     look(&s, SAMPLE_LAST);
     assert_int_equal(value(&s, METRIC_JOB_READ), 4000);
     assert_string_equal(origin(&s, METRIC_JOB_READ)->source, "cgroup.io.stat");
     end(&s);
 }
 
-/* An allocation of the tracker is not the job's. */
+/* Memory that the tracker allocates does not belong to the job. */
 static void the_memory_of_the_tracker_is_subtracted(void **state)
 {
     struct step s;
@@ -228,7 +228,7 @@ static void a_peak_is_at_least_its_parts_and_never_0(void **state)
     assert_false(is_known(value(&s, METRIC_JOB_MEMORY_PEAK)));
     assert_string_equal(origin(&s, METRIC_JOB_MEMORY_PEAK)->reason,
                         "the job ended before its memory was seen");
-    put_memory(&s, 3 * MIB, 0, 3 * MIB, 500 * MIB); /* page cache of the start was freed */
+    put_memory(&s, 3 * MIB, 0, 3 * MIB, 500 * MIB); /* earlier page cache was freed */
     put_cpu(&s, 90100);
     look(&s, SAMPLE_LAST);
     assert_int_equal(value(&s, METRIC_JOB_ANON), MIB);
@@ -251,7 +251,7 @@ static void an_earlier_peak_is_only_a_bound(void **state)
     end(&s);
 }
 
-/* A shell that waits for the tracker, for example. */
+/* For example, a shell that waits for the tracker. */
 static void foreign_processes_leave_only_an_upper_bound(void **state)
 {
     struct step s;
@@ -300,8 +300,8 @@ static void processes_in_child_cgroups_are_checked(void **state)
     end(&s);
 }
 
-/* A process of the job that no sample has seen yet, the writer of the samples, and one that has
- * exited since it was listed. */
+/* A process of the job that no sample has found yet, the writer of the samples, and a process
+ * that has exited since it was listed. */
 static void descendants_of_the_tracker_are_not_foreign(void **state)
 {
     struct step s;
@@ -317,7 +317,7 @@ static void descendants_of_the_tracker_are_not_foreign(void **state)
     end(&s);
 }
 
-/* The readings until then stay. */
+/* Earlier readings are kept. */
 static void foreign_processes_that_enter_later_make_counts_inexact(void **state)
 {
     struct step s;
@@ -360,7 +360,8 @@ static void a_removed_cgroup_keeps_its_last_reading(void **state)
     end(&s);
 }
 
-/* The hierarchies are checked one by one: here a task has its own for memory, but not for CPU time. */
+/* Each hierarchy is checked by itself: this task has its own cgroup for memory, but not for
+ * CPU time. */
 static void version_1_has_one_cgroup_per_controller(void **state)
 {
     static const char mounts[] =
@@ -389,7 +390,7 @@ static void version_1_has_one_cgroup_per_controller(void **state)
     end(&s);
 }
 
-/* Version 1 lists no processes of outer PID namespaces: there may be some. */
+/* Version 1 does not list processes of outer PID namespaces, but there may be some. */
 static void version_1_cgroup_in_a_pid_namespace_gives_only_an_upper_bound(void **state)
 {
     struct step s;
@@ -408,7 +409,7 @@ static void version_1_cgroup_in_a_pid_namespace_gives_only_an_upper_bound(void *
     end(&s);
 }
 
-/* Another file system hides it. */
+/* The cgroup's folder is missing, as if another file system were mounted over it. */
 static void a_cgroup_that_cannot_be_read_is_not_used(void **state)
 {
     struct step s;
@@ -452,7 +453,7 @@ static void surrounding_cgroup_is_not_used_if_cgroups_are_off(void **state)
     end(&s);
 }
 
-/* A container has the root of its cgroup namespace. */
+/* In a container, the cgroup is the root of the cgroup namespace. */
 static void processes_in_a_namespaced_root_cgroup_are_not_treated_as_escaped(void **state)
 {
     struct step s;

@@ -19,7 +19,7 @@ static void put_stat(struct memory_fixture *f, int pid, unsigned faults)
     memory_write(f, pid, "stat", text);
 }
 
-/* The machine on which pages are copied while main is read. */
+/* The fixture in which the child copies pages while main is read. */
 static struct memory_fixture *copying;
 
 int __real_smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_rollup *ret);
@@ -32,7 +32,7 @@ int __wrap_smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_ro
     return __real_smaps_rollup_read(root, pid, ret);
 }
 
-/* Main was read while it shared those pages, the child after it had its own copies. */
+/* Main is read while both share the pages, the child after it has copied them. */
 static void pages_copied_before_the_process_is_read_are_counted(void **state)
 {
     struct memory_fixture f = { 0 };
@@ -53,7 +53,7 @@ static void pages_copied_before_the_process_is_read_are_counted(void **state)
     memory_end(&f);
 }
 
-/* Neither their page tables nor their sizes are read again: the child's files are missing. */
+/* Neither their page tables nor their sizes are read: they have no files. */
 static void page_tables_of_many_small_processes_are_not_walked(void **state)
 {
     struct memory_fixture f = { 0 };
@@ -135,8 +135,8 @@ static void only_some_of_many_similar_large_copies_are_walked(void **state)
     walk_some_of_many(999, 21);
 }
 
-/* Twenty walks over this much memory that took this long; returns the expected time of the
- * next, in microseconds. */
+/* Learns from twenty walks over this much memory that took `us` each. Returns the expected
+ * time of the next walk, in microseconds. */
 static uint64_t learned_us(size_t processes, uint64_t megabytes, uint64_t us, double *page_ns)
 {
     const struct survey survey = { .walk_count = processes, .walk_bytes = megabytes * MB };
@@ -158,7 +158,7 @@ static void the_cost_of_a_walk_is_estimated_from_the_last(void **state)
     assert_in_range(learned_us(1, 10000, 40000, &page_ns), 38000, 42000);
 }
 
-/* Four processes of 3 MB took half a millisecond: at 180 MB that is not 11 ms. */
+/* Four processes of 3 MB took half a millisecond; 180 MB will not take 11 ms. */
 static void a_slow_walk_over_little_memory_changes_the_estimate_little(void **state)
 {
     const struct survey small = { .walk_count = 4, .walk_bytes = 12 * MB };

@@ -19,7 +19,7 @@
 
 /* ---- systemd scope --------------------------------------------------------- */
 
-/* Timeouts for managers that respond, which only a hung test reaches, and for those that do
+/* Timeouts: for managers that respond (only a hung test reaches it), and for managers that do
  * not. */
 #define PATIENT_NS (20 * NS_PER_SECOND)
 #define HASTY_NS (40 * NS_PER_MS)
@@ -29,8 +29,8 @@ static uint64_t deadline_in(uint64_t time_ns)
     return clock_now().monotonic_ns + time_ns;
 }
 
-/* Connects to a manager of that behaviour and makes the call, each within its own time. If
- * connecting fails, 1000 is subtracted from its error. */
+/* Connects to a manager that behaves like `manner` and makes the call, each with its own
+ * timeout. If connecting fails, returns its error minus 1000. */
 static int converse_within(struct fake_manager *fake, enum fake_manner manner,
                            uint64_t connect_ns, uint64_t start_ns)
 {
@@ -167,7 +167,7 @@ static void a_socket_without_a_listener_is_not_treated_as_a_manager(void **state
     memset(long_path, '/', sizeof(long_path));
     long_path[sizeof(long_path) - 1] = '\0';
     assert_int_equal(systemd_connect(long_path, UINT64_MAX), -ENAMETOOLONG);
-    /* A socket that was closed. */
+    /* A socket that no longer listens. */
     fake_manager_start(&fake, FAKE_WORKS);
     shutdown(fake.listen_fd, SHUT_RDWR);
     assert_int_equal(systemd_connect(fake.path, UINT64_MAX), -ECONNREFUSED);
@@ -201,7 +201,7 @@ static struct scope_keeper *get(void **state)
     return *state;
 }
 
-/* Becomes readable when all other copies of the other end are closed. */
+/* Returns whether all descriptors of the other end of `fd` are closed within `ms`. */
 static bool is_closed_within(int fd, int ms)
 {
     struct pollfd poller = { .fd = fd, .events = POLLIN };
@@ -221,7 +221,7 @@ static void wait_does_not_return_the_keeper_process(void **state)
     assert_int_equal(waitpid(keeper->pid, NULL, WNOHANG), -1);
 }
 
-/* Its parent is the tracker, as for an orphan of the job. */
+/* The tracker is the parent of the keeper, as it is of orphans of the job. */
 static void the_keeper_is_not_counted_as_part_of_a_job(void **state)
 {
     struct scope_keeper *keeper = get(state);
@@ -251,7 +251,7 @@ static void the_keeper_inherits_no_descriptors_of_the_tracker(void **state)
     close(fds[1]);
     assert_true(is_closed_within(fds[0], 10000));
     close(fds[0]);
-    assert_int_equal(kill(keeper->pid, 0), 0); /* and lives */
+    assert_int_equal(kill(keeper->pid, 0), 0); /* alive */
     stop(state);
 }
 
@@ -278,7 +278,7 @@ static void a_stopped_keeper_can_be_ended(void **state)
     assert_int_equal(keeper->pid, 0);
     assert_int_equal(kill(pid, 0), -1);
     assert_int_equal(errno, ESRCH);
-    scope_keeper_stop(keeper); /* none: nothing happens */
+    scope_keeper_stop(keeper); /* a second call is harmless */
 }
 
 /* Simulates a tracker that is killed. The keeper must not outlive it. */

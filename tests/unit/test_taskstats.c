@@ -21,7 +21,7 @@ enum { ATTRIBUTES = sizeof(struct nlmsghdr) + sizeof(struct genlmsghdr) };
 _Static_assert(offsetof(struct taskstats, ac_tgid) == TGID_OFFSET, "as the reader has it");
 #endif
 
-/* A datagram, and its current end. */
+/* A datagram that is being built; it ends at `size`. */
 struct datagram {
     unsigned char bytes[4096];
     size_t size;
@@ -42,7 +42,7 @@ static void put_attribute(struct datagram *d, uint16_t type, const void *value, 
     put(d, value, size);
 }
 
-/* The lengths of enclosing attributes are filled in at their end. */
+/* Begins an attribute that contains others; close_nest() fills in its length. */
 static size_t open_nest(struct datagram *d, uint16_t type)
 {
     size_t start = d->size;
@@ -233,7 +233,7 @@ static void an_old_kernel_does_not_report_the_process(void **state)
     assert_int_equal(record.peak_rss_bytes, PEAK_KIB * 1024);
 }
 
-/* Only version 15 has its fields elsewhere. */
+/* Only version 15 has its fields at other offsets. */
 static void an_unreadable_peak_is_unknown(void **state)
 {
     struct fields fields = new_kernel;
@@ -265,7 +265,7 @@ static void a_truncated_datagram_is_refused(void **state)
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
         if (size < sizeof(struct nlmsghdr))
             continue;
-        memcpy(d.bytes, &size, sizeof(size)); /* size of the frame itself */
+        memcpy(d.bytes, &size, sizeof(size)); /* the header has the same size */
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
         end(&d);
     }
@@ -282,7 +282,7 @@ static void wrong_lengths_are_refused(void **state)
         make(&d, &new_kernel);
         memcpy(d.bytes + ATTRIBUTES, &lies[i], sizeof(lies[i]));
         assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), -EBADMSG);
-        make(&d, &new_kernel); /* the attribute of the ID, inside */
+        make(&d, &new_kernel); /* the nested attribute of the ID */
         memcpy(d.bytes + ATTRIBUTES + sizeof(struct nlattr), &lies[i], sizeof(lies[i]));
         assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), -EBADMSG);
     }

@@ -94,7 +94,7 @@ static void payload_bytes_and_identifiers_of_a_socket_are_read(void **state)
     assert_int_equal(tcp.inode, 4711);
     assert_int_equal(tcp.cgroup_id, 77);
     assert_int_equal(tcp.received_bytes + tcp.may_count_fin, 1001);
-    assert_int_equal(tcp.sent_bytes, 500); /* without what was sent again */
+    assert_int_equal(tcp.sent_bytes, 500); /* without retransmitted bytes */
     assert_false(tcp.is_listening);
     assert_true(parsed(LISTEN, &carried, sizeof(carried)).is_listening);
 }
@@ -106,9 +106,9 @@ static void the_fin_of_the_peer_is_not_counted_as_payload(void **state)
 
     assert_int_equal(parsed(CLOSE_WAIT, &carried, sizeof(carried)).received_bytes, 1000);
     assert_false(parsed(CLOSE_WAIT, &carried, sizeof(carried)).may_count_fin);
-    /* The end may come between the kernel's readings of the state and the count. */
+    /* The FIN may arrive between the kernel's readings of the state and of the count. */
     assert_int_equal(parsed(ESTABLISHED, &carried, sizeof(carried)).received_bytes, 1000);
-    assert_int_equal(closed.received_bytes, 1000); /* unless it was reset */
+    assert_int_equal(closed.received_bytes, 1000); /* assumes a FIN, not a reset */
     assert_true(closed.may_count_fin);
     assert_false(parsed(CLOSED, &none, sizeof(none)).may_count_fin);
 }
@@ -205,7 +205,7 @@ static int connect_to_self(int *ret_server)
     return client;
 }
 
-/* Keeps the socket with a cookie. */
+/* Updates the socket in `data` if the cookies are equal. */
 static void see_own(const struct tcp_socket *tcp, void *data)
 {
     struct tcp_socket *own = data;

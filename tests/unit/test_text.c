@@ -287,7 +287,7 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
     struct tally *swap = &example->summary.tally[METRIC_JOB_SWAP];
-    struct tally *energy = &example->summary.tally[METRIC_JOB_CPU_ENERGY]; /* and its bound */
+    struct tally *energy = &example->summary.tally[METRIC_JOB_CPU_ENERGY]; /* [1]: its bound */
     struct tally *wait = &example->summary.tally[METRIC_JOB_CPU_WAIT];
     struct tally *refaulted = &example->summary.tally[METRIC_JOB_REFAULTED];
 

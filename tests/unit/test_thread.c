@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linked with --wrap=thread_start_quiet: threads start when this test allows it; and with
- * --wrap=job_cgroup_remove: it checks what other threads can do meanwhile.
+ * Linked with --wrap=thread_start_quiet: threads start if this test allows it; and with
+ * --wrap=job_cgroup_remove: it checks that the session is not locked meanwhile.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,12 +35,12 @@ static int lock_error = -1;
 
 void __wrap_job_cgroup_remove(struct job_cgroup *job_cgroup);
 
-/* A mutex that the caller holds is not free before the deadline. */
+/* The lock times out if the caller holds the mutex. */
 void __wrap_job_cgroup_remove(struct job_cgroup *job_cgroup)
 {
     struct timespec deadline;
 
-    (void)job_cgroup; /* it has no folders */
+    (void)job_cgroup; /* there are no folders to remove */
     if (!ending)
         return;
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
@@ -50,7 +50,7 @@ void __wrap_job_cgroup_remove(struct job_cgroup *job_cgroup)
         pthread_mutex_unlock(&ending->mutex);
 }
 
-/* Counts descriptors of that kind. */
+/* Counts open descriptors whose link contains `kind`. */
 static int count_open(const char *kind)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -114,9 +114,9 @@ static void a_session_can_be_read_while_the_cgroup_is_removed(void **state)
 
 /* ---- a thread that hangs -------------------------------------------------- */
 
-/* A callback that returns when its pipe is closed, from the second sample on. */
+/* From the second sample on, the callback blocks until the pipe `wait_fds` is closed. */
 struct obstacle {
-    int begun_fds[2]; /* a byte when it blocks */
+    int begun_fds[2]; /* a byte before and after the callback blocks */
     int wait_fds[2];
     int count;
 };
@@ -128,13 +128,13 @@ static void wait_at(const struct spoor_sample *sample, void *data)
 
     (void)sample;
     if (obstacle->count++ == 0)
-        return; /* the first is taken by the caller */
+        return; /* the caller takes the first sample */
     (void)!write(obstacle->begun_fds[1], "", 1);
     (void)!read(obstacle->wait_fds[0], &byte, 1);
-    (void)!write(obstacle->begun_fds[1], "", 1); /* it has ended */
+    (void)!write(obstacle->begun_fds[1], "", 1); /* no longer blocked */
 }
 
-/* A session whose thread takes an endless sample. */
+/* Opens a session whose thread takes an endless sample. */
 static spoor_session *open_hanging(struct obstacle *obstacle)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -181,8 +181,8 @@ static void *ask_for_sample(void *data)
     return NULL;
 }
 
-/* After the end of the job a listener waits for such a thread, but less than for a hanging
- * one. */
+/* After the end of the job a listener waits for such a caller, but not as long as for a thread
+ * that hangs. */
 static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
 {
     struct obstacle obstacle;
@@ -194,7 +194,7 @@ static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
 
     assert_int_equal(pthread_create(&thread, NULL, ask_for_sample, &asker), 0);
     assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1);
-    (void)poll(NULL, 0, 10); /* it polls at once */
+    (void)poll(NULL, 0, 10); /* time for it to start waiting */
     assert_int_equal(spoor_session_stop_within(session, 1000000, NULL), -ETIMEDOUT);
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += 7; /* less than for a thread that hangs */
@@ -234,7 +234,7 @@ static void a_hanging_thread_blocks_no_caller(void **state)
 /* A sanitizer checks that the thread frees everything. */
 static void a_session_with_a_hanging_thread_can_be_closed(void **state)
 {
-    static struct obstacle obstacle; /* the thread leaves it after the session is closed */
+    static struct obstacle obstacle; /* the thread uses it after the session is closed */
     int count = count_open("eventfd");
     spoor_session *session = open_hanging(&obstacle);
     char byte;
@@ -261,7 +261,7 @@ static void *stop_session(void *data)
     return (void *)(intptr_t)spoor_session_stop(data, NULL);
 }
 
-/* Returns how many of some concurrent threads get 0. */
+/* Calls `act` in several threads at once. Returns how many of them get 0. */
 static int count_successes(void *(*act)(void *data), spoor_session *session)
 {
     enum { THREADS = 4 };
@@ -302,6 +302,6 @@ int main(void)
         cmocka_unit_test(several_threads_may_start_and_stop_a_session),
     };
 
-    (void)setenv("SPOOR_DISABLE", "gpu", 1); /* its library has other eventfds */
+    (void)setenv("SPOOR_DISABLE", "gpu", 1); /* GPU libraries open eventfds, too */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

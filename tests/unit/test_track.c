@@ -21,7 +21,8 @@ struct result {
     bool is_by_our_signal; /* as reported by supervise() */
 };
 
-/* Does the same as spoor, without a session; `is_late`: only after the command has ended. */
+/* Runs and supervises a command as spoor does, but without a session. `is_late`: supervises it
+ * only after it has ended. */
 static struct result supervise_late(const char *const *argv, bool waits_for_all, bool is_late)
 {
     siginfo_t info;
@@ -49,7 +50,7 @@ static struct result supervise_command(const char *const *argv, bool waits_for_a
     return supervise_late(argv, waits_for_all, false);
 }
 
-/* Runs a supervisor in a separate process, whose settings it may change. */
+/* Called in a separate process, whose settings it may change. */
 typedef struct result (*supervisor_fn)(const char *const *argv, bool waits_for_all);
 
 static struct result run_under(supervisor_fn supervisor, const char *const *argv,
@@ -65,7 +66,7 @@ static struct result run_under(supervisor_fn supervisor, const char *const *argv
     if (pid == 0) {
         close(answer[0]);
         result = supervisor(argv, waits_for_all);
-        (void)!write(answer[1], &result, sizeof(result)); /* its lack fails the read */
+        (void)!write(answer[1], &result, sizeof(result)); /* on failure the read fails */
         close(answer[1]);
         _exit(0);
     }
@@ -127,7 +128,7 @@ static void the_child_waits_until_the_gate_opens(void **state)
     close(spawn.exec_fd);
     assert_int_equal(waitid(P_PID, (id_t)spawn.pid, &info, WEXITED), 0);
     assert_int_equal(info.si_code, CLD_EXITED);
-    assert_int_equal(info.si_status, 125); /* and not SIGKILL: it has run nothing */
+    assert_int_equal(info.si_status, 125); /* not SIGKILL: the command did not run */
     assert_int_equal(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
 }
 
@@ -216,13 +217,13 @@ static void signals_from_the_job_are_not_sent_back(void **state)
 {
     assert_int_equal(shell("n=0; trap 'n=$((n + 1))' USR1; kill -USR1 $PPID; kill -USR1 $$;"
                            "kill -USR1 $PPID; exit $((40 + n))"),
-                     41); /* the signal to itself; not those to us */
+                     41); /* its signal to itself, not those sent to us */
 }
 
 static void orphans_are_waited_for_on_request(void **state)
 {
     static const char *const waits[] = { "sh", "-c", "(read x <&9) & exit 5", NULL };
-    /* $$ is the command, also in the subshell. */
+    /* $$ is the PID of the command, even in the subshell. */
     static const char *const endures[] = {
         "sh", "-c", "(while kill -0 $$ 2>/dev/null; do :; done) & exit 5", NULL
     };
@@ -233,7 +234,7 @@ static void orphans_are_waited_for_on_request(void **state)
     assert_int_equal(dup2(gate[0], 9), 9);
     result = run(waits, false);
     assert_int_equal(result.code, 5);
-    assert_true(result.has_children); /* it waits at its pipe until we close ours */
+    assert_true(result.has_children); /* it reads until we close the pipe */
     close(gate[0]);
     close(gate[1]);
     close(9);
@@ -245,11 +246,11 @@ static void orphans_are_waited_for_on_request(void **state)
 static struct result supervise_in_its_own_group(const char *const *argv, bool waits_for_all)
 {
     (void)setpgid(0, 0);
-    (void)signal(SIGINT, SIG_DFL); /* started in the background, we ignore it */
+    (void)signal(SIGINT, SIG_DFL); /* ignored if we run in the background */
     return supervise_late(argv, waits_for_all, true);
 }
 
-/* The end is seen before the signal is handled: the order of their arrival counts. */
+/* The exit may be seen before the signal is handled, though the signal arrived first. */
 static void death_by_a_signal_to_the_whole_process_group_is_recognized(void **state)
 {
     static const char *const alone[] = { "sh", "-c", "kill -TERM $$", NULL };

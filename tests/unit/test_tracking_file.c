@@ -127,7 +127,7 @@ static void check_last_line(const char *path, const char *expected)
     assert_string_equal(text + length - strlen(expected), expected);
 }
 
-/* Returns the rows of a query: cells separated by '|', rows ended by a newline. */
+/* Checks the rows of a query: cells are separated by '|', rows end with a newline. */
 static void check_query(const char *path, const char *sql, const char *expected)
 {
     char text[8192] = "";
@@ -163,7 +163,7 @@ static void csv_files_contain_facts_a_header_and_a_line_per_row(void **state)
 
     check_text(folder->csv, FACT_LINES ROW_HEADER);
     add(&writer, lone);
-    /* On disk before the end of the run. */
+    /* The row is on disk before the end of the run. */
     check_text(folder->csv, FACT_LINES ROW_HEADER LONE_LINE);
     memcpy(row, lone, sizeof(row));
     row[TRACKING_DESCENDANTS_N_THREADS] = 2;
@@ -182,7 +182,7 @@ static void sqlite_files_contain_a_table_of_facts_and_one_of_rows(void **state)
     char beside[128];
 
     add(&writer, lone);
-    /* A concurrent reader finds it. */
+    /* A concurrent reader finds the row. */
     check_query(folder->sqlite, "SELECT count(*) FROM data", "1\n");
     add(&writer, lone);
     assert_int_equal(tracking_writer_close(&writer, NULL), 0);
@@ -334,7 +334,8 @@ static void a_missing_folder_is_reported(void **state)
     assert_int_equal(start(&writer, "/no/such/t.sqlite", true, &err), -ENOENT);
 }
 
-/* Adds a row that cannot be written, and another if the first call was too early to return the failure. */
+/* Adds a row that cannot be written. Adds another if the first call was too early to return the
+ * failure. */
 static int add_in_vain(struct tracking_writer *writer, struct spoor_error *err)
 {
     int r = tracking_writer_add(writer, lone, err);
@@ -452,7 +453,7 @@ static void rows_are_in_the_file_after_close(void **state)
         assert_non_null(strstr(err.message, "already exists"));
         assert_int_equal(writer.process.pid, 0);
         assert_int_equal(start(&writer, path, true, &err), 0);
-        assert_int_equal(tracking_writer_close(&writer, &err), 0); /* it was never started */
+        assert_int_equal(tracking_writer_close(&writer, &err), 0); /* nothing was written */
         check_row_count(path, 3);
     }
     fake_root_done(&fake);

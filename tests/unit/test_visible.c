@@ -13,7 +13,7 @@ static const struct gpu_device devices[] = {
     { .uuid = "GPU-aaaa1111", .pci_address = "0000:3b:00.0" },
     { .uuid = "GPU-cccc3333", .pci_address = "0000:af:00.0" },
     { .uuid = "MIG-1111", .is_part = true },
-    { .uuid = "MIG-1122", .is_part = true, .part = 2 }, /* 1 is missing */
+    { .uuid = "MIG-1122", .is_part = true, .part = 2 }, /* part 1 is missing */
     { .uuid = "GPU-cccc4444", .pci_address = "10000:01:00.0" },
 };
 enum { B, A, C, PART_0, PART_1, D, COUNT };
@@ -83,7 +83,7 @@ static void the_option_may_be_all_or_none(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "0,all", 1, NULL), "x.....");
 }
 
-/* For a variable it is sufficient that such a word is no GPU. */
+/* Such a word in a variable needs no special case: it names no GPU. */
 static void special_words_in_a_variable_select_no_gpu(void **state)
 {
     static const struct {

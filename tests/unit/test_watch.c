@@ -9,7 +9,7 @@
 #include "run/watch.h"
 #include "unit_test.h"
 
-/* A child that ends with `code` when *ret_gate_fd is closed. */
+/* Starts a child that exits with `code` when *ret_gate_fd is closed. */
 static pid_t start_child(int code, int *ret_gate_fd)
 {
     int gate[2];
@@ -64,7 +64,7 @@ static void without_a_pidfd_the_process_is_polled(void **state)
     assert_int_equal(watch_open(pid, &watch, NULL), 0);
     if (watch.pid_fd >= 0)
         close(watch.pid_fd);
-    watch.pid_fd = -1; /* as on a kernel without it */
+    watch.pid_fd = -1; /* as on a kernel without pidfds */
     assert_int_equal(watch_identify(&watch), 0);
     assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
     assert_int_equal(end, WATCH_TIME_IS_UP);
