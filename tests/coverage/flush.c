@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flush.c - for coverage builds: writes the counts of processes that end by _exit() or by a
- * signal that they send themselves. Replaces _exit() and kill() of the C library.
+ * flush.c - for coverage builds: writes the counts of processes that end by _exit(), by the
+ * system call exit_group, or by a signal that they send themselves. Replaces _exit(), syscall()
+ * and kill() of the C library.
  */
+#include <dlfcn.h>
 #include <gcov.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 static uid_t first_user;
+static long (*next_syscall)(long number, ...);
 
 __attribute__((constructor)) static void note_user(void)
 {
     first_user = geteuid();
+    *(void **)&next_syscall = dlsym(RTLD_NEXT, "syscall");
 }
 
 /* Resets the counts after writing them: a child that shares our memory shares the counts, too,
@@ -26,9 +31,24 @@ static void flush(void)
     __gcov_reset();
 }
 
+/* Always passes six arguments, as the C library does. */
+long syscall(long number, ...)
+{
+    long argument[6];
+    va_list list;
+
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        argument[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_exit_group)
+        flush();
+    return next_syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4],
+                        argument[5]);
+}
+
 void _exit(int status)
 {
-    flush();
     for (;;)
         syscall(SYS_exit_group, status);
 }
