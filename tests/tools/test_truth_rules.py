@@ -89,13 +89,13 @@ def test_cpu_time_may_exceed_the_process_clocks_by_known_amounts(source, is_exac
 
 
 def test_quick_plan_covers_every_quick_case_and_every_configuration():
-    quick, full = ([(case.name, rung) for case, rung in cases.plan(["root", "user"], is_full)]
+    quick, full = ([(case.name, setup) for case, setup in cases.plan(["root", "user"], is_full)]
                    for is_full in (False, True))
     assert set(quick) < set(full)
     assert {name for name, _ in quick} == {case.name for case in cases.CASES if case.is_quick}
-    for rung in cases.RUNGS:
-        found = {name for name, planned in quick if planned == rung}
-        assert found == set(rung.quick) if rung.quick is not None else len(found) > 20, rung
+    for setup in cases.SETUPS:
+        found = {name for name, planned in quick if planned == setup}
+        assert found == set(setup.quick) if setup.quick is not None else len(found) > 20, setup
 
 
 def test_figure_of_a_phase_is_judged_like_one_of_the_run():
@@ -156,12 +156,12 @@ class Runs:
     def __init__(self, *outcomes):
         self.outcomes = list(outcomes)
 
-    def run(self, case, rung):
+    def run(self, case, setup):
         return self.outcomes.pop(0)
 
 
 def outcome_of(far="", fault="", busy=0.0, exact=False):
-    return truth.Outcome(cases.CASES[0], cases.RUNGS[0], busy=busy,
+    return truth.Outcome(cases.CASES[0], cases.SETUPS[0], busy=busy,
                          rows=[rules.Row("peak_rss_bytes", 1, exact=exact, far=far, fault=fault)])
 
 

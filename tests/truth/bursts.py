@@ -111,7 +111,7 @@ def run_one(runner, tally, arguments):
     size = tally.megabytes // tally.processes
     case = cases.Case("burst", f"burst {tally.processes} {size} {tally.milliseconds} {tally.before} "
                       f"{arguments.life} {arguments.before_ms}")
-    tally.add(runner.run(case, cases.Rung(tally.sources, SOURCES[tally.sources], tally.user)))
+    tally.add(runner.run(case, cases.Setup(tally.sources, SOURCES[tally.sources], tally.user)))
 
 
 def main():

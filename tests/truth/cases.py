@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of the truth suite, and the rungs on which each is run.
+"""The jobs of the truth suite, and the setups in which each is run: a user, the disabled sources, and
+how tracking starts.
 
-The first rungs disable the sources one after the other. Rungs with a kind test one source with the
-cases that depend on it.
+The first setups disable one more source each. Setups with a kind test one source with the cases that depend on it.
 """
 import dataclasses
 
@@ -11,41 +11,41 @@ EVERYTHING = EVENTS + ",clock,children,smaps"
 
 
 @dataclasses.dataclass(frozen=True)
-class Rung:
+class Setup:
     name: str
     disable: str  # for SPOOR_DISABLE
     user: str     # root or user
     kind: str = ""  # only cases of this kind; empty: all
     how: str = "run"  # run, attach, stopped, adopted or main only: see Runner
-    quick: tuple = None  # the cases of `make test`, where the ladder is not run in full; None: all
+    quick: tuple = None  # the cases of `make test`, which does not run all; None: all
     options: tuple = ()  # options of spoor run
 
 
-# Cases of these kinds run only on the rungs of their kind, and these rungs have no other cases.
+# Cases of these kinds run only in the setups of their kind, and these setups have no other cases.
 LONE_KINDS = ("stopped", "adopted", "main only")
 
-RUNGS = [
-    Rung("default", "", "root"),
-    Rung("no cgroup", "cgroup", "root",
-         quick=("spike 16 MB 5 ms", "200 not waited for", "sharing", "reaped writers", "2000 true")),
-    Rung("no perf", "cgroup,perf", "root", quick=("200 short", "spike by read", "threads")),
-    Rung("no events", EVENTS, "root", quick=("daemon", "copies on write", "orphan writes")),
-    Rung("bare", EVERYTHING, "root", quick=("200 short", "spike 500 MB 100 ms", "reaped writers")),
-    Rung("connector", "cgroup,ring", "root", kind="tree", quick=("200 short", "daemon")),
-    Rung("children", "cgroup,ring,connector,taskstats", "root", kind="tree",
-         quick=("child of a thread", "300 of 1 MB")),
-    Rung("mappings", "cgroup", "root", kind="sharing",
-         quick=("sharing", "parts of a file", "mapped twice"), options=("--detail", "always")),
-    Rung("attach", "", "root", how="attach",
-         quick=("daemon", "200 short", "mapped and written", "merged pages")),
-    Rung("attach bare", EVERYTHING, "root", how="attach", quick=("threads", "spike by read")),
-    Rung("stopped", "", "root", kind="stopped", how="stopped", quick=()),
-    Rung("adopted", "", "root", kind="adopted", how="adopted", quick=()),
-    Rung("main only", "", "root", kind="main only", how="main only", quick=()),
-    Rung("default", "", "user"),
-    Rung("no events", EVENTS, "user", quick=("huge pages", "200 short", "sharing")),
-    Rung("stopped", "", "user", kind="stopped", how="stopped", quick=()),
-    Rung("attach", "", "user", how="attach", quick=("threads", "sharing", "orphan writes")),
+SETUPS = [
+    Setup("default", "", "root"),
+    Setup("no cgroup", "cgroup", "root",
+          quick=("spike 16 MB 5 ms", "200 not waited for", "sharing", "reaped writers", "2000 true")),
+    Setup("no perf", "cgroup,perf", "root", quick=("200 short", "spike by read", "threads")),
+    Setup("no events", EVENTS, "root", quick=("daemon", "copies on write", "orphan writes")),
+    Setup("bare", EVERYTHING, "root", quick=("200 short", "spike 500 MB 100 ms", "reaped writers")),
+    Setup("connector", "cgroup,ring", "root", kind="tree", quick=("200 short", "daemon")),
+    Setup("children", "cgroup,ring,connector,taskstats", "root", kind="tree",
+          quick=("child of a thread", "300 of 1 MB")),
+    Setup("mappings", "cgroup", "root", kind="sharing",
+          quick=("sharing", "parts of a file", "mapped twice"), options=("--detail", "always")),
+    Setup("attach", "", "root", how="attach",
+          quick=("daemon", "200 short", "mapped and written", "merged pages")),
+    Setup("attach bare", EVERYTHING, "root", how="attach", quick=("threads", "spike by read")),
+    Setup("stopped", "", "root", kind="stopped", how="stopped", quick=()),
+    Setup("adopted", "", "root", kind="adopted", how="adopted", quick=()),
+    Setup("main only", "", "root", kind="main only", how="main only", quick=()),
+    Setup("default", "", "user"),
+    Setup("no events", EVENTS, "user", quick=("huge pages", "200 short", "sharing")),
+    Setup("stopped", "", "user", kind="stopped", how="stopped", quick=()),
+    Setup("attach", "", "user", how="attach", quick=("threads", "sharing", "orphan writes")),
 ]
 
 
@@ -55,18 +55,18 @@ class Case:
     name: str
     command: str
     # Its subject: memory (a short peak), tree (which processes belong to the job), sharing, or
-    # the one kind of rung that it runs on: stopped, adopted, main only.
+    # the one kind of setup that it runs in: stopped, adopted, main only.
     kind: str = ""
-    # {figure: maximum relative error} on the named rungs, at the default interval.
+    # {figure: maximum relative error} in the named setups, at the default interval.
     must: dict = dataclasses.field(default_factory=dict)
     options: tuple = ()      # options of spoor run
-    must_rungs: tuple = ("default",)  # where `must` holds: names, or (name, user)
+    must_setups: tuple = ("default",)  # where `must` holds: names, or (name, user)
     launch: str = ""         # a shell command that ends in spoor, as "$@"; $PROGRAMS: their folder
     warns: tuple = ()        # codes of warnings that are true of this job
     can_attach: bool = True  # its figures are the same after an attach
     can_run: bool = True
-    rungs: tuple = ()        # (name, user); empty: all
-    blind: tuple = ()        # names of rungs whose sources cannot see the job
+    setups: tuple = ()        # (name, user); empty: all
+    blind: tuple = ()        # names of setups whose sources cannot see the job
     is_heavy: bool = False   # it keeps more than one CPU busy
     is_quick: bool = True    # it runs in `make test`, too
     needs: str = ""          # hugetlb or ksm: a feature that root must enable for it
@@ -83,10 +83,10 @@ WRITTEN = {"written_chars": 0.02, "written_bytes": 0.02, "processes": 0.02}
 NETWORK = {"loopback_received_bytes": 0.02, "loopback_sent_bytes": 0.02}
 
 # Once with and once without a cgroup: it is long, and only tests fast process starts.
-STORM_RUNGS = (("default", "root"), ("no cgroup", "root"))
+STORM_SETUPS = (("default", "root"), ("no cgroup", "root"))
 
 # Bursts are about peaks between samples: with and without a cgroup, root and user, started by spoor.
-BURST_RUNGS = (("default", "root"), ("no cgroup", "root"), ("default", "user"))
+BURST_SETUPS = (("default", "root"), ("no cgroup", "root"), ("default", "user"))
 BEST = ("default", "no cgroup")
 BURST = {"peak_rss_bytes": 0.05}
 # Its total size is chosen so that growing takes half of the time on two CPUs.
@@ -100,7 +100,7 @@ def burst(count, milliseconds, before, life="waiting", megabytes=None, is_quick=
     lives = {"waiting": "", "new": ", new", "unwaited": ", unwaited"}[life]
     return Case(f"burst {count} x {size} MB {milliseconds} ms {after}{lives}",
                 f"burst {count} {size} {milliseconds} {before} {life}", "memory",
-                BURST if milliseconds >= 60 else {}, must_rungs=BEST, rungs=BURST_RUNGS,
+                BURST if milliseconds >= 60 else {}, must_setups=BEST, setups=BURST_SETUPS,
                 warns=("unwaited-children",) if life == "unwaited" else (), can_attach=False,
                 is_heavy=True, is_quick=is_quick)
 
@@ -115,7 +115,7 @@ BURSTS += [burst(8, 2, "rest", "unwaited", 24)]
 # A child of spoor from before exec. It runs when the job starts.
 BESIDE = 'mkfifo f; "$PROGRAMS"/beside "$HOME"/report.json >f & read line <f; exec "$@"'
 MANY_GROUPS = 'exec setpriv --groups "$(seq -s, 4000000001 4000000400)" "$@"'
-ROOT_RUNGS = (("default", "root"), ("no cgroup", "root"), ("no events", "root"))
+ROOT_SETUPS = (("default", "root"), ("no cgroup", "root"), ("no events", "root"))
 IGNORED = {"read_chars": 0.02, "processes": 0.02}
 UNWAITED = ("unwaited-children",)
 # Root has the kernel's record of each exit: the usage of a process that no other process waits for.
@@ -124,30 +124,30 @@ EXIT_RECORDS = (("default", "root"), ("no cgroup", "root"))
 # These cases failed when they were written: not in `make test` until the faults are fixed.
 FAULTS = [
     Case("phases that read", "phases", "", {"read_chars": 0.02}, can_attach=False),
-    Case("25 unwaited read", "unwaited 25 read 30", "tree", IGNORED, must_rungs=EXIT_RECORDS,
+    Case("25 unwaited read", "unwaited 25 read 30", "tree", IGNORED, must_setups=EXIT_RECORDS,
          warns=UNWAITED, can_attach=False),
     Case("one unwaited writes", "unwaited 1 write 64", "tree", {"written_chars": 0.02},
-         must_rungs=EXIT_RECORDS, warns=UNWAITED, can_attach=False),
-    Case("SIGCHLD ignored later", "then_ignore", "tree", TREE, must_rungs=BEST, warns=UNWAITED,
+         must_setups=EXIT_RECORDS, warns=UNWAITED, can_attach=False),
+    Case("SIGCHLD ignored later", "then_ignore", "tree", TREE, must_setups=BEST, warns=UNWAITED,
          can_attach=False, is_quick=False),
-    Case("affinity widened", "widen 24", "tree", {"processes": 0}, rungs=BURST_RUNGS,
+    Case("affinity widened", "widen 24", "tree", {"processes": 0}, setups=BURST_SETUPS,
          launch='exec taskset -c 0 "$@"', can_attach=False, is_quick=False),
     Case("beside", "steady 50 1500", "tree", {**CPU, **SPIKE, "processes": 0}, launch=BESIDE,
          options=("--wait", "all"), can_attach=False, is_quick=False),
-    Case("400 groups", "burst 1 40 5 rest waiting 300", "", PEAK, must_rungs=BEST,
-         launch=MANY_GROUPS, rungs=ROOT_RUNGS, can_attach=False, is_quick=False),
+    Case("400 groups", "burst 1 40 5 rest waiting 300", "", PEAK, must_setups=BEST,
+         launch=MANY_GROUPS, setups=ROOT_SETUPS, can_attach=False, is_quick=False),
     Case("10000 threads joined", "joined_threads 10000", "", CPU, is_quick=False),
-    Case("3000 sleepers", "crowd 3000 16", "tree", SHARING, must_rungs=("default", "no cgroup"),
-         rungs=(*BURST_RUNGS, ("no events", "user")), is_heavy=True, is_quick=False),
-    Case("3000 sleepers of 8 MB", "crowd 3000 16 8", "tree", SHARING, must_rungs=("default", "no cgroup"),
-         rungs=BURST_RUNGS, is_heavy=True, is_quick=False),
+    Case("3000 sleepers", "crowd 3000 16", "tree", SHARING, must_setups=("default", "no cgroup"),
+         setups=(*BURST_SETUPS, ("no events", "user")), is_heavy=True, is_quick=False),
+    Case("3000 sleepers of 8 MB", "crowd 3000 16 8", "tree", SHARING, must_setups=("default", "no cgroup"),
+         setups=BURST_SETUPS, is_heavy=True, is_quick=False),
     Case("nothing", "nothing", "", is_quick=False),
     Case("20 in turn", "in_turn 20 30", "sharing", SHARING),
     Case("Python pool, fork", "pool.py fork", "sharing", can_attach=False, is_quick=False),
     Case("Python pool, forkserver", "pool.py forkserver", "sharing", can_attach=False,
          is_quick=False),
     *[Case(f"150 MB rewritten {milliseconds} ms", f"cow_break 150 300 {milliseconds}", "sharing",
-           {"peak_rss_bytes": 0.05, "descendants_rss_bytes": 0.05}, must_rungs=BEST, is_quick=False)
+           {"peak_rss_bytes": 0.05, "descendants_rss_bytes": 0.05}, must_setups=BEST, is_quick=False)
       for milliseconds in (20, 60, 100)],
     Case("zombie from before", "zombie 6", "tree", can_run=False, is_quick=False),
     Case("stopped tracker", "steady 50 500", "stopped", {**CPU, **SPIKE}, is_quick=False),
@@ -156,9 +156,9 @@ FAULTS = [
 ]
 
 # Random trees: the true process count is unknown, so only the rules hold; a near value is luck.
-GENERATED_RUNGS = (*BURST_RUNGS, ("no events", "root"), ("no events", "user"))
+GENERATED_SETUPS = (*BURST_SETUPS, ("no events", "root"), ("no events", "user"))
 SEEDS, QUICK_SEED = 12, 11
-GENERATED = [Case(f"generated {seed}", f"generated {seed}", rungs=GENERATED_RUNGS, warns=UNWAITED,
+GENERATED = [Case(f"generated {seed}", f"generated {seed}", setups=GENERATED_SETUPS, warns=UNWAITED,
                   can_attach=False, is_heavy=True, is_quick=seed == QUICK_SEED)
              for seed in range(1, SEEDS + 1)]
 
@@ -193,8 +193,8 @@ CASES = [
     Case("brief", "brief", "memory", SPIKE),
     Case("huge pages", "huge transparent", "sharing", SHARING),
     Case("hugetlb", "huge reserved", "", PEAK, needs="hugetlb"),
-    Case("2000 true", "storm 2000", "", TREE, rungs=STORM_RUNGS, can_attach=False, is_heavy=True),
-    Case("20000 true", "storm 20000", "", TREE, rungs=STORM_RUNGS, can_attach=False, is_heavy=True,
+    Case("2000 true", "storm 2000", "", TREE, setups=STORM_SETUPS, can_attach=False, is_heavy=True),
+    Case("20000 true", "storm 20000", "", TREE, setups=STORM_SETUPS, can_attach=False, is_heavy=True,
          is_quick=False),
     Case("threads", "threads", "", CPU),
     Case("waiting", "waiting", "", CPU),
@@ -213,26 +213,26 @@ CASES = [
 ]
 
 
-def is_quick(case, rung):
-    return case.is_quick and (rung.quick is None or case.name in rung.quick)
+def is_quick(case, setup):
+    return case.is_quick and (setup.quick is None or case.name in setup.quick)
 
 
-def fits(case, rung):
-    if case.kind in LONE_KINDS or rung.kind in LONE_KINDS:
-        return case.kind == rung.kind
-    return rung.kind in ("", case.kind) and (case.can_attach if rung.how == "attach" else case.can_run)
+def fits(case, setup):
+    if case.kind in LONE_KINDS or setup.kind in LONE_KINDS:
+        return case.kind == setup.kind
+    return setup.kind in ("", case.kind) and (case.can_attach if setup.how == "attach" else case.can_run)
 
 
 def plan(users, is_full=True):
-    """Every (case, rung) for these users. In `make test`: each case on the best rung as every user,
-    and each other rung with the cases that need its remaining sources."""
-    return [(case, rung) for case in CASES for rung in RUNGS
-            if rung.user in users and fits(case, rung)
-            and rung.name not in case.blind
-            and (is_full or is_quick(case, rung))
-            and (not case.rungs or (rung.name, rung.user) in case.rungs)]
+    """Every (case, setup) for these users. In `make test`: each case in the best setup as every user,
+    and each other setup with the cases that need its remaining sources."""
+    return [(case, setup) for case in CASES for setup in SETUPS
+            if setup.user in users and fits(case, setup)
+            and setup.name not in case.blind
+            and (is_full or is_quick(case, setup))
+            and (not case.setups or (setup.name, setup.user) in case.setups)]
 
 
-def must_of(case, rung):
-    """The required accuracy of a case on a rung."""
-    return case.must if {rung.name, (rung.name, rung.user)} & set(case.must_rungs) else {}
+def must_of(case, setup):
+    """The required accuracy of a case in a setup."""
+    return case.must if {setup.name, (setup.name, setup.user)} & set(case.must_setups) else {}

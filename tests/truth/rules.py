@@ -11,10 +11,10 @@
 - The memory that is recommended for the next run is the true peak times 1.2, rounded up to a step.
   It may be off only by as much as a sampled peak is; the row has a note then.
 - The recommended CPUs x time cover the true CPU time times 1.2.
-- Some figures of some jobs must be near on the best rung, exact or not (see cases.py). A sampled
+- Some figures of some jobs must be near in the best setup, exact or not (see cases.py). A sampled
   figure is near only if the tracker gets a CPU: the caller decides what to do with a far one.
 
-All but the last hold on every rung, however busy the machine is. Each rule allows for the error of
+All but the last hold in every setup, however busy the machine is. Each rule allows for the error of
 the truth itself: the floor (see FIGURES), and `Doubt` for CPU time.
 """
 import dataclasses

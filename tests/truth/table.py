@@ -2,7 +2,7 @@
 """Prints the table of outcomes."""
 
 COLUMNS = "{:<20} {:<17} {:<22} {:>10} {:>10} {:>8} {:<7} {:>21} {:<24} {}"
-HEADER = ("program", "rung", "figure", "true", "reported", "error", "", "bounds", "source",
+HEADER = ("program", "setup", "figure", "true", "reported", "error", "", "bounds", "source",
           "verdict")
 
 
@@ -24,7 +24,7 @@ def line(outcome, row):
     error = "" if row.error is None else f"{row.error:+.1%}"
     kind = "" if row.value is None else "exact" if row.exact else "sampled"
     verdict = f"FAILED: {row.fault}" if row.fault else "ok" + (f" ({row.note})" if row.note else "")
-    return COLUMNS.format(outcome.case.name, f"{outcome.rung.name}, {outcome.rung.user}",
+    return COLUMNS.format(outcome.case.name, f"{outcome.setup.name}, {outcome.setup.user}",
                           row.figure, quantity(row.figure, row.true),
                           quantity(row.figure, row.value), error, kind, bounds, row.source or "",
                           verdict)
@@ -36,8 +36,8 @@ def show(outcomes):
         for row in outcome.rows:
             print(line(outcome, row))
         for fault in outcome.faults:
-            print(f"{outcome.case.name:<20} {outcome.rung.name}, {outcome.rung.user}"
+            print(f"{outcome.case.name:<20} {outcome.setup.name}, {outcome.setup.user}"
                   f"  FAILED: {fault}")
         if outcome.skip:
-            print(f"{outcome.case.name:<20} {outcome.rung.name}, {outcome.rung.user}"
+            print(f"{outcome.case.name:<20} {outcome.setup.name}, {outcome.setup.user}"
                   f"  skipped: {outcome.skip}")

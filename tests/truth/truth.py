@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""truth.py [--full] [--only TEXT] [--rung TEXT] [--json FILE] [BINARY] - reports against the truth.
+"""truth.py [--full] [--only TEXT] [--setup TEXT] [--json FILE] [BINARY] - reports against the truth.
 
-Builds the jobs of programs/, which record their own usage, runs them on the rungs of the ladder
-(SPOOR_DISABLE), as root and as an ordinary user, and compares. Without --full, or --only or --rung,
-each job runs on the best rung and each other rung has a few jobs (cases.py). Prints a table; the last
+Builds the jobs of programs/, which record their own usage, runs them with different
+sources disabled (SPOOR_DISABLE), as root and as an ordinary user, and compares. Without --full, or --only or --setup,
+each job runs in the best setup and each other setup has a few jobs (cases.py). Prints a table; the last
 line is "N passed, N failed, N skipped", where each figure of each run counts as one. The status is 0
 if no rule (rules.py) is broken.
 """
@@ -47,7 +47,7 @@ BUSY = 0.3
 class Outcome:
     """The result of one run: rows, or why there are none."""
     case: cases.Case
-    rung: cases.Rung
+    setup: cases.Setup
     rows: list = dataclasses.field(default_factory=list)
     faults: list = dataclasses.field(default_factory=list)
     skip: str = ""
@@ -59,7 +59,7 @@ class Outcome:
 
     @property
     def name(self):
-        return f"{self.case.name} [{self.rung.name}, {self.rung.user}]"
+        return f"{self.case.name} [{self.setup.name}, {self.setup.user}]"
 
 
 def build_programs(folder):
@@ -106,15 +106,15 @@ class Runner:
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith(("SPOOR_", "TRUTH"))}
 
-    def run(self, case, rung):
-        """Runs a case on a rung and judges it."""
-        outcome = Outcome(case, rung)
+    def run(self, case, setup):
+        """Runs a case in a setup and judges it."""
+        outcome = Outcome(case, setup)
         home = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=self.folder))
         try:
-            if rung.user == "user" and os.geteuid() == 0:
+            if setup.user == "user" and os.geteuid() == 0:
                 os.chown(home, NOBODY, NOBODY)
             lost, waited, started = lost_seconds(), waited_seconds(), time.monotonic()
-            status, output = self.ways[rung.how](case, rung, home)
+            status, output = self.ways[setup.how](case, setup, home)
             outcome.busy = (waited_seconds() - waited) / (time.monotonic() - started)
             self.judge(outcome, status, output, home,
                        [after - before for after, before in zip(lost_seconds(), lost)])
@@ -124,9 +124,9 @@ class Runner:
             shutil.rmtree(home, ignore_errors=True)
         return outcome
 
-    def start(self, rung, home, command, variables):
-        """Starts a command as the user of a rung, in its own session."""
-        if rung.user == "user" and os.geteuid() == 0:
+    def start(self, setup, home, command, variables):
+        """Starts a command as the user of a setup, in its own session."""
+        if setup.user == "user" and os.geteuid() == 0:
             command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
                        *command]
         with open(home / "output", "ab") as output:
@@ -139,24 +139,24 @@ class Runner:
         interpreter = [sys.executable] if program.endswith(".py") else []
         return [*interpreter, self.folder / program, *arguments]
 
-    def tracker(self, case, rung, home):
+    def tracker(self, case, setup, home):
         """The command that starts a job, and its variables."""
         variables = {"TRUTH": str(home / "truth.json"), "PROGRAMS": str(self.folder)}
-        if rung.disable:
-            variables["SPOOR_DISABLE"] = rung.disable
+        if setup.disable:
+            variables["SPOOR_DISABLE"] = setup.disable
         command = [self.binary, "run", "-q", "-o", home / "report.json", "--samples",
-                   home / "samples.jsonl", *case.options, *rung.options, "--", *self.job(case)]
+                   home / "samples.jsonl", *case.options, *setup.options, "--", *self.job(case)]
         return (["sh", "-c", case.launch, "sh", *command] if case.launch else command), variables
 
-    def wrap(self, case, rung, home):
-        process = self.start(rung, home, *self.tracker(case, rung, home))
+    def wrap(self, case, setup, home):
+        process = self.start(setup, home, *self.tracker(case, setup, home))
         return finish(process), read_output(home)
 
-    def stop(self, case, rung, home):
+    def stop(self, case, setup, home):
         """The tracker is stopped before the job does its work, and continued when it has ended."""
-        command, variables = self.tracker(case, rung, home)
+        command, variables = self.tracker(case, setup, home)
         gate = make_gate(home)
-        process = self.start(rung, home, command, {**variables, "TRUTH_GATE": str(gate)})
+        process = self.start(setup, home, command, {**variables, "TRUTH_GATE": str(gate)})
         try:
             if not wait_for_byte(f"{gate}.ready", process):
                 return finish(process), read_output(home)
@@ -169,39 +169,39 @@ class Runner:
             os.kill(process.pid, signal.SIGCONT)
         return finish(process), read_output(home)
 
-    def attach(self, case, rung, home):
+    def attach(self, case, setup, home):
         """The job waits at its gate until the tracker has taken its first sample."""
-        variables = {"SPOOR_DISABLE": rung.disable} if rung.disable else {}
-        return self.follow(rung, home, self.job(case), lambda job: [
+        variables = {"SPOOR_DISABLE": setup.disable} if setup.disable else {}
+        return self.follow(setup, home, self.job(case), lambda job: [
             self.binary, "attach", "-q", "-o", home / "report.json", "--samples",
             home / "samples.jsonl", job.pid], variables)
 
-    def adopt(self, case, rung, home):
+    def adopt(self, case, setup, home):
         """The same with a cgroup instead of a process."""
         group = watching.OuterCgroup(f"spoor-truth-{os.getpid()}-{home.name}")
         try:
-            return self.follow(rung, home, [*self.job(case), *group.folders], lambda job: [
+            return self.follow(setup, home, [*self.job(case), *group.folders], lambda job: [
                 self.binary, "attach", "-q", "-o", home / "report.json", "--samples",
                 home / "samples.jsonl", "--cgroup", group.folders[0]], {})
         finally:
             group.remove()
 
-    def track_main(self, case, rung, home):
+    def track_main(self, case, setup, home):
         """The same with a tracker that counts the main process alone."""
         if not (self.folder / "main_only").exists():
             return CANNOT, "there is no library beside the program"
-        return self.follow(rung, home, self.job(case), lambda job: [
+        return self.follow(setup, home, self.job(case), lambda job: [
             self.folder / "main_only", job.pid, home / "report.json", home / "samples.jsonl"], {})
 
-    def follow(self, rung, home, command, tracker_of, variables):
+    def follow(self, setup, home, command, tracker_of, variables):
         """Starts a job, then a tracker for it; opens the job's gate at the first sample."""
         gate, samples = make_gate(home), home / "samples.jsonl"
-        job = self.start(rung, home, command,
+        job = self.start(setup, home, command,
                          {"TRUTH": str(home / "truth.json"), "TRUTH_GATE": str(gate)})
         try:
             if not wait_for_byte(f"{gate}.ready", job):
                 return finish(job), read_output(home)
-            tracker = self.start(rung, home, tracker_of(job), variables)
+            tracker = self.start(setup, home, tracker_of(job), variables)
             wait_until(lambda: tracker.poll() is not None
                        or (samples.exists() and b"\n" in samples.read_bytes()), "first sample")
             open_gate(gate)
@@ -225,7 +225,7 @@ class Runner:
             return
         if status != 0:
             outcome.faults.append(f"status {status}: {output.strip()[-500:]}")
-        outcome.rows = rules.judge(truth, report, cases.must_of(outcome.case, outcome.rung),
+        outcome.rows = rules.judge(truth, report, cases.must_of(outcome.case, outcome.setup),
                                    *lost)
         for row in outcome.rows:
             if row.fault and row.figure == "cpu_seconds":
@@ -342,7 +342,7 @@ def again(runner, outcome):
     for _ in range(TRIALS):
         if not outcome.is_far or outcome.faults or any(row.fault for row in outcome.rows):
             break
-        outcome = runner.run(outcome.case, outcome.rung)
+        outcome = runner.run(outcome.case, outcome.setup)
     for row in outcome.rows:
         if not row.far:
             continue
@@ -360,8 +360,8 @@ def run_all(runner, planned):
         with switched(settings), \
                 concurrent.futures.ThreadPoolExecutor(LIGHT_WORKERS) as light, \
                 concurrent.futures.ThreadPoolExecutor(HEAVY_WORKERS) as heavy:
-            futures = [(heavy if case.is_heavy else light).submit(runner.run, case, rung)
-                       for case, rung in planned if case.needs == need]
+            futures = [(heavy if case.is_heavy else light).submit(runner.run, case, setup)
+                       for case, setup in planned if case.needs == need]
             outcomes += [future.result() for future in futures]
         with switched(settings):
             outcomes = [again(runner, outcome) if outcome.case.needs == need else outcome
@@ -385,18 +385,18 @@ def results(outcomes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary", nargs="?", default=HERE.parent.parent / "build/spoor")
-    parser.add_argument("--full", action="store_true", help="every job on every rung")
+    parser.add_argument("--full", action="store_true", help="every job in every setup")
     parser.add_argument("--only", default="", help="cases whose name or command has this in it")
-    parser.add_argument("--rung", default="", help="rungs whose name or user is this")
+    parser.add_argument("--setup", default="", help="setups whose name or user is this")
     parser.add_argument("--json", help="write what counts to this file")
     arguments = parser.parse_args()
     # A requested exit restores kernel settings, too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     users = ["root", "user"] if os.geteuid() == 0 else ["user"]
-    is_full = bool(arguments.full or arguments.only or arguments.rung)
-    planned = [(case, rung) for case, rung in cases.plan(users, is_full)
+    is_full = bool(arguments.full or arguments.only or arguments.setup)
+    planned = [(case, setup) for case, setup in cases.plan(users, is_full)
                if (arguments.only in case.name or arguments.only in case.command)
-               and arguments.rung in ("", rung.name, rung.user)]
+               and arguments.setup in ("", setup.name, setup.user)]
     with tempfile.TemporaryDirectory(prefix="spoor-truth-") as name:
         checks = properties.PROPERTIES if is_full else properties.QUICK
         outcomes = run_all(Runner(pathlib.Path(name), arguments.binary, checks), planned)
