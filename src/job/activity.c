@@ -86,14 +86,14 @@ enum activity_look activity_look_at(const struct activity *activity, uint64_t cp
 {
     if (!activity->has_looked || now_ns - activity->looked_at_ns >= READ_ALL_EVERY_NS)
         return LOOK_AT_ALL;
-    return stands_still(activity, cpu_ns) && !activity->is_doubtful ? LOOK_AT_NOBODY
+    return stands_still(activity, cpu_ns) && !activity->is_doubtful ? LOOK_AT_NONE
                                                                     : LOOK_AT_MOVERS;
 }
 
 void activity_looked(struct activity *activity, enum activity_look look, uint64_t cpu_ns,
                      uint64_t now_ns, struct activity_seen seen)
 {
-    if (look == LOOK_AT_NOBODY)
+    if (look == LOOK_AT_NONE)
         return;
     activity->is_doubtful |= stands_still(activity, cpu_ns) && seen.moved_ns > UNSEEN_NS;
     activity->has_looked = true;

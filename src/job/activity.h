@@ -60,7 +60,7 @@ enum activity_state activity_state(const struct activity *activity);
 
 /* Which processes to read. */
 enum activity_look {
-    LOOK_AT_NOBODY,
+    LOOK_AT_NONE,
     LOOK_AT_MOVERS, /* processes whose own CPU clock has advanced */
     LOOK_AT_ALL,
 };

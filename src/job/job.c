@@ -367,9 +367,9 @@ void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
     if (is_known(cpu_ns)) /* otherwise glances record it */
         job_note_cpu(job, now_ns, cpu_ns);
     job->look_span.from_ns = job->look_span.until_ns = job_now_ns(job, now_ns);
-    if (whom == LOOK_AT_NOBODY && main_has_run(job))
+    if (whom == LOOK_AT_NONE && main_has_run(job))
         whom = LOOK_AT_MOVERS;
-    if (whom == LOOK_AT_NOBODY) {
+    if (whom == LOOK_AT_NONE) {
         refresh_resting(job, &look);
         return;
     }

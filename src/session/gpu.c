@@ -292,7 +292,11 @@ void session_wait_for_gpus(spoor_session *session)
 
     if (!has_gpus(session))
         return;
-    gpu_looks_finish(looks, &session->sampler.job.roster);
+    /* First the look that was in progress when the job ended, then the last one. */
+    while (gpu_looks_finish(looks)) {
+        note_processes(session);
+        gpu_looks_begin_last(looks, &session->sampler.job.roster);
+    }
     budget_charge(&session->sampler.job.budget, SPENT_GPUS, looks->cost_ns - before_ns);
 }
 

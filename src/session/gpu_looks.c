@@ -408,15 +408,13 @@ bool gpu_looks_collect(struct gpu_looks *looks)
 
 void gpu_looks_begin_last(struct gpu_looks *looks, const struct roster *roster)
 {
-    (void)gpu_looks_collect(looks);
     if (looks->started_ns == 0 && !looks->is_last && looks->state == GPU_READY)
         looks->is_last = gpu_looks_start(looks, GPU_LOOK_LAST, roster) == 0;
 }
 
-void gpu_looks_finish(struct gpu_looks *looks, const struct roster *roster)
+bool gpu_looks_finish(struct gpu_looks *looks)
 {
-    while (looks->started_ns != 0 && wait_for_call(looks))
-        gpu_looks_begin_last(looks, roster);
+    return looks->started_ns != 0 && wait_for_call(looks) && gpu_looks_collect(looks);
 }
 
 /* ---- view ------------------------------------------------------------------- */

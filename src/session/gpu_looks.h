@@ -109,10 +109,12 @@ bool gpu_looks_are_starved(const struct gpu_looks *looks);
  * ended. */
 bool gpu_looks_collect(struct gpu_looks *looks);
 
-/* gpu_looks_begin_last() starts the last look, if no other is in progress. gpu_looks_finish()
- * waits for it, for a second at most, and not at all if a driver has stopped responding. */
+/* Starts the last look, unless another one is in progress or the last one was started before. */
 void gpu_looks_begin_last(struct gpu_looks *looks, const struct roster *roster);
-void gpu_looks_finish(struct gpu_looks *looks, const struct roster *roster);
+
+/* Waits for the look in progress and collects its result. Waits a second at most, and not at all
+ * if a driver has stopped responding. Returns false if nothing was collected. */
+bool gpu_looks_finish(struct gpu_looks *looks);
 
 /* Fills the view with the current values. The caller owns the view, which must be zeroed at
  * first. Its `devices` are allocated here, for the caller to free; its other pointers are

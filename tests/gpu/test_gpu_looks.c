@@ -157,7 +157,7 @@ static void a_driver_that_never_responded_is_not_treated_as_stopped(void **state
     (void)view_memory(&bench, SECONDS(10));
     assert_int_equal(bench.view.state, GPU_PENDING);
     assert_string_equal(bench.view.reason, "the GPU driver does not respond");
-    gpu_looks_finish(&bench.looks, &bench.roster); /* does not wait for the driver */
+    assert_false(gpu_looks_finish(&bench.looks)); /* does not wait for the driver */
     assert_false(gpu_looks_are_idle(&bench.looks));
     tear_down(&bench);
 }
@@ -187,7 +187,7 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
     while (clock_now().monotonic_ns - looked_ns < 100 * NS_PER_MS)
         (void)usleep(1000);
     gpu_looks_begin_last(&looks, &roster);
-    gpu_looks_finish(&looks, &roster);
+    assert_true(gpu_looks_finish(&looks));
     gpu_looks_view(&looks, clock_now().monotonic_ns, &view);
     assert_int_equal(view.totals.measures[GPU_TOTAL_DESCENDANTS_MEMORY].value, 8 << 20);
     gpu_looks_close(&looks);

@@ -257,6 +257,37 @@ static void a_phase_does_not_inherit_earlier_unknown_values(void **state)
     machine_done(&machine);
 }
 
+/* The stop comes while the first look opens the driver: its result is collected afterwards. */
+static void a_process_has_its_memory_if_the_first_look_ends_after_the_stop(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct spoor_process process = { 0 };
+    struct spoor_error err = { 0 };
+    struct machine machine;
+    spoor_session *session;
+    char script[300];
+
+    machine_init(&machine, false);
+    (void)snprintf(
+        script, sizeof(script),
+        CARD
+        "cost nvmlInit 100000\ndevice 0 total 9000000000\nprocess 0 compute %d 5000000000\n",
+        (int)getpid());
+    machine_play(&machine, script);
+    options.pid = getpid();
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS;
+    assert_int_equal(spoor_session_open(&options, &session, &err), 0);
+    assert_int_equal(spoor_session_start(session, &err), 0);
+    while (machine_calls(&machine, "nvmlInit") == 0)
+        (void)usleep(1000);
+    assert_int_equal(spoor_session_stop(session, &err), 0);
+    assert_true(fabs(peak_of(session) - 5 * GB) < 0.5);
+    assert_int_equal(spoor_session_processes(session, &process, 1), 1);
+    assert_true(fabs(process.gpu_memory_bytes - 5 * GB) < 0.5);
+    session = spoor_session_close(session);
+    machine_done(&machine);
+}
+
 /* In a container, samples have the pids of the host. */
 static void busy_time_attributed_to_an_unlisted_process_has_its_own_source(void **state)
 {
@@ -304,6 +335,7 @@ int main(void)
         cmocka_unit_test(a_session_with_an_invalid_list_of_gpus_is_refused),
         cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),
         cmocka_unit_test(a_phase_does_not_inherit_earlier_unknown_values),
+        cmocka_unit_test(a_process_has_its_memory_if_the_first_look_ends_after_the_stop),
         cmocka_unit_test(busy_time_attributed_to_an_unlisted_process_has_its_own_source),
     };
 

@@ -23,9 +23,9 @@ static void processes_are_not_read_while_none_of_them_runs(void **state)
     struct activity activity = { 0 };
 
     assert_int_equal(look(&activity, 7, SECOND, 7), LOOK_AT_ALL);
-    assert_int_equal(look(&activity, 7, 2 * SECOND, 0), LOOK_AT_NOBODY);
+    assert_int_equal(look(&activity, 7, 2 * SECOND, 0), LOOK_AT_NONE);
     assert_int_equal(look(&activity, 8, 3 * SECOND, 1), LOOK_AT_MOVERS);
-    assert_int_equal(look(&activity, 8, 4 * SECOND, 0), LOOK_AT_NOBODY);
+    assert_int_equal(look(&activity, 8, 4 * SECOND, 0), LOOK_AT_NONE);
 }
 
 static void process_clocks_are_read_if_the_job_has_no_total_cpu_time(void **state)
@@ -45,7 +45,7 @@ static void all_processes_are_read_every_ten_seconds(void **state)
     assert_int_equal(look(&activity, 9, 10 * SECOND, 0),
                      LOOK_AT_MOVERS); /* does not count as a reading of all */
     assert_int_equal(look(&activity, 9, 11 * SECOND, 0), LOOK_AT_ALL);
-    assert_int_equal(look(&activity, 9, 20 * SECOND, 0), LOOK_AT_NOBODY);
+    assert_int_equal(look(&activity, 9, 20 * SECOND, 0), LOOK_AT_NONE);
     assert_int_equal(look(&activity, 9, 21 * SECOND, 0), LOOK_AT_ALL);
 }
 
@@ -56,7 +56,7 @@ static void processes_skipped_at_one_look_are_read_at_the_next(void **state)
     activity_looked(&activity, LOOK_AT_ALL, 7, SECOND,
                     (struct activity_seen){ .is_whole = false });
     assert_int_equal(look(&activity, 7, 2 * SECOND, 0), LOOK_AT_MOVERS);
-    assert_int_equal(look(&activity, 7, 3 * SECOND, 0), LOOK_AT_NOBODY);
+    assert_int_equal(look(&activity, 7, 3 * SECOND, 0), LOOK_AT_NONE);
 }
 
 /* A process that left the cgroup, or that perf does not count, runs unnoticed. */
@@ -67,7 +67,7 @@ static void a_cpu_counter_that_missed_a_process_is_not_used_again(void **state)
     (void)look(&activity, 7, SECOND, 0);
     assert_int_equal(look(&activity, 7, 11 * SECOND, 19 * NS_PER_MS),
                      LOOK_AT_ALL); /* below 20 ms: the counter may just lag behind */
-    assert_int_equal(look(&activity, 7, 12 * SECOND, 0), LOOK_AT_NOBODY);
+    assert_int_equal(look(&activity, 7, 12 * SECOND, 0), LOOK_AT_NONE);
     assert_int_equal(look(&activity, 7, 21 * SECOND, 21 * NS_PER_MS), LOOK_AT_ALL);
     assert_int_equal(look(&activity, 7, 22 * SECOND, 0), LOOK_AT_MOVERS);
     assert_int_equal(look(&activity, 7, 23 * SECOND, 0), LOOK_AT_MOVERS);
@@ -80,7 +80,7 @@ static void all_processes_are_read_after_a_reported_change(void **state)
     (void)look(&activity, 7, SECOND, 0);
     activity_forget(&activity);
     assert_int_equal(look(&activity, 7, 2 * SECOND, 0), LOOK_AT_ALL);
-    assert_int_equal(look(&activity, 7, 3 * SECOND, 0), LOOK_AT_NOBODY);
+    assert_int_equal(look(&activity, 7, 3 * SECOND, 0), LOOK_AT_NONE);
 }
 
 #define MS NS_PER_MS

@@ -46,10 +46,11 @@ static void assert_value(const json_t *row, const char *name, double value)
 static void statistics_equal_the_results_of_scipy(void **state)
 {
     double values[VALUES_MAX];
-    json_t *all, *row;
+    json_t *all, *cases, *row;
     size_t i;
 
-    json_array_foreach(load_cases("sets", &all), i, row)
+    cases = load_cases("sets", &all);
+    json_array_foreach(cases, i, row)
     {
         size_t count = read_values(row, "values", values);
         struct statistics statistics;
@@ -71,10 +72,11 @@ static void statistics_equal_the_results_of_scipy(void **state)
 static void comparisons_equal_the_results_of_scipy(void **state)
 {
     double a[VALUES_MAX], b[VALUES_MAX];
-    json_t *all, *row;
+    json_t *all, *cases, *row;
     size_t i;
 
-    json_array_foreach(load_cases("pairs", &all), i, row)
+    cases = load_cases("pairs", &all);
+    json_array_foreach(cases, i, row)
     {
         size_t a_count = read_values(row, "a", a), b_count = read_values(row, "b", b);
         struct comparison comparison;
