@@ -219,12 +219,14 @@ static double near_bound(const struct row *row, const struct summary *summary, d
 {
     enum metric mark = row->bounded_by == METRIC_MAIN_RSS_BOUND  ? METRIC_MAIN_RSS_PEAK
                        : row->bounded_by == METRIC_JOB_RSS_BOUND ? METRIC_JOB_RSS_PEAK
-                                                                 : METRIC_DESCENDANTS_RSS_PEAK;
+                       : row->bounded_by == METRIC_DESCENDANTS_RSS_BOUND
+                           ? METRIC_DESCENDANTS_RSS_PEAK
+                           : METRIC_NONE;
 
     if (row->bounded_by == METRIC_JOB_MEMORY_BOUND ||
         bound < peak - fmax(peak * SAME_SHARE, SAME_BYTES))
         return nan("");
-    if (row->raised_by != METRIC_NONE)
+    if (row->raised_by != METRIC_NONE || mark == METRIC_NONE)
         return peak;
     /* fmax() ignores NaN. */
     return fmax(peak, metric_value(row->metric, summary->tally[mark].max));

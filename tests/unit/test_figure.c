@@ -326,6 +326,23 @@ static void sampled_peaks_have_bounds(void **state)
     assert_near(find(&machine, JOB_PEAK).low, 90e6);
 }
 
+/* The parts of the cgroup's memory are read after its peak: they may exceed it by a few pages. The peak of a
+ * descendant is no bound for them. */
+static void a_part_of_the_cgroup_is_bounded_by_its_own_peak(void **state)
+{
+    struct machine machine;
+    struct spoor_figure figure;
+
+    machine_init(&machine);
+    machine.origins[METRIC_JOB_MEMORY_PEAK].is_exact = true;
+    OBSERVE(&machine, METRIC_JOB_MEMORY_PEAK, 1 * MB, 119 * MB, 119 * MB);
+    OBSERVE(&machine, METRIC_JOB_ANON, 1 * MB, 120 * MB, 120 * MB);
+    OBSERVE(&machine, METRIC_DESCENDANTS_RSS_PEAK, 1 * MB, 300 * MB, 300 * MB);
+    figure = find(&machine, "memory.anon_peak_bytes");
+    assert_near(figure.value, 120e6);
+    assert_true(figure.is_exact && isnan(figure.high));
+}
+
 /* The largest process alone is a lower bound for the job. */
 static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
 {
@@ -527,6 +544,7 @@ int main(void)
         cmocka_unit_test(the_kernels_high_water_mark_is_used_without_a_sample),
         cmocka_unit_test(a_high_water_mark_from_before_the_run_is_not_used),
         cmocka_unit_test(sampled_peaks_have_bounds),
+        cmocka_unit_test(a_part_of_the_cgroup_is_bounded_by_its_own_peak),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
         cmocka_unit_test(an_inexact_value_is_not_a_bound),
         cmocka_unit_test(instructions_are_counted_per_cycle),
