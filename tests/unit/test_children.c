@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "fake_root.h"
@@ -120,6 +121,30 @@ static void only_numbered_directories_are_processes(void **state)
     fake_root_done(&fake);
 }
 
+/* A job may have a million open files. */
+static void the_rest_of_a_folder_is_not_listed(void **state)
+{
+    enum { ENTRIES = 1000, MOST = 3 };
+    struct found found = { .count = 0 };
+    struct fake_root fake;
+    char path[64];
+    int folder;
+
+    fake_root_init(&fake);
+    for (int i = 0; i < ENTRIES; i++) {
+        (void)snprintf(path, sizeof(path), "proc/7/fd/%d", i);
+        fake_root_write(&fake, path, "");
+    }
+    folder = root_open_dir(&fake.root, "proc/7/fd");
+    assert_true(folder >= 0);
+    assert_int_equal(proc_each_number(folder, MOST, remember, &found), 0);
+    assert_int_equal(found.count, MOST);
+    assert_int_equal(proc_each_number(folder, SIZE_MAX, remember, &found), 0);
+    assert_true(found.count > ENTRIES / 2); /* the kernel has not been asked for these before */
+    close(folder);
+    fake_root_done(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +153,7 @@ int main(void)
         cmocka_unit_test(the_buffer_grows_for_a_long_list_of_children),
         cmocka_unit_test(an_exited_process_has_no_list),
         cmocka_unit_test(only_numbered_directories_are_processes),
+        cmocka_unit_test(the_rest_of_a_folder_is_not_listed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "fake_root.h"
 #include "source/proc/smaps.h"
 #include "unit_test.h"
@@ -69,6 +71,31 @@ static void columns_and_lines_of_an_area_are_read(void **state)
     assert_int_equal(seen.first.merged, 1024);
     assert_int_equal(seen.last.start, 0x7ffd00000000);
     assert_int_equal(seen.last.inode, 0);
+}
+
+/* The kernel may end a read anywhere: each packet is the result of one. */
+static void lines_may_be_divided_between_reads(void **state)
+{
+    static const char text[] = HEAD "/usr/bin/cat\n" LINES STACK;
+    static const size_t pieces[] = { 16, 61, 500, sizeof(text) };
+
+    for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
+        struct seen whole, seen = { .count = 0 };
+        int fds[2];
+
+        assert_int_equal(parse(text, &whole), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+        for (size_t at = 0; at < strlen(text); at += pieces[i]) {
+            size_t left = strlen(text) - at, size = left < pieces[i] ? left : pieces[i];
+
+            assert_int_equal(write(fds[1], text + at, size), size);
+        }
+        close(fds[1]);
+        assert_int_equal(smaps_parse(fds[0], note, &seen), 0);
+        assert_int_equal(seen.count, 2);
+        assert_memory_equal(&seen, &whole, sizeof(seen));
+        close(fds[0]);
+    }
 }
 
 /* A path may be 4095 bytes of anything but a newline, and may look like a line of the file. */
@@ -209,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_and_lines_of_an_area_are_read),
+        cmocka_unit_test(lines_may_be_divided_between_reads),
         cmocka_unit_test(the_name_of_a_mapping_is_not_parsed_as_data),
         cmocka_unit_test(an_old_kernel_does_not_report_merged_pages),
         cmocka_unit_test(damaged_text_is_refused),

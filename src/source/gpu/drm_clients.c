@@ -624,7 +624,7 @@ static void look_at_listed_fd(pid_t fd, void *data)
 {
     struct fd_list *list = data;
 
-    if (list->error < 0 || list->count == DRM_SWEEP_FD_MAX)
+    if (list->error < 0)
         return;
     list->count++;
     if (look_at_fd(list->drm, list->entry, fd) == -ENOMEM)
@@ -666,7 +666,8 @@ static int look_at_pid(struct drm_vendor *drm, struct drm_sweep_pid *entry, bool
     entry->sweep = drm->clients.sweep;
     entry->holds_kfd = entry->holds_unreported = false;
     entry->refused = NULL;
-    (void)proc_each_number(folder, look_at_listed_fd, &list); /* as far as it can be read */
+    /* as far as it can be read */
+    (void)proc_each_number(folder, DRM_SWEEP_FD_MAX, look_at_listed_fd, &list);
     if (list.count == 0)
         entry->refused = refused_because(drm, entry->pid, 0);
     return list.error;

@@ -69,18 +69,22 @@ static int thread_children(struct cached_file *file, const struct root *root, pi
 }
 
 /* Uses getdents64 with its own buffer, since opendir() allocates. */
-int proc_each_number(int folder, child_found *each, void *data)
+int proc_each_number(int folder, size_t most, child_found *each, void *data)
 {
     _Alignas(struct dirent64) char entries[4096];
-    ssize_t n;
+    size_t count = 0;
+    ssize_t n = 0;
 
-    while ((n = getdents64(folder, (void *)entries, sizeof(entries))) > 0) {
+    while (count < most && (n = getdents64(folder, (void *)entries, sizeof(entries))) > 0) {
         for (ssize_t at = 0; at < n;) {
             const struct dirent64 *entry = (const struct dirent64 *)(void *)(entries + at);
             uint64_t number;
 
-            if (parse_whole_u64(entry->d_name, &number) == 0 && number <= INT32_MAX)
+            if (count < most && parse_whole_u64(entry->d_name, &number) == 0 &&
+                number <= INT32_MAX) {
                 each((pid_t)number, data);
+                count++;
+            }
             at += entry->d_reclen;
         }
     }
@@ -91,14 +95,14 @@ int proc_each_thread(const struct root *root, pid_t pid, child_found *found, voi
 {
     AUTO_CLOSE int folder = root_open_dir(root, "proc/%d/task", (int)pid);
 
-    return folder < 0 ? folder : proc_each_number(folder, found, data);
+    return folder < 0 ? folder : proc_each_number(folder, SIZE_MAX, found, data);
 }
 
 int proc_each_fd(const struct root *root, pid_t pid, child_found *found, void *data)
 {
     AUTO_CLOSE int folder = root_open_dir(root, "proc/%d/fd", (int)pid);
 
-    return folder < 0 ? folder : proc_each_number(folder, found, data);
+    return folder < 0 ? folder : proc_each_number(folder, SIZE_MAX, found, data);
 }
 
 struct other_threads {
@@ -146,5 +150,5 @@ int proc_each_pid(const struct root *root, child_found *found, void *data)
 {
     AUTO_CLOSE int folder = root_open_dir(root, "proc");
 
-    return folder < 0 ? folder : proc_each_number(folder, found, data);
+    return folder < 0 ? folder : proc_each_number(folder, SIZE_MAX, found, data);
 }

@@ -40,8 +40,9 @@ int children_read(struct cached_file *leader, const struct root *root, pid_t pid
                   uint64_t thread_count, struct children_buffer *buffer, child_found *found,
                   void *data);
 
-/* Calls `each` for every entry of an open folder whose name is a number. */
-int proc_each_number(int folder, child_found *each, void *data);
+/* Calls `each` for every entry of an open folder whose name is a number, for `most` at most: the
+ * rest is not listed. */
+int proc_each_number(int folder, size_t most, child_found *each, void *data);
 
 /* Calls `found` for every thread of a process. */
 int proc_each_thread(const struct root *root, pid_t pid, child_found *found, void *data);
