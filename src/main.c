@@ -17,10 +17,10 @@
 static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program,
                                                   &resource_tracker_program };
 
-/* If stdin, stdout or stderr is closed, the next file we open would get its number, and
- * output would go to that file. So open /dev/null in its place, in the wrong direction:
- * using it fails with EBADF, like a closed descriptor. It is closed at exec, so the job
- * finds the descriptor closed. */
+/* If stdin, stdout or stderr is closed, the next file we open would get its number, and output
+ * would go to that file. Therefore opens /dev/null in its place, but in the wrong direction:
+ * using the descriptor fails with EBADF, as if it were closed. It is closed at exec, so the job
+ * finds it closed. */
 static void fill_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

@@ -52,7 +52,7 @@ extern "C" {
 
 #define SPOOR_VERSION "0.1.0"
 
-/* The version of the library at run time: "major.minor.patch". */
+/* Returns the version of the library at run time: "major.minor.patch". */
 SPOOR_API const char *spoor_version(void);
 
 struct spoor_error {
@@ -170,7 +170,7 @@ struct spoor_sample {
     double elapsed_seconds; /* since the first sample */
     double unix_seconds;    /* since 1970, UTC */
     const double *values;   /* values[i] is metric i (spoor_metric_get()), or NaN; memory and
-                               GPU levels are the highest since the sample before */
+                               GPU levels are the highest since the previous sample */
     size_t count;
     const double *moments;               /* the same metrics, with all levels at this moment */
     const struct spoor_gpu_sample *gpus; /* GPUs of the job, at most 256 */
@@ -277,8 +277,8 @@ SPOOR_API int spoor_phase_stop(spoor_session *session, const char *name,
  * thread hangs (for 10 s), returns 0 without the figures. */
 SPOOR_API int spoor_session_child_ended(spoor_session *session, pid_t pid);
 
-/* Call this before the caller stops its own process, as by SIGSTOP (true), and after the
- * process is continued (false). Samples missed meanwhile are not counted as late. */
+/* Call this with true before the caller stops its own process, for example by SIGSTOP, and with
+ * false after the process is continued. Samples missed meanwhile are not counted as late. */
 SPOOR_API void spoor_session_note_stop(spoor_session *session, bool is_stopping);
 
 /* Call this when the job has ended: the run ends now, even if the last sample is taken
@@ -323,8 +323,8 @@ enum {
     SPOOR_COLOR = 1u << 0, /* text with terminal colors */
 };
 
-/* Writes a report of the run so far to a descriptor. Text is 60 to 160 columns wide, as the
- * terminal is, or 80 columns if the descriptor is not a terminal. */
+/* Writes a report of the run so far to a descriptor. Text is as wide as the terminal, from 60
+ * to 160 columns, or 80 columns wide if the descriptor is not a terminal. */
 SPOOR_API int spoor_session_write(spoor_session *session, enum spoor_format format,
                                   unsigned flags, int fd, struct spoor_error *err);
 
@@ -361,7 +361,7 @@ SPOOR_API spoor_session *spoor_session_close(spoor_session *session);
 struct spoor_figure {
     double value;       /* NaN: not measured */
     double low, high;   /* bounds of a sampled peak; NaN: none */
-    const char *source; /* where it came from; NULL if value is NaN */
+    const char *source; /* where the value was read; NULL if value is NaN */
     const char *reason; /* why it was not measured; NULL if value is known */
     bool is_exact;
 };
@@ -378,14 +378,14 @@ struct spoor_process {
     pid_t pid;
     pid_t parent_pid;  /* 0: unknown */
     char name[64];     /* as in /proc/PID/comm; any bytes; empty: unknown */
-    char command[264]; /* one line, quoted for a shell; a long one is cut and ends in "...";
-                               empty: unknown */
-    double started_seconds; /* negative: it ran before the session was opened */
-    double ended_seconds;   /* NaN: it was still running */
+    char command[264]; /* one line, quoted for a shell; a truncated one ends in "..."; empty:
+                          unknown */
+    double started_seconds; /* negative: the process ran before the session was opened */
+    double ended_seconds;   /* NaN: the process was still running */
     double cpu_seconds;     /* without its children */
     double peak_rss_bytes;
     double read_bytes, written_bytes; /* on disks */
-    double gpu_memory_bytes;          /* the most seen on all GPUs */
+    double gpu_memory_bytes;          /* highest value seen, over all GPUs together */
     int exit_code;                    /* 128 + N if signal N killed it; -1: unknown */
     char signal[24];                  /* "SIGKILL"; empty: no signal killed it */
 };
@@ -411,7 +411,8 @@ struct spoor_metric {
     enum spoor_metric_kind kind;
 };
 
-/* The metrics of a sample, 0 to count - 1. Their order is not part of the ABI. */
+/* A sample has spoor_metric_count() metrics, numbered from 0. Their order is not part of the
+ * ABI. */
 SPOOR_API size_t spoor_metric_count(void);
 SPOOR_API const struct spoor_metric *spoor_metric_get(size_t index);
 
@@ -495,7 +496,7 @@ struct spoor_gpu {
     const char *pci_address; /* "0000:3b:00.0"; empty for a part */
     uint64_t memory_bytes;   /* UINT64_MAX: unknown */
     bool is_part;
-    bool is_selected; /* it is assigned to the job */
+    bool is_selected; /* assigned to the job */
     int part;         /* number of the part, 1 in "0:1"; -1: a whole GPU */
 };
 

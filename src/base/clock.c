@@ -29,7 +29,7 @@ struct instant clock_now(void)
 
 uint64_t clock_suspended_ns(void)
 {
-    /* Read first: the difference may be too small, but never too large. */
+    /* Read the boot clock first: the difference may be too small, but never too large. */
     uint64_t boot_ns = read_clock(CLOCK_BOOTTIME);
 
     return sub_floor0(boot_ns, read_clock(CLOCK_MONOTONIC));

@@ -23,8 +23,8 @@ struct instant {
 
 struct instant clock_now(void);
 
-/* Time that the machine has been suspended since boot. The boot clock, by which the kernel
- * dates the start of processes, includes it; the monotonic clock does not. */
+/* Returns for how long the machine has been suspended since boot. The boot clock, by which the
+ * kernel dates the start of processes, includes it; the monotonic clock does not. */
 uint64_t clock_suspended_ns(void);
 
 /* The two monotonic times between which a value was read. */
@@ -32,12 +32,12 @@ struct clock_span {
     uint64_t from_ns, until_ns;
 };
 
-/* The length of a clock tick, the unit of /proc/PID/stat; and the number of ticks since boot,
- * by which the kernel dates the start of processes. */
+/* Return the length of a clock tick, the unit of /proc/PID/stat; and the number of ticks since
+ * boot, by which the kernel dates the start of processes. */
 uint64_t clock_tick_ns(void);
 uint64_t clock_boot_ticks(void);
 
-/* CPU time of the calling thread so far. */
+/* Returns the CPU time of the calling thread so far. */
 uint64_t clock_thread_cpu_ns(void);
 
 /* Converts a time for system calls that take a timespec. */

@@ -11,14 +11,14 @@
 
 #define STACK_BYTES ((size_t)1 << 20)
 
-/* By default a thread's stack is as large as the limit of the main thread's stack, however
+/* Enlarges the stack if needed: by default it has the size of RLIMIT_STACK, which may be very
  * small. */
 static void set_stack_size(pthread_attr_t *attributes)
 {
     size_t size = 0;
 
     if (pthread_attr_getstacksize(attributes, &size) == 0 && size < STACK_BYTES)
-        (void)pthread_attr_setstacksize(attributes, STACK_BYTES); /* above every minimum */
+        (void)pthread_attr_setstacksize(attributes, STACK_BYTES); /* cannot fail */
 }
 
 int thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data)

@@ -25,7 +25,8 @@ int thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data);
  * pthread_cond_clockwait() would make this unnecessary, but needs glibc 2.30; musl does not
  * have it. */
 
-/* Cannot fail on Linux: no memory is allocated. */
+/* Initializes a condition variable with CLOCK_MONOTONIC. Cannot fail on Linux: no memory is
+ * allocated. */
 static inline void condition_init(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -45,7 +46,7 @@ struct helper_work {
                                     behind, when its call returns */
 };
 
-/* On failure the caller keeps the data. */
+/* Opens a helper for `data`. On failure the caller keeps the data. */
 int helper_open(const struct helper_work *work, void *data, struct helper **ret);
 
 /* Ends the thread, or leaves it behind if a call is under way. Accepts NULL; always returns

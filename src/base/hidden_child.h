@@ -8,9 +8,9 @@
 
 #include <sys/types.h>
 
-/* As fork(); -errno on failure. The child has the name `name` (at most 15 bytes) from the
- * start, is in its own session, and blocks all signals. It may only make system calls: the
- * program may have other threads. */
+/* Like fork(), but returns -errno on failure. The child has the name `name` (at most 15 bytes)
+ * from the start, is in its own session, and blocks all signals. It may only make system calls:
+ * the program may have other threads. */
 pid_t hidden_child_fork(const char *name);
 
 /* Called in the child: makes `fd` descriptor 0 and `output_fd` (0: none) descriptor 1, and

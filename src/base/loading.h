@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loading.h - why a shared library that is loaded at run time is missing. A static program (make static) can
- * load none. */
+/* loading.h - why a shared library that is loaded at run time is missing. A static program
+ * (make static) cannot load any. */
 #ifndef BASE_LOADING_H
 #define BASE_LOADING_H
 

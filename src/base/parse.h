@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse.h - small readers of the kernel's text formats. Pure: text in, value out.
+ * parse.h - parsers for the kernel's text formats; they do no I/O.
  *
  * All work on NUL-terminated text. They accept what the kernel writes and nothing
  * else: no sign where none belongs, no overflow, no octal, no locale.
@@ -23,13 +23,14 @@ static inline bool is_digit(char c)
 int parse_u64(const char **cursor, uint64_t *ret);
 int parse_i64(const char **cursor, int64_t *ret);
 
-/* The value of a hexadecimal digit, of either case; -1: not a hexadecimal digit. */
+/* Returns the value of a hexadecimal digit, upper or lower case; -1: not a hexadecimal
+ * digit. */
 int parse_hex_digit(char c);
 
-/* As parse_u64, for a hexadecimal number without blanks or "0x" before it. */
+/* Like parse_u64(), but reads a hexadecimal number without leading blanks or "0x". */
 int parse_hex(const char **cursor, uint64_t *ret);
 
-/* Reads a text that is one number; blanks and a newline around it are allowed. */
+/* Parses a text that consists of one number; blanks and a newline around it are allowed. */
 int parse_whole_u64(const char *text, uint64_t *ret);
 
 /* Parses the number after `key` at the start of a line: parse_key_u64(text, "MemFree:", &v).
@@ -50,7 +51,7 @@ int parse_word(const char **cursor, char *buf, size_t size);
  * fit. */
 void parse_copy_line(const char *text, char *buf, size_t size);
 
-/* Whether `word` is one of the words of a text. */
+/* Returns whether a text contains `word` as a whole word. */
 bool parse_has_word(const char *text, const char *word);
 
 /* No kernel is built for more CPUs. The longest list names every second CPU. */

@@ -9,7 +9,7 @@
 
 struct process_id {
     pid_t pid;
-    uint64_t start_ticks; /* clock ticks from boot to its start */
+    uint64_t start_ticks; /* start time, in clock ticks since boot */
 };
 
 static inline bool process_id_equal(struct process_id a, struct process_id b)

@@ -31,7 +31,7 @@ void file_limit_raise(void)
 bool file_limit_allows(int fd)
 {
     enum { LEFT_FREE = 64 };
-    /* The last limit read; read again when it seems to be reached. */
+    /* The limit as last read; refreshed when it seems to be reached. */
     static _Atomic rlim_t known;
     struct rlimit limit;
 
@@ -45,8 +45,8 @@ bool file_limit_allows(int fd)
 
 /* ---- root ------------------------------------------------------------------ */
 
-/* NSpid lists the PIDs of a process, from the PID namespace of /proc down to the process's
- * own. Linux before 4.1 has no such line. */
+/* Compares PID namespaces by NSpid, the PIDs of a process from the namespace of /proc down to
+ * its own. Linux before 4.1 has no such line. */
 static bool is_in_inner_namespace(const struct root *root)
 {
     char text[4096];

@@ -48,11 +48,11 @@ struct root {
         .fd = -1    \
     }
 
-/* `path` NULL or "/" is the live machine. */
+/* Opens a root; `path` NULL or "/" is the live machine. */
 int root_open(const char *path, struct root *ret);
 void root_close(struct root *root);
 
-/* Duplicates a root, for a user that may outlive it. */
+/* Duplicates a root for code that may outlive the original. */
 int root_copy(const struct root *root, struct root *ret);
 
 /* Reads a whole file and adds a NUL byte. Returns its length, or -errno. -EFBIG:
@@ -60,7 +60,7 @@ int root_copy(const struct root *root, struct root *ret);
 ssize_t root_read(const struct root *root, char *buf, size_t size, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 
-/* As root_read, but truncates a file that does not fit. */
+/* Like root_read(), but truncates a file that does not fit. */
 ssize_t root_read_start(const struct root *root, char *buf, size_t size, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 
@@ -68,8 +68,8 @@ ssize_t root_read_start(const struct root *root, char *buf, size_t size, const c
  * something else. */
 uint64_t root_read_number(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* As root_read_start, but keeps at most `line_size` bytes of each line, so that one long line does
- * not displace the lines after it. A file that fits takes one read call. */
+/* Like root_read_start(), but keeps at most `line_size` bytes of each line, so that one long
+ * line does not displace the lines after it. A file that fits takes one read call. */
 /* Enough for /proc/PID/status, except lists of groups and CPUs. */
 enum { ROOT_LINE_SIZE = 512 };
 ssize_t root_read_lines(const struct root *root, char *buf, size_t size, size_t line_size,
@@ -78,7 +78,7 @@ ssize_t root_read_lines(const struct root *root, char *buf, size_t size, size_t 
 /* Opens a folder as the start of a path. Returns an fd or -errno. */
 int root_open_dir(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* As root_open_dir, for readdir(). NULL with errno: it cannot be opened. */
+/* Like root_open_dir(), but for readdir(). NULL with errno: the folder cannot be opened. */
 DIR *root_open_folder(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Reads a symbolic link. Returns the length of the NUL-terminated text, or -errno. */
@@ -99,10 +99,11 @@ struct cached_file {
     }
 
 enum file_read {
-    READ_WHOLE, /* as root_read */
-    READ_START, /* as root_read_start */
-    READ_RECORD, /* as root_read, for a file that the kernel returns in one piece (most small ones):
-                    one read call suffices, and no second call is needed to see the end */
+    READ_WHOLE,  /* like root_read() */
+    READ_START,  /* like root_read_start() */
+    READ_RECORD, /* like root_read(), for a file that the kernel returns in one piece (most
+                  * small ones): one read call suffices, and no second call is needed to see
+                  * the end */
 };
 
 /* Reads the file from its start. The path is used if the file is not open yet. If descriptors run

@@ -20,7 +20,7 @@ static inline bool is_known(uint64_t value)
     return value != UNKNOWN;
 }
 
-/* Converts a raw value to a derived one. */
+/* Converts a raw value to a derived one: UNKNOWN becomes NaN. */
 static inline double as_number(uint64_t value)
 {
     return is_known(value) ? (double)value : (double)NAN;

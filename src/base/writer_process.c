@@ -19,8 +19,8 @@
 enum { QUEUE_BYTES = 1 << 20 }; /* a power of two */
 enum { TRIM_BYTES = 1 << 16 };  /* an empty queue keeps about this much memory */
 
-/* How long a record waits for room during a burst. If there is a reader, which may stall, no
- * record waits. */
+/* How long a record waits for room during a burst. Never used for an output with a reader,
+ * which may stall. */
 #define ROOM_MOST_NS (100 * NS_PER_MS)
 /* A record that takes longer has stalled. */
 #define STALLED_AFTER_NS NS_PER_SECOND
@@ -44,7 +44,7 @@ struct writer_queue {
     _Atomic uint64_t lost_rows;     /* given up */
     _Atomic uint64_t cpu_ns;
     _Atomic int error;          /* the first failure; 0: none */
-    struct spoor_error failure; /* its message, final once `error` is set */
+    struct spoor_error failure; /* message of `error`, final once `error` is set */
 };
 
 static char *place_of(struct writer_queue *queue, uint64_t position)
@@ -54,7 +54,8 @@ static char *place_of(struct writer_queue *queue, uint64_t position)
 
 /* ---- the child: only system calls --------------------------------------------------------- */
 
-/* Only the first failure has a message. */
+/* Marks the start of a record. Returns where to store the message of a failure; NULL: the
+ * message of an earlier failure is kept. */
 static struct spoor_error *begin_work(struct writer_queue *queue)
 {
     atomic_store(&queue->working_since, clock_now().monotonic_ns);
@@ -123,7 +124,7 @@ static int start(struct writer_process *process, const struct writer_target *tar
         return -errno;
     ours = fds[0];
     theirs = fds[1];
-    pid = hidden_child_fork(SPOOR_AGENT_NAME); /* a process of this name belongs to no job */
+    pid = hidden_child_fork(SPOOR_AGENT_NAME); /* processes of this name belong to no job */
     if (pid == 0)
         serve(process->queue, theirs, target);
     if (pid < 0)
@@ -241,13 +242,14 @@ int writer_process_error(const struct writer_process *process, struct spoor_erro
     return r;
 }
 
-/* A number that changes whenever the child makes progress. */
+/* Returns a number that changes whenever the child makes progress. */
 static uint64_t progress_of(const struct writer_process *process)
 {
     return atomic_load(&process->queue->taken) + atomic_load(&process->queue->working_since);
 }
 
-/* A child that waits for a reader is not stalled: it notices the end and stops waiting. */
+/* Waits for the child to end. A child that waits for a reader is not stalled: it notices the
+ * end and stops waiting. */
 static bool wait_for_end(const struct writer_process *process)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
@@ -285,9 +287,9 @@ static bool abandon(const struct writer_process *process)
     return ppoll(&news, 1, &most, NULL) == 1;
 }
 
-/* A child that ends by itself has taken all records. Rows that fail because the reader has
- * left do not count as lost; rows that were dropped earlier, because the reader was slow,
- * do. */
+/* Counts the lost rows. A child that ends by itself has taken all records. Rows that were not
+ * written because the reader has left do not count as lost; rows that were dropped earlier
+ * because the reader was slow do. */
 static struct writer_end count_lost(const struct writer_process *process, bool has_stalled,
                                     struct spoor_error *err)
 {

@@ -3,8 +3,8 @@
  * writer_process.h - writes to a file in a separate process.
  *
  * A disk may stall, and so may the reader of a pipe. A thread that waits for a frozen file
- * system cannot be interrupted and keeps its whole process from ending. So files that grow
- * during a run are written by a hidden child (hidden_child.h), which is left behind if
+ * system cannot be interrupted and keeps its whole process from ending. Files that grow during
+ * a run are therefore written by a hidden child (hidden_child.h), which is left behind if
  * necessary. It receives records through shared memory and carries them out in order. Records
  * for which there is no room are dropped, and their rows are counted.
  *
@@ -75,7 +75,7 @@ void writer_process_put(struct writer_process *process, unsigned kind, uint64_t 
  * `most_ns`, the child was killed, or the machine is too busy to let it run within 10 s. */
 bool writer_process_wait(const struct writer_process *process, uint64_t most_ns);
 
-/* The first failure so far: 0 or -errno with its message. */
+/* Returns the first failure so far: 0 or -errno with its message. */
 int writer_process_error(const struct writer_process *process, struct spoor_error *err);
 
 /* Waits until everything is written, but not for a file that has not responded for a second:

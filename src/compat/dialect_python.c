@@ -2,8 +2,8 @@
 /*
  * dialect_python.c - three generations of the Python package resource-tracker.
  *
- * Numbers are written as Python writes them: counts without a decimal point, and a rate or a
- * growth of exactly zero as 0, not 0.0, because max(0, 0.0) is the integer 0 in Python.
+ * Numbers are written as Python writes them: counts without a decimal point, and a rate or an
+ * increase of exactly zero as 0, not 0.0, because max(0, 0.0) is the integer 0 in Python.
  */
 #include "compat/dialect_columns.h"
 

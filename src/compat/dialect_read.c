@@ -90,8 +90,8 @@ static size_t match(const struct dialect_table *table, const char *before,
     return found;
 }
 
-/* Chooses the generation that has the most of these names; if several do, the newest. The
- * second column identifies the table. */
+/* Chooses the generation with the most matching names; if several match equally well, the
+ * newest. The second column identifies the table. */
 static bool find_flat(size_t table, const char *before, const char *const *names, size_t count,
                       struct sample_column *columns)
 {

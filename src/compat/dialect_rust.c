@@ -153,7 +153,8 @@ static double percent(uint64_t part, uint64_t whole)
     return whole == 0 ? 0 : (double)part / (double)whole * 100;
 }
 
-/* Adds the growth of a counter per second; 0 for a device that was not there before. */
+/* Adds the increase of a counter per second; 0 for a device that is not in the previous
+ * sample. */
 static void add_rate(struct json_writer *json, const char *key, uint64_t before, uint64_t after,
                      const struct stream_row *row)
 {

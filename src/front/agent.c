@@ -36,7 +36,7 @@ static int read_id(const json_t *value, struct agent_request *ret, struct spoor_
 static int read_arguments(const json_t *value, struct agent_request *ret,
                           struct spoor_error *err)
 {
-    size_t count = json_array_size(value); /* 0 if it is not an array */
+    size_t count = json_array_size(value); /* 0 if `value` is not an array */
 
     if (value && !json_is_array(value))
         return error_set(err, EINVAL, "invalid request: 'arguments' must be a list of strings");
@@ -139,14 +139,15 @@ static void send_line(const struct buffer *line)
     }
 }
 
-/* Responds if there is no memory for the response: otherwise the program would wait forever. */
+/* Sends a fixed error if there is no memory for the response: otherwise the program would wait
+ * forever. */
 static void answer_no_memory(const struct agent_request *request)
 {
     char text[128], id[24] = "null";
     struct buffer line = { .text = text };
 
     if (request && request->has_id)
-        /* Always fits, like the line. */
+        /* Always fits, as does `text` below. */
         (void)snprintf(id, sizeof(id), "%" PRIu64, request->id);
     line.length = (size_t)snprintf(
         text, sizeof(text),
@@ -437,7 +438,7 @@ struct tracking_agent {
     bool is_over; /* the last sample has been taken, and the files are written */
 };
 
-/* Does nothing when called again. */
+/* Takes the last sample and writes the files. Does nothing when called again. */
 static void finish(struct tracking_agent *agent, enum watch_end end)
 {
     struct spoor_error err = { 0 };
@@ -451,7 +452,7 @@ static void finish(struct tracking_agent *agent, enum watch_end end)
     agent->kind->finish(agent->attachment->session, agent->data);
 }
 
-/* Returns NULL if there is no session. */
+/* Returns the session; NULL, with a message, if there is none. */
 static spoor_session *get_session(const struct tracking_agent *agent, struct spoor_error *err)
 {
     if (!agent->attachment->session)

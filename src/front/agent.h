@@ -16,9 +16,9 @@
  *     {"id": 2, "op": "phase-stop", "arguments": ["x"]}
  *     {"id": 2, "event": "error", "code": "EINVAL", "message": "phase 'x' is not open"}
  *
- * A program that was interrupted before it read a response skips it by its id. The id of an error is null if
- * the request had no readable id. Empty lines are ignored. The code is the errno name of one of
- * these; programs decide by it and never by the message:
+ * A program that was interrupted before it read a response skips it by its id. The id of an
+ * error is null if the request had no readable id. Empty lines are ignored. The code is one of
+ * the errno names below; programs must check the code, never the message:
  *
  *     EINVAL, EBADMSG          an argument, or the contents of a file, is not valid
  *     ENOENT, ENOTDIR, EISDIR  a file or folder is missing, or is of the wrong kind
@@ -70,8 +70,8 @@ void agent_request_done(struct agent_request *request);
 
 /* ---- agents ------------------------------------------------------------- */
 
-/* Must be called first. Names the process as an agent, detaches it from the terminal and
- * closes all but the standard descriptors. */
+/* Names the process as an agent, detaches it from the terminal and closes all but the standard
+ * descriptors. Must be called first. */
 void agent_begin(void);
 
 /* One line of JSON for the program. */
@@ -156,7 +156,7 @@ void attachment_close(struct attachment *attachment);
  * Without a stop, the files are written when the tracked process exits or the input ends.
  */
 
-/* The functions by which agents differ. */
+/* The functions that differ between agents. */
 struct tracking_agent_kind {
     /* Called when the run has ended: writes its files. */
     void (*finish)(spoor_session *session, void *data);

@@ -236,8 +236,8 @@ int config_read(struct arguments *arguments, const char *path, struct spoor_erro
 /* ---- the command line ---------------------------------------------------
  *
  * The source with the highest precedence is read first and marks the options that it sets; later
- * sources set only the others. So tags of the command line replace the tags of a config file, and
- * a variable that an option overrides is not even read.
+ * sources set only the others. Therefore tags on the command line replace the tags of a config
+ * file, and a variable that an option overrides is not even read.
  */
 
 struct cursor {
@@ -387,7 +387,7 @@ static int refuse_scope(const struct arguments *arguments, const struct option *
     return error_set(err, EINVAL, "unknown option %s", shown);
 }
 
-/* Applies one option; `shown` is how the user wrote it. */
+/* Applies one option; `shown` is the option as the user wrote it. */
 static int apply(struct cursor *cursor, const struct option *option, const char *shown,
                  const char *value, struct spoor_error *err)
 {

@@ -72,7 +72,8 @@ int arguments_apply(struct arguments *arguments, const struct option *option, co
 /* Applies the file to options that are not set yet. The message starts with the file's name. */
 int config_read(struct arguments *arguments, const char *path, struct spoor_error *err);
 
-/* Does the same for a text; `path` is its name in messages. */
+/* Like config_read(), but reads the contents of a config file; messages call the file
+ * `path`. */
 int config_read_text(struct arguments *arguments, const char *path, const char *text,
                      size_t length, struct spoor_error *err);
 

@@ -25,7 +25,8 @@ void help_wrap(FILE *out, const char *text, int column, int indent)
     fprintf(out, "%s\n", lines.text ? lines.text : "");
 }
 
-/* "--format=<format>", in brackets unless it is required; "-p <file-path>..." if repeatable. */
+/* Writes "--format=<format>", in brackets unless the option is required, or "-p <file-path>..."
+ * if it is repeatable. */
 static void put_option_usage(FILE *out, const struct option *option)
 {
     bool is_required = option->flags & OPTION_REQUIRED;
@@ -289,7 +290,7 @@ struct line {
     const struct program *program;
     const struct command *command; /* NULL: there is no such command */
     char **words;                  /* without the name of the program */
-    int count;                     /* the last word is the one to complete */
+    int count;                     /* the last word is to be completed */
     int job;                       /* index of the command to run; -1: the last word, or none */
     const struct option *option;   /* option whose value is the last word; NULL: none */
 };

@@ -13,7 +13,7 @@
 #include "base/parse.h"
 #include "text/number.h"
 
-/* ---- the word that was meant -------------------------------------------- */
+/* ---- suggestions for misspelled words ----------------------------------- */
 
 #define WORD_MAX 63
 
@@ -62,7 +62,7 @@ const char *nearest_get(const struct nearest *nearest)
 {
     size_t length = strlen(nearest->word);
 
-    /* A word that differs in more than half its letters is not a typing error. */
+    /* A word that differs in more than half its letters is not a typo. */
     return nearest->distance <= smaller(length / 2, 3) ? nearest->best : NULL;
 }
 

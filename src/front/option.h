@@ -58,7 +58,7 @@ struct option {
     unsigned flags;
     const char *group; /* heading in help and manual; NULL: Options */
     enum option_action
-        action; /* stops reading instead of applying a value; ACTION_WORK: none */
+        action; /* ends the parsing instead of applying a value, unless ACTION_WORK */
     option_apply *apply;
     size_t offset; /* offset of the member in the target, for the functions below */
     /* Rejects an invalid value before it is stored. NULL: any value is accepted. */
@@ -96,14 +96,14 @@ int text_list_add(struct text_list *list, const char *text, struct spoor_error *
 /* Functions for rows. The macros below check the type of the member. */
 option_apply option_text;     /* char *: must not be empty */
 option_apply option_any_text; /* char *: may be empty */
-option_apply option_list;     /* struct text_list: adds a text that is not empty; NULL: "-" */
+option_apply option_list;     /* struct text_list: adds a non-empty text; NULL adds "-" */
 option_apply option_flag;     /* bool: NULL, yes, true, on, 1; or no, false, off, 0 */
 option_apply option_choice;   /* an enum: the index of the word in option->value */
 option_apply option_count;    /* size_t: a whole number from `least` to `most` */
 option_apply option_number;   /* double: a number from `least` to `most` */
 option_apply option_time;     /* uint64_t: nanoseconds */
 
-/* KEY=VALUE, for option.check. */
+/* Checks that a value has the form KEY=VALUE; for option.check. */
 int option_check_tag(const char *value, struct spoor_error *err);
 
 /* Parses a process ID. -EINVAL: not a process ID. */
@@ -154,11 +154,11 @@ static inline bool option_is_shown(const struct option *option, unsigned scope)
     return option_is_in(option, scope) && !(option->flags & OPTION_HIDDEN);
 }
 
-/* ---- the word that was meant --------------------------------------------
+/* ---- suggestions for misspelled words -----------------------------------
  *
  *     struct nearest nearest = NEAREST_TO("intreval");
  *
- *     nearest_offer(&nearest, "interval");    once for each word there is
+ *     nearest_offer(&nearest, "interval");    once for each known word
  *     nearest_get(&nearest);                  "interval"
  */
 
@@ -173,8 +173,8 @@ struct nearest {
         (text), NULL, SIZE_MAX \
     }
 
-/* Returns how many letters must be added, dropped, changed or swapped with their neighbour
- * to change one word into the other. Only the first 63 bytes of each count. */
+/* Returns how many letters must be added, dropped, changed or swapped with their neighbour to
+ * change one word into the other. Only the first 63 bytes of each word count. */
 size_t edit_distance(const char *a, const char *b);
 
 void nearest_offer(struct nearest *nearest, const char *candidate);

@@ -116,7 +116,7 @@ static const char *interpreter_of(const char *file)
     return NULL;
 }
 
-/* "; try: sh -c 'a | b'" */
+/* Adds a hint: "; try: sh -c 'a | b'". */
 static void add_trial(struct buffer *out, const char *const *line)
 {
     buffer_add_text(out, "; try: ");
@@ -217,7 +217,8 @@ int program_write_report(const struct program *program, int (*write)(void *data)
 
     if (r >= 0)
         return r;
-    /* Do not block if stderr is full: the report may have waited for its reader. */
+    /* Do not block if stderr is full: the report may have been interrupted while it waited for
+     * the same reader. */
     if (poll(&room, 1, 0) == 1)
         program_complain(program, "the report is incomplete: interrupted by %s",
                          signal_name(-r));

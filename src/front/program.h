@@ -75,16 +75,17 @@ const struct command *command_find(const struct command *commands, const char *n
 int program_complain(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Runs a command to its end (track.h) and ends in the same way: returns its exit code, or dies
- * of the signal that killed it. If the command was tracked, or options->reports_untracked,
- * calls finish(tracked, data) first. Reports a command that cannot be run and returns the exit
- * code of a shell: 127 if the command was not found, else 126. */
+/* Runs a command until it exits (track.h), then ends in the same way: returns the command's
+ * exit code, or dies of the signal that killed the command. If the command was tracked, or
+ * options->reports_untracked, calls finish(tracked, data) first. If the command cannot be run,
+ * reports that and returns the exit code that a shell would: 127 if it was not found, else
+ * 126. */
 int program_run(const struct program *program, struct track_options *options,
                 void (*finish)(const struct tracked *tracked, void *data), void *data);
 
-/* Calls write(data), which writes a report, so that a signal can interrupt it (signals.h). If
- * so, writes a message, unless that would block, and returns 1. Returns the result of write()
- * otherwise. */
+/* Calls write(data), which writes a report, so that a signal can interrupt it (signals.h). If a
+ * signal does, prints a message, unless that would block, and returns 1. Returns the result of
+ * write() otherwise. */
 int program_write_report(const struct program *program, int (*write)(void *data), void *data);
 
 /* Reports an unknown command, with a suggestion. `line`: the command line that begins with

@@ -63,7 +63,7 @@ static const char *format_reason(struct merge *merge, const char *fmt, ...)
     return record_text(merge->ret, text);
 }
 
-/* If a part is unknown, the sum is only a lower bound. */
+/* Makes a figure from a sum. If a part is unknown, the sum is only a lower bound. */
 static struct spoor_figure sum_figure(struct merge *merge, const struct sum *sum)
 {
     struct spoor_figure figure = { .value = sum->value,
@@ -213,10 +213,10 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
     return figure;
 }
 
-/* Counts pages that several ranks of a node share only once, as far as the reports show
- * them. From the value, deducts the part of the shared pages that PSS assigns to others, if
- * PSS was read near the peak. In the lower bound, only the rank with the most shared pages
- * keeps them. */
+/* Counts pages that are shared by several ranks of a node only once, as far as the reports show
+ * them. Deducts from the value the part of the shared pages that PSS assigns to others, if PSS
+ * was read near the peak. In the lower bound, only the rank with the most shared pages keeps
+ * them. */
 static void deduct_shared(const struct node *node, struct spoor_figure *memory)
 {
     static const double near = 0.95; /* share of the peak */
@@ -278,7 +278,7 @@ static double upper_bound(const struct spoor_figure *figure)
     return figure->is_exact ? figure->value : figure->high;
 }
 
-/* Sets *largest to the larger of two nodes; it stays exact only if it is certainly the
+/* Sets *largest to the larger of two nodes; the result is exact only if it is certainly the
  * larger one. */
 static void take_larger(struct spoor_figure *largest, const struct spoor_figure *other)
 {

@@ -418,9 +418,9 @@ static int write_merged(const char *folder, struct spoor_error *err)
 /*
  * Writes the merged report if all ranks have ended; returns 1 if it did. If runs share a
  * folder, the first rank of a run may find that all ranks of the previous run have ended, and
- * merge those. So, after writing, check whether a rank began or ended meanwhile, and repeat. A
- * rank that does not get the lock has already added its lines, so the owner of the lock finds
- * them.
+ * merge those. Therefore, after writing, checks whether a rank began or ended meanwhile, and
+ * repeats if so. A rank that does not get the lock has already added its lines, so the owner of
+ * the lock finds them.
  */
 static int merge_all_ended(const char *folder, uint64_t ranks, struct spoor_error *err)
 {

@@ -247,7 +247,7 @@ static int select_users(struct merge *merge, const struct gpu_seen *devices, siz
     return 0;
 }
 
-/* Adds the figures that one rank has of a GPU. */
+/* Adds the figures of a GPU in the report of one rank. */
 static void add_device(struct merge *merge, struct record_gpu *gpu,
                        const struct record_gpu *seen)
 {
@@ -586,7 +586,7 @@ static void fill_cells(const struct rank_curve *curve, double width, size_t cell
             rss = value_at(curve, GROUP_RSS, k).high;
             cpu = value_at(curve, GROUP_CPU, k).mean;
             if (isfinite(rss) && !((double)memory[i] >= rss))
-                memory[i] = (float)rss; /* also if it was NaN */
+                memory[i] = (float)rss; /* replaces NaN, too */
             if (isfinite(cpu)) {
                 sum += cpu * overlap;
                 time += overlap;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge.h - merges the records of the ranks of a job into one. Pure; the order of the records
- * does not matter.
+ * merge.h - merges the records of the ranks of a job into one. Does no I/O; the order of the
+ * records does not matter.
  *
  * CPU time, I/O and the like add up; the rule of each figure is in the column `merge` of the
  * table of figures (series/figure.h). The memory of a job is the memory of its largest node,

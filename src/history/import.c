@@ -152,7 +152,7 @@ static double read_number(const char *text)
     return number_read(&text, &value) == 0 ? value : (double)NAN;
 }
 
-/* Returns NULL if the value is unknown. */
+/* Converts a text to the value of a row; NULL: the value is unknown. */
 static json_t *make_value(const char *text, enum unit unit)
 {
     double value = (double)NAN;

@@ -16,7 +16,7 @@
 
 #include "record/load.h"
 
-/* Returns whether a file that starts like this has one of these formats. */
+/* Returns whether a file that begins with `start` has one of these formats. */
 bool import_is_known(const char *start);
 
 /* Parses the text of a file; modifies the text. `path` is for names and messages. */

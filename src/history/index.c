@@ -51,7 +51,7 @@ static const char schema[] =
 
 static void finalize(sqlite3_stmt **statement)
 {
-    (void)sqlite3_finalize(*statement); /* repeats the error of the last step */
+    (void)sqlite3_finalize(*statement); /* returns the error of the last step again */
 }
 
 #define AUTO_FINALIZE CLEANUP(finalize)
@@ -159,8 +159,8 @@ static int add_tags(struct indexer *indexer, json_t *row)
     return r;
 }
 
-/* Returns 1 if the run was added or its ID is already in the index, 0 if the line is not a
- * run, or -errno. */
+/* Adds a line to the index. Returns 1 if the run was added or its ID is already in the index, 0
+ * if the line is not a run, or -errno. */
 static int add_line(struct indexer *indexer, const char *text, size_t length)
 {
     static const char *const texts[] = { "name", "command", "host", "user", "job" };
@@ -273,7 +273,7 @@ static int index_file(const char *path, void *data, struct spoor_error *err)
     int r;
 
     if (fd < 0 && errno == ENOENT)
-        return 0; /* it was just removed */
+        return 0; /* the file was just removed */
     if (fd < 0 || fstat(fd, &status) < 0)
         return error_sys(err, errno, "cannot read '%s'", path);
     r = find_file(indexer, path, &status, &is_changed);

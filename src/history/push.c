@@ -217,8 +217,8 @@ static int database_connect(struct database *database, const char *url, struct s
 
     if (options)
         database->free_options(options);
-    /* libpq would parse the rest of a password with @ or / as a host or a port, and its
-     * messages contain those. */
+    /* libpq would parse the part of a password after @ or / as a host or a port, and its
+     * messages would show that part. */
     if (!options || (at && at != start + strcspn(start, "@/")))
         return error_set(
             err, EINVAL,

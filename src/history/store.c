@@ -31,8 +31,8 @@ bool history_is_folder(const char *value)
     return value && strchr(value, '/') != NULL;
 }
 
-/* Rejects a base of another user (with sudo, HOME may be one): our directory would lock out
- * its owner. */
+/* Rejects a base directory of another user (with sudo, HOME may be one): its owner could not
+ * use a directory that we create in it. */
 static bool try_base(const char *base, const char *below, char ret[PATH_MAX])
 {
     struct stat status;

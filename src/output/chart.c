@@ -12,7 +12,8 @@
 
 /* ---- sparkline ------------------------------------------------------------- */
 
-/* NaN counts as smaller than any number. fmax() would do, but valgrind gets it wrong on ARM. */
+/* NaN counts as smaller than any number. fmax() does the same, but valgrind emulates it
+ * incorrectly on ARM. */
 static double larger_known(double a, double b)
 {
     return isnan(a) || b > a ? b : a;

@@ -23,10 +23,10 @@
 
 /* Each curve has `columns` values, at least one; NaN: unknown. */
 
-/* CPU time per second, in cores. */
+/* Computes the curve of CPU time per second, in cores. */
 void sparkline_cpu(const struct record *record, double *ret_curve, size_t columns);
 
-/* The largest memory in each column. */
+/* Computes the largest memory in each column. */
 void sparkline_memory(const struct record *record, double *ret_curve, size_t columns);
 
 /* Returns the largest value of a curve; NaN if none is known. */
@@ -46,7 +46,7 @@ enum chart_unit {
     CHART_SHARE,
 };
 struct number chart_value(double value, enum chart_unit unit);
-const char *chart_unit_text(enum chart_unit unit); /* " cores"; "": chart_value() has it */
+const char *chart_unit_text(enum chart_unit unit); /* " cores"; "" if chart_value() adds one */
 
 void chart_write(const struct record *record, const struct format_style *style,
                  struct buffer *out);

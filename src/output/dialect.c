@@ -112,7 +112,7 @@ static uint64_t balance(const struct column *column, const struct sample *sample
 
 /* Returns the first value that is known and not 0; otherwise 0, or UNKNOWN if none is known.
  * The second half of the values are the maxima of the first half since the previous sample. If
- * the job has exited, they are used instead, provided that they exceed the current values. */
+ * the job has exited, the maxima are used instead if they exceed the current values. */
 static uint64_t first_at(const struct sample *sample, const size_t offsets[4])
 {
     bool is_gone = sample_job_is_gone(sample);
@@ -155,7 +155,7 @@ static uint64_t power_of_ten(int exponent)
     return power;
 }
 
-/* Returns the smallest amount that the column can show. Growth is counted in steps of this
+/* Returns the smallest amount that the column can show. Increases are counted in steps of this
  * size, so that later rows make up for the rounding errors of earlier ones. */
 static uint64_t step_of(const struct column *column)
 {
@@ -214,8 +214,8 @@ static double cores(const struct column *column, const struct stream_row *row)
                 as_number(cpus));
 }
 
-/* Returns the share of plus[1] in the growth of plus[1] and plus[2] or, if neither has grown,
- * in their sum. NaN: unknown. */
+/* Returns the share of plus[1] in the increase of plus[1] and plus[2] or, if neither has
+ * increased, in their sum. NaN: unknown. */
 static double share(const struct column *column, const struct stream_row *row)
 {
     uint64_t first = raw_at(row->sample, column->plus[1]);
@@ -250,8 +250,8 @@ static double part(const struct column *column, const struct stream_row *row)
     return in_units(column, column->kind == COLUMN_PART ? steps : whole - steps);
 }
 
-/* Returns the number of processes without the main one, which is alive as long as it has
- * threads. */
+/* Returns the number of processes other than the main one. The main process counts as alive as
+ * long as it has threads. */
 static double children(const struct stream_row *row)
 {
     uint64_t count = row->sample->moment[METRIC_JOB_PROCESSES];

@@ -8,8 +8,8 @@
  * ("process"), one for the machine ("system"), or one for both ("combined"), and the format of
  * a CSV file.
  *
- * A row covers the time between two samples: counters are written as their growth, so the first
- * sample makes no row. The growth of a counter that decreases is 0.
+ * A row covers the time between two samples: counters are written as increases, so the first
+ * sample makes no row. If a counter decreases, the row has 0.
  *
  * compat/dialect_read.c uses the same tables to read such files.
  */
@@ -28,15 +28,15 @@ enum column_kind {
     /* The current sum of `plus` minus the sum of `minus`; without a job, `fallback` if there
      * is one. */
     COLUMN_LEVEL,
-    /* The first of `plus` that is known and not 0, now or, if the job has exited, when it
+    /* The first of `plus` that is known and not 0, now or, if the job has exited, when the job
      * was last seen; otherwise `fallback`. */
     COLUMN_FIRST,
-    COLUMN_GROWTH, /* growth of the sum of COLUMN_LEVEL since the previous row */
-    /* Growth of the sum of COLUMN_LEVEL per nanosecond between two readings of `clock`; at most
-     * the CPUs of the machine. */
+    COLUMN_GROWTH, /* increase of the sum of COLUMN_LEVEL since the previous row */
+    /* Increase of the sum of COLUMN_LEVEL per nanosecond between two readings of `clock`; at
+     * most the CPUs of the machine. */
     COLUMN_CORES,
-    COLUMN_PART, /* the growth of plus[0], times the share of plus[1] in plus[1] and plus[2] */
-    COLUMN_REST, /* the growth of plus[0] without COLUMN_PART */
+    COLUMN_PART, /* increase of plus[0], times the share of plus[1] in plus[1] and plus[2] */
+    COLUMN_REST, /* increase of plus[0] minus COLUMN_PART */
     COLUMN_PID,
     COLUMN_CHILDREN, /* the processes of the job without the main one */
     COLUMN_GPUS,     /* the number of busy GPUs */
@@ -111,7 +111,7 @@ const struct column *dialect_column(const struct dialect_table *table, size_t in
 /* Whether a table needs the raw value at an offset in struct sample. */
 bool dialect_reads(const struct dialect_table *table, size_t offset);
 
-/* For messages. */
+/* The names of all dialects, for messages. */
 #define DIALECT_NAMES                                                         \
     "spoor, resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or " \
     "resource-tracker-rs"

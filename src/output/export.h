@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export.h - samples in the formats of monitoring systems: OpenMetrics, the text format of Prometheus and
- * OTLP. Pure.
+ * export.h - samples in the formats of monitoring systems: OpenMetrics, the text format of
+ * Prometheus and OTLP. Does no I/O.
  *
  * All names come from the table of metrics (sample/metric.h); docs/METRICS.md lists them. Unknown values are
  * left out.
@@ -56,7 +56,7 @@ void export_add_label(const char *name, const char *value, struct buffer *labels
 enum exposition {
     EXPOSE_OPENMETRICS, /* version 1.0 */
     EXPOSE_TEXT,        /* Prometheus, version 0.0.4 */
-    EXPOSE_TIMED,       /* as EXPOSE_TEXT, but only lines of values, with timestamps */
+    EXPOSE_TIMED,       /* like EXPOSE_TEXT, but only lines of values, with timestamps */
 };
 
 /* Adds `labels` to every value. */

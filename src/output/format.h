@@ -40,15 +40,15 @@ struct format {
 /* Whether a path ends with the suffix and has a name before it: false for ".csv" alone. */
 bool path_has_suffix(const char *path, const char *suffix);
 
-/* Returns NULL if there is no such format. */
+/* Returns the row of a format; NULL: there is no such format. */
 const struct format *format_get(enum spoor_format format);
 
 /* Finds the format for a version of a tool: "snakemake-9" of --dialect. false: no such
  * format. */
 bool format_for_version(const char *name, enum spoor_format *ret);
 
-/* Returns 0, or with a message -EINVAL (no such format) or -ENOSYS (this build does not have
- * it). */
+/* Checks that this build can write a format. Returns 0, or with a message -EINVAL (no such
+ * format) or -ENOSYS (this build does not have it). */
 int format_check(enum spoor_format format, struct spoor_error *err);
 
 /* Writes records in one table or document, or one after the other. */
@@ -67,8 +67,8 @@ void brief_write(const struct record *record, const struct format_style *style,
 void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
-/* Adds the report to a document, with at most that many points of the curve. The report page
- * also gets the requests of the recommendation; the file of a group gets no recommendation
+/* Adds the report to a document, with at most `curve_points` points of the curve. The report
+ * page also gets the requests of the recommendation; the file of a group gets no recommendation
  * (json.c). */
 enum json_use { JSON_FOR_FILE, JSON_FOR_PAGE, JSON_FOR_GROUP };
 void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points,
@@ -85,7 +85,7 @@ void rank_write(const struct record *record, const struct format_style *style,
 void json_add_measure(struct json_writer *json, const char *key,
                       const struct spoor_figure *figure);
 
-/* Adds "curve", with at most that many points; null if there is none (json.c). */
+/* Adds "curve", with at most `max_points` points; null if there is none (json.c). */
 void curve_add_json(struct json_writer *json, const struct record_curve *curve,
                     size_t max_points);
 
@@ -101,7 +101,8 @@ void csv_write(const struct record *record, const struct format_style *style,
                struct buffer *out);
 void csv_header(struct buffer *out);
 
-/* The figures as OpenMetrics 1.0; also valid in the text format of Prometheus (openmetrics.c). */
+/* Writes the figures as OpenMetrics 1.0; also valid in the text format of Prometheus
+ * (openmetrics.c). */
 void openmetrics_write_all(const struct record *records, size_t count, struct buffer *out);
 
 /* Write one row of a benchmark table of Snakemake (snakemake.c). */

@@ -9,8 +9,8 @@
 #include "output/format.h"
 #include "text/json_writer.h"
 
-/* To keep the page below 3 MB, a run with many columns has fewer points, and so have the runs
- * of a page with many runs. */
+/* Runs with many columns get fewer points, and so do the runs of a page with many runs, to keep
+ * the page below 3 MB. */
 enum { VALUES_MAX = 110000, FULL_RUNS = 8, POINTS_MIN = 2 };
 
 static size_t points_of(const struct record *record, size_t runs)

@@ -18,11 +18,11 @@
 void html_write_template(const char *template, size_t length, const struct record *records,
                          size_t count, const struct buffer *bench, struct buffer *out);
 
-/* Does the same with the template of the report page. */
+/* Like html_write_template(), with the template of the report page. */
 void html_write_bench(const struct record *records, size_t count, const struct buffer *bench,
                       struct buffer *out);
 
-/* Returns 0, or -ENOSYS with a message: this build has no page. */
+/* Checks that this build can write pages. Returns 0, or -ENOSYS with a message. */
 int html_check(struct spoor_error *err);
 
 /* ---- The report page without data, put into the program by the build (web/report) --- */

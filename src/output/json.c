@@ -317,7 +317,8 @@ static void leave_to(struct json_writer *json, struct place *place, unsigned dep
     }
 }
 
-/* Opens and closes sections until those of `path` are open. Returns its last part. */
+/* Opens and closes sections until exactly the sections of `path` are open. Returns the last
+ * part of the path. */
 static const char *go_to(struct json_writer *json, struct place *place, const char *path)
 {
     unsigned depth = 0;

@@ -20,7 +20,7 @@ static const struct {
     { "wchar", "io.written_chars", 1 },
     { "read_bytes", "io.read_bytes", 1 },
     { "write_bytes", "io.written_bytes", 1 },
-    { "rss", "memory.combined.total_rss_bytes", 1024 }, /* Nextflow's own is a peak, too */
+    { "rss", "memory.combined.total_rss_bytes", 1024 }, /* Nextflow's own rss is a peak, too */
     { "peak_rss", "memory.combined.total_rss_bytes", 1024 },
     { "vol_ctxt", "cpu.context_switches.voluntary", 1 },
     { "inv_ctxt", "cpu.context_switches.involuntary", 1 },

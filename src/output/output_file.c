@@ -51,8 +51,9 @@ int output_file_check_directory(const char *path, struct spoor_error *err)
     return 0;
 }
 
-/* The same rule as fs.protected_symlinks, _fifos and _regular, which may be off: in a directory
- * where everyone may create files, only our own files and those of the directory's owner are trusted. */
+/* Applies the rule of fs.protected_symlinks, _fifos and _regular, which may be off: in a
+ * directory where everyone may create files, only our own files and those of the directory's
+ * owner are trusted. */
 static bool is_trusted(const char *path, const struct stat *status)
 {
     char directory[PATH_MAX];

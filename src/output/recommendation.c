@@ -28,7 +28,7 @@ static struct number cpus_text(double count)
 
 /* ---- the row of a report -------------------------------------------------- */
 
-/* "at least 4 GiB of memory, 1 GPU with 24 GiB, 7 min". */
+/* Adds "at least 4 GiB of memory, 1 GPU with 24 GiB, 7 min". */
 static void add_amounts(const struct needs *needs, struct buffer *out)
 {
     if (!isnan(needs->memory_bytes.value))
@@ -43,8 +43,8 @@ static void add_amounts(const struct needs *needs, struct buffer *out)
         buffer_add_text(page_item(out), number_time_step(needs->seconds.value).text);
 }
 
-/* "1 CPU, 14 h 30 min; 2 CPUs, 8 h"; without `with_default`, the recommended choice is left
- * out. */
+/* Adds "1 CPU, 14 h 30 min; 2 CPUs, 8 h"; without `with_default`, leaves out the recommended
+ * choice. */
 static void add_choices(const struct needs *needs, bool with_default, struct buffer *out)
 {
     for (size_t i = 0; i < needs->choice_count; i++) {
@@ -148,7 +148,7 @@ static const struct row {
     { "Time", number_time_step, number_duration },
 };
 
-/* "; 120 MB to 338 MB in 3 runs". */
+/* Adds "; 120 MB to 338 MB in 3 runs". */
 static void add_spread(const struct row *row, const struct need *need, size_t runs,
                        struct buffer *out)
 {

@@ -68,7 +68,7 @@ static void add_text(const char *label, const char *text, struct buffer *out)
     buffer_add_text(out, "\n");
 }
 
-/* "1-02:03:04" */
+/* Adds "1-02:03:04". */
 static void add_time(double time_seconds, struct buffer *out)
 {
     uint64_t seconds = (uint64_t)fmin(fmax(time_seconds, 0), 0x1p53);

@@ -56,7 +56,7 @@ void json_add_metric(struct json_writer *json, const char *key, enum metric metr
 
 /* ---- our columns ------------------------------------------------------------ */
 
-/* Returns the growth of a counter per second since the previous sample; NaN if it is unknown
+/* Returns the increase of a counter per second since the previous sample; NaN if it is unknown
  * or there is no previous sample. */
 static double stream_rate(enum metric metric, const struct sample *sample,
                           const struct sample *previous)

@@ -56,15 +56,16 @@ struct stream {
     const struct dialect_table *table; /* a table of the dialect */
     bool has_header;
     bool names_gpus; /* the header contains the GPUs, and so must wait until they are known */
-    /* Rows have the number of processes of the machine, which costs more than all its other figures. */
+    /* Rows contain the number of processes of the machine, which is more expensive to read than
+     * all other figures of the machine together. */
     bool counts_processes;
     bool reads_host_gpus; /* rows of a dialect have the utilization of the machine's GPUs */
     bool lists_devices;   /* rows list the devices of the machine */
 };
 
-/* Finds a stream. `dialect` is NULL or "spoor" for our columns, or as in dialect_find();
- * `format` is "csv", "jsonl", "f64", or NULL: by the suffix of the path or, if that is a
- * descriptor, a device or a pipe, CSV. -EINVAL with a message: there is no such dialect or
+/* Finds a stream. `dialect` is NULL or "spoor" for our columns, or a name that dialect_find()
+ * accepts; `format` is "csv", "jsonl", "f64", or NULL: by the suffix of the path or, if that is
+ * a descriptor, a device or a pipe, CSV. -EINVAL with a message: there is no such dialect or
  * format. */
 int stream_find(const char *path, const char *dialect, const char *format, bool has_job,
                 struct stream *ret, struct spoor_error *err);

@@ -36,12 +36,13 @@ struct table {
     int error;
 };
 
-/* A text may hold anything; NULL is unknown. */
+/* Adds a text, which may contain any bytes; NULL is unknown. */
 void table_add_text(struct table *table, const char *text);
-/* `shown` is the number as people read it, such as "12.3 s"; NULL: the number itself, or unknown if that is NaN. */
+/* Adds a number. `shown` is the number as people read it, such as "12.3 s"; NULL: the number
+ * itself, or unknown if that is NaN. */
 void table_add_number(struct table *table, double value, const char *shown);
 
-/* HTML is not supported for tables. */
+/* Writes the table. HTML is not supported. */
 void table_write(const struct table *table, enum spoor_format format,
                  const struct format_style *style, struct buffer *out);
 int table_error(const struct table *table);

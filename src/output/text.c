@@ -51,7 +51,8 @@ static void headline_write(const struct record *record, struct page *page)
     page_headline(page, &text);
 }
 
-/* Adds whether the command itself was killed, or some of its descendants. */
+/* Adds whether the out-of-memory killer killed the command itself or some of its
+ * descendants. */
 static void add_out_of_memory(const struct record *record, struct buffer *out)
 {
     double kills = record_value(record, "events.oom_kills");
@@ -74,7 +75,7 @@ static void launch_write(const struct record *record, struct page *page)
     page_line(page, PAGE_DIM, &shown);
 }
 
-/* "exit code 0", "killed by SIGKILL (out of memory)". */
+/* Adds "exit code 0", "killed by SIGKILL (out of memory)". */
 static void add_ending(const struct record *record, const struct page *page,
                        struct buffer *text)
 {
@@ -144,7 +145,7 @@ static void curve_write(const struct record *record, struct page *page,
     }
 }
 
-/* "8.25 s  ready to run, without a CPU (threads)". */
+/* Writes "8.25 s  ready to run, without a CPU (threads)". */
 static void wait_write(const struct record *record, struct page *page)
 {
     static const double notable = 0.25; /* share of the CPU time */
@@ -156,7 +157,8 @@ static void wait_write(const struct record *record, struct page *page)
                         wait.is_exact ? "" : "at least; ");
 }
 
-/* "1.87  instructions per cycle, 12.3 cache misses and 4.5 branch misses per 1,000 instructions". */
+/* Writes "1.87  instructions per cycle, 12.3 cache misses and 4.5 branch misses per 1,000
+ * instructions". */
 static void counters_write(const struct record *record, struct page *page)
 {
     double instructions = record_value(record, "cpu.counters.instructions");
@@ -196,8 +198,8 @@ static void cpu_write(const struct record *record, struct page *page)
     curve_write(record, page, sparkline_cpu, 0.005); /* smaller values are shown as 0.00 */
 }
 
-/* "peak: 134 MB private, 270 MB shared": both at the moment of the peak, so that they add up
- * to it. If they were read when memory was below the peak, their total is shown too. */
+/* Adds "peak: 134 MB private, 270 MB shared": both at the moment of the peak, so that they add
+ * up to it. If they were read when memory was below the peak, their total is shown too. */
 static void add_split(const struct record *record, double peak, struct buffer *details)
 {
     double total = record_value(record, "memory.at_peak.total_rss_bytes");
@@ -219,8 +221,8 @@ static void add_split(const struct record *record, double peak, struct buffer *d
                   number_bytes(shared).text);
 }
 
-/* Main and descendants have their peaks at different moments and both include their shared
- * pages, so they do not add up to the peak of the job. */
+/* The peaks of main and descendants occur at different moments, and both include shared pages,
+ * so they do not add up to the peak of the job. */
 static void scope_write(const struct record *record, struct page *page, const char *label,
                         const char *path)
 {
@@ -262,7 +264,7 @@ static bool is_of_host(const struct record *record, const char *path)
     return figure.source && strncmp(figure.source, "host.", 5) == 0;
 }
 
-/* "12.0 GB  evicted from the page cache, then read again, 41.0 s stalled for memory". */
+/* Writes "12.0 GB  evicted from the page cache, then read again, 41.0 s stalled for memory". */
 static void refaults_write(const struct record *record, struct page *page)
 {
     double bytes = record_refaulted_bytes(record);
@@ -303,7 +305,7 @@ static void memory_write(const struct record *record, struct page *page)
     limit_write(record, page);
 }
 
-/* Page faults: "12345 minor, 3 major". */
+/* Writes page faults: "12345 minor, 3 major". */
 static void events_write(const struct record *record, struct page *page)
 {
     static const struct {
@@ -360,8 +362,8 @@ static void transfers_write(const struct record *record, struct page *page)
     }
 }
 
-/* Other processes may cause all pressure of the host: it only matters to a job that ran or
- * used disks. */
+/* Other processes may cause all pressure of the host, so it only matters if the job ran or used
+ * disks. */
 static bool has_been_idle(const struct record *record)
 {
     static const double notable_cores = 0.01;
@@ -371,7 +373,7 @@ static bool has_been_idle(const struct record *record)
              record_value(record, "io.written_bytes") > 0);
 }
 
-/* "23 %  of the time waiting for CPU, 12 % for I/O". */
+/* Writes "23 %  of the time waiting for CPU, 12 % for I/O". */
 static void pressure_write(const struct record *record, struct page *page)
 {
     static const struct {
@@ -411,7 +413,7 @@ static void pressure_write(const struct record *record, struct page *page)
     }
 }
 
-/* "1.25 kJ  of the CPUs, 812 J to 3.10 kJ; 0.13 g CO2e". */
+/* Writes "1.25 kJ  of the CPUs, 812 J to 3.10 kJ; 0.13 g CO2e". */
 static void energy_write(const struct record *record, struct page *page)
 {
     struct spoor_figure cpu = record_find(record->figures, "energy.cpu_joules");
@@ -429,7 +431,7 @@ static void energy_write(const struct record *record, struct page *page)
         page_row(page, "Energy", number_energy(cpu.value).text, details.text);
 }
 
-/* "1 thread", "12 threads". */
+/* Adds "1 thread", "12 threads". */
 static void add_counted(struct buffer *out, double count, const char *noun)
 {
     bool is_one = count > 0.5 && count < 1.5;
@@ -553,7 +555,7 @@ static void job_write(const struct record *record, struct page *page)
 
 /* ---- requested against used, in six lines ---------------------------------- */
 
-/* "1.90 of 4 used on average (47 %)". */
+/* Writes "1.90 of 4 used on average (47 %)". */
 static void used_write(struct page *page, const char *label, struct number used,
                        const char *limit, double share, const char *how)
 {

@@ -36,7 +36,7 @@ static bool counts(const struct record_gpu *gpus, size_t index)
     return gpus[index].is_selected && (whole == index || !gpus[whole].is_selected);
 }
 
-/* "8 x NVIDIA H200, Tesla V100": adjacent GPUs with the same name are counted together. */
+/* Adds "8 x NVIDIA H200, Tesla V100": adjacent GPUs with the same name are counted together. */
 static void add_models(const struct record *record, const struct page *page,
                        struct buffer *list)
 {
@@ -101,9 +101,9 @@ static void use_write(const struct record *record, struct page *page)
                         number_short(of_all).text);
 }
 
-/* The report mentions a GPU that is busy for at least this share of the time */
+/* The report mentions a GPU that is busy for at least NOTABLE_BUSY of the time while less than
+ * NOTABLE_SM of its SMs work. */
 #define NOTABLE_BUSY 0.5
-/* while less than this share of its SMs works. */
 #define NOTABLE_SM 0.3
 /* Tensor cores count as idle if their share of the time is below IDLE and their share of the
  * work of the SMs is below TENSOR_OF_SM. */
@@ -151,7 +151,7 @@ static void work_write(const struct record *record, struct page *page)
     page_row(page, "GPU work", number_percent(fmax(sm, NO_WORK)).text, details.text);
 }
 
-/* "throttled (heat, power)". */
+/* Adds "throttled (heat, power)". */
 static void add_throttled(const char *const *throttled, struct buffer *details)
 {
     static const struct {

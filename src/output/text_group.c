@@ -23,7 +23,7 @@ static void add_host(const struct page *page, const char *host, struct buffer *o
     page_escape(page, host, out);
 }
 
-/* "rank 7 on n03 has no end". */
+/* Adds "rank 7 on n03 has no end". */
 static void add_missing(const struct record_group *group, const struct page *page,
                         struct buffer *out)
 {

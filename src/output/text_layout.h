@@ -34,7 +34,7 @@ void page_add(struct page *page, enum page_style style, const char *text);
 /* Adds an untrusted text, escaped for this terminal. */
 void page_escape(const struct page *page, const char *text, struct buffer *out);
 
-/* Does the same for a command line that is already quoted for a shell. */
+/* Like page_escape(), for a command line that is already quoted for a shell. */
 void page_escape_command(const struct page *page, const char *command, struct buffer *out);
 
 /* Adds as much of a text as fits, with "..." if it is truncated. */
@@ -44,7 +44,7 @@ void page_cut(const char *text, size_t columns, struct buffer *out);
  * details or NULL. */
 void page_row(struct page *page, const char *label, const char *value, const char *details);
 
-/* Does the same with details formatted as by printf(). */
+/* Like page_row(), with details in the format of printf(). */
 void page_row_format(struct page *page, const char *label, const char *value, const char *fmt,
                      ...) PRINTF_LIKE(4, 5);
 

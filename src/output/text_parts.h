@@ -9,7 +9,7 @@
 /* ---- GPUs (text_gpu.c) ---- */
 
 /* Writes the usage of the job's GPUs, and a row for each GPU that it used. Writes nothing if
- * it has none. */
+ * the job has no GPU. */
 void text_gpu_write(const struct record *record, struct page *page);
 
 /* Whether the job used a GPU, as far as known. Otherwise there is no row of GPU usage. */

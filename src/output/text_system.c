@@ -96,7 +96,7 @@ static void add_escaped(const struct page *page, const char *text, struct buffer
         page_escape(page, text, page_item(list));
 }
 
-/* "; 1 TB, ssd": facts about a device. */
+/* Adds "; 1 TB, ssd": facts about a device. */
 static void add_facts(struct buffer *details, struct buffer *facts)
 {
     if (facts->length > 0)
@@ -129,8 +129,8 @@ static void disks_write(const struct record *record, struct page *page)
     }
 }
 
-/* The percentage is computed as by df: of the space that is not reserved, rounded up to
- * whole percent. */
+/* Computes the percentage as df does: of the space that is not reserved, rounded up to whole
+ * percent. */
 static void add_space(double total, double used, double free, struct buffer *details)
 {
     buffer_format(details, "used of %s", number_bytes(total).text);
@@ -167,7 +167,7 @@ static void space_write(const struct record *record, struct page *page)
     }
 }
 
-/* Some virtual interfaces of the kernel are never used: they have no row. */
+/* Some virtual interfaces of the kernel are never used; these get no row. */
 static bool is_worth_a_row(const struct record_interface *interface)
 {
     return interface->is_hardware || !interface->state || strcmp(interface->state, "down") != 0;
@@ -304,7 +304,7 @@ static void host_facts_write(const struct record *record, struct page *page)
     }
 }
 
-/* "Amazon EC2 m5.large", but not "Google Google Compute Engine". */
+/* Adds "Amazon EC2 m5.large", but not "Google Google Compute Engine". */
 static void add_product(const struct record_server *server, struct page *page,
                         struct buffer *out)
 {
@@ -318,7 +318,7 @@ static void add_product(const struct record_server *server, struct page *page,
         page_escape(page, model, out);
 }
 
-/* "Amazon EC2 m5.large, virtual machine (kvm), container (docker)". */
+/* Writes "Amazon EC2 m5.large, virtual machine (kvm), container (docker)". */
 static void machine_write(const struct record_server *server, struct page *page)
 {
     struct buffer text = { 0 };
@@ -360,7 +360,7 @@ static void cloud_write(const struct record_cloud *cloud, struct page *page)
 
 /* ---- CPUs and memory ------------------------------------------------------ */
 
-/* "2, of which a job may use 1.5 (cgroup.cpu.max)". */
+/* Writes "2, of which a job may use 1.5 (cgroup.cpu.max)". */
 static void amount_write(const char *label, const char *all, const char *allowed,
                          const char *source, struct page *page)
 {
@@ -373,7 +373,7 @@ static void amount_write(const char *label, const char *all, const char *allowed
     row_write(page, label, &text);
 }
 
-/* "Neoverse-V1, 1 socket, 2 cores, 1 NUMA node". */
+/* Writes "Neoverse-V1, 1 socket, 2 cores, 1 NUMA node". */
 static void cpu_facts_write(const struct record *record, struct page *page)
 {
     const struct record_server *server = record->server;
@@ -403,7 +403,7 @@ static void add_size(uint64_t bytes, struct buffer *out)
     buffer_format(out, " %s", units[unit]);
 }
 
-/* "L1d 2 x 64 KiB, L3 32 MiB". */
+/* Writes "L1d 2 x 64 KiB, L3 32 MiB". */
 static void caches_write(const struct record_server *server, struct page *page)
 {
     struct buffer text = { 0 };

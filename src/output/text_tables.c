@@ -52,8 +52,8 @@ static const struct topic system_topics[] = {
 
 enum { TOPICS_MAX = ARRAY_SIZE(topics) };
 
-/* Only the bound of the total is shown, and only below twice the value: a higher bound is of
- * little use. */
+/* Only the bound of the total is shown, and only if it is below twice the value: a higher bound
+ * is of little use. */
 static bool has_useful_bound(const struct topic *topic, const struct spoor_figure *figure)
 {
     return strcmp(topic->name, "peak memory") == 0 && figure->high > figure->value &&

@@ -11,8 +11,8 @@
 #include "output/format.h"
 #include "text/escape.h"
 
-/* Both are above the largest PID of Linux: the PID of the job's track, and the distance between
- * the PIDs of two runs. */
+/* The PID of the job's track, and the distance between the PIDs of two runs. Both are above the
+ * largest PID of Linux. */
 enum { JOB_PID = 1 << 22 | 1, PIDS_PER_RUN = 1 << 23 };
 
 struct trace {
@@ -106,7 +106,8 @@ static bool is_shown(const struct curve_column *column)
            strncmp(column->name, "gpu", strlen("gpu")) == 0;
 }
 
-/* A rate is shown by its mean, a level by its highest value, from the start of each point on. */
+/* Writes one event per point, at the start of the point: the mean of a rate, or the highest
+ * value of a level. */
 static void add_counter(struct trace *trace, const struct curve_column *column)
 {
     const struct record_curve *curve = &trace->record->curve;

@@ -23,11 +23,11 @@
 #include "record/group.h"
 #include "text/number.h"
 
-/* Factor for the limit of a run that hit it. */
+/* If a run hit a limit, this many times the limit is recommended. */
 static const double RETRY = 2;
 /* A limit counts as reached if usage is at least this share of it. */
 static const double NEAR = 0.95;
-/* Factor for the elapsed time that is acceptable with fewer CPUs. */
+/* The elapsed time may grow by this factor if fewer CPUs are requested. */
 static const double SLOWDOWN_MAX = 1.1;
 /* CPUs used for less than this share of the elapsed time do not count. */
 static const double BUSY_SHARE = 0.05;
@@ -75,7 +75,7 @@ static struct need unknown_need(const char *reason)
     return need;
 }
 
-/* The caller sets the value and the sentence. */
+/* Makes a need without a request: the caller sets the value and the explanation. */
 static struct need need_of(double used)
 {
     return (struct need){
@@ -83,7 +83,7 @@ static struct need need_of(double used)
     };
 }
 
-/* A report from a file may hold any number. */
+/* Rejects numbers that no run can have: a report from a file may contain any number. */
 static bool is_plausible(double value)
 {
     return value >= 0 && value < 0x1p62;
@@ -136,8 +136,8 @@ static struct cpu_use cpu_use_of(const struct record *record)
     return use;
 }
 
-/* Returns the time that the run takes with that many CPUs: work that needs more of them at
- * once is spread out. */
+/* Returns the time that the run takes with `cpus` CPUs: work that needs more of them at once is
+ * spread out. */
 static double expected_seconds(const struct cpu_use *use, double cpus)
 {
     double seconds = use->rest;
@@ -154,7 +154,7 @@ static double round_cpus(double cores)
     return fmax(1, ceil(cores - HELPER_THREADS - inexact));
 }
 
-/* Returns the time during which the run used more CPUs than that. */
+/* Returns the time during which the run used more than `cpus` CPUs. */
 static double seconds_above(const struct cpu_use *use, double cpus)
 {
     double seconds = 0;
@@ -184,8 +184,8 @@ static double fewest_cpus(const struct cpu_use *use, double few,
     return few;
 }
 
-/* Every quota throttles bursts: a run needs more if it was throttled for a tenth of its
- * time. */
+/* Any quota throttles bursts, so a run needs more only if it was throttled for at least a tenth
+ * of its time. */
 static bool is_throttled(const struct record *record)
 {
     static const double notable = 0.1;
@@ -218,7 +218,7 @@ static void explain_cpus(const struct record *record, double mean, struct need *
         say(need, "; the run used all that it was allowed: more may make it faster");
 }
 
-/* `ret_other`: an alternative to the recommended number of CPUs; equal to it if there is no
+/* Finds the number of CPUs. `ret_other`: an alternative to it; equal to it if there is no
  * alternative. */
 static struct need find_cpus(const struct record *record, const struct cpu_use *use,
                              double *ret_other)
@@ -299,7 +299,7 @@ static struct number times_text(double margin)
 static struct need guess_memory(const struct record *record, double used, double margin)
 {
     double limit = as_number(record->memory_limit_bytes);
-    /* 0: the whole machine ran out of memory. */
+    /* The kill count is 0 if the whole machine ran out of memory. */
     double kills = record_value(record, "events.oom_kills");
     bool has_limit = limit > 0 && (kills > 0 || isnan(kills));
     /* A process that is being killed may still allocate some memory beyond the limit. */
@@ -494,7 +494,7 @@ static double round_time(double seconds)
     return fmax(1, ceil(seconds / minute)) * minute;
 }
 
-/* Sets the time to request for a run that takes `expected` seconds with that many CPUs. */
+/* Sets the time to request for a run that takes `expected` seconds with `cpus` CPUs. */
 static void set_time(struct needs *needs, double expected, double cpus)
 {
     static const double notable = 1.005; /* smaller differences are not mentioned */
@@ -514,7 +514,7 @@ static void set_time(struct needs *needs, double expected, double cpus)
         say(&needs->seconds, "; %s", needs->time_caveat);
 }
 
-/* `other` is left out if its time is the same. */
+/* Keeps `other` only if it needs fewer CPUs and takes longer. */
 static void set_choices(struct needs *needs, struct need_choice chosen,
                         struct need_choice other)
 {
@@ -707,8 +707,8 @@ static void combine_field(struct needs *list, size_t count, size_t field,
     }
 }
 
-/* Returns the time that a run takes with that many CPUs, at most. With fewer CPUs than in any
- * of its choices, the time grows in proportion. */
+/* Returns the time that a run takes with at most `cpus` CPUs. With fewer CPUs than in any of
+ * its choices, the time grows in proportion. */
 static double expected_with(const struct needs *run, double cpus)
 {
     if (run->choice_count == 0)
@@ -720,7 +720,7 @@ static double expected_with(const struct needs *run, double cpus)
     return run->choices[0].expected * run->choices[0].cpus / cpus;
 }
 
-/* Sets the times of all runs to those with that many CPUs, and combines them. */
+/* Sets the time of every run to its time with `cpus` CPUs, and combines the times. */
 static struct need_choice combine_time(struct needs *list, size_t count, double cpus,
                                        const struct need **sorted, struct needs *ret)
 {

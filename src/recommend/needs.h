@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * needs.h - the resources to request for the next run, by the usage of earlier runs (pure).
+ * needs.h - the resources to request for the next run, computed from the usage of
+ * earlier runs. Does no I/O.
  *
  * Each quantity is the usage of a run, with a margin, rounded up to a step that schedulers and servers offer.
  * The figures of a run that hit its limit are too low: more than the limit is recommended, marked as a guess,
@@ -56,9 +57,9 @@ struct needs {
             struct need vram_bytes; /* memory of all GPUs together */
             struct need seconds;
         };
-        struct need fields[NEEDS_FIELDS]; /* the same, for code that treats all of them alike */
+        struct need fields[NEEDS_FIELDS]; /* the same needs as an array */
     };
-    struct need_choice choices[2]; /* sorted by CPUs; one has the values of cpus and seconds */
+    struct need_choice choices[2]; /* sorted by CPUs; one of them equals `cpus` and `seconds` */
     size_t choice_count;           /* 0: the CPUs or the time are unknown */
     /* For a group: its nodes, and the most ranks on one node. Otherwise 0. */
     uint64_t nodes, node_ranks;

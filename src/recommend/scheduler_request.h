@@ -19,7 +19,7 @@ struct request_format {
     void (*write)(const struct needs *needs, struct buffer *out);
 };
 
-/* Returns NULL if there is no such format. */
+/* Finds a format by its name; NULL: there is no such format. */
 const struct request_format *request_find(const char *name);
 
 /* Returns a format by index; NULL after the last. */

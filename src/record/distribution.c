@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* distribution.c - quantiles of a run's usage over time, from its curve: one spike, or constant
- * use? */
+/* distribution.c - quantiles of usage over time, computed from the curve of a run: they
+ * distinguish a spike from constant use. */
 #include <math.h>
 #include <stdlib.h>
 

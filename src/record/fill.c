@@ -485,12 +485,13 @@ static void fill_server(struct record *record, const struct server_facts *facts)
 /* ---- figures -------------------------------------------------------------- */
 
 enum derivation {
-    RATE,       /* growth of a counter per second, from the first to the last sample */
+    RATE,       /* increase of a counter per second, from the first to the last sample */
     LEVEL,      /* value of a metric at the last sample */
     HOST_LEVEL, /* like LEVEL, for values that are not metrics: a member of struct host_reading */
 };
 
-/* The metric of a HOST_LEVEL is one from the same source; METRIC_NONE: the source is /proc. */
+/* The metric of a HOST_LEVEL is any metric from the same source; METRIC_NONE: the source is
+ * /proc. */
 static const struct row {
     const char *path;
     enum derivation derivation;
@@ -768,8 +769,8 @@ static void fill_machine(struct record *record, const struct host_facts *host,
     record->memory_limit_source = record_text(record, limits->memory_source);
 }
 
-/* `like`: figures that probably have the same sources and reasons, to share their texts; or
- * NULL. */
+/* Makes the figures of a run. `like`: figures that probably have the same sources and reasons,
+ * to share their texts; or NULL. */
 static struct spoor_figure *make_figures(struct record *record, const struct summary *summary,
                                          const struct spoor_figure *like)
 {

@@ -77,7 +77,7 @@ struct record_input {
 
     /* without a job: devices at the first and the last sample */
     const struct devices *first_devices, *devices;
-    uint64_t devices_span_ns; /* time between the two */
+    uint64_t devices_span_ns; /* time between the first and the last sample */
 
     uint64_t tracker_cpu_ns;        /* UNKNOWN if it cannot be read */
     uint64_t tracker_max_rss_bytes; /* UNKNOWN if it cannot be read */

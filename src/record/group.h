@@ -26,7 +26,7 @@ struct record_missing {
 
 struct record_node {
     const char *host;
-    /* Index of the node; ranks that started on it; ranks of these that reported their end. */
+    /* Index of the node; ranks that started on it; how many of these reported their end. */
     uint64_t node, ranks, reported;
     double cpu_seconds, elapsed_seconds;
     struct spoor_figure memory; /* memory of all its ranks together */
@@ -63,7 +63,7 @@ struct record_group {
 
 extern const struct field_table record_group_fields; /* of struct record_group */
 extern const struct list_field record_missing_list;
-extern const struct list_field record_node_list; /* has all fields of a node but its memory */
+extern const struct list_field record_node_list; /* all fields of a node except `memory` */
 extern const struct list_field record_rank_list;
 
 #endif

@@ -169,8 +169,8 @@ static uint64_t parse_number(const char *text)
     return text && parse_whole_u64(text, &value) == 0 && value <= UINT32_MAX ? value : UNKNOWN;
 }
 
-/* Returns NULL if the variable is not set or empty, or if it is not an ID: torchrun without an
- * ID calls its run "none". */
+/* Returns the value of a variable; NULL if the variable is not set or empty, or if it is not an
+ * ID: torchrun without an ID calls its run "none". */
 static const char *get_text(environment_get *get, const char *name)
 {
     const char *text = name ? get(name) : NULL;
@@ -360,7 +360,7 @@ void launch_describe(const struct launch *launch, const char *host, struct buffe
             buffer_format(out, " of %llu", (unsigned long long)launch->ranks);
         add_escaped(" on ", node, out);
         node = NULL;
-    } else if (is_known(launch->ranks)) { /* of a group */
+    } else if (is_known(launch->ranks)) { /* the record is of a group */
         buffer_format(out, "%llu ranks", (unsigned long long)launch->ranks);
         if (is_known(launch->nodes))
             buffer_format(out, " on %llu node%s", (unsigned long long)launch->nodes,

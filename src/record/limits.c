@@ -2,8 +2,8 @@
 /*
  * limits.c - the smallest of all limits applies; the report names its source.
  *
- * A value that is not below the machine's own size is not a limit: a quota of 64 CPUs on 8, or the memory of a
- * batch job that has the node to itself.
+ * A value that is not below the machine's own size is not a limit: for example a quota of 64
+ * CPUs on a machine with 8, or the memory of a batch job that has the node to itself.
  */
 #include "record/limits.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits.h - the limits of the job: the smallest of the limits by cgroups, CPU affinity and the
- * batch system. Read once at the start of a run.
+ * limits.h - the limits of the job: the smallest of the limits set by cgroups, CPU affinity and
+ * the batch system. Read once at the start of a run.
  */
 #ifndef RECORD_LIMITS_H
 #define RECORD_LIMITS_H
@@ -20,7 +20,7 @@ struct limits {
     const char *memory_source;
 };
 
-/* `cgroups` are the cgroups of the process; NULL: none can be seen. */
+/* `cgroups` are the cgroups of the process; NULL: they are not visible. */
 void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgroups,
                  environment_get *get, struct limits *ret);
 

@@ -544,7 +544,7 @@ void field_table_clear(const struct field_table *table, void *base)
         case FIELD_TAGS:
         case FIELD_FLAG:
         case FIELD_IF_TRUE:
-            break; /* the caller has zeroed them: unknown */
+            break; /* zero, as set by the caller, means unknown */
         }
     }
 }

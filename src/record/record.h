@@ -20,11 +20,11 @@
 #include "source/gpu/gpu.h"
 #include "spoor/spoor.h"
 
-/* The course of a run: points over time, each with the highest, lowest and mean value of
- * every column.
+/* The course of a run: points over time, each with the highest, lowest and mean value of every
+ * column.
  *
  * A column is a metric of docs/METRICS.md, or a measure of one GPU ("gpu0_utilization").
- * Counters are rates here: growth per second. */
+ * Counters are stored as rates: the increase per second. */
 
 /* The maximum number of points in a JSON report, and in a page. */
 enum { CURVE_JSON_POINTS = 256, CURVE_PAGE_POINTS = 2000 };
@@ -50,7 +50,7 @@ struct record_curve {
     size_t column_count;
 };
 
-/* Returns NULL if there is no such column. */
+/* Finds a column by its name; NULL: there is no such column. */
 const struct curve_column *curve_find(const struct record_curve *curve, const char *name);
 
 /* Returns the start of the time that a point covers. */
@@ -95,7 +95,7 @@ struct record_phase {
     const char *name;
     double started_at; /* since 1970, UTC */
     double elapsed_seconds;
-    struct spoor_figure *figures; /* figure_count() of them */
+    struct spoor_figure *figures; /* array of figure_count() figures */
 };
 
 /* The figures of each GPU of the job, see record_gpu_path(). */
@@ -109,19 +109,19 @@ enum record_gpu_measure {
     RECORD_GPU_ENERGY,
     RECORD_GPU_TEMPERATURE_MAX,
     RECORD_GPU_POWER_MAX,
-    RECORD_GPU_WORK, /* and one measure per enum gpu_work_kind, in its order */
+    RECORD_GPU_WORK, /* followed by one measure per enum gpu_work_kind, in the same order */
     RECORD_GPU_MEASURES = RECORD_GPU_WORK + GPU_WORK_KINDS,
 };
 
-/* A GPU of the machine, or a part of one (MIG device), which follows it. */
+/* A GPU of the machine, or a part of one (MIG device). Parts follow their GPU. */
 struct record_gpu {
     uint64_t index;   /* index of the whole GPU */
     uint64_t part;    /* UNKNOWN: a whole GPU */
-    const char *uuid; /* UUID, or PCI address if it has none */
+    const char *uuid; /* UUID, or PCI address if the GPU has no UUID */
     const char *name, *vendor, *pci_address;
     uint64_t memory_bytes;
     bool is_part;
-    bool is_selected; /* it is assigned to the job; if not, the rest is unknown */
+    bool is_selected; /* assigned to the job; otherwise the members below are unknown */
     struct spoor_figure measures[RECORD_GPU_MEASURES];
     const char **throttled; /* "power", "thermal", "hardware"; ended by NULL */
 };
@@ -314,7 +314,7 @@ extern const struct field_table record_distribution_fields;
 extern const struct field_table record_tracker_fields;
 enum { RECORD_TABLES = 4 };
 extern const struct field_table *const record_tables[RECORD_TABLES]; /* the four above */
-extern const struct field_table record_phase_fields;                 /* without its figures */
+extern const struct field_table record_phase_fields;                 /* figures excluded */
 
 /* A list of structs: its path in the JSON report, the fields of each item, and the offsets of
  * two members of the struct that has the list: the pointer to the items, and their count. */
@@ -396,7 +396,7 @@ struct record_interface {
 
 struct record_mount {
     const char *point, *type, *source;
-    const char *disk; /* the whole disk that it is on */
+    const char *disk; /* the whole disk that holds the file system */
     uint64_t total_bytes, used_bytes, free_bytes;
 };
 
@@ -406,7 +406,7 @@ struct record_list {
 };
 
 struct record_system {
-    struct spoor_figure *figures;  /* record_system_figure_count() of them */
+    struct spoor_figure *figures;  /* array of record_system_figure_count() figures */
     struct record_list disks;      /* of struct record_disk */
     struct record_list interfaces; /* of struct record_interface */
     struct record_list mounts;     /* of struct record_mount */

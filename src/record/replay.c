@@ -21,8 +21,8 @@ struct replay {
     struct series series;
     enum replay_kind kinds[METRIC_COUNT];
     double units[METRIC_COUNT];  /* raw units per base unit */
-    double totals[METRIC_COUNT]; /* totals of counters whose rows have their growth */
-    bool has_growth;             /* there are such counters */
+    double totals[METRIC_COUNT]; /* totals of counters that the rows contain as increases */
+    bool has_growth;             /* some counters are increases */
     bool has_start;              /* the rows count from the start of the run */
     struct replay_row waiting[WAITING_MAX];
     size_t waiting_count;
@@ -133,7 +133,8 @@ static void take_sample(struct replay *replay, const struct series_gpus *gpus)
     struct sample *sample = &replay->sample;
 
     sample->clocks[CLOCK_HOST_CPU].resolution_ns = HOST_CPU_ERROR_NS;
-    /* No file shows whether the job was a cgroup, which may be empty for a while. */
+    /* A job without threads is taken to be over. A cgroup may be empty for a while, but rows do
+     * not show whether the job was a cgroup. */
     sample->job_is_over = sample->value[METRIC_JOB_THREADS] == 0;
     sample->at_peak =
         (struct memory_split){ sample->value[METRIC_JOB_RSS], sample->value[METRIC_JOB_PRIVATE],
@@ -163,8 +164,8 @@ static void play(struct replay *replay, const struct replay_row *row, double ela
     take_sample(replay, &row->gpus);
 }
 
-/* Adds a sample before the first row, in which the counters are 0 whose growth is in that
- * row. */
+/* Adds a sample before the first row. Counters that the rows contain as increases are 0 in
+ * it. */
 static void play_start(struct replay *replay, const struct replay_row *first)
 {
     struct sample *sample = &replay->sample;

@@ -14,9 +14,9 @@
 #include "record/record.h"
 #include "series/series.h"
 
-/* The form of a counter in the rows: its value, its growth since the previous row, or that
- * growth per second. In the first row, growth is since the start of the run, or over one
- * interval if the rows do not contain the time since the start. */
+/* The form of a counter in the rows: its value, the increase since the previous row, or this
+ * increase per second. In the first row, the increase is since the start of the run, or over
+ * one interval if the rows do not contain the time since the start. */
 enum replay_kind { REPLAY_VALUE, REPLAY_GROWTH, REPLAY_RATE };
 
 struct replay_row {
@@ -31,11 +31,11 @@ struct replay_row {
 
 struct replay;
 
-/* Returns NULL if memory runs out. */
+/* Creates a replay without rows; NULL: out of memory. */
 struct replay *replay_new(void);
 void replay_free(struct replay *replay);
 
-/* Returns -1 if there is no such metric. */
+/* Returns the index of a metric by its name; -1: there is no such metric. */
 int replay_metric(const char *name);
 void replay_set_kind(struct replay *replay, int metric, enum replay_kind kind);
 

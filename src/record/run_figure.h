@@ -32,11 +32,11 @@ int run_figure_find(const char *name, struct run_figure *ret, struct spoor_error
 struct spoor_figure run_figure_get(const struct run_figure *figure,
                                    const struct record *record);
 
-/* The bounds of a figure: equal to its value if it is exact or has no bounds. */
+/* Return the bounds of a figure: equal to its value if it is exact or has no bounds. */
 double run_figure_low(const struct spoor_figure *figure);
 double run_figure_high(const struct spoor_figure *figure);
 
-/* "1.46 GB", "12.3 s". */
+/* Formats a value: "1.46 GB", "12.3 s". */
 struct number run_figure_text(const struct run_figure *figure, double value);
 
 /* Adds the value, and its bounds if they differ: "1.46 GB (1.4 GB to 1.5 GB)". Without

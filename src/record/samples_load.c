@@ -40,7 +40,7 @@ int sample_column_gpu_measure(const char *name)
     return -1;
 }
 
-/* "gpu0_1_utilization" */
+/* Recognizes a column of a GPU such as "gpu0_1_utilization". */
 static bool find_gpu(const char *name, struct sample_column *ret)
 {
     uint64_t index, part = 0;
@@ -90,7 +90,7 @@ static void find_common(const char *name, struct sample_column *ret)
         ret->use = COLUMN_RUN_ID;
 }
 
-/* Returns 0; -EBADMSG: not a table of samples; or -ENOMEM. */
+/* Finds the meaning of each column. Returns 0; -EBADMSG: not a table of samples; or -ENOMEM. */
 static int find_columns(struct sample_table *table)
 {
     const char *const *names = (const char *const *)table->names;
@@ -244,7 +244,7 @@ static bool read_csv_row(const struct sample_table *table, const char *at,
 struct leaf {
     const char *key;
     const char *parent; /* NULL: a member of the row itself */
-    size_t element;     /* its index, in a list */
+    size_t element;     /* index of the object in the list */
     const json_t *value;
 };
 
@@ -494,7 +494,8 @@ bool sample_table_read(const struct sample_table *table, const char *line,
 
 #define NOT_SAMPLES "expected a report, or samples as --samples writes them"
 
-/* A run whose end has not been read. Rows of concurrent runs may be between its own. */
+/* A run whose end has not been read. Its rows may be interleaved with those of concurrent
+ * runs. */
 struct open_run {
     struct replay *replay;
     uint64_t skipped; /* rows that could not be read, each after a row of this run */

@@ -49,7 +49,7 @@ struct sample_column_name {
     char text[64];
 } sample_columns_nested(size_t index);
 
-/* ---- Tables of samples, CSV or JSONL, as rows of a replay. Pure ------------ */
+/* ---- Tables of samples, CSV or JSONL, as rows of a replay; no I/O ---------- */
 
 /* A zeroed struct is empty. */
 struct sample_table {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench.h - commands that are run several times: which ones, in which order, and a summary of
- * their runs. Pure.
+ * bench.h - the plan of a bench (which commands are run, and in which order) and the summary of
+ * its runs. Does no I/O.
  */
 #ifndef RUNS_BENCH_H
 #define RUNS_BENCH_H

@@ -331,7 +331,7 @@ static void write_table(const struct bench_summary *summary, enum spoor_format f
 
 /* ---- sentences ---------------------------------------------------------- */
 
-/* "zstd -q f" in text, "`zstd -q f`" in Markdown. */
+/* Adds "zstd -q f" in text, "`zstd -q f`" in Markdown. */
 static void add_label(const struct bench_summary *summary, size_t group,
                       enum spoor_format format, struct buffer *out)
 {
@@ -394,7 +394,7 @@ static void add_verdict(const struct bench_summary *summary, size_t figure, cons
     }
 }
 
-/* "Low and high are the 95 % interval of the median of 10 runs." */
+/* Adds "Low and high are the 95 % interval of the median of 10 runs." */
 static void add_legend(const struct bench_summary *summary, struct buffer *out)
 {
     size_t least = SIZE_MAX, most = 0;

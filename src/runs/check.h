@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.h - checks a run against limits: values, or the usual range of earlier runs. Pure.
+ * check.h - checks a run against limits: values, or the usual range of earlier runs. Does no
+ * I/O.
  *
  * A run may always use less. A limit on an unknown figure counts as broken, because it cannot
  * be checked.

@@ -35,7 +35,7 @@ static void find_bounds(const struct run_group *group, const struct run_figure *
         ret->reason = NULL;
 }
 
-/* Stores the known values in `values`, sorted; it has room for one per run. */
+/* Stores the known values in `values`, sorted; the array has room for one per run. */
 static void summarize(const struct run_group *group, const struct run_figure *figure,
                       double *values, struct set_figure *ret)
 {

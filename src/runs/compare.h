@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.h - whether two sets of runs differ in a figure (pure).
+ * compare.h - decides whether two sets of runs differ in a figure. Does no I/O.
  *
  * Two single runs differ if their bounds do not overlap. One run differs from many if it is
  * outside their usual range. Two sets of many runs differ if a rank test finds a difference at
@@ -32,7 +32,7 @@ struct set_figure {
 struct figure_change {
     struct set_figure a, b;
     enum verdict verdict;
-    bool is_range;                       /* the verdict is by the usual range */
+    bool is_range;                       /* the verdict is based on the usual range */
     double ratio, ratio_low, ratio_high; /* b / a; NaN: unknown */
     double p;                            /* p-value of the rank test; NaN: not tested */
     /* How the verdict was reached, or why there is none: a phrase; never NULL. */
@@ -42,7 +42,7 @@ struct figure_change {
 /* The minimum number of runs for a usual range. */
 enum { COMPARE_RANGE_MIN = 6 };
 
-/* Fails with -ENOMEM. */
+/* Compares a figure between two groups. Fails with -ENOMEM. */
 int runs_compare(const struct run_group *a, const struct run_group *b,
                  const struct run_figure *figure, struct figure_change *ret);
 

@@ -33,9 +33,9 @@ static double median_of(const double *sorted, size_t count)
 
 /* ---- one set ------------------------------------------------------------ */
 
-/* Returns the rank, from 1, such that the median is with 95 % probability between the value
- * of that rank from the bottom and from the top. (The number of values below the median is
- * binomial.) 0: there are too few values, even the whole range is not enough. */
+/* Returns the rank r, from 1, such that the median is with 95 % probability between the r-th
+ * smallest and the r-th largest value. (The number of values below the median is binomial.) 0:
+ * there are too few values; even their whole range is not enough. */
 static size_t interval_rank(size_t count)
 {
     double n = (double)count, first = fmax(0, floor(n / 2 - 5 * sqrt(n))); /* lower are rare */
@@ -55,8 +55,8 @@ static size_t interval_rank(size_t count)
 }
 
 /* Returns the median of the absolute deviations. The values are sorted, so the smallest
- * deviations are in the middle: goes outwards from there until half of the values are
- * covered. */
+ * deviations are in the middle: the search goes outwards from there until half of the values
+ * are covered. */
 static double median_deviation(const double *sorted, size_t count, double median)
 {
     size_t below = count / 2,
@@ -184,8 +184,8 @@ static int rank_test(size_t n, size_t m, double larger, double ties, double *ret
     return 0;
 }
 
-/* Sets *ret to the number of smallest ratios outside the 95 % interval: the largest number
- * of pairs that is significant. -1: no number of pairs is. */
+/* Sets *ret to the number of smallest ratios outside the 95 % interval: the largest number of
+ * pairs that is significant. -1: no number of pairs is significant. */
 static int count_outside(size_t n, size_t m, double *ret)
 {
     double low = 0, high = (double)n * (double)m / 2;

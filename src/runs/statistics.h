@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * statistics.h - statistics of one figure over several runs (pure).
+ * statistics.h - statistics of one figure over several runs. Does no I/O.
  *
  * Nothing here assumes a normal distribution: times have a long tail, and memory peaks come in
  * steps. Values are finite; the caller drops unknown ones.

@@ -129,7 +129,7 @@ int http_open(struct http **ret, struct spoor_error *err)
     return 0;
 }
 
-/* A result less than the length ends the transfer with CURLE_WRITE_ERROR. */
+/* Returning less than the length ends the transfer with CURLE_WRITE_ERROR. */
 static size_t take_body(char *data, size_t size, size_t count, void *user)
 {
     struct buffer *body = user;
@@ -169,7 +169,7 @@ static size_t take_header(char *line, size_t size, size_t count, void *user)
     return length;
 }
 
-/* 0, or -ENOMEM. */
+/* Adds a header to a list. Returns 0 or -ENOMEM. */
 static int add_header(const struct curl *curl, struct curl_slist **list, const char *header)
 {
     struct curl_slist *longer = curl->slist_append(*list, header);

@@ -57,7 +57,7 @@ struct http_response {
 
 void http_response_done(struct http_response *response);
 
-/* -ENOSYS: libcurl is not installed. The caller calls http_close(). */
+/* Creates a client. -ENOSYS: libcurl is not installed. The caller calls http_close(). */
 int http_open(struct http **ret, struct spoor_error *err);
 
 /* Accepts NULL; always returns NULL. */

@@ -223,7 +223,8 @@ static void admit(struct metrics_server *server)
     oldest->deadline_ns = clock_now().monotonic_ns + CLIENT_MOST_NS;
 }
 
-/* Returns false if the connection is to be closed: the client has left, or memory ran out. */
+/* Reads a part of the request. Returns false if the connection is to be closed: the client has
+ * left, or memory ran out. */
 static bool receive(struct metrics_server *server, struct client *client)
 {
     size_t room = sizeof(client->request) - 1 - client->received;
@@ -244,7 +245,8 @@ static bool receive(struct metrics_server *server, struct client *client)
     return buffer_error(&client->response) == 0;
 }
 
-/* Returns false if the connection is to be closed: all is sent, or the client has left. */
+/* Sends a part of the response. Returns false if the connection is to be closed: all is sent,
+ * or the client has left. */
 static bool send_response(struct client *client)
 {
     ssize_t n = send(client->fd, client->response.text + client->sent,

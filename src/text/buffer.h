@@ -35,8 +35,8 @@ int buffer_error(const struct buffer *buffer);
 /* Writes the whole text, and waits for room if the descriptor is non-blocking. 0 or -errno. */
 int buffer_write(const struct buffer *buffer, int fd);
 
-/* Adds everything that can be read from a descriptor, or from a file. On success `text` is
- * not NULL. 0 or -errno; -EFBIG: there is more than `max_bytes`, or than BUFFER_MAX. */
+/* Adds everything that can be read from a descriptor, or from a file. On success `text` is not
+ * NULL. 0 or -errno; -EFBIG: more than `max_bytes` or BUFFER_MAX. */
 int buffer_read(struct buffer *buffer, int fd, size_t max_bytes);
 int buffer_read_file(struct buffer *buffer, const char *path, size_t max_bytes);
 

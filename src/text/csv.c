@@ -105,7 +105,7 @@ static int read_quoted(struct csv_reader *reader)
         if (c == '"') {
             c = getc_unlocked(reader->in);
             if (c != '"') {
-                (void)ungetc(c, reader->in); /* at the end of the file nothing is put back */
+                (void)ungetc(c, reader->in); /* EOF is not put back */
                 return 0;
             }
         }
@@ -134,7 +134,7 @@ static int read_cell(struct csv_reader *reader, int *ret_end)
             if (next == '\n')
                 c = '\n';
             else
-                (void)ungetc(next, reader->in); /* as above */
+                (void)ungetc(next, reader->in); /* EOF is not put back */
         }
         if (c == ',' || c == '\n' || c == EOF) {
             *ret_end = c;

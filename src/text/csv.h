@@ -30,8 +30,7 @@ struct csv_dialect {
 extern const struct csv_dialect csv_safe;
 extern const struct csv_dialect csv_python; /* Python's csv module */
 extern const struct csv_dialect csv_pandas; /* DataFrame.to_csv() */
-/* As written by Python's csv module with QUOTE_NONNUMERIC, with lines that end in "\n" or in
- * "\r\n". */
+/* Python's csv module with QUOTE_NONNUMERIC; lines end in "\n" or in "\r\n". */
 extern const struct csv_dialect csv_quoted, csv_quoted_crlf;
 
 /* The caller sets `out` and `dialect` and zeroes the rest. */

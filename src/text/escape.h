@@ -22,21 +22,21 @@ void escape_json_ascii(const char *text, struct buffer *out);
  * escape_terminal, so that a row stays one line. */
 void escape_csv(const char *text, struct buffer *out);
 
-/* Does the same for text that is already safe: only quotes it. */
+/* Writes text that is already safe as a CSV cell: only adds quotes, if needed. */
 void escape_csv_quote(const char *safe, struct buffer *out);
 
 /* Writes a CSV cell as Python's csv module does: quoted if it contains a comma, a quote or a
  * line break, and otherwise unchanged. For files that a program reads back. */
 void escape_csv_minimal(const char *text, struct buffer *out);
 
-/* Does the same, but always quotes, as csv.QUOTE_NONNUMERIC does with text. */
+/* Like escape_csv_minimal(), but always quotes, as csv.QUOTE_NONNUMERIC does with text. */
 void escape_csv_always(const char *text, struct buffer *out);
 
 /* Writes text for a terminal: unsafe characters and invalid bytes become \n, \r, \t, \xNN,
  * \uNNNN or \UNNNNNNNN; a backslash is doubled. */
 void escape_terminal(const char *text, struct buffer *out);
 
-/* Does the same, but leaves backslashes unchanged: for messages and for reports in a
+/* Like escape_terminal(), but leaves backslashes unchanged: for messages and for reports in a
  * predecessor's layout, where ordinary text must not change. */
 void escape_unsafe(const char *text, struct buffer *out);
 
@@ -49,14 +49,15 @@ void escape_ascii(const char *safe, struct buffer *out);
  * escapes as $'a\nb'. The result can be pasted. */
 void escape_shell(const char *text, struct buffer *out);
 
-/* Writes a command line: its arguments as above, separated by blanks. NULL: nothing. */
+/* Writes a command line: its arguments, each as by escape_shell(), separated by blanks. NULL:
+ * nothing. */
 void escape_command(const char *const *arguments, struct buffer *out);
 
 /* Writes a part of a URL, such as the name of a directory or a value of its query:
  * everything except letters, digits and "-._~" becomes %NN. */
 void escape_url(const char *text, struct buffer *out);
 
-/* Writes the path of a URL: the same, but slashes are kept. */
+/* Writes the path of a URL: like escape_url(), but keeps slashes. */
 void escape_url_path(const char *path, struct buffer *out);
 
 #endif

@@ -30,8 +30,8 @@ struct line {
 int line_reader_peek(struct line_reader *reader, size_t length, const char **ret,
                      size_t *ret_length);
 
-/* Returns 1; 0 at the end of the file; -E2BIG: the line is longer than LINE_MAX_BYTES;
- * another -errno. */
+/* Reads a line. Returns 1; 0 at the end of the file; -E2BIG: the line is longer than
+ * LINE_MAX_BYTES; another -errno. */
 int line_reader_next(struct line_reader *reader, struct line *ret);
 void line_reader_done(struct line_reader *reader);
 

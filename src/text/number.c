@@ -23,10 +23,10 @@ struct digits {
     int exponent;
 };
 
-/* Which numbers are written without an exponent, and how. */
+/* The range of numbers that are written without an exponent, and how. */
 struct style {
-    int smallest_plain; /* exponents from here ... */
-    int first_large;    /* ... to before here are written without an exponent */
+    int smallest_plain; /* smallest exponent in plain notation */
+    int first_large;    /* smallest exponent that is too large for plain notation */
     const char *whole;  /* appended to a number without fraction or exponent */
 };
 

@@ -49,9 +49,9 @@ void number_write_u64(uint64_t value, struct buffer *out);
  * `decimals`. */
 void number_write_seconds(uint64_t nanoseconds, unsigned decimals, struct buffer *out);
 
-/* For people. `text` of the result lives until the end of the full expression:
+/* A number for people to read. `text` of the result lives until the end of the full expression:
  *
- *     buffer_add_text(out, number_bytes(value).text);
+ * buffer_add_text(out, number_bytes(value).text);
  *
  * NaN is "n/a". */
 struct number {
@@ -66,7 +66,7 @@ struct number number_percent(double fraction);      /* fraction of 1: "0.3 %", "
 struct number number_short(double value);           /* "3.35", "12.0", "128" */
 struct number number_count(double value);           /* "12" */
 struct number number_memory_step(double bytes);     /* "512 MiB", "7 GiB": whole numbers */
-/* "300 MiB" if it is a round number, otherwise "1.46 GB". */
+/* Formats "300 MiB" if the size is a round number, otherwise "1.46 GB". */
 struct number number_limit(double bytes);
 struct number number_time_step(double seconds); /* "7 min", "2 h 24 min" */
 

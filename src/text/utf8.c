@@ -8,7 +8,8 @@
 
 /* ---- utf8 ------------------------------------------------------------------ */
 
-/* The length of a character by its first byte, and the smallest character that needs it. */
+/* The length of a character by its first byte, and the smallest character that needs this
+ * length. */
 static const struct {
     unsigned char mask, lead;
     int length;

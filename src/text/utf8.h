@@ -43,7 +43,7 @@ struct wrap {
     const char *after;
 };
 
-/* Adds a text that is already safe (escape.h), without a line break at its end. */
+/* Adds a wrapped text that is already safe (escape.h), without a line break at its end. */
 void wrap_text(const char *text, const struct wrap *wrap, struct buffer *out);
 
 #endif

@@ -63,7 +63,7 @@ static const char *add_word(const char *at, bool is_literal, struct buffer *word
     return at;
 }
 
-/* A backslash at the end of a line joins it to the next, between words as well. */
+/* A backslash at the end of a line joins the line to the next one, also between words. */
 static const char *skip_blanks(const char *at)
 {
     while (*at && (strchr(BLANKS, *at) || (at[0] == '\\' && at[1] == '\n')))
@@ -71,7 +71,8 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-/* Returns 0; 1: a quote is not closed, or nothing follows a backslash; or -ENOMEM. */
+/* Splits a text into words. Returns 0; 1: a quote is not closed, or nothing follows a
+ * backslash; or -ENOMEM. */
 static int split(const char *text, bool is_literal, struct text_list *ret)
 {
     for (text = skip_blanks(text); *text; text = skip_blanks(text)) {
@@ -121,8 +122,8 @@ static int refuse_process_id(void *target, const struct option *option, const ch
 #define MEMORY_UNIT "bytes, kilobytes, megabytes, gigabytes (default) or terabytes"
 #define MEMORY_UNITS "bytes kilobytes megabytes gigabytes terabytes"
 
-/* The keys of the config file are the parameters of the Python class Tracker. Its parameters
- * that mean nothing here (for its file and process) belong to no command, so they are
+/* The keys of the config file are the parameters of the Python class Tracker. Parameters of the
+ * class that have no meaning here (its file and process) belong to no command, so they are
  * ignored. */
 /* clang-format off */
 static const struct option rows[] = {
@@ -394,15 +395,15 @@ static void warn(void *data, const char *message)
     gpu_tracker_warning("%s", message);
 }
 
-/* Returns the exit code. If a signal that was sent to us killed the command, we write the
- * report and then kill ourselves with the same signal. */
+/* Tracks the command and writes the report. Returns the exit code. If a signal that was sent to
+ * us killed the command, we write the report and then kill ourselves with the same signal. */
 static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
 {
     struct tracking tracking = {
         .settings = settings,
         .warn = warn,
-        /* Not with options that select GPUs, which may be invalid; not with a tracking file,
-         * which begins with the number of GPUs; and not if there are certainly none. */
+        /* False with options that select GPUs, since they may be invalid; with a tracking file,
+         * which begins with the number of GPUs; and if there are certainly no GPUs. */
         .finds_gpus_later = !settings->gpu_uuids && !settings->gpu_brand &&
                             !settings->tracking_path && spoor_may_have_gpus(NULL),
     };

@@ -16,17 +16,17 @@
 
 /* Splits a text into words at blanks. Quotes and backslashes work as in a POSIX shell;
  * variables, patterns and pipes do not. A text with an unclosed quote ("echo it's") or a
- * backslash at its end is split at blanks only, as by the predecessor. The words are added
- * to *ret, which the caller frees. 0 or -ENOMEM. */
+ * backslash at its end is split at blanks only, as the predecessor does. The words are added to
+ * *ret, which the caller frees. 0 or -ENOMEM. */
 int words_split(const char *text, struct text_list *ret, struct spoor_error *err);
 
 /* ---- options ------------------------------------------------------------
  *
  * Options are first stored as texts, from the command line or the config file. Before anything
- * runs, all are checked, in the same order as by the predecessor.
+ * runs, all are checked, in the order in which the predecessor checks them.
  */
 
-/* Which commands have an option: bits of option.flags. */
+/* The commands that have an option: bits of option.flags. */
 enum { GPU_TRACKER_TRACK = 1u << 0, GPU_TRACKER_AGENT = 1u << 1 };
 
 /* A zeroed struct is empty. */
@@ -57,7 +57,7 @@ struct gpu_tracker_settings {
     uint64_t expected_core_count; /* 0: all cores of the machine */
 };
 
-/* Checks all options. */
+/* Checks all options and sets the members that depend on them. */
 int gpu_tracker_settings_check(struct gpu_tracker_settings *settings, struct spoor_error *err);
 void gpu_tracker_settings_done(struct gpu_tracker_settings *settings);
 
@@ -80,12 +80,12 @@ extern const struct program gpu_tracker_program;
  * JSON and as text.
  */
 
-/* Returns the exit code. */
+/* Runs the agent. Returns the exit code. */
 int gpu_tracker_agent(const struct command *command, int argc, char **argv);
 
 /* ---- sub-track combine|analyze|compare ---------------------------------- */
 
-/* Which commands have an option: bits of option.flags. */
+/* The commands that have an option: bits of option.flags. */
 enum {
     SUBTRACK_COMBINE = 1u << 0,
     SUBTRACK_ANALYZE = 1u << 1,
@@ -96,10 +96,10 @@ enum {
 extern const struct option_table subtrack_table;
 extern const struct command subtrack_commands[];
 
-/* Returns the exit code: 0 or 1. */
+/* Runs a command of sub-track. Returns the exit code: 0 or 1. */
 int subtrack_main(const struct command *command, int argc, char **argv);
 
-/* The agent, see subtrack.c. Returns the exit code. */
+/* Runs the agent of sub-track, see subtrack.c. Returns the exit code. */
 int subtrack_agent(int argument_count);
 
 #endif

@@ -346,7 +346,7 @@ static double percent(const struct rows_sample *from, const struct rows_sample *
     return growth > 0 && seconds > 0 ? 100 * growth / seconds : 0;
 }
 
-/* For a command that ended before its first row: use the peaks of the kernel. */
+/* Raises the memory of a command that ended before its first row to the peaks of the kernel. */
 static void raise_ram(const struct rows *rows, double row[TRACKING_COLUMNS])
 {
     for (size_t i = 0; i < ROWS_PEAKS; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.h - resource usage as gpu-tracker writes it, to the letter: keys, labels,
- * order, indentation, numbers. No newline at the end.
+ * report.h - resource usage exactly as gpu-tracker writes it: keys, labels, order, indentation,
+ * numbers. No newline at the end.
  */
 #ifndef COMPAT_GPU_TRACKER_REPORT_H
 #define COMPAT_GPU_TRACKER_REPORT_H
@@ -30,8 +30,8 @@ int gpu_tracker_output_write(const char *path, const char *text, struct spoor_er
 
 /* ---- usage --------------------------------------------------------------
  *
- * Pure: converts figures in base units to numbers in the user's units. This interface cannot
- * express unknown figures, so they are 0; the caller warns about them.
+ * Converts figures in base units to numbers in the user's units; does no I/O. This interface
+ * cannot express unknown figures, so they are 0; the caller warns about them.
  */
 
 /* A unit: its name, and the factor that converts from the base unit (byte, second). */
@@ -44,7 +44,7 @@ struct usage_unit {
 extern const struct usage_unit usage_memory_units[];
 extern const struct usage_unit usage_time_units[];
 
-/* NULL: unknown unit. */
+/* Finds a unit by its name; NULL: unknown unit. */
 const struct usage_unit *usage_unit_find(const struct usage_unit *units, const char *name);
 
 /* Returns the coefficient of a unit named in the facts: TRACKING_RAM_UNIT, ...; NaN: unknown
@@ -85,7 +85,7 @@ typedef double usage_figure(void *data, const char *path);
 
 struct rows;
 
-/* CPU times are not figures, so they are computed from `rows`. */
+/* Returns the usage of a run. CPU times are not figures, so they are computed from `rows`. */
 struct resource_usage usage_of(const struct tracking_facts *facts, const struct rows *rows,
                                double elapsed_seconds, usage_figure *figure, void *data);
 
@@ -96,7 +96,7 @@ struct resource_usage usage_of(const struct tracking_facts *facts, const struct 
  *
  * - Rows are an interval apart. An earlier sample becomes a row only if a row was requested, or
  *   if it is the last sample.
- * - Percentages are CPU time over the time since the row before, or, for an early last row,
+ * - Percentages are CPU time over the time since the previous row or, for an early last row,
  *   since the row before that.
  * - A command that has ended uses no memory, so its last row has the last values seen while it
  *   was alive. If it is the only row, it has the peaks.

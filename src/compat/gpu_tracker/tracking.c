@@ -206,7 +206,7 @@ static int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const
     *ret = (struct gpu_tracker_gpus){ .brand = brand };
     if (spoor_session_gpus(session, gpu_tracker_gpus_add, ret, NULL) < 0)
         return pass_over_silence(uuids, ret);
-    if (ret->uuids.count == 0) /* to report the reason */
+    if (ret->uuids.count == 0) /* query again to report the reason */
         return gpu_tracker_gpus_find(uuids, brand, ret);
     return gpu_tracker_gpus_choose(ret, uuids);
 }

@@ -30,15 +30,15 @@ struct gpu_tracker_gpus {
     char message[4096];      /* why a call failed or there is no GPU; else empty */
 };
 
-/* Finds GPUs. `uuids` is the list of --guuids (NULL: all); `brand` is "nvidia", "amd" or
- * NULL. It is not a failure if there is no GPU (the list is then ignored, as by the
- * predecessor), or if a driver does not respond within 2 s. -EINVAL: the list is empty or
- * names a GPU that does not exist; -ENODEV: no GPU of that brand. ret->message is for the
- * user. The caller calls gpu_tracker_gpus_done(), even after a failure. */
+/* Finds GPUs. `uuids` is the list of --guuids (NULL: all); `brand` is "nvidia", "amd" or NULL.
+ * It is not a failure if there is no GPU (the list is then ignored, as the predecessor does),
+ * or if a driver does not respond within 2 s. -EINVAL: the list is empty or names a GPU that
+ * does not exist; -ENODEV: no GPU of that brand. ret->message is for the user. The caller calls
+ * gpu_tracker_gpus_done(), even after a failure. */
 int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_tracker_gpus *ret);
 void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus);
 
-/* The two parts of gpu_tracker_gpus_find(), both pure. The first is the callback for
+/* The two parts of gpu_tracker_gpus_find(), which do no I/O. The first is the callback for
  * spoor_gpu_list(): it adds a GPU, if it is of the brand. The second chooses among the GPUs
  * added. */
 void gpu_tracker_gpus_add(const struct spoor_gpu *gpu, void *data);

@@ -90,7 +90,8 @@ static void add_memory(const struct meminfo *memory, struct json_writer *json)
     add_mib(json, "memory_inactive_mib", memory->inactive_bytes);
 }
 
-/* A pool is listed by its name, since its datasets are mounted in several places. */
+/* Whether a mount belongs to a ZFS pool. A pool is listed by name, since its datasets are
+ * mounted in several places. */
 static bool mount_is_pool(const struct mount_item *mount)
 {
     return strncmp(mount->source, "zfs:", 4) == 0;
@@ -119,7 +120,7 @@ static void add_devices(const struct devices *devices, struct json_writer *json)
     json_end(json);
 }
 
-/* Readers of the machine. */
+/* The readers for facts about the machine. */
 struct machine {
     struct root root;
     struct host host;
@@ -490,8 +491,8 @@ static int open_tracking(struct tracking *tracking, const struct tracker_setting
     return r;
 }
 
-/* May be called twice. The error is ignored: if the last row is missing, the number of rows
- * shows it. */
+/* Stops the session. May be called twice. The error is ignored: if the last row is missing, the
+ * number of rows shows it. */
 static void stop(struct tracking *tracking)
 {
     if (tracking->session)
@@ -646,7 +647,7 @@ static void set_need(struct need *need, double value, const char *measure, const
     (void)snprintf(need->why, sizeof(need->why), "%s%s, %s", measure, runs, rule); /* fits */
 }
 
-/* The formulas of the predecessor; spoor's own are in recommend/needs.h. NaN stays NaN,
+/* Applies the formulas of the predecessor; spoor's own are in recommend/needs.h. NaN stays NaN,
  * except that a job whose CPU usage is unknown gets one CPU. */
 static void apply_formulas(const double *used, struct needs *needs)
 {

@@ -38,7 +38,7 @@
 
 enum { VENDORS_MAX = 32, COUNT_DEFAULT = 10 };
 
-/* Returns NULL if there is no such member. */
+/* Returns a text member of an object; NULL: there is no such member. */
 static const char *text_of(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));

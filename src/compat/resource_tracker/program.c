@@ -282,8 +282,8 @@ static struct spoor_options make_options(const struct tracker_settings *settings
     return options;
 }
 
-/* Called before a command starts: afterwards, a file that cannot be written must not stop
- * it. */
+/* Called before a command starts: afterwards, a file that cannot be written must not stop the
+ * command. */
 static int check_output(const struct spoor_stream *stream, struct spoor_error *err)
 {
     struct stream found;

@@ -14,7 +14,7 @@
 
 /* ---- options ------------------------------------------------------------ */
 
-/* Which commands have an option: bits of option.flags. */
+/* The commands that have an option: bits of option.flags. */
 enum { TRACK_SCOPE = 1u << 0, AGENT_SCOPE = 1u << 1, UPLOAD_SCOPE = 1u << 2 };
 
 extern const struct option_table resource_tracker_table;
@@ -67,7 +67,7 @@ int tracker_config_read(struct arguments *arguments, const char *path, struct sp
 
 extern const struct program resource_tracker_program;
 
-/* A hidden command for the Python and R packages. */
+/* Runs the agent: a hidden command for the Python and R packages. */
 int resource_tracker_agent(const struct command *command, int argc, char **argv);
 
 /* Operations of that agent, see lookup.c. */

@@ -29,10 +29,12 @@
  * failed with exit code 1.
  */
 
-/* -EINVAL: the file is not valid, or there is no token. */
+/* Starts the upload that the file describes. -EINVAL: the file is not valid, or there is no
+ * token. */
 int agent_upload_start(const char *path, struct upload_process *ret, struct spoor_error *err);
 
-/* `exit_code` is a whole number, `status` "finished" or "failed". Adds "upload" to the response. */
+/* Ends the upload. `exit_code` is a whole number, `status` "finished" or "failed". Adds
+ * "upload" to the response. */
 int agent_upload_finish(struct upload_process *process, const char *exit_code,
                         const char *status, struct json_writer *json, struct spoor_error *err);
 
@@ -47,7 +49,7 @@ void tracker_upload_start(const struct tracker_settings *settings, const char *c
 /* Ends the upload and reports unsent samples. Does nothing without an upload. */
 void tracker_upload_end(struct upload_process *process, int exit_code, bool is_quiet);
 
-/* resource-tracker upload */
+/* Runs the command `resource-tracker upload`. */
 int tracker_upload_main(const struct command *command, int argc, char **argv);
 
 #endif

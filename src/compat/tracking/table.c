@@ -26,7 +26,8 @@ struct table {
     size_t count;
     /* for a CSV file; `db` is then NULL: */
     struct csv_reader csv;
-    size_t cells;                   /* number of cells in the header, and so in each row */
+    size_t cells;                   /* number of cells in the header, and therefore in each
+                                     * row */
     size_t cell[TABLE_COLUMNS_MAX]; /* index of a column in a row */
     /* for an SQLite file: */
     sqlite3 *db;

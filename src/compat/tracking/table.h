@@ -43,7 +43,8 @@ enum table_kind table_kind(const char *path);
 /* Like table_kind(), but fails with -EINVAL and a message instead of TABLE_NONE. */
 int table_check_name(const char *path, struct spoor_error *err);
 
-/* Every message contains the name of the file. -EBADMSG: the file is malformed. */
+/* Opens a file. Every message contains the name of the file. -EBADMSG: the file is
+ * malformed. */
 int table_open(const char *path, const struct table_place *place, const char *const *columns,
                size_t count, struct table **ret, struct spoor_error *err);
 void table_close(struct table *table);
@@ -57,7 +58,7 @@ const char *table_text(struct table *table, size_t column);
 int table_number(struct table *table, size_t column, double *ret, struct spoor_error *err);
 int table_integer(struct table *table, size_t column, int64_t *ret, struct spoor_error *err);
 
-/* Returns -EBADMSG with a message about the current row. */
+/* Describes a fault of the current row in `err` and returns -EBADMSG. */
 int table_refuse(const struct table *table, struct spoor_error *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -79,7 +79,7 @@ struct tracking_file {
     /* Replaces an old file when rows begin; fd -1: there is no old file. */
     struct replacement replacement;
     struct stat created; /* to detect later that the file was removed */
-    bool exists;         /* the new file exists, perhaps beside an old one */
+    bool exists;         /* the new file exists, perhaps next to an old one */
     bool has_begun;      /* the file may have rows */
     /* CSV: */
     int fd;              /* -1: the file accepts no rows yet */
@@ -161,7 +161,7 @@ static int add_csv_row(struct tracking_file *file, const double row[TRACKING_COL
 
 /* ---- SQLite -------------------------------------------------------------
  *
- * While rows are written, the database has a write-ahead log (two more files beside it): a row
+ * While rows are written, the database has a write-ahead log (two more files next to it): a row
  * is one short write, readers do not block us, and written rows survive if we are killed.
  * Closing makes it one plain file again.
  */
@@ -188,7 +188,7 @@ static int run(const struct tracking_file *file, const char *sql, struct spoor_e
     return 0;
 }
 
-/* "CREATE TABLE t (a FLOAT, ...)". */
+/* Runs "CREATE TABLE t (a FLOAT, ...)". */
 static int create_table(const struct tracking_file *file, const char *table,
                         const struct tracking_field *fields, size_t count,
                         struct spoor_error *err)
@@ -203,7 +203,7 @@ static int create_table(const struct tracking_file *file, const char *table,
     return run(file, sql, err);
 }
 
-/* "INSERT INTO t VALUES (?, ...)". */
+/* Prepares "INSERT INTO t VALUES (?, ...)". */
 static int prepare_insert(struct tracking_file *file, const char *table, size_t count,
                           struct spoor_error *err)
 {
@@ -350,7 +350,7 @@ static int remove_beside(const char *path, struct spoor_error *err)
     return 0;
 }
 
-/* Creates an empty file: at the path or, if there is an old file, beside it. */
+/* Creates an empty file: at the path or, if there is an old file, next to it. */
 static int create(struct tracking_file *file, struct spoor_error *err)
 {
     const char *path = file->path;

@@ -68,8 +68,8 @@ struct tracking_facts {
 /* The unit of a column: the unit of the metric, a unit that the facts name, or percent. */
 enum tracking_unit { TRACKING_COUNTS, TRACKING_IN_RAM, TRACKING_IN_GPU_RAM, TRACKING_PERCENT };
 
-/* The moment of a value: the last sample in which the command was alive, or the sample of
- * the row; or the value is the growth per second since the row before. */
+/* The moment of a value: the last sample in which the command was alive (HELD), or the sample
+ * of the row (NOW). A RATE is the increase per second since the previous row. */
 enum tracking_moment { TRACKING_HELD, TRACKING_NOW, TRACKING_RATE };
 
 enum tracking_type { TRACKING_TEXT, TRACKING_REAL, TRACKING_INTEGER };
@@ -77,11 +77,11 @@ enum tracking_type { TRACKING_TEXT, TRACKING_REAL, TRACKING_INTEGER };
 struct tracking_field {
     const char *name;
     enum tracking_type type;
-    /* Metric of a column; NULL: computed from the column before, or the timestamp. */
+    /* Metric of a column; NULL: computed from the previous column, or the timestamp. */
     const char *metric;
     enum tracking_unit unit;
     enum tracking_moment moment;
-    enum tracking_column threads; /* column with the threads of these processes; 0: none */
+    enum tracking_column threads; /* column with the threads of the same processes; 0: none */
 };
 
 extern const struct tracking_field tracking_fact_fields[TRACKING_FACTS];
@@ -92,7 +92,7 @@ extern const struct tracking_field tracking_row_fields[TRACKING_COLUMNS];
 /* Receives one row. Returns 0 to go on, or -errno. */
 typedef int tracking_row_seen(const double row[TRACKING_COLUMNS], void *data);
 
-/* Every message contains the name of the file. */
+/* Reads a tracking file. Every message contains the name of the file. */
 int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_seen *seen,
                   void *data, struct spoor_error *err);
 
@@ -118,8 +118,9 @@ int tracking_writer_start(struct tracking_writer *writer, const char *path, bool
                           struct spoor_error *err);
 
 /* Creates the file and writes the facts; closes the writer on failure. If the file exists,
- * fails with -EEXIST, unless `overwrite` was set: then the new file stays beside it until
- * tracking_writer_begin(). It is not a failure if the disk does not respond within 2 s. */
+ * fails with -EEXIST, unless `overwrite` was set: then the new file stays next to the old one
+ * until tracking_writer_begin(). It is not a failure if the disk does not respond within 2
+ * s. */
 int tracking_writer_open(struct tracking_writer *writer, const struct tracking_facts *facts,
                          struct spoor_error *err);
 

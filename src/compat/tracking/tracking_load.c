@@ -46,7 +46,7 @@ static uint64_t gpu_count(const struct tracking *tracking)
     return number >= 0 && number < 1e6 ? (uint64_t)number : UNKNOWN;
 }
 
-/* With one GPU, the sum over all GPUs is its own value. */
+/* Rows have only sums over all GPUs. With one GPU, the sum is the value of that GPU. */
 static struct series_gpus only_gpu(const struct replay_row *row)
 {
     struct series_gpus gpus = { .count = 1, .places = { { 0, -1 } } };
@@ -118,7 +118,8 @@ static void add_measures(struct record *record, struct record_gpu *gpu)
         gpu->measures[figures[i].measure] = record_find(record->figures, figures[i].path);
 }
 
-/* The file has only the total memory of all GPUs: they are assumed to be equal. */
+/* Adds the GPUs. The file has only the total memory of all GPUs: they are assumed to be
+ * equal. */
 static void add_gpus(const struct tracking *tracking, struct record *record)
 {
     const double *numbers = tracking->facts.numbers;
@@ -176,7 +177,7 @@ static int finish(struct tracking *tracking, const char *path, const char *name,
     return 0;
 }
 
-/* An interrupted run may have left an incomplete last row. */
+/* An incomplete last row is accepted: the run may have been interrupted. */
 int tracking_load(const char *path, const char *name, struct records *ret,
                   struct spoor_error *err)
 {

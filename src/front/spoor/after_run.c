@@ -34,7 +34,7 @@ static void report_broken(void *data, const struct record *run, const char *line
 
 /* ---- the command -------------------------------------------------------- */
 
-/* The environment of the command: our own variables, and some that describe the run. A
+/* The environment of the command: our own variables, plus variables that describe the run. A
  * zeroed struct is empty. */
 struct variables {
     struct text_list list;
@@ -77,7 +77,7 @@ static void add_run(struct variables *variables, const struct outputs *outputs,
 {
     CLEANUP(buffer_done) struct buffer command = { 0 };
 
-    (void)run_property(run, "command", &command, NULL); /* this one exists */
+    (void)run_property(run, "command", &command, NULL); /* cannot fail: this property exists */
     add_variable(variables, "id", run->id);
     add_variable(variables, "name", run->name);
     add_variable(variables, "command", command.text);

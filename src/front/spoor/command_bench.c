@@ -64,7 +64,7 @@ static void block_signals(struct bench *bench)
     (void)sigaction(SIGCHLD, &standard, NULL);
 }
 
-/* Waits for a signal, for at most that long. */
+/* Waits for a signal, for at most `duration_ns`. */
 static void wait_for_signal(struct bench *bench, uint64_t duration_ns)
 {
     struct timespec time = clock_timespec(duration_ns);
@@ -93,11 +93,11 @@ static int wait_for(struct bench *bench, pid_t pid)
         if (forward_is_sent(&info))
             (void)kill(pid, info.si_signo);
     }
-    wait_for_signal(bench, 0); /* takes a signal that also ended the child */
+    wait_for_signal(bench, 0); /* consumes a signal that also ended the child */
     return status;
 }
 
-/* Called in the child. */
+/* Redirects the descriptors of the child. Called in the child. */
 static void redirect(const struct bench *bench, bool keeps_errors)
 {
     AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -110,7 +110,8 @@ static void redirect(const struct bench *bench, bool keeps_errors)
         (void)dup2(null, STDERR_FILENO);
 }
 
-/* The command has been forked and waits before exec, with its own stderr. */
+/* Called after the command was forked and before it calls exec; the command has its own stderr
+ * already. */
 static int restore_stderr(void *data, pid_t pid, struct spoor_error *err)
 {
     (void)pid;
@@ -141,7 +142,7 @@ static const char **join_tags(const struct text_list *given, char **of_command)
     return tags;
 }
 
-/* Runs in the child. Returns its exit code. */
+/* Tracks the command in the child process. Returns the exit code of the child. */
 static int track_command(const struct bench *bench, const struct bench_command *command,
                          int report_fd)
 {
@@ -166,7 +167,7 @@ static int track_command(const struct bench *bench, const struct bench_command *
     return program_run(&spoor_program, &options, write_record, &report_fd);
 }
 
-/* Returns the exit code of the child. */
+/* Tracks one run in a child process. Returns the exit code of the child. */
 static int run_child(struct bench *bench, const struct bench_command *command, int report_fd)
 {
     pid_t pid = fork();
@@ -237,7 +238,7 @@ static int add_run(struct bench *bench, int report_fd, struct spoor_error *err)
     return r < 0 ? r : keep_run(bench, err);
 }
 
-/* Returns 0 or the exit code. */
+/* Runs a command once. Returns 0 or the exit code. */
 static int run_once(struct bench *bench, const struct bench_command *command, bool counts)
 {
     AUTO_CLOSE int report_fd = memfd_create("report", MFD_CLOEXEC);
@@ -267,7 +268,7 @@ static void erase_progress(const struct bench *bench)
         (void)!write(STDERR_FILENO, erase, strlen(erase));
 }
 
-/* "run 3 of 20: gzip -kf data (about 12 s left)" */
+/* Writes "run 3 of 20: gzip -kf data (about 12 s left)". */
 static void show_progress(const struct bench *bench, size_t run, size_t total)
 {
     struct format_style style = format_style_for(STDERR_FILENO, false);
@@ -289,7 +290,7 @@ static void show_progress(const struct bench *bench, size_t run, size_t total)
     (void)buffer_write(&line, STDERR_FILENO); /* a failure cannot be reported anywhere */
 }
 
-/* Returns 0 or the exit code. */
+/* Runs all commands, taking turns. Returns 0 or the exit code. */
 static int run_all(struct bench *bench)
 {
     const struct settings *settings = bench->settings;
@@ -330,7 +331,7 @@ static int write_page(const struct bench *bench, const struct bench_summary *sum
                      bench->settings->is_no_clobber ? SPOOR_NO_CLOBBER : SPOOR_REPLACE, err);
 }
 
-/* Returns the exit code. */
+/* Writes the summary. Returns the exit code. */
 static int write_results(const struct bench *bench)
 {
     const struct settings *settings = bench->settings;

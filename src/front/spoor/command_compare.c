@@ -80,7 +80,7 @@ static const char *short_name(char **names, size_t count, size_t index)
     return name;
 }
 
-/* Makes each argument a set. */
+/* Makes a set of each argument. */
 static int make_groups(struct compared *compared, char **names, struct spoor_error *err)
 {
     struct run_groups *groups = &compared->groups;
@@ -139,7 +139,7 @@ static int load_sets(struct compared *compared, char **names, size_t count,
 
 /* ---- the output --------------------------------------------------------- */
 
-/* "+6.5 %"; "" if it is unknown. */
+/* Adds "+6.5 %", or nothing if the ratio is unknown. */
 static void add_percent(double ratio, struct buffer *out)
 {
     double percent = 100 * (ratio - 1);
@@ -150,7 +150,7 @@ static void add_percent(double ratio, struct buffer *out)
         buffer_format(out, "%+.*f %%", fabs(percent) < 100 ? 1 : 0, percent);
 }
 
-/* "+6.5 % (+4.2 % to +8.9 %)" */
+/* Adds "+6.5 % (+4.2 % to +8.9 %)". */
 static void add_change(const struct figure_change *change, struct buffer *out)
 {
     buffer_add_text(out, "");
@@ -176,7 +176,7 @@ static bool is_shown(const struct figure_change *change)
     return change->a.statistics.max > 0 || change->b.statistics.max > 0;
 }
 
-/* "1.46 GB", with the bounds of a single run: "1.46 GB (1.4 GB to 1.5 GB)". */
+/* Adds "1.46 GB", with the bounds of a single run: "1.46 GB (1.4 GB to 1.5 GB)". */
 static void add_value(const struct run_figure *figure, const struct set_figure *set,
                       struct table *table)
 {
@@ -264,7 +264,7 @@ static void add_notes(const struct compared *compared, struct page *page)
             "bench').");
 }
 
-/* "First: a.json (20 runs)" */
+/* Adds "First: a.json (20 runs)". */
 static void add_first(const struct run_group *first, struct buffer *out)
 {
     buffer_add_text(out, "First: ");
@@ -371,7 +371,7 @@ static int write_json(const struct compared *compared, struct buffer *out)
     return r;
 }
 
-/* The page shows all runs side by side. */
+/* Writes a page that shows all runs side by side. */
 static int write_page(const struct compared *compared, struct buffer *out)
 {
     AUTO_FREE struct record *runs = NULL;
@@ -434,7 +434,7 @@ static void add_finding(void *data, const struct record *run, const char *line)
     struct findings *findings = data;
     CLEANUP(buffer_done) struct buffer name = { 0 };
 
-    (void)run_property(run, "name", &name, NULL); /* this one exists */
+    (void)run_property(run, "name", &name, NULL); /* cannot fail: this property exists */
     findings->broken++;
     if (name.length > 0) {
         escape_unsafe(name.text, &findings->text);

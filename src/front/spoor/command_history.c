@@ -417,7 +417,7 @@ int command_history_show(struct settings *settings, char **operands, int count)
 
 /* ---- stats ---------------------------------------------------------------- */
 
-/* A recommendation uses this many of the newest runs with a name, and so does a check. */
+/* Recommendations and checks use this many of the newest runs of a name. */
 enum { NEEDED_RUNS = 20 };
 
 /* The runs with the same name or, if they have no name, the same command. */
@@ -427,7 +427,7 @@ struct group {
     char *label; /* NULL: there is no run yet */
     bool has_name;
     size_t runs, failed, times, memories; /* counts */
-    double *time, *memory;                /* one array each */
+    double *time, *memory;                /* an owned array each */
 };
 
 static void group_done(struct group *group)
@@ -475,7 +475,7 @@ static void add_quantiles(struct table *table, double *values, size_t count,
     static const double quantiles[] = { 0.5, 0.95, 1 };
     struct statistics statistics;
 
-    statistics_of(values, count, &statistics); /* sorts them */
+    statistics_of(values, count, &statistics); /* sorts `values` */
     for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++) {
         double value = statistics_quantile(values, count, quantiles[i]);
 
@@ -529,7 +529,7 @@ static int add_request(const struct group *group, struct spoor_error *err)
     return 0;
 }
 
-/* Adds the row of a group, and empties it. */
+/* Adds the row of a group, then empties the group. */
 static int end_group(struct group *group, struct spoor_error *err)
 {
     struct group next = { .query = group->query, .table = group->table };
@@ -656,7 +656,7 @@ int command_history_prune(struct settings *settings, char **operands, int count)
 
 /* ---- import --------------------------------------------------------------- */
 
-/* Returns 1 if the run was added, 0 if the history already has it. */
+/* Adds a run to the history. Returns 1 if it is new, 0 if the history already has it. */
 static int import_run(struct query *query, struct record *record, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer row = { 0 };

@@ -249,7 +249,7 @@ int command_doctor(struct settings *settings, char **operands, int count)
 
 /* ---- phase --------------------------------------------------------------
  *
- * The runs that the caller is part of are notified, and the phase is in their reports. A row is
+ * The runs that the caller is part of are notified, and their reports list the phase. A row is
  * written to a file if a file is named, or if there is no such run.
  */
 
@@ -265,8 +265,8 @@ static const char *named_file(const struct settings *settings)
     return variable && *variable ? variable : NULL;
 }
 
-/* Names a file for the calling process alone. The start time distinguishes the process from
- * others with the same PID, as in containers that share a directory. */
+/* Makes a file name that is unique to the calling process. The start time distinguishes the
+ * process from others with the same PID, as in containers that share a directory. */
 static int default_file(pid_t process, char **ret, struct spoor_error *err)
 {
     struct pid_stat stat = { 0 };
@@ -290,7 +290,8 @@ static void ignore_warning(const char *message)
     (void)message;
 }
 
-/* Outside a run, a script continues. One warning per phase names the file. */
+/* A phase outside a run is no error: the script must go on. Warns once per phase and names the
+ * file. */
 static void note_missing_run(const struct phase_mark *mark, const char *path)
 {
     if (!mark->is_stop)
@@ -335,7 +336,7 @@ int command_phase(const struct command *command, int argc, char **argv)
     };
     struct spoor_error err;
 
-    /* This process is not part of the job; cannot fail. */
+    /* Keeps this process out of the job; cannot fail. */
     (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME);
     settings_init(&settings);
     if (settings_load(&arguments, argc, argv, &err) < 0)

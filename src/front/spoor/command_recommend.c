@@ -132,8 +132,8 @@ static int find(struct server_search *search, const struct settings *settings,
     return 0;
 }
 
-/* Searches for servers. Takes as long as the keeper and the metadata service of a cloud may.
- * The table can be written even after a failure: it then contains the reason. */
+/* Searches for servers. May take as long as the keeper and the metadata service of a cloud may
+ * take together. The table can be written even after a failure: it then contains the reason. */
 static int server_search_find(struct server_search *search, const struct settings *settings,
                               const struct needs *needs, struct spoor_error *err)
 {
@@ -168,7 +168,8 @@ static int list_needs(const struct run_set *set, double margin, struct server_se
     return 0;
 }
 
-/* Rejects reports of a machine without a job, even among others. */
+/* Rejects a file without a tracked job, such as a report of a machine, even if other files have
+ * one. */
 static int check_jobs(const struct run_set *set, struct spoor_error *err)
 {
     for (size_t i = 0; i < set->source_count; i++) {
@@ -185,7 +186,7 @@ static int check_jobs(const struct run_set *set, struct spoor_error *err)
     return 0;
 }
 
-/* `servers`: NULL if they were not requested. */
+/* Writes the recommendation as JSON. `servers`: NULL if they were not requested. */
 static void write_json(const struct needs *needs, const struct server_table *servers,
                        struct buffer *out)
 {
@@ -230,7 +231,8 @@ static int write_needs(void *data, const struct output *output,
     return 0;
 }
 
-/* If no servers are found, the rest is still written. Returns the exit code. */
+/* Writes the recommendation. If no servers are found, writes the rest. Returns the exit
+ * code. */
 static int recommend(struct settings *settings, const struct needs *needs,
                      struct server_search *search)
 {

@@ -27,7 +27,7 @@
  * Without a format or an output file, it writes a page next to the first input file.
  */
 
-/* "runs/a.json": "runs/a.html" */
+/* Replaces the suffix: "runs/a.json" becomes "runs/a.html". */
 static int name_page(const char *path, char **ret, struct spoor_error *err)
 {
     const char *base = basename(path);
@@ -158,7 +158,7 @@ static int write_outputs(const struct settings *settings, const struct outputs *
     return r;
 }
 
-/* Returns the exit code. */
+/* Opens a page in a browser. Returns the exit code. */
 static int open_page(const char *path)
 {
     char opener[] = "xdg-open";
@@ -211,7 +211,8 @@ int command_report(struct settings *settings, char **files, int count)
 
 /* ---- merge ---------------------------------------------------------------- */
 
-/* Names the output files as the last rank does, and adds a text report on stdout. */
+/* Names the merged files in the folder, as the last rank does, and adds a text report on
+ * stdout. */
 static int name_merged(struct settings *settings, const char *folder, struct spoor_error *err)
 {
     static const char *const names[] = { "merged.json", "merged.html" };

@@ -87,7 +87,8 @@ struct run_report {
     bool is_limit_kept;
 };
 
-/* Returns false if a limit is broken, or could not be checked. */
+/* Writes the report of a job that ran untracked. Returns false if a limit is broken, or could
+ * not be checked. */
 static bool untracked_report_write(const struct run_report *report,
                                    const struct tracked *tracked)
 {
@@ -103,7 +104,7 @@ static bool untracked_report_write(const struct run_report *report,
     return is_kept;
 }
 
-/* Exit code of a job that succeeded and broke a limit of --max. */
+/* Exit code if the job succeeded but broke a limit of --max. */
 enum { EXIT_LIMIT = 1 };
 
 /* ---- run ----------------------------------------------------------------
@@ -139,7 +140,7 @@ static void hide_live(void *data, bool is_stopping)
     live_hide(data, is_stopping);
 }
 
-/* Returns NULL if there is no live view. */
+/* Opens the live view. Returns NULL if none can be shown. */
 static struct live *open_live(const struct settings *settings, char **command,
                               struct track_options *options)
 {
@@ -222,7 +223,7 @@ int command_run(struct settings *settings, char **command, int count)
 
 /* ---- attach and system ------------------------------------------------------------- */
 
-/* "process 4242 (python3)", or the name of the run or cgroup. */
+/* Writes "process 4242 (python3)", or the name of the run or cgroup. */
 static void write_title(const struct settings *settings, struct buffer *out)
 {
     struct pid_stat process = { 0 };
@@ -270,8 +271,8 @@ static int write_system_report(void *data)
     return code;
 }
 
-/* No view is shown if the report goes to a file or has a format for programs: it is then
- * written at once. */
+/* Opens the live view of the machine. There is none if the report goes to a file or has a
+ * format for programs: it is then written at once. */
 static struct live *begin_system_live(const struct settings *settings,
                                       struct spoor_options *options)
 {
@@ -289,18 +290,18 @@ static struct live *begin_system_live(const struct settings *settings,
     return live;
 }
 
-/* Whether a report of the machine is the only output. Rows and exported samples are written
- * until the end, followed by the kind of summary that a run has. */
+/* Whether a report of the machine is the only output. With rows or exported samples, the
+ * machine is tracked until the end, and the summary is like that of a run. */
 static bool is_once(const struct settings *settings)
 {
     return settings->has_no_job && settings->stream_count == 0 &&
            !export_is_requested(settings);
 }
 
-/* Tracks a process, a cgroup or the machine until its end, and writes the report. */
+/* Tracks a process, a cgroup or the machine to the end, and writes the report. */
 static int follow(struct settings *settings, const struct outputs *outputs)
 {
-    CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
+    CLEANUP(live_cleanup) struct live *live = NULL; /* closed after the session */
     CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
@@ -333,7 +334,7 @@ static int follow(struct settings *settings, const struct outputs *outputs)
         code = program_write_report(&spoor_program, write_system_report, &report);
     } else if (code == 0) {
         outputs_write(outputs, attachment.session);
-        (void)after_run(settings, outputs, attachment.session); /* there are no limits */
+        (void)after_run(settings, outputs, attachment.session); /* no limits: cannot fail */
     }
     if (attachment.session)
         exporter_end(exporter);

@@ -101,7 +101,7 @@ static int compare_runs(const void *a, const void *b)
 }
 
 /* Cores are the mean between the two latest samples or, for a run that is seen for the first
- * time, since its start. */
+ * time, since the run started. */
 static void list_runs(struct watched_runs *runs, const struct watched_runs *before)
 {
     size_t before_count = before ? before->count : 0;
@@ -133,7 +133,7 @@ enum { PID_COLUMN, TIME_COLUMN, CPU_COLUMN, MEMORY_COLUMN, GPU_COLUMN, COLUMN_CO
 static const struct {
     const char *heading;
     int width;
-    size_t columns_min; /* width of a terminal that shows this column */
+    size_t columns_min; /* minimum width of a terminal that shows this column */
 } columns[COLUMN_COUNT] = {
     { "PID", 8, 50 },   { "ELAPSED", 12, 0 },  { "CPU", 6, 0 },
     { "MEMORY", 9, 0 }, { "GPU MEM", 10, 64 },
@@ -176,7 +176,7 @@ static void add_line(struct page *page, const struct watched_run *run, bool has_
     buffer_done(&safe);
 }
 
-/* Writes at most that many lines, without the newline of the last. Returns their number. */
+/* Writes at most `lines` lines, without a newline after the last. Returns how many. */
 static size_t write_table(struct page *page, const struct watched_runs *runs, size_t lines)
 {
     size_t count = runs->count + 1 > lines ? lines - 2 : runs->count;

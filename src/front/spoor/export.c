@@ -55,7 +55,7 @@ struct exporter {
         struct upload_process process;
     } pushes[PUSHES_MAX];
     size_t push_count;
-    uint64_t stopped_ns; /* when the rest began to be pushed; 0: not yet */
+    uint64_t stopped_ns; /* when pushing of the remaining samples began; 0: not yet */
     struct spoor_stream streams[SPOOR_STREAMS_MAX]; /* of the settings, then of the pushes */
 };
 
@@ -329,11 +329,11 @@ static int describe(const struct settings *settings, struct buffer *ret,
     json_begin(&json, NULL, '{');
     json_add_number(&json, "interval_seconds", (double)settings->interval_ns / 1e9);
     json_begin(&json, "labels", '{');
-    (void)for_each_label(settings, add_member, &json, err); /* the caller has checked them */
+    (void)for_each_label(settings, add_member, &json, err); /* the labels are valid */
     json_end(&json);
     json_begin(&json, "resource", '{');
     json_add_text(&json, "spoor.run.id", settings->run_id);
-    json_add_text(&json, "service.name", "spoor"); /* the last of several counts */
+    json_add_text(&json, "service.name", "spoor"); /* default: the last value counts */
     push_for_each_pair(getenv("OTEL_RESOURCE_ATTRIBUTES"), add_member, &json);
     if (service && *service)
         json_add_text(&json, "service.name", service);
@@ -363,7 +363,7 @@ static int open_push(struct exporter *exporter, const struct settings *settings,
     if (r < 0)
         return r;
     if (settings->is_no_clobber)
-        (void)unlink(process->rows_path); /* otherwise the stream would refuse it */
+        (void)unlink(process->rows_path); /* the stream would refuse to overwrite it */
     exporter->pushes[exporter->push_count++].option = is_otlp ? "--otlp" : "--push";
     exporter->streams[options->stream_count++] =
         (struct spoor_stream){ .path = process->rows_path, .format = "jsonl" };
@@ -385,7 +385,7 @@ static int open_pushes(struct exporter *exporter, const struct settings *setting
     return r;
 }
 
-/* All pushes share the time limit. */
+/* The time limit covers all pushes together. */
 static void end_push(struct exporter *exporter, size_t index)
 {
     struct pollfd output = { .fd = STDERR_FILENO, .events = POLLOUT };
@@ -503,7 +503,7 @@ void exporter_end(struct exporter *exporter)
         exporter->push_count = 0;
 }
 
-/* Without a run there is nothing to push. */
+/* Cancels pushes that were not finished: there was no run. */
 struct exporter *exporter_close(struct exporter *exporter)
 {
     if (!exporter)

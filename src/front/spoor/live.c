@@ -33,8 +33,9 @@
 /* A terminal that accepts nothing for this long is stalled. */
 enum { STALLED_MS = 100 };
 
-/* 0 or -errno: then there is no view, since stderr itself may block. After su(1), for example, the terminal
- * belongs to another user: it can only be opened as the controlling one. */
+/* Opens the terminal of stderr. Returns 0, or -errno: then there is no view, because writing to
+ * stderr itself could block. After su(1), for example, the terminal belongs to another user and
+ * can only be opened as /dev/tty. */
 static int live_screen_open(struct live_screen *screen)
 {
     const int flags = O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -106,7 +107,7 @@ static void send_unsent(struct live_screen *screen, int stalled_ms)
 
 static void add_frame(const char *text, size_t lines, struct buffer *out)
 {
-    /* Makes room below the cursor and saves where it is. */
+    /* Makes room below the cursor and saves the cursor's position. */
     buffer_add_text(out, "\033[K");
     for (size_t i = 0; i < lines; i++)
         buffer_add_text(out, "\033D");
@@ -140,7 +141,7 @@ void live_screen_draw(struct live_screen *screen, const char *text, size_t lines
 /* ---- one line -----------------------------------------------------------
  *
  * The job writes to the same terminal. The kernel does not interleave a blocking write with other
- * writes, even if the terminal is slow. A helper thread makes it, since the terminal may stall.
+ * writes, even if the terminal is slow. A helper thread writes, since the terminal may stall.
  */
 
 struct line_text {
@@ -183,9 +184,9 @@ static int open_line(struct live_screen *screen)
     return r;
 }
 
-/* Shows a text in the last of that many rows, unless an earlier one is still being written. The cursor and the colors of
- * the job are kept. After a change of the size, the cursor must first leave the last row, and the remains of the old line
- * are removed. */
+/* Shows a text in the last of `rows` rows, unless an earlier text is still being written. The
+ * cursor and the colors of the job are kept. After a change of the size, the cursor must first
+ * leave the last row, and the remains of the old line are removed. */
 static void draw_line(struct live_screen *screen, const char *text, size_t rows)
 {
     struct buffer *out = &screen->line->text;
@@ -201,7 +202,7 @@ static void draw_line(struct live_screen *screen, const char *text, size_t rows)
         screen->line_row = rows;
 }
 
-/* If the terminal is stalled, the line stays until the next attempt. */
+/* Removes the line. If the terminal is stalled, the line stays until the next attempt. */
 static void clear_line(struct live_screen *screen)
 {
     struct buffer *out = &screen->line->text;
@@ -233,8 +234,8 @@ void live_screen_clear(struct live_screen *screen)
 
 /* Frames are at least this far apart. */
 #define FRAME_NS (100 * NS_PER_MS)
-/* A frame is drawn after this time even without a sample: the time has passed, and the size
- * may have changed. */
+/* A frame is drawn after this time even without a sample: the elapsed time changes, and the
+ * size may. */
 #define TICK_NS NS_PER_SECOND
 
 /* Signals that a view with keys does not handle: those that cannot be blocked, those that
@@ -323,7 +324,7 @@ static const char *hint_of(const struct live *live)
                                   : "Ctrl-C: end with a report";
 }
 
-/* Must be called with screen_mutex held. */
+/* Draws a frame. Must be called with screen_mutex held. */
 static void draw(struct live *live, const struct live_view *view)
 {
     struct live_screen *screen = &live->screen;
@@ -427,7 +428,7 @@ static bool reads_keys(struct live *live)
     return has_modes;
 }
 
-/* Returns false if the thread must end. */
+/* Consumes a wake-up. Returns false if the thread must end. */
 static bool look_for_news(struct live *live, bool *has_news)
 {
     bool must_stop;
@@ -518,7 +519,8 @@ static bool is_handled(int number)
     return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
 }
 
-/* Blocks the signals, except those that were blocked before, or do not have their default action. */
+/* Blocks the signals, except signals that were blocked before or that do not have their default
+ * action. */
 static int open_signals(struct live *live)
 {
     sigset_t blocked;

@@ -6,9 +6,10 @@
  * and the view does not depend on the lines drawn before, which a terminal may wrap when its size changes. A
  * thread draws, since a terminal may stall.
  *
- * With keys, the view belongs to a program that has the terminal for itself: q ends it, typed keys
- * are not shown, Ctrl-Z removes it from the screen while the program is stopped. Without keys, the
- * input and modes of the terminal are left to the job. In the background nothing is drawn.
+ * With keys, the view belongs to a program that has the terminal for itself: q ends the
+ * program, typed keys are not shown, Ctrl-Z removes it from the screen while the program is
+ * stopped. Without keys, the input and modes of the terminal are left to the job. In the
+ * background nothing is drawn.
  *
  * The one line is the last of the terminal; all other lines scroll above it, so that a job can write to
  * the same terminal.
@@ -47,15 +48,16 @@ struct live_screen {
 /* Accepts a screen that is not open. */
 void live_screen_close(struct live_screen *screen);
 
-/* A terminal that is not the controlling one has no foreground. */
+/* Only the controlling terminal has a foreground process group: for any other terminal, returns
+ * true. */
 bool live_screen_is_in_foreground(const struct live_screen *screen);
 
 /* Returns the size of the space below the cursor. */
 void live_screen_read_size(const struct live_screen *screen, size_t *ret_columns,
                            size_t *ret_lines);
 
-/* Reads keys of stdin, if it is a terminal, at once and without echo from now on. Keys that
- * send signals still do. */
+/* From now on, reads keys from stdin, if it is a terminal, unbuffered and without echo. Keys
+ * that send signals still do so. */
 void live_screen_take_modes(struct live_screen *screen);
 
 /* Replaces the last frame by text of `lines` lines. If the terminal is stalled, the text may
@@ -70,8 +72,8 @@ void live_screen_clear(struct live_screen *screen);
  * A curve has columns of equal time, the newest last. A column of a level shows its highest value,
  * a column of a rate the mean over the column. On the screen, the columns so far fill the width.
  *
- * The processes with the most CPU and memory are shown as a tree: each below its nearest ancestor that is
- * shown, too.
+ * The processes with the most CPU and memory are shown as a tree: each below its nearest
+ * ancestor that is also shown.
  */
 
 enum {
@@ -88,15 +90,15 @@ struct live_curve {
     double now;    /* NaN: unknown */
     double max;
     double columns[LIVE_CURVE_COLUMNS]; /* NaN: unknown */
-    /* For a counter: its latest value and when it was read; its growth in the newest column,
-     * and the time that this growth covers. */
+    /* For a counter: the latest value and when it was read; the increase in the newest column
+     * and the time that this increase covers. */
     double total, total_seconds, growth, growth_seconds;
 };
 
 struct live_process {
     pid_t pid;
     size_t place;  /* position among all processes; the first started come first */
-    size_t parent; /* its index in the view; SIZE_MAX: it is not in the view */
+    size_t parent; /* index of the parent in the view; SIZE_MAX: not in the view */
     double cores;  /* since the last sample; NaN: unknown */
     double rss_bytes;
     double rank;      /* rank by CPU and memory */
@@ -110,7 +112,7 @@ struct live_usage {
     double cpu_seconds, cores;
 };
 
-/* live_view_done() frees its members. */
+/* The caller frees the members with live_view_done(). */
 struct live_view {
     enum live_scope scope;
     double elapsed_seconds;
@@ -137,7 +139,7 @@ struct live_style {
     const char *hint; /* last line, such as how to end; NULL: none */
 };
 
-/* The page of a style; its lines are one column shorter. */
+/* Returns the page of a style; its lines are one column shorter. */
 static inline struct page live_page(const struct live_style *style, struct buffer *out)
 {
     return (struct page){ out, style->has_color, style->has_unicode,
@@ -198,10 +200,10 @@ struct live *live_close(struct live *live);
 struct live *live_begin(const struct settings *settings, enum live_scope scope,
                         const char *title, bool has_keys, struct spoor_options *options);
 
-/* A descriptor that is readable when the user has pressed q; -1 if `live` is NULL. */
+/* Returns a descriptor that is readable when the user has pressed q; -1 if `live` is NULL. */
 int live_end_fd(const struct live *live);
 
-/* For CLEANUP. */
+/* Destructor for CLEANUP. */
 static inline void live_cleanup(struct live **live)
 {
     *live = live_close(*live);

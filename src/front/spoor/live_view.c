@@ -151,9 +151,10 @@ static void add_level(struct live_curve *curve, const struct spoor_sample *sampl
     raise_value(&curve->columns[LIVE_CURVE_COLUMNS - 1], sample->values[curve->metric]);
 }
 
-/* A counter that steps back was restarted: its growth meanwhile is unknown. Growth between two samples
- * that are close together is left to the next: the rate might be far off. If that is in the next column, the
- * rate applies to both columns. */
+/* A counter that decreased was restarted: its increase since the last sample is unknown. The
+ * increase between two samples that are close together is counted with the next sample, since
+ * its rate might be far off. If the next sample is in the next column, the rate applies to both
+ * columns. */
 static void add_counter(struct live_curve *curve, const struct spoor_sample *sample,
                         const struct live_view *view)
 {
@@ -318,7 +319,7 @@ void live_view_add(struct live_view *view, const struct spoor_sample *sample)
 
 /* ---- lines -------------------------------------------------------------- */
 
-/* "1.98 of 4 cores", "1.46 GB". */
+/* Adds "1.98 of 4 cores", "1.46 GB". */
 static void add_value(double value, double limit, enum chart_unit unit, struct buffer *out)
 {
     buffer_add_text(out, chart_value(value, unit).text);
@@ -347,7 +348,7 @@ static void add_padding(struct buffer *out, const char *text, size_t width)
     buffer_format(out, "%*s", (int)(used < width ? width - used : 0), "");
 }
 
-/* Adds as much of a text as fits, and releases it. */
+/* Adds as much of a text as fits, then frees the text. */
 static void add_fitting(struct page *page, enum page_style style, struct buffer *text)
 {
     if (text->text) {
@@ -390,7 +391,8 @@ static void add_curve(struct page *page, const struct live_view *view,
     page_add(page, PAGE_CYAN, text.text ? text.text : "");
 }
 
-/* "Memory       1.46 GB of 8 GiB    ▂▃▅▇█  max 1.62 GB": parts that do not fit are left out. */
+/* Adds "Memory       1.46 GB of 8 GiB    ▂▃▅▇█  max 1.62 GB": parts that do not fit are left
+ * out. */
 static void add_row(struct page *page, const struct live_view *view, const struct live_row *row,
                     const struct live_curve *curve)
 {
@@ -478,7 +480,7 @@ static size_t add_rows(struct page *page, const struct live_view *view, size_t l
     return count;
 }
 
-/* "GPU 0        97 %, 12.3 GB of 150 GB; job 95 %, 12.0 GB" */
+/* Adds "GPU 0        97 %, 12.3 GB of 150 GB; job 95 %, 12.0 GB". */
 static size_t add_gpus(struct page *page, const struct live_view *view, size_t lines)
 {
     size_t count = view->gpu_count < lines ? view->gpu_count : lines;

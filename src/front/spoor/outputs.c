@@ -237,7 +237,8 @@ static int plan_files(const struct settings *settings, struct outputs *plan,
     return r;
 }
 
-/* Returns whether stderr gets the report: an option -f requires an output. */
+/* Returns whether stderr gets the report, even with --quiet: with -f and no -o, the report has
+ * no other destination. */
 static bool writes_to_stderr(const struct settings *settings, const struct outputs *plan)
 {
     bool is_requested = settings->is_format_option && settings->format != SPOOR_TEXT &&

@@ -60,8 +60,8 @@ struct outputs {
 /* Plans the outputs. The settings must outlive them. Fails if a report could not be written
  * in the end; the message suggests a fix. */
 int outputs_plan(const struct settings *settings, struct outputs *ret, struct spoor_error *err);
-/* Does the same for a command whose report is its only output: it goes to stdout if no file
- * is named. */
+/* Like outputs_plan(), for a command whose report is its only output: the report goes to stdout
+ * if no file is named. */
 int outputs_plan_stdout(struct settings *settings, struct outputs *ret,
                         struct spoor_error *err);
 void outputs_done(struct outputs *outputs);
@@ -79,17 +79,19 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
  * as well, if no text report shows the warning. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
-/* Does the same for a job that ran untracked, but not on stderr, which already has a message. A
- * report of an earlier run, left in place, would seem to describe this run. */
+/* Like outputs_write(), for a job that ran untracked; writes nothing to stderr, which already
+ * has a message. Files are written even so: a report of an earlier run, left in place, would
+ * seem to describe this run. */
 void outputs_write_untracked(const struct outputs *outputs, const struct record *record);
 
-/* After the reports are written: limits (--max) and a command (--on-exit) (after_run.c). Returns false if a limit was
- * broken; each is a line on stderr. Does nothing if the settings have neither. Failures are lines on stderr. The session
- * must be stopped. */
+/* Called after the reports are written: checks limits (--max) and runs the command of --on-exit
+ * (after_run.c). Prints a line on stderr for each broken limit and each failure. Returns false
+ * if a limit was broken. Does nothing if the settings have neither. The session must be
+ * stopped. */
 bool after_run(const struct settings *settings, const struct outputs *outputs,
                spoor_session *session);
 
-/* Does the same for a run that already has a record, such as an untracked run. */
+/* Like after_run(), for a run that already has a record, such as an untracked run. */
 bool after_run_of(const struct settings *settings, const struct outputs *outputs,
                   const struct record *run);
 
@@ -107,7 +109,7 @@ typedef int output_write(void *data, const struct output *output,
 int outputs_print(struct settings *settings, unsigned formats, const char *what,
                   output_write *write, void *data);
 
-/* Writes stored reports or, by the template of --print, figures of each. */
+/* Writes stored reports or, with a template of --print, some figures of each report. */
 int outputs_write_records(const struct output *output, const struct record *records,
                           size_t count, struct spoor_error *err);
 

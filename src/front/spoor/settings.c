@@ -178,7 +178,7 @@ static int apply_format(void *target, const struct option *option, const char *v
     return 0;
 }
 
-/* A percentage of the job's CPU time, or "none". */
+/* Accepts a percentage of the job's CPU time, or "none". */
 static int apply_budget(void *target, const struct option *option, const char *value,
                         struct spoor_error *err)
 {
@@ -200,7 +200,7 @@ static int apply_budget(void *target, const struct option *option, const char *v
     return 0;
 }
 
-/* --live: a flag that also accepts the value "line". */
+/* Applies --live: a flag that also accepts the value "line". */
 static int apply_live(void *target, const struct option *option, const char *value,
                       struct spoor_error *err)
 {
@@ -476,7 +476,8 @@ static int finish_attach(const struct arguments *arguments, struct settings *set
     return 0;
 }
 
-/* All subcommands of history share its options. */
+/* All subcommands of history share one table of options: rejects options of another
+ * subcommand. */
 static int finish_history(const struct arguments *arguments, struct spoor_error *err)
 {
     static const struct {

@@ -35,14 +35,14 @@ enum {
     SCOPE_MERGE = 1u << 14,
 };
 
-/* In the order in which their options list the words. */
+/* In the order of the words in the option table. */
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 
 /* The settings own their texts; NULL: not given. */
 struct settings {
     struct text_list outputs; /* files of the report; "-": stdout */
-    char *report_path;        /* path of the page */
+    char *report_path;        /* path of the HTML report */
     char *print;              /* a template: template.h */
     struct text_list samples; /* files of rows; "-": stdout */
     char *samples_format;
@@ -139,8 +139,8 @@ void settings_done(struct settings *settings);
  * and others: the message suggests a fix. */
 int settings_load(struct arguments *arguments, int argc, char **argv, struct spoor_error *err);
 
-/* Does the same for a command that a person runs, and calls its work(), unless the help or the version was
- * requested or an argument was rejected. Returns the exit code. */
+/* Like settings_load(), for a command that a person runs: then calls its work(), unless the
+ * help or the version was requested or an argument was rejected. Returns the exit code. */
 int settings_main(const struct command *command, int argc, char **argv);
 
 /* Lists the runs that a command line selects: its operands, and runs of the history by --name

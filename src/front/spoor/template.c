@@ -74,8 +74,8 @@ static int fill_in(const char *text, bool is_print, add_name *add, void *data,
 
 /* ---- figures of a report ------------------------------------------------ */
 
-/* Returns NULL if there is no such member. Sets *ret_is_open if a parent is null or empty: its
- * members then depend on the run. */
+/* Finds a member by its dotted path; NULL: there is no such member. Sets *ret_is_open if a
+ * parent is null or empty: its members then depend on the run. */
 static json_t *find(json_t *node, const char *path, bool *ret_is_open)
 {
     while (node && *path) {
@@ -102,7 +102,8 @@ static json_t *find_name(json_t *report, const char *name, bool *ret_is_open)
     return found && json_object_get(found, "value") ? json_object_get(found, "value") : found;
 }
 
-/* Offers all names below a node; `path` is the path of the node. */
+/* Finds the name below a node that is most similar to `word`; `path` is the path of the
+ * node. */
 static const char *find_nearest(json_t *node, char *path, const char *word, char *best,
                                 size_t *distance)
 {

@@ -11,8 +11,8 @@
  * A name is a path of the JSON report; "run." may be omitted. The name of a measure stands for its
  * value. "\n", "\t" and "\\" are escape sequences. The last line ends with a newline. */
 
-/* -EINVAL with a message: no report has this name, or the syntax is wrong. Names of tags,
- * GPUs and other lists depend on the run and are not checked. */
+/* Checks a template. -EINVAL with a message: no report has this name, or the syntax is wrong.
+ * Names of tags, GPUs and other lists depend on the run and are not checked. */
 int print_check(const char *template, struct spoor_error *err);
 
 /* Fills in the figures of a JSON report. Unknown figures are "null". */

@@ -112,7 +112,7 @@ static const struct cloud_vendor vendors[] = {
         .name = "hcloud",
         .url = LINK_LOCAL,
         .requests = { {
-            .path = "/hetzner/v1/metadata", /* its instance-id is the number of the machine */
+            .path = "/hetzner/v1/metadata", /* instance-id is the number of the machine */
             .syntax = CLOUD_LINES,
             .fields = { FIELD("region:", region), FIELD("availability-zone:", zone),
                         FIELD("instance-type:", instance_type) },
@@ -580,7 +580,8 @@ void cloud_cache_write(const struct root *root, environment_get *get_variable,
 
 enum { TIMEOUT_MS = 1000, TIMEOUT_MAX_SECONDS = 60 };
 
-/* Returns -ECANCELED if the user has disabled queries (a time of 0). */
+/* Reads the time limit of queries. Returns -ECANCELED if the user has disabled queries (a limit
+ * of 0). */
 static int read_timeout(uint64_t *ret_ms, struct spoor_error *err)
 {
     const char *text = environment_own(CLOUD_TIMEOUT_VARIABLE);

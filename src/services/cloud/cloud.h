@@ -130,7 +130,7 @@ struct cloud_cache_key {
     const char *url; /* URL of the service */
 };
 
-/* Returns -ENOENT if the cache has no usable facts. */
+/* Reads the cached facts. Returns -ENOENT if the cache has no usable facts. */
 int cloud_cache_read(const struct root *root, environment_get *get_variable,
                      const struct cloud_cache_key *key, struct cloud_facts *ret);
 

@@ -610,7 +610,7 @@ static void write_rows(const struct server_table *table, struct page *page)
     }
 }
 
-/* "This run   $0.0041  2 min 34 s on aws m5.large in eu-west-1 at $0.0960 per hour". */
+/* Writes "This run   $0.0041  2 min 34 s on aws m5.large in eu-west-1 at $0.0960 per hour". */
 static void write_run(const struct server_table *table, struct page *page)
 {
     struct buffer cost = { 0 }, details = { 0 };

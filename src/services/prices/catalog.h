@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * catalog.h - a list of servers with their prices, as CSV or JSON. Part of the program, not of
- * the library, which does without a JSON parser.
+ * the library, which has no JSON parser.
  *
  * The columns have the names that the Spare Cores keeper uses, so its responses are catalogues
  * too: vendor_id, api_reference (or server_id, or name), region_id, cpu_architecture, vcpus,
@@ -28,7 +28,7 @@
 
 struct server {
     char vendor[32];       /* "aws" */
-    char name[96];         /* the vendor's name for it: "m5.large"; never empty */
+    char name[96];         /* the vendor's name for the server: "m5.large"; never empty */
     char region[64];       /* region of the price; empty: lowest price of all regions */
     char architecture[32]; /* "x86_64" */
     char gpu_vendor[32];   /* "NVIDIA" */
@@ -51,7 +51,7 @@ struct catalog {
 
 void catalog_done(struct catalog *catalog);
 
-/* Returns 0, -ENOMEM, or -E2BIG if there are SERVERS_MAX already. */
+/* Adds a server. Returns 0, -ENOMEM, or -E2BIG if there are SERVERS_MAX already. */
 int catalog_add(struct catalog *catalog, const struct server *server);
 
 /* The requirements that a server must meet. */

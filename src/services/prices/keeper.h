@@ -28,7 +28,7 @@ struct keeper {
 };
 
 /* Opens a catalogue file; `path` NULL: the web service. -ENOSYS: libcurl is not installed;
- * -EINVAL: invalid value of a variable; or as catalog_load(). The caller calls
+ * -EINVAL: invalid value of a variable; or an error of catalog_load(). The caller calls
  * keeper_close(), even after a failure. */
 int keeper_open(environment_get *get, const char *path, struct keeper *ret,
                 struct spoor_error *err);

@@ -203,7 +203,7 @@ static void read_gpu(const json_t *object, struct export_gpu *ret)
         ret->values[i] = number_of(object, gpu_measure_row((enum gpu_measure)i)->name);
 }
 
-/* Returns false if the text is not a row. */
+/* Parses a row of samples. Returns false if the text is not a row. */
 static bool read_row(const char *text, size_t length, struct export_sample *ret)
 {
     json_auto_t *row = json_loadb(text, length, 0, NULL);

@@ -27,7 +27,7 @@ struct spool_batch;
 enum { PUSH_BATCH_MAX_BYTES = 1 << 20 };
 
 struct push_state {
-    uint64_t retry_ns;           /* how long the service tells us to wait; 0: not given */
+    uint64_t retry_ns;           /* delay that the service requests; 0: not given */
     char run_id[64];             /* run of `latest`; empty: nothing sent yet */
     struct export_sample latest; /* the last sample that was sent */
 };
@@ -49,7 +49,7 @@ void push_for_each_pair(const char *list,
                         void *data);
 
 /* Sends a batch. -EBADMSG: the service rejected these rows and always will; -EIO: it cannot
- * accept them now; or as http_send(). */
+ * accept them now; or an error of http_send(). */
 int push_send(struct push_state *state, const struct sentinel *api, const struct spool *spool,
               const struct spool_batch *batch, struct spoor_error *err);
 

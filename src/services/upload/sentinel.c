@@ -390,7 +390,7 @@ static int check_status(const char *url, const struct http_response *response,
                      response->body.text);
 }
 
-/* `run_id` and `action` NULL: registers a run. `body` NULL: an empty body. */
+/* Sends a request. `run_id` and `action` NULL: registers a run. `body` NULL: an empty body. */
 static int post(const struct sentinel *sentinel, const char *run_id, const char *action,
                 const struct buffer *body, struct http_response *ret, struct spoor_error *err)
 {

@@ -7,7 +7,8 @@
  *     POST /runs/ID/finish                 the run is over
  *
  * Requests return 0; -EPERM: the service rejects the request and always will; -EPROTO: the
- * response is malformed; -EIO: the service is unavailable, try later; or as http_send().
+ * response is malformed; -EIO: the service is unavailable, try later; or an error of
+ * http_send().
  */
 #ifndef SERVICES_UPLOAD_SENTINEL_H
 #define SERVICES_UPLOAD_SENTINEL_H
@@ -45,9 +46,9 @@ struct s3_credentials {
  * unless it is NULL or empty. -EINVAL: not such a URI. */
 int s3_add_url(const char *uri, const char *region, const char *base, struct buffer *out);
 
-/* Uploads an object. If the region of the credentials is missing or wrong, finds and sets
- * it. -EACCES: the credentials are not accepted, and may have expired; -EPERM: the request
- * is rejected and always will be; -EIO: another status of failure; or as http_send(). */
+/* Uploads an object. If the region of the credentials is missing or wrong, finds and sets it.
+ * -EACCES: the credentials are not accepted, and may have expired; -EPERM: the request is
+ * rejected and always will be; -EIO: another status of failure; or an error of http_send(). */
 int s3_put(struct http *http, const char *uri, const struct buffer *body,
            struct s3_credentials *credentials, uint64_t timeout_ms, struct spoor_error *err);
 
@@ -69,7 +70,8 @@ struct upload_settings {
     uint64_t wait_ns;
 };
 
-/* Fails with a message if a variable is invalid; its setting then has the default value. */
+/* Reads the settings from the environment. Fails with a message if a variable is invalid; its
+ * setting then has the default value. */
 int upload_settings_read(environment_get *get, struct upload_settings *ret,
                          struct spoor_error *err);
 
@@ -104,7 +106,7 @@ struct sentinel_run {
 /* Checks an ID, which becomes a part of URLs and file names. */
 bool sentinel_is_run_id(const char *text);
 
-/* `description` is a JSON object. */
+/* Registers a run. `description` is a JSON object. */
 int sentinel_register(const struct sentinel *sentinel, const struct buffer *description,
                       struct sentinel_run *ret_run, struct s3_credentials *ret_credentials,
                       struct spoor_error *err);
@@ -112,7 +114,7 @@ int sentinel_register(const struct sentinel *sentinel, const struct buffer *desc
 int sentinel_refresh(const struct sentinel *sentinel, const char *run_id,
                      struct s3_credentials *ret, struct spoor_error *err);
 
-/* `end` is a JSON object; the response is added to `ret`. */
+/* Reports the end of a run. `end` is a JSON object; the response is added to `ret`. */
 int sentinel_finish(const struct sentinel *sentinel, const char *run_id,
                     const struct buffer *end, struct buffer *ret, struct spoor_error *err);
 

@@ -468,9 +468,9 @@ static int populate(struct spool *spool, const struct buffer *description, int *
     return 0;
 }
 
-/* Locks the directory before it writes run.json: a directory without a lock and run.json
- * looks like an abandoned spool. -ENOENT: another process took it for one before we had the
- * lock, and removed it. */
+/* Locks the directory before it writes run.json: a directory without a lock and run.json looks
+ * like an abandoned spool. -ENOENT: another process removed the directory as abandoned before
+ * we had the lock. */
 static int create_in(const char *base, const struct buffer *description, struct spool *ret,
                      int *ret_run_fd)
 {

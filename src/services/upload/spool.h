@@ -64,8 +64,8 @@ static inline const char *spool_rows(const struct spool *spool)
 int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
                  struct spoor_error *err);
 
-/* Opens a spool and locks it. -EBUSY: another process has the lock; -ENODATA: it had no run,
- * and was removed. */
+/* Opens a spool and locks it. -EBUSY: another process has the lock; -ENODATA: the spool had no
+ * run, and was removed. */
 int spool_open(const char *path, struct spool *ret);
 
 /* Closes a spool. The lock ends when its last descriptor is closed, a child's included.

@@ -170,7 +170,8 @@ static void done_batch(struct spool_batch *batch)
     buffer_done(&batch->csv);
 }
 
-/* Returns 1 if a batch was sent, 0 if there are no unsent rows, or -errno. */
+/* Sends the next batch. Returns 1 if a batch was sent, 0 if there are no unsent rows, or
+ * -errno. */
 static int send_batch(struct uploader *uploader, struct spool *spool, struct spoor_error *err)
 {
     CLEANUP(done_batch) struct spool_batch batch = { 0 };

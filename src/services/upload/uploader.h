@@ -69,7 +69,7 @@ int kept_runs_send(struct uploader *uploader, struct kept_report *ret);
  *
  * The process is a hidden child (base/hidden_child.h) with the name of an agent: it belongs to
  * no job, has none of our descriptors open, and ends when we do. Only this process loads
- * libcurl. The run never waits for it, except for a short time at its end.
+ * libcurl. The run never waits for it, except for a short time when the run ends.
  */
 
 struct upload_process {

@@ -28,7 +28,7 @@ const char *const statistic_names[STATISTICS] = {
     [STATISTIC_STD] = "std",
 };
 
-/* Welford's recurrence: no large sums, no second pass. */
+/* Uses Welford's recurrence: no large sums, no second pass. */
 void spread_add(struct spread *spread, double value)
 {
     long double exact = (long double)value;
@@ -404,7 +404,7 @@ static void put_json_usage(struct json_writer *json, const char *key,
     json_end(json);
 }
 
-/* A file may hold any number where a count is expected. */
+/* Whether a number is a count: a file may contain any number where a count is expected. */
 static bool is_count(double value)
 {
     return value >= 0 && value < 0x1p53 && !(value > floor(value));
@@ -456,7 +456,7 @@ void results_write_json(const struct results *results, struct buffer *out)
     json_end(&json);
 }
 
-/* -EBADMSG: not in the format of results_write_json(). */
+/* Reads the statistics of an object. -EBADMSG: not in the format of results_write_json(). */
 static int get_statistics(json_t *object, double ret[STATISTICS])
 {
     for (size_t i = 0; i < STATISTICS; i++) {

@@ -119,7 +119,7 @@ struct text_table {
     bool has_words;
 };
 
-/* Each line is indented by `tabs`. */
+/* Writes the table, with each line indented by `tabs`. */
 void text_table_write(const struct text_table *table, unsigned tabs, struct buffer *out);
 
 /* Writes a key as a title: "main_ram" becomes "Main Ram", indented by `tabs`. */
@@ -129,8 +129,8 @@ void text_tabs(unsigned tabs, struct buffer *out);
 /* ---- analysis -----------------------------------------------------------
  *
  * A sample belongs to a block if it was taken during one of the block's calls, start and stop
- * included. It counts once, however many calls ran. Only the times of samples are kept in
- * memory.
+ * included. A sample counts once, even if several calls ran. Only the times of samples are
+ * kept in memory.
  */
 
 struct analysis;

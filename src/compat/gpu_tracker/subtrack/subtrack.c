@@ -58,7 +58,7 @@ static int subtrack_write(const struct subtrack_settings *settings, subtrack_wri
 
 /* ---- analyze ------------------------------------------------------------ */
 
-/* Skips the files that SQLite keeps beside a database in use, and leaves behind if its
+/* Skips the files that SQLite keeps beside a database in use, and that stay behind if the
  * process is killed. */
 static int is_wanted(const struct dirent *entry)
 {
@@ -93,7 +93,7 @@ static int list_folder(const char *folder, struct text_list *ret)
     return r;
 }
 
-/* Returns the exit code; prints errors to stderr. */
+/* Combines sub-tracking files. Returns the exit code; prints errors to stderr. */
 static int subtrack_combine(const struct subtrack_settings *settings)
 {
     CLEANUP(text_list_done) struct text_list found = { 0 };
@@ -432,7 +432,8 @@ static int combine(void *data, const struct agent_request *request, struct json_
                                 request->argument_count - 1, err);
 }
 
-/* Returns 0, -errno, or 1 if an error response was already sent. */
+/* Adds the comparisons to a response. Returns 0, -errno, or 1 if an error response was already
+ * sent. */
 static int add_comparisons(struct plan *plan, const struct agent_request *request,
                            struct json_writer *json, struct spoor_error *err)
 {
