@@ -16,12 +16,12 @@
 
 /* Find the cgroups of a process.
  *
- * /proc/PID/cgroup has a line for each tree, "4:memory:/a/b" or, for version 2,
- * "0::/a/b". The path starts at the top of the tree or, in a cgroup namespace, at
- * the cgroup that is the namespace's root: "/../x" is outside of it.
+ * /proc/PID/cgroup has a line for each tree, "4:memory:/a/b" or, for version 2, "0::/a/b". The
+ * path starts at the top of the tree or, in a cgroup namespace, at the cgroup that is the
+ * namespace's root: "/../x" is outside of that cgroup.
  *
- * mountinfo lists where a tree is mounted and, as the mount's root, which cgroup is visible
- * there. A Docker container on version 1 has the path "/docker/ID" and a mount whose root is
+ * mountinfo lists where a tree is mounted and which cgroup is visible there: the mount's
+ * root. A Docker container on version 1 has the path "/docker/ID" and a mount whose root is
  * "/docker/ID": its cgroup is the mount point itself. */
 
 /* Controller names of version 1. */
@@ -92,7 +92,7 @@ static int path_below(struct text_part path, const char *mount_root, struct text
 {
     size_t length = strlen(mount_root);
 
-    /* "/" is a prefix of every path; other roots have no trailing slash. */
+    /* "/" is a prefix of every path; other mount roots have no trailing slash. */
     if (length == 1)
         length = 0;
     if (path.length < length || memcmp(path.start, mount_root, length) != 0)
@@ -137,7 +137,8 @@ static int place(const struct mountinfo *mount, struct text_part path, struct cg
     return 0;
 }
 
-/* A tree may be mounted more than once: the mount with the most visible ancestors is used. */
+/* Finds the mount of a tree. If the tree is mounted more than once, the mount with the most
+ * visible ancestors is used. */
 static void find_mount(const char *mountinfo_text, enum cgroup_controller controller,
                        struct text_part path, struct cgroup *ret)
 {
@@ -213,7 +214,7 @@ int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
     for (const char *line = mountinfo_text; *line; line = parse_next_line(line)) {
         struct cgroup next;
 
-        /* The longest mount point is the visible one; among equal ones, the last. */
+        /* The longest mount point is the visible one; of equal ones, the last. */
         if (mountinfo_parse_line(line, &mount) == 0 &&
             path_in_hierarchy(&mount, directory, &next, candidate) == 0 &&
             (!cgroup_is_visible(&own) || next.mount_length >= own.mount_length)) {
@@ -235,7 +236,7 @@ int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
 
 int cgroups_read(const struct root *root, pid_t pid, struct cgroups *ret)
 {
-    /* The mounts of containers may have lines of 4 KiB: the buffer holds some hundred of
+    /* The mounts of containers may have lines of 4 KiB: the buffer holds a few hundred of
      * them. */
     enum { CGROUP_TEXT_SIZE = 32 * 1024, MOUNTINFO_TEXT_SIZE = 1024 * 1024 };
     AUTO_FREE char *text = malloc(CGROUP_TEXT_SIZE + MOUNTINFO_TEXT_SIZE);
@@ -404,7 +405,7 @@ int cgroup_parse_cpu_stat(const char *text, struct cgroup_cpu *ret)
     return 0;
 }
 
-/* Both versions count shared memory as page cache, but no file backs it. */
+/* Parses memory.stat. Both versions count shared memory as page cache, but no file backs it. */
 int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret)
 {
     uint64_t anon = key_or_unknown(text, "anon");
@@ -432,7 +433,8 @@ int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret)
     return 0;
 }
 
-/* A line: "8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0". */
+/* Returns the value of a key in a line such as "8:0 rbytes=4096 wbytes=8192 rios=1 wios=2
+ * dbytes=0 dios=0"; 0: the line lacks the key. */
 static uint64_t line_value(const char *line, const char *key)
 {
     const char *found = memmem(line, strcspn(line, "\n"), key, strlen(key));
@@ -471,7 +473,7 @@ struct cgroup_dmem cgroup_parse_dmem(const char *text, const char *pci_address)
         if (strncmp(text, prefix, (size_t)length) != 0)
             continue;
         if (parse_u64(&cursor, &bytes) < 0)
-            bytes = UNKNOWN; /* and so is the sum */
+            bytes = UNKNOWN; /* makes the sum unknown, too */
         dmem.bytes = sum_u64(dmem.bytes, bytes);
         raise_to(&dmem.largest_bytes, bytes);
     }
@@ -543,7 +545,7 @@ void cgroup_watch_read(struct cgroup_watch *watch, const struct root *root,
     const char *text;
     char buf[4096];
 
-    /* A parser that fails leaves its figure as it is: unknown. */
+    /* A value whose parser fails stays unknown. */
     *ret = (struct cgroup_events){ .oom_kills_count = UNKNOWN, .throttled_ns = UNKNOWN };
     text = read_kept_text(&watch->memory_file, root, &watch->memory, memory_file, buf,
                           sizeof(buf));
@@ -566,7 +568,7 @@ struct walk {
     int count;
 };
 
-/* One process per line; 0 is a process of an outer PID namespace. */
+/* Adds the processes of a list, one per line; 0 is a process of an outer PID namespace. */
 static void add_listed(struct walk *walk, const char *text)
 {
     uint64_t pid;
@@ -599,7 +601,8 @@ static int read_processes(struct walk *walk, const struct cgroup *cgroup)
     return n < 0 ? (int)n : 0;
 }
 
-/* Only the first cgroup must exist: a cgroup below it may have been removed meanwhile. */
+/* Walks a tree of cgroups. Only the first cgroup must exist: a cgroup below it may have been
+ * removed in the meantime. */
 static int walk_tree(struct walk *walk, const struct cgroup *cgroup, int depth)
 {
     AUTO_CLOSEDIR DIR *directory = root_open_folder(walk->root, "%s", cgroup->path);
@@ -645,7 +648,7 @@ bool cgroup_is_populated(const struct root *root, const struct cgroup *cgroup)
 
 /* ---- the directory ------------------------------------------------------ */
 
-/* Drops cgroups that do not exist or have no process: they count nothing. */
+/* Drops cgroups that do not exist or contain no process: their counts are meaningless. */
 static void drop_unpopulated(const struct root *root, const struct cgroup *own,
                              struct cgroups *cgroups)
 {

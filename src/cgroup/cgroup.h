@@ -24,7 +24,7 @@
 #include "spoor/spoor.h"
 
 enum cgroup_controller {
-    CGROUP_UNIFIED, /* the tree of version 2, whatever its controllers */
+    CGROUP_UNIFIED, /* the tree of version 2, with any controllers */
     CGROUP_MEMORY,
     CGROUP_PIDS,
     CGROUP_CPUACCT,
@@ -59,7 +59,7 @@ int cgroups_read(const struct root *root, pid_t pid, struct cgroups *ret);
 
 /* Finds the cgroup of a directory such as /sys/fs/cgroup/memory/a, and the cgroups of the same
  * path in the other hierarchies, whether they exist or not. `directory` contains no symbolic
- * link. -EINVAL: it is not in a mounted cgroup hierarchy. */
+ * link. -EINVAL: the directory is not in a mounted cgroup hierarchy. */
 int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
                             struct cgroup *ret_own, struct cgroups *ret);
 
@@ -74,11 +74,12 @@ static inline bool cgroup_is_visible(const struct cgroup *cgroup)
     return cgroup->path[0] != '\0';
 }
 
-/* Goes to the parent. If the parent is not visible, returns false and changes nothing. */
+/* Replaces the cgroup by its parent. If the parent is not visible, returns false and changes
+ * nothing. */
 bool cgroup_to_parent(struct cgroup *cgroup);
 
-/* Goes to a child. -ENAMETOOLONG: its path does not fit; -EINVAL: `name` is not a folder
- * name, or the cgroup is not visible. Changes nothing on failure. */
+/* Replaces the cgroup by its child `name`. -ENAMETOOLONG: the path does not fit; -EINVAL:
+ * `name` is not a folder name, or the cgroup is not visible. Changes nothing on failure. */
 int cgroup_to_child(struct cgroup *cgroup, const char *name);
 
 /* ---- The figures in the files of one cgroup -------------------------------- */
@@ -90,7 +91,7 @@ int cgroup_parse_u64(const char *text, uint64_t *ret);
 /* Parses cpu.max of version 2 as a number of CPUs: "50000 100000" is 0.5; NaN: no quota. */
 int cgroup_parse_quota(const char *text, double *ret_cpus);
 
-/* The readers fail with -ENOENT if the cgroup is not visible. */
+/* Reads one number. These readers fail with -ENOENT if the cgroup is not visible. */
 int cgroup_read_u64(const struct root *root, const struct cgroup *cgroup, const char *file,
                     uint64_t *ret);
 
@@ -155,14 +156,14 @@ struct cgroup_watch {
     struct cached_file memory_file, cpu_file;
 };
 
-/* Chooses the cgroups: for memory the process's own; for the quota the nearest ancestor (or
- * the cgroup itself) that has a quota now, since throttled time is counted there. Leaves no
+/* Chooses the cgroups: for memory the process's own; for the quota the nearest ancestor (or the
+ * cgroup itself) that has a quota now, since the kernel counts throttled time there. Leaves no
  * file open. `cgroups` is copied; NULL: none are known. */
 void cgroup_watch_init(struct cgroup_watch *watch, const struct root *root,
                        const struct cgroups *cgroups);
 void cgroup_watch_done(struct cgroup_watch *watch);
 
-/* Never fails: a value that cannot be read is UNKNOWN. */
+/* Reads the events. Never fails: a value that cannot be read is UNKNOWN. */
 void cgroup_watch_read(struct cgroup_watch *watch, const struct root *root,
                        struct cgroup_events *ret);
 
@@ -174,12 +175,12 @@ int cgroup_parse_throttled(const char *text, uint64_t *ret_ns);
 
 /* An existing cgroup given by the user, such as the cgroup of a container, service or batch job.
  *
- * With version 1 it is a directory of one hierarchy. Cgroups of the same path in other
- * hierarchies are assumed to hold the same processes if they hold any. */
+ * With version 1 it is a directory of one hierarchy. Cgroups with the same path in other
+ * hierarchies are assumed to contain the same processes, unless they are empty. */
 
 /* Finds the directory and, in *ret, the cgroups of its processes: as in struct cgroups, a
  * controller without a version 1 hierarchy is on version 2. -ENOENT: no such directory;
- * -EINVAL: it is not a cgroup; -ESRCH: there is no process in it. */
+ * -EINVAL: not a cgroup; -ESRCH: no process in the cgroup. */
 int cgroup_directory_find(const struct root *root, const char *directory,
                           struct cgroup *ret_own, struct cgroups *ret, struct spoor_error *err);
 

@@ -61,7 +61,7 @@ int cgroup_move(const struct root *root, const struct cgroup *cgroup, pid_t pid)
 {
     char text[16];
 
-    (void)snprintf(text, sizeof(text), "%d", (int)pid); /* fits any pid */
+    (void)snprintf(text, sizeof(text), "%d", (int)pid); /* fits any PID */
     return write_file(root, cgroup, "cgroup.procs", text);
 }
 
@@ -113,12 +113,12 @@ void cgroup_disable(const struct root *root, const struct cgroup *cgroup,
 {
     for (unsigned i = 0; controllers[i]; i++) {
         if (enabled & 1u << i)
-            /* Fails if the controller is in use: it stays enabled. */
+            /* Fails if the controller is in use, and then leaves it enabled. */
             (void)set_controller(root, cgroup, '-', controllers[i]);
     }
 }
 
-/* Reads up to a page of cgroup.procs; the rest is read when these processes have been
+/* Reads up to a page of cgroup.procs; the rest is read after these processes have been
  * moved. */
 static ssize_t read_procs(const struct root *root, const struct cgroup *cgroup, char *text,
                           size_t size)
@@ -147,8 +147,8 @@ static int move_listed(const struct root *root, const char *list, const struct c
 
 int cgroup_move_all(const struct root *root, const struct cgroup *from, const struct cgroup *to)
 {
-    /* Processes may fork faster than they are moved: give up then. An exiting process stays
-     * although the kernel reports success: wait for it, 1 s at most. */
+    /* Processes may fork faster than they can be moved: give up in that case. An exiting
+     * process stays even if the kernel reports success: wait for it, at most 1 s. */
     enum { ROUNDS = 100 };
     static const struct timespec pause = { .tv_nsec = 10000000 };
     char text[4096], before[4096] = "";
@@ -170,7 +170,7 @@ bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid
 {
     char text[64], expected[16];
 
-    (void)snprintf(expected, sizeof(expected), "%d\n", (int)pid); /* fits any pid */
+    (void)snprintf(expected, sizeof(expected), "%d\n", (int)pid); /* fits any PID */
     return check(root, cgroup) == 0 && read_procs(root, cgroup, text, sizeof(text)) > 0 &&
            strcmp(text, expected) == 0;
 }
@@ -188,8 +188,9 @@ static bool names_dead_tracker(const char *name)
     return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-/* The PID of a tracker in another PID namespace may be unused here. So only a folder older
- * than a minute counts as abandoned, and only an empty one is removed. */
+/* Whether a folder was left behind by a killed tracker. The PID of a tracker in another PID
+ * namespace may be unused here, so only a folder older than a minute counts as abandoned, and
+ * only an empty one is removed. */
 static bool is_abandoned(int folder, const char *name)
 {
     enum { SECONDS = 60 };
@@ -244,7 +245,7 @@ static int remove_tree(const struct root *root, const struct cgroup *cgroup,
         struct cgroup below = *cgroup;
 
         if (cgroup_to_child(&below, name) < 0)
-            continue; /* a cgroup with such a long path is not removed */
+            continue; /* a cgroup with a path this long is not removed */
         if (to && names_dead_tracker(name))
             (void)cgroup_move_all(root, &below, to);
         /* On failure, removing `cgroup` fails too. */
@@ -274,7 +275,7 @@ void cgroup_remove_abandoned(const struct root *root, const struct cgroup *paren
         struct cgroup abandoned = *parent;
 
         if (is_abandoned(dirfd(folder), name) && cgroup_to_child(&abandoned, name) == 0)
-            /* A cgroup in use is removed by a later call. */
+            /* A later call removes cgroups that are still in use. */
             (void)cgroup_remove_tree(root, &abandoned, NULL);
     }
 }

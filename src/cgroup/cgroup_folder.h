@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroup_folder.h - make a cgroup, put processes into it, remove it.
+ * cgroup_folder.h - creates a cgroup, moves processes into it, removes it.
  *
- * The only part of spoor that changes anything on the machine. It works on the live machine
- * only: a fixture gives -ENOTSUP.
+ * This is the only part of spoor that changes anything on the machine. It works on the live
+ * machine only: on a fixture, it returns -ENOTSUP.
  */
 #ifndef CGROUP_CGROUP_FOLDER_H
 #define CGROUP_CGROUP_FOLDER_H
@@ -14,10 +14,10 @@
 #include "base/root.h"
 #include "cgroup/cgroup.h"
 
-/* -EROFS, -EACCES: no permission, as in most containers. */
+/* Creates a cgroup. -EROFS, -EACCES: no permission, as in most containers. */
 int cgroup_make(const struct root *root, const struct cgroup *cgroup);
 
-/* -EBUSY: the cgroup contains processes. */
+/* Removes a cgroup. -EBUSY: it contains processes. */
 int cgroup_remove(const struct root *root, const struct cgroup *cgroup);
 
 /* Moves a process with all its threads. */
@@ -27,14 +27,15 @@ int cgroup_move(const struct root *root, const struct cgroup *cgroup, pid_t pid)
 int cgroup_make_child(const struct root *root, const struct cgroup *parent, const char *name,
                       pid_t pid, struct cgroup *ret);
 
-/* Moves all processes in `from` to `to`, including those started meanwhile. Gives up when
+/* Moves all processes in `from` to `to`, including those started during the call. Gives up when
  * none can be moved. -EBUSY: the kernel allows no process in `to`, because controllers are
  * enabled for the cgroups below it (version 2). */
 int cgroup_move_all(const struct root *root, const struct cgroup *from,
                     const struct cgroup *to);
 
-/* Enables controllers ("memory", ...; a list that ends with NULL) for the cgroups below a
- * cgroup of version 2, if permitted. Returns a bit for each controller that it enabled. */
+/* Enables controllers ("memory", ...; a list that ends with NULL) for the cgroups below
+ * `cgroup`, which is of version 2, if permitted. Returns a bit for each controller that it
+ * enabled. */
 unsigned cgroup_enable(const struct root *root, const struct cgroup *cgroup,
                        const char *const *controllers);
 
@@ -45,7 +46,7 @@ void cgroup_disable(const struct root *root, const struct cgroup *cgroup,
 /* Whether all cgroups below `parent` have names that begin with `name`. */
 bool cgroup_is_alone(const struct root *root, const struct cgroup *parent, const char *name);
 
-/* Removes a cgroup with all cgroups below it. Its processes, and those in the cgroups of a
+/* Removes a cgroup with all cgroups below it. Processes in the cgroup, and in the cgroups of a
  * nested tracker that was killed, are moved to `to`; NULL: none are moved. If another cgroup
  * below contains processes, neither cgroup is removed: -EBUSY. */
 int cgroup_remove_tree(const struct root *root, const struct cgroup *cgroup,
@@ -54,8 +55,8 @@ int cgroup_remove_tree(const struct root *root, const struct cgroup *cgroup,
 /* Whether a process is the only one in a cgroup. */
 bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid_t pid);
 
-/* Removes empty cgroups below `parent` whose tracker, named in the folder's name as
- * "spoor-PID-...", has exited: a tracker that was killed leaves them behind. */
+/* Removes empty cgroups below `parent` that killed trackers left behind: the folder's name
+ * contains the tracker's PID, "spoor-PID-...", and that process has exited. */
 void cgroup_remove_abandoned(const struct root *root, const struct cgroup *parent);
 
 #endif

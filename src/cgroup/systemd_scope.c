@@ -31,7 +31,7 @@ enum { FIELD_PATH = 1, FIELD_INTERFACE = 2, FIELD_MEMBER = 3, FIELD_SIGNATURE = 
 
 static const size_t LENGTH_MAX = 1u << 27;
 
-/* `alignment` is a power of two. */
+/* Rounds an offset up to a multiple of `alignment`, a power of two. */
 static size_t align(size_t at, size_t alignment)
 {
     return (at + alignment - 1) & ~(alignment - 1);
@@ -39,7 +39,7 @@ static size_t align(size_t at, size_t alignment)
 
 /* ---- the call ---- */
 
-/* If `data` is full, only the length grows. */
+/* If `data` is full, only `length` still grows. */
 struct writer {
     uint8_t *data;
     size_t length;
@@ -102,7 +102,7 @@ static size_t begin_array(struct writer *writer)
     return writer->length - sizeof(uint32_t);
 }
 
-/* The length excludes the padding before the first element. */
+/* Writes the length of an array. The length excludes the padding before the first element. */
 static void end_array(struct writer *writer, size_t length_at, size_t alignment)
 {
     uint32_t length =
@@ -154,16 +154,16 @@ ssize_t scope_call_write(const char *unit, pid_t job, pid_t keeper,
     body_at = align(writer.length, 8);
     put(&writer, 8, "", 0);
     put_text(&writer, unit);
-    put_text(&writer, "fail"); /* if such a unit exists */
+    put_text(&writer, "fail"); /* fail if such a unit exists */
     put_properties(&writer, job, keeper);
-    put_u32(&writer, 0); /* no other units to create with it */
+    put_u32(&writer, 0); /* no other units to create along with it */
     put(&writer, 8, "", 0);
     body_length = (uint32_t)(writer.length - body_at);
     store(&writer, AT_BODY_LENGTH, &body_length, sizeof(body_length));
     return writer.length <= SCOPE_CALL_SIZE ? (ssize_t)writer.length : -EMSGSIZE;
 }
 
-/* ---- the answers ---- */
+/* ---- the replies ---- */
 
 static uint32_t load_u32(const uint8_t *data)
 {
@@ -204,8 +204,9 @@ static const char *next_text(const uint8_t *data, size_t length, size_t *at)
     return (const char *)data + start;
 }
 
-/* The reply to the call only confirms that a job was queued. The scope exists after the signal
- * JobRemoved(id, job, unit, "done"). Only one call is made, so every error is about it. */
+/* Finds the outcome of the call. The reply to the call only confirms that a job was queued. The
+ * scope exists after the signal JobRemoved(id, job, unit, "done"). Only one call is made, so
+ * every error refers to that call. */
 int scope_message_outcome(const uint8_t *data, size_t length, const char *unit)
 {
     uint8_t member[SCOPE_CALL_SIZE];
@@ -218,12 +219,12 @@ int scope_message_outcome(const uint8_t *data, size_t length, const char *unit)
     if (data[AT_TYPE] == TYPE_ERROR)
         return -EREMOTEIO;
     at = body_offset(data);
-    /* A field is found by its bytes: no text contains a NUL, so no other field can match. */
+    /* The field is found by its bytes: no text contains a NUL, so nothing else can match. */
     put_field(&writer, FIELD_MEMBER, "s", "JobRemoved");
     if (data[AT_TYPE] != TYPE_SIGNAL || !memmem(data, at, member, writer.length))
         return -EAGAIN;
     at += sizeof(uint32_t);             /* the job's id */
-    (void)next_text(data, length, &at); /* its path; if damaged, so is the rest */
+    (void)next_text(data, length, &at); /* the job's path; if damaged, so is the rest */
     name = next_text(data, length, &at);
     result = name ? next_text(data, length, &at) : NULL;
     if (!result)
@@ -242,7 +243,8 @@ int scope_message_outcome(const uint8_t *data, size_t length, const char *unit)
  * itself and six more libraries (3 ms of waiting if they are not in the page cache). This code
  * takes 0.19 ms. */
 
-/* The socket's buffer is empty, and larger than any message sent here. */
+/* Sends a message at once: the socket's buffer is empty, and larger than any message sent
+ * here. */
 static int send_all(int fd, const void *data, size_t size)
 {
     ssize_t n = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -252,8 +254,8 @@ static int send_all(int fd, const void *data, size_t size)
     return (size_t)n == size ? 0 : -EMSGSIZE;
 }
 
-/* -ECONNRESET: the peer has closed the connection. The deadline applies even if data keeps
- * arriving. */
+/* Receives exactly `size` bytes. -ECONNRESET: the peer has closed the connection. The deadline
+ * applies even if data keeps arriving. */
 static int receive_all(int fd, uint64_t deadline_ns, void *data, size_t size)
 {
     struct pollfd poller = { .fd = fd, .events = POLLIN };
@@ -272,8 +274,8 @@ static int receive_all(int fd, uint64_t deadline_ns, void *data, size_t size)
             rest += n;
             size -= (size_t)n;
         } else if (errno == EAGAIN) {
-            /* At most a second, so that the time fits an int; rounded up, so that the loop
-             * does not spin. */
+            /* Wait a second at most, so that the time fits an int, and round up, so that the
+             * loop does not spin. */
             (void)poll(&poller, 1,
                        (int)(smaller(deadline_ns - now_ns, NS_PER_SECOND) / NS_PER_MS) + 1);
         } else if (errno != EINTR) {
@@ -306,7 +308,8 @@ static int receive_message(int fd, uint64_t deadline_ns, uint8_t *data, size_t s
     }
 }
 
-/* A peer in another PID namespace has PID 0. Only root and the user may control the job. */
+/* Checks that the peer is in our PID namespace, where its PID is not 0, and belongs to root or
+ * this user: only they may control the job. */
 static int check_peer(int fd)
 {
     struct ucred peer;
@@ -317,8 +320,8 @@ static int check_peer(int fd)
     return peer.pid > 0 && (peer.uid == 0 || peer.uid == geteuid()) ? 0 : -EXDEV;
 }
 
-/* The kernel passes our credentials, but D-Bus also requires the uid in decimal, each digit
- * in hexadecimal. The reply is "OK" and an id of 32 digits. */
+/* Logs in to D-Bus. The kernel passes our credentials, but D-Bus also requires the uid in
+ * decimal, each digit in hexadecimal. The reply is "OK" and an id of 32 digits. */
 static int log_in(int fd, uint64_t deadline_ns)
 {
     char text[64], digits[16], answer[3 + 32 + 2];
@@ -400,7 +403,7 @@ int scope_keeper_start(struct scope_keeper *ret)
     int fds[2];
     pid_t pid;
 
-    /* Closes nothing: checks that the call exists. */
+    /* Closes nothing: only checks that the system call exists. */
     if (syscall(__NR_close_range, UINT_MAX, UINT_MAX, 0u) < 0 || pipe2(fds, O_CLOEXEC) < 0)
         return -errno;
     read_fd = fds[0];
@@ -421,8 +424,8 @@ void scope_keeper_stop(struct scope_keeper *keeper)
     if (keeper->pid == 0)
         return;
     close(keeper->fd);
-    /* The keeper may be stopped and miss the closed pipe. Its PID is not reused before it is
-     * waited for. */
+    /* The keeper may be stopped and not notice that the pipe is closed. Its PID is not reused
+     * before it is waited for. */
     if (waitid(P_PID, (id_t)keeper->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
         (void)kill(keeper->pid, SIGKILL);
     hidden_child_reap(keeper->pid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * systemd_scope.h - requests a scope from a systemd manager: a cgroup for processes that systemd did
- * not start.
+ * systemd_scope.h - requests a scope, a cgroup for processes that systemd did not start, from a
+ * systemd manager.
  *
  * An ordinary user may not move a process out of the cgroup of a login session. The user's
  * manager may, and delegates the new cgroup to the user. The scope is removed when its last
@@ -34,32 +34,32 @@ int scope_message_length(const uint8_t head[SCOPE_HEAD_SIZE], size_t *ret);
 
 /* Finds the outcome for the scope `unit` in a whole message. 0: the scope exists and holds the
  * processes; -EREMOTEIO: the scope was refused, or creating it failed; -EAGAIN: the message is
- * about something else; -EBADMSG: damaged. */
+ * about another unit or event; -EBADMSG: damaged. */
 int scope_message_outcome(const uint8_t *data, size_t length, const char *unit);
 
-/* A deadline is a time of the monotonic clock. */
+/* Deadlines are monotonic times. */
 
-/* Connects to a manager's own socket and logs in. Returns a descriptor for the caller to
- * close. -ECONNREFUSED, -ENOENT: no manager listens; -EACCES: permission denied; -EXDEV: the
+/* Connects to a manager's own socket and logs in. Returns a descriptor for the caller to close.
+ * -ECONNREFUSED, -ENOENT: no manager is listening; -EACCES: permission denied; -EXDEV: the
  * manager belongs to another PID namespace or user, so that our PIDs name other processes
  * there; -ETIMEDOUT; -EBADMSG: the peer does not speak D-Bus. */
 int systemd_connect(const char *path, uint64_t deadline_ns);
 
-/* Moves `job` and `keeper` into a new scope `unit` ("x.scope") and waits until they are there.
+/* Moves `job` and `keeper` into a new scope `unit` ("x.scope") and waits until both are in it.
  * The controllers for memory, processes and I/O are delegated to us, but not the CPU
  * controller, which would change the job's share of the CPUs.
  *
- * -EREMOTEIO: the manager refuses or fails; -EMSGSIZE: the name is too long. -EINPROGRESS: the
- * outcome is unknown, and the processes may be moved at any time. */
+ * -EREMOTEIO: the manager refused or failed; -EMSGSIZE: the name is too long. -EINPROGRESS:
+ * the outcome is unknown, and the processes may be moved at any time. */
 int systemd_start_scope(int fd, uint64_t deadline_ns, const char *unit, pid_t job,
                         pid_t keeper);
 
 /* A process that does nothing but keep a systemd scope alive.
  *
  * systemd removes a scope, and with it the kernel's counts for the job, as soon as its last
- * process has exited, before the counts can be read. So a hidden child (hidden_child.h) stays
- * in a cgroup beside the job's. It exits on request or when the tracker has exited for any
- * reason. */
+ * process has exited, before the counts can be read. So a hidden child (hidden_child.h)
+ * stays in a cgroup next to the job's. It exits on request, or when the tracker exits for
+ * any reason. */
 
 /* Zeroed: no keeper. */
 struct scope_keeper {
@@ -67,7 +67,7 @@ struct scope_keeper {
     int fd; /* the keeper lives until all copies of this are closed */
 };
 
-/* -ENOSYS: the kernel is older than 5.9. */
+/* Starts a keeper. -ENOSYS: the kernel is older than 5.9. */
 int scope_keeper_start(struct scope_keeper *ret);
 
 /* Ends the keeper and waits for its exit. */

@@ -19,7 +19,7 @@
 enum {
     REST_SHARE = 200,
     STILL_SHARE = 64,
-    STILL_NOTES = 3, /* readings without growth after which the job no longer grows */
+    STILL_NOTES = 3, /* the job has stopped growing after this many readings without growth */
 };
 
 void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_ns)
@@ -41,7 +41,7 @@ void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_
 void activity_note_growth(struct activity *activity)
 {
     activity->still_notes = 0;
-    activity->is_at_rest = false; /* a growing job runs, whatever its CPU time */
+    activity->is_at_rest = false; /* a growing job is running, whatever its CPU time */
     activity->ran_ns = activity->noted_ns;
 }
 

@@ -3,15 +3,15 @@
  * activity.h - the state of the job: idle, running or growing. Pure.
  *
  * The job cgroup or perf counts the CPU time of the whole job in one number. A job that uses
- * less than 1/200 of a CPU is idle: threads that wake up and find nothing to do are no reason
- * to read its processes. A job grows if its number of processes or its memory exceeds the
- * maximum since the last sample: smaller changes are not a new peak.
+ * less than 1/200 of a CPU is idle: its processes are not read just because threads wake up and
+ * find nothing to do. A job grows if its number of processes or its memory exceeds the maximum
+ * since the last sample: smaller changes are not a new peak.
  *
  * While the number does not change, no process has run, so none has forked, waited, exited,
  * written or grown: earlier readings are still valid. There are two exceptions: the kernel may
  * reclaim memory, and the number may miss a process (perf does not follow a set-uid program,
  * and a process may be moved to another cgroup). So all processes are read every ten seconds;
- * and if a process turns out to have run unnoticed, the number is not trusted again.
+ * and once a process has run without a change of the number, the number is no longer trusted.
  */
 #ifndef JOB_ACTIVITY_H
 #define JOB_ACTIVITY_H
@@ -22,7 +22,7 @@
 
 enum activity_state { JOB_RESTS, JOB_RUNS, JOB_GROWS };
 
-/* A zeroed struct: nothing was recorded yet, and the job counts as growing. */
+/* A zeroed struct is valid: nothing was recorded yet, and the job counts as growing. */
 struct activity {
     /* CPU time */
     uint64_t cpu_ns;       /* as last recorded; UNKNOWN: not available */
@@ -58,7 +58,7 @@ void activity_begin_interval(struct activity *activity);
 
 enum activity_state activity_state(const struct activity *activity);
 
-/* Which processes to read. */
+/* The processes to read. */
 enum activity_look {
     LOOK_AT_NONE,
     LOOK_AT_MOVERS, /* processes whose own CPU clock has advanced */

@@ -22,7 +22,7 @@ static bool runs_program(const struct root *root, pid_t pid)
     return strncmp(basename(file), PROGRAM, strlen(PROGRAM)) == 0;
 }
 
-/* Reads the second argument; "" if it is missing or not set up yet. */
+/* Reads the second argument of a process; "" if it is missing or not set up yet. */
 static void read_second(const struct root *root, pid_t pid, char *buf, size_t size)
 {
     char text[64] = "";
@@ -55,7 +55,8 @@ bool agents_has(const struct root *root, const struct member *member)
                runs_program(root, member->id.pid);
     if (strcmp(member->comm, PROGRAM) != 0 || member->reading.is_zombie)
         return false;
-    read_second(root, member->id.pid, word, sizeof(word)); /* its name may not be set yet */
+    /* The process name may not be set yet. */
+    read_second(root, member->id.pid, word, sizeof(word));
     return strcmp(word, AGENT_COMMAND) == 0 || strcmp(word, PHASE_COMMAND) == 0;
 }
 
@@ -85,7 +86,8 @@ void agents_end(struct agents *agents, struct process_id id, uint64_t cpu_ns)
     }
 }
 
-/* Whether the process still exists after it was read: its PID may have been reused. */
+/* Whether a process still exists. Its PID may have been reused, so the start time must
+ * match. */
 static bool is_there(const struct root *root, struct process_id id)
 {
     struct pid_stat stat;

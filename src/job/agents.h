@@ -22,7 +22,8 @@
 
 enum { AGENTS_MAX = 32 };
 
-/* Whether a process runs spoor and may be an agent: its arguments are not set up yet. */
+/* Whether a process runs spoor but its arguments are not set up yet, so that it may be an
+ * agent. */
 bool agents_is_unclear(const struct root *root, const struct member *member);
 
 bool agents_has(const struct root *root, const struct member *member);
@@ -38,13 +39,13 @@ struct agents {
     uint64_t ended_cpu_ns; /* CPU time of agents that have been reaped */
 };
 
-/* Records an agent. More than AGENTS_MAX at once are not followed. */
+/* Records an agent. Agents beyond AGENTS_MAX at once are ignored. */
 void agents_note(struct agents *agents, struct process_id id);
 
 /* Called when a process has exited with this CPU time; records it if it is an agent. */
 void agents_end(struct agents *agents, struct process_id id, uint64_t cpu_ns);
 
-/* Total CPU time of all agents. */
+/* Returns the total CPU time of all agents. */
 uint64_t agents_cpu_ns(struct agents *agents, const struct root *root);
 
 #endif

@@ -9,11 +9,11 @@
 
 /* Maximum savings: the cost of walking the page tables of 4 GiB. */
 #define SAVED_MOST_NS ((int64_t)(30 * NS_PER_MS))
-/* Initial tokens: enough to open some hundred processes and to read them a few times. */
+/* Initial tokens: enough to open a few hundred processes and to read them a few times. */
 #define SAVED_FIRST_NS ((int64_t)(20 * NS_PER_MS))
 
 enum {
-    /* The share of a core is a sixth of the share of the job's CPU time. */
+    /* The share of a core is one sixth of the share of the job's CPU time. */
     TIME_SHARE = 6,
     REPAID_SHARE = 3 /* a debt is repaid with 1/3 of the income */
 };

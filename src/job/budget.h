@@ -30,7 +30,7 @@ enum spending {
 
 struct budget {
     uint64_t spent_ns
-        [SPENDING_COUNT]; /* callers add small fixed costs themselves: these take no tokens */
+        [SPENDING_COUNT]; /* callers add small fixed costs themselves, which take no tokens */
     uint64_t postponed[SPENDING_COUNT]; /* times there were too few tokens */
 
     /* Private. */
@@ -56,22 +56,25 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns);
 
 void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Whether work of that cost may be done now. Work that costs more than can be saved is allowed
- * when the bucket is full, and is repaid afterwards. If refused, it counts as postponed. */
+/* Whether work that costs `cost_ns` may be done now. Work that costs more than can be
+ * saved is allowed when the bucket is full, and is repaid afterwards. Refused work counts
+ * as postponed. */
 bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Whether work of that cost may be done on credit: debt is limited to the maximum savings. */
+/* Whether work that costs `cost_ns` may be done on credit. Debt is limited to the maximum
+ * savings. */
 bool budget_lends(const struct budget *budget, uint64_t cost_ns);
 
-/* Charges work done on credit: a third of the income repays it. */
+/* Charges work done on credit. A third of the income repays the debt. */
 void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Time until that cost can be paid at the current income; 0: now. */
+/* Returns the time until work that costs `cost_ns` can be paid for at the current income; 0:
+ * now. */
 uint64_t budget_wait_ns(const struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* CPU time of the calling thread so far. Time spent waiting for a CPU is not charged: the
- * job may be using that CPU. 0 on a fixture machine, where results must not depend on the
- * speed of the tracker. */
+/* Returns the CPU time of the calling thread so far, without the time spent waiting for a CPU,
+ * which the job may be using. Returns 0 on a fixture machine, whose results must not depend on
+ * the speed of the tracker. */
 static inline uint64_t cpu_spent_ns(const struct root *root)
 {
     return root->is_live ? clock_thread_cpu_ns() : 0;

@@ -29,7 +29,7 @@ void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *j
     }
 }
 
-/* An exiting process is listed in the root of a version 1 hierarchy. */
+/* Whether a process is exiting: version 1 then lists it in the root of the hierarchy. */
 static bool is_ending(const struct root *root, struct member *member)
 {
     struct pid_stat stat;

@@ -31,7 +31,7 @@ void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *j
 void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
                          struct member *member);
 
-/* Whether a process should be checked: it has grown much since the last check. */
+/* Whether a process should be checked because it has grown a lot since the last check. */
 bool cgroup_escape_is_due(const struct cgroup_escape *escape, const struct member *member);
 
 #endif

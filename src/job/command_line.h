@@ -11,11 +11,12 @@
 
 enum { COMMAND_LINE_MAX = 256 }; /* bytes; longer lines are truncated and end in "..." */
 
-/* `is_cut`: the arguments are incomplete. The caller frees the result; NULL: out of memory. */
+/* Formats the arguments. `is_cut`: the arguments are incomplete. The caller frees the result;
+ * NULL: out of memory. */
 char *command_line_make(const char *const *arguments, bool is_cut);
 
-/* Does the same for a running process. NULL: its command cannot be read, or exec has not set
- * it up yet. */
+/* Like command_line_make(), for a running process. NULL: its command cannot be read, or exec
+ * has not set it up yet. */
 char *command_line_read(const struct root *root, pid_t pid);
 
 #endif

@@ -5,7 +5,8 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 
-/* Counts that differ by no more than this agree: they are not read at the same instant. */
+/* Counts that differ by at most this much agree, since they are not read at the same
+ * instant. */
 enum { SAME_PERCENT = 2 };
 /* If the cgroup's or perf's count exceeds the tree by more than this, some processes were never
  * waited for. */
@@ -27,10 +28,10 @@ static bool is_larger(uint64_t ns, uint64_t other_ns)
     return is_known(ns) && (!is_known(other_ns) || ns > other_ns);
 }
 
-/* CPU time that the tree may lack although every process was waited for: exits of threads,
- * which only the cgroup counts, or stolen time, which perf counts as the job's. If a process is
- * suspect, unwaited children are the likelier cause, so at most half of the tree's time counts
- * as stolen. */
+/* Returns the CPU time that the tree may lack even if every process was waited for: exits of
+ * threads, which only the cgroup counts, or stolen time, which perf attributes to the job. If a
+ * process is suspect, unwaited children are the more likely cause, so at most half of the
+ * tree's time counts as stolen. */
 static uint64_t unattributed_ns(const struct cpu_counts *counts, bool by_cgroup)
 {
     if (by_cgroup)
@@ -108,7 +109,8 @@ uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
     else if (total->source == CPU_FROM_CGROUP && !is_known(counts->cgroup_ns))
         total->base_ns =
             sub_floor0(total->reported_ns, first_known(last_ns[source], now_ns[source]));
-    /* Time that one counter gets at once, and another step by step, is not counted twice. */
+    /* One counter may add time all at once that another adds in steps: do not count it
+     * twice. */
     missed_ns = sub_floor0(total->base_ns + now_ns[source], total->reported_ns);
     grown_ns = smaller(known_or_0(sub_known(now_ns[before], last_ns[before])), missed_ns);
     total->reported_ns += grown_ns;

@@ -54,13 +54,14 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts);
  * cgroup is lost, its count is kept. Zeroed: not started. */
 struct cpu_total {
     uint64_t reported_ns;
-    uint64_t base_ns; /* time that the smaller counter lacked when the cgroup was lost */
+    uint64_t base_ns; /* time missing from the smaller counter when the cgroup was lost */
     uint64_t last_ns[CPU_SOURCE_COUNT]; /* values at the previous reading */
     enum cpu_source source;
     bool has_begun;
 };
 
-/* Returns how far the total is below the selected counter: time used at an unknown moment. */
+/* Returns by how much the total is below the selected counter: time used at an unknown
+ * moment. */
 uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
                        enum cpu_source source);
 

@@ -18,7 +18,7 @@ static uint64_t read_perf_ns(const struct job *job)
     return job->is_spawned ? ns : job->meters.attached_cpu_ns + ns;
 }
 
-/* Upper bound of the stolen part of perf's count: twice the machine's share. */
+/* Returns an upper bound of the stolen part of perf's count: twice the machine's share. */
 static uint64_t stolen_ns(const struct job_meters *meters, uint64_t perf_ns)
 {
     uint64_t stolen_ns = meters->stolen_ns, busy_ns = meters->busy_ns;
@@ -38,8 +38,8 @@ static const char *tree_source(const struct job *job)
     return job->main.has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
-/* The possible error of the sum over processes: the times of waited-for children, and of
- * processes without a clock, are in ticks. */
+/* Returns the possible error of the sum over processes: the times of children that were waited
+ * for, and of processes without a clock, are in ticks. */
 static uint64_t tick_error_ns(const struct job *job)
 {
     uint64_t count = 1;
@@ -53,9 +53,9 @@ static uint64_t tick_error_ns(const struct job *job)
     return count * clock_tick_ns();
 }
 
-/* When a child exits, its parent gets the child's time in ticks or not at all, which is less
- * than the child's clock showed. So the sum of the descendants is kept from falling, and main's
- * time is added to it. */
+/* Returns the CPU time of the tree. When a child exits, its parent inherits the child's time in
+ * ticks or not at all, which is less than the child's clock showed. So the sum of the
+ * descendants is kept from falling, and main's time is added to it. */
 static uint64_t tree_ns(struct job *job, uint64_t sum_ns)
 {
     raise_to(&job->ledger.descendants_ns, sub_known(sum_ns, job->main.cpu_ns));
@@ -169,7 +169,8 @@ static uint64_t read_clocks_ns(const struct job *job)
     return sum_ns;
 }
 
-/* perf is not used for an attached job: it misses threads started while we were attaching. */
+/* perf's count is not used for an attached job: it misses threads that were started while we
+ * attached. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
     /* The surrounding cgroup also counts the tracker. */

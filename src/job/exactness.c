@@ -16,7 +16,8 @@ static bool processes_are_complete(const struct evidence *evidence)
                                : evidence->is_alone && evidence->is_fresh;
 }
 
-/* Whether exits of threads took much CPU time, which is in no process's count. */
+/* Whether exiting threads used a significant amount of CPU time, which no process's count
+ * includes. */
 static bool exits_take_long(const struct evidence *evidence)
 {
     uint64_t exits_ns = product_u64(evidence->exited_count, EXIT_CPU_NS);

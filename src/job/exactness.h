@@ -25,7 +25,7 @@ enum counted_by {
 };
 
 struct evidence {
-    /* the moment */
+    /* circumstances of the reading */
     bool was_spawned; /* the tracker started the job, and so reaps its orphans */
     bool has_begun;   /* a program of the job may have run */
     bool has_ended;   /* every process has exited and was reaped */
@@ -35,9 +35,9 @@ struct evidence {
     /* the processes */
     bool has_unwaited;    /* some processes were never waited for */
     bool may_be_unwaited; /* a process that ignores SIGCHLD had children */
-    bool is_confirmed;    /* a second count of their CPU time agrees */
+    bool is_confirmed;    /* a second count of the processes' CPU time agrees */
     uint64_t cpu_ns;      /* CPU time of the processes; may be UNKNOWN */
-    /* Threads that exited before their process, as far as events report them. */
+    /* Threads that exited before their process, as far as events reported them. */
     uint64_t exited_count;
 
     /* the other counts */

@@ -5,8 +5,8 @@
  * - The usage of an exited process is added to the parent that waited for it (usage.h). It is
  *   lost if no process waits: the parent ignores SIGCHLD, or the process was adopted by a
  *   foreign process. Then the last reading is kept.
- * - A process that starts and exits between two looks is never seen. Its counters still reach
- *   a living parent, or us.
+ * - A process that starts and exits between two looks is never seen. Its counters are still
+ *   added to a living parent's, or to ours.
  * - If we are the reaper, the last figures of a process are read from the zombie.
  */
 #include <string.h>
@@ -60,7 +60,7 @@ static bool was_inherited(struct job *job, const struct member *member,
 {
     struct member *parent = roster_member(&job->roster, member->parent_pid);
 
-    /* PIDs of parents may be reused: limit the walk, since links may form a circle. */
+    /* Limit the walk: PIDs of parents may be reused, so that the links may form a cycle. */
     for (size_t i = 0; parent && parent->account.has_left && i < job->roster.count; i++) {
         if (parent->account.is_counted)
             return true;
@@ -119,7 +119,8 @@ unsigned untracked_bit(const char *name)
 
 /* ---- accounts of exited processes -------------------------------------------- */
 
-/* The PID may have been reused by another child when the children were last listed. */
+/* Makes the next search list the children of the parent again: when they were last listed, the
+ * PID may already have belonged to another child. */
 static void list_siblings_again(struct job *job, const struct member *member)
 {
     struct member *parent = roster_member(&job->roster, member->parent_pid);
@@ -128,7 +129,8 @@ static void list_siblings_again(struct job *job, const struct member *member)
         parent->reading.children_clock_ns = UNKNOWN;
 }
 
-/* No parent inherits the time that a process waited for a CPU. */
+/* Adds the usage of an exited process. The time it waited for a CPU is always added: no parent
+ * inherits it. */
 static void add_departed(struct job *job, const struct member *member)
 {
     struct usage usage = member_usage(member);
@@ -140,8 +142,8 @@ static void add_departed(struct job *job, const struct member *member)
     usage_add(&job->ledger.departed, &usage);
 }
 
-/* Oldest first: a parent that waited for some of its children and then ignored SIGCHLD has
- * most probably waited for the oldest. */
+/* Finds exited processes whose usage was added to a parent. Oldest first: a parent that waited
+ * for some of its children and then ignored SIGCHLD has most probably waited for the oldest. */
 static void find_inherited(struct job *job)
 {
     struct asked_parent asked = { 0 };
@@ -209,7 +211,7 @@ static bool read_final_rusage(pid_t pid, struct rusage *ret, int *ret_wait_statu
 {
     enum {
         CORE_FLAG = 0x80
-    }; /* layout of a wait status: signal and this flag in the low byte, exit code above */
+    }; /* layout of a wait status: signal and core dump flag in the low byte, exit code above */
     siginfo_t info = { 0 };
 
     if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOWAIT | WNOHANG, ret) != 0)
@@ -224,9 +226,9 @@ static bool read_final_rusage(pid_t pid, struct rusage *ret, int *ret_wait_statu
  * does not include yet. */
 #define COUNTING_STEP_BYTES ((uint64_t)256 * 1024)
 
-/* If both main and a child may have reached the peak, chooses the one with more faults relative
- * to the growth that it needed. A peak close to main's largest seen size is main's: a child is
- * unlikely to have come so close to that size. */
+/* Decides whether a peak belongs to main or to a child. If both may have reached it, the one
+ * with more page faults relative to the growth it needed is chosen. A peak close to main's
+ * largest seen size is main's: a child is unlikely to have come so close to that size. */
 struct peak_owner peak_owner_of(const struct peak_evidence *evidence)
 {
     uint64_t huge_page = evidence->page_bytes * (evidence->page_bytes / 8);
@@ -243,8 +245,9 @@ struct peak_owner peak_owner_of(const struct peak_evidence *evidence)
                                     product_u64(evidence->child_faults, growth) };
 }
 
-/* ru_maxrss of main is its own peak or the peak of a child it waited for, and at least the size
- * of the spawner at the fork. `faults`: page faults since its peak was last read. */
+/* Takes the peak of main from its rusage. ru_maxrss of main is its own peak or the peak of a
+ * child it waited for, and at least the size of the spawner at the fork. `faults`: page faults
+ * since its peak was last read. */
 static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss_bytes,
                            uint64_t faults)
 {
@@ -280,9 +283,9 @@ static bool has_records(const struct process_events *events)
     return events->has_peaks && events->taskstats.has_records;
 }
 
-/* ru_maxrss of a descendant that we reap is the largest of its own peak, the peaks of children
- * it waited for, and, if it was created by vfork, the peak of its parent, which may be the main
- * process. */
+/* Takes the peak of a descendant from its rusage. ru_maxrss of a descendant that we reap is the
+ * largest of its own peak, the peaks of children it waited for, and, if it was created by
+ * vfork, the peak of its parent, which may be the main process. */
 static void take_descendant_peak(struct job *job, const struct member *member,
                                  uint64_t maxrss_bytes)
 {
@@ -320,7 +323,8 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
         member->account.usage.counter[USAGE_USER_NS] +
         member->account.usage.counter[USAGE_SYSTEM_NS];
     job->ledger.waited_ns += member->account.usage.counter[USAGE_CPU_NS];
-    /* The same counts as in its io file, in blocks of 512 bytes, but readable by every user. */
+    /* The same counts as in the process's io file, in blocks of 512 bytes, but readable by
+     * every user. */
     member->account.usage.counter[USAGE_READ_BYTES] = (uint64_t)rusage.ru_inblock * 512;
     member->account.usage.counter[USAGE_WRITTEN_BYTES] = (uint64_t)rusage.ru_oublock * 512;
     member->account.usage.counter[USAGE_MINOR_FAULTS] = (uint64_t)rusage.ru_minflt;
@@ -346,8 +350,8 @@ static void end_agent(struct job *job, pid_t pid)
                    usage_timeval_ns(rusage.ru_utime) + usage_timeval_ns(rusage.ru_stime));
 }
 
-/* The signal dispositions of a zombie are still readable: a process that ignored SIGCHLD may
- * not have waited for its children. */
+/* Records whether a zombie ignored SIGCHLD, and so may not have waited for its children. Its
+ * signal dispositions are still readable. */
 static void note_suspect(struct job *job, pid_t pid)
 {
     const struct process *process = roster_find(&job->roster, pid);

@@ -16,7 +16,7 @@ enum { SAME_SHARE = 64 };
 
 enum { FEW = 8 };
 
-/* A job needs this much CPU time to touch memory that matters. */
+/* A job cannot touch a significant amount of memory in less CPU time than this. */
 #define SENTINEL_CPU_NS (250 * NS_PER_US)
 
 static uint64_t ran_ns(struct job *job)
@@ -51,8 +51,8 @@ static uint64_t cgroup_bytes(struct job *job)
                : job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 }
 
-/* `bytes`: memory of the job cgroup; if UNKNOWN, the anonymous memory of the machine is
- * read. */
+/* Reads the sentinel. `bytes`: memory of the job cgroup; if UNKNOWN, the anonymous memory of
+ * the machine is read. */
 static void read_sentinel(struct job *job, uint64_t bytes)
 {
     struct job_sentinel *sentinel = &job->sentinel;
@@ -89,8 +89,8 @@ bool job_watch_memory(struct job *job)
     if (cpu_ns >= SENTINEL_CPU_NS) /* also true for UNKNOWN */
         read_sentinel(job, bytes);
     job_note_huge_pages(job);
-    /* Changes of other programs may hide the growth of a small job. A glance does not show the
-     * growth of unopened forks. */
+    /* Memory changes of other programs may hide the growth of a small job. A glance does not
+     * show the growth of unopened forks. */
     sentinel->is_raised = (job->sharing.unopened_count == 0 &&
                            (sentinel->has_grown ||
                             (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS))) ||
@@ -125,7 +125,7 @@ uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes)
     return smaller(sum_bytes, swap_in_use_bytes(job->root));
 }
 
-/* Reads the resident sizes of all processes, and swapped sizes that may have changed. */
+/* Reads the resident sizes of all processes, and swapped sizes if they may have changed. */
 static void read_sizes(struct job *job, const struct look *look)
 {
     uint64_t swap_bytes = 0, process_count = 0, resident_bytes = 0,

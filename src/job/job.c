@@ -38,7 +38,7 @@ static void list_threads(void *data, child_found *found, void *found_data)
 {
     const struct job *job = data;
 
-    if (job->root->proc_fault) /* our child, which has one thread */
+    if (job->root->proc_fault) /* without /proc: the job is our child, which has one thread */
         found(job->main_pid, found_data);
     for (size_t i = 0; i < job->roster.count; i++)
         (void)proc_each_thread(job->root, job->roster.list[i].id.pid, found, found_data);
@@ -55,10 +55,10 @@ static void close_clock(void *clock)
 }
 
 /* Opens perf's count of the CPU time if no cgroup counts it: an inherited event costs the job
- * 0.2 us at every context switch. It is opened on each current thread of the job: a single one
- * if we spawned the job. If that fails for one thread, all are closed and perf is not used.
- * Threads that a job starts while we attach to it may be missed, so perf's count of an attached
- * job is not exact. */
+ * 0.2 us at every context switch. The event is opened on each current thread of the job (if we
+ * spawned the job, there is only one). If one of them fails, all are closed and perf is not
+ * used. Threads that a job starts while we attach to it may be missed, so perf's count of an
+ * attached job is not exact. */
 static void open_task_clock(struct job *job, const struct job_options *options)
 {
     const struct thread_events events = { list_threads, job, add_clock, close_clock,
@@ -125,7 +125,8 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
                : 0;
 }
 
-/* Only the process connector reports events of a job that already has children. */
+/* Prepares a job that is already running. If it already has children, only the process
+ * connector reports its events. */
 static int prepare_attached(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
@@ -278,7 +279,7 @@ void job_check_program(struct job *job, struct member *main, const struct look *
         return;
     main->reading.rss_bytes = main->reading.shared_bytes = main->reading.rss_peak_bytes = 0;
     if (!main->has_exec)
-        member_read_name(main, job->root); /* a glance does not read that file */
+        member_read_name(main, job->root); /* glances do not read the name */
     if (!main->has_exec)
         return;
     job->main.has_program = true;
@@ -315,8 +316,9 @@ void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns)
     activity_note_cpu(&job->activity, now_ns, cpu_ns);
 }
 
-/* Whether main's own clock has advanced. perf may not show it: perf stops counting a process
- * before its memory is freed, and its last milliseconds would be counted in the next sample. */
+/* Whether main's own clock has advanced. perf's count may not have: perf stops counting a
+ * process before its memory is freed, and its last milliseconds would be counted in the next
+ * sample. */
 static bool main_has_run(struct job *job)
 {
     const struct member *main = roster_member(&job->roster, job->main_pid);
@@ -326,7 +328,8 @@ static bool main_has_run(struct job *job)
            cpu_clock_read(job->root, main->id.pid, &ns) == 0 && ns != main->reading.clock_ns;
 }
 
-/* An idle job starts no processes, but processes may be moved into an adopted cgroup. */
+/* Refreshes an idle job. It starts no processes, but processes may be moved into an adopted
+ * cgroup. */
 static void refresh_resting(struct job *job, const struct look *look)
 {
     job_take_events(job, look->now_ns, true);

@@ -91,7 +91,7 @@ struct job_peaks {
 /* Sums over all processes; job_measure() returns each value with its origin. */
 struct job_reading {
     struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
-    uint64_t cpu_error_ns;  /* possible error of the CPU time, besides the span */
+    uint64_t cpu_error_ns;  /* possible error of the CPU time, in addition to the span */
     uint64_t missed_cpu_ns; /* CPU time used at an unknown time, not included: see cpu_total */
     struct usage usage;
     struct cpu_counts cpu_counts;
@@ -149,11 +149,11 @@ struct job_meters {
     struct counters counters;          /* counters of the hardware; closed: none */
     const char *why_no_counters;       /* NULL: counters were not requested */
     uint64_t attached_cpu_ns;          /* CPU time of the processes when perf began to count */
-    uint64_t swap_used_bytes; /* swap in use on the machine; at samples set by the caller */
+    uint64_t swap_used_bytes; /* swap in use on the machine; at samples, set by the caller */
     uint64_t swap_read_bytes; /* swap_used_bytes when the job's part was last read */
     /* Peak size of the machine's huge page pool, free pages included. */
     uint64_t huge_pool_bytes;
-    uint64_t huge_used_bytes, huge_read_bytes; /* the same for huge pages */
+    uint64_t huge_used_bytes, huge_read_bytes; /* like swap_*_bytes, for huge pages */
     struct huge_pages huge_pages;
     /* Set by the caller: CPU time of the machine since the job began, and the part used by
      * interrupts and the hypervisor. May be UNKNOWN. */
@@ -170,7 +170,7 @@ struct job_sentinel {
     bool is_raised;       /* memory has grown or may have: the next glance reads all sizes */
 };
 
-/* The usage of the job that is not in its living processes. */
+/* Usage of the job beyond the usage of its living processes. */
 struct job_ledger {
     struct usage departed; /* usage of exited processes, unless a living process inherited it */
     struct usage reported; /* last reported values: totals never fall */
@@ -187,7 +187,7 @@ struct job_ledger {
      * unknown. */
     bool has_joined;
     bool lost_chars; /* a process exited before its read and write calls were counted */
-    /* The same, for the main process or a process whose /proc/PID/io we may not read. */
+    /* Like lost_chars, for the main process or a process whose /proc/PID/io we may not read. */
     bool has_unknown_chars;
 };
 
@@ -195,10 +195,10 @@ struct job_ledger {
 struct job_marks {
     uint64_t rss_peak_bytes[GROUP_JOB]; /* the largest peak of one process */
     bool main_peak_is_exact;
-    uint64_t spawn_rss_bytes;       /* our own size at the fork: a floor of ru_maxrss */
-    uint64_t main_bound_bytes;      /* ru_maxrss of main: its own or a child's; 0: unknown */
-    uint64_t largest_bound_bytes;   /* the largest ru_maxrss of all processes we reaped */
-    bool outlived_main;             /* other processes were alive when main exited */
+    uint64_t spawn_rss_bytes;     /* our own size at the fork: the lower limit of ru_maxrss */
+    uint64_t main_bound_bytes;    /* ru_maxrss of main: its own peak or a child's; 0: unknown */
+    uint64_t largest_bound_bytes; /* the largest ru_maxrss of all processes we reaped */
+    bool outlived_main;           /* other processes were alive when main exited */
     uint64_t discount[GROUP_COUNT]; /* upper bound of pages counted twice in a resident size */
     uint64_t hugetlb_bytes;         /* most huge pages of one process */
     struct double_mapping doubled[GROUP_JOB];
@@ -235,15 +235,15 @@ struct job {
     uint64_t suspended_ns;   /* clock_suspended_ns() at the last search */
     uint64_t searched_ticks; /* last search of an adopted cgroup, ticks since boot; 0: never */
     bool is_full;            /* more processes than the table can hold */
-    bool has_newborn;        /* a command is still to be read, of a process too young before */
+    bool has_newborn;        /* a process was too young to have its command read */
     /* Bits of untracked_bit(): programs of the job whose work is done elsewhere. */
     unsigned delegating;
     struct {
-        bool has_program; /* it has called exec, or we attached to it */
+        bool has_program; /* main has called exec, or we attached to it */
         bool has_clock;   /* CPU clocks of processes are available */
         bool has_ended;
-        uint64_t cpu_ns;   /* kept after its exit */
-        uint64_t ended_ns; /* when its end was reported; 0: not yet */
+        uint64_t cpu_ns;   /* kept after main has exited */
+        uint64_t ended_ns; /* when the exit of main was reported; 0: not yet */
     } main;
 
     /* usage */
@@ -269,9 +269,9 @@ struct job {
     bool was_read;
 };
 
-/* The other functions must not be called without a job (is_tracked). -ESRCH: no such process;
- * -ENOTSUP: a cgroup was required and is not available (the reason is in
- * job->meters.job_cgroup.reason). The caller must call job_done(), even after a failure. */
+/* Starts tracking a job. The other functions must not be called without a job (is_tracked).
+ * -ESRCH: no such process; -ENOTSUP: a cgroup was required and is not available (the reason is
+ * in job->meters.job_cgroup.reason). The caller must call job_done(), even after a failure. */
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
              uint64_t now_ns);
 void job_done(struct job *job);
@@ -280,21 +280,21 @@ void job_done(struct job *job);
  * exited ones. `is_thorough` reads the slow files too. */
 void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough);
 
-/* A look between samples, for peaks: checks whether the job runs and, if it may have grown,
- * reads its resident sizes. job->activity has the state. */
+/* Makes a look between samples, to catch peaks: checks whether the job runs and, if it may have
+ * grown, reads its resident sizes. job->activity has the state. */
 void job_glance(struct job *job, uint64_t now_ns);
 
 /* Reads the sentinel: the memory of the job cgroup or, without one, the CPU time of the job
- * and, if it has run, the anonymous memory of the machine. True: the job may have grown
- * since the last glance, so that the next one reads all sizes. */
+ * and, if the job has run, the anonymous memory of the machine. True: the job may have grown
+ * since the last glance, so the next glance reads all sizes. */
 bool job_watch_memory(struct job *job);
 
 /* Returns the address space of the processes that use GPUs; allocating or freeing GPU memory
  * changes it. 0: there are none. */
 uint64_t job_gpu_space_bytes(struct job *job);
 
-/* Reads the events of processes that were started or exited. Living ones are read; between
- * two samples only if they have lived for a while. */
+/* Reads the events of processes that were started or exited. Reads those still alive; between
+ * two samples, only if they have lived for a while. */
 void job_take_events(struct job *job, uint64_t now_ns, bool is_sample);
 
 /* Called when a child of ours has exited and is about to be reaped: reads its last figures. */
@@ -313,11 +313,11 @@ static inline bool job_left_cgroup(const struct job *job, enum cgroup_tree tree)
     return job->meters.escape.has_left[job_cgroup_tree(&job->meters.job_cgroup, tree)];
 }
 
-/* CPU time of the job in one number, exited processes included; or UNKNOWN. */
+/* Returns the CPU time of the job in one number, exited processes included; or UNKNOWN. */
 uint64_t job_whole_cpu_ns(struct job *job);
 
-/* CPU time of the job so far from the cheapest source, to check whether the job is idle;
- * UNKNOWN if none is cheap. */
+/* Returns the CPU time of the job so far from the cheapest source, to check whether the job is
+ * idle; UNKNOWN if no source is cheap. */
 uint64_t job_quick_cpu_ns(struct job *job);
 
 /* Lists each process, exited or not, and its usage, sorted by process_table_finish(). `job_cpu_ns`:
@@ -329,21 +329,21 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes);
 
 /* ---- among the files of the job ---- */
 
-/* process_notes.c: called when a process was opened; when its command may be read; to read the
- * commands of processes that were too young before; after the first reading of all processes;
- * when a process has exited. */
+/* process_notes.c: these are called, in this order, when a process was opened; when its command
+ * may be read; to read the commands of processes that were too young before; after the first
+ * reading of all processes; when a process has exited. */
 void job_note_start(struct job *job, struct member *member, uint64_t now_ns);
 void job_note_command(struct job *job, struct member *member);
 void job_note_newborn(struct job *job);
 void job_note_first_reading(struct job *job);
 void job_note_end(struct job *job, struct member *member);
 
-/* Returns the time of the live machine; on a fixture machine the time given. */
+/* Returns the current time of a live machine; on a fixture machine, returns `now_ns`. */
 uint64_t job_now_ns(const struct job *job, uint64_t now_ns);
 
 struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough);
 void job_add_member(struct job *job, const struct look *look, pid_t pid);
-/* Reads the CPU time into a reading to which all processes have been added. */
+/* Reads the CPU time. All processes must already have been added to the reading. */
 void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading);
 /* Drops members that turned out to be agents. */
 void job_drop_agents(struct job *job);
@@ -363,24 +363,24 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 void job_remember(struct job *job, struct member *member);
 void job_account_exits(struct job *job);
 void job_read_bounds(struct job *job, struct job_reading *reading);
-/* measures.c: job_label() sets the sources that a reading starts with, job_label_denied() the
+/* measures.c: job_label() sets the initial sources of a reading; job_label_denied() sets the
  * reasons of values that are unknown for lack of permission. */
 void job_label(const struct job *job, struct job_reading *reading);
 void job_label_denied(const struct job *job, struct job_reading *reading);
 
 /* glance.c: reads how many huge pages of the machine are in use. If that number has changed,
- * the huge pages of each process are read. */
+ * also reads the huge pages of each process. */
 void job_note_huge_pages(struct job *job);
 /* Limits the job's swap space to the machine's: forked processes may share swapped pages. */
 uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes);
 /* Called when swap and huge pages of all processes were read. */
 void job_note_status_read(struct job *job);
 
-/* Records the CPU time of the job so far; or UNKNOWN. */
+/* Records the CPU time of the job so far, which may be UNKNOWN. */
 void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
 
-/* exits.c: programs whose work is done by a daemon: its processes are not descendants of the job,
- * and their usage is not in its figures. */
+/* exits.c: programs whose work is done by a daemon, whose processes are not descendants of the
+ * job: the job's figures lack their usage. */
 struct untracked {
     const char *name; /* name of the program, as in /proc/PID/comm */
     const char *message;
@@ -389,7 +389,7 @@ struct untracked {
 extern const struct untracked untracked_programs[];
 extern const size_t untracked_count; /* at most 32 */
 
-/* Returns the bit of that program (1 << its index); 0: it does its own work. */
+/* Returns the bit of the program `name` (1 << its index); 0: the program does its own work. */
 unsigned untracked_bit(const char *name);
 
 /* exits.c: decides whether ru_maxrss of main, which has waited for children, is its own peak or
@@ -411,15 +411,15 @@ struct peak_owner peak_owner_of(const struct peak_evidence *evidence);
 
 /* memory_totals.c */
 void job_read_discount(const struct job *job, uint64_t ret[GROUP_COUNT]);
-/* `is_glance`: called between samples. */
+/* `is_glance`: the call is between samples. */
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
 /* Whether a count of the job cgroup in this hierarchy is exact. */
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
                          enum cgroup_tree tree); /* totals.c */
 /* Whether all anonymous memory of the cgroup belongs to the job's processes. */
 bool job_anon_is_certain(const struct job *job, const struct job_reading *reading);
-/* Whether the cgroup's peak has risen since the last reading above all values seen. Then the
- * I/O of all processes is read, to separate page cache from memory of processes. */
+/* Whether the cgroup's peak has risen since the last reading above all values seen. If so,
+ * reads the I/O of all processes, to tell page cache from memory of processes. */
 bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
                             const struct job_cgroup_reading *cgroup);
 void job_raise_to_peaks(struct job *job, struct job_reading *reading);
@@ -429,7 +429,7 @@ void job_raise_threads(struct job *job, uint64_t threads[GROUP_COUNT]);
 
 /* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last
  * program that a process ran, ru_maxrss the peak of all of them: if a program with much memory
- * has called exec, records are not a bound. */
+ * has called exec, records are no upper bound. */
 bool job_records_hold(const struct job *job);
 
 #endif

@@ -67,9 +67,9 @@ static int make_folder(struct job_cgroup *job_cgroup, enum cgroup_tree tree,
     return 0;
 }
 
-/* If the tracker is alone in a cgroup, moves it to a folder beside the job's: a cgroup with
- * enabled controllers must not contain processes, except at the top of the tree, which has no
- * cgroup.events. */
+/* If the tracker is alone in a cgroup, moves it to a folder next to the job's, because a cgroup
+ * with enabled controllers must not contain processes. The root cgroup, which has no
+ * cgroup.events, may. */
 static void step_aside(struct job_cgroup *job_cgroup, const struct cgroup *cgroup,
                        pid_t tracker)
 {
@@ -116,9 +116,9 @@ static int open_unified(struct job_cgroup *job_cgroup, const struct cgroup *cgro
     return r;
 }
 
-/* Version 1. Memory: only if the limits of the parent cgroups include their children. CPU
- * time: only if the tree is not also the scheduler's, where a new group would change the
- * job's share of the CPUs. */
+/* Creates folders in version 1 hierarchies: for memory, only if the limits of the parent
+ * cgroups include their children; for CPU time, only if the hierarchy does not also control the
+ * scheduler, where a new group would change the job's share of the CPUs. */
 static int open_v1(struct job_cgroup *job_cgroup, const struct cgroups *cgroups, pid_t child)
 {
     const struct cgroup *memory = &cgroups->of[CGROUP_MEMORY];
@@ -143,7 +143,7 @@ static int open_v1(struct job_cgroup *job_cgroup, const struct cgroups *cgroups,
     return r;
 }
 
-/* Uses a folder given by the user. Its version and controllers follow from its files. */
+/* Uses a folder given by the user. Its files show its version and controllers. */
 static int open_given(struct job_cgroup *job_cgroup, const char *path, pid_t child)
 {
     static const struct {
@@ -206,15 +206,15 @@ void job_cgroup_remove(struct job_cgroup *job_cgroup)
         remove_folders(job_cgroup);
 }
 
-/* ---- a cgroup made by systemd, if we may not create one with controllers ---------- */
+/* ---- a cgroup created by systemd, if we may not create one with controllers ------- */
 
 #define TIME_NS (250 * NS_PER_MS)
 
 enum { UNIT_SIZE = 64 };
 
-/* Whether the cgroup is a systemd scope, which a job may leave: its processes were moved there
- * from outside, as in a login session. systemd finds the processes of a service by its cgroup
- * when it stops the service. Folders below a scope have another owner. */
+/* Whether the cgroup is a systemd scope, which a job may leave: the processes of a scope were
+ * moved into it from outside, as in a login session. systemd finds the processes of a service
+ * by its cgroup when it stops the service. Folders below a scope have another owner. */
 static bool is_in_scope(const struct cgroup *cgroup)
 {
     const char *part = basename(cgroup->path);
@@ -242,7 +242,7 @@ static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
         ssize_t n =
             root_read_start(root, text, sizeof(text), "%s/%s", cgroup->path, limits[i].file);
 
-        if (n < 0) /* without its controller there is no limit */
+        if (n < 0) /* without the controller there is no limit */
             continue;
         if (*unlimited ? strncmp(text, unlimited, strlen(unlimited)) != 0
                        : text[strspn(text, "\n")] != '\0')
@@ -287,9 +287,9 @@ bool job_cgroup_may_leave(const struct root *root, const struct cgroups *cgroups
            leaves_no_limit(root, *cgroup, uid);
 }
 
-/* A cgroup with enabled controllers must not contain processes, so the keeper and the child
- * each get a folder in the scope. The path of the scope is read from the kernel, not from
- * systemd's reply. */
+/* Sets up a scope. A cgroup with enabled controllers must not contain processes, so the keeper
+ * and the child each get a folder in the scope. The path of the scope is read from the kernel,
+ * not from systemd's reply. */
 static int populate_scope(const struct job_cgroup *job_cgroup, pid_t keeper, pid_t child,
                           struct job_cgroup_folder *ret)
 {
@@ -324,14 +324,14 @@ static int request_scope(const struct job_cgroup *job_cgroup, int fd, uint64_t d
     r = systemd_start_scope(fd, deadline_ns, unit, child, keeper);
     if (r == 0)
         return populate_scope(job_cgroup, keeper, child, ret) < 0 ? -EINPROGRESS : 0;
-    /* A failing manager may still have moved the child. */
+    /* A manager that reports a failure may still have moved the child. */
     if (root_read(root, now, sizeof(now), "proc/%d/cgroup", (int)child) < 0 ||
         strcmp(now, before) != 0)
         return -EINPROGRESS;
     return r;
 }
 
-/* Asks systemd to move `child`, which has not started anything yet. Takes 250 ms at most.
+/* Asks systemd to move `child`, which has not started any process yet. Takes at most 250 ms.
  *
  * -EINPROGRESS: the child has been moved or may be at any time, but there is no cgroup for
  * us to read. Other failures: the child was not moved. */
@@ -370,7 +370,7 @@ static int open_scope(struct job_cgroup *job_cgroup, const struct cgroups *cgrou
 
     if (asked < 0 && asked != -EINPROGRESS)
         return r;
-    remove_folders(job_cgroup); /* the job is not in them any more, or soon will not be */
+    remove_folders(job_cgroup); /* the job has left them, or soon will */
     if (asked < 0)
         return asked;
     (void)enable_controllers(job_cgroup->root, &folder.parent); /* systemd removes it */
@@ -402,7 +402,7 @@ static void init(struct job_cgroup *job_cgroup, const struct root *root)
         job_cgroup->files[i] = (struct cached_file)CACHED_FILE_CLOSED;
 }
 
-/* Takes existing cgroups, to read them. */
+/* Uses existing cgroups, which are only read. */
 static void take_folders(struct job_cgroup *job_cgroup, const struct cgroups *cgroups)
 {
     struct job_cgroup_reading first;
@@ -505,7 +505,7 @@ static const struct {
     [JOB_CGROUP_FILE_PRESSURE + PRESSURE_IO] = { .v2 = "io.pressure" },
 };
 
-/* Reads a file from the tree that has it, version 1 first; -ENOENT: none has it. */
+/* Reads a file from the hierarchy that has it, version 1 first; -ENOENT: none has it. */
 static ssize_t read_record(struct job_cgroup *job_cgroup, enum job_cgroup_file file, char *text,
                            size_t size)
 {
@@ -591,8 +591,8 @@ static void note_memory(struct job_cgroup *job_cgroup)
                  job_cgroup_read_memory_bytes(job_cgroup));
 }
 
-/* The kernel's peak of an existing cgroup counts only if it has risen since it was found.
- * Otherwise the largest value seen is used. */
+/* Takes the kernel's peak of an existing cgroup only if the peak has risen since we found the
+ * cgroup. Otherwise the largest value seen is used. */
 static void take_risen_peaks(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
     const struct job_cgroup_peaks *peaks = &job_cgroup->peaks;
@@ -643,13 +643,13 @@ void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_r
     for (int i = 0; i < PRESSURE_COUNT; i++) {
         if (read_record(job_cgroup, (enum job_cgroup_file)(JOB_CGROUP_FILE_PRESSURE + i), text,
                         sizeof(text)) >= 0)
-            /* On failure it stays as it was. */
+            /* On failure the value stays as it was. */
             (void)pressure_parse(text, &reading->pressure_ns[i]);
     }
 }
 
 /* Subtracts the usage of the tracker. Its threads start and exit, so the peak of all threads is
- * unknown; user and system time are divided as for the tracker and the job together. */
+ * unknown; the ratio of user to system time is taken from the tracker and the job together. */
 static void subtract_others(const struct job_cgroup_reading *others,
                             struct job_cgroup_reading *reading)
 {
@@ -669,8 +669,8 @@ static bool is_lost(uint64_t value, uint64_t before)
     return !is_known(value) && is_known(before);
 }
 
-/* A cgroup that is not ours, or was made by systemd, may be removed as soon as it is empty.
- * Then the last reading is kept. */
+/* Keeps the last reading if the cgroup has been removed. A cgroup that is not ours, or was
+ * created by systemd, may be removed as soon as it is empty. */
 static void keep_last(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
     if (is_lost(reading->cpu_ns, job_cgroup->last.cpu_ns) ||
@@ -688,7 +688,7 @@ void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
     if (!job_cgroup->root)
         return;
     read_cpu(job_cgroup, ret);
-    (void)read_memory_stat(job_cgroup, &ret->memory); /* on failure it stays unknown */
+    (void)read_memory_stat(job_cgroup, &ret->memory); /* on failure the memory stays unknown */
     ret->memory_peak_bytes = read_number(job_cgroup, JOB_CGROUP_FILE_MEMORY_PEAK);
     read_io(job_cgroup, ret);
     job_cgroup_read_pressure(job_cgroup, ret);

@@ -11,9 +11,9 @@
  * removed at the end; remaining processes go back to the parent cgroup. If it cannot count
  * memory, systemd may provide a cgroup, which systemd removes once it is empty.
  *
- * An existing cgroup is only read. Its peaks cover all its life, so they count only if they
- * rise during the run. It can be adopted: then everything in it is the job. Or it surrounds the
- * job: the tracker is in it too (surrounding.h).
+ * An existing cgroup is only read. Its peaks cover its whole life, so they count only if they
+ * rise during the run. An adopted cgroup is the job: everything in it belongs to the job. A
+ * surrounding cgroup also contains the tracker (surrounding.h).
  */
 #ifndef JOB_JOB_CGROUP_H
 #define JOB_JOB_CGROUP_H
@@ -89,9 +89,9 @@ struct job_cgroup {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
     char name[48];           /* "spoor-PID-RANDOM" */
     struct job_cgroup_folder folders[CGROUP_TREE_COUNT];
-    bool is_adopted;       /* it was not created by us, and everything in it is the job */
+    bool is_adopted; /* the cgroup was not created by us, and everything in it is the job */
     struct cgroup adopted; /* the adopted cgroup */
-    bool is_surrounding;   /* it was not created by us either, and the tracker is in it */
+    bool is_surrounding; /* the cgroup was not created by us either, and contains the tracker */
     struct job_cgroup_reading others; /* usage in a surrounding cgroup that is not the job's */
     struct job_cgroup_peaks {
         uint64_t memory_before_bytes, threads_before; /* peaks when the cgroup was found */
@@ -102,17 +102,17 @@ struct job_cgroup {
     unsigned enabled; /* controllers that we enabled in the parent, as cgroup_enable() */
     struct job_cgroup_left_behind {
         struct cgroup cgroup; /* empty: none */
-        int error;            /* why it could not be removed */
+        int error;            /* why the cgroup could not be removed */
     } left_behind;
-    struct scope_keeper keeper; /* keeper of a cgroup made by systemd, if any */
+    struct scope_keeper keeper; /* keeper of a cgroup created by systemd, if any */
     struct cached_file files[JOB_CGROUP_FILE_COUNT];
     bool is_missing[JOB_CGROUP_FILE_COUNT]; /* the file does not exist */
     struct children_buffer io_text;         /* io.stat has a line for each disk */
-    const char *reason; /* why all or part of it is missing; static; or NULL */
+    const char *reason; /* why all or part of the cgroup is missing; static; or NULL */
 };
 
-/* Creates the job cgroup and moves `child` into it, which has not started anything yet.
- * `folder` is a cgroup delegated to us; if it is NULL, the cgroup is created in one of
+/* Creates the job cgroup and moves `child`, which has not started any process yet, into it.
+ * `folder` is a cgroup delegated to us; if it is NULL, the cgroup is created below one of
  * `cgroups`, the tracker's own (NULL: none is visible). `environment` is checked for signs that
  * another program manages cgroups. Never fails: `reason` explains a missing cgroup. */
 void job_cgroup_open(struct job_cgroup *job_cgroup, const struct root *root, pid_t tracker,
@@ -123,8 +123,8 @@ void job_cgroup_open(struct job_cgroup *job_cgroup, const struct root *root, pid
 void job_cgroup_adopt(struct job_cgroup *job_cgroup, const struct root *root,
                       const struct cgroup *own, const struct cgroups *cgroups);
 
-/* Uses the tracker's own cgroups, after job_cgroup_open() created none. Only visible ones are
- * used. The caller sets `others`. */
+/* Uses the tracker's own cgroups, after job_cgroup_open() created none. Cgroups that are not
+ * visible are skipped. The caller sets `others`. */
 void job_cgroup_surround(struct job_cgroup *job_cgroup, const struct cgroups *cgroups);
 
 /* Removes the cgroup after the last reading; left_behind is set if that failed. */
@@ -138,8 +138,8 @@ static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup, enum cgro
     return job_cgroup->root && job_cgroup->folders[tree].is_made;
 }
 
-/* The hierarchy that has the files of a controller: its version 1 hierarchy if the job cgroup
- * has a folder there, else version 2. */
+/* Returns the hierarchy that has the files of a controller: its version 1 hierarchy if the job
+ * cgroup has a folder there, else version 2. */
 static inline enum cgroup_tree job_cgroup_tree(const struct job_cgroup *job_cgroup,
                                                enum cgroup_tree v1)
 {
@@ -164,16 +164,16 @@ uint64_t job_cgroup_read_memory_bytes(struct job_cgroup *job_cgroup);
  * cgroup. */
 void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory *peak);
 
-/* Returns the folder with the files of the controller dmem, if that is enabled; NULL: there is none. */
+/* Returns the folder with the files of the dmem controller; NULL: it is not enabled. */
 const char *job_cgroup_dmem_path(const struct job_cgroup *job_cgroup);
 
-/* Lists the processes in it, one PID per line. Returns as cached_file_read(); -ENOENT: it is
- * not on version 2, or lists the tracker too. */
+/* Lists the processes in the cgroup, one PID per line. Returns the same values as
+ * cached_file_read(); -ENOENT: the cgroup is not on version 2, or contains the tracker too. */
 ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size);
 
 /* Whether systemd may move a job out of these cgroups into one created by the manager of `uid`.
- * The job leaves the cgroup of its login session for another beside it. This is allowed only if
- * no limit ceases to apply, and no service, container or batch system relies on the job's
+ * The job then leaves the cgroup of its login session for one next to it. This is allowed only
+ * if all limits still apply, and no service, container or batch system relies on the job's
  * cgroup. */
 bool job_cgroup_may_leave(const struct root *root, const struct cgroups *cgroups, uid_t uid);
 

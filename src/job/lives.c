@@ -63,7 +63,8 @@ void lives_start(struct lives *lives, struct process *process, uint64_t now_ns)
         add_moment(lives, now_ns);
 }
 
-/* Memory borrowed by vfork is counted with the parent. */
+/* Records whether a process may have borrowed its parent's memory (vfork): that memory is
+ * counted with the parent. */
 void lives_note_record(struct process *process, const struct exit_record *record)
 {
     if (record->may_be_borrowed)

@@ -31,8 +31,8 @@ struct life_moment {
     uint64_t sum_bytes;
 };
 
-/* A zeroed struct is empty. All functions but lives_close_moments() accept
- * NULL: nothing is kept. */
+/* A zeroed struct is empty. All functions except lives_close_moments() accept NULL, and then
+ * keep nothing. */
 struct lives {
     uint64_t highest_bytes; /* maximum over moments that are no longer kept */
     size_t count;
@@ -46,7 +46,7 @@ struct lives {
 void lives_start(struct lives *lives, struct process *process, uint64_t now_ns);
 void lives_note_record(struct process *process, const struct exit_record *record);
 
-/* Called when the process has exited and all its exit records were read. */
+/* Called when the process has exited and all its exit records have been read. */
 void lives_end(struct lives *lives, struct process *process);
 
 /* lives_close_moments() closes the moments before the start of the oldest living process;
@@ -54,7 +54,8 @@ void lives_end(struct lives *lives, struct process *process);
 bool lives_are_many(const struct lives *lives);
 void lives_close_moments(struct lives *lives, const struct roster *roster);
 
-/* Bound for all exited processes; UNKNOWN: incomplete. */
+/* Returns an upper bound of the memory of all descendants together; UNKNOWN: the peak of some
+ * process is unknown. */
 uint64_t lives_bound_bytes(const struct lives *lives);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * measures.c - the values that the job reports, each with its source.
  *
- * Each reading starts with the sources of this table. The code that reads a value changes its label if
- * another source gave it: a source that was lost (cpu_totals.c), processes outside the cgroup (totals.c),
- * final values that come with the end of a process (memory_totals.c).
+ * Each reading starts with the sources of this table. If another source provided a value, the
+ * code that reads the value changes its label: a source that was lost (cpu_totals.c), processes
+ * outside the cgroup (totals.c), final values that arrive when a process exits
+ * (memory_totals.c).
  */
 #include <stddef.h>
 #include <string.h>
@@ -26,7 +27,7 @@
     "permission denied: a process of another user or user namespace, or of a set-uid or " \
     "unreadable program"
 
-/* General reasons; replace_reason() sets better ones. */
+/* General reasons; replace_reason() replaces them with specific ones. */
 static const char no_counters[] = "requires --counters";
 static const char no_cgroup[] = "requires a cgroup for the job alone";
 static const char no_io[] = "cannot read /proc/PID/io";
@@ -153,7 +154,8 @@ static void label_cgroup(const struct job *job, struct origin *origins)
     origins[METRIC_JOB_STARTED].source = origins[METRIC_JOB_PROCESSES].source;
 }
 
-/* Without private and shared parts, the total is a sum of resident sizes. */
+/* Sets the reason why private and shared memory are unknown. Without these parts, the total is
+ * a sum of resident sizes. */
 static void omit_sharing(struct origin *origins, const char *reason)
 {
     for (size_t i = 0; i < ARRAY_SIZE(of_sharing); i++)
@@ -223,7 +225,7 @@ bool job_measure(const struct job *job, const struct job_reading *reading, enum 
         return false;
     *ret = (struct measure){ UNKNOWN, UNKNOWN, reading->origin[metric] };
     if (job->delegating &&
-        metric >= METRIC_DESCENDANTS_CPU) /* a daemon does a part of the job's work */
+        metric >= METRIC_DESCENDANTS_CPU) /* a daemon does part of the job's work */
         ret->origin.is_exact = false;
     if (is_hidden(job, reading, row->need))
         return true;

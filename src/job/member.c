@@ -57,7 +57,7 @@ static void find_memory(pid_t tid, void *data)
     cached_file_close(&file);
 }
 
-/* If the first thread has exited, memory is read under the ID of another one. */
+/* Selects another thread under whose ID memory is read, because the first thread has exited. */
 static void follow_threads(struct member *member, const struct root *root)
 {
     struct memory_search search = { root, member->id.pid, 0 };
@@ -116,8 +116,8 @@ static void note_name(struct member *member, const struct pid_stat *stat)
     member->has_exec = stat->has_exec;
 }
 
-/* Reads the stat file: state, parent, threads, page faults, and the CPU time of waited-for
- * children, which the CPU clock excludes. */
+/* Reads the stat file: state, parent, threads, page faults, and the CPU time of children it
+ * waited for, which the CPU clock excludes. */
 static int read_stat(struct member *member, const struct look *look)
 {
     const struct root *root = look->root;
@@ -165,8 +165,8 @@ static int read_stat(struct member *member, const struct look *look)
     return 0;
 }
 
-/* Once a process has released its memory, its io file belongs to root, even before it is a
- * zombie: then a denied open() does not show a lack of permission. */
+/* Whether a process is exiting. Once it has released its memory, its io file belongs to root,
+ * even before it is a zombie: a denied open() then does not show a lack of permission. */
 static bool is_ending(struct member *member, const struct root *root)
 {
     struct pid_statm statm;
@@ -215,9 +215,10 @@ static void add_thread_io(pid_t tid, void *data)
     usage_add(&search->io, &usage);
 }
 
-/* The kernel adds the I/O of exited threads and of waited-for children to the I/O of the
- * process. If a child was waited for since the last reading, as the page faults of children
- * show, the increase is counted as the children's. */
+/* Reads the I/O of a process without its children. The kernel adds the I/O of exited threads
+ * and of children that were waited for to the I/O of the process. If a child was waited for
+ * since the last reading, as the page faults of children show, the increase is counted as the
+ * children's. */
 static void read_own_io(struct member *member, const struct root *root)
 {
     struct thread_search search = { root, member->id.pid, { { 0 } } };
@@ -257,7 +258,7 @@ static void read_status(struct member *member, const struct root *root)
     member->reading.hugetlb_bytes = is_known(status.hugetlb_bytes) ? status.hugetlb_bytes : 0;
 }
 
-/* Without a CPU clock, the ticks of the stat file are used instead. */
+/* Reads the CPU clock. Without a clock, the ticks of the stat file are used instead. */
 static int read_clock(struct member *member, const struct look *look)
 {
     bool is_timed = member->group == GROUP_MAIN && look->root->is_live;
@@ -290,8 +291,8 @@ static void add_thread_wait(pid_t tid, void *data)
     search->run_ns += times.run_ns;
 }
 
-/* Reads how long living threads waited for a CPU. Skips processes that have hardly run: they
- * are not worth the read, and for root their exit records have the time. */
+/* Reads how long living threads waited for a CPU. Skips processes that have hardly run: reading
+ * them is not worth the cost, and root gets the time from their exit records. */
 static void read_wait(struct member *member, const struct root *root)
 {
     struct wait_search search = { .root = root };
@@ -303,7 +304,7 @@ static void read_wait(struct member *member, const struct root *root)
         (void)proc_each_thread(root, member->id.pid, add_thread_wait, &search);
     else
         add_thread_wait(member->id.pid, &search);
-    if (search.run_ns > 0) /* otherwise the kernel does not count these times */
+    if (search.run_ns > 0) /* otherwise the kernel does not count waiting times */
         raise_to(wait_ns, search.wait_ns);
 }
 
@@ -325,8 +326,9 @@ static bool has_run(const struct member *member, uint64_t since_clock_ns)
     return !is_known(member->reading.clock_ns) || member->reading.clock_ns != since_clock_ns;
 }
 
-/* If a process has hardly run, io and status are read at its end only: with thousands of
- * processes that start and sleep, these files are most of the cost. */
+/* Whether io and status should be read. Reading these files dominates the cost of a job with
+ * thousands of processes that start and then sleep. If a process has barely run, they are read
+ * only when it exits. */
 static bool has_slow_news(const struct member *member)
 {
     bool has_hardly_run = !is_known(member->reading.slow_clock_ns) &&
@@ -347,15 +349,15 @@ static bool is_slow_due(const struct member *member, const struct look *look, bo
         return true;
     if (look->is_thorough)
         return has_run(member, member->reading.slow_clock_ns);
-    /* A process tracked alone may be reaped by another process: its last I/O is found nowhere
-     * else. */
+    /* A process tracked alone may be reaped by another process, and then nothing else has its
+     * last I/O. */
     return has_slow_news(member) &&
            (look->is_main_only ||
             look->now_ns - member->reading.slow_read_ns >= SLOW_PERIOD_NS);
 }
 
-/* Without /proc: reads the clock alone, which shows that the process is alive. The other
- * values come when it is reaped. */
+/* Reads only the clock, without /proc: a running clock shows that the process is alive. The
+ * other values are read when the process is reaped. */
 static void look_by_clock(struct member *member, const struct look *look)
 {
     member->account.has_left = is_gone(read_clock(member, look));
@@ -378,8 +380,8 @@ void member_look(struct member *member, const struct look *look)
     if (read_clock(member, look) == 0 && look->passes_over && !member_has_run(member) &&
         member->reading.rss_bytes > 0 && !look->reads_status)
         return;
-    /* Reading an open file fails once the process has exited. So it shows whether the PID, and
-     * thus the clock, still belongs to the process. */
+    /* Reading an open file fails once the process has exited. So a successful read shows that
+     * the PID, and thus the clock, still belongs to the process. */
     if (is_gone(read_memory(member, look->root))) {
         member->account.has_left = true;
         return;
@@ -435,7 +437,7 @@ void member_glance(struct member *member, const struct look *look)
     uint64_t ns;
 
     if (is_gone(read_memory(member, look->root)))
-        member->reading.rss_bytes = 0; /* accounted for at the next look */
+        member->reading.rss_bytes = 0; /* the exit is accounted for at the next look */
     else if (is_known(member->reading.clock_ns) &&
              cpu_clock_read(look->root, member->id.pid, &ns) == 0)
         note_cpu(member, ns, look->now_ns);
@@ -455,8 +457,8 @@ void member_read_name(struct member *member, const struct root *root)
         note_name(member, &stat);
 }
 
-/* Reads each file once that is needed now. The slow files wait for the next sample; a process
- * that exits earlier leaves its counts to its parent. */
+/* Reads each file needed now for the first time. The slow files wait for the next sample; a
+ * process that exits before that leaves its counts to its parent. */
 static int read_first(struct member *member, const struct look *look)
 {
     int r;
@@ -479,7 +481,7 @@ static int read_first(struct member *member, const struct look *look)
     if (look->is_thorough || !look->was_born)
         read_slow(member, look);
     else if (geteuid() != 0)
-        read_io(member, look->root); /* only root may open io after the exit */
+        read_io(member, look->root); /* after the exit only root may open io */
     if (look->has_huge_pages)
         read_status(member, look->root);
     return 0;
@@ -520,13 +522,15 @@ void member_close(struct member *member)
     member->notes.command = NULL;
 }
 
-/* ---- before and just after exec ------------------------------------------- */
+/* ---- before and shortly after exec ---------------------------------------- */
 
-/* Older processes have called exec. The kernel reports ages in hundredths of a second. */
+/* Processes older than this have called exec. The kernel reports ages in hundredths of a
+ * second. */
 #define YOUNG_TICKS 5
 #define YOUNG_CPU_NS (50 * NS_PER_MS)
 
-/* A process may wait long for its first millisecond of CPU time: until then it is young. */
+/* Whether a process may not have called exec yet. It may wait a long time for its first
+ * millisecond of CPU time. */
 static bool is_young(const struct member *member)
 {
     return clock_boot_ticks() < member->id.start_ticks + YOUNG_TICKS ||

@@ -3,12 +3,12 @@
  * member.h - one process of the job: its open files and last readings.
  *
  * A look at a sleeping process costs one system call: if its CPU clock has not advanced, it has
- * not forked, waited, read, written or grown. Only its resident size can shrink by reclaim, so
- * that is read now and then (activity.h).
+ * not forked, waited, read, written or grown. Only its resident size can still shrink, by
+ * reclaim, so the size is read now and then (activity.h).
  *
  * A child created by vfork, posix_spawn or clone(CLONE_VM) runs in its parent's memory, usually
- * until it calls exec. That memory counts for the parent. Whether the child still
- * runs in it is checked before its sizes are read: a process with its own memory never borrows
+ * until it calls exec. That memory is counted for the parent. Whether the child still runs in
+ * it is checked before its sizes are read: once a process has its own memory, it never borrows
  * again.
  */
 #ifndef JOB_MEMBER_H
@@ -53,7 +53,7 @@ struct member_files {
         CACHED_FILE_CLOSED, CACHED_FILE_CLOSED, CACHED_FILE_CLOSED, CACHED_FILE_CLOSED \
     }
 
-/* The last readings. */
+/* The last readings of a process. */
 struct member_reading {
     struct clock_span clock_span; /* when the clock was read, for the main process */
     uint64_t clock_ns;            /* its CPU clock; or UNKNOWN */
@@ -63,30 +63,31 @@ struct member_reading {
     uint64_t rss_peak_bytes; /* largest VmHWM or rss read */
     uint64_t swap_bytes;
     uint64_t hugetlb_bytes; /* not part of any resident size */
-    /* Peak of resident memory plus huge pages; 0: it had no huge pages. */
+    /* Peak of resident memory plus huge pages; 0: no huge pages were seen. */
     uint64_t with_huge_bytes;
     uint64_t threads;
     uint64_t faults;       /* minor and major */
     uint64_t child_faults; /* faults of children that it waited for */
-    uint64_t size_faults;  /* `faults` before its size was last read */
+    uint64_t size_faults;  /* `faults` before rss_bytes was last read */
     pid_t memory_tid;      /* the thread to read memory from; 0: the first */
-    pid_t memory_owner;    /* the parent that created it; see borrows_memory */
-    bool borrows_memory;   /* it still runs in the memory of memory_owner */
-    /* The process ran in its parent's memory earlier: its ru_maxrss may be its parent's. */
+    pid_t memory_owner;    /* the parent that created the process; see borrows_memory */
+    bool borrows_memory;   /* the process still runs in the memory of memory_owner */
+    /* The process ran in its parent's memory earlier: its ru_maxrss may be the parent's. */
     bool has_borrowed;
     bool is_zombie;
-    bool is_being_reaped; /* its counts are already in its parent's */
-    bool is_busy;         /* it runs, or waits for a CPU or disk: it is not asleep */
-    bool io_is_denied;    /* no permission to read /proc/PID/io: its I/O is unknown */
-    bool io_is_stale;     /* its I/O could not be read at the last look */
+    bool is_being_reaped; /* the parent's counts already include this process */
+    bool is_busy;      /* the process runs, or waits for a CPU or disk, so it is not asleep */
+    bool io_is_denied; /* no permission to read /proc/PID/io: the I/O is unknown */
+    bool io_is_stale;  /* the I/O could not be read at the last look */
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
-    uint64_t slow_clock_ns; /* the same for io and status */
+    uint64_t slow_clock_ns; /* clock_ns when io and status were last read */
     uint64_t slow_read_ns;  /* when io and status were last read */
     uint64_t
         children_clock_ns;     /* clock_ns when its children were last listed; UNKNOWN: never */
     uint64_t placed_rss_bytes; /* rss_bytes at the last cgroup_escape_check() */
-    uint64_t listed_by;        /* the last search that found it in the list of the job cgroup */
+    /* The last search that found the process in the list of the job cgroup. */
+    uint64_t listed_by;
 };
 
 /* The part of this process in the counts of the job. */
@@ -96,15 +97,15 @@ struct member_account {
     /* Page faults of waited-for children, including children without memory of their own: all
      * of them at the last look, and the part from children whose exits are accounted for. */
     uint64_t waited_faults, accounted_faults;
-    /* If children do not count: I/O of exited threads and children, the children's part of it,
-     * and waited_faults when it was read. */
+    /* If children do not count: I/O of exited threads and children, the part of it due to
+     * children, and waited_faults when that I/O was read. */
     uint64_t inherited_io[IO_COUNTERS], children_io[IO_COUNTERS], io_faults;
-    bool has_left;     /* it exited and was reaped */
-    bool is_inherited; /* a process that waited for it has its final usage */
-    bool is_counted;   /* its final usage is in the job's account already */
+    bool has_left;     /* the process exited and was reaped */
+    bool is_inherited; /* a process that waited for this one has its final usage */
+    bool is_counted;   /* the job's account already includes the final usage */
 };
 
-/* State at the last survey of its memory (job/memory/survey.h), or at its start. */
+/* State at the last survey of the process's memory (job/memory/survey.h), or at its start. */
 struct member_survey {
     bool is_known;
     bool is_walked;     /* the last planned survey walks its page tables */
@@ -119,21 +120,22 @@ struct member_notes {
     char *command;           /* safe text; owned; NULL: unknown */
     uint64_t named_cpu_ns;   /* seen_cpu_ns when its name was last checked between samples */
     bool command_is_due;     /* read its command again, after exec or if the name has changed */
-    bool is_disowned;        /* it turned out not to belong to the job */
+    bool is_disowned;        /* the process turned out not to belong to the job */
     bool has_wait_status;    /* `wait_status` is valid */
     int wait_status;         /* as wait(2) reports it */
     uint64_t started_ns;     /* monotonic; 0: unknown */
     uint64_t seen_cpu_ns;    /* its own CPU time, including looks between samples */
     uint64_t seen_ns;        /* when seen_cpu_ns was read */
-    uint64_t gpu_peak_bytes; /* UNKNOWN: it was not seen on a GPU */
-    /* I/O in its counts that belongs to known children or to the time before the run. */
+    uint64_t gpu_peak_bytes; /* UNKNOWN: never seen on a GPU */
+    /* I/O in the process's counts that belongs to known children or to the time before the
+     * run. */
     struct process_io foreign_io;
     struct process_io recorded_io; /* from the exit records of its threads */
-    uint64_t recorded_wait_ns;     /* time waited for a CPU, from these records */
-    uint64_t first_wait_ns;        /* time that it waited for a CPU before the run */
-    bool has_record;               /* the last of these records has arrived */
+    uint64_t recorded_wait_ns;     /* time waited for a CPU, from the exit records */
+    uint64_t first_wait_ns;        /* time waited for a CPU before the run */
+    bool has_record;               /* the last exit record has arrived */
     bool lacks_records;            /* records of its other threads may be missing */
-    uint64_t recorded_cpu_ns;      /* its CPU time in that record */
+    uint64_t recorded_cpu_ns;      /* CPU time in the last exit record */
     uint64_t first_cpu_ns;         /* cpu_ns at the first reading of the job */
     uint64_t first_waited_faults;  /* waited_faults at the first reading of the job */
 };
@@ -152,11 +154,11 @@ struct member {
     struct member_notes notes;
 };
 
-/* Identifies and reads the process. -ESRCH: it has exited. The caller closes *ret. */
+/* Identifies and reads a process. -ESRCH: it has exited. The caller closes *ret. */
 int member_open(const struct look *look, pid_t pid, struct member *ret);
 void member_close(struct member *member);
 
-/* The PID or TID under which its memory is read. */
+/* Returns the PID or TID under which a process's memory is read. */
 static inline pid_t member_memory_pid(const struct member *member)
 {
     return member->reading.memory_tid != 0 ? member->reading.memory_tid : member->id.pid;
@@ -165,51 +167,52 @@ static inline pid_t member_memory_pid(const struct member *member)
 /* Whether the process has run since it was last read in full. */
 bool member_has_run(const struct member *member);
 
-/* Reads the values that may have changed. Sets is_zombie and has_left. */
+/* Reads the values that may have changed since the last look. Sets is_zombie and has_left. */
 void member_look(struct member *member, const struct look *look);
 
-/* Reads only its page faults so far. Returns the last value if the read fails. */
+/* Reads only the page faults of a process so far. Returns the last value if the read fails. */
 uint64_t member_read_faults(struct member *member, const struct root *root);
 
-/* Returns the page faults of children that it has waited for until now. */
+/* Returns the page faults of the children that a process has waited for so far. */
 uint64_t member_waited_faults(struct member *member, const struct root *root);
 
 /* Returns the usage of a process since it joined the job. */
 struct usage member_usage(const struct member *member);
 
-/* Reads only resident size and CPU clock: the cheapest look, for peaks between samples. */
+/* Reads only resident size and CPU clock: the cheapest look, which catches peaks between
+ * samples. */
 void member_glance(struct member *member, const struct look *look);
 
-/* Reads the size of its address space; 0 if it was released. */
+/* Reads the size of a process's address space; 0 if it was released. */
 uint64_t member_space_bytes(struct member *member, const struct root *root);
 
-/* Whether it is a fork that still runs its parent's program. The main process of an attached
- * job may be one too, but its parent is not part of the job. */
+/* Whether the process is a fork that still runs its parent's program. The main process of an
+ * attached job may be such a fork too, but its parent is not part of the job. */
 static inline bool member_is_copy(const struct member *member)
 {
     return member->group != GROUP_MAIN && !member->has_exec;
 }
 
-/* The peak memory of a process, as we or the kernel recorded it. */
+/* Returns the peak memory of a process, from our readings or the kernel's mark. */
 static inline uint64_t member_peak_bytes(const struct member *member)
 {
     return larger(member->reading.rss_peak_bytes, member->reading.with_huge_bytes);
 }
 
-/* Reads only its status: swapped memory and huge pages. */
+/* Reads only /proc/PID/status: swapped memory and huge pages. */
 void member_read_status(struct member *member, const struct root *root);
 
-/* Reads its name again: it may have called exec. */
+/* Reads the name of a process again: it may have called exec. */
 void member_read_name(struct member *member, const struct root *root);
 
 /*
- * Whether it is about to call exec, or has just called it.
+ * Whether a process is about to call exec, or has just called it.
  *
- * A child created by vfork or posix_spawn has its parent's memory until it calls exec; if it
- * were counted, a large parent would count twice. For a moment after exec a process has no
- * arguments, which distinguish an agent (agents.h) from another spoor process. Both states last
- * about a millisecond of CPU time, which the process may have to wait for. If they last longer,
- * the process is counted as it is.
+ * A child created by vfork or posix_spawn has its parent's memory until it calls exec; if that
+ * memory were counted, a large parent would count twice. For a moment after exec a process has
+ * no arguments, which distinguish an agent (agents.h) from another spoor process. Both states
+ * last about a millisecond of CPU time, but the process may have to wait for a CPU. If they
+ * last longer, the process is counted as it is.
  */
 bool member_is_pre_exec(const struct root *root, const struct member *member);
 

@@ -31,8 +31,8 @@
 #include "source/proc/children.h"
 #include "source/proc/pid_files.h"
 
-/* A process may get a child without running itself: an orphan that a nested subreaper
- * adopts. So the children of all processes are read now and then. */
+/* A process may get a child without running: a nested subreaper adopts orphans. So the children
+ * of all processes are read now and then. */
 enum { FULL_SEARCH_EVERY = 16 };
 
 /* While events report every new process, a search finds none, unless events fail unnoticed. */
@@ -56,8 +56,9 @@ struct search {
     size_t crowd_count;    /* its forks that were not opened */
 };
 
-/* The last figures of a zombie that we reap have been read, or will be by job_child_ended(): if
- * a search added it again, it would count twice. */
+/* Whether a process is a zombie that we reap: its last figures have been read, or
+ * job_child_ended() will read them. If a search added the zombie again, it would count
+ * twice. */
 static bool is_accounted_elsewhere(const struct job *job, const struct member *member)
 {
     return member->reading.is_zombie && job->is_spawned &&
@@ -80,7 +81,8 @@ void job_note_inherited(struct job *job)
 {
     struct cached_file file = CACHED_FILE_CLOSED;
 
-    /* If the list cannot be read, an earlier child is taken for one of the job. */
+    /* If the list cannot be read, a child started before the job is mistaken for a process of
+     * the job. */
     (void)children_read(&file, job->root, job->tracker_pid, 2, &job->children, note_inherited,
                         job);
     cached_file_close(&file);
@@ -158,7 +160,7 @@ static void add_found(pid_t pid, void *data)
     (void)add_found_or_wait(pid, data);
 }
 
-/* Without children files: a process belongs if its parent does. */
+/* Adds a process if its parent belongs to the job. Used if there are no children files. */
 static void add_if_parent_belongs(pid_t pid, void *data)
 {
     struct search *search = data;
@@ -193,7 +195,7 @@ static bool may_have_forked(const struct job *job, struct member *member)
     uint64_t clock_ns = member->reading.clock_ns;
 
     if (is_known(clock_ns))
-        /* Fails if the process has exited. */
+        /* The clock cannot be read if the process has exited. */
         (void)cpu_clock_read(job->root, member->id.pid, &clock_ns);
     member->reading.children_clock_ns = clock_ns;
     return !is_known(clock_ns) || clock_ns != before_ns;
@@ -206,7 +208,7 @@ static void search_children(struct search *search, bool is_full)
     if (job->is_spawned) {
         struct cached_file file = CACHED_FILE_CLOSED;
 
-        /* Any thread of ours may have adopted an orphan. */
+        /* Any of our threads may have adopted an orphan. */
         (void)children_read(&file, job->root, job->tracker_pid, 2, &job->children, add_found,
                             search);
         cached_file_close(&file);
@@ -223,7 +225,7 @@ static void search_children(struct search *search, bool is_full)
         member->files.children = (struct cached_file)CACHED_FILE_CLOSED;
         (void)children_read(&file, job->root, member->id.pid, member->reading.threads,
                             &job->children, add_found,
-                            search); /* fails if the process has just exited */
+                            search); /* fails if the process has exited */
         job->roster.list[i].files.children = file;
     }
 }
@@ -257,7 +259,7 @@ static bool all_are_listed(struct job *job)
     return all;
 }
 
-/* Searches the list of the job's own cgroup. False: the job has no cgroup. */
+/* Searches the list of the job's own cgroup. Returns false if the job has no cgroup. */
 static bool search_leaf(struct search *search)
 {
     struct job *job = search->job;
@@ -277,7 +279,8 @@ static bool search_leaf(struct search *search)
     return true;
 }
 
-/* A living process that is not listed was moved out: its usage so far stays the job's. */
+/* Drops living processes that are not listed: they were moved out of the cgroup. Their usage so
+ * far still belongs to the job. */
 static void drop_unlisted(struct job *job)
 {
     for (size_t i = 0; i < job->roster.count; i++) {
@@ -356,13 +359,13 @@ void job_search(struct job *job, const struct look *look)
         process_events_resume(events);
 }
 
-/* Returns true to be called again for this process. */
+/* Returns true if it must be called again for this process. */
 static bool take_newborn(pid_t pid, void *data)
 {
     return !add_found_or_wait(pid, data);
 }
 
-/* Returns the parent of the last process in the list, if it has a crowd of forks. */
+/* Returns the parent of the last process in the list if that parent has a crowd of forks. */
 static pid_t find_crowd_parent(const struct roster *roster)
 {
     const struct member *last = roster->count > 0 ? &roster->list[roster->count - 1] : NULL;
@@ -374,7 +377,7 @@ static pid_t find_crowd_parent(const struct roster *roster)
     return count >= CROWD ? last->parent_pid : 0;
 }
 
-/* Whether it is an unopened fork of a crowd. A search may have opened it already. */
+/* Whether a process is an unopened fork of a crowd. A search may have opened it already. */
 static bool is_in_crowd(const struct search *search, pid_t pid)
 {
     const struct process *process = roster_find(&search->job->roster, pid);
@@ -391,7 +394,7 @@ static bool count_crowd(pid_t pid, void *data)
     return true;
 }
 
-/* Like take_newborn(), between samples and within the budget. */
+/* Like take_newborn(), but called between samples and limited by the budget. */
 static bool take_affordable(pid_t pid, void *data)
 {
     struct search *search = data;

@@ -10,8 +10,8 @@ static void forget(struct memory_split *split)
     *split = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
 }
 
-/* Memory of processes that exited before they were seen is unknown, not 0, unless there were
- * no such processes. */
+/* Makes the memory of processes that exited before they were seen unknown instead of 0, unless
+ * there were no such processes. */
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
     bool has_descendants = job->started_count > 1 || job->ledger.has_waited;
@@ -82,13 +82,14 @@ static void add_huge_pages_of(struct huge_sums *sums, const struct member *membe
     raise_to(&sums->most, member->reading.hugetlb_bytes);
 }
 
-/* Processes may share huge pages: together they have no more than the machine has in use. */
+/* Returns the huge pages of a group. Processes may share them: together they have no more than
+ * the machine has in use. */
 static uint64_t huge_total(const struct job *job, const struct huge_sums *sums)
 {
     return smaller(sums->all, larger(sums->most, job->meters.huge_used_bytes));
 }
 
-/* Pages counted more than once are shared. */
+/* Adds huge pages to the memory of a group. Pages counted more than once are shared. */
 static void add_huge_pages(const struct job *job, const struct huge_sums *sums,
                            struct memory_split *split)
 {
@@ -101,7 +102,7 @@ static void add_huge_pages(const struct job *job, const struct huge_sums *sums,
     }
 }
 
-/* Resident sizes do not include huge pages. */
+/* Adds huge pages, which resident sizes do not include. */
 static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
 {
     struct huge_sums sums[GROUP_COUNT] = { 0 };
@@ -137,7 +138,7 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
     note_discount(job);
 }
 
-/* Private and shared memory stay unknown if we may not read them. */
+/* Raises the values. Private and shared memory stay unknown if we may not read them. */
 static void raise_known(const struct job *job, struct memory_estimate *memory,
                         const struct memory_estimate *peaks)
 {
@@ -152,9 +153,9 @@ static void raise_known(const struct job *job, struct memory_estimate *memory,
  * processes on Linux 6.18. */
 #define KERNEL_BYTES_PER_PROCESS ((uint64_t)80 * 1024)
 
-/* Upper bound of the part of the cgroup's peak that no process maps: kernel memory and page
- * cache. Page cache is at most the larger of the amount seen and all bytes read and written.
- * UNKNOWN: no bound. */
+/* Returns an upper bound of the part of the cgroup's peak that no process maps: kernel memory
+ * and page cache. Page cache is at most the larger of two numbers: the most seen, and all bytes
+ * read and written. UNKNOWN: no bound. */
 static uint64_t not_resident_bytes(struct job *job, const struct job_reading *reading)
 {
     const struct cgroup_memory *memory = &reading->job_cgroup.memory;
@@ -176,7 +177,8 @@ static uint64_t not_resident_bytes(struct job *job, const struct job_reading *re
         larger(cache_bytes, job->marks.page_cache_bytes));
 }
 
-/* The I/O of processes is read once a second: page cache may be newer. */
+/* Reads the I/O of processes now: it is otherwise read once a second, and page cache may be
+ * newer. */
 static void read_io_now(struct job *job, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
@@ -204,7 +206,7 @@ bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
     return true;
 }
 
-/* Raises a value to one that no look has seen. The lower bound does not change. */
+/* Raises a value to a higher one that no look has seen, without raising the lower bound. */
 static void raise_unseen(uint64_t *value, uint64_t *discount, uint64_t bytes)
 {
     if (!is_known(*value) || bytes <= *value)
@@ -213,8 +215,8 @@ static void raise_unseen(uint64_t *value, uint64_t *discount, uint64_t bytes)
     *value = bytes;
 }
 
-/* `peak`: the total, and its private part if that is known. Not used for a job of one process,
- * whose peak the kernel keeps. */
+/* Raises memory to a peak that no look has seen. `peak`: the total, and its private part if
+ * known. Not used for a job of one process, whose peak the kernel keeps. */
 static void raise_to_unseen_peak(const struct job *job, struct job_reading *reading,
                                  struct memory_split peak, const char *source)
 {
@@ -241,8 +243,8 @@ static void raise_to_unseen_peak(const struct job *job, struct job_reading *read
     reading->origin[METRIC_DESCENDANTS_RSS].source = source;
 }
 
-/* Raises the memory to the part of the cgroup's peak that can only be memory of processes: this
- * shows bursts between looks. */
+/* Raises the memory to the part of the cgroup's peak that can only be memory of processes. This
+ * catches bursts between looks. */
 static void raise_to_cgroup_peak(struct job *job, struct job_reading *reading)
 {
     uint64_t peak_bytes =
@@ -265,8 +267,9 @@ static void raise_to_unread_peak(struct job *job, struct job_reading *reading)
     *peak = job->sharing.expected = (struct memory_split){ 0 };
 }
 
-/* The kernel frees anonymous memory once no process maps it, so the count of the job cgroup is
- * memory of the job. A surrounding cgroup may also count a process that has just entered. */
+/* Whether all anonymous memory of the cgroup is the job's. It is if the cgroup is the job's
+ * own, because the kernel frees anonymous memory once no process maps it. A surrounding cgroup
+ * may also count a process that has just entered. */
 bool job_anon_is_certain(const struct job *job, const struct job_reading *reading)
 {
     return is_known(reading->job_cgroup.memory.anon_bytes) &&
@@ -328,8 +331,8 @@ bool job_records_hold(const struct job *job)
                                  largest <= recorded + recorded / 64 + LEEWAY);
 }
 
-/* Upper bound of the main process's peak; without its exit record, the bound may be a child's
- * peak. */
+/* Returns an upper bound of the main process's peak. Without its exit record, the bound may be
+ * a child's peak. */
 static uint64_t main_bound(const struct job *job)
 {
     return job_records_hold(job) ? smaller(job->process_events.peak_bytes[GROUP_MAIN],
@@ -337,8 +340,8 @@ static uint64_t main_bound(const struct job *job)
                                  : job->marks.main_bound_bytes;
 }
 
-/* Bound of all descendants from their lifetimes and peaks; UNKNOWN, which is the largest
- * number, if these are missing. */
+/* Returns an upper bound of the memory of all descendants, from their lifetimes and peaks;
+ * UNKNOWN, which is the largest number, if some are missing. */
 static uint64_t lives_bound(const struct job *job)
 {
     /* The peak of a living process is still unknown. */
@@ -347,8 +350,8 @@ static uint64_t lives_bound(const struct job *job)
                : UNKNOWN;
 }
 
-/* After the main process has exited, its peak is known from its exit record, or from wait4
- * unless that may be a child's peak. */
+/* Labels the peak of the main process with its source. After its exit, the peak is known from
+ * its exit record, or from wait4 unless that may be a child's peak. */
 static void note_main_peak(const struct job *job, struct job_reading *reading)
 {
     const struct job_marks *marks = &job->marks;
@@ -386,7 +389,7 @@ static void read_resident_bounds(struct job *job, struct job_reading *reading)
         return;
     if (has_records) /* ru_maxrss covers only processes that were waited for */
         raise_to(&largest, events->peak_bytes[GROUP_DESCENDANTS]);
-    /* If main exited first, all processes of the peak may have been descendants. */
+    /* If main exited first, all processes at the peak may have been descendants. */
     bound[GROUP_DESCENDANTS] =
         smaller(product_u64(others + job->marks.outlived_main, largest), together);
     bound[GROUP_JOB] = smaller(sum_u64(product_u64(others, largest),
@@ -394,7 +397,8 @@ static void read_resident_bounds(struct job *job, struct job_reading *reading)
                                sum_u64(together, main_bound(job)));
 }
 
-/* The kernel keeps no peak of huge pages: the job may have had all of the machine's. */
+/* Sets the upper bounds. The kernel keeps no peak of huge pages: the job may have used the
+ * whole pool of the machine. */
 void job_read_bounds(struct job *job, struct job_reading *reading)
 {
     uint64_t *bound = reading->rss_bound_bytes;

@@ -19,9 +19,9 @@
 #include "source/host/devices.h"
 #include "source/proc/pid_files.h"
 
-/* Positions of sockets that are not known to be the job's. A candidate was in a list of
- * sockets, but not among the job's files, which were listed after that. If it still exists
- * after both lists, it is foreign. */
+/* Special positions, of sockets that are not known to belong to the job. A candidate was in a
+ * list of sockets, but not among the job's open files, which were listed afterwards. If a
+ * candidate still exists after both, it is foreign. */
 #define FOREIGN UINT32_MAX
 #define CANDIDATE (UINT32_MAX - 1)
 /* A socket of the tracker that was created to be destroyed: see send_markers(). */
@@ -29,22 +29,23 @@
 
 enum {
     OWNERS_MAX = 1 << 17,
-    CHECKED_MAX = 64,     /* if there are more candidates, they are not looked up */
+    CHECKED_MAX = 64,     /* more candidates than this are not looked up */
     FINAL_WAIT_MS = 1000, /* the longest wait for reports at the end */
     FINAL_STEP_MS = 2,
 };
 
-/* These gaps are short enough to see a connection of 20 ms. While the job has no TCP socket, it
- * is looked at with the sentinel, and less and less often until it starts a process. */
+/* These gaps are short enough to see a connection of 20 ms. While the job has no TCP socket,
+ * looks are made together with the sentinel, and less and less often until the job starts a
+ * process. */
 #define LOOK_GAP_NS (10 * NS_PER_MS)
 #define EMPTY_GAP_NS (20 * NS_PER_MS)
 #define EMPTY_GAP_MOST_NS (160 * NS_PER_MS)
-/* Time of the first look: a shorter job has hardly been loaded. */
+/* Time of the first look: a shorter job has barely been loaded. */
 #define FIRST_LOOK_NS (5 * NS_PER_MS)
 /* A look that costs more is not made on credit. */
 #define CREDIT_MOST_NS (200 * NS_PER_US)
 /* Looks take at most 1/LOOK_SHARE of the time. The tokens must suffice for LOOK_RESERVE looks:
- * a job of many processes needs tokens for its memory first. */
+ * the memory of a job with many processes needs tokens first. */
 enum { LOOK_SHARE = 32, LOOK_RESERVE = 4 };
 /* A socket that is not connected yet does not appear in the kernel's list, so the list is read
  * again, at growing intervals. If a list can only identify foreign sockets, it narrows the bounds
@@ -115,7 +116,7 @@ static int set_owner(struct job_network *network, uint64_t cookie, uint32_t posi
     return 0;
 }
 
-/* Moves later entries of the same run of slots, so that all of them are still found. */
+/* Moves up later entries of the same run of slots, so that all of them are still found. */
 static void drop_owner(struct job_network *network, struct network_owner *owner)
 {
     struct network_owner *slots = network->owners.slots;
@@ -180,7 +181,8 @@ static void update_socket(struct job_network *network, struct network_socket *so
     socket->tcp.may_count_fin = tcp->may_count_fin;
 }
 
-/* `is_older`: its counts may include bytes from before the job. */
+/* Adds a socket of the job. `is_older`: the socket's counts may include bytes from before the
+ * job. */
 static void add_socket(struct job_network *network, const struct tcp_socket *tcp, bool is_older)
 {
     struct network_socket socket = { .tcp = *tcp };
@@ -211,7 +213,8 @@ static void end_socket(struct job_network *network, struct network_owner *owner,
     drop_owner(network, owner);
     if (position != --network->sockets.count) {
         *socket = network->sockets.list[network->sockets.count];
-        (void)set_owner(network, socket->tcp.cookie, (uint32_t)position); /* it exists */
+        /* Cannot fail: the entry exists. */
+        (void)set_owner(network, socket->tcp.cookie, (uint32_t)position);
     }
 }
 
@@ -382,7 +385,7 @@ static void take_listed(const struct tcp_socket *tcp, void *data)
         network->sockets.list[owner->position].is_gone = false;
         return;
     }
-    /* The job may have been given a foreign socket, over a Unix socket for example. */
+    /* A foreign socket may have been passed to the job, for example over a Unix socket. */
     if (owner && owner->position != CANDIDATE && !find_inode(&network->inodes, tcp->inode))
         return;
     if (reserve(&network->found.list, &network->found.capacity, network->found.count + 1,
@@ -402,7 +405,7 @@ static void stop_awaiting(struct job_network *network, uint64_t inode)
         held->is_awaited = false;
 }
 
-/* Adds a socket that the job holds. Some of its bytes may be older than the job. */
+/* Adds a socket that the job holds. Some of its bytes may be from before the job. */
 static void add_held(struct job *job, const struct tcp_socket *tcp, bool is_first)
 {
     struct job_network *network = &job->network;
@@ -463,7 +466,7 @@ static void mark_foreign(struct job *job)
     }
 }
 
-/* Called before the first list, not at the start: not every job has a TCP socket. */
+/* Prepares the first list. Called as late as that because not every job has a TCP socket. */
 static void prepare_lists(struct job *job)
 {
     struct job_network *network = &job->network;
@@ -513,7 +516,7 @@ static void list_sockets(struct job *job, uint64_t now_ns)
     mark_foreign(job);
 }
 
-/* ---- when --------------------------------------------------------------------- */
+/* ---- when to look and when to list --------------------------------------------- */
 
 void job_open_network(struct job *job, unsigned disabled, uint64_t now_ns)
 {
@@ -567,7 +570,8 @@ static bool has_sockets(const struct job_network *network)
     return network->sockets.count > 0 || is_incomplete(network);
 }
 
-/* A job that has not run since the last look has no new sockets. While it is idle, only its CPU time is read. */
+/* Whether the job may have new sockets. A job that has not run since the last look has none.
+ * While the job is idle, only its CPU time is read. */
 static bool may_have_changed(struct job *job)
 {
     uint64_t cpu_ns;
@@ -594,8 +598,8 @@ static bool needs_list(const struct job_network *network, uint64_t now_ns)
            (is_incomplete(network) && now_ns >= network->listed_ns + network->list_gap_ns);
 }
 
-/* Expects the latest cost next time, but at most four times the last expectation: the
- * hypervisor may have had the CPU. */
+/* Assumes that the next look or list costs as much as this one, but at most four times the last
+ * expectation: the hypervisor may have had the CPU. */
 static void expect_cost(uint64_t *expected_ns, uint64_t cost_ns)
 {
     *expected_ns = smaller(cost_ns, 4 * larger(*expected_ns, PROCESS_COST_NS));
@@ -606,7 +610,7 @@ static uint64_t look_cost_ns(const struct job *job)
     return job->network.process_cost_ns * larger(job->roster.process_count, 1);
 }
 
-/* Returns the CPU time that the look took. */
+/* Looks for sockets. Returns the CPU time that the look took. */
 static uint64_t look(struct job *job, uint64_t now_ns, bool may_list)
 {
     struct job_network *network = &job->network;
@@ -624,7 +628,8 @@ static uint64_t look(struct job *job, uint64_t now_ns, bool may_list)
     return cpu_spent_ns(job->root) - before_ns;
 }
 
-/* Expensive looks are made less often, and so are looks at jobs without a TCP socket. */
+/* Returns the gap before the next look. Expensive looks are made less often, and so are looks
+ * at jobs without a TCP socket. */
 static uint64_t next_gap_ns(struct job *job)
 {
     struct job_network *network = &job->network;
@@ -643,10 +648,11 @@ static uint64_t next_gap_ns(struct job *job)
     return larger(gap_ns, LOOK_SHARE * look_cost_ns(job));
 }
 
-/* A sample may look on credit, unless the look is expensive: otherwise samples that cost more
- * than the income, as at short intervals, would leave nothing for looks. The first list of a
- * job that has a connection may be made on credit, too: the job may need no other list. A look
- * that finds new sockets is of no use if no list can be paid for. */
+/* Looks if the budget allows it. A sample may look on credit unless the look is expensive.
+ * Without credit, samples at short intervals, which cost more than the income, would leave
+ * nothing for looks. The first list of a job that has a connection may be made on credit, too:
+ * the job may need no other list. A look that finds new sockets is useless if the budget does
+ * not allow a list. */
 static bool look_if_affordable(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct job_network *network = &job->network;
@@ -695,8 +701,8 @@ static void read_sockets(struct job_network *network)
     }
 }
 
-/* Destroys a socket of the tracker on each CPU. Its report comes after the reports of all
- * sockets that the CPU destroyed before. */
+/* Destroys a socket of the tracker on each CPU. Its report arrives after the reports of all
+ * sockets that the CPU destroyed earlier. */
 static void send_markers(struct job_network *network)
 {
     cpu_set_t allowed, one;
@@ -746,7 +752,7 @@ static bool awaits_report(struct job_network *network)
     return awaits;
 }
 
-/* Returns false if a report has not come in time. */
+/* Waits for reports. Returns false if one has not arrived in time. */
 static bool await_reports(struct job_network *network, uint64_t until_ns)
 {
     struct pollfd fd = { .fd = network->reports_fd, .events = POLLIN };
@@ -761,7 +767,8 @@ static bool await_reports(struct job_network *network, uint64_t until_ns)
     return true;
 }
 
-/* Sockets that no process holds any more may have been the job's: their bytes are uncertain. */
+/* Makes the final counts. Sockets that no process holds any more may have been the job's: their
+ * bytes are uncertain. */
 static void finish(struct job *job, uint64_t now_ns)
 {
     struct job_network *network = &job->network;
@@ -770,7 +777,7 @@ static void finish(struct job *job, uint64_t now_ns)
     send_markers(network);
     (void)await_reports(network, until_ns); /* checked again below */
     for (size_t i = 0; i < network->sockets.count; i++)
-        network->sockets.list[i].is_gone = true; /* unless the list has it */
+        network->sockets.list[i].is_gone = true; /* until the list shows otherwise */
     list_sockets(job, now_ns);
     network->is_bounded &= await_reports(network, until_ns);
     for (size_t i = 0; i < network->sockets.count; i++) {
@@ -787,7 +794,7 @@ static void finish(struct job *job, uint64_t now_ns)
     network->is_finished = network->is_bounded;
 }
 
-/* Sockets that were destroyed before the first sample do not count. */
+/* Begins the count at the first sample: sockets that were destroyed before it do not count. */
 static void begin_count(struct job_network *network)
 {
     memset(network->uncertain_bytes, 0, sizeof(network->uncertain_bytes));

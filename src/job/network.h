@@ -19,7 +19,7 @@
 
 #include "source/events/tcp_diag.h"
 
-/* Loopback: both ends are on this machine. */
+/* Loopback connections have both ends on this machine. */
 enum network_count {
     NETWORK_RECEIVED,
     NETWORK_SENT,
@@ -59,10 +59,10 @@ struct network_peer {
     uint64_t connections, received_bytes, sent_bytes;
 };
 
-/* The last entry sums up addresses that do not fit. */
+/* The last entry sums up the addresses that do not fit. */
 enum { NETWORK_PEERS_MAX = 64 };
 
-/* A network namespace other than the tracker's that a process of the job is in. */
+/* A network namespace, other than the tracker's, that contains a process of the job. */
 struct network_namespace {
     char name[32];             /* "net:[4026531840]" */
     struct cached_file counts; /* net/dev; readable even after the last process has exited */
@@ -81,8 +81,8 @@ struct job_network {
     /* For the caller to read. */
     const char *reason; /* why nothing is measured; static; NULL: sockets are measured */
     uint64_t bytes[NETWORK_COUNTS];
-    /* Bytes of sockets that may have been the job's, and bytes not counted as data because they
-     * may be FINs. */
+    /* Bytes of sockets that may have belonged to the job, and bytes not counted as data because
+     * they may be FINs. */
     uint64_t uncertain_bytes[NETWORK_COUNTS], mark_bytes[NETWORK_COUNTS];
     uint64_t connections, uncertain_connections;
     bool is_bounded;  /* every destroyed socket was reported */
@@ -114,15 +114,15 @@ struct job_network {
     uint64_t due_ns;               /* time of the next look */
     uint64_t empty_gap_ns;         /* gap between looks while the job has no TCP socket */
     uint64_t looked_started_count; /* processes that had been started at the last look */
-    uint64_t affordable_ns;   /* the budget refuses looks until then, except for a sample */
-    uint64_t process_cost_ns; /* cost of a look at one process */
+    uint64_t affordable_ns;        /* the budget refuses looks until then, except at a sample */
+    uint64_t process_cost_ns;      /* cost of a look at one process */
     uint64_t listed_ns, list_cost_ns, list_gap_ns;
     uint64_t cgroup_id; /* ID of the job cgroup; 0: none */
     char own_namespace[32];
     struct network_namespace namespaces[NETWORK_NAMESPACES_MAX];
     size_t namespace_count;
     struct network_inodes
-        inherited;          /* sockets that the tracker holds: it had them before the job */
+        inherited; /* sockets that the tracker holds, and already held before the job */
     size_t pending_markers; /* sockets of the tracker whose report has not arrived */
 };
 
@@ -137,8 +137,8 @@ struct job;
 void job_open_network(struct job *job, unsigned disabled, uint64_t now_ns);
 void job_close_network(struct job *job);
 
-/* Reads the reports, and looks for new sockets if it is time and the budget allows it. Returns
- * whether it looked. */
+/* Reads the reports, and looks for new sockets if a look is due and the budget allows it.
+ * Returns whether it looked. */
 bool job_look_at_network(struct job *job, uint64_t now_ns, bool is_sample);
 
 /* Returns when to look next; UINT64_MAX: with the next glance. */

@@ -117,8 +117,9 @@ static void keep_record(const struct exit_record *record, void *data)
         events->records.list[events->records.count++] = *record;
 }
 
-/* An exit record may be read before the event of the fork, which came earlier but on another
- * channel. A process that is still unknown at the next drain is not the job's. */
+/* Handles kept exit records. A record may be read before the event of the fork, which was sent
+ * earlier but on another channel. A process that is still unknown at the next drain does not
+ * belong to the job. */
 static void note_kept_records(struct process_events *events)
 {
     for (size_t i = 0; i < events->records.count; i++)
@@ -126,10 +127,10 @@ static void note_kept_records(struct process_events *events)
     events->records.count = 0;
 }
 
-/* The kernel sends the records of all processes of the machine: they are read now and then
- * so that the buffer does not fill up. The kernel sends an exit record, wakes the parent,
- * and sends the exit event last: the last sample may find the record without the event, so
- * samples always read the records. */
+/* Reads exit records. The kernel sends the records of all processes of the machine, so they
+ * must be read now and then, before the buffer is full. The kernel sends an exit record, wakes
+ * the parent, and sends the exit event last: the last sample may find the record without the
+ * event, so samples always read the records. */
 static void drain_records(struct process_events *events, uint64_t now_ns, bool is_sample)
 {
     if (!is_sample && events->ended.count == 0 &&
@@ -137,7 +138,7 @@ static void drain_records(struct process_events *events, uint64_t now_ns, bool i
         return;
     events->records_read_ns = now_ns;
     taskstats_drain(&events->taskstats, keep_record, events);
-    /* On failure, records of threads keep arriving, at a higher cost. */
+    /* On failure, records of threads keep arriving, which costs more. */
     if (!events->taskstats.skips_threads &&
         events->recorded_tasks > events->started_count + RECORDED_THREADS_MAX)
         (void)taskstats_skip_threads(&events->taskstats);
@@ -168,7 +169,7 @@ static void end_lost(struct process_events *events)
         struct process *process = roster_slot(roster, i);
 
         if (process && process->threads > 0 && kill(process->pid, 0) < 0 && errno == ESRCH)
-            /* A later entry may move into its slot, so i stays. */
+            /* A later entry may move into this slot, so i stays. */
             process_events_end(events, process);
         else
             i++;

@@ -40,15 +40,15 @@ struct pid_queue {
  * events of different CPUs out of order. */
 struct event_peak {
     uint64_t count;
-    uint64_t time_ns;   /* time of the fork that raised it */
+    uint64_t time_ns;   /* time of the fork that raised `count` */
     uint64_t confirmed; /* the part of `count` that no late event can lower */
     uint64_t settled;   /* value when every new process was last known to belong to the job */
-    uint64_t rest;      /* threads: alive after the last exit */
+    uint64_t rest;      /* threads: number alive after the last exit */
     uint64_t doubtful;  /* threads: the part of the peak that was alive after the last exit */
 };
 
 struct process_events {
-    /* For the caller to read; as of the last drain. Counts are of processes, not threads, and
+    /* For the caller to read, as of the last drain. Counts are of processes, not threads, and
      * include the main process. UNKNOWN if there is no source. */
     const char *source; /* "perf.fork-ring", "proc-connector" or NULL */
     bool is_exact;
@@ -60,14 +60,15 @@ struct process_events {
     struct event_peak process_peak, thread_peaks[GROUP_COUNT];
     bool saw_agent;      /* an agent was seen: the peaks lack processes alive before that */
     uint64_t drained_ns; /* time of the last drain; monotonic */
-    /* clock_suspended_ns() at the start of that drain: before all events that arrive now. */
+    /* clock_suspended_ns() at the start of the last drain: before all events that arrive
+     * now. */
     uint64_t suspended_ns;
-    uint64_t drain_gap_ns; /* until the next drain; follows the rate of events */
+    uint64_t drain_gap_ns; /* time until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed. */
     bool is_complete;
     bool needs_search; /* a search is needed, then process_events_resume() */
-    /* Events were incomplete at some time: a process may be alive whose exit was reported,
-     * or whose start was not. */
+    /* Events were incomplete at some time: a process may be alive even though its exit was
+     * reported, or its start was not. */
     bool was_incomplete;
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
@@ -104,10 +105,10 @@ struct process_events {
 void process_events_open(struct process_events *events, const struct root *root,
                          struct roster *roster, pid_t main_pid, unsigned disabled);
 
-/* Adds a process of a job that was already running. The counts are then not exact. */
+/* Adds a process of a job that was already running. This makes the counts inexact. */
 void process_events_adopt(struct process_events *events, pid_t pid);
 
-/* Called after a search for processes whose events were lost: adopts the open ones. */
+/* Called after a search for processes whose events were lost: adopts all open processes. */
 void process_events_resume(struct process_events *events);
 
 /* Removes a process that turns out to be an agent, and the short-lived intermediate process that
@@ -121,7 +122,7 @@ void process_events_close(struct process_events *events);
  * samples, and now and then. */
 void process_events_drain(struct process_events *events, bool is_sample);
 
-/* Called for a new process. Returns true to be called again next time. */
+/* Callback for a new process. Returns true if it must be called again for this process. */
 typedef bool process_events_born(pid_t pid, void *data);
 
 /* Calls `born` for each new process that was still alive at the last drain and had started by
@@ -129,7 +130,7 @@ typedef bool process_events_born(pid_t pid, void *data);
 void process_events_announce(struct process_events *events, uint64_t until_ns,
                              process_events_born *born, void *data);
 
-/* When the last process of the job exited, according to its event, since the tracker may have
+/* Returns when the last process of the job exited, according to its event: the tracker may have
  * been stopped at that time. 0: a process is alive, or the time is unknown. */
 static inline uint64_t process_events_ended_ns(const struct process_events *events)
 {
@@ -138,9 +139,9 @@ static inline uint64_t process_events_ended_ns(const struct process_events *even
                : 0;
 }
 
-/* Whether a process other than the main one is alive. Right after a drain at the end of the
- * main process, this shows whether one outlived it: a fork is reported before it returns. The
- * exit of the main process may or may not have been read. */
+/* Whether a process other than the main one is alive. Right after a drain at the exit of the
+ * main process, this shows whether another process outlived it, because a fork is reported
+ * before fork() returns. The exit of the main process may or may not have been read. */
 static inline bool process_events_outlive_main(const struct process_events *events)
 {
     const struct process *main = roster_find(events->roster, events->main_pid);
@@ -159,7 +160,7 @@ static inline bool process_events_has_all_records(const struct process_events *e
 
 bool process_events_add_main(struct process_events *events);
 void process_events_note(struct process_events *events, const struct process_event *event);
-/* Returns false if the process is unknown, for now or for good. */
+/* Takes an exit record. Returns false if the process is unknown, for now or for good. */
 bool process_events_note_record(struct process_events *events,
                                 const struct exit_record *record);
 /* Called when a process has exited. It is released, or kept until its exit records are read. */

@@ -6,7 +6,7 @@
  *   is opened is known from its exit record (process_tally.c), or not at all.
  * - A command line is read once, when the process has lived for a while and so has called exec,
  *   and only if the process may be among the largest. It is read again after another exec. If
- *   there are many processes at once, those that hardly run are left out.
+ *   there are many processes at once, processes that hardly run are skipped.
  * - The kernel's I/O counts of a process include the counts of the children it waited for. The
  *   known counts of the children are subtracted.
  */
@@ -27,11 +27,12 @@
 enum { NAMED_RATIO = 4 };
 #define NAMED_CPU_NS NS_PER_MS
 
-/* If there are many processes, those below both limits are probably not among the largest. */
+/* If there are many processes, a process below both limits is probably not among the
+ * largest. */
 #define HARDLY_CPU_NS (10 * NS_PER_MS)
 #define HARDLY_BYTES ((uint64_t)16 << 20)
 
-/* ---- while it runs -------------------------------------------------------- */
+/* ---- while a process runs ------------------------------------------------- */
 
 /* Converts a start time of the stat file, in clock ticks since boot, to monotonic time, which
  * excludes time suspended. The machine may have been suspended since the process started, so
@@ -54,7 +55,7 @@ void job_note_start(struct job *job, struct member *member, uint64_t now_ns)
         member->notes.started_ns = now_ns;
 }
 
-/* The name is not read between samples, though the process may have called exec. */
+/* Checks whether the process has called exec: its name is not read between samples. */
 static void check_name(struct job *job, struct member *member)
 {
     if (member->notes.seen_cpu_ns < NAMED_CPU_NS + NAMED_RATIO * member->notes.named_cpu_ns)
@@ -74,7 +75,8 @@ static bool is_candidate(const struct job *job, const struct member *member)
                                member_peak_bytes(member));
 }
 
-/* A main process that we start has our command until it calls exec. */
+/* Whether the command of a process is still ours: a main process that we start has it until it
+ * calls exec. */
 static bool has_own_command(const struct job *job, const struct member *member)
 {
     return member->group != GROUP_MAIN || job->main.has_program;
@@ -122,7 +124,7 @@ void job_note_first_reading(struct job *job)
         struct member *member = &job->roster.list[i];
         const uint64_t *counter = member->account.usage.counter;
 
-        if (!job->root->is_live) /* time begins now */
+        if (!job->root->is_live) /* on a fixture machine, time begins now */
             member->notes.started_ns = job->look_span.from_ns;
         member->notes.first_cpu_ns = member->reading.cpu_ns;
         member->notes.first_wait_ns = first_known(counter[USAGE_CPU_WAIT_NS], 0);
@@ -138,7 +140,8 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
 {
     struct member *member = roster_member(&job->roster, pid);
     struct process_entry *ended =
-        member ? NULL : process_table_find(&job->roster.ended, pid); /* since the look began */
+        /* Exited since the look began. */
+        member ? NULL : process_table_find(&job->roster.ended, pid);
 
     if (member)
         raise_to(&member->notes.gpu_peak_bytes, bytes);
@@ -146,7 +149,7 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
         raise_to(&ended->gpu_bytes, bytes);
 }
 
-/* ---- its entry ------------------------------------------------------------ */
+/* ---- the entry of a process ----------------------------------------------- */
 
 /* Returns the I/O of the process itself since the first reading. Exit records contain it,
  * unless the process ran before that reading. */
@@ -166,7 +169,7 @@ static struct process_io own_io(const struct member *member)
     };
 }
 
-/* Exit records include exited threads. */
+/* Returns how long a process waited for a CPU. Exit records include exited threads. */
 static uint64_t own_wait_ns(const struct member *member)
 {
     uint64_t wait_ns = member->notes.has_record && !member->notes.lacks_records
@@ -176,8 +179,8 @@ static uint64_t own_wait_ns(const struct member *member)
     return is_known(wait_ns) ? sub_floor0(wait_ns, member->notes.first_wait_ns) : UNKNOWN;
 }
 
-/* CPU time of a process between its last look, which is in the job's total, and its exit: from
- * its exit record, or as seen between samples and extrapolated. */
+/* Returns the CPU time of a process between its last look, which the job's total includes, and
+ * its exit: from its exit record, or extrapolated from looks between samples. */
 static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
 {
     uint64_t seen_ns = sub_floor0(member->notes.seen_ns, member->notes.started_ns);

@@ -21,7 +21,7 @@ enum { KEPT_MAX = 256 };
 /* The longest clock tick of any kernel configuration. */
 #define TICK_NS (10 * NS_PER_MS)
 
-/* A remainder of the job's CPU time below 1/100 of it gets no row. */
+/* A remainder below 1/100 of the job's CPU time gets no row. */
 enum { NOTABLE_SHARE = 100 };
 
 void process_table_done(struct process_table *table)
@@ -172,7 +172,7 @@ int process_table_copy(const struct process_table *table, struct process_table *
     return 0;
 }
 
-/* ---- the end -------------------------------------------------------------- */
+/* ---- completing the table ------------------------------------------------- */
 
 static int compare_starts(const void *left, const void *right)
 {
@@ -236,7 +236,7 @@ static void scale_estimates(struct process_table *table, double factor)
     }
 }
 
-/* CPU time of the job beyond the exact times is assigned to the estimates, within their error.
+/* Assigns CPU time of the job beyond the exact times to the estimates, within their error.
  * Returns the remainder, which belongs to no process. */
 static uint64_t balance_cpu(struct process_table *table, const struct balance *balance,
                             uint64_t job_cpu_ns, bool has_unknown)
@@ -253,8 +253,8 @@ static uint64_t balance_cpu(struct process_table *table, const struct balance *b
     return left_ns - taken_ns;
 }
 
-/* All processes are known, so a remainder within the error of their readings is added to the
- * largest. */
+/* Adds a remainder within the error of the readings to the largest process: all processes are
+ * known, so it belongs to one of them. */
 static bool give_to_largest(struct process_table *table, uint64_t count, uint64_t left_ns)
 {
     struct process_entry *largest = table->list;
@@ -269,7 +269,7 @@ static bool give_to_largest(struct process_table *table, uint64_t count, uint64_
     return true;
 }
 
-/* Adds CPU time that belongs to no known process; `missing` others were started. */
+/* Adds CPU time that belongs to no known process; `missing` unknown processes were started. */
 static void add_rest(struct process_table *table, uint64_t left_ns, uint64_t missing,
                      bool is_counted)
 {

@@ -38,7 +38,7 @@ struct process_entry {
     uint64_t peak_bytes;
     uint64_t read_bytes, written_bytes;
     uint64_t gpu_bytes;
-    uint64_t wait_ns; /* time that its threads waited for a CPU */
+    uint64_t wait_ns; /* time that the threads waited for a CPU */
     int wait_status;  /* as wait(2) reports it, if has_wait_status */
     bool has_wait_status;
 };
@@ -70,14 +70,15 @@ struct process_table {
 
 void process_table_done(struct process_table *table);
 
-/* Whether a process with these values would be kept, so that its command should be read. */
+/* Whether a process with these values would be kept, which means that its command should be
+ * read. */
 bool process_table_keeps(const struct process_table *table, uint64_t cpu_ns,
                          uint64_t peak_bytes);
 
 /* Adds a process and takes ownership of its command. If memory runs out it is only counted. */
 void process_table_add(struct process_table *table, struct process_entry *entry);
 
-/* Returns the last added process with that PID; NULL: it is not kept. */
+/* Returns the last added process with this PID; NULL: none was kept. */
 struct process_entry *process_table_find(const struct process_table *table, pid_t pid);
 
 /* Makes a deep copy. -ENOMEM: *ret is empty. */

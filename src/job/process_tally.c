@@ -56,9 +56,9 @@ static void raise_event_peaks(struct process_events *events, uint64_t fork_ns)
         raise_event_peak(&events->thread_peaks[i], now->threads[i], fork_ns);
 }
 
-/* Processes and threads that exited before the fork of the peak were not alive at the peak,
- * although their exits are read only now. `late_ns`: by how much an exit event may be later
- * than the exit. */
+/* Corrects a peak by a late exit event: processes and threads that exited before the fork of
+ * the peak were not alive at the peak, even if their exits are read only now. `late_ns`: by how
+ * much an exit event may be later than the exit. */
 static void correct_event_peak(struct event_peak *peak, uint64_t exit_ns, uint64_t late_ns)
 {
     uint64_t doubt_ns = peak->doubtful > 0 ? LATE_EXIT_NS : late_ns;
@@ -71,8 +71,9 @@ static void correct_event_peak(struct event_peak *peak, uint64_t exit_ns, uint64
     }
 }
 
-/* A thread is gone before its exit is reported: the process may have started the next one by
- * then. On a busy machine several threads that were alive after the last exit may be gone. */
+/* Corrects the peak of threads. A thread is gone before its exit is reported, so its process
+ * may already have started the next one. On a busy machine, several threads counted as alive
+ * after the last exit may be gone. */
 static void correct_thread_peak(struct process_events *events, enum member_group group,
                                 uint64_t exit_ns)
 {
@@ -102,7 +103,7 @@ static void set_threads(struct process_events *events, struct process *process,
     process->threads = threads & THREADS_MASK;
 }
 
-/* Counts its live threads: the process exits with the last one. */
+/* Counts the live threads of a process, which exits with the last one. */
 static uint32_t count_threads(const struct process_events *events, pid_t pid)
 {
     struct pid_stat stat;
@@ -158,8 +159,9 @@ void process_events_resume(struct process_events *events)
     events->is_complete = true;
 }
 
-/* The peaks without this process are known only up to the moment when all new processes were
- * known to belong to the job: the peaks fall back to the values of that moment. */
+/* Removes a process from the counts. The peaks without it are known only up to the last moment
+ * when all new processes were known to belong to the job, so they fall back to their values at
+ * that moment. */
 static void disown(struct process_events *events, struct process *process)
 {
     uint32_t threads = process->threads;
@@ -197,7 +199,8 @@ static bool queue(struct pid_queue *queue, pid_t pid)
     return true;
 }
 
-/* A process found by a search belongs to the job, even if its fork was not reported. */
+/* Whether a process belongs to the job. A process found by a search does, even if its fork was
+ * not reported. */
 static bool belongs(const struct process_events *events, pid_t pid)
 {
     const struct process *process = roster_find(events->roster, pid);
@@ -207,14 +210,15 @@ static bool belongs(const struct process_events *events, pid_t pid)
             (process->member != 0 && process->ended_ns == 0));
 }
 
-/* The time of an event in clock ticks since boot, as files report the start of a process. */
+/* Returns the time of an event in clock ticks since boot, the unit in which files report the
+ * start of a process. */
 static uint64_t event_ticks(const struct process_event *event, uint64_t suspended_ns)
 {
     return (event->time_ns + suspended_ns) / clock_tick_ns();
 }
 
-/* Whether the open process with that PID is the forked one, and not an earlier one: a search
- * may find a process before its event is read. */
+/* Whether the open process with this PID is the forked one, not an earlier one: a search may
+ * find a process before its event is read. */
 static bool is_open_already(const struct process_events *events, const struct process *process,
                             const struct process_event *fork)
 {
@@ -249,7 +253,7 @@ static void note_fork(struct process_events *events, const struct process_event 
     process = roster_add(events->roster, event->pid);
     if (process && is_open_already(events, process, event)) {
         if (process->threads > 0)
-            return; /* it was adopted */
+            return; /* the process was adopted */
     } else if (process) {
         process->member = 0;
     }
@@ -271,8 +275,8 @@ static void note_fork(struct process_events *events, const struct process_event 
     raise_event_peaks(events, event->time_ns);
 }
 
-/* A process without memory is a zombie, or about to be one. (The resident pages in stat do
- * not help: they may read 0 for a small process.) */
+/* Whether a process has memory. Without memory it is a zombie, or about to be one. (The
+ * resident pages in stat do not help: they may read 0 for a small process.) */
 static bool has_memory(const struct process_events *events, pid_t pid)
 {
     struct cached_file file = CACHED_FILE_CLOSED;
@@ -283,8 +287,8 @@ static bool has_memory(const struct process_events *events, pid_t pid)
     return r == 0 && statm.size_pages > 0;
 }
 
-/* perf reports a process that executes a set-uid program as if it had exited. Checks whether
- * the process exists, is alive, and is not a new one with the same PID. */
+/* Whether a process still exists, is alive, and is not a new one with the same PID. perf
+ * reports a process that executes a set-uid program as if it had exited. */
 static bool lives_on(const struct process_events *events, const struct process_event *event)
 {
     struct pid_stat stat;
@@ -364,8 +368,8 @@ void process_events_note(struct process_events *events, const struct process_eve
 /* The minimum CPU time of a process, even without a clock tick. */
 #define SHORTEST_LIFE_NS (NS_PER_MS / 2)
 
-/* Estimate for a process that was never read; with one thread it cannot have used more than
- * its lifetime. */
+/* Estimates the CPU time of a process that was never read. With one thread it cannot have used
+ * more than its lifetime. */
 static uint64_t estimate_cpu_ns(const struct process *process, const struct exit_record *record)
 {
     uint64_t used_ns = larger(record->tick_ns, record->run_ns) + SHORTEST_LIFE_NS;
@@ -402,7 +406,7 @@ static void list_unopened(struct process_events *events, const struct process *p
     process_table_add(&events->roster->ended, &entry);
 }
 
-/* Adds a record to an open process, which is listed when it is closed. */
+/* Adds a record to an open process, which is added to the table when it is closed. */
 static void note_open(const struct process_events *events, struct member *member,
                       const struct exit_record *record)
 {
@@ -471,7 +475,7 @@ bool process_events_note_record(struct process_events *events, const struct exit
 
     if (!process)
         return false;
-    /* An agent, or the process that started it, exited before it could be read. */
+    /* An agent, or the process that started it, exited before we could read it. */
     if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main && !process->is_foreign)
         disown(events, process);
     if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roster.c - open addressing with linear probing. A removed entry is replaced by one behind it,
- * so that a search ends at the first free slot.
+ * roster.c - open addressing with linear probing. A removed entry is replaced by a later one of
+ * the same run, so that a search can end at the first free slot.
  */
 #include "job/roster.h"
 
@@ -17,7 +17,7 @@ static size_t home(const struct roster *roster, pid_t pid)
     return (size_t)((uint32_t)pid * 2654435769u) & (roster->slot_count - 1);
 }
 
-/* Returns the slot of a PID, or the free one for it. */
+/* Returns the slot of a PID, or the free slot in which to put it. */
 static size_t probe(const struct roster *roster, pid_t pid)
 {
     size_t i = home(roster, pid);
@@ -72,7 +72,7 @@ struct process *roster_add(struct roster *roster, pid_t pid)
         return process;
     if (pid <= 0 || roster->process_count >= ROSTER_MAX)
         return NULL;
-    /* At most half full, so that searches stay short. */
+    /* Keep the table at most half full, so that searches stay short. */
     if (roster->process_count * 2 >= roster->slot_count && !grow_slots(roster))
         return NULL;
     process = &roster->slots[probe(roster, pid)];
@@ -147,11 +147,12 @@ static size_t find_parent(const struct member *list, size_t i, size_t count)
     return count;
 }
 
-/* After PIDs wrap around, a child has a smaller PID than its parent. */
+/* Moves parents before their children: after PIDs wrap around, a child has a smaller PID than
+ * its parent. */
 static void put_parents_first(struct member *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        /* PIDs of parents may be reused: limit the loop, since links may form a circle. */
+        /* Limit the loop: PIDs of parents may be reused, so that the links may form a cycle. */
         for (size_t tries = i, j; tries < count; tries++) {
             struct member child = list[i];
 

@@ -28,9 +28,9 @@ struct process {
      * earlier process stays in the list until its exit is found. */
     uint32_t member;
 
-    /* From its events; see process_events.h. */
+    /* From the events of the process; see process_events.h. */
     uint32_t threads : 25;        /* alive; 0: it has exited, or there are no events */
-    uint32_t is_foreign : 1;      /* it does not belong to the job; only its exit is awaited */
+    uint32_t is_foreign : 1;      /* not part of the job; only its exit is awaited */
     uint32_t is_recording : 1;    /* it has exited, and its exit records may still arrive */
     uint32_t is_borrower : 1;     /* it may have had no memory of its own; see lives.h */
     uint32_t is_listed : 1;       /* it is in the table `ended`, see below */
@@ -60,7 +60,8 @@ void roster_done(struct roster *roster);
 /* Finds a process by PID, or returns NULL. Valid until a process is added or released. */
 struct process *roster_find(const struct roster *roster, pid_t pid);
 
-/* Does the same, but adds the process if it is missing. NULL: out of memory, or too many. */
+/* Like roster_find(), but adds the process if it is missing. NULL: out of memory, or too
+ * many. */
 struct process *roster_add(struct roster *roster, pid_t pid);
 
 /* Removes a process that has exited, unless its files or exit records are still needed. */

@@ -18,8 +18,8 @@ struct census {
     bool has_tracker, has_others;
 };
 
-/* A child of the tracker belongs to the job, unless it is a helper of the tracker, or the program
- * that uses the library had started it before. */
+/* Whether a child of the tracker is foreign. It belongs to the job unless it is a helper of the
+ * tracker, or was started before the job by the program that uses the library. */
 static bool child_is_foreign(struct job *job, const struct pid_stat *child)
 {
     struct process_id id = { child->pid, child->start_ticks };
@@ -50,7 +50,7 @@ static bool is_foreign(struct job *job, pid_t first)
                 return child_is_foreign(job, &stat);
             pid = stat.parent_pid;
         } else if (pid == first) {
-            return false; /* it has exited */
+            return false; /* the process has exited */
         } else if (is_second_time) {
             return true;
         } else {
@@ -71,7 +71,8 @@ static void count_process(pid_t pid, void *data)
         census->has_others = is_foreign(census->job, pid);
 }
 
-/* Version 1 does not list processes of outer PID namespaces. */
+/* Whether a cgroup lists all its processes: version 1 does not list processes of outer PID
+ * namespaces. */
 static bool lists_all(const struct root *root, const struct cgroup *cgroup)
 {
     static const char initial[] = "pid:[4026531836]";
@@ -82,7 +83,8 @@ static bool lists_all(const struct root *root, const struct cgroup *cgroup)
             strcmp(name, initial) == 0);
 }
 
-/* Whether only the tracker and its descendants are in a cgroup. False if it cannot be read. */
+/* Whether only the tracker and its descendants are in a cgroup. False if the cgroup cannot be
+ * read. */
 static bool is_ours(struct job *job, const struct cgroup *cgroup, bool is_deep)
 {
     struct census census = { .job = job };
@@ -96,7 +98,8 @@ static bool is_ours(struct job *job, const struct cgroup *cgroup, bool is_deep)
 
 /* ---- the tracker's part ----------------------------------------------------- */
 
-/* The CPU clock is read last: reading it also updates the count of the cgroup. */
+/* Reads the usage of the tracker. The CPU clock is read last: reading it also updates the count
+ * of the cgroup. */
 static struct tracker_usage read_tracker(struct job *job)
 {
     struct cached_file file = CACHED_FILE_CLOSED;
@@ -112,7 +115,8 @@ static struct tracker_usage read_tracker(struct job *job)
         tracker.user_ns = usage_timeval_ns(usage.ru_utime);
         tracker.system_ns = usage_timeval_ns(usage.ru_stime);
     }
-    (void)cpu_clock_read(job->root, job->tracker_pid, &tracker.cpu_ns); /* 0 for a fixture */
+    /* Stays 0 on a fixture machine. */
+    (void)cpu_clock_read(job->root, job->tracker_pid, &tracker.cpu_ns);
     return tracker;
 }
 
@@ -151,7 +155,8 @@ static bool has_any(const struct job_cgroup *job_cgroup)
     return false;
 }
 
-/* Only the root of a version 1 hierarchy has this file. Its memory is not counted. */
+/* Whether a cgroup is the root of a version 1 hierarchy, whose memory is not counted. Only the
+ * root has the file release_agent. */
 static bool is_root(const struct root *root, const struct cgroup *cgroup)
 {
     return root_exists(root, "%s/release_agent", cgroup->path);
@@ -195,8 +200,9 @@ void surrounding_update(struct job *job, bool is_last)
         if (!job_cgroup->folders[i].is_made ||
             is_ours(job, &job_cgroup->folders[i].own, is_last))
             continue;
-        job_cgroup->folders[i].is_made = false;              /* the last reading is kept */
-        job->peaks.job_cgroup = (struct cgroup_memory){ 0 }; /* may belong to other processes */
+        job_cgroup->folders[i].is_made = false; /* the last reading is kept */
+        /* The peaks may belong to other processes. */
+        job->peaks.job_cgroup = (struct cgroup_memory){ 0 };
     }
     subtract_tracker(job);
 }
@@ -210,8 +216,8 @@ uint64_t surrounding_cpu_ns(struct job *job)
                      job->meters.job_cgroup.others.cpu_ns);
 }
 
-/* The peak of a small job may be hidden by the memory in use at the start, but is at least as
- * large as the parts that were seen. If none was seen, it is unknown. */
+/* Raises the peak to the parts that were seen: the memory in use at the start may hide the peak
+ * of a small job. If no part was seen, the peak is unknown. */
 static void take_parts(struct job_reading *reading)
 {
     uint64_t *peak = &reading->job_cgroup.memory_peak_bytes;
@@ -224,8 +230,8 @@ static void take_parts(struct job_reading *reading)
     reading->origin[METRIC_JOB_MEMORY_PEAK].reason = "the job ended before its memory was seen";
 }
 
-/* If no other process is in the cgroup, the anonymous memory of the tracker is certainly not
- * the job's. */
+/* Sets the upper bound of the job's memory. If no other process is in the cgroup, the anonymous
+ * memory of the tracker is certainly not the job's, and is subtracted. */
 void surrounding_bound(const struct job *job, struct job_reading *reading)
 {
     const struct cgroup *memory = &job->meters.surrounding.memory;
@@ -241,7 +247,7 @@ void surrounding_bound(const struct job *job, struct job_reading *reading)
     if (is_known(reading->job_cgroup.memory_peak_bytes))
         take_parts(reading);
     reading->memory_is_uncertain = spare > reading->job_cgroup.memory_peak_bytes / 100;
-    if (!job->was_thorough || /* the peak at the last, thorough look includes all others */
+    if (!job->was_thorough || /* the peak read by the last look includes all earlier ones */
         (is_alone && !reading->job_cgroup.memory_peak_is_sampled &&
          !reading->memory_is_uncertain))
         return;

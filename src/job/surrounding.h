@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * surrounding.h - the cgroup that the tracker was started in, for a job that gets none of its own.
+ * surrounding.h - the cgroup that the tracker was started in, for a job that gets no cgroup of
+ * its own.
  *
  * A Slurm step, a container, a pod and a service have a cgroup in which spoor may not create
  * another one, or must not. If it contains only the tracker and its descendants, its counters
- * give the usage of the job: their growth minus the growth of the tracker. Other processes make
- * it useless, except for an upper bound of the job's memory. Membership is checked at the start
- * and at every sample; a process that comes and goes between two samples is not noticed.
+ * give the usage of the job: their increase minus the tracker's usage. Other processes make the
+ * cgroup useless, except for an upper bound of the job's memory. Membership is checked at the
+ * start and at every sample; a process that comes and goes between two samples is not noticed.
  *
  * - CPU time: the kernel adds it to the cgroup and to the clock of a process in one place, so that
  *   the difference is exact to a few microseconds.
@@ -42,10 +43,10 @@ struct job_reading;
 void surrounding_open(struct job *job, const struct cgroups *cgroups);
 
 /* Called before the cgroup is read: drops it if other processes have entered it, and updates
- * the usage of the tracker. `is_last`: processes in cgroups below it are checked too. */
+ * the usage of the tracker. `is_last`: also checks processes in cgroups below it. */
 void surrounding_update(struct job *job, bool is_last);
 
-/* Returns the CPU time of the job according to that cgroup, without a check of its
+/* Returns the CPU time of the job according to the surrounding cgroup, without checking its
  * processes; or UNKNOWN. */
 uint64_t surrounding_cpu_ns(struct job *job);
 

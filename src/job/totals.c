@@ -28,7 +28,7 @@ bool job_cgroup_is_exact(const struct job *job, const struct job_reading *readin
     return count_is_exact(&evidence, COUNTED_BY_CGROUP);
 }
 
-/* Evidence known before the CPU times are compared. */
+/* Gathers the evidence known before the CPU times are compared. */
 static struct evidence gather_evidence(const struct job *job, const struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
@@ -62,12 +62,12 @@ static const struct {
 };
 
 /* The most that the exit record of a task may lack: the kernel truncates bytes to whole KiB,
- * and writes the record before the end of the task. */
+ * and writes the record before the task has fully exited. */
 enum { UNRECORDED_BYTES = 1023, UNRECORDED_EVENTS = 16 };
 
-/* Labels a counter with its source. The sum over processes may miss processes that were
- * never waited for, and may count others twice: then exit records replace it, even if more
- * was reported before. */
+/* Labels a counter with its source. The sum over processes may miss processes that were never
+ * waited for, and may count others twice: if so, exit records replace it, even if more was
+ * reported before. */
 static void take_recorded(struct job *job, struct job_reading *reading,
                           enum usage_counter counter, enum metric metric)
 {
@@ -94,7 +94,7 @@ static void take_recorded(struct job *job, struct job_reading *reading,
     origin->source = "taskstats";
 }
 
-/* The cgroup's count replaces the sum over processes, unless both are equal. */
+/* Replaces the sum over processes by the cgroup's count, unless both are equal. */
 static void correct_io(struct job_reading *reading, enum metric metric, uint64_t *bytes,
                        uint64_t corrected)
 {
@@ -107,10 +107,11 @@ static void correct_io(struct job_reading *reading, enum metric metric, uint64_t
     *bytes = corrected;
 }
 
-/* The cgroup counts bytes that reached the disks, and bytes still to be written. The processes
- * count the pages they dirtied, rounded up to whole folios; only they count bytes sent to other
- * machines. So the sum over processes is used within the bounds set by the cgroup. The counts of an
- * adopted cgroup and of its processes began at different times: there, one or the other is used. */
+/* Reads the I/O of the job. The cgroup counts bytes that reached the disks, and bytes still to
+ * be written. The processes count the pages they dirtied, rounded up to whole folios; only they
+ * count bytes sent to other machines. So the sum over processes is used within the bounds set
+ * by the cgroup. The counts of an adopted cgroup and of its processes began at different times,
+ * so for it either one or the other is used. */
 static void read_io(struct job *job, struct job_reading *reading)
 {
     const struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
@@ -133,11 +134,12 @@ static void read_io(struct job *job, struct job_reading *reading)
     }
     correct_io(reading, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read);
     correct_io(reading, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written);
-    /* Pages are counted when dirtied, and more of them than are written: only 0 is certain. */
+    /* Pages are counted when they are dirtied, and not all are written: only 0 is certain. */
     reading->origin[METRIC_JOB_WRITTEN].is_exact &= written == 0;
 }
 
-/* A 0 would mean no I/O, although processes with missing counts may have had some. */
+/* Makes uncertain zeros unknown: a 0 would mean no I/O, but processes with missing counts may
+ * have had some. */
 static void forget_uncertain_zeros(const struct job *job, struct job_reading *reading)
 {
     for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++) {
@@ -152,7 +154,7 @@ static void forget_uncertain_zeros(const struct job *job, struct job_reading *re
     }
 }
 
-/* A sum with an unreadable part is unknown. */
+/* Makes the I/O unknown if a part cannot be read. */
 static void forget_denied_io(const struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
@@ -195,9 +197,10 @@ static void add_living(struct job *job, struct job_reading *reading)
     job_raise_threads(job, reading->threads);
 }
 
-/* Page faults of a running process are read from its stat file. Context switches are known
- * only for processes that we waited for: before the job's program runs there are none; while
- * its first process is alive, the counts of a few orphans would be misleading. */
+/* Reads page faults and context switches. Page faults of a running process are in its stat
+ * file. Context switches are known only for processes that we waited for: before the job's
+ * program runs there are none; while its first process is alive, the counts of a few orphans
+ * would be misleading. */
 static void read_events(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
@@ -212,8 +215,9 @@ static void read_events(struct job *job, struct job_reading *reading)
             evidence->has_begun ? UNKNOWN : 0;
 }
 
-/* Records of all threads have the whole time; looks at processes miss exited threads, and the time
- * after the last look. A kernel that counts no block I/O delay reports 0. */
+/* Reads waiting times. Records of all threads have the whole time; looks at processes miss
+ * exited threads and the time after the last look. A kernel that counts no block I/O delay
+ * reports 0. */
 static void read_waits(struct job *job, struct job_reading *reading)
 {
     const struct usage *recorded = &job->process_events.recorded;
@@ -245,9 +249,10 @@ static void read_hardware(const struct job *job, struct job_reading *reading)
         reading->origin[METRIC_JOB_CYCLES + i].is_exact = is_exact;
 }
 
-/* A counter of the whole job is read after all processes, which may take long. Main's clock
- * is read again after that counter: main may be ahead of it, but the rest is never more than
- * the descendants have used. Both parts add up to the job. */
+/* Reads the CPU time of main. A counter of the whole job is read after all processes, which may
+ * take long. Main's clock is read again after that counter: main may be ahead of the counter,
+ * but the remainder is never more than the descendants have used. Both parts add up to the
+ * job's time. */
 static void read_main_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     const struct member *main = roster_member(&job->roster, job->main_pid);
@@ -313,8 +318,9 @@ static bool is_final(const struct job *job)
     return job->was_thorough && !job->is_border;
 }
 
-/* Looks at /proc miss threads that live for a moment. The connector does not, but may count
- * threads that are about to exit: its estimate is used if it is higher. */
+/* Raises the peaks of threads. Looks at /proc miss threads that live for a moment. The
+ * connector does not miss them, but may count threads that are about to exit. The higher of the
+ * two is used. */
 static void raise_threads_by_events(const struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
@@ -363,8 +369,8 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
         raise_threads_by_events(job, reading);
 }
 
-/* The connector delivers events of different CPUs out of order: its peak is an estimate,
- * limited by the cgroup's count. */
+/* Estimates the peak of the number of processes. The connector delivers events of different
+ * CPUs out of order, so its peak is an estimate, limited by the cgroup's count. */
 static void estimate_process_peak(struct job *job, struct job_reading *reading)
 {
     const struct event_peak *estimate = &job->process_events.process_peak;
@@ -394,7 +400,7 @@ static void read_process_events(struct job *job, struct job_reading *reading)
         return;
     reading->origin[METRIC_JOB_STARTED] = reading->origin[METRIC_JOB_PROCESSES_PEAK] =
         by_events;
-    if (events->is_exact) /* agents that exited before they were recognized are not included */
+    if (events->is_exact) /* does not include agents that exited before they were recognized */
         reading->started_count = events->started_count;
     else
         raise_to(&reading->started_count, events->started_count);
@@ -407,8 +413,8 @@ static void read_process_events(struct job *job, struct job_reading *reading)
         reading->process_peak = peak->processes;
 }
 
-/* Reads the peak of the cgroup's memory. If a process has left the cgroup, it used memory
- * elsewhere: then the peak is raised to the resident memory of the job. */
+/* Reads the peak of the cgroup's memory. A process that has left the cgroup used memory
+ * elsewhere: if there is one, the peak is raised to the resident memory of the job. */
 static void read_memory_peak(struct job *job, struct job_reading *reading)
 {
     static const char *const names[2][2] = {
@@ -454,7 +460,7 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
     read_memory_peak(job, reading);
     reading->origin[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
     for (int i = 0; i < PRESSURE_COUNT; i++)
-        /* The pressure of the tracker would count too. */
+        /* A surrounding cgroup also counts the pressure of the tracker. */
         reading->origin[METRIC_JOB_CPU_PRESSURE + i].is_exact =
             job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED) &&
             !job->meters.job_cgroup.is_surrounding;
@@ -473,7 +479,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         job->sum_holds = job->was_read = true;
     }
     reading = job->sum;
-    if (!was_added_up) /* the values are unchanged, and that is now certain */
+    if (!was_added_up) /* the values are unchanged, as the look has confirmed */
         reading.cpu_span = reading.main_cpu_span = job->look_span;
     reading.memory_now = reading.memory;
     if (job_anon_is_certain(job, &reading))

@@ -3,8 +3,9 @@
  * usage.h - the counters of a process that its parent inherits.
  *
  * When a parent waits for a child, the kernel adds the child's counters to the parent's. So the
- * sum over living processes, each with its waited-for children, is conserved, and exited
- * processes need not be remembered, unless no process waited for them (see exits.c).
+ * sum over living processes, each including the children it waited for, does not lose any
+ * usage. Exited processes need not be remembered, unless no process waited for them (see
+ * exits.c).
  */
 #ifndef JOB_USAGE_H
 #define JOB_USAGE_H
@@ -26,7 +27,7 @@ enum usage_counter {
     USAGE_MAJOR_FAULTS,
     USAGE_VOLUNTARY_SWITCHES, /* for exited processes only: no file has the sum over all threads */
     USAGE_INVOLUNTARY_SWITCHES,
-    USAGE_CPU_WAIT_NS, /* this and the next: no parent inherits them */
+    USAGE_CPU_WAIT_NS, /* this and the next are not inherited by a parent */
     USAGE_IO_WAIT_NS,  /* counted for exited threads only */
     USAGE_COUNT,
 };

@@ -60,10 +60,9 @@ static bool has_useful_bound(const struct topic *topic, const struct spoor_figur
            figure->high < 2 * figure->value;
 }
 
-static void note_sampled(const struct spoor_figure *figures, struct page *page)
+static void note_inexact(const struct spoor_figure *figures, struct page *page)
 {
     CLEANUP(buffer_done) struct buffer names = { 0 };
-    CLEANUP(buffer_done) struct buffer text = { 0 };
 
     for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
         if (isnan(figures[i].value) || figures[i].is_exact)
@@ -72,10 +71,8 @@ static void note_sampled(const struct spoor_figure *figures, struct page *page)
         if (has_useful_bound(&topics[i], &figures[i]))
             buffer_format(&names, " (at most %s)", number_bytes(figures[i].high).text);
     }
-    if (names.length > 0) {
-        buffer_format(&text, "sampled: %s", names.text);
-        page_note(page, PAGE_DIM, "not exact", text.text ? text.text : "");
-    }
+    if (names.length > 0)
+        page_note(page, PAGE_DIM, "not exact", names.text);
 }
 
 /* Writes one line per reason, with all figures that are unknown for that reason. */
@@ -140,7 +137,7 @@ void notes_write(const struct record *record, struct page *page)
         if (!is_shown(&topics[i], &figures[i], record))
             figures[i] = record_unknown_figure(NULL);
     }
-    note_sampled(figures, page);
+    note_inexact(figures, page);
     note_missing(topics, figures, ARRAY_SIZE(topics), page);
 }
 

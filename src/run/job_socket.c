@@ -31,7 +31,7 @@ enum {
 
 enum { PREFIX_SIZE = 96 };
 
-/* Makes the prefix of a name, to which the PID is added. Returns its length. */
+/* Writes the prefix of a socket's name, to which the PID is added. Returns its length. */
 static int make_prefix(const struct root *root, const char *service, char ret[PREFIX_SIZE])
 {
     char namespace[64] = "";
@@ -57,8 +57,8 @@ static socklen_t make_address(const struct root *root, const char *service, pid_
 
 /* ---- the tracker's end -------------------------------------------------- */
 
-/* A process of the same user may do anything to us anyway. Processes of other users must
- * belong to the job. */
+/* Whether a client may send requests. A process of the same user can do anything to us anyway;
+ * processes of other users must belong to the job. */
 static bool is_allowed(const struct job_listener *listener, int fd)
 {
     struct ucred peer;
@@ -300,7 +300,7 @@ static void send_to_tracker(int fd, const char *name, bool is_stop,
     /* Names that are too long are truncated. */
     (void)snprintf(text, sizeof(text), "%s%s", is_stop ? STOP : START, name);
     if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
-        return; /* the process has just exited */
+        return; /* the tracker has just exited */
     if (poll(&answered, 1, ANSWER_MS) == 0) {
         warn("the tracker does not respond: the phase may be recorded late");
         return;
@@ -336,7 +336,8 @@ size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *messa
 
 /* ---- the runs of a user -------------------------------------------------- */
 
-/* A stopped tracker does not respond, and requests must not pile up in its queue. */
+/* Whether a tracker is stopped: it would not respond, and requests must not pile up in its
+ * queue. */
 static bool is_stopped(const struct root *root, pid_t pid)
 {
     struct pid_stat process;
@@ -361,12 +362,12 @@ static void request_status(const struct root *root, pid_t tracker,
         poll(&answered, 1, STATUS_MS) == 1)
         n = recv(fd, text, sizeof(text) - 1, 0);
     if (n == 0)
-        return; /* the process has just exited */
+        return; /* the tracker has just exited */
     text[n > 0 ? n : 0] = '\0';
     each(tracker, n > 0 ? text : NULL, data);
 }
 
-/* The kernel lists all sockets, with "@" before an abstract name. Among the sockets with a
+/* The kernel lists all sockets, with "@" before an abstract name. Of the sockets with a given
  * name, only the listening one has this flag. */
 #define LISTENS " 00010000 "
 #define SOCKETS_BYTES ((size_t)4 << 20) /* if the list is longer, runs may be missing */

@@ -5,7 +5,7 @@
  * The tracker listens on an abstract Unix socket, "SERVICE/PID namespace/PID". A process of the
  * job finds it by trying the PIDs of its ancestors, so nothing is added to the job's
  * environment or descriptors, and nothing is left behind if the tracker is killed. A job in
- * another PID or network namespace, such as a container, does not find it.
+ * another PID or network namespace, such as a container, cannot find it.
  */
 #ifndef RUN_JOB_SOCKET_H
 #define RUN_JOB_SOCKET_H
@@ -24,11 +24,11 @@
 
 enum { JOB_REQUEST_BYTES = 2048 };
 
-/* Called in the listener's thread. `request` contains no NUL. The response is written to
- * `ret`, which is empty before; if it stays empty, none is sent. */
+/* Called in the listener's thread. `request` contains no NUL. The response is written to `ret`,
+ * which is empty at first; if it stays empty, no response is sent. */
 typedef void job_answer(void *data, const char *request, char ret[JOB_REQUEST_BYTES]);
 
-/* The tracker's end. Zeroed: stopped. */
+/* The tracker's end of the socket. Zeroed: stopped. */
 struct job_listener {
     bool is_open, is_running;
     atomic_bool is_stopping;
@@ -39,8 +39,8 @@ struct job_listener {
     void *data;
 };
 
-/* Opens the socket: from now on processes find it, and wait for their responses. 0 or
- * -errno; -EADDRINUSE: another tracker has that name. */
+/* Opens the socket: from now on processes find it, and wait for responses. Returns 0 or -errno;
+ * -EADDRINUSE: another tracker has that name. */
 int job_listener_open(struct job_listener *listener, const char *service, pid_t pid);
 
 /* Starts a thread that serves processes of the same user, root, and descendants of this
@@ -48,11 +48,12 @@ int job_listener_open(struct job_listener *listener, const char *service, pid_t 
  * after closing it. */
 int job_listener_serve(struct job_listener *listener, job_answer *answer, void *data);
 
-/* Waits for a response in progress, then closes. Pending requests get no response. Does
- * nothing if not open. */
+/* Waits for a response in progress, then closes the socket. Pending requests get no response.
+ * Does nothing if the socket is not open. */
 void job_listener_stop(struct job_listener *listener);
 
-/* The job's end: returns a non-blocking socket to the listener of that name, or -1. */
+/* The job's end: returns a non-blocking socket connected to the listener with that name,
+ * or -1. */
 int job_socket_connect(const struct root *root, const char *service, pid_t pid);
 
 /* ---- phases through the socket ------------------------------------------
@@ -64,7 +65,7 @@ int job_socket_connect(const struct root *root, const char *service, pid_t pid);
 /* The run of a listener; must outlive the listener. */
 struct job_run {
     spoor_session *session;
-    const struct spoor_options *options; /* its process, name and command */
+    const struct spoor_options *options; /* process, name and command of the run */
     uint64_t started_ns;                 /* monotonic */
 };
 
@@ -79,8 +80,9 @@ size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *messa
 
 /* ---- the runs of a user ---------------------------------------------------
  *
- * Another process of the user can request the status of a run from the same socket. The answer is a JSON
- * object: the PIDs, name and command of the run, and figures of its latest sample. Nothing is measured for it.
+ * Another process of the user can request the status of a run from the same socket. The answer
+ * is a JSON object: the PIDs, name and command of the run, and figures of its latest sample.
+ * The request does not cause a measurement.
  */
 
 /* Calls `each` for every run of this user in our PID and network namespaces; `status` is NULL if its tracker is
@@ -89,7 +91,7 @@ void runs_list(void (*each)(pid_t tracker, const char *status, void *data), void
 
 /* ---- phases in a file ---------------------------------------------------
  *
- * The files of gpu-tracker's sub-tracking: compat/tracking/sub_tracking_file.c.
+ * For gpu-tracker's sub-tracking: compat/tracking/sub_tracking_file.c.
  */
 
 /* The start or stop of a phase. */
@@ -100,9 +102,9 @@ struct phase_mark {
     double timestamp; /* seconds since 1970 */
 };
 
-/* Appends a row to a file, which is created if it does not exist. Several processes may do
- * so at the same time. `is_guarded` is for a CSV file with a predictable name: fails if it
- * is a symbolic link or anything else but a regular file. */
+/* Appends a row to a file, which is created if it does not exist. Several processes may append
+ * at the same time. `is_guarded` is for a CSV file with a predictable name: fails if the file
+ * is a symbolic link or not a regular file. */
 int phase_file_append(const char *path, const struct phase_mark *mark, bool is_guarded,
                       struct spoor_error *err);
 

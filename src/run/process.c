@@ -22,7 +22,7 @@
 /* ---- looking at processes ----------------------------------------------- */
 
 #define DESCENDANTS_MAX 4096
-#define ANCESTORS_MAX 1024 /* limit for a tree that changes during the walk */
+#define ANCESTORS_MAX 1024 /* limit for a tree that changes while it is walked */
 
 static bool is_alive(const struct root *root, pid_t pid, struct pid_stat *ret)
 {
@@ -76,7 +76,7 @@ ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t 
     struct children children = { .buf = buf, .capacity = capacity };
     struct children_buffer text = { 0 };
     struct cached_file file = CACHED_FILE_CLOSED;
-    /* At least two threads: the children of all threads are read. */
+    /* Passing at least 2 threads makes it read the children of all threads. */
     int r = children_read(&file, root, pid, 2, &text, add_child, &children);
 
     cached_file_close(&file);
@@ -93,7 +93,7 @@ struct named {
     size_t count;
 };
 
-/* Returns false for this process. */
+/* Whether a process other than this one has this name. */
 static bool is_named(const struct root *root, pid_t pid, const char *name)
 {
     struct pid_stat process;
@@ -184,7 +184,8 @@ size_t process_own_children(pid_t *buf, size_t capacity)
     return count;
 }
 
-/* Agents are not counted: an agent exits by itself soon after the program it tracks. */
+/* Whether a process is alive and not an agent. An agent exits by itself soon after the program
+ * that it tracks. */
 static bool is_at_work(const struct root *root, pid_t pid)
 {
     struct pid_stat process;
@@ -235,7 +236,7 @@ static ssize_t read_all(int fd, void *buf, size_t size)
     return n;
 }
 
-/* Between fork and exec only system calls are allowed. */
+/* Runs the child. Between fork and exec only system calls are allowed. */
 static noreturn void child_main(char *const argv[], int gate_fd, int exec_fd,
                                 const struct inherited *inherited)
 {
@@ -259,7 +260,8 @@ static noreturn void child_main(char *const argv[], int gate_fd, int exec_fd,
     _exit(n < 0 ? 125 : code == ENOENT ? 127 : 126);
 }
 
-/* If our parent left SIGCHLD ignored, the kernel would reap the job before us. */
+/* Sets up the signals. If our parent left SIGCHLD ignored, the kernel would reap the job before
+ * us. */
 static void prepare_signals(struct inherited *ret)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };

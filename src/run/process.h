@@ -16,7 +16,7 @@
 /* Whether the process has exited: it is a zombie, or does not exist. */
 bool process_has_ended(const struct root *root, pid_t pid);
 
-/* Whether `pid` is a descendant of `ancestor`. False if it has exited. */
+/* Whether `pid` is a descendant of `ancestor`. False if `pid` has exited. */
 bool process_descends(const struct root *root, pid_t pid, pid_t ancestor);
 
 /* Finds a process by its name, as in /proc/PID/comm: a process of this user or, for root, of
@@ -31,7 +31,7 @@ void process_reap(pid_t pid);
  * their number; -ENOENT: it has exited, or the kernel does not list children. */
 ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t capacity);
 
-/* Lists our own children, at most `capacity`, without helpers: a program may have started
+/* Lists our own children, at most `capacity`, without helpers. A program may have started
  * children before it called exec to run us. Returns their number. */
 size_t process_own_children(pid_t *buf, size_t capacity);
 
@@ -51,13 +51,13 @@ size_t process_count_descendants(const struct root *root, pid_t pid, pid_t excep
 
 struct spawn {
     pid_t pid;
-    int gate_fd; /* one byte opens the gate; if it is closed first, the child exits */
-    int exec_fd; /* yields the errno of a failed exec, or end of file */
+    int gate_fd; /* one byte opens the gate; if closed before that, the child exits */
+    int exec_fd; /* returns the errno of a failed exec, or end of file */
 };
 
-/* Forks. Afterwards the caller is a child subreaper, blocks the signals of signals.h,
- * has SIGCHLD at its default, and has raised its limit of open files to the maximum.
- * Call this before any thread is started. */
+/* Forks. Afterwards the caller is a child subreaper, blocks the signals of signals.h, has
+ * SIGCHLD at its default, and has raised its limit of open files to the maximum. Must be called
+ * before any thread is started. */
 int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err);
 
 /* Opens the gate and waits for exec. Returns 0, or the negative errno of a failed exec;

@@ -62,7 +62,7 @@ bool forward_is_wanted(const siginfo_t *info, const struct forward_facts *facts)
 {
     if (info->si_signo == SIGCHLD)
         return false;
-    /* SIGPIPE and SIGXFSZ caused by our own writes have us as the sender. */
+    /* We are the sender of SIGPIPE and SIGXFSZ caused by our own writes. */
     if (forward_is_sent(info))
         return info->si_pid != facts->self && !facts->is_from_job;
     if (info->si_code == SI_KERNEL && is_of_terminal(info->si_signo))
@@ -81,7 +81,8 @@ static sigset_t set_of(int signal)
     return set;
 }
 
-/* If the core pattern is a program, the kernel ignores the limit but not the dumpable flag. */
+/* Prevents a core file. If the core pattern is a program, the kernel ignores the limit but not
+ * the dumpable flag. */
 static void prevent_core_file(void)
 {
     static const struct rlimit none = { 0, 0 };
@@ -104,7 +105,7 @@ void reraise(int signal)
 
 /* ---- work that a signal interrupts -------------------------------------- */
 
-/* Long enough for work that does not stall. */
+/* Enough time for any work that does not hang. */
 #define GRACE_NS (250 * NS_PER_MS)
 
 /* Returns the next signal; -1: none came in time. `deadline_ns` 0: no limit. */
@@ -164,7 +165,7 @@ int run_interruptible(int (*work)(void *data), void *data)
 
 /* ---- stopping with the job ---------------------------------------------- */
 
-/* The helper doubles its polling interval, since most stops are long. */
+/* The helper doubles its polling interval each time, since most stops are long. */
 #define FIRST_POLL_MS 10
 #define LAST_POLL_MS 320
 
@@ -183,7 +184,7 @@ void stop_by(int signal)
 
 /* ---- the helper --------------------------------------------------------- */
 
-/* A stop by a debugger ('t') counts too. */
+/* Whether a process is stopped. A stop by a debugger ('t') counts too. */
 static bool is_stopped(int stat_fd)
 {
     char text[512];
@@ -208,7 +209,8 @@ static noreturn void poll_state(int stat_fd, pid_t tracker)
     _exit(0);
 }
 
-/* The helper has the name of an agent, so that it does not count as a process of the job. */
+/* Starts the helper. It has the name of an agent, so that it does not count as a process of the
+ * job. */
 static pid_t start_helper(pid_t command)
 {
     AUTO_CLOSE int stat_fd = -1;
@@ -251,7 +253,7 @@ static void continue_command(pid_t command)
 {
     pid_t group = group_of(command);
 
-    /* The command may have been killed meanwhile. */
+    /* The command may have been killed in the meantime. */
     (void)kill(group ? -group : command, SIGCONT);
 }
 

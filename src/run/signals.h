@@ -23,11 +23,11 @@
  * - An alarm set before we were started would have reached the command: forwarded.
  */
 
-/* The signals to block and wait for: all of them. A fault of our own still kills us, because
- * the kernel does not let a process block a signal that its own instruction raised. */
+/* Returns in *ret the signals to block and wait for: all of them. Our own faults still kill us,
+ * because the kernel does not let a process block a signal that its own instruction raised. */
 void forward_signals(sigset_t *ret);
 
-/* The signals that terminate a program: SIGINT, SIGTERM, SIGHUP, SIGQUIT. */
+/* Returns in *ret the signals that terminate a program: SIGINT, SIGTERM, SIGHUP, SIGQUIT. */
 void forward_end_signals(sigset_t *ret);
 
 /* Whether a process sent the signal, not the kernel. */
@@ -49,8 +49,8 @@ bool forward_is_wanted(const siginfo_t *info, const struct forward_facts *facts)
  */
 
 /* Flushes stdio, then kills this process with `signal`, without a core file: the command has
- * written its own. Returns if the kernel does not deliver it, as to the first process of a
- * pid namespace. */
+ * written its own. Returns if the kernel does not deliver the signal, as for the first process
+ * of a PID namespace. */
 void reraise(int signal);
 
 /* ---- work that a signal interrupts --------------------------------------
@@ -60,7 +60,7 @@ void reraise(int signal);
  */
 
 /* Calls work(data) in a child process and waits for it. After the first SIGINT, SIGTERM, SIGHUP
- * or SIGQUIT, work() has a moment to finish; after the moment or a second signal, the child is
+ * or SIGQUIT, work() has 250 ms to finish; after that, or after a second signal, the child is
  * killed. Returns the result of work() (0 to 255), or minus the number of the signal that
  * interrupted it or killed the child. If fork fails, work() is called here. */
 int run_interruptible(int (*work)(void *data), void *data);
@@ -79,11 +79,11 @@ int run_interruptible(int (*work)(void *data), void *data);
  */
 
 /* Stops this process by `signal`, which may be blocked and whose default action must be to stop
- * the process. Returns when continued, or at once if the kernel drops the signal, as in an
- * orphaned group. */
+ * the process. Returns when the process is continued, or at once if the kernel drops the
+ * signal, as in an orphaned group. */
 void stop_by(int signal);
 
-/* Call it when `signal` has stopped the command, with SIGCONT blocked. Returns when the
+/* Must be called when `signal` has stopped the command, with SIGCONT blocked. Returns when the
  * command has been continued, by us or by another process. */
 void stop_with(pid_t command, int signal);
 

@@ -28,8 +28,8 @@
  * - Once the command is reaped, its PID may be reused: no signal is sent to it any more.
  */
 
-/* Helpers of the job (a pool's manager, a filter at the end of a pipe) exit a moment after
- * it. They get this long before they count as left over. */
+/* Helpers of the job (a pool's manager, a filter at the end of a pipe) exit a moment after the
+ * job. Processes count as left over only if they still run after this time. */
 #define STRAGGLERS_NS (10 * NS_PER_MS)
 #define CHILDREN_MAX 4096
 
@@ -65,7 +65,8 @@ static int wait_status_of(const siginfo_t *info)
     return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* -EAGAIN: the session is busy with a sample, and the process must not be reaped yet. */
+/* Reports an exited process to the session. -EAGAIN: the session is busy with a sample, and the
+ * process must not be reaped yet. */
 static int notify_session(const struct supervision *job, pid_t pid)
 {
     return job->options->session ? spoor_session_child_ended(job->options->session, pid) : 0;
@@ -80,7 +81,7 @@ static bool is_inherited(const struct supervision *job, pid_t pid)
     return false;
 }
 
-/* Reaps exited children, also if waitid(P_ALL) returns only the command. Returns how many
+/* Reaps exited children, even if waitid(P_ALL) returns only the command. Returns how many
  * children, except the command, are still running or not read by the session yet. */
 static size_t collect_others(const struct supervision *job)
 {
@@ -179,7 +180,7 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
     struct forward_facts facts = { .self = getpid() };
     sigset_t ends, stops;
 
-    if (job->pid == 0) { /* descendants that outlive the command get no signals from us */
+    if (job->pid == 0) { /* descendants that outlive the command do not get our signals */
         forward_end_signals(&ends);
         stop_signals(&stops);
         job->is_cut_short = sigismember(&ends, info->si_signo);
@@ -231,8 +232,8 @@ static void note_end(struct supervision *job)
         spoor_session_set_wait_status(job->options->session, job->wait_status);
 }
 
-/* Stops with the command. Signals that came before are handled first: SIGCONT may be one.
- * Returns false if the command is not stopped; otherwise signals were handled, and the
+/* Stops with the command. Signals that arrived earlier are handled first: SIGCONT may be among
+ * them. Returns false if the command is not stopped; otherwise signals were handled, and the
  * caller must check its children again. */
 static bool follow_stop(struct supervision *job)
 {
@@ -252,7 +253,7 @@ static bool follow_stop(struct supervision *job)
     return true;
 }
 
-/* Reaps exited processes, up to the end of the command if that ends the job. */
+/* Reaps exited processes; stops at the exit of the command if that ends the job. */
 static int collect(struct supervision *job, struct spoor_error *err)
 {
     for (;;) {
@@ -444,7 +445,8 @@ static struct tracked watch_job(const struct track_options *options,
 {
     spoor_session *session = supervision->session;
     struct tracked tracked = { .session = session,
-                               .end.wait_status = 125 << 8 }; /* if unknown */
+                               /* The status if it stays unknown. */
+                               .end.wait_status = 125 << 8 };
     struct spoor_error err = { 0 };
 
     if (session && options->started)
@@ -460,7 +462,7 @@ static struct tracked watch_job(const struct track_options *options,
     return tracked;
 }
 
-/* Started before the command runs, so that the command finds it. */
+/* Starts the listener before the command runs, so that the command finds it. */
 static void start_listener(const struct track_options *options, struct job_run *run,
                            struct job_listener *ret)
 {

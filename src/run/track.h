@@ -34,18 +34,18 @@ struct supervise_options {
 
 /* How the command ended. */
 struct supervise_end {
-    int wait_status;       /* as wait(2) reports it */
-    uint64_t monotonic_ns; /* when we noticed the end */
+    int wait_status;       /* as reported by wait(2) */
+    uint64_t monotonic_ns; /* when we noticed that it ended */
     bool is_by_our_signal; /* the signal that killed it was also sent to us */
 };
 
-/* Returns when the job has ended: *ret holds its end, the session is stopped, and the
- * command is reaped. Warnings in the report count the processes left running, and mention a
- * session that hangs. Fails only if there is no such child. */
+/* Waits until the job has ended: then *ret describes how the command ended, the session is
+ * stopped, and the command is reaped. Warnings in the report count the processes left running,
+ * and mention a session that hangs. Fails only if there is no such child. */
 int supervise(const struct supervise_options *options, struct supervise_end *ret,
               struct spoor_error *err);
 
-/* The exit code that a shell would return: the command's, or 128 + the signal. */
+/* Returns the exit code that a shell would return: the command's, or 128 + the signal. */
 int supervise_exit_code(int wait_status);
 
 /* ---- a command under a session ------------------------------------------ */
@@ -57,8 +57,8 @@ struct track_options {
     bool reports_untracked;       /* the caller also reports a job that ran untracked */
     bool takes_phases; /* accepts phases from processes of the job: see job_socket.h */
     void (*warn)(const char *message); /* called for problems while the job runs */
-    /* Called after the fork, while process `pid` waits to call exec: libraries loaded here
-     * do not add to its memory. If it fails, the command is not run. NULL: none. */
+    /* Called after the fork, while process `pid` waits to call exec. Libraries loaded in this
+     * callback do not add to its memory. If it fails, the command is not run. NULL: none. */
     int (*prepare)(void *data, pid_t pid, struct spoor_error *err);
     void *prepare_data;
     /* Called when the command runs and is tracked, before the first sample is delivered: old
@@ -73,7 +73,7 @@ struct track_options {
 
 struct tracked {
     spoor_session *session; /* stopped; the caller closes it. NULL: the job ran untracked */
-    const char *why;        /* why it ran untracked: a message in the error given to track() */
+    const char *why; /* why the job ran untracked: a message in the error given to track() */
     struct supervise_end end;
     uint64_t elapsed_ns; /* from when the command could start to its end */
 };
@@ -84,7 +84,7 @@ enum track_outcome {
     TRACK_NO_EXEC, /* exec failed; the error has its code */
 };
 
-/* Runs a command to its end. *ret is set if it ran. */
+/* Runs a command until it ends. *ret is set if the command ran. */
 enum track_outcome track(struct track_options *options, struct tracked *ret,
                          struct spoor_error *err);
 

@@ -79,7 +79,7 @@ static int open_signals(struct watch *watch, struct spoor_error *err)
     return 0;
 }
 
-/* `r`: result of opening the process or cgroup. */
+/* Completes the opening of a watch. `r`: result of opening the process or cgroup. */
 static int end_open(struct watch *watch, int r, struct watch *ret, struct spoor_error *err)
 {
     if (r == 0)
@@ -106,7 +106,7 @@ int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
     return end_open(&watch, r, ret, err);
 }
 
-/* Processes in a cgroup and below it. */
+/* The processes in a cgroup and below it. */
 struct occupants {
     const struct root *root;
     bool has_us, has_others;
@@ -183,8 +183,9 @@ void watch_ignore_signals(struct watch *watch)
     watch->signal_fd = -1;
 }
 
-/* After the events of a version 2 cgroup have been read, poll() reports the next change. If
- * we are in the cgroup ourselves, no event comes. */
+/* Whether no other process is left in the cgroup. After the events of a version 2 cgroup have
+ * been read, poll() reports the next change. If we are in the cgroup ourselves, no event is
+ * reported. */
 static bool cgroup_has_ended(struct watch *watch)
 {
     char text[256];
@@ -197,7 +198,7 @@ static bool cgroup_has_ended(struct watch *watch)
                             : !cgroup_is_populated(&watch->root, &watch->cgroup);
 }
 
-/* Whether the end must be checked for because no descriptor reports it. */
+/* Whether the end must be polled for because no descriptor reports it. */
 static bool polls_end(const struct watch *watch)
 {
     return watch->pid != 0 ? watch->pid_fd < 0 : cgroup_is_visible(&watch->cgroup);
@@ -275,7 +276,7 @@ int watch_wait_status(const struct watch *watch, int *ret_wait_status)
     if (watch->pid_fd < 0 ||
         (ioctl(watch->pid_fd, PID_FD_GET_INFO, &info) < 0 && errno != ESRCH))
         return -ENODATA;
-    (void)poll(&reaped, 1, REAPED_MS); /* POLLHUP comes after the process is reaped */
+    (void)poll(&reaped, 1, REAPED_MS); /* POLLHUP is reported after the process is reaped */
     info = (struct pid_fd_info){ .mask = PID_FD_INFO_EXIT };
     if (ioctl(watch->pid_fd, PID_FD_GET_INFO, &info) < 0 || !(info.mask & PID_FD_INFO_EXIT))
         return -ENODATA;

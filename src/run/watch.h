@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.h - waits for the end of a process that is not our child, of all processes of a cgroup, or for
- * a signal.
+ * watch.h - waits until a process that is not our child exits, until all processes of a cgroup
+ * have exited, or for a signal.
  *
- * Open the watch before anything else uses the pid: from then on, another process that reuses
- * the pid is not mistaken for the watched one.
+ * Open the watch before anything else uses the PID: from then on, a new process with the same
+ * PID is not mistaken for the watched one.
  */
 #ifndef RUN_WATCH_H
 #define RUN_WATCH_H
@@ -44,7 +44,8 @@ enum watch_end {
     WATCH_READER_LEFT, /* the reader closed output_fd */
 };
 
-/* `pid` 0: no process is watched. -ESRCH: no such process. Also blocks SIGPIPE permanently. */
+/* Opens a watch. `pid` 0: no process is watched. -ESRCH: no such process. Also blocks SIGPIPE
+ * permanently. */
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
 
 /* Watches a cgroup until no process is left in it or below it, except us and agents (spoor.h).
@@ -52,19 +53,19 @@ int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
 int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_error *err);
 void watch_close(struct watch *watch);
 
-/* From now on the signals do not end the wait: they stay blocked and are ignored. */
+/* Makes the signals no longer end the wait: they stay blocked and are ignored. */
 void watch_ignore_signals(struct watch *watch);
 
-/* Records the identity of the process if there is no pid_fd; part of watch_open().
- * -ESRCH: it has exited. */
+/* Records the identity of the process if there is no pid_fd; part of watch_open(). -ESRCH: the
+ * process has exited. */
 int watch_identify(struct watch *watch);
 
-/* Waits for at most `duration_ns`; 0: forever. */
+/* Waits until something happens, for at most `duration_ns`; 0: no limit. */
 int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
                struct spoor_error *err);
 
-/* Returns how the process ended, as wait(2) would report it. Waits a moment for its parent
- * to reap it, because the kernel does not report it before that. -ENODATA: unknown, as
+/* Returns how the process ended, as wait(2) would report it. Waits a moment for its parent to
+ * reap it, because the kernel does not report the status before that. -ENODATA: unknown, as
  * before Linux 6.15. */
 int watch_wait_status(const struct watch *watch, int *ret_wait_status);
 

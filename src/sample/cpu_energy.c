@@ -26,7 +26,8 @@ void cpu_energy_add(struct cpu_energy *energy, const struct energy_point *point,
     uj = (double)sub_floor0(point->energy_uj, last->energy_uj);
     busy_ns = (double)sub_floor0(point->busy_ns, last->busy_ns);
     share = (double)sub_floor0(point->job_ns, last->job_ns);
-    /* Ticks lag behind: the job may seem to have used more time than the whole machine. */
+    /* The machine's ticks lag behind: the job may seem to have used more than the whole
+     * machine. */
     share = share > 0 ? share / fmax(busy_ns, share) : 0;
     energy->job_uj += uj * share;
     energy->share_seconds += seconds * share;

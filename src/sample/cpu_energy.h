@@ -2,9 +2,9 @@
 /*
  * cpu_energy.h - the job's share of the energy of the CPUs. Pure.
  *
- * In each step, the job gets a share of the energy: its share of all busy CPU time. The CPUs
- * use energy at rest, too, which the job did not cause: the lower bound leaves it out. Power at
- * rest is not known, but at most as high as the lowest power of all steps.
+ * In each step, the job gets a share of the energy: its share of all busy CPU time. The lower
+ * bound leaves out the energy that the CPUs use at rest, which the job did not cause. The power
+ * at rest is not known, but it is at most the lowest power of all steps.
  */
 #ifndef SAMPLE_CPU_ENERGY_H
 #define SAMPLE_CPU_ENERGY_H
@@ -30,7 +30,7 @@ struct cpu_energy {
  * (`is_last`) may be shorter. */
 void cpu_energy_add(struct cpu_energy *energy, const struct energy_point *point, bool is_last);
 
-/* The lower bound of job_uj. */
+/* Returns the lower bound of job_uj. */
 double cpu_energy_low_uj(const struct cpu_energy *energy);
 
 #endif

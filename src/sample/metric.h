@@ -3,8 +3,8 @@
  * metric.h - the table of metrics: the contents of a sample.
  *
  * Every output, docs/METRICS.md and the names in other languages come from it. A new metric is
- * a line of base/measure.h, a row in metric.c, and the line that fills it: in job/measures.c,
- * or in sample/origins.c if it is about the machine.
+ * a line of base/measure.h, a row in metric.c, and the line that fills in its value: in
+ * job/measures.c, or in sample/origins.c for a metric of the machine.
  */
 #ifndef SAMPLE_METRIC_H
 #define SAMPLE_METRIC_H
@@ -38,7 +38,7 @@ struct metric_row {
     bool starts_at_zero; /* a counter that is 0 when the run begins, even if read only later */
     bool is_charted;     /* shown in the curve of a run (series/series.h) */
     bool ends_with_job;  /* a gauge that is 0 after the end of the job */
-    /* For memory: the total that the metric is a part of, and the metric that limits how far
+    /* For memory: the total of which the metric is a part, and the metric that limits how far
      * its peak may be too high; 0: none. */
     enum metric total, discount;
     /* A counter that may include usage found later to be foreign or counted twice. */
@@ -55,7 +55,7 @@ const struct metric_row *metric_row(enum metric metric);
 #define EXPORT_PREFIX "spoor_"
 #define EXPORT_GPU_PREFIX EXPORT_PREFIX "gpu_"
 
-/* The unit that ends the name of a metric. */
+/* The unit at the end of a metric's name. */
 struct name_unit {
     const char *suffix; /* "seconds", the unit of OpenMetrics; NULL: the name has no unit */
     const char *otel;   /* "s" */
@@ -63,7 +63,7 @@ struct name_unit {
 
 struct name_unit name_unit(const char *name);
 
-/* A raw value in the base unit of its metric; NaN for UNKNOWN. */
+/* Returns a raw value in the base unit of its metric; NaN for UNKNOWN. */
 double metric_value(enum metric metric, uint64_t raw);
 
 #endif

@@ -20,7 +20,7 @@ const char origins_gpus_unwanted[] = "--gpus none: GPUs are not looked at";
 static const struct {
     enum metric metric;
     size_t value; /* offset in struct host_reading */
-    struct origin origin; /* includes why it may be missing */
+    struct origin origin; /* includes the reason if the value is missing */
 } of_host[] = {
 { METRIC_HOST_CPU,                AT(cpu.user_ns),                     { "host.procfs.stat",       NOT_READABLE("/proc/stat"), true } },
 { METRIC_HOST_CPU_USER,           AT(cpu.user_ns),                     { "host.procfs.stat",       NOT_READABLE("/proc/stat"), true } },
@@ -83,6 +83,6 @@ void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_v
             origin->reason = reason;
         origin->is_exact = is_ready && from->is_exact;
     }
-    /* Energy used while a driver does not respond is missing. */
+    /* The energy lacks what GPUs used while a driver did not respond. */
     origins[METRIC_HOST_GPU_ENERGY].is_exact = is_ready && !view->totals.is_energy_estimated;
 }

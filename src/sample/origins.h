@@ -11,7 +11,7 @@
 /* Reasons for missing GPU figures: GPUs not read yet, not opened, or excluded by an option. */
 extern const char origins_gpus_pending[], origins_gpus_not_opened[], origins_gpus_unwanted[];
 
-/* The origins before anything is read. */
+/* Sets the origins before anything has been read. */
 void origins_init(struct origin origins[METRIC_COUNT]);
 
 /* Copies the values of the host's metrics. */

@@ -11,8 +11,8 @@
 #include "sample/metric.h"
 #include "source/host/host.h"
 
-/* The time at which a counter was read, and the error of that time. Two readings for a rate
- * must be many times that error apart. */
+/* The time at which a counter was read, and the error of that time. A rate needs two readings
+ * that are many times this error apart. */
 struct sample_clock {
     uint64_t late_ns; /* delay after the time of the sample */
     uint64_t resolution_ns;
@@ -25,8 +25,8 @@ struct sample {
     uint64_t elapsed_ns;           /* time since the first sample */
     uint64_t realtime_ns;          /* since 1970, UTC */
     uint64_t value[METRIC_COUNT];  /* gauges: some hold the maximum since the previous sample */
-    uint64_t moment[METRIC_COUNT]; /* the same, with all gauges at this time */
-    /* Highest values since the previous sample, if `value` is of another moment; else
+    uint64_t moment[METRIC_COUNT]; /* like `value`, but with all gauges as of this time */
+    /* Highest values since the previous sample, if `value` is from another moment; else
      * UNKNOWN. */
     uint64_t highest[METRIC_COUNT];
     /* Origin of each value; its strings outlive the session. */
@@ -52,14 +52,15 @@ static inline void sample_clear(struct sample *sample)
     host_reading_clear(&sample->host);
 }
 
-/* Whether the job has ended or is ending: memory left in its cgroup is not the job's. */
+/* Whether the job has ended or is ending. Memory left in its cgroup is then no longer the
+ * job's. */
 static inline bool sample_job_is_gone(const struct sample *sample)
 {
     return sample->moment[METRIC_JOB_PROCESSES] == 0 || sample->moment[METRIC_JOB_PSS] == 0;
 }
 
-/* The part of missed_cpu_ns that belongs to a metric, so that user and system time still add
- * up to the total. */
+/* Returns the part of missed_cpu_ns that belongs to a metric, so that user and system time
+ * still add up to the total. */
 static inline uint64_t sample_missed(const struct sample *sample, enum metric metric)
 {
     uint64_t missed_ns = sample->missed_cpu_ns, user_ns = sample->value[METRIC_JOB_USER];

@@ -39,7 +39,8 @@ static void reconcile(uint64_t *value, const struct memory_metrics *group)
         value[group->shared] = total - value[group->private];
 }
 
-/* The maxima of main and descendants may be of different moments. */
+/* Reconciles private memory of main and descendants with the job's: their maxima may be from
+ * different moments. */
 static void reconcile_private(uint64_t *value)
 {
     uint64_t job = value[METRIC_JOB_PRIVATE];
@@ -177,7 +178,8 @@ static void hide_untracked(const struct sampler *sampler, struct sample *sample)
     }
 }
 
-/* The sums miss bytes of a device that was added or removed during the run. */
+/* Marks sums as inexact that miss bytes of a device that was added or removed during the
+ * run. */
 static void mark_inexact(const struct device_table *table, struct origin in_and_out[2])
 {
     if (!table->is_exact)
@@ -208,7 +210,7 @@ static void read_host(struct sampler *sampler, uint64_t now_ns, bool is_first,
     ret->host = *reading;
 }
 
-/* If the job's cgroup does not count pressure, the machine's is used. */
+/* Uses the machine's pressure if the job's cgroup does not count any. */
 static void share_pressure(struct sample *ret)
 {
     for (int i = 0; i < PRESSURE_COUNT; i++) {
@@ -238,7 +240,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     const struct host_reading *host = &sampler->host_reading;
 
     sampler->job.meters.swap_used_bytes = host->memory.swap_used_bytes;
-    if (!sampler->job.was_read) /* a job that starts is not swapped out */
+    if (!sampler->job.was_read) /* a job that has just started is not swapped out */
         sampler->job.meters.swap_read_bytes = host->memory.swap_used_bytes;
     if (sampler->job.meters.swap_read_bytes != host->memory.swap_used_bytes)
         activity_forget(&sampler->job.activity); /* idle processes are being swapped out */
@@ -262,7 +264,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     ret->job_cgroup_cpu_ns = sampler->reading.job_cgroup.cpu_ns;
 }
 
-/* Called after the CPU times of the job and the machine were read. */
+/* Reads the energy. Must be called after the CPU times of the job and the machine were read. */
 static void read_energy(struct sampler *sampler, uint64_t now_ns, bool is_last,
                         struct sample *ret)
 {
@@ -312,8 +314,9 @@ void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind 
     hide_untracked(sampler, ret);
 }
 
-/* Counters are extrapolated while a driver's samples are late. If a value went too far, it
- * stays until the driver catches up. The last value is final even if it is lower. */
+/* Keeps a counter from falling. Counters are extrapolated while a driver's samples are late. If
+ * a value went too far, it stays until the driver catches up. The last value is final even if
+ * it is lower. */
 static uint64_t hold_highest(uint64_t *reported, uint64_t value, bool is_last)
 {
     if (is_known(value))

@@ -62,8 +62,8 @@ int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now);
 void sampler_done(struct sampler *sampler);
 
-/* At phase borders and at the end, values that are read once a second are read too. Early
- * samples: see session/pace.h. */
+/* Samples at phase borders and at the end also read values that are otherwise read once a
+ * second. Early samples: see session/pace.h. */
 enum sample_kind { SAMPLE_EARLY, SAMPLE_REGULAR, SAMPLE_BORDER, SAMPLE_LAST };
 
 void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind kind,

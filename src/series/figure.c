@@ -11,11 +11,13 @@
 #include "series/series.h"
 
 enum derivation {
-    TOTAL,      /* growth of a counter from the first to the last sample */
-    GROWTH,     /* as TOTAL, for counters that always rise: unknown if unchanged */
-    SPAN,       /* as TOTAL, for counters that few samples have: unknown if only one does */
+    TOTAL,  /* increase of a counter from the first to the last sample */
+    GROWTH, /* as TOTAL, for counters that always rise: unknown if unchanged */
+    /* As TOTAL, for counters missing in most samples: unknown if only one sample has a
+     * value. */
+    SPAN,
     MEAN_RATE,  /* TOTAL divided by the time */
-    MAX_RATE,   /* the largest growth over one interval */
+    MAX_RATE,   /* the largest increase over one interval */
     PEAK,       /* the largest value of a gauge */
     AT_PEAK,    /* the value of a memory gauge when the job's memory was largest */
     LATER_PEAK, /* the largest value after the first sample */
@@ -159,8 +161,8 @@ static struct spoor_figure not_measured(const char *reason)
     };
 }
 
-/* A high-water mark may be older than the run. Only a mark that rose since the first sample
- * belongs to this run or phase. */
+/* Returns a high-water mark if it has risen since the first sample; an older mark may not
+ * belong to this run or phase. Otherwise returns UNKNOWN. */
 static uint64_t risen(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally;
@@ -276,7 +278,7 @@ static void bound_total(struct spoor_figure *figure, const struct row *row,
                        : metric_value(row->metric, sub_known(bound->last, value->first));
 }
 
-/* If both bounds are equal, the figure is exact. */
+/* Marks the figure as exact if both bounds are equal. */
 static void note_certain(struct spoor_figure *figure)
 {
     if (isnan(figure->high) || figure->low < figure->high)
@@ -285,9 +287,9 @@ static void note_certain(struct spoor_figure *figure)
     figure->low = figure->high = nan("");
 }
 
-/* The kernel charges a process for a whole folio, which may be megabytes, whenever it writes to
- * a clean one. So the bytes written are limited to the bytes written by all disks plus dirty
- * pages, unless a disk was added or removed. */
+/* Bounds the bytes written. The kernel charges a process for a whole folio, which may be
+ * megabytes, whenever it writes to a clean one. So the bytes written are limited to the bytes
+ * written by all disks plus dirty pages, unless a disk was added or removed. */
 static void bound_written(struct spoor_figure *figure, const struct row *row,
                           const struct summary *summary)
 {
@@ -303,8 +305,9 @@ static void bound_written(struct spoor_figure *figure, const struct row *row,
     figure->is_exact = false;
 }
 
-/* A lower bound: the sum covers only threads that were alive when their process was read. The
- * upper bound: at any moment, all threads that did not run may have waited. */
+/* Sets the bounds of the waiting time. The sum is a lower bound, because it covers only threads
+ * that were alive when their process was read. For the upper bound, all threads that did not
+ * run are assumed to have waited. */
 static void bound_wait(struct spoor_figure *figure, const struct row *row,
                        const struct summary *summary)
 {
@@ -320,8 +323,8 @@ static void bound_wait(struct spoor_figure *figure, const struct row *row,
                             metric_value(row->metric, sub_floor0(room_ns, tally_growth(cpu))));
 }
 
-/* The upper bound is all energy of the packages; the lower bound excludes the energy at rest,
- * which the job may not have caused. */
+/* Sets the bounds of the energy: at most all energy of the packages, and at least the energy
+ * beyond their energy at rest, which the job may not have caused. */
 static void bound_energy(struct spoor_figure *figure, const struct row *row,
                          const struct summary *summary)
 {
@@ -384,7 +387,8 @@ static bool was_read_too_early(const struct summary *summary, enum metric part)
     return total && known_or_0(summary->tally[total].max) > 0 && !has_split_near_peak(summary);
 }
 
-/* A part may be larger at the moment of the highest total than in any sample. */
+/* Returns the peak of a gauge. A part of memory may be larger at the moment of the highest
+ * total than in any sample. */
 static double derive_peak(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally = &summary->tally[metric];
@@ -392,20 +396,22 @@ static double derive_peak(const struct summary *summary, enum metric metric)
     bool has_moment =
         metric == METRIC_JOB_RSS || metric == METRIC_JOB_PRIVATE || metric == METRIC_JOB_SHARED;
 
-    /* 0 is no peak if the size was lost later, or was read only while the job was small. */
+    /* A maximum of 0 is not a peak if the size was lost later, or was read only while the job
+     * was small. */
     if (tally->max == 0 && (tally->is_lost || was_read_too_early(summary, metric)))
         return nan("");
     return has_moment && !isnan(peak) ? fmax(peak, derive_at_peak(summary, metric)) : peak;
 }
 
-/* A single value gives no growth. */
+/* Returns the increase of a counter; NaN if it has only one value. */
 static double derive_span(const struct tally *tally, enum metric metric)
 {
     return tally->last_ns > tally->first_ns ? metric_value(metric, tally_growth(tally))
                                             : nan("");
 }
 
-/* A counter that did not change was not updated. */
+/* Returns the increase of a counter; NaN if there is none: a counter that did not change was
+ * not updated. */
 static double derive_growth(const struct tally *tally, enum metric metric)
 {
     uint64_t delta = tally_growth(tally);
@@ -413,9 +419,9 @@ static double derive_growth(const struct tally *tally, enum metric metric)
     return delta > 0 ? metric_value(metric, delta) : nan("");
 }
 
-/* The time for a mean: between the readings, but at least the counter's resolution. The job
- * used nothing before its start or after its end, so its mean is its total over the time of
- * the run or phase. */
+/* Returns the time over which a mean is taken: from the first to the last reading, but at least
+ * the counter's resolution. The job used nothing before its start or after its end, so its mean
+ * is its total over the time of the run or phase. */
 static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally = &summary->tally[metric];
@@ -427,7 +433,7 @@ static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
         return larger(read_ns, summary->ended_ns - summary->started_ns);
     case CLOCK_HOST_CPU:
         if (read_ns < tally->anchor_resolution_ns && busy->first == busy->last)
-            return 0; /* too short for a tick of the counter: not known to be idle */
+            return 0; /* shorter than a tick of the counter: not known to be idle */
         return read_ns > 0 ? larger(read_ns, tally->anchor_resolution_ns) : 0;
     case CLOCK_SAMPLE:
     case METRIC_CLOCK_COUNT:
@@ -564,7 +570,8 @@ static void include_parts(struct spoor_figure *figure, const struct row *row,
     }
 }
 
-/* Growth is exact if both ends are; a peak is exact if its sample is. */
+/* Returns the origin of a value: an increase is exact if both ends are, a peak if its sample
+ * is. */
 static struct origin value_origin(const struct row *row, const struct summary *summary)
 {
     const struct tally *tally = &summary->tally[row->metric];
@@ -596,7 +603,8 @@ static struct origin value_origin(const struct row *row, const struct summary *s
 
 static struct spoor_figure find_figure(const char *path, const struct summary *summary);
 
-/* Unknown energy of CPUs or GPUs is missing from the sum, which is then a lower bound. */
+/* Returns the CO2 equivalent of the energy. Unknown energy of CPUs or GPUs is missing from the
+ * sum, which is then a lower bound. */
 static struct spoor_figure make_carbon(const struct summary *summary)
 {
     struct spoor_figure cpu = find_figure("energy.cpu_joules", summary);

@@ -17,11 +17,12 @@
 
 /* How to merge the figures of the ranks of a job into one (group/merge.c). */
 enum figure_merge {
-    FIGURE_ADD,      /* the sum over ranks */
-    FIGURE_MEAN,     /* the sum of the rates, each over the time of its rank, per time of all */
-    FIGURE_ALIGN,    /* a peak: the largest sum at one moment, at most the sum of all peaks */
-    FIGURE_PER_NODE, /* the same within each node; the largest node counts */
-    FIGURE_HOST,     /* a figure of the machine: one rank per node, summed over nodes */
+    FIGURE_ADD, /* the sum over ranks */
+    /* The sum of the means, each weighted by the share of the time in which its rank ran. */
+    FIGURE_MEAN,
+    FIGURE_ALIGN,     /* a peak: the largest sum at one moment, at most the sum of all peaks */
+    FIGURE_PER_NODE,  /* as FIGURE_ALIGN within each node; the largest node counts */
+    FIGURE_HOST,      /* a figure of the machine: one rank per node, summed over nodes */
     FIGURE_HOST_PEAK, /* a figure of the machine: the largest value */
     FIGURE_GPUS,      /* a figure of GPUs: each GPU counts once, however many ranks used it */
     FIGURE_NO_MERGE,  /* a value of one moment of one rank */
@@ -36,13 +37,13 @@ enum metric figure_metric(size_t index);
 const char *figure_derivation(size_t index);
 enum figure_merge figure_merge(size_t index);
 
-/* The figure of a row, from the tallies of a run or phase. */
+/* Returns the figure of a row, from the tallies of a run or phase. */
 struct spoor_figure figure_get(size_t index, const struct summary *summary);
 
-/* The mean growth of a counter per second over the run, as a figure. */
+/* Returns the mean increase of a counter per second over the run, as a figure. */
 struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary);
 
-/* Index of a path, or -ENOENT. */
+/* Returns the index of a path, or -ENOENT. */
 ssize_t figure_index(const char *path);
 
 #endif

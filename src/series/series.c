@@ -216,7 +216,7 @@ enum gpu_measure series_gpu_measure(size_t index)
     return gpu_measures[index];
 }
 
-/* If memory runs out, GPUs are left out. */
+/* Adds the GPUs to the series. If memory runs out, they are left out. */
 static void add_gpus(struct series *series, const struct series_gpus *gpus)
 {
     size_t columns = gpus->count * SERIES_GPU_MEASURES;
@@ -267,7 +267,7 @@ static struct series_value *last_gauges(const struct series *series)
     return &series->gauges[(series->count - 1) * series->gauge_count];
 }
 
-/* Called when another sample follows: the job had not ended. */
+/* Enters withheld gauges: called when another sample follows, so the job had not ended. */
 static void enter_withheld(struct series *series)
 {
     struct series_value *values = last_gauges(series);
@@ -279,7 +279,8 @@ static void enter_withheld(struct series *series)
     series->has_withheld = false;
 }
 
-/* In every point, private and shared memory add up to the total, or are unknown. */
+/* Whether a part is missing. In every point, private and shared memory add up to the total, or
+ * are unknown. */
 static bool is_missing_part(const struct series_metric *column, const struct sample *sample)
 {
     return (column->metric == METRIC_JOB_PRIVATE || column->metric == METRIC_JOB_SHARED) &&
@@ -356,7 +357,7 @@ static double counted_at_end(const struct series *series, const struct series_me
     return at_anchor + open->rate * since_open;
 }
 
-/* Does the same, without usage found later to be foreign. */
+/* Like counted_at_end(), but without usage found later to be foreign. */
 static double count_at_end(const struct series *series, const struct series_metric *column,
                            const struct tally *tally, const struct rate_window *open,
                            size_t point)
@@ -370,7 +371,7 @@ static double count_at_end(const struct series *series, const struct series_metr
     return count;
 }
 
-/* Returns the growth of a counter in a point, including CPU time used at an unknown time. */
+/* Returns the increase of a counter in a point, including CPU time used at an unknown time. */
 static double growth_in(const struct series *series, const struct summary *summary,
                         const struct series_metric *column, const struct rate_window *open,
                         size_t point)
@@ -385,8 +386,9 @@ static double growth_in(const struct series *series, const struct summary *summa
     return count_at_end(series, column, tally, open, point) - before + missed;
 }
 
-/* A mean that differs from the rate of a single window only by rounding is replaced by that
- * rate. If the counter was unknown for part of a point, the mean may be below the rates. */
+/* Returns rates and their mean. A mean that differs from the rate of a single window only by
+ * rounding is replaced by that rate. If the counter was unknown for part of a point, the mean
+ * may be below the rates. */
 static struct series_value rates_with_mean(const struct series_count *rates, double missed,
                                            double mean)
 {

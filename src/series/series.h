@@ -4,13 +4,13 @@
  *
  * Each point keeps the highest, the lowest and the mean value of every charted metric, and of
  * each GPU. When all points are in use, neighbours are merged and a point covers twice as many
- * samples from then on. A week at 10 ms fits as well as a minute at 1 s, and peaks of values
- * and rates are kept.
+ * samples from then on. A week at 10 ms fits just like a minute at 1 s, and peaks of values and
+ * rates are kept.
  *
- * For a counter, a point keeps the count at the end of the point. The mean rate is the growth
- * of that count over the time of the point, so the integral of the curve is the growth of the
- * counter, however points are merged. The highest and lowest rates are taken from the summary's
- * windows.
+ * For a counter, a point keeps the count at the end of the point. The mean rate is the increase
+ * of that count divided by the time of the point, so the integral of the curve is the increase
+ * of the counter, however points are merged. The highest and lowest rates are taken from the
+ * summary's windows.
  *
  * The last sample is usually taken just after the end of the job. Its gauges are 0, but that
  * does not describe the time since the previous sample: they are stored as unknown. If another
@@ -30,8 +30,8 @@
 #include "sample/sample.h"
 #include "series/summary.h"
 
-/* Base units of a metric per second over a span; NaN if it is unknown or no time has passed. For CPU
- * seconds the result is cores. */
+/* Returns the base units of a metric per second over a span; NaN if the metric is unknown or no
+ * time has passed. For CPU seconds the result is cores. */
 double counter_rate(enum metric metric, uint64_t from, uint64_t to, uint64_t span_ns);
 
 enum { SERIES_POINTS = 1024, SERIES_GPUS_MAX = 8, SERIES_GPU_MEASURES = 9 };
@@ -40,7 +40,7 @@ enum { SERIES_POINTS = 1024, SERIES_GPUS_MAX = 8, SERIES_GPU_MEASURES = 9 };
  * mark: a partial value would not add up to the whole. */
 #define SERIES_MISSING_PART ((float)INFINITY)
 
-/* In base units (rates: per second). Unknown: NaN, or SERIES_MISSING_PART in all three. */
+/* In base units (rates: per second). If unknown, all three are NaN or SERIES_MISSING_PART. */
 struct series_value {
     float high, low, mean;
 };
@@ -95,7 +95,7 @@ struct series {
     struct gpu_place gpus[SERIES_GPUS_MAX];
 };
 
-/* `points`: maximum number of points, even. */
+/* Initializes a series. `points`: maximum number of points, even. */
 int series_init(struct series *series, size_t points);
 void series_done(struct series *series);
 
@@ -111,7 +111,7 @@ enum gpu_measure series_gpu_measure(size_t index);
 /* Returns the start of the time that a point covers. */
 uint64_t series_start_ns(const struct series *series, size_t point);
 
-/* Returns the value of a charted metric at a point, including the growth in the open window
+/* Returns the value of a charted metric at a point, including the increase in the open window
  * of its rate: see summary_open_window(). */
 struct series_value series_get(const struct series *series, const struct summary *summary,
                                size_t metric_index, size_t point);

@@ -38,7 +38,7 @@ void summary_forget_zero(struct summary *summary, enum metric metric)
 
 /* ---- windows of rates ----------------------------------------------------- */
 
-/* The curve of a counter never falls, unless the counter may fall. */
+/* Whether the curve of a counter never falls. */
 static bool only_rises(enum metric metric)
 {
     const struct metric_row *row = metric_row(metric);
@@ -46,8 +46,9 @@ static bool only_rises(enum metric metric)
     return row->is_charted && row->published.kind == SPOOR_COUNTER && !row->may_fall;
 }
 
-/* A counter that falls below half of its value was reset. A smaller step back is a
- * difference in reading time: the count stays until the counter has caught up. */
+/* Whether a counter was reset. A counter that falls below half of its value was reset. A
+ * smaller step back comes from different times of reading: the count stays until the counter
+ * has caught up. */
 static bool was_reset(const struct tally *tally, uint64_t value)
 {
     return value < (tally->count - tally->offset) / 2;
@@ -72,8 +73,8 @@ static uint64_t count_at_sample(const struct tally *tally, enum metric metric,
                                      (double)(read_ns - tally->last_ns));
 }
 
-/* Counters of the machine are interpolated to the time of the sample, since the machine keeps
- * running. The job may have ended: its last count is its total. */
+/* Whether counts are interpolated to the time of the sample: counters of the machine are, since
+ * the machine keeps running. The job may have ended: its last count is its total. */
 static bool is_dated_back(enum metric metric)
 {
     return metric_row(metric)->clock == CLOCK_HOST_CPU;
@@ -117,14 +118,15 @@ static void close_window(struct tally *tally, enum metric metric, uint64_t count
     tally->anchor_resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
 }
 
-/* Main and descendants use the windows of the job. */
+/* Whether a metric has windows of its own. Main and descendants use the windows of the job. */
 static bool has_own_windows(const struct summary *summary, enum metric metric)
 {
     return (metric != METRIC_MAIN_CPU && metric != METRIC_DESCENDANTS_CPU) ||
            !is_known(summary->tally[METRIC_JOB_CPU].first);
 }
 
-/* `main_count`: value at the time of the sample; UNKNOWN if it was unknown before. */
+/* Closes the windows of main and descendants. `main_count`: value at the time of the sample;
+ * UNKNOWN if it was unknown before. */
 static void close_parts(struct summary *summary, const struct sample *sample,
                         uint64_t main_count)
 {
@@ -274,7 +276,7 @@ static void add_count(struct summary *summary, enum metric metric, const struct 
         date_back_first(tally, value, sample_read_ns(sample, metric));
     tally->resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
     if (metric_row(metric)->may_fall && value < tally->anchor) {
-        tally->anchor = value; /* usage removed from the count was never the job's */
+        tally->anchor = value; /* the job never used what was removed from the count */
         tally->start = smaller(tally->start, value);
         tally->rate = nan("");
     }
@@ -319,7 +321,7 @@ static void tally_add(struct summary *summary, enum metric metric, const struct 
         value = tally->count;
     }
     raise_to(&tally->max, value);
-    if (tally->max == value) /* the value of a mark stays while its origin improves */
+    if (tally->max == value) /* a mark keeps its value while its origin improves */
         tally->max_origin = tally->origin;
     if (summary->sample_count > 1)
         raise_to(&tally->later_max, value);

@@ -17,9 +17,9 @@ enum { SUMMARY_RESOLUTIONS = 10 };
 
 /*
  * Rates are measured over consecutive windows without gaps. A window ends at the first sample
- * that is far enough from its start, so growth found after a counter was unknown for a while is
- * spread over that time. Counts are as of the times of the samples: a counter that was read
- * later is interpolated.
+ * that is far enough from its start, so an increase found after a counter was unknown for a
+ * while is spread over that time. Counts are as of the times of the samples: a counter that was
+ * read later is interpolated.
  */
 struct tally {
     uint64_t first; /* first known value */
@@ -56,14 +56,15 @@ struct rate_window {
     double rate;
 };
 
-/* Growth of a counter. UNKNOWN if either end is; 0 if it stepped back, which is a reset or a
- * race and never growth. */
+/* Returns the increase of a counter. UNKNOWN if either end is; 0 if the counter stepped back,
+ * which is a reset or a race and never usage. */
 static inline uint64_t tally_growth(const struct tally *tally)
 {
     return sub_known(tally->last, tally->first);
 }
 
-/* The origin of the growth from the first to the last value: exact if both ends are. */
+/* Returns the origin of the increase from the first to the last value: exact if both ends
+ * are. */
 struct origin tally_growth_origin(const struct tally *tally);
 
 struct summary {
@@ -77,9 +78,9 @@ struct summary {
     double grams_per_joule;      /* grams of CO2 equivalent, set by the caller; 0: unknown */
 };
 
-/* A window is at least half an interval long, so that the two samples at the end of a run, a
- * moment apart, do not make a peak out of noise. It is also at least ten times as long as
- * the error of the counter's time. */
+/* Initializes a summary. A window is at least half an interval long, so that the two samples at
+ * the end of a run, a moment apart, do not make a peak out of noise. It is also at least ten
+ * times as long as the error of the counter's time. */
 void summary_init(struct summary *summary, uint64_t interval_ns);
 
 /* Starts a phase at its first sample: counters that are unknown at this moment continue from
@@ -99,15 +100,15 @@ void summary_raise(struct summary *summary, enum metric metric, uint64_t value,
 void summary_add(struct summary *summary, const struct sample *sample);
 
 /* Returns the open window, up to the last known value. If it is too short, it is extended into
- * the window before it, with a proportional part of that window's growth: together the windows
- * hold all growth. False: there is none. */
+ * the window before it, with a proportional part of that window's increase: together the
+ * windows contain the whole increase. False: there is none. */
 bool summary_open_window(const struct summary *summary, enum metric metric,
                          struct rate_window *ret);
 
-/* CPU time used at an unknown time is spread evenly, at this rate. */
+/* Returns the rate at which CPU time used at an unknown time is spread evenly. */
 double summary_missed_rate(const struct summary *summary, enum metric metric);
 
-/* The highest rate of all windows; NaN: there is none. */
+/* Returns the highest rate of all windows; NaN: there is none. */
 double summary_max_rate(const struct summary *summary, enum metric metric);
 
 #endif

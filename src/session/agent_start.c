@@ -10,10 +10,10 @@
  * - The intermediate process shares our memory (as vfork's child does) while this thread waits,
  *   so that a large caller is not copied. It does not call exec: the caller inherits only its
  *   own CPU time, some 50 us.
- * - It has the name of an agent, and so has the program until it calls exec: other trackers
- *   would count the memory that it shares with us as a descendant's.
+ * - It has the name of an agent, and so has the program until it calls exec. Otherwise other
+ *   trackers would count the memory shared with us as a descendant's.
  * - A child created without an exit signal sends no SIGCHLD, and only a wait() with __WALL
- *   returns it. A call of exec would change both.
+ *   returns it. Calling exec would change both.
  */
 #include <errno.h>
 #include <fcntl.h>

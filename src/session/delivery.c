@@ -64,7 +64,7 @@ void spoor_session_latest_gpus(spoor_session *session,
     pthread_mutex_unlock(&session->mutex);
 }
 
-/* If memory runs out, no processes are listed. */
+/* Fills the list of processes and returns its length; 0 if memory runs out. */
 static size_t read_processes(spoor_session *session)
 {
     const struct roster *roster = &session->sampler.job.roster;
@@ -119,8 +119,9 @@ static void show_sample(spoor_session *session)
     session->sample_seen(&sample, session->sample_data);
 }
 
-/* If one stream ends, all streams get a row, so that their rows have the same times. Streams
- * in a dialect get no rows of early samples: the programs they imitate would not write any. */
+/* Writes rows. If one stream ends, all streams get a row, so that their rows have the same
+ * times. Streams in a dialect get no rows of early samples: the programs they imitate would not
+ * write any. */
 static void write_rows(spoor_session *session, enum sample_kind kind)
 {
     bool must_end[ARRAY_SIZE(session->streams)];

@@ -96,15 +96,15 @@ static void open_gpus(spoor_session *session)
 
 /* ---- several ranks on a node ----------------------------------------------- */
 
-/* With more ranks than this on a node, they share its GPUs. */
+/* If a node has more ranks than this, they share its GPUs. */
 enum { GPUS_OF_NODE_MAX = 16 };
 
 #define CHECK_EVERY_NS (2 * NS_PER_SECOND)
 
-/* Opening NVIDIA's driver takes 30 ms and 23 MB, so on a node full of ranks only the first
- * rank opens it, and ranks whose processes use a GPU. A rank with its own list of GPUs always
- * counts as the first rank: the numbers are relative to the GPUs that the scheduler assigned
- * to it. */
+/* Whether only the first rank on the node reads the GPUs. Opening NVIDIA's driver takes 30 ms
+ * and 23 MB. So on a node full of ranks, only the first rank and the ranks whose processes use
+ * a GPU open it. A rank with its own list of GPUs always counts as the first rank: the numbers
+ * are relative to the GPUs that the scheduler assigned to it. */
 static bool are_read_by_first_rank(const spoor_session *session)
 {
     const struct launch *launch = &session->run.launch;
@@ -132,7 +132,7 @@ static bool has_gpu_open(const struct root *root, pid_t pid)
     while (folder && (entry = readdir(folder))) {
         if (root_read_link(root, path, sizeof(path), "proc/%d/fd/%s", (int)pid, entry->d_name) <
             0)
-            continue; /* not a link, or a long path */
+            continue; /* not a link, or too long */
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
             if (strncmp(path, devices[i], strlen(devices[i])) == 0)
                 return true;
@@ -201,7 +201,7 @@ static uint64_t memory_of_row(const struct gpu_watch *watch, size_t index)
     return sum;
 }
 
-/* After a look: stores the memory of each process for the process table. */
+/* Stores the memory of each process for the process table, after a look. */
 static void note_processes(spoor_session *session)
 {
     const struct gpu_watch *watch = session->gpu_looks.watch;
@@ -214,7 +214,7 @@ static void note_processes(spoor_session *session)
     }
 }
 
-/* The cost of opening the drivers is spread over the run. */
+/* Collects the result of a look. The cost of opening the drivers is spread over the run. */
 static void collect(spoor_session *session, uint64_t now_ns)
 {
     const struct job_meters *meters = &session->sampler.job.meters;
@@ -329,7 +329,7 @@ static void forget_zero(uint64_t *value)
         *value = UNKNOWN;
 }
 
-/* A gauge of 0 counts as not measured if one of its parts was not reported. */
+/* Makes a gauge of 0 unknown if one of its parts was not reported. */
 static void clear_unreported(spoor_session *session)
 {
     struct gpu_uncertain uncertain = uncertain_of(&session->gpu.totals);
@@ -344,8 +344,8 @@ static void clear_unreported(spoor_session *session)
     }
 }
 
-/* If a driver does not report the usage of a GPU that the job uses, an earlier 0 counts as not
- * measured. A value reported later counts. */
+/* Makes zeros unknown if a driver did not report the usage of a GPU that the job used. A value
+ * reported later counts. */
 static void forget_zeros(const struct gpu_totals *totals, struct gpu_uncertain *uncertain,
                          struct summary *summary)
 {
@@ -378,13 +378,13 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
         collect(session, now.monotonic_ns);
         gpu_looks_view(&session->gpu_looks, now.monotonic_ns, &session->gpu);
     }
-    /* Otherwise the GPUs have not been looked at yet. */
+    /* Otherwise there has been no look at the GPUs yet. */
     if (session->gpu.reason || session->gpu.state == GPU_READY)
         sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
     clear_unreported(session);
 }
 
-/* Warns about GPUs that the job used although they were not assigned to it: it may have
+/* Warns about GPUs that the job used although they were not assigned to it: the job may have
  * changed its own variables. */
 static void warn_about_strays(spoor_session *session)
 {
@@ -425,7 +425,8 @@ static void warn_about_unreported(spoor_session *session)
                             reason);
 }
 
-/* The driver's peak of one process is a lower bound for the run, not for a phase. */
+/* Raises the peak to the driver's peak of one process, which is a lower bound for the run, but
+ * not for a phase. */
 void session_raise_gpu_peak(spoor_session *session)
 {
     const struct tally *tally = &session->summary.tally[METRIC_JOB_GPU_MEMORY];

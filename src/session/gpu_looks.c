@@ -14,15 +14,15 @@
 #include "sample/origins.h"
 #include "source/proc/pid_files.h"
 
-/* Maximum wait for a call at the end. A driver that has already taken STUCK_AFTER_NS is not
+/* Maximum wait for a call at the end. A call that has already taken STUCK_AFTER_NS is not
  * waited for. */
 #define WAIT_MOST_NS NS_PER_SECOND
 #define STUCK_AFTER_NS (250 * NS_PER_MS)
 /* The maximum wait if the thread waits for a CPU of a busy machine, not for a driver. */
 #define STARVED_MOST_NS (10 * NS_PER_SECOND)
-/* How long the thread's times read before a call are valid for later calls. */
+/* Maximum age of the thread's times: they are read again only if they are older. */
 #define TIMES_HOLD_NS NS_PER_SECOND
-/* A driver that takes longer counts as not responding. */
+/* A driver that takes longer than this counts as not responding. */
 #define SILENT_AFTER_NS (2 * NS_PER_SECOND)
 
 static const char too_early[] = "the run ended before the drivers had reported their GPUs";
@@ -193,12 +193,12 @@ int gpu_looks_open(struct gpu_looks *looks, const struct gpu_looks_options *opti
     }
     looks->watch = &data->watch;
     looks->is_open = true;
-    /* On failure a busy machine looks like a slow driver. */
+    /* On failure, a busy machine is mistaken for a slow driver. */
     (void)root_open(NULL, &looks->root);
     return 0;
 }
 
-/* Returns zeros if the kernel does not count these times. */
+/* Returns the run and wait times of the thread; zeros if the kernel does not count them. */
 static struct schedstat read_times(const struct gpu_looks *looks)
 {
     struct schedstat times = { 0 };
@@ -288,12 +288,13 @@ void gpu_looks_close(struct gpu_looks *looks)
 void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid)
 {
     if (gpu_looks_are_idle(looks) && looks->state == GPU_READY)
-        /* On failure the last use by the process is not counted. */
+        /* On failure, the process's usage since the last look is not counted. */
         (void)gpu_owners_set(&looks->data->owners, pid, clock_now().monotonic_ns);
 }
 
-/* If we attached to the job, the use that the first look finds is old and does not count. The
- * descendants of a job that we started are all new. */
+/* Copies the processes of the job for the next look. If we attached to the job, the usage
+ * found by the first look is old and does not count. If we started the job, all
+ * descendants are new. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster)
 {
     struct gpu_owners *owners = &looks->data->owners;
@@ -361,7 +362,8 @@ static int learn_units(struct gpu_looks *looks)
     return 0;
 }
 
-/* Called after the first look: stores the drivers' GPUs, or why there are none. */
+/* Stores the GPUs that the drivers report, or why there are none. Called after the first
+ * look. */
 static void learn(struct gpu_looks *looks)
 {
     struct gpu_look_data *data = looks->data;

@@ -2,10 +2,10 @@
 /*
  * gpu_looks.h - reads the GPUs, one look at a time, in a thread that can be left behind.
  *
- * Drivers can block for long, so only a helper calls them. The sampling thread starts a look,
- * continues, and collects the result later: several looks become the view of one sample. A
- * driver that does not respond blocks only the helper's thread. The data of a look belongs to
- * the helper: the caller may touch it only while no look is in progress.
+ * Drivers can block for a long time, so only a helper calls them. The sampling thread starts a
+ * look, continues, and collects the result later: several looks are merged into the view of one
+ * sample. A driver that does not respond blocks only the helper's thread. The data of a look
+ * belongs to the helper: the caller may touch it only while no look is in progress.
  */
 #ifndef SESSION_GPU_LOOKS_H
 #define SESSION_GPU_LOOKS_H
@@ -79,15 +79,15 @@ struct gpu_looks {
  * drivers. With --gpus none, not even the drivers' files are searched. */
 bool gpu_looks_are_needed(const struct root *root, const char *gpus, unsigned disabled);
 
-/* Does not open drivers: the first look does. */
+/* Opens no drivers: the first look does that. */
 int gpu_looks_open(struct gpu_looks *looks, const struct gpu_looks_options *options);
 
 /* Closes the drivers. If one does not respond, or with leaves_drivers, the thread and its
  * data are left behind. */
 void gpu_looks_close(struct gpu_looks *looks);
 
-/* Stores which processes belong to the job, for the next look: some may exit before it. Cheap
- * if the processes are the same as before. Does nothing during a look. */
+/* Stores for the next look which processes belong to the job, because some may exit before it.
+ * Cheap if the processes are the same as before. Does nothing during a look. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster);
 
 /* Called when a process of the job is about to exit. */

@@ -13,21 +13,21 @@
 #define WAIT_MOST_NS NS_PER_SECOND
 /* Ignore smaller changes of the address space: they are threads and buffers of the program. */
 #define SPACE_BYTES ((uint64_t)32 << 20)
-/* A quick look waits at most this long for the budget. A slow look waits until samples might
- * be lost. */
+/* A quick look waits at most this long for the budget. A slow look waits until the driver might
+ * drop samples. */
 #define POSTPONED_MOST_NS NS_PER_SECOND
 
 /* A GPU that an idle job holds draws power: read it this often. */
 #define REST_GAP_NS (2 * NS_PER_SECOND)
 
-/* Minimum time between looks that the budget cannot pay, caused by a change of the address
+/* Minimum time between looks that the budget cannot pay for, caused by a change of the address
  * space. */
 #define FORCED_GAP_NS (100 * NS_PER_MS)
 
 enum {
     SPACE_SHARE = 16,  /* also ignore changes below this part of the job's GPU memory */
     SLOW_SHARE = 1000, /* gap after a slow look, as a multiple of its cost */
-    EARLY_SHARE = 4,   /* a look may be early by this part of its gap, to save a wake-up */
+    EARLY_SHARE = 4,   /* a look may be this part of its gap early, to save a wake-up */
 };
 
 /* Gaps between quick looks; the index is whether the job uses a GPU. */
@@ -47,7 +47,7 @@ void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host)
     };
 }
 
-/* Returns to the short gap: after a change, more may follow. */
+/* Returns to the short gap: a change is often followed by others. */
 static void shorten_gap(struct gpu_pace *pace, uint64_t now_ns)
 {
     pace->gap_ns = gaps[pace->found.holds_context].least_ns;
@@ -107,7 +107,7 @@ static bool slow_is_due(const struct gpu_pace *pace, uint64_t now_ns, struct bud
 
 static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, struct budget *budget)
 {
-    /* While no process is known to use a GPU, the address space is not watched. */
+    /* The address space is watched only if a process is known to use a GPU. */
     bool is_urgent = space_has_changed(pace) || (pace->owes_look && !pace->found.holds_context);
     uint64_t cost_ns = pace->cost_ns[GPU_LOOK_QUICK];
 
@@ -141,7 +141,7 @@ static enum gpu_look choose(struct gpu_pace *pace, uint64_t now_ns, struct budge
     }
     pace->gap_ns = smaller(2 * pace->gap_ns, gaps[pace->found.holds_context].most_ns);
     pace->due_ns = now_ns + pace->gap_ns;
-    /* A slow look takes milliseconds: an allocation may be released meanwhile. */
+    /* A slow look takes milliseconds, during which an allocation may be released. */
     if (!space_has_changed(pace) && slow_is_due(pace, now_ns, budget))
         return GPU_LOOK_SLOW;
     return quick_is_due(pace, now_ns, budget) ? GPU_LOOK_QUICK : GPU_LOOK_NONE;
@@ -164,7 +164,7 @@ enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
     return pace->looking;
 }
 
-/* The longer a look takes, the less often its end is checked. */
+/* Called while a look is in progress: the longer it takes, the less often it is checked. */
 void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns)
 {
     uint64_t taken_ns = sub_floor0(now_ns, pace->looked_ns);
@@ -180,7 +180,7 @@ void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        found->holds_context != pace->found.holds_context;
 
     if (found->holds_context && !pace->found.holds_context)
-        pace->slow_ns = now_ns; /* samples of this look are still to come */
+        pace->slow_ns = now_ns; /* the driver has no samples of this process yet */
     pace->found = *found;
     if (has_changed || is_opening)
         shorten_gap(pace, now_ns);

@@ -10,12 +10,12 @@
  *   there is one quick look when it becomes idle, as soon as the budget can pay for it (at once if no process
  *   is known to use a GPU), and then one every 2 s, for the power of the GPUs it holds, until it runs again.
  * - If the address space of the processes that use GPUs changes, a quick look comes at once:
- *   GPU memory is mapped there when much of it is allocated. Reading the size takes
- *   15 us after 20 ms of sleep, a driver call at least 60 us. This look ignores the budget, which
- *   may be empty after an idle period or after opening the drivers.
+ *   large allocations of GPU memory are mapped there. Reading the size takes 15 us after 20 ms
+ *   of sleep, a driver call at least 60 us. This look ignores the budget, which may be empty
+ *   after an idle period or after opening the drivers.
  * - Slow looks come every second, or up to every 5 s if they are expensive; every 10 s while the job
  *   uses no GPU, or both the job and its GPUs are idle. Drivers keep utilization samples for 14 s.
- * - Both kinds of looks wait until the budget can pay for them, but not forever.
+ * - Both kinds of looks wait until the budget can pay for them, but not indefinitely.
  */
 #ifndef SESSION_GPU_PACE_H
 #define SESSION_GPU_PACE_H
@@ -32,7 +32,7 @@ enum gpu_look {
     GPU_LOOK_QUICK,
     GPU_LOOK_SLOW,
     GPU_LOOK_KINDS,                   /* the kinds below are not paced */
-    GPU_LOOK_BORDER = GPU_LOOK_KINDS, /* where a phase starts or stops */
+    GPU_LOOK_BORDER = GPU_LOOK_KINDS, /* at the start or stop of a phase */
     GPU_LOOK_LAST,
     GPU_LOOK_CLOSE,
 };
@@ -51,13 +51,13 @@ struct gpu_findings {
 };
 
 struct gpu_pace {
-    uint64_t due_ns; /* when to look next, or to check whether a look has ended */
+    uint64_t due_ns; /* time of the next look, or of the next check whether a look has ended */
 
     /* Private. */
     bool is_for_host; /* the GPUs matter even if the job is idle, or there is none */
     enum gpu_look looking;
     uint64_t looked_ns; /* when the last look began; 0: the drivers are not open */
-    uint64_t forced_ns; /* when the last look began that exceeded the budget */
+    uint64_t forced_ns; /* when the last look that exceeded the budget began */
     uint64_t slow_ns;   /* when the last slow look began */
     uint64_t gap_ns;    /* gap between quick looks; 0: the drivers are not open */
     uint64_t cost_ns[GPU_LOOK_KINDS]; /* CPU time, smoothed; 0: not known yet */
@@ -67,7 +67,7 @@ struct gpu_pace {
     uint64_t looked_space_bytes; /* address space of the job when the last look began */
 };
 
-/* The first look, which opens the drivers, is at `first_ns`. */
+/* Sets the time of the first look, which opens the drivers, to `first_ns`. */
 void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host);
 
 /* Returns the kind of look to start now, if any. The first look is slow, and opens the
@@ -75,10 +75,10 @@ void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host);
 enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
                              const struct gpu_job_state *job, struct budget *budget);
 
-/* Called if the look is still in progress when the next is due. */
+/* Called if a look is still in progress when the next one is due. */
 void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns);
 
-/* Called when the look has ended. `cost_ns`: its CPU time. */
+/* Called when a look has ended. `cost_ns`: its CPU time. */
 void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   const struct gpu_findings *found);
 

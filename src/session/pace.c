@@ -19,7 +19,7 @@ static const struct {
 
 #define EARLY_GAP_NS (10 * NS_PER_MS)
 /* Early samples are at least this part of the run apart, and are taken only while the budget
- * could pay for several more: glances find peaks, and must not wait for early samples. */
+ * could pay for several more, so that glances, which find peaks, never wait for them. */
 enum { EARLY_SHARE = 32, EARLY_RESERVE = 8 };
 
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_job)
@@ -98,7 +98,7 @@ uint64_t pace_sampled(struct pace *pace, uint64_t now_ns)
     uint64_t missed = 0;
 
     pace->sampled_ns = now_ns;
-    /* The sample was also a glance. */
+    /* The sample also served as a glance. */
     if (pace->glance_ns != PACE_NEVER && pace->state == JOB_RESTS)
         pace->glance_ns = larger(pace->glance_ns, now_ns + pace->gap_ns);
     if (now_ns < pace->deadline_ns)

@@ -2,20 +2,20 @@
 /*
  * pace.h - when to sample, and when to glance at the job in between. Pure: times in, times out.
  *
- * Samples come at absolute deadlines. Between them the job is glanced at every 5 ms while it
- * grows, then at gaps that double up to 160 ms while it merely runs, and rarely while it is
+ * Samples come at absolute deadlines. Between samples the job is glanced at: every 5 ms while
+ * it grows, then at gaps that double up to 160 ms while it merely runs, and rarely while it is
  * idle. The budget stretches all of these gaps.
  *
- * The budget does not stretch the gaps of the sentinel: one number is read every 25 ms, and if
- * memory has grown, the job is glanced at as soon as the budget allows. On a node full of
- * ranks the sentinels would cost more than all samples: a rank of one process has no sentinel,
- * since the kernel keeps its peak.
+ * The budget does not stretch the gaps of the sentinel: one number is read every 25 ms. If
+ * memory has grown, a glance follows as soon as the budget allows. On a node full of ranks the
+ * sentinels would cost more than all samples: a rank of one process has no sentinel, since the
+ * kernel keeps its peak.
  *
  * Ranks of a node start together: their samples are spread over the interval.
  *
- * The curve of a short job would have two points. If the session is fine at first, some
- * glances become samples, at least 10 ms and a 32nd of the run so far apart. An idle job gets
- * no early samples.
+ * Without early samples, the curve of a short job would have two points. If is_fine_at_first is
+ * set, some glances become samples, at intervals of at least 10 ms and 1/32 of the run so far.
+ * An idle job gets no early samples.
  */
 #ifndef SESSION_PACE_H
 #define SESSION_PACE_H
@@ -55,7 +55,7 @@ uint64_t pace_wake_ns(const struct pace *pace);
 /* Returns when to wake up next, apart from samples. */
 uint64_t pace_glance_ns(const struct pace *pace);
 
-/* Called after a glance of this cost: plans the next one. */
+/* Called after a glance with this CPU time: plans the next one. */
 void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   enum activity_state state, struct budget *budget);
 
@@ -67,7 +67,7 @@ void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown,
 /* Called after a glance. Returns whether to take an early sample. */
 bool pace_wants_sample(const struct pace *pace, uint64_t now_ns, const struct budget *budget);
 
-/* Called after an early sample of this cost. */
+/* Called after an early sample with this CPU time. */
 void pace_sampled_early(struct pace *pace, uint64_t now_ns, uint64_t cost_ns);
 
 /* Called after any other sample. Returns how many deadlines were missed. */

@@ -2,9 +2,9 @@
 /*
  * phase.c - named parts of a run.
  *
- * A program may mark any number of phases, but only PHASES_MAX are kept, without an error.
- * When only one place is left, a later phase is added to the newest phase of the same name,
- * which is continued, or else to the last phase, which is named OTHERS.
+ * A program may mark any number of phases. Only PHASES_MAX are kept; more are not an error.
+ * When only one place is left, a new phase continues the newest phase of the same name; if
+ * there is none, it becomes part of the last phase, which is named OTHERS.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ static int stop_phase(spoor_session *session, const char *name, struct spoor_err
     if (!phase)
         return error_set(err, ENOENT, "phase '%s' is not open", name);
     (void)session_request_sample(session); /* on failure the phase's figures end earlier */
-    if (phase->open_count > 0)             /* another caller may have stopped it */
+    if (phase->open_count > 0)             /* another caller may have stopped the phase */
         phase->open_count--;
     phase->is_open = phase->open_count > 0;
     return 0;

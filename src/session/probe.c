@@ -2,7 +2,7 @@
 /*
  * probe.c - which sources work on this machine, for this user.
  *
- * Each source is tried, not guessed from versions or names: a source may be denied
+ * Each source is tried, instead of being guessed from versions or names: a source may be denied
  * however new the kernel is.
  */
 #include <errno.h>
@@ -174,7 +174,7 @@ static const char *probe_cgroup(struct trial *trial, bool serves)
         trial->remedy = "remove --cgroup off";
     if (trial->job.meters.job_cgroup.reason)
         return trial->job.meters.job_cgroup.reason;
-    trial->remedy = no_remedy; /* version 1 has a directory for each controller */
+    trial->remedy = no_remedy; /* version 1 has a separate directory for each controller */
     if (trial->job.meters.job_cgroup.is_surrounding)
         return "the cgroup around spoor counts spoor too, or has no controller for it";
     return "the cgroup of the job has no controller for it";
@@ -209,7 +209,8 @@ static const char *probe_leaf_refaults(struct trial *trial)
     return "not supported by this kernel";
 }
 
-/* The file lists a region for each GPU whose driver counts its memory. */
+/* Probes the dmem controller. Its file lists a region for each GPU whose driver counts its
+ * memory. */
 static const char *probe_dmem(struct trial *trial)
 {
     const char *path = job_cgroup_dmem_path(&trial->job.meters.job_cgroup);
@@ -285,8 +286,8 @@ static const char *probe_connector(struct trial *trial)
     return why(trial, r);
 }
 
-/* The connector is preferred, since it does not slow down the job. But its events from
- * different CPUs arrive out of order. */
+/* Probes perf's thread events. The connector is preferred, since it does not slow down the job,
+ * but its events from different CPUs arrive out of order. */
 static const char *probe_thread_events(struct trial *trial)
 {
     if (!trial->job.process_events.is_machine_wide)
@@ -313,7 +314,7 @@ static const char *probe_always(struct trial *trial)
     return NULL;
 }
 
-/* Files that every process has. */
+/* Probes files that every process has. */
 static const char *probe_files(struct trial *trial)
 {
     return why(trial, trial->root->proc_fault ? -ESRCH : 0);
@@ -440,7 +441,7 @@ static const char *open_vendor(struct trial *trial)
     return "not supported by this version";
 }
 
-/* Probes once for all sources of a vendor, which are adjacent in the table. */
+/* Probes a vendor once for all of its sources, which are adjacent in the table. */
 static const char *probe_vendor(struct trial *trial)
 {
     if (trial->vendor.opened_bit != trial->vendor.bit) {
@@ -457,7 +458,7 @@ static const char *probe_of_vendor(struct trial *trial, const bool *works, const
 {
     if (!probe_vendor(trial))
         return *works ? NULL : why_not;
-    trial->remedy = no_remedy; /* the row of the vendor has it */
+    trial->remedy = no_remedy; /* the vendor's row has the remedy */
     return trial->vendor.bit == SOURCE_AMD ? "see 'AMD GPUs' above" : "see 'NVIDIA GPUs' above";
 }
 
@@ -514,7 +515,7 @@ static const char *probe_nfs(struct trial *trial)
     return read_counters(trial, true) < 0 ? "no NFS file system is mounted" : NULL;
 }
 
-/* Remedies for an ordinary user and for root, who may be refused in a container. */
+/* Remedies for an ordinary user and for root: even root may be refused in a container. */
 struct remedy {
     const char *of_user, *of_root; /* of_root NULL: same as of_user */
 };

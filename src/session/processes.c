@@ -12,7 +12,7 @@
 /* How long a caller waits for a sample in progress. */
 #define SAMPLE_MOST_NS (200 * NS_PER_MS)
 
-/* Returns the same value as in the report. */
+/* Returns the CPU time of the job, the same value as in the report. */
 static uint64_t job_cpu_ns(spoor_session *session)
 {
     const struct tally *tally = &session->summary.tally[METRIC_JOB_CPU];

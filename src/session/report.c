@@ -12,7 +12,7 @@
 #include "session/session.h"
 #include "source/proc/pid_files.h"
 
-/* CPU time of the tracker; UNKNOWN on a fixture machine. */
+/* Returns the CPU time of the tracker; UNKNOWN on a fixture machine. */
 static uint64_t own_cpu_ns(const spoor_session *session)
 {
     uint64_t now_ns;
@@ -36,8 +36,8 @@ static uint64_t own_peak_bytes(const spoor_session *session)
     return status.rss_peak_bytes;
 }
 
-/* A zombie has ended, even if it was a member at the last sample. A cgroup runs while it has a
- * process. */
+/* Whether the job is running. A zombie has exited, even if it was a member at the last sample.
+ * A cgroup runs while it contains a process. */
 static bool is_job_running(const spoor_session *session)
 {
     struct pid_stat main;

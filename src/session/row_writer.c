@@ -13,7 +13,7 @@
 #include "output/save.h"
 #include "output/stream.h"
 
-/* How long to wait for a possible failure to open the file. */
+/* Maximum wait for the file to be opened, to report a failure at once. */
 #define OPEN_MOST_NS (250 * NS_PER_MS)
 
 /* How long to wait for a reader at the end of the run, in total. */
@@ -34,10 +34,10 @@ struct target {
     bool is_descriptor; /* `fd` was open already */
     bool has_reader;    /* the file is a pipe, a terminal, another device or a socket */
     bool is_created;    /* we created the file, and no row was written yet */
-    /* When to give up on the reader: monotonic time; 0: not at the end yet. */
+    /* monotonic time at which to give up on the reader; 0: the run has not ended */
     uint64_t give_up_ns;
-    /* -errno: no rows are written, because the file still has the rows of another run, or no
-     * header. */
+    /* -errno: no rows are written, because the file still contains another run's rows, or lacks
+     * a header. */
     int refusal;
 };
 
@@ -117,8 +117,8 @@ static int write_to_reader(struct target *target, const struct buffer *text)
 
 /* ---- a file ------------------------------------------------------------------------------- */
 
-/* Writes whole rows only: a row that a full disk cut short is removed again, unless another
- * process has written to the file since, as the job may if the file is our standard output. */
+/* Writes whole rows only. A row that a full disk cut short is removed again, unless another
+ * process has written to the file since: the job may, if the file is our standard output. */
 static int write_whole(int fd, const struct buffer *text)
 {
     off_t start = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
@@ -201,7 +201,7 @@ static int open_target(struct target *target)
     return target->is_descriptor ? 0 : open_file(target);
 }
 
-/* A header or row is empty if memory ran out. */
+/* Changes the target. A header or row is empty if memory ran out. */
 static int change(struct target *target, unsigned kind, const struct buffer *text)
 {
     if (kind != RECORD_BEGIN && text->length == 0)
@@ -231,7 +231,7 @@ static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
     return r;
 }
 
-/* Another run may have written to a file that we created. */
+/* Removes a file that we created if it is still empty: another run may have written to it. */
 static int remove_if_unused(void *data, struct spoor_error *err)
 {
     const struct target *target = data;

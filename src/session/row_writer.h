@@ -20,7 +20,8 @@ int row_writer_open(struct writer_process *writer, const char *path, enum output
  * created is removed again. */
 void row_writer_begin(struct writer_process *writer);
 
-/* Pass on a header, written only to an empty file, and whole rows. Neither call waits long. */
+/* Queue a header, which is written only to an empty file, and whole rows. Neither call blocks
+ * for long. */
 void row_writer_add_header(struct writer_process *writer, const struct buffer *text);
 void row_writer_add(struct writer_process *writer, const struct buffer *text, uint64_t rows);
 

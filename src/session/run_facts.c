@@ -53,7 +53,7 @@ static int read_command(struct run_facts *facts, const struct root *root, pid_t 
         return -ENOMEM;
     length = pid_cmdline_read(root, pid, text, CMDLINE_MAX);
     if (length <= 0)
-        return 0; /* not known */
+        return 0; /* unknown */
     cmdline_split(text, (size_t)length, arguments, ARGUMENTS_MAX);
     return copy_list(arguments, &facts->command);
 }
@@ -78,7 +78,7 @@ static void read_user(struct run_facts *facts, const struct root *root, pid_t pi
                        (unsigned long long)status.uid);
 }
 
-/* The environment that get_variable() reads: launch_read() has no argument for it. */
+/* The environment that get_variable() reads: launch_read() takes no argument to pass it. */
 static _Thread_local const char *block;
 static _Thread_local size_t block_size;
 
@@ -87,8 +87,8 @@ static const char *get_variable(const char *name)
     return gpu_choice_find(block, block_size, name);
 }
 
-/* A command that we start has our environment; a running process has its own, if that can be
- * read. */
+/* Reads the launcher from the environment. A command that we start has our environment; a
+ * running process has its own, if we may read it. */
 static int read_launch(struct run_facts *facts, const struct spoor_options *options,
                        const struct root *root)
 {

@@ -27,8 +27,8 @@ static enum output_mode mode_of(unsigned flags)
     return flags & SPOOR_SAMPLES_APPEND ? OUTPUT_APPEND : OUTPUT_TRUNCATE;
 }
 
-/* Reads the GPUs from the header of a table to append to. Returns as stream_read_header(), and
- * 1 if there is no file yet. */
+/* Reads the GPUs from the header of a table to append to. Returns the same values as
+ * stream_read_header(); 1: there is no file yet. */
 static int read_header(struct samples_file *file, struct spoor_error *err)
 {
     AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -103,8 +103,8 @@ void samples_file_close(struct samples_file *file)
     buffer_done(&file->held);
 }
 
-/* Another run may write its header to a shared file first: then that run's GPUs have
- * columns. */
+/* Writes the header. If another run writes its header to a shared file first, that run's GPUs
+ * have columns. */
 static void add_header(struct samples_file *file)
 {
     buffer_clear(&file->row);
@@ -168,7 +168,8 @@ static void read_devices(struct samples_file *file, struct samples_machine machi
     device_sample_read(&file->devices, machine.root, machine.space);
 }
 
-/* Keeps the last values of a job that has ended, for later rows. */
+/* Keeps the sample for later rows. If the job has ended, its last values are kept instead of
+ * the sample's. */
 static void remember(struct samples_file *file, const struct sample *sample)
 {
     static const enum metric kept[] = { METRIC_JOB_PSS, METRIC_JOB_RSS, METRIC_JOB_PROCESSES };

@@ -3,8 +3,8 @@
  * samples_file.h - writes a row per sample, as soon as the sample is taken.
  *
  * Each row is one write of whole lines to the end of the file, so that a reader, during the run
- * or after a crash, finds whole rows only. If the disk is full or hangs, rows are
- * lost, never the run: see base/writer_process.h.
+ * or after a crash, finds whole rows only. A full or hanging disk loses rows, but does not
+ * affect the run: see base/writer_process.h.
  *
  * The header of our own columns names the GPUs. Drivers take some milliseconds to list them,
  * or do not respond: the first rows wait for the drivers, for a second at most.
@@ -22,7 +22,7 @@
 struct samples_file {
     struct stream stream;
     struct writer_process writer;
-    struct writer_end end; /* set after the end */
+    struct writer_end end; /* set when the file has ended */
     char *path;            /* owned */
     bool is_pipe;          /* a descriptor, a device or a named pipe */
     bool is_shared;        /* other runs may append to the table */
@@ -58,13 +58,13 @@ void samples_file_end(struct samples_file *file);
 /* Ends the file, if still open, and frees the members. */
 void samples_file_close(struct samples_file *file);
 
-/* The source of the devices listed in rows; `space` as in devices_read(). */
+/* The machine whose devices rows list; `space` as in devices_read(). */
 struct samples_machine {
     const struct root *root;
     struct space *space;
 };
 
-/* `is_last`: no row follows, and waiting rows are written. */
+/* Adds a row. `is_last`: no row follows, and waiting rows are written. */
 void samples_file_add(struct samples_file *file, const struct sample *sample,
                       const struct gpu_view *gpu, struct samples_machine machine, bool is_last);
 

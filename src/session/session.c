@@ -22,7 +22,8 @@ enum { CROWDED_RANKS = 16 };
 
 /* How long to wait for a sample in progress before an exited child is accounted. */
 #define CHILD_MOST_NS (5 * NS_PER_MS)
-/* If the last sample is this late after the end of the job, it is dated back to that end. */
+/* If the last sample is later than this after the end of the job, it is dated back to that
+ * end. */
 #define LATE_NS (100 * NS_PER_MS)
 
 const char *spoor_version(void)
@@ -32,7 +33,8 @@ const char *spoor_version(void)
 
 /* ---- open --------------------------------------------------------------- */
 
-/* A thread has a /proc folder too, which looks like a process's. */
+/* Checks that a PID belongs to a process. A thread has a /proc folder too, which looks like a
+ * process's. */
 static int check_process(const struct root *root, pid_t pid, bool is_child,
                          struct spoor_error *err)
 {
@@ -95,7 +97,7 @@ static int copy_text(const char *text, char **ret)
     return text && !*ret ? -ENOMEM : 0;
 }
 
-/* Without a job, all GPUs of the machine are read. */
+/* Copies the texts of the options. Without a job, all GPUs of the machine are read. */
 static int copy_texts(spoor_session *session, const struct spoor_options *options)
 {
     bool has_job = options->pid != 0 || options->flags & SPOOR_TRACK_CGROUP;
@@ -312,7 +314,7 @@ void session_take_sample(spoor_session *session, struct instant now, enum sample
         session_deliver_sample(session, kind);
 }
 
-/* Without a job: reads the devices at the first or last sample. For the sampler's user. */
+/* Reads the devices at the first or last sample, if there is no job. For the sampler's user. */
 static void read_devices(spoor_session *session)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
@@ -337,8 +339,8 @@ uint64_t session_job_ended_ns(const spoor_session *session)
     return ended_ns + LATE_NS < clock_now().monotonic_ns ? ended_ns : 0;
 }
 
-/* The run ends when its job ends, but not before the latest sample, during which the tracker
- * may have been stopped. */
+/* Returns when the run ended: when its job ended, but not before the latest sample, during
+ * which the tracker may have been stopped. */
 static struct instant end_of_run(spoor_session *session)
 {
     uint64_t latest_ns = session->sampler.started.monotonic_ns + session->latest.elapsed_ns;

@@ -54,7 +54,7 @@ struct spoor_session {
     pthread_t thread;
     int wake_fd; /* eventfd that wakes the thread; -1: no thread */
 
-    /* Members of the sampler's user. */
+    /* Members used only by the sampler's user. */
     bool has_sampler;
     struct sampler sampler;
     struct space space; /* for the mounts among the devices */
@@ -95,7 +95,7 @@ struct spoor_session {
 
     struct summary summary;
     struct gpu_uncertain gpu_uncertain; /* as of the latest sample */
-    /* Without a job: devices at the first and the last sample, and the time between. */
+    /* Without a job: devices at the first and the last sample, and the time in between. */
     struct devices first_devices, devices;
     uint64_t devices_ns, devices_span_ns;
     struct series series;
@@ -109,7 +109,8 @@ struct spoor_session {
     bool has_wait_status;
     int wait_status;
     _Atomic uint64_t late_samples;
-    /* Grows at each stop and continuation; odd: the process is stopped, or will be. */
+    /* Incremented at each stop and continuation; odd: the process is stopped, or about to
+     * be. */
     _Atomic unsigned stop_changes;
 };
 
@@ -117,19 +118,19 @@ struct spoor_session {
 int session_copy_options(const struct spoor_options *from, struct spoor_options *ret,
                          struct spoor_error *err);
 
-/* root_open() with an error message. `path` NULL is "/". */
+/* Like root_open(), with an error message. `path` NULL is "/". */
 int session_open_root(const char *path, struct root *ret, struct spoor_error *err);
 
-/* Reads SPOOR_DISABLE. EINVAL: it names an unknown source. */
+/* Reads SPOOR_DISABLE. -EINVAL: it names an unknown source. */
 int session_read_disabled(unsigned *ret, struct spoor_error *err);
 
-/* Converts the options of a session to options of the job. EINVAL: SPOOR_DISABLE names an
+/* Converts the options of a session to options of the job. -EINVAL: SPOOR_DISABLE names an
  * unknown source. */
 int session_job_options(const struct spoor_options *options, struct job_options *ret,
                         struct spoor_error *err);
 
-/* Reserves the sampler for the caller, as the functions "for the sampler's user" require.
- * Returns false if another thread used it until the timeout. */
+/* Reserves the sampler for the caller, which functions marked "for the sampler's user" require.
+ * Returns false if another thread still used it at the timeout. */
 bool session_begin_sampling(spoor_session *session, uint64_t timeout_ns);
 void session_end_sampling(spoor_session *session);
 
@@ -151,8 +152,8 @@ void session_init_summary(const spoor_session *session, struct summary *ret);
  * mutex held, which is released meanwhile. -ETIMEDOUT: the thread hangs. */
 int session_request_sample(spoor_session *session);
 
-/* Returns when the job ended, if that was a while ago: the tracker was stopped, or waits for
- * a CPU. 0: the job runs, has just ended, or its end is unknown. */
+/* Returns when the job ended, if that was a while ago because the tracker was stopped or waits
+ * for a CPU. 0: the job runs, has just ended, or its end is unknown. */
 uint64_t session_job_ended_ns(const spoor_session *session);
 
 /* Takes the last sample and completes the run. For the sampler's user. */
@@ -166,11 +167,11 @@ void session_start_gpus(spoor_session *session);
 /* Returns when to call session_look_at_gpus() next; UINT64_MAX: never. The session's thread
  * may call it at any time. */
 uint64_t session_gpus_due_ns(const spoor_session *session);
-/* Collects the result of a look that has ended, and starts another if one is due: then
- * returns true. Never waits. */
+/* Collects the result of a look that has ended. If a look is due, starts it and returns true.
+ * Never waits. */
 bool session_look_at_gpus(spoor_session *session, uint64_t now_ns);
-/* Called where a phase starts or stops: makes a look for the sample that follows, and waits
- * for it, but not for a driver that hangs. */
+/* Called when a phase starts or stops: makes a look for the sample that follows, and waits for
+ * it, but not for a driver that hangs. */
 void session_look_at_gpus_at_border(spoor_session *session);
 void session_note_gpu_process_end(spoor_session *session, pid_t pid);
 /* Called at the end: starts the last look, then waits for it. */
@@ -179,7 +180,8 @@ void session_wait_for_gpus(spoor_session *session);
 
 /* Adds the GPUs to the latest sample. Must be called with the mutex held. */
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
-/* Called after the sample was added: forgets zeros of GPU figures that were not measured. */
+/* Called after the sample was added: sets GPU figures of 0 to unknown if they were not
+ * measured. */
 void session_forget_uncertain_gpus(spoor_session *session);
 void session_warn_about_gpus(spoor_session *session);
 /* Called at the end: raises the peak to the driver's record of the largest process, if that is
@@ -193,8 +195,8 @@ void session_end_gpus(spoor_session *session);
 int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *ret,
                       struct spoor_error *err);
 
-/* Fails if a choice matched no GPU, with a message that names the machine's GPUs. Returns 0 if
- * all matched. */
+/* Returns 0 if every item of --gpus matched a GPU (code 0). Otherwise fails with a message that
+ * names the machine's GPUs. */
 int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
                           size_t count, struct spoor_error *err);
 
@@ -214,12 +216,12 @@ void session_warn(spoor_session *session);
 
 /* thread.c: the sampling thread. */
 
-/* A thread that works on one sample for this long hangs: in a file of /proc, or in a callback.
- * Reading the page tables of a process with 1 TB of memory takes 8 s. */
+/* A thread that works on one sample for longer than this is hanging, in a file of /proc or in a
+ * callback. Reading the page tables of a process with 1 TB of memory takes 8 s. */
 #define THREAD_HANGS_NS (10 * NS_PER_SECOND)
 #define FOREVER_NS (365 * 24 * 3600 * NS_PER_SECOND)
 
-/* The first sample must have been taken. */
+/* Starts the sampling thread. The first sample must have been taken. */
 int thread_start(spoor_session *session);
 
 bool thread_hangs(spoor_session *session);

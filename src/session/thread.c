@@ -15,8 +15,8 @@
 /* How long a caller waits for a requested sample while the session is being stopped. */
 #define STOPPING_MOST_NS (200 * NS_PER_MS)
 
-/* Process events due at about the time of a glance are read with it: on an idle virtual
- * machine a wake-up costs 50 us of CPU time, more than either reading. */
+/* Process events due at about the time of a glance are read together with it: on an idle
+ * virtual machine a wake-up costs 50 us of CPU time, more than either reading. */
 #define TOGETHER_NS (5 * NS_PER_MS)
 
 /* Returns when to read process events; PACE_NEVER: there is no source of events. */
@@ -31,8 +31,9 @@ static uint64_t events_due_ns(const struct process_events *events, const struct 
     return abs_diff(due_ns, pace->glance_ns) <= TOGETHER_NS ? pace->glance_ns : due_ns;
 }
 
-/* For the sampler's user. While samples are held, only the first is taken: otherwise rows
- * would be missing in the streams. Releasing them wakes this thread. */
+/* Returns when the thread must wake up next. While samples are held, only the first one is
+ * taken, because the streams would lack the rows of others; releasing the samples wakes this
+ * thread. For the sampler's user. */
 static uint64_t next_wake_ns(const spoor_session *session, struct pace *pace)
 {
     uint64_t due_ns = events_due_ns(&session->sampler.job.process_events, pace);
@@ -76,7 +77,7 @@ static struct bill open_bill(const spoor_session *session)
     return (struct bill){ cpu_spent_ns(&session->root), own_spent_ns(session) };
 }
 
-/* Returns the CPU time not charged yet, for the caller to charge, and restarts the bill. */
+/* Returns the CPU time not charged yet, which the caller charges, and restarts the bill. */
 static uint64_t unpaid_ns(const spoor_session *session, struct bill *bill)
 {
     struct bill next = open_bill(session);
@@ -94,7 +95,7 @@ static uint64_t charge(spoor_session *session, struct bill *bill, enum spending 
     return cost_ns;
 }
 
-/* Reading the sentinel has a fixed, small cost, so it takes no tokens from the budget. */
+/* Reads the sentinel. The cost is fixed and small, so it takes no tokens from the budget. */
 static void watch_memory(spoor_session *session, struct pace *pace, struct bill *bill)
 {
     struct job *job = &session->sampler.job;
@@ -108,8 +109,8 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
 #define GAP_NS (100 * NS_PER_MS)
 
 /* Takes no sample if the job ended while the tracker was stopped: the last sample covers the
- * job's end. The tracker may have been stopped since it woke up, or during a sample. It
- * follows a job that it started only until the job ends. */
+ * job's end. The tracker may have been stopped since it woke up, or during a sample. A tracker
+ * stops along with a job that it started, but only until the job ends. */
 static void take_sample(spoor_session *session, enum sample_kind kind, const struct pace *pace)
 {
     struct job *job = &session->sampler.job;
@@ -142,8 +143,9 @@ static void take_requested_sample(spoor_session *session, const struct pace *pac
     pthread_mutex_unlock(&session->mutex);
 }
 
-/* A caller that was stopped by another process, and blocks SIGCONT, calls spoor_session_note_stop()
- * only after handling the signal, which may be after the first sample. */
+/* Whether SIGCONT has just continued us. A caller that blocks SIGCONT, and was stopped by
+ * another process, calls spoor_session_note_stop() only when it handles the signal, which may
+ * be after the first sample. */
 static bool was_just_continued(void)
 {
     sigset_t pending;
@@ -180,8 +182,8 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
     pace_sampled_early(pace, now_ns, charge(session, bill, SPENT_SAMPLES));
 }
 
-/* Sleeping and waking up cost CPU time too, which is charged to the first action after
- * them. */
+/* Does everything that is due. The CPU time of sleeping and waking up is charged to the first
+ * action afterwards. */
 static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill)
 {
     struct job *job = &session->sampler.job;
@@ -267,7 +269,7 @@ static void *run(void *data)
     return NULL;
 }
 
-/* ---- for others ----------------------------------------------------------- */
+/* ---- for other threads ---------------------------------------------------- */
 
 int thread_start(spoor_session *session)
 {

@@ -66,8 +66,9 @@ static uint64_t growth(const spoor_session *session, enum metric metric)
     return is_known(delta) ? delta : 0;
 }
 
-/* The kernel does not report why a process got SIGKILL. A kill counted in the job's cgroup
- * or on the machine at the same time indicates the out-of-memory killer. */
+/* Warns if memory may have run out. The kernel does not report why a process got SIGKILL. A
+ * kill counted in the job's cgroup or on the machine at the same time indicates the
+ * out-of-memory killer. */
 static void warn_about_oom(spoor_session *session)
 {
     uint64_t in_cgroup = growth(session, METRIC_JOB_OOM_KILLS);

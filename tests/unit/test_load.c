@@ -309,7 +309,7 @@ static void missing_keys_are_unknown_and_new_keys_ignored(void **state)
     json_write(&record, &style, &out);
     assert_int_equal(buffer_error(&out), 0);
     assert_non_null(strstr(out.text, "process n/a\nexit code unknown\n"));
-    assert_non_null(strstr(out.text, "\nnot exact    sampled: peak memory\n"));
+    assert_non_null(strstr(out.text, "\nnot exact    peak memory\n"));
     buffer_done(&out);
     record_done(&record);
 }

@@ -77,7 +77,7 @@ static const char whole_report[] =
     "\n"
     "tags         team=blue note=a=b\n"
     "tracker      12.0 ms of CPU (0.2 % of a core), 3.20 MB of RAM, 6 samples\n"
-    "not exact    sampled: peak memory (at most 1.50 GB), private and shared memory,\n"
+    "not exact    peak memory (at most 1.50 GB), private and shared memory,\n"
     "             processes, threads\n";
 
 static void the_full_report_has_25_lines(void **state)

@@ -10,7 +10,7 @@
 #include "base/reserve.h"
 #include "base/unknown.h"
 
-/* Samples read this long after a process was last on the device include it. */
+/* Samples read this long after a process left the device include all of its work. */
 #define SAMPLES_LATE_NS NS_PER_SECOND
 
 const char gpu_not_reported[] = "the driver does not report it";
@@ -182,7 +182,8 @@ void gpu_account_charge(struct gpu_account *account, size_t index,
 
 /* ---- work ----------------------------------------------------------------- */
 
-/* The amount until the last reading. It is not extrapolated: the job may have stopped its work since. */
+/* Returns the amount of work at the last reading. It is not extrapolated: the job may have
+ * stopped working since then. */
 static uint64_t total_work(const struct gpu_unit_account *unit, int kind)
 {
     return unit->work.covered_ns == 0 ? UNKNOWN : unit->work.counts[kind];
@@ -218,7 +219,7 @@ void gpu_account_work(struct gpu_account *account, size_t index, const struct gp
     for (int i = 0; i < GPU_WORK_SHARES; i++) {
         uint64_t total_ns = total_work(unit, i);
 
-        if (is_new && is_known(total_ns)) /* otherwise the previous mean stays */
+        if (is_new && is_known(total_ns)) /* otherwise keep the previous mean */
             unit->view.figures[GPU_WORK + i].mean =
                 (uint64_t)((double)total_ns / elapsed * GPU_SHARE_WHOLE);
     }
@@ -240,7 +241,8 @@ static bool is_busy_unreported(const struct gpu_unit_account *unit)
     return unit->unreported_count > 0 || is_awaited(unit);
 }
 
-/* The same, including exited processes: if true, a figure of 0 was not measured. */
+/* Like is_busy_unreported(), but including exited processes. If true, a figure of 0 was not
+ * measured. */
 static bool has_unreported_busy(const struct gpu_unit_account *unit)
 {
     return unit->lost_reason || is_busy_unreported(unit);
@@ -251,7 +253,7 @@ static bool is_job_busy_unknown(const struct gpu_unit_account *unit)
     return unit->processes_reason || unit->unreported_reason || is_awaited(unit);
 }
 
-/* Why the busy time is unknown now, or why a 0 was not measured. */
+/* Returns why the busy time is unknown now, or why its value of 0 was not measured. */
 static const char *job_busy_reason(const struct gpu_unit_account *unit)
 {
     if (unit->processes_reason)
@@ -282,7 +284,7 @@ static void show_job_busy(struct gpu_unit_account *unit, uint64_t start_ns)
 
 /* ---- memory of processes ------------------------------------------------ */
 
-/* Why a process of the job on the device may be missing. */
+/* Returns why a process of the job may be missing from the list of the device's processes. */
 static const char *memory_hidden_by(const struct gpu_unit_account *unit)
 {
     return unit->process_memory_reason ? unit->process_memory_reason : unit->processes_reason;
@@ -327,8 +329,9 @@ struct parts {
     struct measure job_memory;
 };
 
-/* Memory held by processes and by parts is in use, even if the device's own figure, read
- * earlier, is lower. UNKNOWN: the device reports no memory. */
+/* Returns the memory in use. Memory held by processes and by parts is in use, even if the
+ * device's own figure, which was read earlier, is lower. UNKNOWN: the device reports no
+ * memory. */
 static uint64_t used_bytes(const struct gpu_unit_account *unit, const struct parts *parts)
 {
     if (!is_known(unit->memory_bytes))
@@ -371,7 +374,8 @@ static void add_part(struct parts *parts, const struct gpu_unit_account *unit)
         parts->job_memory.origin.reason = unit->job_memory.origin.reason;
 }
 
-/* Processes of a split GPU use its parts, which follow it in the list. */
+/* Completes the units. Processes of a split GPU use its parts, which follow the GPU in the
+ * list. */
 static void end_units(struct gpu_account *account, uint64_t now_ns)
 {
     static const struct parts none;
@@ -408,7 +412,7 @@ static struct gpu_use *find_use(struct gpu_account *account, size_t unit, pid_t 
     return &account->uses[account->use_count++];
 }
 
-/* Forgets processes that are no longer listed: their PIDs may be reused. */
+/* Drops processes that are no longer listed: their PIDs may be reused. */
 static void forget_unlisted(struct gpu_account *account)
 {
     size_t kept = 0;
@@ -452,7 +456,7 @@ static void add_busy(struct gpu_account *account, const struct gpu_row *row)
         unit->view.figures[GPU_JOB_UTILIZATION].measure.origin.source = "attributed";
 }
 
-/* Called if no process of the job is listed: whether the job's busy time is 0. If a process was
+/* Whether the job's busy time is 0; called if no process of the job is listed. If a process was
  * on the device, the samples of that time must have arrived, unless none are expected. On a
  * split GPU, the parts report processes. */
 static bool is_idle(const struct gpu_unit_account *unit)
@@ -526,7 +530,7 @@ static void set_total(struct gpu_account *account, enum gpu_total total, uint64_
     account->totals.measures[total].value = account->totals.measures[total].now = value;
 }
 
-/* Main's part of the job's memory on its GPUs; UNKNOWN: not reported. */
+/* Main's part of the job's memory on the job's GPUs; UNKNOWN: not reported. */
 static uint64_t main_memory(const struct gpu_account *account, const struct gpu_row *rows,
                             size_t count)
 {
@@ -623,7 +627,7 @@ static uint64_t value_of(const struct gpu_unit_account *unit, enum gpu_total tot
         return gpu_share_total_ns(&unit->job_busy, now_ns);
     case GPU_TOTAL_ENERGY:
         return unit->view.figures[GPU_ENERGY]
-            .peak; /* for a lost or sleeping device: its last value */
+            .peak; /* if the device is lost or asleep: the last value */
     default:
         return total_work(unit, (int)total - GPU_TOTAL_WORK);
     }
@@ -653,7 +657,8 @@ static uint64_t sum_of(const struct gpu_account *account, enum gpu_total total, 
     return sum;
 }
 
-/* Why a figure of a GPU is unknown, or why the job's 0 was not measured; NULL: it is known. */
+/* Returns why a figure of a GPU is unknown, or why the job's 0 was not measured; NULL: the
+ * figure is known. */
 static const char *reason_of(const struct gpu_unit_account *unit, enum gpu_measure measure)
 {
     if (measure == GPU_JOB_UTILIZATION && !is_job_busy_unknown(unit) &&

@@ -34,23 +34,24 @@ struct gpu_row {
 struct gpu_unit_account {
     struct gpu_share busy, job_busy, encoder, decoder;
     struct gpu_device_view view;
-    bool has_parts;                    /* its parts report processes, the whole GPU does not */
-    struct gpu_work work;              /* as last reported */
+    bool has_parts;       /* its parts report processes, but the whole GPU does not */
+    struct gpu_work work; /* as last reported */
     double work_rates[GPU_WORK_KINDS]; /* amounts per ns between the last two readings */
     uint64_t memory_bytes;             /* in use, as last reported by the device */
     uint64_t job_busy_ns; /* counter: sum over the job's processes, exited ones included */
     uint64_t job_seen_ns; /* when a process of the job was last on the device; 0: never */
     const char *processes_reason; /* see gpu_reading */
     const char *process_memory_reason;
-    uint64_t charge_bytes;       /* memory charged to the job, as last read; or UNKNOWN */
-    uint64_t charge_peak_bytes;  /* highest peak of the charge so far; UNKNOWN: none yet */
-    uint64_t charge_risen_bytes; /* that peak if it rose since the last look; else UNKNOWN */
-    bool has_charge_peak;        /* the peak rose during this run */
-    bool has_charge_gap;         /* the charge or its peak was once unknown */
-    /* A process of the job did not report its memory at some time. */
+    uint64_t charge_bytes;      /* memory charged to the job, as last read; or UNKNOWN */
+    uint64_t charge_peak_bytes; /* highest peak of the charge so far; UNKNOWN: none yet */
+    /* Charge_peak_bytes if it rose since the last look; else UNKNOWN. */
+    uint64_t charge_risen_bytes;
+    bool has_charge_peak; /* the peak rose during this run */
+    bool has_charge_gap;  /* the charge or its peak was once unknown */
+    /* A process of the job did not report its memory at least once. */
     bool has_unreported_memory;
     size_t unreported_count; /* processes of the job that did not report their busy time */
-    const char *unreported_reason; /* why that time is unknown now; NULL: it is reported */
+    const char *unreported_reason; /* why that time is unknown now; NULL: it is known */
     const char *lost_reason;       /* why the busy time of an exited process is lost; or NULL */
 
     /* values from the current list of processes */
@@ -68,7 +69,7 @@ struct gpu_use {
     size_t unit;
     pid_t pid;
     uint64_t busy_ns;
-    bool is_unreported; /* not reported at the last look: its growth is unknown */
+    bool is_unreported; /* not reported by the last look: the increase of busy_ns is unknown */
     bool is_listed;     /* listed by the current look */
 };
 
@@ -85,8 +86,8 @@ struct gpu_account {
 /* The reason "the driver does not report this figure". */
 extern const char gpu_not_reported[];
 
-/* `start_ns`: start of the run. The units must outlive the account. Returns 0 or -ENOMEM.
- * The caller must call gpu_account_done(), even after a failure. */
+/* Initializes an account. `start_ns`: start of the run. The units must outlive the account.
+ * Returns 0 or -ENOMEM. The caller must call gpu_account_done(), even after a failure. */
 int gpu_account_init(struct gpu_account *account, const struct gpu_unit *units, size_t count,
                      uint64_t start_ns);
 void gpu_account_done(struct gpu_account *account);

@@ -23,7 +23,7 @@ const char gpu_inquiry_silence[] = "the GPU driver did not respond within 2 s";
 
 /* The variables that select a vendor's devices; the first valid one decides. A variable that
  * the job's own library reads is valid whenever it is set, and may leave no GPU at all. The
- * others are set for a runtime or a scheduler and use the numbers of the host: a list with an
+ * others are meant for a runtime or a scheduler and use the host's numbering: a list with an
  * item that is not a GPU here ("all", "void", or 8 in a container with two GPUs) is ignored. */
 static const struct {
     const char *vendor; /* NULL: every vendor */
@@ -355,7 +355,7 @@ int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
     return 0;
 }
 
-/* Keeps the refusals, for warnings. */
+/* Closes the drivers and frees the list of units. Keeps the refusals, which warnings report. */
 void gpu_inventory_close(struct gpu_inventory *inventory)
 {
     for (size_t i = 0; i < inventory->opened_count; i++)
@@ -426,7 +426,7 @@ struct inquiry {
     struct gpu_inventory found;
 };
 
-/* Keeps the list of units, which is valid without the drivers. */
+/* Closes the drivers, but keeps the list of units, which is valid without them. */
 static void close_drivers(struct gpu_inventory *inventory)
 {
     struct gpu_unit *units = inventory->units;

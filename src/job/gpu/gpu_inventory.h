@@ -23,12 +23,13 @@ struct gpu_choice {
     char *texts[VISIBLE_SLURM + 1];
 };
 
-/* `gpus` is the value of --gpus, or NULL. Returns 0 or -ENOMEM. */
+/* Copies the option and the variables. `gpus` is the value of --gpus, or NULL. Returns 0 or
+ * -ENOMEM. */
 int gpu_choice_init(struct gpu_choice *choice, const char *gpus, environment_get *environment);
 
-/* Does the same for running processes, using the environments they were started with: selects
- * every GPU in the list of one of them, or all GPUs if none has a list. An unreadable
- * environment counts as empty. */
+/* Like gpu_choice_init(), but for running processes, with the environments they were started
+ * with: selects every GPU in the list of any of them, or all GPUs if none has a list. An
+ * unreadable environment counts as empty. */
 int gpu_choice_init_for(struct gpu_choice *choice, const char *gpus, const struct root *root,
                         const pid_t *pids, size_t count);
 void gpu_choice_done(struct gpu_choice *choice);
@@ -96,7 +97,7 @@ extern const char gpu_inquiry_silence[];
 /* Like gpu_inventory_open(), with `gpus` as the option (or NULL) and our own environment. The
  * drivers are closed again: *ret holds only the list, which gpu_inventory_close() frees.
  * -ETIMEDOUT: no response within 2 s; the thread that waits for it is abandoned. *ret is set
- * even on failure: it has the vendors' errors even if there is no GPU. */
+ * even on failure, and then has the vendors' errors. */
 int gpu_inquire(const struct root *root, const struct gpu_vendor *const *vendors,
                 size_t vendor_count, const char *gpus, struct gpu_inventory *ret);
 
@@ -107,7 +108,7 @@ size_t gpu_vendors_enabled(unsigned disabled, const struct gpu_vendor *ret[GPU_V
 bool gpu_vendors_may_be_here(const struct root *root, const struct gpu_vendor *const *vendors,
                              size_t count);
 
-/* The number of whole GPUs, without parts. */
+/* Returns the number of whole GPUs, without parts. */
 size_t gpu_units_count_whole(const struct gpu_unit *units, size_t count);
 
 /* Identifies a GPU in messages: its UUID, or its PCI address if it has none. */

@@ -58,7 +58,7 @@ bool gpu_owners_has(struct gpu_owners *owners, const struct root *root, pid_t pi
 /* Forgets foreign processes, whose pids may have been reused. */
 void gpu_owners_forget_foreign(struct gpu_owners *owners);
 
-/* All processes of the job. Valid until the next change. */
+/* Returns all processes of the job. Valid until the next change. */
 struct gpu_pids gpu_owners_pids(const struct gpu_owners *owners);
 
 #endif

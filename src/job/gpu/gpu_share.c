@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 
-/* A shorter window is not complete yet. */
+/* A window shorter than this is not complete yet. */
 #define WINDOW_LEAST_NS (20 * NS_PER_MS)
-/* Shorter windows do not raise the maximum of the run, except the first. */
+/* A window shorter than this does not raise the maximum of the run, unless it is the first. */
 #define WINDOW_FIT_NS (100 * NS_PER_MS)
 /* Samples may be this late. The last share is not extrapolated further: the device may be
  * idle. */

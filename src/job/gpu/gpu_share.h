@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_share.h - the share of time something was busy, from counters that are updated late and in
- * batches. Pure.
+ * gpu_share.h - the share of time that something was busy, from counters that are updated late
+ * and in batches. Pure.
  *
  * There are two counters: the busy time, and the time that it covers (gpu.h). Whenever the
  * second one has increased, the increase of the first divided by that of the second is the
@@ -29,20 +29,21 @@ struct gpu_share {
 /* Starts with both counters at 0; `start_ns` is the start of the run. */
 void gpu_share_begin(struct gpu_share *share, uint64_t start_ns);
 
-/* Takes the counters at `now_ns`. `covered_ns` UNKNOWN: all of the time since the start. Returns
- * whether this completed a window. */
+/* Takes the counters at `now_ns`. If `covered_ns` is UNKNOWN, the counters cover all of the
+ * time since the start. Returns whether this completed a window. */
 bool gpu_share_advance(struct gpu_share *share, uint64_t busy_ns, uint64_t covered_ns,
                        uint64_t now_ns);
 
-/* Records that nothing was busy until `now_ns`, as another source shows. */
+/* Records that nothing was busy until `now_ns`; called if another source shows this. */
 void gpu_share_idle(struct gpu_share *share, uint64_t now_ns);
 
-/* The busy time until `now_ns`; the last window is extrapolated by at most one second. If a
- * driver was slow, the last window may end after `now_ns`: its part after `now_ns` is left out.
- * UNKNOWN: there was no window. */
+/* Returns the busy time until `now_ns`. The last window is extrapolated by at most one second.
+ * If a driver was slow, the last window may end after `now_ns`: its part after `now_ns` is left
+ * out. UNKNOWN: there was no window. */
 uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns);
 
-/* Mean share from `start_ns` to the end of the last window; UNKNOWN: there was none. */
+/* Returns the mean share from `start_ns` to the end of the last window; UNKNOWN: there was
+ * none. */
 uint64_t gpu_share_mean(const struct gpu_share *share, uint64_t start_ns);
 
 #endif

@@ -4,8 +4,8 @@
  *
  * The path of a figure: a vendor reads it from its driver (source/gpu), gpu_watch.h calls all
  * vendors and finds the job's processes in their lists, gpu_account.h sums up the figures of
- * each GPU and of the job, session/gpu_looks.h collects several readings, and this is the
- * result. Each value has its source, and a reason if it is unknown (base/measure.h).
+ * each GPU and of the job, session/gpu_looks.h collects several readings, and struct gpu_view
+ * is the result. Each value has its source, and a reason if it is unknown (base/measure.h).
  */
 #ifndef JOB_GPU_GPU_VIEW_H
 #define JOB_GPU_GPU_VIEW_H
@@ -43,7 +43,7 @@ struct gpu_measure_row {
 
 const struct gpu_measure_row *gpu_measure_row(enum gpu_measure measure);
 
-/* A raw value in the unit of its name; NaN for UNKNOWN. */
+/* Returns a raw value in the unit of the measure's name; NaN for UNKNOWN. */
 double gpu_measure_value(enum gpu_measure measure, uint64_t raw);
 
 struct gpu_figure {
@@ -67,7 +67,7 @@ void gpu_device_view_init(struct gpu_device_view *view, const struct gpu_sources
 /* Sets the reason of all unknown figures: static text. */
 void gpu_device_view_explain(struct gpu_device_view *view, const char *reason);
 
-/* Replaces a look that no sample has used by a newer one; memory keeps the larger value. */
+/* Replaces a look that no sample has used with a newer one; memory keeps the larger value. */
 void gpu_device_view_renew(struct gpu_device_view *view, const struct gpu_device_view *newer);
 
 /* Totals over the job's GPUs; the host's memory is over all GPUs. */
@@ -120,7 +120,8 @@ enum gpu_state {
 
 struct gpu_view {
     enum gpu_state state;
-    /* Why it is not GPU_READY, or in `info` why some GPU is missing: static text; or NULL. */
+    /* Why `state` is not GPU_READY, or in `info` why some GPU is missing: static text; or
+     * NULL. */
     const char *reason;
     const struct gpu_unit *units; /* borrowed; NULL while unknown */
     size_t count;
@@ -136,13 +137,13 @@ struct gpu_columns {
     struct gpu_place places[GPU_COLUMNS_MAX];
 };
 
-/* The columns for the job's GPUs. */
+/* Returns the columns for the job's GPUs. */
 struct gpu_columns gpu_columns_of(const struct gpu_view *view);
 
-/* NULL: there is no such GPU. */
+/* Finds the GPU of a place. NULL: there is no such GPU. */
 const struct gpu_unit *gpu_view_find(const struct gpu_view *view, struct gpu_place place);
 
-/* The current values of a GPU in the units of the column names; NaN: unknown. */
+/* Reads the current values of a GPU, in the units of the column names; NaN: unknown. */
 void gpu_columns_read(const struct gpu_view *view, struct gpu_place place,
                       double ret[GPU_MEASURE_COUNT]);
 

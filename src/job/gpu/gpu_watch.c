@@ -12,7 +12,7 @@
 #include "base/unknown.h"
 
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
-/* Phases that are shorter share a slow reading, which takes milliseconds. */
+/* Phase borders that are closer together share one slow reading, which takes milliseconds. */
 #define BORDER_GAP_NS (2 * NS_PER_SECOND)
 enum { ROWS_MAX = 1 << 16 };
 
@@ -63,7 +63,7 @@ void gpu_watch_close(struct gpu_watch *watch)
     gpu_inventory_close(&watch->inventory);
 }
 
-/* The index of a vendor's device in the list of all GPUs. */
+/* Returns the index of a vendor's device in the list of all GPUs. */
 static size_t unit_of(const struct gpu_inventory *inventory, size_t opened, size_t number)
 {
     size_t i = 0;
@@ -92,7 +92,7 @@ static ssize_t read_vendor_processes(struct gpu_watch *watch, const struct gpu_o
     return n > (ssize_t)watch->process_capacity ? (ssize_t)watch->process_capacity : n;
 }
 
-/* Takes the memory in use that vendors read while they listed processes. */
+/* Records the memory in use that vendors read while they listed processes. */
 static void read_devices_memory(struct gpu_watch *watch)
 {
     for (size_t i = 0; i < watch->inventory.count; i++) {
@@ -105,8 +105,8 @@ static void read_devices_memory(struct gpu_watch *watch)
     }
 }
 
-/* Reads the memory that the kernel charged to the job. It lacks the memory of a process that
- * left the cgroup. */
+/* Reads the memory that the kernel charged to the job. The charge does not include the memory
+ * of a process that left the cgroup. */
 static void read_charges(struct gpu_watch *watch)
 {
     char now[8192] = "", peak[8192] = ""; /* enough for 64 GPUs */
@@ -233,7 +233,7 @@ static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh
     }
 }
 
-/* Accounting records are read before the processes are dropped. */
+/* Drops processes that exited long ago, after reading their accounting records. */
 static void drop_old_owners(struct gpu_watch *watch, uint64_t now_ns)
 {
     if (!gpu_owners_has_old(watch->owners, now_ns))

@@ -42,10 +42,10 @@ struct gpu_watch_options {
     /* Folder of the job's cgroup, if it may count memory of GPUs, relative to the root; NULL:
      * there is none. Must outlive the watch. */
     const char *cgroup;
-    bool cgroup_is_older; /* it is older than the run, so its peaks may be, too */
+    bool cgroup_is_older; /* the cgroup is older than the run, so its peaks may be, too */
 };
 
-/* Returns as gpu_inventory_open(). */
+/* Returns the same values as gpu_inventory_open(). */
 int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                    const struct gpu_watch_options *options);
 void gpu_watch_close(struct gpu_watch *watch);
@@ -59,16 +59,16 @@ void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border);
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh);
 
 /* Reads the counters of energy and work when a phase starts or stops. Makes a slow reading
- * unless there was one moments ago. */
+ * unless the last one was moments ago. */
 void gpu_watch_look_at_border(struct gpu_watch *watch, uint64_t now_ns);
 
 /* Reads the accounting records of the job's processes, at the end. Skipped for an attached job,
  * whose records include the time before the run. */
 void gpu_watch_accounts(struct gpu_watch *watch);
 
-/* The totals of the last reading, each with the sources of its parts. If no GPU is assigned to
- * the job, that is the reason of all totals but the host's memory. Strings live as long as the
- * watch. */
+/* Returns the totals of the last reading, each with the sources of its parts. If no GPU is
+ * assigned to the job, this is the reason of all totals except the host's memory. Strings live
+ * as long as the watch. */
 struct gpu_totals gpu_watch_totals(struct gpu_watch *watch);
 
 #endif

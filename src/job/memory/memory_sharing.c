@@ -49,15 +49,16 @@ void memory_sharing_member_left(struct memory_sharing *sharing, const struct mem
  * run ahead: a peak that is too high would stay.
  */
 
-/* Returns the anonymous memory of a process at the last read. A program loaded by exec since
- * then shares none: all of it is new. A forked copy starts with its parent's. */
+/* Returns the anonymous memory of a process at the last read. If the process has called exec
+ * since then, all of its memory is new and counts from 0. A forked copy starts with its
+ * parent's amount. */
 static uint64_t own_before(const struct member *member)
 {
     return member->has_exec && !member->survey.is_known ? 0 : member->survey.own_bytes;
 }
 
-/* Returns the anonymous memory that a process shared with its forks or its parent at the last
- * read, or since it was forked. */
+/* Returns the anonymous memory that a process shared with its forks or its parent: at the last
+ * read, or since the fork if it was forked later. */
 static uint64_t inherited(const struct member *member)
 {
     return member->survey.is_known || member_is_copy(member)
@@ -104,7 +105,7 @@ struct rss_deltas rss_deltas_measure(const struct root *root, const struct roste
     return deltas;
 }
 
-/* Lower bound of the total: all anonymous memory, and the largest mapped size of one
+/* Returns a lower bound of the total: all anonymous memory plus the largest mapped size of one
  * process. */
 static uint64_t least_total(const struct rss_delta *delta)
 {
@@ -126,8 +127,8 @@ static void follow_sizes(struct memory_split *split, const struct rss_delta *del
     split->private_bytes = smaller(private, split->total_bytes);
     split->shared_bytes =
         smaller(split->shared_bytes, split->total_bytes - split->private_bytes);
-    /* Private memory of a process that has forked since is shared with the copy, until one
-     * of them writes to it or exits. */
+    /* Private memory of a process that has forked since is shared with the fork until one of
+     * the two writes to it or exits. */
     if (has_forked)
         split->private_bytes = split->shared_bytes = UNKNOWN;
 }
@@ -150,7 +151,7 @@ static void apply_deltas(const struct rss_deltas *deltas, uint64_t left_bytes,
     memory_estimate_order(estimate);
 }
 
-/* Makes an estimate if memory was never read. */
+/* Makes an estimate from sizes alone if memory was never read. */
 static void estimate_by_sizes(const struct rss_deltas *deltas, struct memory_estimate *ret)
 {
     *ret = (struct memory_estimate){ 0 };
@@ -161,8 +162,9 @@ static void estimate_by_sizes(const struct rss_deltas *deltas, struct memory_est
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Assumes that unopened forks have as much private memory as some opened ones. These were read
- * while they started, so they are read again, for at most 1 % of the time. */
+/* Reads the private memory of a few opened forks; unopened forks are assumed to have as much.
+ * Opened forks were read while they were still starting, so they are read again, for at most
+ * 1 % of the time. */
 static void read_forks(struct memory_sharing *sharing, const struct roster *roster,
                        pid_t parent_pid)
 {
@@ -285,8 +287,9 @@ static bool has_moved(const struct memory_sharing *sharing, const struct rss_del
                                 delta->fallen > threshold || delta->faults > threshold);
 }
 
-/* Memory that the job may have beyond the estimate: pages of files that several processes
- * have gained, if they are different ones, and pages that were copied on write. */
+/* Returns the memory that the job may have beyond the estimate: pages of files that
+ * several processes have gained, if the pages are different ones, and pages that were
+ * copied on write. */
 static uint64_t uncertain_bytes(const struct memory_sharing *sharing,
                                 const struct rss_delta *delta)
 {
@@ -317,9 +320,9 @@ static bool may_be_highest(const struct memory_sharing *sharing, const struct rs
     return may_be;
 }
 
-/* A possible maximum of several processes may be read on credit; for a single process, sizes
- * show most of it. A running job may soon exceed the value, so some credit is left for when it
- * becomes idle. */
+/* Whether the budget allows a read. A possible maximum of several processes may be read on
+ * credit; for a single process, sizes show most of its memory. A running job may soon exceed
+ * the value, so some credit is left for when it becomes idle. */
 static bool is_affordable(struct memory_sharing *sharing, struct roster *roster, bool is_peak)
 {
     enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* multiples of the cost of a read */
@@ -334,8 +337,8 @@ static bool is_affordable(struct memory_sharing *sharing, struct roster *roster,
                                                   is_peak ? cost_ns : LEFT_FOR_PEAK * cost_ns);
 }
 
-/* Between samples only a maximum is read: one that exceeds the last by an eighth, or one of
- * a job that has become idle. */
+/* Whether memory should be read now. Between samples, it is read only for a maximum that
+ * exceeds the last one by an eighth, or for a maximum of a job that has become idle. */
 static bool should_read(struct memory_sharing *sharing, struct roster *roster, bool is_glance,
                         const struct memory_estimate *followed)
 {

@@ -2,7 +2,7 @@
 /*
  * memory_sharing.h - private and shared memory of the job: when it is read, and estimates in between.
  *
- * Reading smaps_rollup costs the job 6-8 ms per GiB, so it is done when memory has changed and
+ * Reading smaps_rollup costs the job 6-8 ms per GiB, so memory is read when it has changed and
  * the budget allows it. Between two reads the figures follow the resident sizes, which are read
  * at every sample and more often. A read that may show a new peak has priority.
  *
@@ -33,7 +33,7 @@ struct rss_delta {
     uint64_t mapped, mapped_max; /* files and shared memory */
     uint64_t grown;              /* growth of `own` since the last read */
     uint64_t shrunk;             /* decrease that no other process can hold */
-    uint64_t fallen;             /* decrease, whether others hold it or not */
+    uint64_t fallen;             /* decrease, whether other processes hold it or not */
     uint64_t faults;             /* pages faulted in: a copy on write changes no size */
     uint64_t copies;             /* faults of forks that may have copied shared pages */
 };
@@ -56,16 +56,17 @@ struct memory_sharing {
     double page_ns;            /* measured cost of walking a page */
     uint64_t reads;            /* how often memory was read */
     bool is_denied; /* some process could not be read: private and shared are unknown */
-    bool has_too_many_areas;      /* too many mappings to examine */
-    bool is_pending;              /* a read is due, but the budget does not allow it yet */
-    bool was_racy;                /* sizes changed during the last read: it is a lower bound */
-    bool members_changed;         /* members came or left since the last read; set by the job */
-    bool is_on_credit;            /* the read that was just decided is made on credit */
-    bool was_read;                /* memory was read at the last update */
+    bool has_too_many_areas; /* too many mappings to examine */
+    bool is_pending;         /* a read is due, but the budget does not allow it yet */
+    bool was_racy;        /* sizes changed during the last read: its result is a lower bound */
+    bool members_changed; /* members joined or left since the last read; set by the job */
+    bool is_on_credit;    /* the read that was just decided on is made on credit */
+    bool was_read;        /* memory was read at the last update */
     uint64_t guessed_bytes;       /* guess of the last read, see struct survey */
     enum activity_state activity; /* set by the job */
     uint64_t left_private_bytes; /* private memory of members that exited since the last read */
-    /* Memory copied on write since then, as the machine's memory shows; set by the job. */
+    /* Memory copied on write since the last read, according to the machine's memory; set by the
+     * job. */
     uint64_t copied_bytes;
     uint64_t unopened_count;      /* living forks that are not in the list */
     uint64_t fork_bytes;          /* private memory of one such fork, as last read */
@@ -74,16 +75,16 @@ struct memory_sharing {
     /* The highest total since the last read or sample, including unopened forks and copied
      * pages. */
     struct memory_split expected;
-    uint64_t expected_count;         /* processes at that moment */
-    uint64_t expected_rss_bytes;     /* the sum of resident sizes at that moment */
-    struct memory_split unread_peak; /* the highest of these since the last sample; 0: none */
+    uint64_t expected_count;         /* processes at the moment of `expected` */
+    uint64_t expected_rss_bytes;     /* sum of resident sizes at that moment */
+    struct memory_split unread_peak; /* the highest `expected` since the last sample; 0: none */
     struct memory_estimate estimate; /* estimate of the last read */
     struct memory_estimate highest;  /* highest totals and private memory of all reads */
     struct rss_deltas base;          /* sizes after the last read */
-    struct rss_deltas delta;         /* changes since then, as of the last update */
+    struct rss_deltas delta;         /* changes since `base`, as of the last update */
 };
 
-/* `uses_smaps`: may read the mappings. */
+/* Initializes the struct. `uses_smaps`: whether the mappings may be read. */
 void memory_sharing_init(struct memory_sharing *sharing, const struct root *root,
                          struct budget *budget, enum spoor_detail mode, bool uses_smaps);
 void memory_sharing_done(struct memory_sharing *sharing);
@@ -93,8 +94,8 @@ void memory_sharing_done(struct memory_sharing *sharing);
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
                            bool is_glance, struct memory_estimate *ret);
 
-/* Called when `count` forks of `parent_pid` are alive that are not in the list, which contains
- * many other forks of this process. */
+/* Called if `count` living forks of `parent_pid` are not in the list, which contains many other
+ * forks of that process. */
 void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
                                  size_t count, pid_t parent_pid);
 

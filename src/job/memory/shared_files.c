@@ -8,8 +8,8 @@
  *
  * PSS is exact if no outsider maps the file, too low otherwise. W is a lower bound in any case:
  * the heaviest set of areas that show different parts of the file, so that no page is counted
- * twice. It is found by weighted interval scheduling: in the order of their ends, each area is
- * either left out or joins the best set that ends before it.
+ * twice. W is found by weighted interval scheduling: in the order of their ends, each area is
+ * either left out or added to the best set that ends before the area begins.
  *
  * For the descendants main is an outsider. If the job's PSS explains the file, no process
  * outside the job maps it, and the descendants map the job's pages except those that only main
@@ -58,7 +58,7 @@ static struct area_bytes bytes_of(const struct smaps_area *area)
     uint64_t shared = area->shared_clean + area->shared_dirty;
     struct area_bytes bytes = { .own = area->private_clean + area->private_dirty };
 
-    /* Many addresses of one merged page are one page: only its PSS shows its size. */
+    /* A merged page counts once, however many addresses map it: only its PSS shows its size. */
     bytes.shared = shared > area->merged ? shared - area->merged : 0;
     bytes.proportional = area->pss > bytes.own ? area->pss - bytes.own : 0;
     return bytes;
@@ -279,9 +279,10 @@ int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret)
     return 0;
 }
 
-/* Sizes are compared with sizes of the same read, so that growth between the two reads does not
- * matter. But a page that was copied in between is part of the later total and shared in the
- * earlier read: that error is at most the growth during the reads. */
+/* Corrects a split by the mappings. Each read is compared with sizes of the same read, so
+ * growth between the two reads does not matter. But a page copied between them was shared in
+ * the earlier read and is in the total of the later one: the error is at most the growth during
+ * the reads. */
 static void correct(struct memory_split *split, uint64_t resident, uint64_t rss,
                     uint64_t mapped_rss, uint64_t mapped_total, uint64_t gained_bytes)
 {

@@ -30,7 +30,7 @@
 /* If there are more areas in total, none is examined. */
 enum { MEMORY_AREAS_MAX = 200000 };
 
-/* Bytes of an area or of several. */
+/* Bytes of one or more areas. */
 struct area_bytes {
     uint64_t own;          /* pages mapped by no other process or area */
     uint64_t shared;       /* pages mapped more than once, except merged ones */
@@ -71,7 +71,8 @@ int memory_areas_add_process(struct memory_areas *areas, enum member_group group
 /* Adds an area to the last added process. -E2BIG: too many; -ENOMEM. */
 int memory_areas_add(struct memory_areas *areas, const struct smaps_area *area);
 
-/* Adds a process with all its areas. Returns as smaps_read(), or -E2BIG, -ENOMEM. */
+/* Adds a process with all its areas. Returns the same values as smaps_read(), or -E2BIG,
+ * -ENOMEM. */
 int memory_areas_read(struct memory_areas *areas, const struct root *root, pid_t pid,
                       enum member_group group);
 

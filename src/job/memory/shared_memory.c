@@ -4,8 +4,8 @@
  *
  * Proportional set size (PSS) divides a page among all processes that map it, so the sum of PSS
  * over a group is the number of its pages exactly if no process outside the group maps them.
- * For anonymous and shared memory that holds for a whole job. For files (libraries) it does
- * not; there the largest member is a lower bound.
+ * For anonymous and shared memory that is true of a whole job. For files (libraries) it is not;
+ * the largest member is then a lower bound.
  *
  * For the descendants alone the main process is an outsider. They map the job's pages except
  * those that only main maps: its private pages.
@@ -94,7 +94,7 @@ uint64_t memory_estimate_discount(const struct memory_estimate *estimate,
     return sub_floor0(estimate->resident_max[group], estimate->of[group].total_bytes);
 }
 
-/* Private memory is a lower bound of the total. */
+/* Makes the parts consistent: private memory is a lower bound of the total. */
 static void order_split(struct memory_split *split)
 {
     if (is_known(split->private_bytes))
@@ -129,10 +129,11 @@ void memory_estimate_reconcile(struct memory_estimate *estimate)
         job->shared_bytes = job->total_bytes - job->private_bytes;
 }
 
-/* A page may be counted more than once: if it was read as private to one process before
- * another, read later, mapped it; or if some processes were read while a process shared it, and
- * others after that process had got a copy. Both errors are at most the growth during the read.
- * The size of a single process is a lower bound. */
+/* Splits the total into private and shared memory. A page may be counted more than once in two
+ * cases: it was read as private to one process, and then another process mapped it and was
+ * read; or some processes were read while a process shared the page, and others after that
+ * process got its own copy. Both errors are at most the growth during the read. The size of a
+ * single process is a lower bound. */
 static struct memory_split split(uint64_t total, const struct sums *sums, uint64_t gained_bytes)
 {
     struct memory_split split;
@@ -161,7 +162,8 @@ static uint64_t descendants_total(const struct sums *job, const struct sums *des
     return smaller(memory, job->memory_pss) + file_total(descendants);
 }
 
-/* The shared memory of a process minus the shared memory of all others of the job. */
+/* Bytes that one process may map twice: the largest shared memory of one process minus the
+ * shared memory of all others of the job. */
 static uint64_t doubled(const struct sums *job, uint64_t mapped_shared_max)
 {
     return sub_floor0(2 * mapped_shared_max, job->mapped_shared);

@@ -24,7 +24,7 @@
 #include "base/unknown.h"
 
 /* The memory of one process, in bytes. Thousands of addresses may map one page that the kernel
- * merged (KSM): only their part of PSS counts. */
+ * merged (KSM): such pages count only with their PSS. */
 struct memory_view {
     pid_t pid;
     enum member_group group;
@@ -60,8 +60,8 @@ void memory_split_raise(struct memory_split *highest, const struct memory_split 
 struct memory_estimate {
     struct memory_split of[GROUP_COUNT];
     uint64_t pss_bytes; /* of the job */
-    /* Upper bound of the pages that one process may map twice: pages it shares, but not with
-     * other processes of the job. An outsider may map them instead. */
+    /* Upper bound of the pages that one process may map twice: pages that the process shares,
+     * but not with other processes of the job. They may instead be shared with an outsider. */
     uint64_t doubled[GROUP_COUNT];
     /* The largest mapped and resident sizes of one process at the time of the read. */
     uint64_t mapped_max[GROUP_COUNT], resident_max[GROUP_COUNT];
@@ -73,14 +73,14 @@ void memory_estimate_raise(struct memory_estimate *highest, const struct memory_
 /* Keeps only the totals. */
 void memory_estimate_forget_parts(struct memory_estimate *estimate);
 
-/* Returns how far the total of a read is below the largest resident size, because pages are
- * mapped twice or merged. Later totals may be that much lower, too. */
+/* Returns by how much the total of a read is below the largest resident size, because pages are
+ * mapped twice or merged. Later totals may be too high by the same amount. */
 uint64_t memory_estimate_discount(const struct memory_estimate *estimate,
                                   enum member_group group);
 
-/* `is_racy`: processes exited or sizes changed much while the views were read. Then only the
- * bound that does not add up parts of different instants is used. `gained_bytes`: growth
- * meanwhile, which may be counted twice. */
+/* Estimates the memory of the job. `is_racy`: processes exited or sizes changed much while the
+ * views were read. Then only the bound that does not add up parts of different instants is
+ * used. `gained_bytes`: growth during the reads, which may be counted twice. */
 void shared_memory_estimate(const struct memory_view *views, size_t count, bool is_racy,
                             uint64_t gained_bytes, struct memory_estimate *ret);
 
@@ -88,16 +88,17 @@ void shared_memory_estimate(const struct memory_view *views, size_t count, bool 
  * job is larger than the job. Unknown figures stay unknown. */
 void memory_estimate_order(struct memory_estimate *estimate);
 
-/* Does the same for figures of one moment, where private and shared add up to the total. */
+/* Like memory_estimate_order(), for figures of one moment, when private and shared add up to
+ * the total. */
 void memory_estimate_reconcile(struct memory_estimate *estimate);
 
 /*
  * Bounds the memory that a process may map twice.
  *
  * Such pages count twice in its resident size and in the kernel's peaks. They can only be among
- * the pages that it shares, but not with other processes of the job. A read shows how many such
- * pages there may be while they are mapped, so a read of as much mapped memory replaces earlier
- * results.
+ * the pages that the process shares, but not with other processes of the job. A read shows how
+ * many such pages there may be while they are mapped, so a read that finds as much mapped
+ * memory replaces earlier results.
  */
 
 /* In a zeroed struct nothing is mapped. */
@@ -111,7 +112,7 @@ void double_mapping_read(struct double_mapping *mapping, uint64_t mapped_bytes,
                          uint64_t doubled_bytes);
 
 /* Called when the size of the process shows that it has `mapped_bytes` mapped: new mappings may
- * be double. */
+ * map pages twice. */
 void double_mapping_seen(struct double_mapping *mapping, uint64_t mapped_bytes);
 
 /* Returns the memory that may be mapped twice; 0 if it is so small that libraries, which other

@@ -31,8 +31,8 @@ static void memory_view_from_statm(const struct member *member, struct memory_vi
  * map 64 KiB, whatever the page size. */
 #define STATUS_LAG_BYTES ((uint64_t)64 * 64 * 1024)
 
-/* Upper bound of shared memory (shm, tmpfs), which is in neither "Anonymous" nor the file
- * part of PSS. */
+/* Returns an upper bound of shared memory (shm, tmpfs), which is in neither "Anonymous" nor the
+ * file part of PSS. */
 static uint64_t shmem_bytes(const struct root *root, pid_t pid, uint64_t pss_shmem)
 {
     struct pid_status status;
@@ -43,8 +43,8 @@ static uint64_t shmem_bytes(const struct root *root, pid_t pid, uint64_t pss_shm
     return status.rss_shmem_bytes + STATUS_LAG_BYTES;
 }
 
-/* Reads smaps_rollup. pid and group are not changed. -ESRCH or -ENOENT: the process has
- * exited; -EACCES: it belongs to another user. */
+/* Reads smaps_rollup. Does not change pid and group. -ESRCH or -ENOENT: the process has exited;
+ * -EACCES: it belongs to another user. */
 static int memory_view_read(const struct root *root, pid_t pid, struct memory_view *view)
 {
     struct smaps_rollup rollup;
@@ -84,11 +84,11 @@ enum { FEW = 16 };
 #define PAGE_LEAST_NS 0.1
 
 /* A walk that takes longer than this reads only some of many similar copies, whatever their
- * size, and as few as necessary: the budget hardly ever pays for more. */
+ * size, and as few as necessary: the budget rarely allows more. */
 #define LONG_NS (10 * NS_PER_MS)
 
 /* Maximum difference between the sizes of two similar processes: they are read at different
- * moments of their start. */
+ * moments of their startup. */
 #define ALIKE_BYTES ((uint64_t)128 * 1024)
 #define ALIKE_FAULTS (ALIKE_BYTES / 4096)
 
@@ -186,9 +186,9 @@ uint64_t survey_cost_ns(const struct survey *survey, double page_ns)
            (uint64_t)((double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns);
 }
 
-/* Attributes the cost of a walk to pages in proportion to their part of the work: the cost for
- * a job that has just begun must not make the same job seem too expensive when it has grown.
- * Only half of a change is applied, so that one slow walk does not prevent the next. */
+/* Attributes to pages only their share of the cost of a walk. Otherwise the cost for a job that
+ * has just begun would make the same job seem too expensive once it has grown. Only half of a
+ * change is applied, so that one slow walk does not prevent the next. */
 double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_ns)
 {
     double pages_ns = (double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns;
@@ -207,8 +207,8 @@ static uint64_t own_bytes(const struct member *member)
     return sub_floor0(member->reading.rss_bytes, member->reading.shared_bytes);
 }
 
-/* Sets the size from which growth counts: the result of the walk, which does not include later
- * pages. It is limited to the range of the sizes before and after the walk, since the kernel
+/* Sets the size from which growth is counted: the result of the walk, which does not include
+ * later pages, limited to the range of the sizes before and after the walk, since the kernel
  * updates sizes in batches. */
 static void set_base(struct member *member, uint64_t before_bytes)
 {
@@ -247,19 +247,20 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
         read_bytes += before_bytes;
     }
     survey->gained_bytes = larger(survey->gained_bytes, copied_bytes);
-    /* A page that another process maps meanwhile counts once in full, then by half. */
+    /* A page that another process maps during the survey is counted in full first, and then by
+     * half. */
     survey->is_racy = survey->has_ended ||
                       larger(survey->moved_bytes, survey->gained_bytes) > read_bytes / 100;
 }
 
-/* Whether the process is not walked, but assumed to be similar to a walked one. */
+/* Whether the process is assumed to be similar to a walked one instead of being walked. */
 static bool is_guessed(const struct member *member)
 {
     return member->survey.kind > 0 && !member->survey.is_walked;
 }
 
-/* Copies the view of a similar process, without the anonymous memory that this one does not
- * have yet: later memory counts as growth. */
+/* Copies the view of a similar process, without anonymous memory that this process does not
+ * have yet: it counts as growth later. */
 static void copy_view(const struct memory_view *model, const struct member *member,
                       struct memory_view *view)
 {
@@ -286,7 +287,7 @@ static int read_view(struct survey *survey, const struct root *root,
     else if (kind && kind->model)
         copy_view(kind->model, member, view);
     else if (kind && !survey->is_denied)
-        return -ESRCH; /* the processes it resembles have exited */
+        return -ESRCH; /* the similar processes have exited */
     else
         memory_view_from_statm(member, view);
     view->pid = pid;
@@ -315,8 +316,8 @@ static void read_member(struct survey *survey, const struct root *root, struct m
     survey->count++;
 }
 
-/* Recorded before the first process is read: a page that is copied during the reads is
- * shared in earlier results and private in later ones. */
+/* Records page faults before the first process is read: a page that is copied during the reads
+ * is shared in earlier results and private in later ones. */
 static void note_faults(const struct survey *survey, const struct root *root,
                         struct roster *roster)
 {

@@ -2,7 +2,7 @@
 /*
  * survey.h - reads the memory of all processes, one after the other, while they keep running.
  *
- * Memory that changes meanwhile makes the parts inconsistent; a survey records how much.
+ * Memory that changes during the reads makes the parts inconsistent; a survey records how much.
  */
 #ifndef JOB_MEMORY_SURVEY_H
 #define JOB_MEMORY_SURVEY_H
@@ -17,8 +17,8 @@
 #include "job/memory/shared_memory.h"
 #include "job/roster.h"
 
-/* Forks of one process with similar sizes and page faults. Some of them are walked, spread
- * over all; the others are assumed to be like the previous walked one. */
+/* Forks of one process with similar sizes and page faults. Some of them, spread evenly, are
+ * walked; each of the others is assumed to be like the last walked one before it. */
 enum { SURVEY_KINDS = 8, SURVEY_MODELS = 16 };
 
 struct survey_kind {
@@ -37,17 +37,18 @@ struct survey {
 
     size_t count;           /* number of views */
     uint64_t guessed_bytes; /* private memory of processes assumed to be like others */
-    uint64_t gained_bytes;  /* growth meanwhile, including possible copies on write */
-    uint64_t moved_bytes;   /* change of sizes meanwhile */
-    bool has_ended;         /* a process exited meanwhile */
-    bool is_racy;           /* has_ended, or sizes changed too much: the parts do not add up */
-    bool is_denied;         /* a process of another user could not be read */
+    uint64_t gained_bytes;  /* growth during the survey, including possible copies on write */
+    uint64_t moved_bytes;   /* change of sizes during the survey */
+    bool has_ended;         /* a process exited during the survey */
+    bool is_racy;   /* has_ended, or sizes changed too much: the parts are inconsistent */
+    bool is_denied; /* a process of another user could not be read */
 };
 
-/* Decides which processes to walk: all, or those whose sizes are not sufficient. `page_ns`: the cost of a page. */
+/* Decides whose page tables to walk: all, or only where sizes do not suffice. `page_ns`: the
+ * cost of a page. */
 struct survey survey_plan(struct roster *roster, bool walks_all, double page_ns);
 
-/* Assumed cost of a page until a walk was measured. */
+/* Assumed cost of a page before the first walk was measured. */
 #define SURVEY_PAGE_NS 16.0
 
 /* survey_cost_ns() returns the expected CPU time of the planned walks; survey_learn() returns
@@ -60,9 +61,9 @@ double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_
 void survey_take(struct survey *survey, const struct root *root, struct roster *roster,
                  struct memory_view *views);
 
-/* Reads the sizes again, to detect growth and exits: a process that has exited meanwhile shared
- * pages with others that were read without it. (The statm of a zombie is all zeros.) Later
- * estimates start from these results. */
+/* Reads the sizes again, to detect growth and exits: if a process exited during the reads,
+ * others that shared pages with it were read without it. (The statm of a zombie is all zeros.)
+ * Later estimates start from these results. */
 void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster);
 
 #endif

@@ -58,7 +58,7 @@ struct lost_body {
     uint64_t count;
 };
 
-/* The caller has checked that `size` bytes were written. */
+/* Copies `size` bytes out of the ring. The caller has checked that they were written. */
 static void copy_out(const struct record_ring *ring, uint64_t from, void *to, size_t size)
 {
     size_t start = (size_t)(from & (ring->size_bytes - 1));
@@ -131,15 +131,16 @@ int task_record_peek(const struct record_ring *ring, struct task_record *ret)
 /* The rings of all CPUs, read as one stream.
  *
  * A process may be forked on one CPU and exit on another, so the records are merged by their
- * time. Its exit must not be read without its fork, which could be written while we go from one
- * ring to the next. The fork is in its ring before the process runs: so an exit whose fork was
- * missed is newer than our first look. Records newer than that wait for the next drain. */
+ * time. The exit of a process must not be read without its fork, which could be written
+ * while we go from one ring to the next. But a fork is written before the process runs, so
+ * an exit whose fork was missed is newer than the start of the drain. Records newer than the
+ * start of a drain wait for the next one. */
 
-/* 128 KiB are 4096 records: the start and exit of 2048 processes or threads. Below a quarter
- * of that other sources are better. */
+/* 128 KiB hold 4096 records: the start and exit of 2048 processes or threads. Rings smaller
+ * than a quarter of that are not worth using: other sources are better. */
 enum { RING_BYTES_MAX = 128 << 10, RING_BYTES_MIN = RING_BYTES_MAX / 4, RECORD_BYTES = 32 };
 
-/* The kernel writes a record only if the free space also fits a record about losses. */
+/* The kernel writes a record only if there is also room for a record about losses. */
 enum { FULL_BYTES = 64 };
 
 static size_t page_bytes(void)
@@ -163,7 +164,7 @@ static int open_event(pid_t pid, unsigned cpu)
         .inherit = 1,
         .exclude_kernel = 1,
         .exclude_hv = 1,
-        .watermark = 1, /* as few wake-ups as possible: no process polls */
+        .watermark = 1, /* as few wake-ups as possible: nothing polls */
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
     };
@@ -188,7 +189,7 @@ static int open_cpu(pid_t pid, unsigned cpu, int pages, struct fork_ring_cpu *re
             *ret = (struct fork_ring_cpu){ take_fd(&fd), map, data_bytes };
             return pages;
         }
-        if (errno != EPERM) /* more than the user may lock */
+        if (errno != EPERM) /* EPERM: more than the user may lock */
             return -errno;
     }
     return -EPERM;
@@ -238,7 +239,7 @@ struct front {
     bool has_record;
 };
 
-/* Skips other records, so that the front is a process event or nothing. */
+/* Skips records of other types, so that the front is a process event or empty. */
 static void advance(struct fork_ring *ring, struct front *front)
 {
     for (;;) {

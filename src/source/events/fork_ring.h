@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fork_ring.h - reports every process and thread that a process and its descendants start and
- * end, through perf.
+ * fork_ring.h - reports, through perf, the start and exit of every process and thread that a
+ * process and its descendants create.
  *
- * The kernel writes a record for each start and end into a ring of the CPU where it happens,
- * and only for the job. An ordinary user may open the rings if kernel.perf_event_paranoid is 2
- * or less, even in a PID namespace, whose PIDs the records contain.
+ * The kernel writes a record of each start and exit into a ring of the CPU on which it happens,
+ * and does so only for the job. An ordinary user may open the rings if
+ * kernel.perf_event_paranoid is 2 or less, even in a PID namespace, whose PIDs the records
+ * contain.
  *
  * - Each ring adds 1-2 us to every fork and new thread of the job, so the rings are not used on
  *   machines with many CPUs.
- * - The rings are not for polling: the kernel wakes a poller at each exit in the job, full or not,
- *   which costs ten times as much as reading the records.
- * - A set-uid program is not followed: it is reported as ended while it lives on, and its
- *   children are not reported. Only a look at the process, if it is still alive, distinguishes
- *   such an end from a real one.
+ * - The rings are not for polling: the kernel wakes a poller at each exit in the job, even if
+ *   the ring is almost empty, which costs ten times as much as reading the records.
+ * - A set-uid program is not followed: its exec is reported as an exit, and its children are
+ *   not reported. Only a look at the process shows whether it is still alive.
  */
 #ifndef SOURCE_EVENTS_FORK_RING_H
 #define SOURCE_EVENTS_FORK_RING_H
@@ -28,8 +28,8 @@
 
 /* ---- CPUs on which a process may run ---------------------------------------- */
 
-/* Lists all online CPUs or, if those do not fit, the CPUs that the process is bound to: a
- * bound process can unbind itself, so all online CPUs are preferred. Returns their number,
+/* Lists all online CPUs or, if those do not fit, the CPUs that the process is bound to: a bound
+ * process can change its binding, so all online CPUs are preferred. Returns their number,
  * -E2BIG if neither list fits, or another -errno. `*ret_is_partial`: the process may run on
  * other CPUs too. */
 int cpu_list_of_process(const struct root *root, pid_t pid, unsigned *cpus, size_t capacity,
@@ -40,7 +40,7 @@ int cpu_list_of_process(const struct root *root, pid_t pid, unsigned *cpus, size
  * Each record is a header of 8 bytes (type, flags, size) and a body by type. Sizes are
  * multiples of 8, and so is the ring's: a header never wraps around its end, the body may. */
 
-/* The readable part of a ring. `head` and `tail` count bytes ever written and read. */
+/* The readable part of a ring. `head` and `tail` count all bytes written and read so far. */
 struct record_ring {
     const unsigned char *data;
     uint64_t size_bytes; /* a power of two */
@@ -77,14 +77,14 @@ struct fork_ring {
     size_t count;        /* 0: closed */
     uint64_t lost_count; /* records that the kernel reported as lost */
     bool is_partial;     /* the job may run on CPUs without a ring */
-    bool was_full;       /* records may be lost that the kernel has not reported yet */
+    bool was_full;       /* records may have been lost that the kernel has not reported yet */
 };
 
-/* Returns how many pages hold `bytes` bytes of records; both sizes are powers of two. At least
- * one: pages may have 64 KiB. */
+/* Returns how many pages hold `bytes` bytes of records; both sizes are powers of two. Returns
+ * at least 1: a page may have 64 KiB. */
 int fork_ring_pages(size_t bytes, size_t page_size);
 
-/* Must be opened before the process has children or threads. -E2BIG: too many CPUs; -EACCES
+/* Opens the rings, before the process has children or threads. -E2BIG: too many CPUs; -EACCES
  * or -EPERM: refused. *ret is closed on failure. */
 int fork_ring_open(const struct root *root, pid_t pid, struct fork_ring *ret);
 void fork_ring_close(struct fork_ring *ring);
@@ -92,8 +92,8 @@ void fork_ring_close(struct fork_ring *ring);
 /* Returns how many events the ring of one CPU holds. */
 size_t fork_ring_capacity(const struct fork_ring *ring);
 
-/* Calls `seen` for all pending records of all CPUs in order of time. To be called every 20
- * ms while the job is busy; makes no system call if nothing happened. */
+/* Calls `seen` for all pending records of all CPUs in order of time. Call this every 20 ms
+ * while the job is busy. It makes no system call if nothing happened. */
 void fork_ring_drain(struct fork_ring *ring, process_event_seen *seen, void *data);
 
 #endif

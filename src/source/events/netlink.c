@@ -18,7 +18,7 @@ static void request_room(int fd, size_t buffer_bytes)
 {
     int room = (int)buffer_bytes;
 
-    /* The first call needs root; if both are refused, losses are more likely. */
+    /* SO_RCVBUFFORCE needs root. If both calls are refused, losses are more likely. */
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) < 0)
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 }
@@ -75,7 +75,7 @@ ssize_t netlink_receive(int fd, void *buf, size_t size)
     }
 }
 
-/* Datagrams that are read with one system call. */
+/* Number and size of datagrams that are read with one system call. */
 enum { BATCH_MAX = 16, DATAGRAM_MAX = 2048 };
 
 struct batch {

@@ -21,14 +21,14 @@ int netlink_send(int fd, uint16_t type, uint16_t flags, uint32_t sequence, const
  * datagrams were lost before the next one; or another -errno. */
 ssize_t netlink_receive(int fd, void *buf, size_t size);
 
-/* Handles one datagram. -EBADMSG: it is damaged. */
+/* Handles one datagram. Returns -EBADMSG if it is damaged. */
 typedef int netlink_seen(const void *datagram, size_t size, void *data);
 
 /* Calls `seen` for all pending datagrams from the kernel. Returns how often datagrams were
  * lost or damaged. */
 uint64_t netlink_drain(int fd, netlink_seen *seen, void *data);
 
-/* A span of memory, read from its start. */
+/* A span of memory that is read from its start. */
 struct bytes {
     const unsigned char *at;
     size_t left;
@@ -42,7 +42,7 @@ bool netlink_next(struct bytes *datagram, struct nlmsghdr *ret_header,
  * left. */
 bool netlink_attribute(struct bytes *attributes, unsigned *ret_type, struct bytes *ret_value);
 
-/* Copies `size` bytes from the start; false if there are fewer. */
+/* Copies `size` bytes from the start; returns false if there are fewer. */
 bool bytes_copy(const struct bytes *bytes, void *to, size_t size);
 
 #endif

@@ -3,10 +3,11 @@
  * proc_connector.c - subscribe to the proc connector and read its events.
  *
  * - A refused request gets a reply with an error, or none at all: only a reply without an error
- *   means that events will come. It is in the queue when sendto() returns.
+ *   means that events will be sent. The reply is in the queue when sendto() returns.
  * - From Linux 6.6 on a second request can select the kinds of events. The filter would drop the
  *   reply too, so this request is sent afterwards. Older kernels ignore it.
- * - The event of a fork is sent before the new process runs: the stream is in order.
+ * - The event of a fork is sent before the new process runs, so it precedes all other events of
+ *   that process.
  */
 #include "source/events/proc_connector.h"
 
@@ -45,7 +46,7 @@ static int request(int fd, const void *what, uint16_t size)
     return netlink_send(fd, NLMSG_DONE, 0, 0, message, sizeof(header) + size);
 }
 
-/* Copies the event as far as it was sent; fields that an older kernel does not send are 0. */
+/* Copies an event as far as it was sent; fields that an older kernel does not send are 0. */
 static bool read_message(struct bytes *datagram, struct cn_msg *ret_header,
                          struct proc_event *ret_event)
 {
@@ -106,7 +107,7 @@ static size_t count_room(int fd)
     int bytes = 0;
     socklen_t size = sizeof(bytes);
 
-    /* On failure the capacity is 0. */
+    /* The capacity stays 0 on failure. */
     (void)getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size);
     return (size_t)bytes / EVENT_BYTES;
 }
@@ -136,7 +137,7 @@ void proc_connector_close(struct proc_connector *connector)
 
     if (connector->fd < 0)
         return;
-    /* Otherwise the kernel generates events until the next boot. It may refuse. */
+    /* Otherwise the kernel would generate events until the next boot. It may refuse. */
     (void)request(connector->fd, &ignore, sizeof(ignore));
     close(connector->fd);
     connector->fd = -1;

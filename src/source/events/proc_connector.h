@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_connector.h - reports every process and thread that starts or ends on this machine,
+ * proc_connector.h - reports every process and thread that starts or exits on this machine,
  * through netlink.
  *
- * The stream covers the whole machine: the reader selects the events of its job, and each
- * other event costs it 1-3 us. Root may listen and, from Linux 6.6 on, every user; but only in
- * the machine's own namespaces: elsewhere the PIDs are foreign or no events come. An exit is
+ * The stream covers the whole machine: the reader selects the events of its job, and each other
+ * event costs it 1-3 us. Root may listen and, from Linux 6.6 on, every user; but only in the
+ * machine's own namespaces: in others, the PIDs are wrong or no events arrive. An exit is
  * reported a moment after the parent could have noticed it and started another process.
  */
 #ifndef SOURCE_EVENTS_PROC_CONNECTOR_H
@@ -18,9 +18,10 @@
 #include "source/events/process_event.h"
 
 struct proc_connector {
-    int fd;              /* -1: closed; readable at every event */
-    uint64_t lost_count; /* how often events were lost; their number is unknown */
-    size_t capacity;     /* maximum number of pending events */
+    int fd; /* -1: closed; readable at every event */
+    /* How many times events were lost; the number of lost events is unknown. */
+    uint64_t lost_count;
+    size_t capacity; /* maximum number of pending events */
 };
 
 #define PROC_CONNECTOR_CLOSED \
@@ -28,7 +29,8 @@ struct proc_connector {
         .fd = -1              \
     }
 
-/* -EPERM: refused; -ENOTSUP: another namespace, or a kernel without the connector. */
+/* Opens the connector. -EPERM: refused; -ENOTSUP: another namespace, or a kernel without the
+ * connector. */
 int proc_connector_open(const struct root *root, struct proc_connector *ret);
 void proc_connector_close(struct proc_connector *connector);
 
@@ -36,8 +38,8 @@ void proc_connector_close(struct proc_connector *connector);
 void proc_connector_drain(struct proc_connector *connector, process_event_seen *seen,
                           void *data);
 
-/* Parses the first process event of a datagram. 0; -ENOMSG: it is about something else;
- * -EBADMSG: it is damaged. */
+/* Parses the first process event of a datagram. Returns 0; -ENOMSG: no process event; -EBADMSG:
+ * damaged. */
 int proc_connector_parse(const void *datagram, size_t size, struct process_event *ret);
 
 #endif

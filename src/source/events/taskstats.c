@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * taskstats.c - find the family, register for exit records, read them.
+ * taskstats.c - finds the netlink family, registers for exit records, reads them.
  *
  * A message of generic netlink is a header of four bytes and attributes. An exit record has an
  * attribute for the thread (its ID and a struct taskstats) and, if it was the last of several
@@ -27,7 +27,7 @@
 #include "source/events/netlink.h"
 #include "source/proc/pid_files.h"
 
-/* Room for some thousand records: they are read now and then, not at every exit. */
+/* Room for a few thousand records: they are read now and then, not at every exit. */
 enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096 };
 
 /* A request has room for this much. Possible CPUs are almost always one range. */
@@ -36,7 +36,7 @@ enum { TEXT_SIZE = 480 };
 enum {
     SHIFTED_VERSION =
         15,            /* fields were inserted in the middle; from 16 on they are at the end */
-    TGID_VERSION = 12, /* first version with these two */
+    TGID_VERSION = 12, /* first version with this member and the next */
     TGID_OFFSET = 368,
     LAST_OF_PROCESS = 0x20, /* in ac_flag */
     HAS_NOT_EXEC = 0x01,    /* in ac_flag */
@@ -107,7 +107,7 @@ static int find_family(int fd, uint16_t *ret)
     return 0;
 }
 
-/* A process can exit on any CPU, so the records of all are requested. */
+/* Lists all CPUs: a process can exit on any of them, and records are requested per CPU. */
 static int list_cpus(const struct root *root, char *buf, size_t size)
 {
     ssize_t n = root_read(root, buf, size, "sys/devices/system/cpu/possible");
@@ -145,9 +145,9 @@ int taskstats_open(const struct root *root, struct taskstats_socket *ret)
     return 0;
 }
 
-/* The kernel runs the filter before it queues a record. The struct follows the frame, the
- * header, the attribute of the thread and its ID; if the kernel inserts padding, the filter
- * drops nothing. */
+/* Attaches a filter, which the kernel runs before it queues a record. The struct follows the
+ * frame, the header, the attribute of the thread and its ID; if the kernel inserts padding, the
+ * filter drops nothing. */
 int taskstats_skip_threads(struct taskstats_socket *taskstats)
 {
     const uint32_t at_attribute =
@@ -179,7 +179,7 @@ void taskstats_close(struct taskstats_socket *taskstats)
     taskstats->fd = -1;
 }
 
-/* Copies the struct. Members that an older kernel does not have are 0. */
+/* Copies the struct. Members that the kernel is too old to have are 0. */
 static struct taskstats copy_stats(const struct bytes *value)
 {
     struct taskstats stats = { 0 };
@@ -217,7 +217,8 @@ static int read_stats(const struct bytes *value, struct exit_record *record)
         record->peak_rss_bytes = UNKNOWN;
         return 0;
     }
-    /* A kernel thread has no memory of its own, nor has a process that failed to start. */
+    /* 0 means that the process has no memory of its own: a kernel thread, or a process that
+     * failed to start. */
     record->peak_rss_bytes =
         stats.hiwater_rss == 0 ? UNKNOWN : product_u64(stats.hiwater_rss, 1024);
     read_usage(&stats, record);

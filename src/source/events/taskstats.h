@@ -4,9 +4,9 @@
  * the kernel over generic netlink.
  *
  * The kernel writes the record while the process still has its memory, so the peak is the
- * process's own, whichever process forked it or waits for it. Only root can receive records,
- * and only in the machine's own namespaces. CPU times are whole clock ticks, or up to one tick
- * too low.
+ * process's own, regardless of which process forked it or waits for it. Only root can receive
+ * records, and only in the machine's own namespaces. CPU times are whole clock ticks, or up to
+ * one tick too low.
  */
 #ifndef SOURCE_EVENTS_TASKSTATS_H
 #define SOURCE_EVENTS_TASKSTATS_H
@@ -20,22 +20,22 @@
 
 struct exit_record {
     pid_t pid;  /* ID of the thread that exited */
-    pid_t tgid; /* its process; `pid` if an old kernel does not report it */
+    pid_t tgid; /* process of that thread; `pid` if an old kernel does not report it */
     /* Peak RSS of the process so far; UNKNOWN: its memory was already released. */
     uint64_t peak_rss_bytes;
     bool is_group_exit; /* the thread was the last of its process */
     /* Usage of the thread, or of all threads of the process if it is the last of several. */
     uint64_t tick_ns; /* CPU time in whole clock ticks: right on average */
     uint64_t run_ns;  /* CPU time without the time since the last tick; 0: unknown */
-    uint64_t read_bytes, written_bytes; /* these and the next members are for the thread */
+    uint64_t read_bytes, written_bytes; /* these and the next members are for the thread only */
     uint64_t read_chars, written_chars;
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
     uint64_t cpu_wait_ns; /* UNKNOWN: not counted */
     uint64_t io_wait_ns;  /* 0 unless the kernel counts it */
     bool is_last_of_several;
-    /* The process had not called exec and hardly touched a page: its memory may be its parent's, as
-     * after vfork. */
+    /* The process had not called exec and had hardly touched a page: its memory may be its
+     * parent's, as after vfork. */
     bool may_be_borrowed;
     char name[32]; /* name of the thread; hostile text */
 };
@@ -47,7 +47,8 @@ struct taskstats_socket {
     uint16_t family;
     bool skips_threads; /* only the last thread of a process is recorded */
     bool has_records; /* a record has arrived: none ever arrives in another network namespace */
-    uint64_t lost_count; /* how often records were lost; their number is unknown */
+    /* How many times records were lost; the number of lost records is unknown. */
+    uint64_t lost_count;
 };
 
 #define TASKSTATS_CLOSED \
@@ -55,19 +56,19 @@ struct taskstats_socket {
         .fd = -1         \
     }
 
-/* -EPERM: not root; -EINVAL: another namespace; -ENOENT: the kernel has no taskstats. */
+/* Opens the socket. -EPERM: not root; -EINVAL: another namespace; -ENOENT: the kernel has no
+ * taskstats. */
 int taskstats_open(const struct root *root, struct taskstats_socket *ret);
 void taskstats_close(struct taskstats_socket *taskstats);
 
-/* Drops the records of threads from now on, except the last thread of each process: each
- * record costs a microsecond. Only for kernels that report the process of a thread. */
+/* Drops the records of threads from now on, except the last thread of each process: each record
+ * costs a microsecond. Works only with kernels that report the process of a thread. */
 int taskstats_skip_threads(struct taskstats_socket *taskstats);
 
 /* Calls `seen` for all pending records. */
 void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen, void *data);
 
-/* Parses the first record of a datagram. -ENOMSG: it is about something else; -EBADMSG: it is
- * damaged. */
+/* Parses the first record of a datagram. -ENOMSG: no exit record; -EBADMSG: damaged. */
 int taskstats_parse(const void *datagram, size_t size, uint16_t family,
                     struct exit_record *ret);
 

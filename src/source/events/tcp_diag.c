@@ -15,7 +15,7 @@
 #include "base/parse.h"
 #include "source/events/netlink.h"
 
-/* States that linux/tcp.h does not define. */
+/* TCP states that linux/tcp.h does not define. */
 enum {
     STATE_SYN_RECEIVED = 3,
     STATE_FIN_WAIT_1 = 4,
@@ -27,12 +27,12 @@ enum {
     STATES_ALL = (1 << 12) - 1,
 };
 
-/* Room for the reports of some thousand sockets; an ordinary user gets less. */
+/* Room for the reports of a few thousand sockets; an ordinary user gets less. */
 enum { REPORTS_BYTES = 4 << 20, ANSWER_MAX = 32 << 10 };
 
-/* In some states, and after a regular close, the count of received bytes includes the peer's
- * FIN. In all other states it may include it, since the kernel reads the state before the
- * count. */
+/* Subtracts the peer's FIN. The count of received bytes includes it in some states, and after a
+ * regular close. In all other states the count may include it, since the kernel reads the state
+ * before the count. */
 static void subtract_fin(struct tcp_socket *tcp, uint8_t state)
 {
     tcp->may_count_fin = tcp->received_bytes > 0 && state != STATE_CLOSE_WAIT &&
@@ -46,7 +46,7 @@ static void take_info(struct tcp_socket *tcp, const struct bytes *value)
 
     memcpy(&info, value->at, smaller(value->left, sizeof(info)));
     tcp->received_bytes = info.tcpi_bytes_received;
-    /* Kernels before 4.19 count only bytes that were acknowledged, and the SYN. */
+    /* Kernels before 4.19 count only acknowledged bytes, and include the SYN. */
     tcp->sent_bytes = info.tcpi_bytes_sent > 0
                           ? sub_floor0(info.tcpi_bytes_sent, info.tcpi_bytes_retrans)
                           : sub_floor0(info.tcpi_bytes_acked, 1);
@@ -141,8 +141,8 @@ static int send_request(int fd, uint16_t flags, const void *request, size_t size
     return netlink_send(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | flags, 0, request, size);
 }
 
-/* The kernel writes answers while they are read, so an empty socket means that the last answer
- * was read. */
+/* Reads all answers. The kernel writes them while they are read, so an empty socket means that
+ * the last answer was read. */
 static int take_answers(int fd, tcp_socket_seen *seen, void *data)
 {
     unsigned char answer[ANSWER_MAX];
@@ -184,7 +184,7 @@ int tcp_diag_list(int fd, uint64_t cgroup_id, tcp_socket_seen *seen, void *data)
 
         if (r == 0)
             r = take_answers(fd, seen, data);
-        if (r < 0 && (r != -ENOENT || i == 0)) /* a machine without IPv6 */
+        if (r < 0 && (r != -ENOENT || i == 0)) /* -ENOENT: a machine without IPv6 */
             return r;
     }
     return 0;
@@ -258,7 +258,7 @@ bool fd_is_tcp(pid_t pid, int fd)
     char path[64], name[16] = { 0 };
 
     (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-    /* "TCP" or "TCPv6"; unknown on failure: treated as TCP. */
+    /* "TCP" or "TCPv6"; if the name cannot be read, the socket counts as TCP. */
     return getxattr(path, "system.sockprotoname", name, sizeof(name) - 1) <= 0 ||
            strncmp(name, "TCP", 3) == 0;
 }

@@ -3,8 +3,8 @@
  * tcp_diag.h - the TCP sockets of a network namespace and the bytes they carried, through
  * SOCK_DIAG. No privileges are needed.
  *
- * - Listing walks the kernel's whole hash table: 0.4 ms plus 1.5 us for each socket. A look-up
- *   of one socket takes 1.4 us.
+ * - Listing walks the kernel's whole hash table: 0.4 ms plus 1.5 us for each socket. Looking up
+ *   one socket takes 1.4 us.
  * - The kernel reports each socket that it destroys, with its final counts and its cookie, but without its
  *   inode: only a socket that was seen before can be attributed.
  * - A cookie identifies a socket until the machine is restarted. Inodes are reused.
@@ -28,7 +28,7 @@ struct tcp_socket {
     struct inet_diag_sockid id;          /* both addresses and ports, in network byte order */
     uint8_t family;                      /* AF_INET or AF_INET6 */
     bool is_listening;
-    bool is_closing;    /* closed here; the other end has not acknowledged all data */
+    bool is_closing; /* closed on this side, but the other end has not acknowledged all data */
     bool may_count_fin; /* the byte subtracted from received_bytes may be payload, not a FIN */
 };
 
@@ -38,8 +38,8 @@ typedef void tcp_socket_seen(const struct tcp_socket *tcp, void *data);
  * -errno if the kernel reports an error, or -EBADMSG for a damaged datagram. */
 int tcp_diag_parse(const void *datagram, size_t size, tcp_socket_seen *seen, void *data);
 
-/* Whether both ends are on this machine: the other end has a loopback address, or the two
- * addresses are equal. */
+/* Whether both ends are on this machine: either the other end has a loopback address, or the
+ * two addresses are equal. */
 bool tcp_socket_is_local(const struct tcp_socket *tcp);
 
 /* Opens a socket for requests, or for reports of destroyed sockets. Returns a descriptor or
@@ -48,14 +48,14 @@ int tcp_diag_open(void);
 int tcp_diag_listen(void);
 
 /* Calls `seen` for all sockets of both families except those in TIME_WAIT, which have no
- * counts. If `cgroup_id` is not 0: only sockets of this cgroup. */
+ * counts. If `cgroup_id` is not 0, only sockets of this cgroup are listed. */
 int tcp_diag_list(int fd, uint64_t cgroup_id, tcp_socket_seen *seen, void *data);
 
 /* Reads one socket again. -ENOENT: it was destroyed. */
 int tcp_diag_find(int fd, const struct tcp_socket *tcp, struct tcp_socket *ret);
 
-/* Calls `seen` for each socket destroyed since the last call. Returns how often reports were
- * lost. */
+/* Calls `seen` for each socket destroyed since the last call. Returns how many times reports
+ * were lost. */
 uint64_t tcp_diag_drain(int fd, tcp_socket_seen *seen, void *data);
 
 /* Returns the inode of a socket descriptor; 0: not a socket. */

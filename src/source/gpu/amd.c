@@ -5,12 +5,13 @@
  * - Device: gpu_busy_percent is the firmware's mean utilization over some milliseconds. It is
  *   assumed to hold since the previous reading, so that the busy time of a device is sampled,
  *   not counted.
- * - Work and energy: gpu_metrics (amd_metrics.h), if it has them.
+ * - Work and energy: gpu_metrics (amd_metrics.h), if the table contains them.
  * - Process: fdinfo (drm_clients.h), exact; memory is the part resident in VRAM.
- * - ROCm and HIP bypass the driver's scheduler, so that no counter includes their work: the busy
- *   time of a process that holds /dev/kfd is UNKNOWN. Its memory also comes from KFD:
- *   /sys/class/kfd/kfd/proc/PID/vram_GPU, readable by all users; KFD does not report time. KFD uses
- *   the host's PIDs: in a container they would name foreign processes, so only fdinfo is read there.
+ * - ROCm and HIP bypass the driver's scheduler, so that no counter includes their work: the
+ *   busy time of a process that holds /dev/kfd is UNKNOWN. Its memory also comes from KFD:
+ *   /sys/class/kfd/kfd/proc/PID/vram_GPU, readable by all users; KFD does not report time. KFD
+ *   uses the host's PIDs: in a container they would be the PIDs of foreign processes, so only
+ *   fdinfo is read there.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +29,7 @@
 
 enum { KFD_NODE_MAX = 128 };
 
-/* A GPU as KFD lists it. The partitions of one device are several GPUs. */
+/* A GPU in the list of KFD. The partitions of one device are several GPUs. */
 struct kfd_node {
     uint64_t gpu_id;
     unsigned device; /* index in the list of devices */
@@ -185,7 +186,7 @@ static int look_at_kfd(void *vendor)
 
 /* ---- gpu_metrics --------------------------------------------------------------- */
 
-/* After a failure the file is not read again. */
+/* Reads the metrics of a GPU. After a failure the file is not read again. */
 static int read_metrics(struct amd *amd, size_t index, struct amd_metrics *ret)
 {
     struct amd_work *work = &amd->work[index];
@@ -221,7 +222,8 @@ static void forget_work(struct amd_work *work, const char *reason)
         work->counted.counts[i] = UNKNOWN;
 }
 
-/* The share of the memory's bandwidth is assumed to hold since the previous reading. */
+/* Counts the work of a device. The share of the memory's bandwidth is assumed to hold since the
+ * previous reading. */
 static void count_work(struct amd_work *work, const struct amd_metrics *now, uint64_t now_ns)
 {
     uint64_t span_ns = sub_floor0(now_ns, first_known(work->read_at_ns, now_ns));
@@ -290,8 +292,8 @@ static int amd_open(const struct root *root, void **ret, struct spoor_error *err
     return 0;
 }
 
-/* A reading covers the time since the previous one; the first covers none. After a failed
- * reading, the next covers both times. */
+/* Adds to the busy time. A reading covers the time since the previous one, or no time if it is
+ * the first. After a failed reading, the next one covers the time of both. */
 static void advance_busy(struct amd *amd, size_t device, uint64_t percent, uint64_t now_ns,
                          struct gpu_reading *reading)
 {

@@ -9,8 +9,8 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 
-/* Offsets. The counts of bytes read over the XGMI links are followed by the counts of bytes
- * written. */
+/* Offsets in the table. The counts of bytes read over the XGMI links are followed by the counts
+ * of bytes written. */
 static const struct {
     uint8_t content_revision;
     uint16_t size, energy, xgmi;
@@ -23,7 +23,8 @@ enum { FORMAT_DISCRETE = 1, DRAM_ACTIVITY = 14, XGMI_LINKS = 8 };
 /* The unit of energy is 2^-16 J. */
 #define UJ_PER_1024_UNITS 15625
 
-/* All bits of a field are set if it is not supported, or if the link does not exist. */
+/* Sums the counts of all links. All bits of a field are set if the field is not supported, or
+ * if the link does not exist. */
 static uint64_t sum_links(const char *at)
 {
     uint64_t sum = 0;

@@ -15,15 +15,15 @@
 
 enum { AMD_METRICS_SIZE = 4096 };
 
-/* UNKNOWN: the firmware does not report it. */
+/* A member is UNKNOWN if the firmware does not report it. */
 struct amd_metrics {
-    uint64_t energy_uj;                           /* counter */
-    uint64_t dram_percent;                        /* share of the memory bandwidth in use
-                                                     now */
+    uint64_t energy_uj;    /* counter */
+    uint64_t dram_percent; /* share of the memory bandwidth currently in use */
     uint64_t xgmi_read_bytes, xgmi_written_bytes; /* counters, over all links */
 };
 
-/* -ENOTSUP: another revision; -EBADMSG: the table is damaged or cut off. Pure. */
+/* Parses the table. -ENOTSUP: another revision; -EBADMSG: the table is damaged or truncated.
+ * Pure. */
 int amd_metrics_parse(const char *table, size_t size, struct amd_metrics *ret);
 
 #endif

@@ -41,8 +41,8 @@ void drm_clients_done(struct drm_clients *clients)
     *clients = (struct drm_clients){ 0 };
 }
 
-/* Adds the use of a device by a process: at the end, or in place of the use that ended
- * first. */
+/* Adds the use of a device by a process: at the end of the list or, if it is full, in place of
+ * the use that ended first. */
 static int add_use(struct drm_clients *clients, unsigned device, pid_t pid, size_t *ret)
 {
     size_t at = clients->use_count;
@@ -85,7 +85,8 @@ static int find_use(struct drm_clients *clients, unsigned device, pid_t pid, siz
     return add_use(clients, device, pid, ret);
 }
 
-/* Sweeps find clients in much the same order: start the search after the last one found. */
+/* Finds a client. Each sweep finds clients in much the same order, so the search starts after
+ * the client found last. */
 static struct drm_client *find_client(struct drm_clients *clients, unsigned device, uint64_t id)
 {
     for (size_t i = 0; i < clients->count; i++) {
@@ -130,7 +131,7 @@ static int add_client(struct drm_clients *clients, unsigned device, pid_t pid, u
     return 0;
 }
 
-/* Finds or adds the class of this name; -1: there is no room. */
+/* Finds or adds the class with this name; -1: there is no room. */
 static int find_class(struct drm_classes *classes, const char *name)
 {
     struct drm_class *class = &classes->list[classes->count];
@@ -244,8 +245,8 @@ int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t p
 }
 
 /* Called within a sweep when a process holds a client of a device whose driver reports nothing
- * about clients. The memory of the process is UNKNOWN while it holds such a client, its busy
- * time from now on. */
+ * about clients. The memory of the process is UNKNOWN while it holds such a client; its busy
+ * time is UNKNOWN from now on. */
 static int see_unreported(struct drm_clients *clients, unsigned device, pid_t pid)
 {
     size_t use;
@@ -256,7 +257,7 @@ static int see_unreported(struct drm_clients *clients, unsigned device, pid_t pi
     return r;
 }
 
-/* Called within a sweep: the process still holds the clients found by the previous sweep. */
+/* Called within a sweep if the process still holds the clients found by the previous sweep. */
 static void keep_unreported(struct drm_clients *clients, pid_t pid)
 {
     for (size_t i = 0; i < clients->use_count; i++) {
@@ -285,7 +286,8 @@ bool drm_clients_misses_any(const struct drm_clients *clients)
     return false;
 }
 
-/* If the owner of a client no longer holds it, the process that does becomes its owner. */
+/* Updates the owner of a client: if the owner no longer holds it, the process found to hold it
+ * becomes the owner. */
 static void update_owner(struct drm_clients *clients, struct drm_client *client)
 {
     size_t use;
@@ -370,13 +372,13 @@ size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *l
 
 /* ---- busy time -------------------------------------------------------------
  *
- * Drivers count in one of three ways. Nanoseconds are used as they are. Cycles (xe) count
- * on a clock whose frequency is not reported: it is derived from the progress of the clock
- * between two counts. A percentage (amdgpu before 5.19) is assumed to hold since the last
- * count.
+ * Drivers count in one of three ways. Nanoseconds are used unchanged. Cycles (xe) count on a
+ * clock whose frequency is not reported: it is derived from the progress of the clock between
+ * two counts. A percentage (amdgpu before 5.19) is assumed to hold since the last count.
  */
 
-/* Measures the frequency of the clock of a class over all the time it was read. */
+/* Measures the frequency of a class's clock, over the whole time in which the clock was
+ * read. */
 static void advance_clock(struct drm_class *class, uint64_t now_ns)
 {
     if (!class->has_total)
@@ -422,7 +424,7 @@ static void count_use(struct drm_use *use, uint64_t elapsed_ns)
             longest = use->gain_ns[i];
         use->gain_ns[i] = 0;
     }
-    /* Work before the very first count has no elapsed time to limit it. */
+    /* No elapsed time limits the work before the very first count. */
     use->limit_ns = sum_u64(use->limit_ns, is_known(elapsed_ns) ? elapsed_ns : longest);
     use->busy_ns = sum_u64(use->busy_ns, longest);
     use->is_counted = true;
@@ -478,8 +480,7 @@ static int reserve_both(struct drm_clients *clients, size_t count)
                  : reserve(&clients->pid, &clients->pid_capacity, count, sizeof(*clients->pid));
 }
 
-/* Replaces the list of processes, and keeps the data of processes that were in the old
- * list. */
+/* Replaces the list of processes, but keeps the data of processes that were in the old list. */
 static int take_pids(struct drm_clients *clients, const struct gpu_pids *pids)
 {
     size_t count = pids->count < DRM_SWEEP_PID_MAX ? pids->count : DRM_SWEEP_PID_MAX;
@@ -514,7 +515,7 @@ static int compare_pid(const void *key, const void *entry)
 }
 
 /* Reads the usage of a descriptor's client. Returns the index of its device, or -errno;
- * -EBADMSG: the descriptor exists, but has no figures of a client. */
+ * -EBADMSG: the descriptor exists, but its file contains no figures of a client. */
 static int read_fdinfo(struct drm_vendor *drm, pid_t pid, int fd, struct drm_fdinfo *ret)
 {
     struct drm_fdinfo info;
@@ -548,8 +549,9 @@ static const char *drm_node(const char *link)
     return NULL;
 }
 
-/* Drivers without the keys of drm-usage-stats (i915 before 5.19, radeon): the node identifies
- * the device. The descriptor may refer to another file by now, so the link is read again. */
+/* Handles drivers without the keys of drm-usage-stats (i915 before 5.19, radeon), for which the
+ * node identifies the device. The descriptor may refer to another file by now, so the link is
+ * read again. */
 static int look_at_unreported(struct drm_vendor *drm, struct drm_sweep_pid *entry, int fd,
                               const char *seen)
 {
@@ -585,14 +587,14 @@ static int look_at_fd(struct drm_vendor *drm, struct drm_sweep_pid *entry, int f
     if (device == -EBADMSG)
         return look_at_unreported(drm, entry, fd, link);
     if (device < 0)
-        return 0; /* closed meanwhile, or a device of another vendor */
+        return 0; /* the descriptor was closed, or belongs to another vendor's device */
     return drm_clients_see(&drm->clients, (unsigned)device, entry->pid, fd, &info);
 }
 
 /* Returns why the open files of a process are not listed: static text; NULL: there is nothing
  * to explain. `error` is the failure to open the list; 0: the list is empty. The files of a
- * zombie belong to root, because it has no address space to determine its user; so a refusal
- * explains nothing there. */
+ * zombie belong to root, because it has no address space to determine its user, so for a zombie
+ * a refusal explains nothing. */
 static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int error)
 {
     struct pid_stat stat;
@@ -602,7 +604,7 @@ static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int 
         return NULL;
     r = pid_stat_read_once(drm->root, pid, &stat);
     if (is_gone(r))
-        return NULL; /* reaped meanwhile */
+        return NULL; /* the process has been reaped */
     if (r == 0 && stat.is_ending)
         return stat.threads > 1 ? "the main thread of a process has exited, so its open files "
                                   "are no longer visible"
@@ -631,8 +633,8 @@ static void look_at_listed_fd(pid_t fd, void *data)
         list->error = -ENOMEM;
 }
 
-/* Whether the descriptors of a process may be assumed to be the ones last listed. `open_files`
- * is the kernel's count of them; 0: not reported, as on a fixture. */
+/* Whether a process may be assumed to have the same descriptors as when they were last listed.
+ * `open_files` is the kernel's count of its descriptors; 0: not reported, as on a fixture. */
 static bool may_skip(const struct drm_vendor *drm, const struct drm_sweep_pid *entry,
                      uint64_t open_files)
 {
@@ -666,7 +668,7 @@ static int look_at_pid(struct drm_vendor *drm, struct drm_sweep_pid *entry, bool
     entry->sweep = drm->clients.sweep;
     entry->holds_kfd = entry->holds_unreported = false;
     entry->refused = NULL;
-    /* as far as it can be read */
+    /* lists as many as can be read */
     (void)proc_each_number(folder, DRM_SWEEP_FD_MAX, look_at_listed_fd, &list);
     if (list.count == 0)
         entry->refused = refused_because(drm, entry->pid, 0);
@@ -733,7 +735,7 @@ static int look(struct drm_vendor *drm, const struct gpu_pids *pids, bool is_ful
     return r;
 }
 
-/* ---- for the vendors with such drivers -------------------------------------- */
+/* ---- for vendors with DRM drivers ------------------------------------------ */
 
 int drm_vendor_open(size_t size, const struct root *root, const char *vendor_id,
                     const char *name, bool hides_idle, void **ret, struct spoor_error *err)

@@ -4,9 +4,9 @@
  * files of the job's processes.
  *
  * A client is one opening of a device, identified by (device, client id): its descriptors may
- * be copied within a process and passed on to others, and count once. A client belongs to the
- * process in which it was first found, while that process holds it, and then to another
- * holder. The use by an exited process is kept.
+ * be copied within a process and passed to other processes, but the client counts once. A
+ * client belongs to the process in which it was first found, as long as that process holds it,
+ * and after that to another holder. The usage of an exited process is kept.
  *
  * The sweep. /proc/PID/fd/N links to a path such as "/dev/dri/renderD128" if N is a DRM
  * device: readlink shows it without touching the file, while stat could hang on a dead network
@@ -18,14 +18,16 @@
  * descriptors.
  *
  * Busy time. A driver reports, for each client and class of engines (gfx, compute, copy,
- * video), how long that class worked. Between two counts, the class with the longest time is
- * used, divided by the number of its engines; the clients of a process are summed first. The
- * result is the least time in which the device must have worked for the process; it never
- * exceeds the elapsed time, and a compute engine at its limit shows as 100 %. A mean over
- * classes would hide it behind idle video engines; a sum would count overlapping work twice.
+ * video), how long that class worked. The clients of a process are summed. Then, for the time
+ * between two counts, the class with the longest time is used, divided by the number of its
+ * engines. The result is the least time in which the device must have worked for the process;
+ * it never exceeds the elapsed time, and a compute engine at its limit shows as 100 %. A mean
+ * over classes would be lowered by idle video engines; a sum would count overlapping work
+ * twice.
  *
- * Counters may step back (drivers fold them lazily): the largest value is kept. A client of the
- * first sweep may be old: its earlier use is not counted. A later client counts from its start.
+ * Counters may step back, because drivers update them lazily: the largest value is kept. A
+ * client found by the first sweep may be old, so its earlier usage is not counted. A client
+ * found later counts from its start.
  */
 #ifndef SOURCE_GPU_DRM_CLIENTS_H
 #define SOURCE_GPU_DRM_CLIENTS_H
@@ -68,14 +70,14 @@ struct drm_classes {
 struct drm_client {
     uint64_t id;
     unsigned device;
-    pid_t pid; /* its process, and its descriptor there */
+    pid_t pid; /* process that owns the client, and its descriptor there */
     int fd;
     bool is_ended;
     bool has_busy;         /* the driver reports the time of its engines */
-    size_t use;            /* index of the use it counts for; SIZE_MAX: dropped */
+    size_t use;            /* index of the use that the client counts for; SIZE_MAX: dropped */
     uint64_t memory_bytes; /* or UNKNOWN */
-    uint64_t sweep;        /* the last sweep that found it */
-    pid_t next_pid;        /* its process in this sweep */
+    uint64_t sweep;        /* the last sweep that found the client */
+    pid_t next_pid;        /* a process that holds the client in this sweep */
     int next_fd;
     struct {
         uint64_t value;       /* the largest value: ns, cycles; or the current percentage */
@@ -87,14 +89,14 @@ struct drm_client {
 struct drm_use {
     pid_t pid;
     unsigned device;
-    uint64_t sweep;        /* the last sweep in which it held a client */
+    uint64_t sweep;        /* the last sweep in which the process held a client */
     bool is_counted;       /* busy_ns has been counted once */
-    bool has_uncounted;    /* its work has an unknown duration until a later count */
-    bool is_busy_hidden;   /* it works in ways that no counter includes */
+    bool has_uncounted;    /* some work has an unknown duration until a later count */
+    bool is_busy_hidden;   /* the process works in ways that no counter includes */
     bool has_unknown_busy; /* a client does not report engine time */
-    /* The last sweep in which it held a client that reports nothing; or 0. */
+    /* The last sweep in which the process held a client that reports nothing; or 0. */
     uint64_t unreported_sweep;
-    uint64_t memory_bytes;       /* 0 after its exit */
+    uint64_t memory_bytes;       /* 0 after the process has exited */
     uint64_t other_memory_bytes; /* reported by another source; or UNKNOWN */
     uint64_t busy_ns;
     uint64_t limit_ns; /* upper limit of busy_ns: grows with time */
@@ -107,11 +109,12 @@ struct drm_sweep_pid {
     /* Number of open files when they were last listed; UNKNOWN: never listed; 0: not
      * reported. */
     uint64_t open_files;
-    uint64_t sweep;        /* sweep in which they were last listed; 0: never */
-    bool holds_kfd;        /* it has /dev/kfd open: it bypasses the DRM driver */
-    bool holds_unreported; /* it has a device open whose driver reports nothing about it */
-    bool must_list;        /* one of its known clients is gone */
-    const char *refused;   /* why its open files are not listed: static text; or NULL */
+    uint64_t sweep; /* sweep in which the descriptors were last listed; 0: never */
+    bool holds_kfd; /* the process has /dev/kfd open, which bypasses the DRM driver */
+    /* The process has a device open whose driver reports nothing about it. */
+    bool holds_unreported;
+    bool must_list;      /* a known client of the process is gone */
+    const char *refused; /* why the open files are not listed: static text; or NULL */
 };
 
 struct drm_clients {
@@ -127,16 +130,18 @@ struct drm_clients {
     uint64_t sweep; /* the number of the current or last sweep */
     unsigned quick_count;
     bool is_first;          /* no sweep over any process has ended yet */
-    bool hides_idle;        /* the driver omits engines that did nothing */
+    bool hides_idle;        /* the driver omits engines that have done nothing */
     bool has_left_out;      /* there was once no room for a client or use */
     uint64_t counted_at_ns; /* UNKNOWN before the first count */
 };
 
-/* `hides_idle`: a client that lists no engine is idle; otherwise, its use is unknown. */
+/* Initializes the table. `hides_idle`: if true, a client that lists no engine is idle;
+ * otherwise, its usage is unknown. */
 int drm_clients_init(struct drm_clients *clients, size_t device_count, bool hides_idle);
 void drm_clients_done(struct drm_clients *clients);
 
-/* A sweep: begin, add every client of every process, end. Allocates only for new clients. */
+/* The parts of a sweep: begin, add every client of every process, end. Allocates memory only
+ * for new clients. */
 void drm_clients_begin(struct drm_clients *clients);
 int drm_clients_see(struct drm_clients *clients, unsigned device, pid_t pid, int fd,
                     const struct drm_fdinfo *info);
@@ -146,16 +151,16 @@ int drm_clients_see(struct drm_clients *clients, unsigned device, pid_t pid, int
 int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t pid,
                            uint64_t memory_bytes);
 
-/* Makes the busy time of this process UNKNOWN from now on. */
+/* Makes the busy time of a process UNKNOWN from now on. */
 void drm_clients_hide_busy(struct drm_clients *clients, pid_t pid);
 
-/* Whether there is a client that the current sweep has not found. */
+/* Whether there is a client that the current sweep has not found (yet). */
 bool drm_clients_misses_any(const struct drm_clients *clients);
 
-/* Ends clients that were not found. `looked`: this sweep covered a process. */
+/* Ends clients that were not found. `looked`: whether this sweep covered a process. */
 void drm_clients_end(struct drm_clients *clients, bool looked);
 
-/* Adds the work since the last count to the busy times. Call it after a sweep. */
+/* Adds the work since the last count to the busy times. Must be called after a sweep. */
 void drm_clients_count(struct drm_clients *clients, uint64_t now_ns);
 
 /* Implements processes() of struct gpu_vendor. An exited process has a memory of 0 and its
@@ -163,13 +168,13 @@ void drm_clients_count(struct drm_clients *clients, uint64_t now_ns);
 size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *list,
                         size_t capacity);
 
-/* The common state of vendors with DRM drivers: their first member. */
+/* The common state of vendors with DRM drivers; must be the first member of their state. */
 struct drm_vendor {
     const struct root *root; /* borrowed */
     struct drm_devices devices;
     struct drm_clients clients;
     int (*look_further)(
-        void *vendor);   /* called within a sweep to add values of other sources; may be NULL */
+        void *vendor); /* called within a sweep to add values from other sources; may be NULL */
     char text[16 << 10]; /* contents of one fdinfo file */
 };
 

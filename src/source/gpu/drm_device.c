@@ -15,8 +15,7 @@
 
 enum { NUMBERS_MAX = 1024 }; /* maximum number of directory entries */
 
-/* Returns the number of an entry such as "card12"; -1: another entry, such as
- * "card12-DP-1". */
+/* Returns the number in an entry such as "card12"; -1: another entry, such as "card12-DP-1". */
 static int numbered(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drm_device.h - the graphics cards of one PCI vendor, as /sys/class/drm shows them.
+ * drm_device.h - the graphics cards of one PCI vendor, from /sys/class/drm.
  *
  * A card is /sys/class/drm/cardN; its "device" is the PCI device, which has the driver's files
  * and a folder hwmon/hwmonM with the sensors. In a container all cards of the host are visible
- * here, even those not assigned to it.
+ * in /sys, even cards that are not assigned to the container.
  */
 #ifndef SOURCE_GPU_DRM_DEVICE_H
 #define SOURCE_GPU_DRM_DEVICE_H
@@ -18,8 +18,8 @@
 
 enum { DRM_DEVICE_MAX = 64 };
 
-/* A hardware counter relative to its first value. Only the sensor that gave the first value is
- * used: other sensors start at another value. */
+/* A hardware counter relative to its first value. Only the sensor that provided the first value
+ * is used: other sensors start at other values. */
 struct drm_counter {
     const char *sensor; /* borrowed; NULL: no value yet */
     uint64_t last, sum;
@@ -28,7 +28,7 @@ struct drm_counter {
 struct drm_device {
     struct gpu_device gpu;
     uint64_t pci;              /* as gpu_pci_parse(); UNKNOWN: it has no PCI address */
-    unsigned card;             /* N of cardN */
+    unsigned card;             /* the N of cardN */
     char hwmon[24];            /* "hwmonM"; empty: no sensors */
     char pci_id[16];           /* "0x744c", the model; empty: not reported */
     struct drm_counter energy; /* microjoules */
@@ -45,7 +45,7 @@ bool drm_may_be_here(const struct root *root);
  * UNKNOWN. -ENODEV: there are none. */
 int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_devices *ret);
 
-/* Returns the index of the device with this PCI address, or -ENODEV. */
+/* Returns the index of the device at this PCI address, or -ENODEV. */
 int drm_devices_at(const struct drm_devices *devices, uint64_t pci);
 
 /* Returns the index of the device of a node of /dev/dri ("card0", "renderD128"); -ENODEV: the
@@ -53,8 +53,8 @@ int drm_devices_at(const struct drm_devices *devices, uint64_t pci);
 int drm_devices_of_node(const struct root *root, const struct drm_devices *devices,
                         const char *node);
 
-/* Reads a file below cardN that contains one number: "device/mem_info_vram_used". UNKNOWN:
- * it cannot be read, or contains something else. */
+/* Reads a file below cardN that contains one number, such as "device/mem_info_vram_used".
+ * UNKNOWN: the file cannot be read, or contains something else. */
 uint64_t drm_device_number(const struct root *root, const struct drm_device *device,
                            const char *path);
 
@@ -77,13 +77,13 @@ bool drm_device_is_suspended(const struct root *root, const struct drm_device *d
 /* Whether the device was removed. Another device may have its number by now. */
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
 
-/* Advances a counter. Returns its growth since the first value; UNKNOWN: this value is the
+/* Advances a counter. Returns its increase since the first value; UNKNOWN: this value is the
  * first, is UNKNOWN, or is from another sensor. A value below the last one means that the
  * counter was reset. */
 uint64_t drm_counter_advance(struct drm_counter *counter, const char *sensor, uint64_t value);
 
 /* Returns the energy in microjoules since the first successful call, from the sensor that was
- * readable then. UNKNOWN: the sensor cannot be read now, or is read for the first time. */
+ * readable then. UNKNOWN: the sensor cannot be read now, or this is its first reading. */
 uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
                            const char *const *names);
 

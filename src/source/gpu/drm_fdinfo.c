@@ -55,7 +55,7 @@ static const struct {
     const char *key, *region;
 } old_regions[] = { { "vram mem", "vram" }, { "gtt mem", "gtt" }, { "cpu mem", "cpu" } };
 
-/* The key of a line, which ends at ':', and the rest. */
+/* A line: its key, which ends at ':', and the rest. */
 struct line {
     const char *key;
     size_t key_length;
@@ -91,8 +91,8 @@ static int parse_quantity(const char *value, const struct unit *units, uint64_t 
     return -EBADMSG;
 }
 
-/* "12.5%": the kernel writes the hundredths as a separate number, so "12.5%" means 12.05 %. It
- * adds up contexts whose work overlaps, so that a busy engine may exceed 100 %. */
+/* Parses a percentage. The kernel writes the hundredths as a separate number, so "12.5%" means
+ * 12.05 %. It adds up contexts whose work overlaps, so a busy engine may exceed 100 %. */
 static int parse_percent(const char *value, uint64_t *ret)
 {
     uint64_t whole, hundredths = 0;
@@ -119,7 +119,7 @@ static bool copy_name(char name[DRM_NAME_SIZE], const char *text, size_t length)
     return true;
 }
 
-/* Finds or adds the engine of this name; NULL: no room, or no valid name. */
+/* Finds or adds the engine with this name; NULL: no room, or an invalid name. */
 static struct drm_fdinfo_engine *find_engine(struct drm_fdinfo *info, const char *text,
                                              size_t length)
 {
@@ -208,7 +208,7 @@ static void read_old_figure(const struct line *line, struct drm_fdinfo *info)
     }
 }
 
-/* Reads keys that occur once. Returns whether the line was one of them. */
+/* Reads keys that occur once. Returns whether the line had such a key. */
 static bool read_identity(const struct line *line, struct drm_fdinfo *info, uint64_t *pasid)
 {
     const char *value = line->value;
@@ -247,8 +247,8 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
     }
     if (info.driver[0] == '\0' && !is_known(info.pci))
         return -ENOENT;
-    /* amdgpu before 5.19 has no client id; the id of its address space is used instead. 0
-     * means no id, and is common to all clients without one. */
+    /* amdgpu before 5.19 has no client id; the id of its address space is used instead. An id
+     * of 0 means none, and is common to all clients without an id. */
     if (!is_known(info.client_id) && pasid > 0)
         info.client_id = pasid;
     if (!is_known(info.client_id))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drm_fdinfo.h - parse /proc/PID/fdinfo/N of an open DRM device (card0, renderD128).
+ * drm_fdinfo.h - parses /proc/PID/fdinfo/N of an open DRM device (card0, renderD128).
  *
  * Every driver writes the keys of the kernel's drm-usage-stats: the client, how long each class
  * of engine worked for it, and its memory in each region. amdgpu before Linux 5.19 had other
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Engines and regions beyond these are left out; drivers have at most half as many. */
+/* Engines and regions beyond these limits are left out; drivers have at most half as many. */
 enum { DRM_NAME_SIZE = 24, DRM_ENGINE_MAX = 16, DRM_REGION_MAX = 12 };
 
 /* A class of engines ("gfx", "render", "rcs"). Every figure may be UNKNOWN. */
@@ -23,7 +23,7 @@ struct drm_fdinfo_engine {
     uint64_t total_cycles; /* counter: all cycles of that clock, which always runs */
     uint64_t max_hz;       /* maximum frequency of that clock */
     uint64_t capacity;     /* engines in the class; UNKNOWN means one */
-    uint64_t busy_percent_x100; /* old amdgpu: recent share of the time, in 1/100 percent */
+    uint64_t busy_percent_x100; /* old amdgpu: share of recent time, in 1/100 percent */
 };
 
 enum drm_memory {
@@ -51,12 +51,12 @@ struct drm_fdinfo {
     struct drm_fdinfo_region region[DRM_REGION_MAX];
 };
 
-/* -ENOENT: not a DRM file. -EBADMSG: a DRM file without a client id, so that copies could
- * not be recognized. Damaged or unknown lines are skipped. */
+/* Parses a file. -ENOENT: not a DRM file. -EBADMSG: a DRM file without a client id, so copies
+ * of a descriptor could not be recognized. Damaged or unknown lines are skipped. */
 int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret);
 
 /* Returns the memory of the client on the device: the part resident in the device's own memory
- * (vram*, local*). An integrated GPU has no memory of its own: there, the resident memory of
+ * (vram*, local*). An integrated GPU has no memory of its own: for it, the resident memory in
  * the regions system* and gtt counts. Memory that clients share counts for each of them.
  * UNKNOWN: none is reported. */
 uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info);

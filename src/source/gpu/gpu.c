@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.c - the list of vendors, and functions for several of them. */
+/* gpu.c - the list of vendors, and functions that several of them use. */
 #include "source/gpu/gpu.h"
 
 #include <errno.h>

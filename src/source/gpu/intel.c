@@ -5,8 +5,8 @@
  * - Device: neither driver has a file with the busy time of the device, so it is UNKNOWN. The busy
  *   time of processes is known.
  * - Process: fdinfo (drm_clients.h). i915 counts nanoseconds, xe cycles of the device's clock.
- * - Memory: a discrete GPU has its own (local0, vram0). An integrated GPU uses the machine's: the
- *   memory of a process is a part of it, and there is no total.
+ * - Memory: a discrete GPU has its own memory (local0, vram0). An integrated GPU uses the
+ *   machine's memory: processes use a part of that memory, and there is no total.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,13 +16,13 @@
 #include "source/gpu/drm_clients.h"
 #include "source/gpu/drm_device.h"
 
-/* The sensors of the card, or of its package. */
+/* The sensors of the card; if they do not exist, the sensors of its package. */
 static const char *const energy[] = { "energy1_input", "energy2_input", NULL };
 static const char *const power[] = { "power1_input", "power2_input", NULL };
 static const char *const temperature[] = { "temp1_input", "temp2_input", NULL };
 
-/* The files of i915, and of xe, which has one for each part of the GPU: the first has the
- * compute engines. */
+/* The files of i915, and of xe, which has a file for each part of the GPU: the first part has
+ * the compute engines. */
 static const char *const clock_mhz[] = { "gt/gt0/rps_act_freq_mhz", "gt_act_freq_mhz",
                                          "device/tile0/gt0/freq0/act_freq", NULL };
 
@@ -36,7 +36,8 @@ static uint64_t first_number(const struct root *root, const struct drm_device *d
     return value;
 }
 
-/* xe reports the memory of each tile, some versions of i915 the memory of the card. */
+/* Returns the total memory. xe reports the memory of each tile, some versions of i915 the
+ * memory of the card. */
 static uint64_t memory_total(const struct root *root, const struct drm_device *device)
 {
     enum { TILE_MAX = 8 };

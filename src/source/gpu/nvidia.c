@@ -4,7 +4,7 @@
  * and reads their figures.
  *
  * No process is started and nothing is locked: a call that the driver blocks delays only the
- * thread that made it. Each figure is one call, and UNKNOWN if that fails.
+ * thread that made it. Each figure takes one call, and is UNKNOWN if the call fails.
  */
 #include "source/gpu/nvidia.h"
 
@@ -28,20 +28,21 @@
 #define SENSOR_GPU 0
 #define CLOCK_SM 1
 
-/* The energy counter is the most expensive to read: 3 to 4 ms. Between readings, energy is
- * power times time. */
+/* The energy counter is the most expensive to read: 3 to 4 ms. Between readings of the counter,
+ * energy is estimated as power times time. */
 #define ENERGY_EVERY_NS (60 * NS_PER_SECOND)
 #define ENERGY_WITHOUT_POWER_NS (10 * NS_PER_SECOND)
-/* Shorter phases share a reading. */
+/* Phases shorter than this share a reading of the energy counter. */
 #define ENERGY_BORDER_NS (2 * NS_PER_SECOND)
-/* The driver reports the mean of the last second. */
+/* Minimum time between readings of the power: the driver reports the mean of the last
+ * second. */
 #define POWER_EVERY_NS NS_PER_SECOND
-/* Estimates are a little low, so that the energy need not fall when its counter is read. */
+/* Estimates are slightly low, so that the energy need not fall when the counter is read. */
 #define ESTIMATED_SHARE 0.95
 
 /* ---- finding devices ------------------------------------------------------ */
 
-/* Reads a text from the driver, which may contain anything up to a NUL. */
+/* Reads a string from the driver, which may contain any bytes up to a NUL. */
 static void read_text(int (*get)(nvml_device, char *, unsigned), nvml_device handle, char *text,
                       size_t size)
 {
@@ -144,7 +145,7 @@ static void note_trouble(struct nvidia *nvidia, unsigned index, int status)
                         index, nvml_words(&nvidia->nvml, status), status);
 }
 
-/* Devices that we may not use are left out. -ENODEV: there are no others. */
+/* Finds the devices. Those that we may not use are left out. -ENODEV: there are no others. */
 static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
 {
     const struct nvml *nvml = &nvidia->nvml;
@@ -163,7 +164,7 @@ static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
         if (status == NVML_SUCCESS) {
             if (add_with_parts(nvidia, handle) < 0)
                 return error_set(err, ENOMEM, "out of memory");
-            /* A device without permission is not assigned to the job. */
+            /* A device that we have no permission for is not assigned to the job. */
         } else if (status != NVML_NO_PERMISSION) {
             note_trouble(nvidia, i, status);
         }
@@ -177,7 +178,7 @@ static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
 
 /* ---- figures of a device -------------------------------------------------- */
 
-/* An integrated GPU uses the machine's memory. */
+/* Reads the memory of the machine, which an integrated GPU uses. */
 static void read_shared_memory(const struct root *root, uint64_t *ret_total_bytes,
                                uint64_t *ret_used_bytes)
 {
@@ -191,8 +192,8 @@ static void read_shared_memory(const struct root *root, uint64_t *ret_total_byte
     *ret_used_bytes = memory.total_bytes - memory.available_bytes;
 }
 
-/* Memory reserved by the driver does not count as used; only nvmlDeviceGetMemoryInfo_v2
- * reports it separately. */
+/* Reads the memory of a device. Memory reserved by the driver does not count as used; only
+ * nvmlDeviceGetMemoryInfo_v2 reports it separately. */
 static int read_own_memory(nvml_device handle, const struct nvml *nvml,
                            uint64_t *ret_total_bytes, uint64_t *ret_used_bytes)
 {
@@ -232,8 +233,8 @@ uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,
     return process_bytes <= total_bytes ? process_bytes : UNKNOWN;
 }
 
-/* Reads the memory of the device or, if it has none of its own, of the machine. UNKNOWN if the
- * driver does not report it. -ENODEV: the device is lost. */
+/* Reads the memory of the device or, if it has no memory of its own, of the machine. UNKNOWN if
+ * the driver does not report it. -ENODEV: the device is lost. */
 static int read_memory(const struct nvidia *nvidia, const struct nvidia_device *device,
                        uint64_t *ret_total_bytes, uint64_t *ret_used_bytes)
 {
@@ -268,7 +269,7 @@ static uint64_t read_clock(const struct nvml *nvml, nvml_device handle)
     return known_32(status, mhz);
 }
 
-/* Later drivers do not have nvmlDeviceGetTemperature. */
+/* Reads the temperature. Later drivers lack nvmlDeviceGetTemperature. */
 static uint64_t read_temperature(const struct nvml *nvml, nvml_device handle)
 {
     struct nvml_temperature newer = { .version =
@@ -311,8 +312,8 @@ static uint64_t read_throttle(const struct nvml *nvml, nvml_device handle)
     return result;
 }
 
-/* When a device starts or stops working, its power draw changes within a second: the rest of a
- * longer time was spent at the later value. */
+/* Reads the power, and adds to the estimated energy. When a device starts or stops working, its
+ * power draw changes within a second, so any longer time counts with the new value. */
 static void note_power(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns)
 {
     struct nvidia_energy *energy = &device->energy;
@@ -331,8 +332,8 @@ static void note_power(struct nvidia_device *device, const struct nvml *nvml, ui
     energy->powered_ns = now_ns;
 }
 
-/* The driver counts from when it was loaded; a reloaded driver starts at 0 again, and the
- * energy since the last reading is lost. */
+/* Reads the energy counter. The driver counts from when it was loaded; a reloaded driver starts
+ * again at 0, and the energy since the last reading is lost. */
 static void read_counter(struct nvidia_energy *energy, nvml_device handle,
                          const struct nvml *nvml, uint64_t now_ns)
 {
@@ -380,7 +381,7 @@ static const char *busy_reason(const struct nvidia_device *device)
     return "the driver reports no utilization for this device";
 }
 
-/* A meter that was not read yet has counted 0. */
+/* Copies a meter's counters. A meter that has not been read yet has counted 0. */
 static void copy_meter(const struct nvidia_meter *meter, uint64_t *ret_busy_ns,
                        uint64_t *ret_covered_ns)
 {
@@ -442,8 +443,9 @@ static void cleanup_vendor(struct nvidia **nvidia)
     close_vendor(*nvidia);
 }
 
-/* Inside a container, drivers before 565.57 list processes by the host's PIDs, or without
- * their memory. A driver without a version counts as new. */
+/* Whether a driver does not report the usage of processes in a container. Drivers before 565.57
+ * list them with the host's PIDs, or without their memory. If the version is missing, the
+ * driver counts as new. */
 bool nvidia_driver_is_too_old(const char *version)
 {
     uint64_t major, minor = 0;
@@ -455,7 +457,8 @@ bool nvidia_driver_is_too_old(const char *version)
     return major < 565 || (major == 565 && minor < 57);
 }
 
-/* The library reports this machine, even if the root folder is a fixture of another. */
+/* Whether the machine may have an NVIDIA GPU. The library always reports this machine, even if
+ * the root folder is a fixture of another one. */
 static bool may_be_here(const struct root *root)
 {
     return root->is_live && nvml_may_be_here(root);
@@ -570,7 +573,8 @@ static void energy(void *vendor, size_t index, uint64_t now_ns, bool is_border,
     *ret = read_energy(device, &nvidia->nvml, now_ns, reads_all ? 0 : POWER_EVERY_NS);
 }
 
-/* MIG devices have counters of their own, which DCGM reads: they are left alone. */
+/* Counts the work of a device, unless it is or has MIG devices: they have counters of their
+ * own, which DCGM reads and which we leave alone. */
 static void work(void *vendor, size_t index, uint64_t now_ns, bool is_used, bool is_quick,
                  struct gpu_work *ret)
 {

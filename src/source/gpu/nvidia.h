@@ -27,7 +27,7 @@
 struct nvidia_entry {
     unsigned pid; /* as reported by the driver */
     uint64_t memory_bytes;
-    bool computes; /* the process is in a list other than the graphics list */
+    bool computes; /* the process is in a list other than the list of graphics clients */
 };
 
 /* A zeroed struct is empty. */
@@ -43,26 +43,26 @@ struct nvidia_list {
  * with the same memory, so the largest counts, not the sum.
  *
  * If a list is refused, its last content is used for a second, as some failures are temporary.
- * After that the memory of its processes is unknown, and there may be other processes. A
+ * After that, the memory of its processes is unknown, and other processes may be missing. A
  * driver without a list of graphics or MPS clients has no such clients.
  */
 struct nvidia_lists {
     struct nvidia_list kinds[NVML_LIST_COUNT];
-    uint64_t answered_ns[NVML_LIST_COUNT]; /* when it was last read; 0: never */
+    uint64_t answered_ns[NVML_LIST_COUNT]; /* when the list was last read; 0: never */
     int errors[NVML_LIST_COUNT];           /* error of the last call: negative errno; 0: none */
-    struct nvidia_list merged;             /* sorted by pid, each once */
-    /* Why not all processes are listed with their memory: static text; or NULL. */
+    struct nvidia_list merged;             /* all lists merged, sorted by PID, each PID once */
+    /* Why some processes are missing or lack their memory: static text; or NULL. */
     const char *reason;
 };
 
 void nvidia_lists_done(struct nvidia_lists *lists);
 
-/* The driver's energy counter, and its growth during the run. */
+/* The driver's energy counter, and its increase during the run. */
 struct nvidia_energy {
     uint64_t last_millijoules; /* UNKNOWN: never read */
     uint64_t grown_microjoules;
     uint64_t read_ns, due_ns;
-    /* Energy since the last reading: power times time. */
+    /* Estimated energy since the last reading: power times time. */
     uint64_t since_microjoules;
     uint64_t powered_ns;      /* when the power was last read; 0: never */
     uint64_t last_milliwatts; /* or UNKNOWN */
@@ -72,9 +72,9 @@ struct nvidia_energy {
 struct nvidia_device {
     struct gpu_device facts;
     nvml_device handle;
-    nvml_device whole;     /* the device that a part belongs to; else `handle` */
+    nvml_device whole; /* the device to which a part belongs; otherwise the same as `handle` */
     unsigned gpu_instance; /* of a part */
-    bool has_parts;        /* MIG is on: processes use its parts */
+    bool has_parts;        /* MIG is on: processes use the parts of the device */
 
     struct nvidia_meters meters;
     struct nvidia_energy energy;
@@ -82,15 +82,15 @@ struct nvidia_device {
 
     struct nvidia_lists lists;
     uint64_t listed_ns;    /* when the lists were last read; monotonic */
-    uint64_t listed_bytes; /* memory in use then; UNKNOWN: not comparable */
+    uint64_t listed_bytes; /* memory in use at that time; UNKNOWN: not comparable */
 
     struct nvidia_clients clients;
     struct nvidia_pace clients_pace;
     uint64_t usage_busy_ns; /* busy time of the device when processes were last counted */
-    bool has_usage;         /* the driver has samples per process, or no call was made yet */
-    bool is_usage_failing;  /* the last call for them failed */
-    bool has_foreign;       /* the last samples have PIDs that are not ours */
-    bool has_concluded;     /* samples under a foreign pid were attributed to a process */
+    bool has_usage; /* the driver has samples per process, or no call has been made yet */
+    bool is_usage_failing; /* the last call for samples per process failed */
+    bool has_foreign;      /* the last samples contain PIDs that are not ours */
+    bool has_concluded;    /* samples under a foreign PID were attributed to a process */
 };
 
 struct nvidia {
@@ -100,18 +100,18 @@ struct nvidia {
     struct nvidia_device *devices;
     size_t count, capacity;
     struct spoor_error trouble; /* see gpu_vendor */
-    uint64_t opened_us;         /* time of day */
+    uint64_t opened_us;         /* microseconds since 1970 */
     bool is_nested;             /* we are in a container: the host has other PIDs */
-    bool is_too_old; /* the driver does not report the use of processes in a container */
+    bool is_too_old; /* the driver does not report the usage of processes in a container */
     struct nvidia_rooms rooms;
 };
 
-/* Returns the device's own memory in use; UNKNOWN if it has none or the driver does not
+/* Returns the device's own memory in use; UNKNOWN if the device has none or the driver does not
  * report it. */
 uint64_t nvidia_device_own_memory_used(const struct nvidia *nvidia,
                                        const struct nvidia_device *device);
 
-/* Returns the reported memory of a process; UNKNOWN if that is more than the device has. */
+/* Returns the reported memory of a process; UNKNOWN if it is more than the device has. */
 uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,
                                        uint64_t process_bytes);
 

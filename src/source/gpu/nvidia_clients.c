@@ -12,7 +12,7 @@
 #include "base/unknown.h"
 #include "source/gpu/nvidia_meters.h"
 
-/* A sample is available this long after its time. */
+/* A sample is available this long after its timestamp. */
 #define SETTLED_US 10000ull
 #define NS_PER_US_PERCENT (NS_PER_US / 100)
 
@@ -27,13 +27,13 @@ void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t now_us)
     clients->until_us = now_us;
 }
 
-/* Timestamps vary by a millisecond; samples are at least a quarter of a period apart. */
+/* Timestamps vary by a millisecond, but samples are never closer than a quarter of a period. */
 uint64_t nvidia_clients_since_us(const struct nvidia_clients *clients, uint64_t period_us)
 {
     return clients->until_us + (period_us ? period_us : BUSY_PERIOD_DEFAULT_US) / 4;
 }
 
-/* Returns the index of `pid`, or where it would be inserted. */
+/* Returns the index of `pid`, or the index at which it would be inserted. */
 static size_t place_of(const struct nvidia_clients *clients, pid_t pid)
 {
     size_t low = 0, high = clients->count;
@@ -94,9 +94,9 @@ static struct nvidia_client *find_or_add(struct nvidia_clients *clients, pid_t p
     return &clients->list[place];
 }
 
-/* Returns the end of the window that the driver's samples cover: the last sample of the
- * device. If that is unknown: the newest sample of a process, plus whole periods, or else a
- * time whose sample must have arrived. */
+/* Returns the end of the window that the driver's samples cover: the time of the device's last
+ * sample. If that time is unknown: the time of the newest sample of a process, plus whole
+ * periods; or else a time whose sample must have arrived. */
 static uint64_t end_of_window_us(const struct nvidia_clients *clients,
                                  const struct nvidia_answer *answer, uint64_t newest_us)
 {
@@ -153,7 +153,7 @@ static uint64_t sum_up_answered(const struct nvidia_clients *clients, uint64_t w
     return sum_ns;
 }
 
-/* `share`: the part of the reported time that counts. */
+/* Counts the processes in the answer. `share`: the part of the reported time that counts. */
 static void count_answered(struct nvidia_clients *clients, uint64_t window_us, double share)
 {
     for (size_t i = 0; i < clients->count; i++) {
@@ -173,7 +173,8 @@ static bool ended_now(const struct nvidia_clients *clients, const struct nvidia_
            answer->has_ended(client->pid, answer->data);
 }
 
-/* `left_ns`: busy time of the device not explained by processes in the answer. */
+/* Counts the processes that exited. `left_ns`: busy time of the device not explained by
+ * processes in the answer. */
 static void count_ended(struct nvidia_clients *clients, const struct nvidia_answer *answer,
                         uint64_t left_ns)
 {

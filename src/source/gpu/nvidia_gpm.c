@@ -10,7 +10,7 @@
 #include "base/unknown.h"
 
 #define APART_NS (100 * NS_PER_MS)
-/* The means cover all of the time, however rarely they are read. */
+/* Time between readings. The means cover the whole time, however rarely they are read. */
 #define WORK_EVERY_NS (10 * NS_PER_SECOND)
 
 #define BYTES_PER_MIB 1048576.0
@@ -82,7 +82,8 @@ int nvidia_gpm_read(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uin
     r = nvml_errno(of->nvml->gpm_metrics(metrics));
     if (r < 0)
         return r;
-    /* Even if a single metric failed, the new snapshot is as good a start as the old one. */
+    /* Even if one of the metrics failed, the new snapshot is as good a starting point as the
+     * old one. */
     *ret_span_ns = now_ns - gpm->taken_ns;
     gpm->newest = 1 - gpm->newest;
     gpm->taken_ns = now_ns;

@@ -16,7 +16,7 @@
 struct nvidia_subject {
     const struct nvml *nvml;
     nvml_device device;
-    nvml_device whole;            /* the device that a part belongs to; else `device` */
+    nvml_device whole; /* the device to which a part belongs; otherwise the same as `device` */
     const unsigned *gpu_instance; /* GPU instance of a part; NULL: a whole device */
     struct nvidia_rooms *rooms;
 };
@@ -36,9 +36,9 @@ bool nvidia_gpm_is_supported(const struct nvml *nvml, nvml_device whole);
 int nvidia_gpm_open(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns);
 void nvidia_gpm_close(struct nvidia_gpm *gpm, const struct nvml *nvml);
 
-/* Compares the device's counters with those at the last successful call: gpm->metrics has the
- * status and value of each metric, *ret_span_ns the time between. -EAGAIN: the last call was
- * less than 100 ms ago, which is too short. */
+/* Compares the device's counters with their values at the last successful call: gpm->metrics
+ * receives the status and value of each metric, *ret_span_ns the time between the two calls.
+ * -EAGAIN: the last call was less than 100 ms ago, which is too short. */
 int nvidia_gpm_read(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns,
                     const enum nvml_gpm_id *ids, unsigned count, uint64_t *ret_span_ns);
 
@@ -53,7 +53,7 @@ struct nvidia_work {
 
 void nvidia_work_init(struct nvidia_work *work);
 
-/* See gpu_vendor. After a failure the counters are left alone for the rest of the run. */
+/* See gpu_vendor. After a failure the counters are not used again during the run. */
 void nvidia_work_look(struct nvidia_work *work, const struct nvidia_subject *of,
                       uint64_t now_ns, bool is_used, bool is_quick);
 

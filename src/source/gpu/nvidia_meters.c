@@ -28,7 +28,7 @@ static const struct {
     [METER_DECODER] = { NVML_SAMPLE_DECODER, 10 * NS_PER_SECOND, 10 * NS_PER_SECOND },
 };
 
-/* A polled rate covers the previous second. */
+/* Maximum time attributed to one polled rate, which covers the previous second. */
 #define POLLED_MAX_NS (2 * NS_PER_SECOND)
 
 bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns)
@@ -50,7 +50,7 @@ void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_n
 
 /* ---- busy time from samples ---------------------------------------------- */
 
-/* Returns how much of the time before `stamp_us` a sample covers. */
+/* Returns how much time before `stamp_us` a sample covers. */
 static uint64_t cover_us(const struct busy_meter *meter, uint64_t stamp_us)
 {
     uint64_t gap_us = stamp_us - meter->last_us;
@@ -175,8 +175,8 @@ ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most
             return nvml_errno(status);
         if (wanted == most)
             return -EFBIG;
-        /* At least the reported count, more than the last room, and some spare room for
-         * elements that appear before the next call. */
+        /* At least the reported count, at least twice the last room, and some spare elements
+         * for those that appear before the next call. */
         wanted = (count > wanted ? count : wanted) * 2 + 5;
     }
     return -EFBIG;
@@ -268,7 +268,7 @@ void nvidia_meters_init(struct nvidia_meters *ret, const struct nvidia_subject *
     }
 }
 
-/* At the first reading all samples are fetched, to check whether the driver has any. */
+/* Reads samples. The first reading fetches all samples, to check whether the driver has any. */
 static int read_samples(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
                         const struct nvidia_subject *of)
 {
@@ -308,8 +308,8 @@ static int read_rate(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
     return r;
 }
 
-/* Reads the share of the time in which a kernel ran. The first reading only takes the snapshot
- * with which the second is compared. */
+/* Reads the share of time in which a kernel ran. The first reading only takes the snapshot with
+ * which the next one is compared. */
 static int read_gpm(struct nvidia_meters *meters, uint64_t now_ns)
 {
     static const enum nvml_gpm_id id = NVML_GPM_GRAPHICS_UTILISATION;
@@ -344,8 +344,8 @@ static int read_from(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
     return -ENOTSUP;
 }
 
-/* Makes the first reading, from the best source that works. If none works, but one has a
- * temporary error, all are tried again later. */
+/* Makes the first reading, from the best source that works. If no source works, but one of them
+ * failed with a temporary error, all are tried again later. */
 static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
                        uint64_t now_ns)
 {
@@ -414,7 +414,8 @@ static bool seems_idle(const struct nvidia_meters *meters, const struct nvidia_m
            meters->list[METER_GPU].busy.busy_ns == meter->gpu_busy_ns;
 }
 
-/* Counts an encoder or decoder as idle, up to the cores' last sample, if it seems to be. */
+/* Counts an encoder or decoder as idle, up to the cores' last sample, if it seems to be
+ * idle. */
 static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind kind)
 {
     struct nvidia_meter *meter = &meters->list[kind];

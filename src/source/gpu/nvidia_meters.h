@@ -4,17 +4,17 @@
  *
  * The best source of a device is selected at the first reading and kept:
  *
- * - The driver's buffered samples: one every 200 ms or so, kept for some 14 s.
- * - GPM, the performance monitor of Hopper and later. Two snapshots of hardware counters give the
- *   share of the time between them in which a kernel ran. It is the only source for a MIG device,
- *   which has no samples. A snapshot covers a GPU instance: compute instances that share it have
- *   the same figure.
+ * - The driver's buffered samples: one every 200 ms or so, kept for about 14 s.
+ * - GPM, the performance monitor of Hopper and later. Two snapshots of hardware counters give
+ *   the share of the time between them in which a kernel ran. GPM is the only source for a MIG
+ *   device, which has no samples. A snapshot covers a GPU instance: compute instances that
+ *   share an instance have the same figure.
  * - The driver's current rate, polled.
  *
- * Reading samples takes milliseconds, so none are read at the start; later readings cover the
- * time since then anyway. Encoders and decoders do nothing in most jobs: they count as idle if
- * the driver's current rate is 0, and either the cores were idle or no sample of a process
- * shows otherwise.
+ * Reading samples takes milliseconds, so none are read at the start: later readings cover the
+ * time since the start anyway. Encoders and decoders do nothing in most jobs: they count as
+ * idle if the driver's current rate is 0, and either the cores were idle or no sample of a
+ * process shows otherwise.
  */
 #ifndef SOURCE_GPU_NVIDIA_METERS_H
 #define SOURCE_GPU_NVIDIA_METERS_H
@@ -32,7 +32,7 @@
 /*
  * Driver calls take from microseconds to milliseconds of CPU time, depending on the card. Each
  * call gets a share of the time: a call that took 2 ms is repeated after two seconds, a call
- * that took 10 us at every opportunity. A zeroed struct is due at once.
+ * that took 10 us is repeated at every opportunity. A zeroed struct is due at once.
  */
 struct nvidia_pace {
     uint64_t due_ns;     /* monotonic */
@@ -43,9 +43,8 @@ struct nvidia_pace {
  * nvidia_pace_end(). */
 bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns);
 
-/* Called when the call has ended. The next call is due when the CPU time of this one is a
- * thousandth of the elapsed time, but after `least_ns` at the earliest and `most_ns` at the
- * latest. */
+/* Called when the call has ended. The next call is due after a thousand times the CPU time of
+ * this one, but not before `least_ns` and not later than `most_ns`. */
 void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_ns,
                      uint64_t most_ns);
 
@@ -54,9 +53,9 @@ void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_n
 /*
  * A sample is the busy percentage of the time since the previous sample. Exceptions:
  *
- * - The first sample after the start covers the time since then.
+ * - The first sample after the start covers the time since the start.
  * - A sample after a hole, or the first if no start was set, covers one period, as long as the
- *   periods seen before (200 ms if there was none). The rest of a hole is neither busy nor idle.
+ *   periods before it (200 ms if there were none). The rest of a hole is neither busy nor idle.
  * - Samples of a device are at most a second apart; more than 1.5 s is a hole.
  * - A sample is dropped if it is not newer than the last one, above 100 %, or in the future. If
  *   the clock is set back, the meter starts again.
@@ -65,10 +64,10 @@ void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_n
 #define BUSY_HOLE_US 1500000ull
 #define BUSY_FUTURE_US 60000000ull
 
-/* A zeroed struct has no start yet. */
+/* A zeroed struct has no start time yet. */
 struct busy_meter {
-    /* Everything up to here is counted: timestamp of the newest sample, or the start; 0:
-     * neither yet. */
+    /* Everything until this time is counted: timestamp of the newest sample, or the start; 0:
+     * neither. */
     uint64_t last_us;
     bool has_sample;    /* last_us is the time of a sample */
     uint64_t period_us; /* the shortest time between two samples so far; 0: unknown */
@@ -86,13 +85,13 @@ bool busy_is_plausible(uint64_t last_us, uint64_t stamp_us, double percent, uint
 bool busy_meter_add(struct busy_meter *meter, uint64_t stamp_us, double percent,
                     uint64_t now_us);
 
-/* Counts `percent` of a time span from another source. */
+/* Counts `percent` of a time span; called with values of another source. */
 void busy_meter_add_span(struct busy_meter *meter, uint64_t span_ns, double percent);
 
-/* Counts the time up to `until_us` as idle, as another source shows. */
+/* Counts the time until `until_us` as idle; called if another source shows this. */
 void busy_meter_add_idle(struct busy_meter *meter, uint64_t until_us);
 
-/* Starts counting at `stamp_us`: earlier samples do not belong to the run. */
+/* Starts counting at `stamp_us`: earlier samples are not part of the run. */
 void busy_meter_begin(struct busy_meter *meter, uint64_t stamp_us);
 
 /* Restarts at `now_us` if the clock was set back before the newest sample. */
@@ -119,7 +118,7 @@ struct nvidia_request {
     int *value_type;          /* set by the call */
 };
 
-/* Calls the driver for a list. *count is the room in elements; the call sets it to their
+/* A driver call that fills a list. *count is the room in elements; the call sets it to their
  * number. */
 typedef int nvidia_call(const struct nvidia_request *request, unsigned *count, void *list);
 
@@ -168,11 +167,11 @@ struct nvidia_meters {
     bool has_usage;        /* samples of processes were added */
 };
 
-/* Starts counting now. Makes no driver call. */
+/* Starts counting at `now_ns`. Makes no driver call. */
 void nvidia_meters_init(struct nvidia_meters *ret, const struct nvidia_subject *of,
                         uint64_t now_ns);
 
-/* Makes the first reading now, instead of when it is due. */
+/* Makes the first reading now, before it is due. */
 void nvidia_meters_find_sources(struct nvidia_meters *meters, uint64_t now_ns);
 
 /* Updates the meters that are due. */
@@ -181,7 +180,7 @@ void nvidia_meters_read(struct nvidia_meters *meters, uint64_t now_ns);
 /* Reads only METER_GPU, due or not. Returns 0, or -errno if the counters did not advance. */
 int nvidia_meters_read_gpu(struct nvidia_meters *meters, uint64_t now_ns);
 
-/* Adds all samples of processes since the last call; `count` < 0: they could not be read. */
+/* Adds the samples of processes since the last call; `count` < 0: they could not be read. */
 void nvidia_meters_note_usage(struct nvidia_meters *meters,
                               const struct nvml_process_usage *list, ssize_t count);
 
@@ -189,8 +188,8 @@ void nvidia_meters_note_usage(struct nvidia_meters *meters,
  * chosen. */
 const char *nvidia_meters_source(const struct nvidia_meters *meters);
 
-/* Whether METER_GPU covers all of the time. Other sources cover a part of it, and a buffer
- * may never have held a sample. */
+/* Whether METER_GPU covers all of the time. Other sources cover only part of it, and the
+ * driver's buffer may never have contained a sample. */
 bool nvidia_meters_see_all(const struct nvidia_meters *meters);
 
 /* Makes all meters due. */

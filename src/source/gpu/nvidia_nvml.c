@@ -92,9 +92,9 @@ static int load_symbols(struct nvml *nvml, struct spoor_error *err)
     return 0;
 }
 
-/* In the 530 drivers the elements of _v3 had 32 bytes. Those drivers have the first of these
- * calls, which was added together with that change, but not the second, which was added when
- * the change was reverted. */
+/* Returns the size of an element of a _v3 list. In the 530 drivers the elements of _v3 had 32
+ * bytes. Those drivers have the first call below, which was added together with that change,
+ * but not the second one, which was added when the change was reverted. */
 static size_t stride_of_v3(const struct nvml *nvml)
 {
     bool is_530 = dlsym(nvml->library, "nvmlDeviceGetConfComputeMemSizeInfo") &&
@@ -194,7 +194,8 @@ static bool is_listed(const struct root *root)
     return false;
 }
 
-/* Searching for a missing library takes hundreds of system calls. */
+/* Whether the library may be here. Searching for a missing library would take hundreds of
+ * system calls. */
 bool nvml_may_be_here(const struct root *root)
 {
     return getenv("LD_LIBRARY_PATH") || root_exists(root, "dev/nvidiactl") ||

@@ -3,15 +3,15 @@
  * nvidia_nvml.h - the part of NVIDIA's management library (NVML) that we use.
  *
  * The library comes with the driver and is opened at run time: these are our own declarations
- * of its binary interface, which is stable. A function missing in this driver is NULL and
- * costs a figure, not the vendor; only the functions marked as required must exist.
+ * of its binary interface, which is stable. A function that this driver lacks is NULL: only the
+ * figure it reads is unknown. Only the functions marked as required must exist.
  *
  * Differences between driver generations, handled here:
  *
  * - Names end in _v2 or _v3 if a call changed; the newest that exists is used.
  * - The lists of processes are arrays whose elements have 16 bytes (first names), 24 (_v2 and
- *   _v3), or 32 (_v3 of the 530 drivers alone). The PID is at 0 and the memory at 8 in all.
- *   With the wrong stride every second process is garbage.
+ *   _v3), or 32 (_v3 of the 530 drivers alone). In all of them the PID is at offset 0 and the
+ *   memory at offset 8. With the wrong stride every second process is garbage.
  */
 #ifndef SOURCE_GPU_NVIDIA_NVML_H
 #define SOURCE_GPU_NVIDIA_NVML_H
@@ -48,7 +48,8 @@ enum nvml_return {
 
 #define NVML_STRUCT_VERSION(type, version) ((unsigned)sizeof(type) | (unsigned)(version) << 24u)
 
-/* The first fields are the same in all generations; the rest is room for the longest. */
+/* The first fields are the same in all generations; the rest is room for the longest
+ * version. */
 struct nvml_pci {
     char bus_id_legacy[16];
     unsigned domain, bus, device;
@@ -222,7 +223,7 @@ struct nvml {
     int (*gpm_metrics)(struct nvml_gpm_metrics *metrics);
 };
 
-/* Whether the library may be on this machine. The check is cheap if it is not. */
+/* Whether the library may be on this machine. Cheap if it is not. */
 bool nvml_may_be_here(const struct root *root);
 
 /* Opens and starts the library. -ENODEV: there is no library. -ENXIO: its driver is not
@@ -230,7 +231,7 @@ bool nvml_may_be_here(const struct root *root);
  * nvml_close(). */
 int nvml_open(struct nvml *ret, struct spoor_error *err);
 
-/* Accepts a zeroed struct. */
+/* Closes the library; accepts a zeroed struct. */
 void nvml_close(struct nvml *nvml);
 
 /* Converts the result of a call to a negative errno value; 0 for success. */

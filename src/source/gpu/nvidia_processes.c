@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvidia_processes.c - the use of each device by processes: the driver's lists of processes and
- * its samples of them.
+ * nvidia_processes.c - how processes use each device: the driver's lists of processes and its
+ * samples of them.
  *
  * Inside a container the driver's PIDs are not always ours:
  *
- * - before 535.113 the lists contain the host's PIDs, and until 565.57 the memory of a process
- *   is 0: the memory and the busy time of processes are unknown there
+ * - before 535.113 the lists contain the host's PIDs, and before 565.57 the memory of a process
+ *   is 0: with these drivers, the memory and the busy time of processes are unknown
  *   (nvidia_needs_newer_driver);
  * - samples of utilization, and accounting, still contain the host's PIDs. If the job's process
- *   is alone on the device (it holds all memory in use) and the samples name one PID, they belong
- *   to that process, and are marked as attributed. Otherwise its busy time is unknown.
+ *   is alone on the device (it holds all memory in use) and all samples name one PID, the
+ *   samples belong to that process, and its busy time is marked as attributed. Otherwise its
+ *   busy time is unknown.
  */
 #include <errno.h>
 #include <limits.h>
@@ -33,9 +34,10 @@
 #define PASSING_NS NS_PER_SECOND
 
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
-/* Maximum age of the lists: two processes could exchange the same amount of memory. */
+/* Maximum age of the lists: two processes could swap the same amount of memory without a change
+ * of the total. */
 #define LISTED_MOST_NS (2 * NS_PER_SECOND)
-/* The driver uses some MiB per process that are in no list; a compute process uses 100 MiB. */
+/* The lists lack some MiB per process that the driver uses; a compute process uses 100 MiB. */
 #define UNLISTED_BYTES (64ull << 20)
 #define EXPLAIN_TRIES 3
 
@@ -71,7 +73,7 @@ static int call_list(const struct nvidia_request *request, unsigned *count, void
     return request->list(request->device, count, list);
 }
 
-/* Reads one list as it is. On failure the list does not change. */
+/* Reads one list as it is into `list`, which does not change on failure. */
 static int read_list(struct nvidia *nvidia, const struct nvidia_device *device,
                      enum nvml_list_kind kind, struct nvidia_list *list)
 {
@@ -146,8 +148,8 @@ static int merge(struct nvidia_lists *lists)
     return 0;
 }
 
-/* A missing list counts as empty, except the compute list: drivers that report processes have
- * it. */
+/* Whether a result counts as an answer. A missing list counts as empty, except the compute
+ * list: every driver that reports processes has it. */
 static bool is_answer(enum nvml_list_kind kind, int error)
 {
     bool is_missing = error == -ENOTSUP || error == -EINVAL || error == -ENOSYS;
@@ -185,7 +187,7 @@ static bool is_refused(const struct nvidia_lists *lists, enum nvml_list_kind kin
 
     if (error == 0 || lists->answered_ns[kind] == 0)
         return error != 0;
-    /* A process gets no more memory on a lost device. */
+    /* A process cannot get more memory on a lost device. */
     return error != -ENODEV && now_ns - lists->answered_ns[kind] >= PASSING_NS;
 }
 
@@ -225,7 +227,7 @@ static int read_one(struct nvidia *nvidia, struct nvidia_device *device,
     return r;
 }
 
-/* The lists of a lost device do not change. */
+/* Reads the lists of a device. If it is lost, its lists do not change. */
 static void read_lists(struct nvidia *nvidia, struct nvidia_device *device, uint64_t now_ns)
 {
     struct nvidia_lists *lists = &device->lists;
@@ -251,7 +253,8 @@ struct sink {
     size_t capacity, count;
 };
 
-/* A process that is listed but has no samples may have samples under another PID. */
+/* Whether samples name the process. A process that is listed but has no samples may have
+ * samples under another PID. */
 static bool has_worked(const struct nvidia_client *client)
 {
     return client && (client->last_us != 0 || client->busy_ns > 0);
@@ -364,8 +367,8 @@ static void emit_device(const struct nvidia *nvidia, size_t index, const struct 
     emit_ended(nvidia, index, pids, sink);
 }
 
-/* Reading the device's memory in use takes a third of the time of reading the lists. While the
- * memory in use does not change, neither does the memory of processes. */
+/* Whether the lists must be read. Reading the device's memory in use takes a third of the time
+ * of reading the lists, and while it does not change, neither does the memory of processes. */
 static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
                       uint64_t now_ns)
 {
@@ -396,7 +399,7 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
     return (ssize_t)sink.count;
 }
 
-/* Even without lists, the samples name busy processes. */
+/* Sets the reasons. Even without lists, samples name the busy processes. */
 void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
                               struct gpu_reading *reading)
 {
@@ -416,7 +419,7 @@ static bool has_let_go(pid_t pid, const void *data)
     return !lists->reason && !is_listed(&lists->merged, pid);
 }
 
-/* The first answer shows whether the driver has samples of processes. */
+/* Fetches the samples of processes. The first call shows whether the driver has any. */
 static ssize_t fetch_usage(struct nvidia *nvidia, struct nvidia_device *device,
                            uint64_t period_us)
 {
@@ -440,7 +443,7 @@ static bool is_explained(const struct nvidia_list *list, uint64_t used_bytes)
            sub_floor0(used_bytes, listed_bytes) < UNLISTED_BYTES;
 }
 
-/* Tries again, since memory may change between the two calls. */
+/* Like is_explained(), but tries again, since memory may change between the two calls. */
 static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device,
                              uint64_t now_ns)
 {
@@ -495,8 +498,8 @@ static struct foreign find_foreign(const struct nvidia_device *device,
     return foreign;
 }
 
-/* Inside a container: replaces the host's PID in samples by our PID, if that can be concluded.
- * Otherwise replaces a foreign PID that equals one of the job's PIDs by 0. */
+/* Inside a container: replaces the host's PID in samples by our PID, if the samples allow this
+ * conclusion. Otherwise replaces a foreign PID that equals one of the job's PIDs by 0. */
 static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
                          const struct gpu_pids *pids, uint64_t now_ns, size_t count)
 {
@@ -505,7 +508,7 @@ static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
     unsigned ours = list->count == 1 ? list->entries[0].pid : 0;
     struct foreign foreign;
 
-    if (!nvidia->is_nested || count == 0) /* no samples: no new information */
+    if (!nvidia->is_nested || count == 0) /* no samples, so no new information */
         return;
     foreign = find_foreign(device, pids, usage, count);
     if (!foreign.is_only || !gpu_pids_have(pids, (pid_t)ours) ||
@@ -570,8 +573,9 @@ int nvidia_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
 
 /* ---- accounting ----------------------------------------------------------- */
 
-/* An administrator enables accounting; we never do. Accounts have the host's PIDs, so inside
- * a container an account that seems to be ours belongs to a foreign process. */
+/* Whether accounting is enabled. An administrator enables it; we never do. Accounts have the
+ * host's PIDs, so inside a container an account that seems to be ours belongs to a foreign
+ * process. */
 static bool is_on(const struct nvml *nvml, nvml_device device)
 {
     int mode = 0;
@@ -580,8 +584,8 @@ static bool is_on(const struct nvml *nvml, nvml_device device)
            nvml->accounting_mode(device, &mode) == NVML_SUCCESS && mode == 1;
 }
 
-/* Whether an account belongs to this run. If it ended before the run, it belongs to an earlier
- * process with the same PID. */
+/* Whether an account belongs to this run. An account that ended before the run belongs to an
+ * earlier process with the same PID. */
 static bool is_ours(const struct nvml_accounting *stats, uint64_t opened_us)
 {
     uint64_t ended_us = sum_u64(stats->start_us, product_u64(stats->time_ms, 1000));
@@ -622,7 +626,7 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
     return used;
 }
 
-/* The driver keeps accounts only for whole devices. */
+/* Whether the driver keeps accounts of a device. It does so only for whole devices. */
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index)
 {
     const struct nvidia_device *device = &nvidia->devices[index];

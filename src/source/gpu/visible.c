@@ -11,7 +11,7 @@
 #include "base/parse.h"
 
 #define ITEM_SIZE 128
-/* Length of a list quoted in messages. */
+/* Maximum length of a list quoted in messages. */
 #define SHOWN_MAX 64
 
 static const struct {
@@ -37,7 +37,7 @@ const char *visible_name(enum visible_source source)
     return sources[source].name;
 }
 
-/* Converts the address to one number with the same order. UINT64_MAX: invalid. */
+/* Converts a PCI address to one number with the same sort order. UINT64_MAX: invalid. */
 static uint64_t pci_key(const char *text)
 {
     uint64_t pci;
@@ -103,7 +103,7 @@ static int select_numbers(const struct choice *choice, const char *item)
     return result;
 }
 
-/* Parses "0:1": a part by its number. */
+/* Parses "0:1" and selects that part of a device. */
 static int select_part(const struct choice *choice, const char *item)
 {
     const char *cursor = item;
@@ -167,7 +167,7 @@ static int select_item(const struct choice *choice, const char *item)
 {
     static const struct {
         int (*read)(const struct choice *choice, const char *item);
-        bool is_strict; /* valid for strict sources */
+        bool is_strict; /* strict sources accept this form */
     } readers[] = {
         { select_numbers, true },
         { select_part, false },
@@ -224,7 +224,7 @@ void visible_explain_none(enum visible_source source, const char *text, char *bu
                        text, is_long ? "..." : "");
 }
 
-/* Whether the list is the option --gpus and consists of this word only. */
+/* Whether the list is the option --gpus and consists only of `word`. */
 static bool is_option(enum visible_source source, const char *text, const char *word)
 {
     char item[ITEM_SIZE];

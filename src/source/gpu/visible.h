@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * visible.h - selects GPUs by a list: the option --gpus, and the variables by which schedulers
- * and containers assign GPUs to a job. Pure.
+ * visible.h - selects GPUs by a list: the option --gpus, and the variables with which
+ * schedulers and containers assign GPUs to a job. Pure.
  *
  * Items are separated by commas. An item is
  *
@@ -12,7 +12,8 @@
  *     0000:3b:00.0        a PCI address; without its domain: 0000
  *
  * Case does not matter. A device includes its parts. The option may also be all or none.
- * Anything else matches no device; in a variable this includes all, none, void and -1.
+ * Anything else matches no device; in a variable, "all", "none", "void" and "-1" match no
+ * device either.
  */
 #ifndef SOURCE_GPU_VISIBLE_H
 #define SOURCE_GPU_VISIBLE_H
@@ -39,9 +40,9 @@ const char *visible_name(enum visible_source source);
 /* Whether --gpus excludes all GPUs. `text` may be NULL. */
 bool visible_is_none(const char *text);
 
-/* Sets selected[i] for each of `count` devices: the devices of the source's vendors in order
- * of PCI addresses, parts after their device. Returns how many items match no device, or
- * several; `note`, which may be NULL, gets a message about the first of them. */
+/* Sets selected[i] for each of `count` devices: the devices of the source's vendors in order of
+ * PCI addresses, parts after their device. Returns the number of items that match no device, or
+ * more than one; `note`, which may be NULL, receives a message about the first such item. */
 size_t visible_select(enum visible_source source, const char *text,
                       const struct gpu_device *const *devices, size_t count, bool *selected,
                       struct spoor_error *note);
@@ -49,8 +50,7 @@ size_t visible_select(enum visible_source source, const char *text,
 /* Writes a message that the list selected no device. */
 void visible_explain_none(enum visible_source source, const char *text, char *buf, size_t size);
 
-/* Compares two devices by PCI address, as for qsort(); devices without an address come
- * last. */
+/* Compares two devices by PCI address, for qsort(). Devices without an address come last. */
 int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b);
 
 #endif

@@ -33,7 +33,7 @@ static size_t find_line(const struct device_table *table, size_t line, const cha
     return line;
 }
 
-/* Moves a device up to its line. The devices in between move down, in their order. */
+/* Moves a device up to its line. The devices in between move down, in the same order. */
 static void move_up(struct device_table *table, size_t from, size_t line)
 {
     struct device moved = table->line[from];
@@ -106,7 +106,7 @@ static int read_device(struct device_table *table, const struct device_kind *kin
         found < table->count ? table->line[found].class : kind->classify(root, device.name);
     if (device.class != DEVICE_IGNORED && kind->parse_bytes(text, &now) < 0)
         return -EBADMSG;
-    /* A device present from the start counts from 0. */
+    /* A device that was present from the start counts from 0. */
     count_device(table, &device, found, line, now, table->counted == DEVICE_IGNORED);
     return 0;
 }
@@ -175,9 +175,8 @@ int device_table_count(struct device_table *table, int line, const char *name,
  *
  *     254  0 vda 27143 7058 2559618 21867 2992 6418 166984 870 0 13484 22857 ...
  *
- * Major, minor and name, then reads, reads merged, sectors read, ms, writes,
- * writes merged, sectors written. A sector is 512 bytes here, whatever the disk's
- * own is. */
+ * Major, minor and name, then reads, reads merged, sectors read, ms, writes, writes merged,
+ * sectors written. Here a sector is 512 bytes, whatever the disk's own sector size. */
 
 enum {
     COLUMN_SECTORS_READ = 2,
@@ -186,8 +185,8 @@ enum {
     SECTOR_BYTES = 512, /* unit of the kernel, whatever the disk's own sector size */
 };
 
-/* Devices that consist of others, are in memory, or hold no data of the machine. A digit must
- * follow, so that a disk called "mdx" still counts. */
+/* Devices that consist of other devices, are in memory, or hold no data of the machine. A digit
+ * must follow the name, so that a disk called "mdx" still counts. */
 static const char *const not_disks[] = {
     "loop", "ram", "zram", "dm-", "md", "sr", "fd", "bcache", "drbd", "zd",
 };
@@ -215,7 +214,8 @@ static bool is_not_disk(const char *name)
     return false;
 }
 
-/* nvme0c1n1 is one path to nvme0n1, which counts the bytes of all its paths. */
+/* Whether a disk is a path to another disk: nvme0c1n1 is one path to nvme0n1, which counts the
+ * bytes of all its paths. */
 static bool is_nvme_path(const char *name)
 {
     const char *rest;
@@ -272,7 +272,8 @@ enum device_class disk_classify(const struct root *root, const char *name)
                                                                      : DEVICE_REAL;
 }
 
-/* Skips major and minor, and copies the name. -EBADMSG: not a line of /proc/diskstats. */
+/* Skips major and minor, and copies the name. -EBADMSG: this is not a line of
+ * /proc/diskstats. */
 static int parse_disk_name(const char **cursor, char name[DEVICE_NAME_SIZE])
 {
     uint64_t number;
@@ -330,8 +331,7 @@ static enum device_class interface_classify(const struct root *root, const char 
         return DEVICE_IGNORED;
     if (!root_exists(root, "sys/class/net/%s/device", name))
         return DEVICE_VIRTUAL;
-    /* Traffic of a network card that is a part of another one, as on Azure, is counted
-     * there. */
+    /* A network card may be a part of another one, as on Azure, which counts its traffic. */
     return root_exists(root, "sys/class/net/%s/master/device", name) ? DEVICE_IGNORED
                                                                      : DEVICE_REAL;
 }
@@ -435,7 +435,7 @@ static uint64_t read_number(const struct root *root, const char *kind, const cha
     return root_read_number(root, "sys/class/%s/%s/%s", kind, name, file);
 }
 
-/* Returns the last component of the target of a sysfs link, or of its folder. */
+/* Returns the last component of the target of a sysfs link, or of the folder of that target. */
 static int read_link_part(const struct root *root, const char *path, bool of_folder, char *buf,
                           size_t size)
 {
@@ -484,7 +484,7 @@ static int count_port(const struct root *root, const char *device, const char *p
         return line;
     now.in = read_port(root, device, port, "port_rcv_data", table);
     now.out = read_port(root, device, port, "port_xmit_data", table);
-    if (!is_known(now.in) || !is_known(now.out)) /* only hw_counters, or none */
+    if (!is_known(now.in) || !is_known(now.out)) /* only hw_counters, or no counters */
         return line;
     return device_table_count(table, line, name, now, false);
 }
@@ -548,7 +548,7 @@ static bool is_mounted_on(const char *mountstats, const char *type, struct text_
            memcmp(type - length, point.start, point.length) == 0;
 }
 
-/* Counts a mount whose details are before `end`. Returns the next line of the table. */
+/* Counts a mount whose details end before `end`. Returns the next line of the table. */
 static int count_mount(const struct mountinfo *mount, const char *type, const char *end,
                        uint64_t seconds, struct device_table *table, int line)
 {
@@ -599,7 +599,7 @@ int nfs_read(const struct root *root, uint64_t seconds, struct device_table *tab
     AUTO_FREE char *mountstats = malloc(NFS_TEXT_SIZE);
     int r = mountinfo && mountstats ? -EBADMSG : -ENOMEM;
 
-    /* Try again if something was mounted between the two reads. */
+    /* Try again if a file system was mounted between the two reads. */
     for (int i = 0; i < NFS_TRIES_MAX && r == -EBADMSG; i++) {
         if (root_read(root, mountinfo, NFS_TEXT_SIZE, "proc/self/mountinfo") < 0 ||
             root_read(root, mountstats, NFS_TEXT_SIZE, "proc/self/mountstats") < 0)
@@ -723,8 +723,7 @@ static bool find_below(const struct root *root, const char *name, char ret[DEVIC
     return has_any;
 }
 
-/* Goes from a partition to its disk, and from a stacked device to the first device below
- * it. */
+/* Replaces a partition by its disk, and a stacked device by the first device below it. */
 static void go_down(const struct root *root, char name[DEVICE_NAME_SIZE])
 {
     for (int i = 0; i < LAYERS_MAX; i++) {
@@ -779,7 +778,7 @@ static void read_mounts(const struct root *root, struct space *space, struct dev
         devices_find_disk_of(root, &devices->mounts.items[i], devices->mounts.items[i].disk);
 }
 
-/* ---- all ------------------------------------------------------------------ */
+/* ---- all devices ----------------------------------------------------------- */
 
 static int read_lines(const struct root *root, const char *path, unsigned heading, char *text,
                       struct devices *devices,
@@ -798,7 +797,7 @@ static int read_lines(const struct root *root, const char *path, unsigned headin
     return r;
 }
 
-/* Disks and interfaces begin with their name. */
+/* Compares two disks or interfaces, whose structs begin with the name. */
 static int compare_names(const void *left, const void *right)
 {
     return strverscmp(left, right);

@@ -15,13 +15,13 @@
  * /proc/diskstats and /proc/net/dev have a line for every device, physical or virtual, in a
  * stable order. The kind of a device is read from sysfs once.
  *
- * The sum only grows, by the growth of each device between two readings. Earlier counts of a
- * device that is plugged in do not belong to this machine's traffic, and removing a device
- * does not reduce the sum. */
+ * The sum never falls: it rises by the increase of each device between two readings. Earlier
+ * counts of a device that is plugged in are not part of this machine's traffic, and removing
+ * a device does not reduce the sum. */
 
 enum device_class {
     DEVICE_IGNORED, /* counted on another device, or not at all */
-    DEVICE_REAL,    /* hardware, as far as this machine can see */
+    DEVICE_REAL,    /* hardware, as far as this machine can tell */
     DEVICE_VIRTUAL, /* counts only if there is no hardware */
     DEVICE_CLASS_COUNT
 };
@@ -34,7 +34,7 @@ struct device_bytes {
     uint64_t in, out;
 };
 
-/* The parser of a kernel table. All functions are pure except classify(). */
+/* The parser of a kernel table. All its functions are pure except classify(). */
 struct device_kind {
     /* Reads the name and moves *cursor past it. -EBADMSG: the line is damaged. */
     int (*parse_name)(const char **cursor, char name[DEVICE_NAME_SIZE]);
@@ -47,7 +47,7 @@ struct device_kind {
 struct device_table {
     size_t count; /* known lines */
     enum device_class
-        counted;   /* the class that is summed, decided once; DEVICE_IGNORED: not yet */
+        counted;   /* the class that is summed, decided only once; DEVICE_IGNORED: not yet */
     bool is_exact; /* no device was plugged in, removed or reset since the start */
     struct device_bytes sums[DEVICE_CLASS_COUNT];
     struct device {
@@ -59,22 +59,22 @@ struct device_table {
 
 void device_table_init(struct device_table *table);
 
-/* Reads the lines of a text. The first sum is over the current counts. It covers hardware if
- * there was any when the first devices were found, and otherwise all other devices. -ENOENT:
- * no device counts; -EBADMSG: a line is damaged; -E2BIG: there are too many lines. */
+/* Reads the lines of a text. The first sum is the sum of the current counts. It covers hardware
+ * if the first devices found included any, and otherwise all other devices. -ENOENT: no device
+ * counts; -EBADMSG: a line is damaged; -E2BIG: there are too many lines. */
 int device_table_read(struct device_table *table, const struct device_kind *kind,
                       const struct root *root, const char *text, struct device_bytes *ret);
 
-/* For devices that are not lines of one text: count each in turn, then sum up. */
+/* For devices that are not lines of one text: count each device in turn, then sum up. */
 
 /* Counts the device of a line; the first line is 0. Returns the next line, which is the same
- * line if the name was counted on an earlier one; -E2BIG: there are too many. The growth of a
- * new device starts with its current count, or with 0 if it `is_younger` than the table. */
+ * line if the name was counted on an earlier one; -E2BIG: there are too many. A new device
+ * counts from its current count, or from 0 if it `is_younger` than the table. */
 int device_table_count(struct device_table *table, int line, const char *name,
                        struct device_bytes now, bool is_younger);
 
-/* Forgets devices that were not counted; `lines` is the last result of device_table_count().
- * Returns the growth since the first call; -ENOENT: no device was counted so far. */
+/* Drops devices that were not counted; `lines` is the last result of device_table_count().
+ * Returns the increase since the first call; -ENOENT: no device was counted so far. */
 int device_table_sum(struct device_table *table, int lines, struct device_bytes *ret);
 
 /* The bytes transferred by the machine's disks, from /proc/diskstats.
@@ -96,41 +96,41 @@ int diskstats_parse(const char *text, struct device_table *table, const struct r
 
 /* The bytes transferred by the machine's network interfaces, from /proc/net/dev.
  *
- * A byte sent by a container passes its veth, a bridge and then the network card: summed
+ * A byte sent by a container passes its veth, a bridge and then the network card: in a sum
  * over all interfaces it would count three times. So if at least one interface is hardware,
- * only hardware counts. Inside a container no interface is, and all but the loopback
- * interface count. This is decided when the table is first read. */
+ * only hardware counts. Inside a container no interface is hardware, and all except the
+ * loopback interface count. The choice is made when the table is first read. */
 
 /* Parses /proc/net/dev. `table` keeps the interfaces. -ENOENT: only a loopback interface;
  * -EBADMSG: a line is damaged. */
 int net_dev_parse(const char *text, struct device_table *table, const struct root *root,
                   struct device_bytes *ret);
 
-/* Sums up /proc/net/dev of any network namespace. */
+/* Sums up the text of /proc/net/dev of any network namespace. */
 int net_dev_sum(const char *text, struct device_bytes *ret_loopback,
                 struct device_bytes *ret_others);
 
-/* The bytes that RDMA ports (InfiniBand, RoCE, Omni-Path) transferred since the first call, from
- * sysfs. The counters of the network interfaces do not contain them. A driver may query the
- * device's firmware for each counter. -ENOENT: no port has counters. */
+/* Reads the bytes that RDMA ports (InfiniBand, RoCE, Omni-Path) transferred since the first
+ * call, from sysfs. The counters of the network interfaces do not contain them. A driver may
+ * query the device's firmware for each counter. -ENOENT: no port has counters. */
 int rdma_read(const struct root *root, struct device_table *table, struct device_bytes *ret);
 
 /* The bytes that this machine read from NFS servers and wrote to them.
  *
- * /proc/self/mountstats has the counters of each NFS mount of our mount namespace. They belong
- * to the superblock: a file system that is mounted twice, or partly, shows the same counters
- * on each mount. The file does not identify the superblock, but mountinfo does by its device
- * number, and the kernel writes both files in the same order. Identical counters would prove
- * nothing: two new mounts have equal counters, and the counters of one superblock may advance
- * between the lines of two mounts. */
+ * /proc/self/mountstats has the counters of each NFS mount of our mount namespace. They
+ * belong to the superblock: a file system that is mounted twice, or partly, shows the same
+ * counters on each mount. The file does not identify the superblock, but mountinfo does by
+ * its device number, and the kernel writes both files in the same order. Comparing counters
+ * would prove nothing: two new mounts have equal counters, and the counters of one
+ * superblock may advance between the lines of two mounts. */
 
-/* Sums up the bytes of READ and WRITE requests since the first call. A superblock that is younger
- * than `seconds` counts from its mount on. -ENOENT: no NFS is mounted; -EBADMSG: the texts are
+/* Sums up the bytes of READ and WRITE requests since the first call. A superblock mounted less
+ * than `seconds` ago counts from its mount. -ENOENT: no NFS is mounted; -EBADMSG: the texts are
  * damaged, or do not belong together. */
 int nfs_parse(const char *mountinfo, const char *mountstats, uint64_t seconds,
               struct device_table *table, struct device_bytes *ret);
 
-/* As nfs_parse(), but reads the files. Does not wait for a server. */
+/* Like nfs_parse(), but reads the files. Does not wait for a server. */
 int nfs_read(const struct root *root, uint64_t seconds, struct device_table *table,
              struct device_bytes *ret);
 
@@ -180,8 +180,8 @@ struct devices {
     struct mount_list mounts;
 };
 
-/* Takes one reading. `space` reads the mounts; NULL, or if it does not respond: no mounts.
- * Fails only with -ENOMEM. The caller must call devices_done(). */
+/* Takes one reading. `space` reads the mounts; if it is NULL or does not respond, there are no
+ * mounts. Fails only with -ENOMEM. The caller must call devices_done(). */
 int devices_read(const struct root *root, struct space *space, struct devices *ret);
 void devices_done(struct devices *devices);
 
@@ -189,13 +189,13 @@ void devices_done(struct devices *devices);
 void devices_find_disk_of(const struct root *root, const struct mount_item *mount,
                           char name[DEVICE_NAME_SIZE]);
 
-/* Finds the device of that name in a reading; NULL: the reading does not have it. */
+/* Finds the device with this name in a reading; NULL: the reading does not contain it. */
 const struct disk_device *devices_find_disk(const struct devices *devices, const char *name);
 const struct network_device *devices_find_interface(const struct devices *devices,
                                                     const char *name);
 
-/* Returns the growth of a counter of a device. UNKNOWN if the device was plugged in
- * meanwhile, or the counter was reset or has wrapped. */
+/* Returns the increase of a counter of a device. UNKNOWN if the device was plugged in between
+ * the two readings, or the counter was reset or has wrapped. */
 uint64_t devices_growth(uint64_t before, uint64_t after);
 
 #endif

@@ -24,11 +24,11 @@
 #define NO_COUNTER "no energy counter of the CPUs (a virtual machine, or no driver)"
 #define TOO_SHORT "the run was too short"
 
-/* When to search the other sources, and how often to search for new packages. */
+/* When to search for other sources, and how often to search for new packages. */
 #define LATER_NS (100 * NS_PER_MS)
 #define AGAIN_NS (10 * NS_PER_SECOND)
 
-/* No package uses more power than this, which limits the growth of a counter. */
+/* No package uses more power than this, which limits the increase of a counter. */
 #define WATTS_MAX 2000.0
 
 /* The search for zones and sensors ends after this many missing numbers. */
@@ -36,7 +36,7 @@ enum { GAP_MAX = 4, ZONES_MAX = 256, TEXT_SIZE = 128 };
 
 const char energy_is_denied[] = "the energy counters of the CPUs are readable by root only";
 
-/* Returns the growth of a counter that may have wrapped once. */
+/* Returns the increase of a counter that may have wrapped once. */
 static uint64_t growth(uint64_t before, uint64_t now, uint64_t range)
 {
     return now >= before ? now - before : sub_floor0(range, before) + now;
@@ -66,7 +66,7 @@ static uint64_t read_count(struct energy_package *package, const struct root *ro
     if (cached_file_read(&package->file, root, READ_RECORD, text, sizeof(text), "%s",
                          package->path) < 0 ||
         parse_u64(&cursor, &count) < 0) {
-        cached_file_close(&package->file); /* the package may come back */
+        cached_file_close(&package->file); /* the package may reappear */
         return UNKNOWN;
     }
     return count;
@@ -81,7 +81,7 @@ static bool has_package(const struct energy *energy, const char *path)
     return false;
 }
 
-/* A package that appears counts from its first reading on. */
+/* Adds a package, which counts from its first reading. */
 static void add_package(struct energy *energy, const char *source, const char *path, int fd,
                         double unit_uj)
 {
@@ -102,8 +102,8 @@ static void add_package(struct energy *energy, const char *source, const char *p
 
 /* ---- sources --------------------------------------------------------------- */
 
-/* Adds a zone if it is a package: "psys" is the whole machine, and zones below a package are parts
- * of it. */
+/* Adds a zone if it is a package. "psys" is the whole machine, and zones below a package are
+ * parts of that package. */
 static int add_zone(struct energy *energy, const struct root *root, unsigned number)
 {
     char path[TEXT_SIZE], name[TEXT_SIZE];
@@ -137,7 +137,7 @@ static void search_powercap(struct energy *energy, const struct root *root)
     }
 }
 
-/* "123456 J 1700000000000000 us". */
+/* Searches for the counter of a Cray node: "123456 J 1700000000000000 us". */
 static void search_cray(struct energy *energy, const struct root *root)
 {
     uint64_t unused;
@@ -146,8 +146,8 @@ static void search_cray(struct energy *energy, const struct root *root)
         add_package(energy, "cray.pm_counters", CRAY, -1, 1e6);
 }
 
-/* "Esocket0" of AMD; other drivers have labels that start with "cpu" or "package". Cores are
- * parts of a package. */
+/* Whether a label is a package's: "Esocket0" of AMD; other drivers have labels that start with
+ * "cpu" or "package". Cores are parts of a package. */
 static bool is_package_label(const char *label)
 {
     return strncmp(label, "Esocket", strlen("Esocket")) == 0 ||
@@ -179,7 +179,8 @@ static void search_hwmon(struct energy *energy, const struct root *root)
     }
 }
 
-/* The event of a package is opened on one of its CPUs; its scale is in joules. */
+/* Searches perf's events. The event of a package is opened on one of its CPUs; its scale is in
+ * joules. */
 static void search_perf(struct energy *energy, const struct root *root)
 {
     struct perf_event_attr attr = { .size = sizeof(attr) };
@@ -261,7 +262,7 @@ uint64_t energy_read(struct energy *energy, const struct root *root, uint64_t no
         if (is_known(count) && is_known(package->count)) {
             energy->total_uj +=
                 (double)growth(package->count, count, package->range) * package->unit_uj;
-            /* The counter may have wrapped more than once. */
+            /* Incomplete if the counter may have wrapped more than once. */
             energy->is_complete &= most_uj < (double)package->range * package->unit_uj;
         } else if (energy->read_ns != 0) {
             energy->is_complete = false;

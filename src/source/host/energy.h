@@ -5,9 +5,9 @@
  * Sources, best first: powercap (RAPL of Intel and AMD; only root may read it since Linux 5.10),
  * the counters of Cray nodes, hwmon (AMD, ARM), perf's power events. A virtual machine has none.
  *
- * The first reading tries only powercap's first package: one system call if it is not
- * readable. The other sources are searched at the first reading a tenth of a second later, so
- * that a short command does not pay for the search.
+ * The first reading tries only powercap's first package, which costs one system call if it is
+ * not readable. The other sources are searched by the first reading after a tenth of a second,
+ * so that a short command does not pay for the search.
  */
 #ifndef SOURCE_HOST_ENERGY_H
 #define SOURCE_HOST_ENERGY_H
@@ -24,8 +24,8 @@ struct energy_package {
     char path[96];           /* path of the counter; empty: a perf event */
     struct cached_file file; /* the counter, or the perf event */
     double unit_uj;          /* microjoules per count */
-    uint64_t range;          /* the counter is 0 again after this count; UINT64_MAX: never */
-    uint64_t count;          /* as last read; UNKNOWN: not readable then */
+    uint64_t range;          /* the counter wraps to 0 after this count; UINT64_MAX: never */
+    uint64_t count;          /* as last read; UNKNOWN: it was not readable */
 };
 
 /* A zeroed struct is closed. */
@@ -46,10 +46,10 @@ struct energy {
 uint64_t energy_read(struct energy *energy, const struct root *root, uint64_t now_ns);
 void energy_close(struct energy *energy);
 
-/* Searches all sources at once, for one-shot callers. */
+/* Searches all sources at once, for callers that read only once. */
 void energy_search(struct energy *energy, const struct root *root);
 
-/* The reason given if counters exist but may not be read. */
+/* The reason if counters exist but we may not read them. */
 extern const char energy_is_denied[];
 
 #endif

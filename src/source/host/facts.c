@@ -37,8 +37,8 @@ static const char *cpuinfo_value(const char *text, const char *key)
     return NULL;
 }
 
-/* 64-bit ARM reports only numbers. These are the names of server and cloud CPUs by Arm and the
- * vendors. */
+/* 64-bit ARM reports only numbers. These are the names that Arm and the vendors gave to server
+ * and cloud CPUs. */
 static const struct {
     const char *implementer, *part, *name;
 } arm_models[] = {
@@ -75,7 +75,7 @@ static int parse_arm_model(const char *text, char *buf, size_t size)
 
 int cpuinfo_parse_model(const char *text, char *buf, size_t size)
 {
-    /* x86 and most others, boards with ARM, old ARM, MIPS, POWER */
+    /* in this order: x86 and most others, ARM boards, old ARM, MIPS, POWER */
     static const char *const keys[] = { "model name", "Model", "Processor", "cpu model",
                                         "cpu" };
 
@@ -91,7 +91,7 @@ int cpuinfo_parse_model(const char *text, char *buf, size_t size)
     return parse_arm_model(text, buf, size);
 }
 
-/* Copies a value as a shell would: without quotes and, except in single quotes, without
+/* Copies a value as a shell would read it: without quotes and, except in single quotes, without
  * backslashes. */
 static void copy_unquoted(const char *value, char *buf, size_t size)
 {
@@ -129,8 +129,8 @@ static void read_line(const struct root *root, const char *path, char *buf, size
     parse_copy_line(text, buf, size);
 }
 
-/* Fits /proc/cpuinfo of 64 CPUs and the cpu lines of /proc/stat of 2000. The model is in the
- * entry of the first CPU, except on ARM boards, which have few CPUs. */
+/* Enough for /proc/cpuinfo of 64 CPUs and the cpu lines of /proc/stat of 2000 CPUs. The model
+ * is in the entry of the first CPU, except on ARM boards, which have few CPUs. */
 enum { TEXT_SIZE = 256 * 1024 };
 
 static void read_names(const struct root *root, struct host_facts *ret)
@@ -165,7 +165,7 @@ void host_facts_read(const struct root *root, struct host_facts *ret)
     if (root_read_start(root, text, TEXT_SIZE, "proc/meminfo") >= 0 &&
         meminfo_parse(text, &memory) == 0)
         ret->memory_bytes = memory.total_bytes;
-    /* Only the CPUs are counted here, so the ticks per second do not matter. */
+    /* Only the number of CPUs is used here, so the ticks per second do not matter. */
     if (root_read_start(root, text, TEXT_SIZE, "proc/stat") >= 0 &&
         cpu_stat_parse(text, 1, &stat) == 0)
         ret->cpus = stat.cpus;
@@ -235,8 +235,8 @@ const char *dmi_find(const struct dmi *dmi, const struct dmi_rule *rules, size_t
 
 /* Sockets, cores and caches.
  *
- * Every CPU lists the CPUs with which it shares a core, a socket or a cache, such as "0,64".
- * Each core, socket and cache is counted at the first CPU of its list. */
+ * For every CPU, files list the CPUs with which it shares a core, a socket or a cache, such
+ * as "0,64". Each core, socket and cache is counted at the first CPU of its list. */
 
 #define CPU_PATH "sys/devices/system/cpu"
 
@@ -272,7 +272,8 @@ static uint64_t count_list(const struct root *root, const char *path)
     return count > 0 ? (uint64_t)count : UNKNOWN;
 }
 
-/* Returns 1 if the CPU is the first of the list in a file, else 0. UNKNOWN: no such list. */
+/* Returns 1 if the CPU is the first of the list in a file, else 0. UNKNOWN: there is no such
+ * list. */
 static uint64_t is_first(const struct root *root, const char *path, uint64_t cpu)
 {
     char text[64]; /* the start of the list is sufficient */
@@ -285,7 +286,8 @@ static uint64_t is_first(const struct root *root, const char *path, uint64_t cpu
                : UNKNOWN;
 }
 
-/* Checks a list of a CPU under its name since Linux 5.3, or under the older name. */
+/* Whether a CPU is the first in one of its lists, read under its name since Linux 5.3 or under
+ * its older name. */
 static uint64_t leads(const struct root *root, uint64_t cpu, const char *name,
                       const char *old_name)
 {
@@ -349,7 +351,7 @@ static bool read_cache(const struct root *root, uint64_t cpu, unsigned index,
     return true;
 }
 
-/* ---- all ------------------------------------------------------------------ */
+/* ---- all facts ------------------------------------------------------------- */
 
 static void read_cpu(const struct root *root, uint64_t cpu, struct topology *topology)
 {
@@ -389,11 +391,12 @@ void topology_read(const struct root *root, struct topology *ret)
 
 /* ---- containers ----------------------------------------------------------- */
 
-/* A Kubernetes pod is also a container of some runtime: the outer name comes first. */
+/* A Kubernetes pod is also a container of some runtime, so the name of the outer one comes
+ * first. */
 static const struct {
     const char *name;
-    const char *variable; /* set if the container exists */
-    const char *path;     /* exists if the container exists */
+    const char *variable; /* set in the environment if the container exists */
+    const char *path;     /* this file exists if the container exists */
 } container_signs[] = {
     { "kubernetes", "KUBERNETES_SERVICE_HOST", NULL },
     { "kubernetes", NULL, "var/run/secrets/kubernetes.io" },
@@ -518,7 +521,7 @@ static const char *find_in_device_tree(const struct root *root)
     return root_exists(root, "proc/device-tree/fw-cfg@9020000") ? "kvm" : NULL; /* QEMU */
 }
 
-/* x86 CPUs have a flag for virtual machines; NULL: there are no CPU flags. */
+/* Looks for the flag that x86 CPUs of virtual machines have; NULL: there are no CPU flags. */
 static const char *find_in_cpu_flags(const struct root *root)
 {
     enum { SIZE = 16 << 10 }; /* covers the first CPU */

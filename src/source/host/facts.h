@@ -16,7 +16,7 @@
 #include "base/root.h"
 #include "source/host/devices.h"
 
-/* Empty text and UNKNOWN: not reported by the machine. */
+/* A text is empty and a number UNKNOWN if the machine does not report it. */
 struct host_facts {
     char hostname[256]; /* from uname() */
     char os[128];       /* PRETTY_NAME of etc/os-release */
@@ -26,14 +26,14 @@ struct host_facts {
     uint64_t memory_bytes; /* MemTotal */
 };
 
-/* Finds "model name" of x86, "Model" or "Processor" of others, or the name for the numbers of
- * 64-bit ARM; truncated to fit. -ENOENT: no model. */
+/* Finds "model name" (x86), "Model" or "Processor" (others), or the name for the numbers of a
+ * 64-bit ARM CPU; truncated to fit. -ENOENT: no model. */
 int cpuinfo_parse_model(const char *text, char *buf, size_t size);
 
 /* Returns PRETTY_NAME of os-release, unquoted. -ENOENT: no name. */
 int os_release_parse_name(const char *text, char *buf, size_t size);
 
-/* Never fails: values that cannot be read stay unknown. */
+/* Reads the facts. Never fails: values that cannot be read stay unknown. */
 void host_facts_read(const struct root *root, struct host_facts *ret);
 
 /* The firmware's names of the machine: /sys/class/dmi/id, and /sys/hypervisor of Xen. Rules
@@ -54,7 +54,7 @@ enum dmi_field {
 
 enum { DMI_TEXT_SIZE = 128 };
 
-/* An empty string: the field does not exist, or cannot be read. Printable ASCII only. */
+/* A string is empty if the field does not exist or cannot be read. Printable ASCII only. */
 struct dmi {
     char text[DMI_FIELDS][DMI_TEXT_SIZE];
 };
@@ -87,7 +87,7 @@ struct topology_cache {
     uint64_t bytes; /* total size */
 };
 
-/* UNKNOWN: not reported by the kernel. */
+/* A value is UNKNOWN if the kernel does not report it. */
 struct topology {
     uint64_t sockets, cores, threads;
     uint64_t numa_nodes;
@@ -102,9 +102,9 @@ int cache_size_parse(const char *text, uint64_t *ret);
 
 /* Whether this is a container or a virtual machine, and of which kind.
  *
- * Both are recognized by their traces: files, variables, cgroup paths, DMI strings, the device
- * tree and the CPU flag "hypervisor". No trace is certain: a well hidden container or virtual
- * machine is not found. */
+ * Both are recognized by traces: files, variables, cgroup paths, DMI strings, the device
+ * tree and the CPU flag "hypervisor". No trace is certain: a well-hidden container or
+ * virtual machine is not detected. */
 
 /* "docker", "podman", "lxc", "kubernetes", "apptainer", "systemd-nspawn", ...; "none": no
  * trace of a container. */
@@ -129,7 +129,7 @@ struct server_facts {
     struct devices devices; /* only the disks are used */
 };
 
-/* Fails only with -ENOMEM. The caller must call server_facts_done(). */
+/* Reads the facts. Fails only with -ENOMEM. The caller must call server_facts_done(). */
 int server_facts_read(const struct root *root, environment_get *get_variable,
                       struct server_facts *ret);
 void server_facts_done(struct server_facts *facts);

@@ -47,7 +47,7 @@ static int parse_columns(const char *line, uint64_t column[COLUMN_COUNT])
 {
     int count = 0;
 
-    /* Without its newline the last number may be truncated. */
+    /* Without its newline, the last number may be truncated. */
     if (!line || !strchr(line, '\n'))
         return -EBADMSG;
     while (count < COLUMN_COUNT && parse_u64(&line, &column[count]) == 0)
@@ -69,7 +69,7 @@ static uint64_t count_cpus(const char *text)
     return strncmp(text, "cpu", strlen(text)) != 0 && count > 0 ? count : UNKNOWN;
 }
 
-/* Parses the columns of a cpu line. Leaves ret->cpus alone. */
+/* Parses the columns of a cpu line. Does not change ret->cpus. */
 static int parse_times(const char *line, uint64_t ticks_per_second, struct cpu_stat *ret)
 {
     uint64_t column[COLUMN_COUNT];
@@ -77,7 +77,7 @@ static int parse_times(const char *line, uint64_t ticks_per_second, struct cpu_s
 
     if (ticks_per_second == 0 || parse_columns(line, column) < 0)
         return -EBADMSG;
-    /* A kernel without a column for interrupts counts them as system time. */
+    /* Kernels without columns for interrupts count them as system time. */
     user_ticks = sum_u64(column[COLUMN_USER], column[COLUMN_NICE]);
     interrupt_ticks =
         sum_u64(known_or_0(column[COLUMN_IRQ]), known_or_0(column[COLUMN_SOFTIRQ]));
@@ -165,7 +165,7 @@ int vmstat_parse_oom_kills(const char *text, uint64_t *ret_count)
 
     if (!value)
         return -ENOENT;
-    /* Without its newline the number may be truncated. */
+    /* Without its newline, the number may be truncated. */
     if (!strchr(value, '\n'))
         return -EBADMSG;
     return parse_u64(&value, ret_count);
@@ -177,7 +177,7 @@ static const uint64_t SPACE_PERIOD_NS = 10 * NS_PER_SECOND;
 static const uint64_t OOM_KILLS_PERIOD_NS = 60 * NS_PER_SECOND;
 static const uint64_t RDMA_DELAY_NS = 100 * NS_PER_MS;
 
-/* A slow table may take one part in this many of the time. */
+/* Reading a slow table may take at most 1/SLOW_SHARE of the time. */
 enum { SLOW_SHARE = 1000 };
 
 static const char *const pressure_paths[PRESSURE_COUNT] = {
@@ -266,7 +266,7 @@ static void read_slow(struct host *host, const struct root *root, uint64_t now_n
     r = slow == &host->rdma
             ? rdma_read(root, &slow->table, &slow->bytes)
             : nfs_read(root, elapsed_ns / NS_PER_SECOND, &slow->table, &slow->bytes);
-    /* Recent bytes are missing, or the bytes before the first reading. */
+    /* Either recent bytes or the bytes before the first reading are missing. */
     if (r < 0 || (is_first && elapsed_ns > 0))
         slow->table.is_exact = false;
     slow->due_ns = now_ns;
@@ -281,7 +281,7 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
 {
     const char *text;
 
-    /* A parser that fails leaves its part unknown. */
+    /* If a parser fails, its part stays unknown. */
     host_reading_clear(ret);
     if (host->first_ns == 0)
         host->first_ns = now_ns;
@@ -291,7 +291,7 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
     (void)cpu_stat_parse(text, host->ticks_per_second, &ret->cpu);
     text = read_text(host, root, &host->meminfo, READ_RECORD, "proc/meminfo");
     (void)meminfo_parse(text, &ret->memory);
-    /* A truncated table of devices is refused: its sum would vary between readings. */
+    /* A truncated table of devices is not parsed: its sum would vary between readings. */
     text = read_text(host, root, &host->diskstats, READ_WHOLE, "proc/diskstats");
     (void)diskstats_parse(text, &host->disks, root, &ret->disk);
     text = read_text(host, root, &host->net_dev, READ_WHOLE, "proc/net/dev");

@@ -2,10 +2,10 @@
 /*
  * host.h - the activity of the whole machine, read at every sample.
  *
- * host_read() costs about 14 us: eight files that are kept open, no allocation. Two figures
- * are expensive and change slowly: disk space is read every ten seconds and OOM kills once a
- * minute; in between, their last value is returned. RDMA ports and NFS are read so often that
- * they take a thousandth of the time. The search for RDMA ports starts a tenth of a second
+ * host_read() costs about 14 us: eight files that are kept open, no allocation. Two figures are
+ * expensive and change slowly: disk space is read every ten seconds and OOM kills once a
+ * minute; in between, their last value is returned. RDMA ports and NFS are read just often
+ * enough to take a thousandth of the time. The search for RDMA ports starts a tenth of a second
  * after the first reading, so that a short command does not pay for it.
  */
 #ifndef SOURCE_HOST_HOST_H
@@ -24,7 +24,7 @@
  *
  * The kernel's user time includes the time of guests, which is not added again. */
 
-/* Totals over all CPUs since boot. UNKNOWN if not reported, or above 584 years. */
+/* Totals over all CPUs since boot. UNKNOWN if not reported, or more than 584 years. */
 struct cpu_stat {
     uint64_t user_ns;   /* programs, niced ones included */
     uint64_t system_ns; /* the kernel, interrupts included */
@@ -38,18 +38,17 @@ struct cpu_stat {
  * `ticks_per_second` is sysconf(_SC_CLK_TCK). -EBADMSG: no whole "cpu" line. */
 int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret);
 
-/* Time since boot that a CPU was not idle: in programs, the kernel and the hypervisor. */
+/* Time since boot in which a CPU was not idle: in programs, the kernel and the hypervisor. */
 struct cpu_busy {
     uint64_t number; /* 0 for cpu0 */
     uint64_t busy_ns;
 };
 
-/* Lists the online CPUs in the order in which the text has them. Returns how many were
- * stored. */
+/* Lists the online CPUs in the order of the text. Returns the number of entries stored. */
 size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct cpu_busy *list,
                            size_t capacity);
 
-/* Returns the number of processes in /proc; UNKNOWN: it cannot be read. Costs 0.3 us per
+/* Returns the number of processes in /proc; UNKNOWN: /proc cannot be read. Costs 0.3 us per
  * process. */
 uint64_t process_count_read(const struct root *root);
 
@@ -61,8 +60,8 @@ int pressure_parse(const char *text, uint64_t *ret_some_ns);
 
 /* ---- Counters of /proc/vmstat ------------------------------------------------ */
 
-/* Counts the processes of the whole machine that the kernel has killed since boot because
- * memory ran out. -ENOENT: the kernel (before 4.13) does not count them. */
+/* Returns the number of processes of the whole machine that the kernel has killed since boot
+ * because memory ran out. -ENOENT: the kernel (before 4.13) does not count them. */
 int vmstat_parse_oom_kills(const char *text, uint64_t *ret_count);
 
 enum { PRESSURE_CPU, PRESSURE_MEMORY, PRESSURE_IO, PRESSURE_COUNT };
@@ -74,15 +73,17 @@ struct host_reading {
     struct device_bytes disk, network;
     struct device_bytes rdma, nfs; /* since the first reading */
     struct mounts space;
-    uint64_t pressure_ns[PRESSURE_COUNT]; /* time in which some process waited; since boot */
-    uint64_t oom_kills_count;             /* since boot */
-    uint64_t process_count;               /* visible in /proc */
+    /* Time since boot in which some process was stalled. */
+    uint64_t pressure_ns[PRESSURE_COUNT];
+    uint64_t oom_kills_count; /* since boot */
+    uint64_t process_count;   /* visible in /proc */
 };
 
 /* Makes all values UNKNOWN. */
 void host_reading_clear(struct host_reading *reading);
 
-/* Fits /proc/stat of 2000 CPUs. Longer texts are truncated if their start is sufficient. */
+/* Enough for /proc/stat of 2000 CPUs. Longer texts are truncated if their start is
+ * sufficient. */
 enum { HOST_TEXT_SIZE = 256 * 1024 };
 
 /* A table that takes long to read, and its last sum. */
@@ -121,7 +122,7 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
 /* Whether the disks count all bytes that can be written here: see mounts_are_local(). */
 bool host_storage_is_local(struct host *host, const struct root *root);
 
-/* Makes the next host_read() read everything, even if it is recent: for the last sample of a
+/* Makes the next host_read() read everything, even recent values: for the last sample of a
  * run. */
 void host_expire(struct host *host);
 

@@ -16,7 +16,7 @@ struct meminfo {
     uint64_t free_bytes;      /* not used at all */
     uint64_t available_bytes; /* available to programs without swapping */
     uint64_t cached_bytes;    /* page cache, buffers and reclaimable kernel memory */
-    uint64_t buffers_bytes;   /* these three are the parts of cached_bytes */
+    uint64_t buffers_bytes;   /* this and the next two are the parts of cached_bytes */
     uint64_t page_cache_bytes;
     uint64_t reclaimable_bytes;
     /* Memory that was used recently, and memory that was not. */
@@ -29,7 +29,7 @@ struct meminfo {
     uint64_t dirty_bytes;   /* written by programs, but not to storage yet */
 };
 
-/* -EBADMSG: even the total is missing. */
+/* Parses /proc/meminfo. -EBADMSG: even the total is missing. */
 int meminfo_parse(const char *text, struct meminfo *ret);
 
 /* ---- The memory and swap space of the machine in use ----------------------- */
@@ -40,11 +40,12 @@ int meminfo_parse(const char *text, struct meminfo *ret);
  * be read. */
 uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root);
 
-/* Takes one system call of 0.25 us. UNKNOWN if `root` is not the live machine. */
+/* Returns the swap space in use. Takes one system call of 0.25 us. UNKNOWN if `root` is not the
+ * live machine. */
 uint64_t swap_in_use_bytes(const struct root *root);
 
-/* The huge pages of the machine (hugetlbfs), of all sizes. Neither a resident set size nor the
- * memory of a cgroup includes them. One read takes 1 us per page size. */
+/* The huge pages of the machine (hugetlbfs), of all sizes. They are not part of any resident
+ * set size, nor of the memory of a cgroup. One read takes 1 us per page size. */
 
 enum { HUGE_PAGE_SIZES_MAX = 8 };
 

@@ -19,9 +19,9 @@
  *
  *     36 35 98:0 /folder /mnt/point rw,noatime master:1 - ext4 /dev/sda1 rw,discard
  *
- * Numbers of the mount and its parent, device, root, point, options of the mount, any number
- * of words, a lone dash, type, source, options of the filesystem. The parts are separated by
- * one blank, so an empty source shows as two blanks. */
+ * The parts: numbers of the mount and its parent, device, root, mount point, options of the
+ * mount, any number of words, a lone dash, type, source, options of the filesystem. The
+ * parts are separated by one blank, so an empty source shows as two blanks. */
 
 bool text_part_is(struct text_part part, const char *word)
 {
@@ -185,7 +185,8 @@ bool mount_is_disk(const struct mountinfo *mount)
            !starts_as_one_of(mount->source, image_sources, ARRAY_SIZE(image_sources));
 }
 
-/* File systems in memory or of the kernel. The files of an overlay are on another mount. */
+/* Types of file systems in memory or of the kernel. The files of an overlay are on another
+ * mount. */
 static const char *const unstored_types[] = {
     "autofs",    "binfmt_misc", "bpf",      "cgroup",  "cgroup2",   "configfs",   "debugfs",
     "devpts",    "devtmpfs",    "efivarfs", "fusectl", "hugetlbfs", "mqueue",     "nsfs",
@@ -193,12 +194,12 @@ static const char *const unstored_types[] = {
     "selinuxfs", "sysfs",       "tmpfs",    "tracefs",
 };
 
-/* These report their space without waiting, even if frozen. */
+/* Types of file systems that report their space without waiting, even if frozen. */
 static const char *const prompt_types[] = {
     "btrfs", "ext2", "ext3", "ext4", "f2fs", "squashfs", "vfat", "xfs",
 };
 
-/* /proc/diskstats does not count these, and their data may be stored anywhere. */
+/* Sources that /proc/diskstats does not count, and whose data may be stored anywhere. */
 static const char *const uncounted_sources[] = { "/dev/loop", "/dev/ram", "/dev/zram",
                                                  "/dev/fd", "/dev/fuse" };
 
@@ -248,8 +249,8 @@ static bool is_seen(const struct seen *seen, dev_t device)
     return false;
 }
 
-/* A later mount may hide this one: its mount point then shows the other file system. Files of
- * btrfs have device numbers that are not in mountinfo. */
+/* Whether the mount is visible. A later mount may hide it: the mount point then shows the other
+ * file system. Files of btrfs have device numbers that are not in mountinfo. */
 static bool is_visible(const struct mountinfo *mount, const char *point, dev_t device)
 {
     struct stat stat_;
@@ -341,13 +342,13 @@ static int read_pool(const char *text, struct text_part pool, char point[PATH_MA
     return has_any ? 0 : -ENOENT;
 }
 
-/* A container may see no disk except its own overlay. */
+/* Whether a mount is an overlay that is the root. A container may see no other disk. */
 static bool is_root_overlay(const struct mountinfo *mount)
 {
     return text_part_is(mount->type, "overlay") && text_part_is(mount->point, "/");
 }
 
-/* Whether the mount of the first line counts. *space is its space. */
+/* Whether the mount on the first line of `text` counts; *space is its space. */
 static bool is_counted(struct seen *seen, const char *text, const struct mountinfo *mount,
                        char point[PATH_MAX], struct mounts *space)
 {
@@ -372,7 +373,7 @@ static bool is_counted(struct seen *seen, const char *text, const struct mountin
 static char *copy_part(struct text_part part, const char *prefix)
 {
     size_t length = strlen(prefix);
-    /* Escapes are longer than the decoded text. */
+    /* The decoded text is never longer than the text with escapes. */
     char *copy = malloc(length + part.length + 1);
 
     if (!copy)

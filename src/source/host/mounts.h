@@ -2,15 +2,15 @@
 /*
  * mounts.h - the space on the machine's disks, per file system and in total.
  *
- * A file system counts if it is on a block device and can be written: not images (squashfs, a
- * CD, a loop device), memory or the network. If it is mounted in several places, as in
- * containers, it counts once.
+ * A file system counts if it is on a block device and can be written to. Images (squashfs, a
+ * CD, a loop device), memory and the network do not count. A file system that is mounted in
+ * several places, as in containers, counts once.
  *
  * A ZFS pool counts once, however many datasets are mounted: they share the pool's free space,
- * and each has used space of its own. Unmounted datasets and snapshots are not included.
+ * but each has its own used space. Unmounted datasets and snapshots are not included.
  *
- * An overlay shows the space of the disk below it. It counts only if it is the root and no disk
- * is mounted, as in a container.
+ * An overlay shows the space of the disk below it. An overlay counts only if it is the root and
+ * no disk is mounted, as in a container.
  */
 #ifndef SOURCE_HOST_MOUNTS_H
 #define SOURCE_HOST_MOUNTS_H
@@ -23,8 +23,8 @@
 
 /* The mounts visible to a process, from /proc/PID/mountinfo.
  *
- * One line is one mount. Its parts are returned as they are in the text, where blanks,
- * newlines and backslashes of names are escaped as \040, \011, \012, \134. */
+ * One line is one mount. Its parts are returned as in the text, in which blanks, tabs,
+ * newlines and backslashes in names are escaped as \040, \011, \012, \134. */
 
 /* A part of a borrowed text; not NUL-terminated. */
 struct text_part {
@@ -32,7 +32,7 @@ struct text_part {
     size_t length;
 };
 
-/* The parts point into the parsed text. */
+/* The parts of a line; they point into the parsed text. */
 struct mountinfo {
     unsigned major, minor;   /* device number of the filesystem */
     struct text_part root;   /* the folder of the filesystem that is mounted: "/" */
@@ -43,7 +43,7 @@ struct mountinfo {
     struct text_part super_options;
 };
 
-/* Parses one line. -EBADMSG: it is damaged, or does not end in a newline. */
+/* Parses one line. -EBADMSG: the line is damaged, or does not end in a newline. */
 int mountinfo_parse_line(const char *line, struct mountinfo *ret);
 
 bool text_part_is(struct text_part part, const char *word);
@@ -52,8 +52,8 @@ bool text_part_starts(struct text_part part, const char *start);
 /* Whether `word` is one of the comma-separated options. */
 bool text_part_has_option(struct text_part part, const char *word);
 
-/* Writes a part with its escapes decoded, NUL-terminated. Returns its length; -ENAMETOOLONG:
- * it does not fit; -EBADMSG: it would contain a NUL. */
+/* Writes a part with its escapes decoded, NUL-terminated. Returns the length of the text;
+ * -ENAMETOOLONG: it does not fit; -EBADMSG: it would contain a NUL. */
 int text_part_decode(struct text_part part, char *buf, size_t size);
 
 /* The kernel's limit is 31 characters for a disk and 15 for an interface. */
@@ -72,8 +72,8 @@ struct mount_item {
     char *source; /* "/dev/sda1", "zfs:POOL" */
     unsigned major, minor;
     struct mounts space;
-    /* The whole disk of the file system, the first of several; "zfs:POOL" for a pool; empty:
-     * unknown. Set by devices_read(). */
+    /* The whole disk of the file system, or the first of several disks; "zfs:POOL" for a pool;
+     * empty: unknown. Set by devices_read(). */
     char disk[DEVICE_NAME_SIZE];
 };
 
@@ -93,18 +93,19 @@ void mounts_add_dataset(struct mounts *pool, const struct mounts *dataset);
 /* Whether the mount is a filesystem on a disk of the machine. */
 bool mount_is_disk(const struct mountinfo *mount);
 
-/* Whether the machine's disks count all bytes that can be written here. They do not count data that
- * goes over a network, to a program (FUSE) or to another machine (9p). `text`: mountinfo. */
+/* Whether the machine's disks count all bytes that can be written here. The disks do not count
+ * data that goes over a network, to a program (FUSE) or to another machine (9p). `text`:
+ * mountinfo. */
 bool mounts_are_local(const char *text);
 
-/* Whether reading one of these mounts may block: waiting for another machine, a program
- * (FUSE), or an unknown filesystem. `text`: mountinfo. */
+/* Whether reading one of these mounts may block, because it waits for another machine or a
+ * program (FUSE), or because the type of the filesystem is unknown. `text`: mountinfo. */
 bool mounts_may_stall(const char *text);
 
-/* Sums up the mounts of a mountinfo text, whose last line may be truncated. Calls statvfs
- * for each filesystem, and so works on the live machine only (else -ENOTSUP). -ENOENT: there
- * is no such filesystem. `ret_list` may be NULL; it lists each filesystem, and the caller
- * must call mount_list_done(). */
+/* Sums up the mounts of a mountinfo text, whose last line may be truncated. Calls statvfs for
+ * each filesystem, and so works on the live machine only (else -ENOTSUP). -ENOENT: no
+ * filesystem counts. `ret_list` may be NULL; it lists each filesystem, and the caller must call
+ * mount_list_done(). */
 int mounts_read(const struct root *root, const char *text, struct mounts *ret,
                 struct mount_list *ret_list);
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-/* A disk responds within microseconds; on a busy machine the helper may have to wait. */
+/* A disk responds within microseconds, but on a busy machine the helper may have to wait. */
 #define RESPONSE_MOST_NS (250 * NS_PER_MS)
 
 struct space_inquiry {
@@ -28,7 +28,8 @@ static void inquire(void *data)
                                   inquiry->wants_list ? &inquiry->list : NULL);
 }
 
-/* Most machines have no mount that may block, and need no thread. */
+/* Reads the mounts here if none may block: most machines have no mount that may, and need no
+ * thread. */
 static int inquire_safely(struct space *space)
 {
     struct space_inquiry *inquiry = space->inquiry;

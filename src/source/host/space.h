@@ -18,8 +18,8 @@ struct space {
 
 void space_done(struct space *space);
 
-/* -ENOTSUP: not the live machine; -ETIMEDOUT: a disk does not respond; other errors, and
- * `ret_list`: see mounts_read(). */
+/* Reads the mounts. -ENOTSUP: not the live machine; -ETIMEDOUT: a disk does not respond; other
+ * errors, and `ret_list`: see mounts_read(). */
 int space_read(struct space *space, const struct root *root, struct mounts *ret,
                struct mount_list *ret_list);
 

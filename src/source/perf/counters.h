@@ -26,13 +26,13 @@ struct counters {
     int fds[COUNTER_COUNT];
 };
 
-/* Counts a thread and everything that it starts from now on. -ENOENT: the machine has no such
- * counters; -EACCES, -EPERM: refused. */
+/* Counts a thread and all threads and processes that it starts from now on. -ENOENT: the
+ * machine has no such counters; -EACCES, -EPERM: refused. */
 int counters_open(struct counters *counters, pid_t tid);
 void counters_close(struct counters *counters);
 
 /* Reads the counts; UNKNOWN: not counted. Returns whether all counts are exact. If other
- * programs use the counters too, the kernel multiplexes them, and the counts are
+ * programs use the counters too, the kernel multiplexes the counters, and the counts are
  * extrapolated. */
 bool counters_read(const struct counters *counters, uint64_t ret[COUNTER_COUNT]);
 

@@ -2,8 +2,8 @@
 /*
  * event_set.h - one inherited perf event for a whole job.
  *
- * An event opened on a thread counts that thread and all threads and processes it starts from
- * then on. A job that we spawn has one thread at that time; a job that we attach to may have
+ * An event opened on a thread counts that thread and all threads and processes that it starts
+ * afterwards. A job that we spawn has one thread at that time; a job that we attach to may have
  * many, and needs an event for each.
  */
 #ifndef SOURCE_PERF_EVENT_SET_H
@@ -28,11 +28,11 @@ struct event_set {
  * nanoseconds. -EACCES or -EPERM: refused; -ESRCH: the thread has exited; -E2BIG: too many
  * events.
  *
- * The count is exact to the nanosecond, whichever process waits for a child: daemons and
- * children of a parent that ignores SIGCHLD are included. It starts when the event is opened,
- * and stops before a process is torn down, so it misses about 0.1 ms of each process. An
- * ordinary user may open it if kernel.perf_event_paranoid is 2 or less and no seccomp filter
- * forbids it. */
+ * The count is exact to the nanosecond, regardless of which process waits for a child:
+ * daemons and children of a parent that ignores SIGCHLD are included. The count starts when
+ * the event is opened, and stops before a process is torn down, so it misses about 0.1 ms of
+ * each process. An ordinary user may open it if kernel.perf_event_paranoid is 2 or less and
+ * no seccomp filter forbids it. */
 int task_clock_add(struct event_set *set, pid_t tid);
 void event_set_close(struct event_set *set);
 
@@ -41,22 +41,22 @@ int event_set_read(const struct event_set *set, uint64_t *ret);
 
 /* Opens an inherited perf event on each thread of a running job.
  *
- * A thread that starts meanwhile is counted by the event of its creator, if that was already
- * open: with an event of its own it would be counted twice. So only the threads of one list
- * get events; if there are new threads when all events are open, everything is repeated, a few
- * times at most. */
+ * A thread that starts during this call is counted by its creator's event, if that was
+ * already open; with an event of its own it would be counted twice. So only the threads of
+ * one list get events. If there are new threads when all events are open, everything is
+ * repeated, a few times at most. */
 
 struct thread_events {
     /* Calls `found` for every thread. */
     void (*list)(void *list_data, child_found *found, void *found_data);
     void *list_data;
-    /* Opens the event of a thread. 0 or -errno; -ESRCH: the thread has exited. */
+    /* Opens the event of a thread. Returns 0 or -errno; -ESRCH: the thread has exited. */
     int (*open)(void *data, pid_t tid);
     void (*close)(void *data);
     void *data;
 };
 
-/* On failure no event is open. */
+/* Opens the events. If it fails, no event is open. */
 int thread_events_open(const struct thread_events *events);
 
 #endif

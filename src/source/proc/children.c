@@ -120,7 +120,7 @@ static void read_other_thread(pid_t tid, void *data)
 
     if (tid == others->pid)
         return;
-    /* A thread that has exited meanwhile has no children: another thread has them. */
+    /* Fails if the thread has exited: another thread has inherited its children. */
     (void)thread_children(&file, others->root, others->pid, tid, others->buffer, others->found,
                           others->data);
     cached_file_close(&file);
@@ -142,7 +142,7 @@ bool children_are_listed(const struct root *root)
 {
     if (root->is_live)
         return root_exists(root, "proc/self/task/%d/children", (int)getpid());
-    /* A fixture does not contain our process: check its init. */
+    /* A fixture does not contain our process: check the init process instead. */
     return root_exists(root, "proc/1/task/1/children");
 }
 

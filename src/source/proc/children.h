@@ -2,10 +2,10 @@
 /*
  * children.h - the children of a process: /proc/PID/task/TID/children.
  *
- * The file of a thread lists only the children of that thread, so the files of all threads
- * must be read. A file may omit a child while others exit; the next look finds it. Kernels
- * without CONFIG_PROC_CHILDREN have no such file: then all of /proc is searched for processes
- * whose parent belongs to the job.
+ * The file of a thread lists only the children of that thread, so the files of all threads must
+ * be read. A file may omit a child while others exit; the next look finds the child. Kernels
+ * without CONFIG_PROC_CHILDREN have no such file: on these, all of /proc is searched for
+ * processes whose parent belongs to the job.
  */
 #ifndef SOURCE_PROC_CHILDREN_H
 #define SOURCE_PROC_CHILDREN_H
@@ -20,7 +20,7 @@
 typedef void child_found(pid_t child, void *data);
 
 /* Calls `found` for each PID of a list such as "12 15 9 ". Returns their number; -EBADMSG: the
- * list contains something else (after the PIDs reported so far). */
+ * list contains something else (after reporting the PIDs before that). */
 int children_parse(const char *text, child_found *found, void *data);
 
 /* A buffer that grows with the longest list. A zeroed struct is empty. */
@@ -30,11 +30,11 @@ struct children_buffer {
 };
 void children_buffer_done(struct children_buffer *buffer);
 
-/* Doubles the buffer. -EFBIG: it has its maximum size. */
+/* Doubles the buffer. -EFBIG: the buffer has its maximum size. */
 int children_buffer_grow(struct children_buffer *buffer);
 
 /* Finds the children of every thread of a process. `leader` is the open file of its first
- * thread; if `thread_count` > 1, the other threads are listed and read too. -ENOENT: the
+ * thread; if `thread_count` > 1, the files of the other threads are read too. -ENOENT: the
  * process has exited, or the kernel has no such file. */
 int children_read(struct cached_file *leader, const struct root *root, pid_t pid,
                   uint64_t thread_count, struct children_buffer *buffer, child_found *found,
@@ -53,7 +53,7 @@ int proc_each_fd(const struct root *root, pid_t pid, child_found *found, void *d
 
 bool children_are_listed(const struct root *root);
 
-/* Calls `found` for every process of the machine: used if there are no children files. */
+/* Calls `found` for every process of the machine. Used if there are no children files. */
 int proc_each_pid(const struct root *root, child_found *found, void *data);
 
 #endif

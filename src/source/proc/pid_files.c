@@ -39,7 +39,7 @@ enum {
     COL_LAST = COL_STARTTIME,
 };
 
-/* PF_FORKNOEXEC of the kernel's sched.h: forked, and no exec since. */
+/* PF_FORKNOEXEC of the kernel's sched.h: forked, and has not called exec since. */
 #define FLAG_FORKED 0x40u
 /* PF_EXITING: the process is releasing its resources, its memory before its open files. */
 #define FLAG_EXITING 0x4u
@@ -162,7 +162,7 @@ static const struct keyed_field status_fields[] = {
     STATUS_FIELD("Threads:", threads, 1),
 };
 
-/* The mask is sixteen hexadecimal digits; bit n - 1 is signal n. */
+/* Whether a signal is in a mask: sixteen hexadecimal digits, in which bit n - 1 is signal n. */
 static bool mask_holds(const char *text, const char *key, int signal)
 {
     const char *mask = parse_key(text, key);
@@ -185,7 +185,7 @@ int pid_status_parse(const char *text, struct pid_status *ret)
 int pid_status_read(const struct root *root, pid_t pid, struct pid_status *ret)
 {
     char text[4096];
-    /* The line "Groups:", which precedes most others, may have 720 KiB: 65,536 groups. */
+    /* The line "Groups:", which precedes most others, may be 720 KiB long: 65,536 groups. */
     ssize_t n =
         root_read_lines(root, text, sizeof(text), ROOT_LINE_SIZE, "proc/%d/status", (int)pid);
 
@@ -296,7 +296,8 @@ bool same_memory(const struct root *root, pid_t a, pid_t b)
 
 /* ---- PID namespace --------------------------------------------------------- */
 
-/* The first PID namespace has the same inode number on every kernel. */
+/* Whether we are in the first PID namespace, which has the same inode number on every
+ * kernel. */
 bool pid_namespace_is_first(const struct root *root)
 {
     char link[64];

@@ -2,8 +2,9 @@
 /*
  * pid_files.h - the files of a process in /proc, and two related system calls.
  *
- * A file that is read at every sample is kept open by its reader (struct cached_file). A
- * process that has exited gives -ENOENT or -ESRCH; a text of another format gives -EBADMSG.
+ * A file that is read at every sample is kept open by its reader (struct cached_file). Readers
+ * return -ENOENT or -ESRCH if the process has exited, and -EBADMSG if the text has another
+ * format.
  */
 #ifndef SOURCE_PROC_PID_FILES_H
 #define SOURCE_PROC_PID_FILES_H
@@ -22,8 +23,8 @@ struct pid_stat {
     pid_t parent_pid;
     char comm[64];  /* hostile text; at most 15 bytes, 63 for kernel threads */
     char state;     /* 'R', 'S', 'D', 'T', 'Z', ... */
-    bool has_exec;  /* 9: it runs its own program, not a copy of its parent's */
-    bool is_ending; /* 9: its first thread is exiting or has exited; others may continue */
+    bool has_exec;  /* 9: the process runs its own program, not a copy of its parent's */
+    bool is_ending; /* 9: the first thread is exiting or has exited; others may continue */
     uint64_t minor_faults;       /* 10 */
     uint64_t child_minor_faults; /* 11: faults of waited-for children */
     uint64_t major_faults;       /* 12 */
@@ -56,7 +57,7 @@ int pid_stat_read_once(const struct root *root, pid_t pid, struct pid_stat *ret)
 
 /* ---- /proc/PID/statm: the cheapest look at a process's memory -------------- */
 
-/* All 0 for a zombie. */
+/* All members are 0 for a zombie. */
 struct pid_statm {
     uint64_t size_pages;
     uint64_t resident_pages;
@@ -69,7 +70,7 @@ int pid_statm_read(struct cached_file *kept, const struct root *root, pid_t pid,
 
 /* ---- /proc/PID/status: high-water mark, swap, thread group ----------------- */
 
-/* Members are UNKNOWN if the line is missing, as the Vm lines are for a zombie. */
+/* A member is UNKNOWN if its line is missing, like the Vm lines of a zombie. */
 struct pid_status {
     uint64_t thread_group;   /* Tgid: differs from the PID if that is the PID of a thread */
     uint64_t uid;            /* real user */
@@ -78,7 +79,8 @@ struct pid_status {
     uint64_t swap_bytes;
     uint64_t hugetlb_bytes; /* pages of hugetlbfs, not included above */
     uint64_t threads;
-    bool ignores_child_signal; /* SigIgn contains SIGCHLD: its children are never waited for */
+    /* SigIgn contains SIGCHLD: children of the process are never waited for. */
+    bool ignores_child_signal;
 };
 
 /* -EBADMSG: the text has another format. */
@@ -87,8 +89,8 @@ int pid_status_read(const struct root *root, pid_t pid, struct pid_status *ret);
 
 /* /proc/PID/io: bytes read and written by a process.
  *
- * The file of a process includes its waited-for children. Needs ptrace permission: -EACCES
- * for a process of another user. */
+ * The file of a process includes the children it waited for. Needs ptrace permission:
+ * -EACCES for a process of another user. */
 
 struct pid_io {
     uint64_t read_chars;    /* bytes that read calls returned */
@@ -100,8 +102,8 @@ struct pid_io {
 int pid_io_parse(const char *text, struct pid_io *ret);
 int pid_io_read(struct cached_file *kept, const struct root *root, pid_t pid,
                 struct pid_io *ret);
-/* Reads one thread alone: the file of a process includes exited threads and children that it
- * waited for. */
+/* Reads the I/O of one thread alone. The file of a process also includes exited threads and the
+ * children it waited for. */
 int thread_io_read(const struct root *root, pid_t pid, pid_t tid, struct pid_io *ret);
 
 /* ---- The arguments of a process, for a run that did not start it ----------- */
@@ -111,19 +113,20 @@ int thread_io_read(const struct root *root, pid_t pid, pid_t tid, struct pid_io 
  * followed by one more NUL. */
 size_t cmdline_split(char *text, size_t length, const char **arguments, size_t capacity);
 
-/* Reads the arguments, truncated to `size`, NUL-terminated. Returns the length; 0: there are
- * none (a zombie, a process during exec). Hostile text. */
+/* Reads the arguments, truncated to `size`, NUL-terminated. Returns their length; 0: there are
+ * none (a zombie, or a process during exec). Hostile text. */
 ssize_t pid_cmdline_read(const struct root *root, pid_t pid, char *text, size_t size);
 
 /* ---- Run and wait times of a thread (/proc/TID/schedstat) ------------------- */
 
-/* Totals of a thread's lifetime. */
+/* Totals over a thread's lifetime. */
 struct schedstat {
     uint64_t run_ns;    /* CPU time */
     uint64_t waited_ns; /* time spent waiting for a CPU, without the current wait */
 };
 
-/* -ENOENT: there is no such thread, or the kernel does not count these times. */
+/* Reads the times. -ENOENT: there is no such thread, or the kernel does not count these
+ * times. */
 int schedstat_read(const struct root *root, pid_t thread_id, struct schedstat *ret);
 
 int schedstat_parse(const char *text, struct schedstat *ret);
@@ -131,10 +134,10 @@ int schedstat_parse(const char *text, struct schedstat *ret);
 /* The CPU clock of a process: nanoseconds of CPU time of all its threads, exited ones
  * included, without its children.
  *
- * One system call, 0.2 us, for any process of any user, even a zombie. A PID does not identify
- * a process: read an open file first. */
+ * Takes one system call, 0.2 us, for any process of any user, even a zombie. A PID does not
+ * identify a process: read an open file first. */
 
-/* -ENOTSUP: the root is not the live machine. -ESRCH: no such process. */
+/* Reads the clock. -ENOTSUP: the root is not the live machine. -ESRCH: no such process. */
 int cpu_clock_read(const struct root *root, pid_t pid, uint64_t *ret_ns);
 
 /* Whether two processes have the same memory.
@@ -142,8 +145,8 @@ int cpu_clock_read(const struct root *root, pid_t pid, uint64_t *ret_ns);
  * A child created by vfork() or posix_spawn() runs in its parent's memory until it calls exec.
  * Until then each of the two seems to have all of that memory as private memory. */
 
-/* One system call, 0.3 us. False if unknown: not the live machine, another user's process, a
- * kernel without kcmp. */
+/* Takes one system call, 0.3 us. Returns false if unknown: not the live machine, another user's
+ * process, a kernel without kcmp. */
 bool same_memory(const struct root *root, pid_t a, pid_t b);
 
 /* Whether our PIDs are the machine's PIDs: we are in its first PID namespace. */

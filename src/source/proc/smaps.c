@@ -20,7 +20,7 @@
  * keys with a capital, so the two cannot be confused; the kernel writes a newline in a name
  * as \012. */
 
-/* Larger than any address space: an invalid value. */
+/* Larger than any address space, so a larger number is invalid. */
 #define MAX_KB (1ull << 47)
 
 #define FIELD(key, member)                             \

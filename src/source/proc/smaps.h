@@ -12,8 +12,8 @@
 
 /* /proc/PID/smaps: how a process shares its memory, area by area.
  *
- * The file may be megabytes long, so each area is passed on as soon as it is complete. Reading
- * it costs as much as smaps_rollup, and about 3 us more per area. */
+ * The file may be megabytes long, so each area is passed on as soon as it is complete.
+ * Reading the file costs as much as smaps_rollup, plus about 3 us per area. */
 
 /* One mapping. Sizes in bytes. The name is hostile text and is not read: device and inode
  * identify the file. Inode 0: no file. */
@@ -38,14 +38,15 @@ typedef int smaps_each(const struct smaps_area *area, void *data);
  * -ESRCH: no area, the process has exited. */
 int smaps_parse(int fd, smaps_each *each, void *data);
 
-/* -ESRCH or -ENOENT: the process has exited; -EACCES: it belongs to another user. */
+/* Reads the areas of a process. -ESRCH or -ENOENT: the process has exited; -EACCES: it belongs
+ * to another user. */
 int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data);
 
 /* /proc/PID/smaps_rollup: how a process shares its memory.
  *
- * To write this file the kernel walks the page tables, 6-8 ms per GiB of small pages, and
- * memory calls of the process wait meanwhile: read it rarely. An open file becomes invalid at
- * exec, so it is opened each time. */
+ * To write this file the kernel walks the page tables, which takes 6-8 ms per GiB of small
+ * pages and blocks memory calls of the process: read it rarely. An open file becomes invalid
+ * at exec, so it is opened each time. */
 
 /* In bytes. Pss_Anon, Pss_File and Pss_Shmem are UNKNOWN before Linux 5.3, `merged` if the
  * kernel does not report it. Huge pages of hugetlbfs are not included. */
@@ -63,7 +64,7 @@ struct smaps_rollup {
     uint64_t merged; /* pages of equal content merged by the kernel (KSM) */
 };
 
-/* -ESRCH if the text is empty: the process has exited. */
+/* Parses the text. -ESRCH if it is empty: the process has exited. */
 int smaps_rollup_parse(const char *text, struct smaps_rollup *ret);
 int smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_rollup *ret);
 
