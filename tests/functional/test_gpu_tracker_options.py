@@ -28,7 +28,8 @@ MEMORY_UNITS = "Valid values are bytes, gigabytes, kilobytes, megabytes, terabyt
 
 @pytest.fixture
 def refused(gpu_tracker):
-    """Runs gpu-tracker with a command that would leave a trace, and returns the error message."""
+    """Runs gpu-tracker with a command that creates a file; checks that it did not run, and
+    returns the error message."""
     trace = gpu_tracker.folder / "trace"
 
     def run(*options, command=None):
@@ -43,7 +44,7 @@ def refused(gpu_tracker):
 
 @pytest.fixture
 def config(gpu_tracker):
-    """Writes a config file and returns its option."""
+    """Returns a function that writes a config file and returns the option for it."""
     def write(content):
         path = gpu_tracker.folder / "config.json"
         path.write_text(content if isinstance(content, str) else json.dumps(content),
@@ -137,7 +138,7 @@ def test_empty_command_is_refused(gpu_tracker, command, message):
 
 @pytest.mark.parametrize("command", ["no-such-command", "/no/such/command", "nosuch with words"])
 def test_missing_command_is_refused(gpu_tracker, command):
-    # An unreadable folder of PATH would cause "permission denied".
+    # An unreadable folder in PATH would change the error to "permission denied".
     done = gpu_tracker("-e", command, "--disable-logs", env={"PATH": "/usr/bin:/bin"})
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'ERROR:root:Command not found: "{command}"\n'
