@@ -57,7 +57,7 @@ class Group:
                         os.rmdir(folder)
                     except FileNotFoundError:
                         pass
-                    except OSError:  # # a process in the cgroup is exiting
+                    except OSError:  # a process in the cgroup is exiting
                         return False
             return True
         eventually(is_removed, "the cgroup is empty")

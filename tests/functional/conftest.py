@@ -233,7 +233,7 @@ def workload(tmp_path_factory):
 
 @pytest.fixture
 def group():
-    import cgroups  # # cgroups imports this module
+    import cgroups  # cgroups imports this module
     yield from cgroups.groups()
 
 
@@ -302,7 +302,7 @@ def standin(spoor):
 
 @pytest.fixture
 def machine(tmp_path, standin):
-    import gpus  # # gpus imports this module
+    import gpus  # gpus imports this module
     return gpus.Machine(tmp_path, standin / "full")
 
 

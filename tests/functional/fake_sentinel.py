@@ -14,7 +14,7 @@ import threading
 import urllib.parse
 
 BUCKET = "samples"
-PREFIX = f"s3://{BUCKET}/team a/2026"  # # the space must be escaped, once
+PREFIX = f"s3://{BUCKET}/team a/2026"  # the space must be escaped, once
 TOKEN = "token-5f3e"
 REGION = "us-east-2"
 
@@ -59,13 +59,13 @@ class FakeSentinel:
     def __init__(self, path_of_api=""):
         self.lock = threading.Lock()
         self.script = {}
-        self.runs = {}  # # registrations, by run ID
+        self.runs = {}  # registrations, by run ID
         self.finishes = []  # (run ID, body)
-        self.objects = {}  # # uploads, by s3:// URI
+        self.objects = {}  # uploads, by s3:// URI
         self.puts = []  # URIs, in order
         self.asked = []  # actions, in order
         self.problems = []  # requests that must never happen
-        self.credentials = {}  # # valid session tokens, by access key
+        self.credentials = {}  # valid session tokens, by access key
         self.lifetime_seconds = 3600
         self.has_region = True
         self.connections = set()

@@ -22,7 +22,7 @@ class Service:
     def __init__(self, answers=None):
         self.answers = dict(answers or {})
         self.requests = []  # (method, path, headers, body)
-        self.is_ended = threading.Event()  # # set to release answers that wait
+        self.is_ended = threading.Event()  # set to release answers that wait
         service = self
 
         class Handler(http.server.BaseHTTPRequestHandler):

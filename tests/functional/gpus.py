@@ -8,8 +8,8 @@ from conftest import eventually, load, read_line, rows_of
 
 GIB = 1 << 30
 LIST = "nvmlDeviceGetComputeRunningProcesses_v3"
-QUICK = "nvmlDeviceGetMemoryInfo_v2"  # # called in every look
-SLOW = "nvmlDeviceGetClockInfo"  # # called once in every slow look
+QUICK = "nvmlDeviceGetMemoryInfo_v2"  # called in every look
+SLOW = "nvmlDeviceGetClockInfo"  # called once in every slow look
 # Memory in use on each device while it has a process, and how much less otherwise.
 USED_BYTES, MOVED_BYTES = 3000000000, 4096
 CARD = """\

@@ -41,7 +41,7 @@ def check_schema(report):
 
 def check_bounds(node, place):
     if isinstance(node, dict) and "low" in node and "exact" in node:
-        high = math.inf if node["high"] is None else node["high"]  # # null: no upper bound is known
+        high = math.inf if node["high"] is None else node["high"]  # null: no upper bound is known
         assert node["low"] <= node["value"] <= high, f"{place}: {node}"
     elif isinstance(node, (dict, list)):
         for key, item in node.items() if isinstance(node, dict) else enumerate(node):

@@ -10,7 +10,7 @@ class Screen:
     def __init__(self, columns, rows):
         self.columns, self.rows = columns, rows
         self.lines = [[" "] * columns for _ in range(rows)]
-        self.history = []  # # lines that have scrolled off the top of the screen
+        self.history = []  # lines that have scrolled off the top of the screen
         self.row = self.column = 0
         self.saved = (0, 0)
         self.top, self.bottom = 0, rows - 1  # the part that scrolls

@@ -68,7 +68,7 @@ def test_agent_answers_every_request(spoor, held):
     assert result["report"]["run"]["name"] == "n"
     assert result["report"]["run"]["tags"] == {"a": "b"}
     assert [phase["name"] for phase in result["report"]["phases"]] == ["load data"]
-    again = agent.ask("stop")["report"]  # # for a program that lost the first answer
+    again = agent.ask("stop")["report"]  # for a program that lost the first answer
     assert [again[key] for key in ("run", "phases")] == \
         [result["report"][key] for key in ("run", "phases")]
     assert agent.ask("sample")["code"] == "EINVAL"
@@ -92,7 +92,7 @@ def test_requested_sample_adds_a_row(spoor, held):
     for _ in range(3):
         assert agent.ask("sample") == DONE
     agent.end()
-    assert samples.read_bytes().count(b"\n") == 6  # # a header, and the samples, first and last included
+    assert samples.read_bytes().count(b"\n") == 6  # a header, and the samples, first and last included
 
 
 @pytest.mark.parametrize("op, arguments, message", [
@@ -203,7 +203,7 @@ def test_end_of_input_ends_the_agent_after_it_writes_its_files(spoor, held):
     agent.process.stdin.close()
     assert agent.process.wait() == 0
     assert load(path)["run"]["pid"] == held.pid
-    assert samples.read_bytes().count(b"\n") == 3  # # a header, the first and the last sample
+    assert samples.read_bytes().count(b"\n") == 3  # a header, the first and the last sample
     assert held.poll() is None
 
 
@@ -268,7 +268,7 @@ def test_agent_that_cannot_wait_for_the_process_still_answers(spoor, held):
     agent = ready(spoor, "--pid", str(held.pid), "-i", "1h")
     limits = resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (2, limits[1]))
-    for _ in range(2):  # # polling fails after the first request at the latest
+    for _ in range(2):  # polling fails after the first request at the latest
         assert agent.ask("snapshot")["event"] == "done"
     resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, limits)
     assert agent.ask("stop")["report"]["run"]["still_running"]

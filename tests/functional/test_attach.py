@@ -65,7 +65,7 @@ def test_zombie_is_not_reported_as_still_running(spoor, held):
     process = spoor.start("attach", str(held.pid))
     eventually(lambda: os.path.exists(f"/proc/{process.pid}/task") and
                len(os.listdir(f"/proc/{process.pid}/task")) > 1, "the sampling thread")
-    held.stdin.close()  # # this test is the parent and has not reaped the process yet
+    held.stdin.close()  # this test is the parent and has not reaped the process yet
     text = process.stderr.read().decode()
     assert "\nexit code unknown, tracked from " in text and "still running" not in text
 
@@ -108,7 +108,7 @@ def test_process_is_tracked_after_its_first_thread_has_exited(spoor, workload, c
     job.stdin.flush()
     assert read_line(job.stdout) == "burnt"
     first_rows(samples, samples.read_bytes().count(b"\n") + 3)
-    *_, last = csv.DictReader(samples.read_text().split("\n")[:-1])  # # complete rows
+    *_, last = csv.DictReader(samples.read_text().split("\n")[:-1])  # complete rows
     assert float(last["job_processes"]) == float(last["main_threads"]) == 1
     assert float(last["main_rss_bytes"]) >= 50 << 20
     job.stdin.close()
@@ -153,7 +153,7 @@ def perf_events(spoor, threads, soft, hard):
 def test_descriptor_limit_is_raised_for_many_threads(spoor):
     """spoor raises its descriptor limit. Each thread has one event of each kind."""
     few, _ = perf_events(spoor, 4, 256, 4096)
-    kinds = few // 5  # # 0 if perf is not allowed
+    kinds = few // 5  # 0 if perf is not allowed
     assert few == kinds * 5
     count, result = perf_events(spoor, 299, 256, 4096)
     assert count == kinds * 300

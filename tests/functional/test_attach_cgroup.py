@@ -126,7 +126,7 @@ def test_tracking_ends_when_the_cgroup_is_removed(spoor, group, workload):
     wait_for_processes(samples, 1)
     held.kill()
     held.wait()
-    job.close()  # # at once, as container runtimes do
+    job.close()  # at once, as container runtimes do
     assert tracker.wait() == 0
     assert value(load(path), "cpu.total_seconds") is not None
 

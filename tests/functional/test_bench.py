@@ -247,7 +247,7 @@ def test_progress_is_shown_on_a_terminal_and_removed(spoor):
     try:
         while chunk := os.read(master, 65536):
             written += chunk
-    except OSError:  # # end of output
+    except OSError:  # end of output
         pass
     os.close(master)
     screen = Screen(80, 24)

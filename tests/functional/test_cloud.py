@@ -75,10 +75,10 @@ def test_the_cloud_service_is_queried_once(cloud, tmp_path, vendor):
         again = cloud(vendor, service.url)  # from the cache
         assert again["cloud"] == found["cloud"]
         assert len(service.requests) == len(METADATA[vendor])
-    assert cloud(vendor, service.url)["cloud"] == found["cloud"]  # # the service is down
+    assert cloud(vendor, service.url)["cloud"] == found["cloud"]  # the service is down
     cache = tmp_path / "spoor/cloud.json"
     assert stat.S_IMODE(cache.stat().st_mode) == 0o600
-    cache.write_text("{", encoding="utf-8")  # # damaged, so spoor queries again, without success
+    cache.write_text("{", encoding="utf-8")  # damaged, so spoor queries again, without success
     assert cloud(vendor, service.url)["cloud_reason"] is not None
 
 

@@ -19,7 +19,7 @@ def test_each_output_option_writes_a_file(spoor, tmp_path):
     assert done.returncode == 0, done.stderr
     report = load(tmp_path / "a.json")
     other = load(tmp_path / "c")
-    other["tracker"]["cpu_seconds"] = report["tracker"]["cpu_seconds"]  # # includes the time for writing a.json
+    other["tracker"]["cpu_seconds"] = report["tracker"]["cpu_seconds"]  # includes the time for writing a.json
     assert other == report, "--format is that of a name without a suffix"
     with open(tmp_path / "b.csv", encoding="utf-8") as file:
         assert next(csv.DictReader(file))["run_id"] == report["run"]["id"]
@@ -169,7 +169,7 @@ def test_error_for_a_command_that_cannot_run_contains_a_hint(spoor, tmp_path, co
     (tmp_path / "job.py").write_text("print()\n")
     (tmp_path / "job").write_text("#!/bin/sh\n")
     (tmp_path / "folder").mkdir()
-    path = "/usr/bin:/bin"  # # an unreadable folder in PATH would change the reason
+    path = "/usr/bin:/bin"  # an unreadable folder in PATH would change the reason
     done = spoor("run", "--", *command, cwd=tmp_path, env={**os.environ, "PATH": path})
     assert (done.returncode, done.stderr) == (code, f"spoor: {message}\n")
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import descriptors_of, load, read_line, wait_for_samples, warnings_of
 
 NOBODY = 65534
-GENERIC, CONNECTOR = "16", "11"  # # netlink protocols; taskstats uses the first
+GENERIC, CONNECTOR = "16", "11"  # netlink protocols; taskstats uses the first
 
 
 def doctor(spoor, *options, **variables):

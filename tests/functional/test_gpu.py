@@ -46,7 +46,7 @@ def test_gpu_memory_spike_between_two_samples_is_measured(spoor, machine):
     machine.wait_for()
     machine.play(f"process 0 compute {run.pid} {5 * GIB}")
     machine.wait_for()
-    machine.play(f"device 0 used {20 * GIB}")  # # includes other processes
+    machine.play(f"device 0 used {20 * GIB}")  # includes other processes
     machine.wait_for(QUICK)
     machine.play(f"process 0 compute {run.pid} {GIB}")
     machine.wait_for()
@@ -130,7 +130,7 @@ def test_usage_before_the_first_driver_sample_is_unknown(spoor, machine, tmp_pat
     row = next(row for row in rows_of(samples) if row["job_gpu_memory_bytes"] == str(GIB))
     assert row["job_gpu_seconds"] == row["job_gpu_utilization_gpus"] == ""
     assert row["gpu0_job_utilization"] == ""
-    if value(result, "gpu.utilization.mean_gpus") is None:  # # true on every machine except a slow one
+    if value(result, "gpu.utilization.mean_gpus") is None:  # true on every machine except a slow one
         assert value(result, "gpu.job_utilization.mean_gpus") is None
         assert value(result, "gpu.job_utilization.max_gpus") is None
         assert "no samples" in result["gpu"]["job_utilization"]["mean_gpus"]["reason"]
@@ -291,7 +291,7 @@ def test_mig_parts_have_their_own_figures(spoor, machine):
                    result["gpu"]["utilization"]["mean_gpus"]):
         assert figure["source"] == "nvml.gpm"
     assert "MIG" in part["job_utilization"]["mean"]["reason"]
-    assert whole["memory"]["job_peak_bytes"]["value"] == GIB  # # the sum over its parts
+    assert whole["memory"]["job_peak_bytes"]["value"] == GIB  # the sum over its parts
     assert "parts" in whole["job_utilization"]["max"]["reason"]
     assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.25, abs=0.02)
     assert value(result, "gpu.job_utilization.mean_gpus") is None
@@ -428,7 +428,7 @@ def test_a_blocked_driver_delays_nothing_else(spoor, machine):
     blocked_since = rows_of(samples)[-1]["elapsed_seconds"]
     eventually(lambda: newest_memory(samples) == [""], "it is noticed")
     run.process.send_signal(signal.SIGINT)
-    assert run.process.wait(timeout=20) == 0  # # the driver would respond after 60 s
+    assert run.process.wait(timeout=20) == 0  # the driver would respond after 60 s
     result = load(run.path)
     rows = [float(row["elapsed_seconds"]) for row in rows_of(samples)]
     blocked = [time for time in rows if time > float(blocked_since)]
@@ -440,7 +440,7 @@ def test_a_blocked_driver_delays_nothing_else(spoor, machine):
     device = result["gpu"]["devices"][0]
     for figure in (device["energy_joules"], device["utilization"]["max"],
                    result["energy"]["gpu_joules"], result["gpu"]["utilization"]["max_gpus"]):
-        assert figure["value"] is None  # # the counter was read only once, at the start
+        assert figure["value"] is None  # the counter was read only once, at the start
         # If the reading thread waits for a CPU at the end, the reason does not name the driver.
         assert any(text in figure["reason"] for text in
                    ("stopped responding", "was not read again", "no samples"))
@@ -455,7 +455,7 @@ def test_driver_that_blocks_during_initialization_makes_only_gpu_figures_unknown
     run = Run(spoor, machine)
     eventually(lambda: machine.calls("nvmlInit") > 0, "it is started")
     result = run.end()
-    assert result["tracker"]["cpu_seconds"] < 10  # # spoor did not wait for the driver
+    assert result["tracker"]["cpu_seconds"] < 10  # spoor did not wait for the driver
     assert result["gpu"]["count"] is None
     assert value(result, "gpu.memory.combined_bytes") is None
     assert value(result, "memory.main.total_rss_bytes") > 0

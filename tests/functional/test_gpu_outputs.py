@@ -241,7 +241,7 @@ def test_text_report_is_as_wide_as_the_terminal(spoor, machine):
     for columns, most in ((100, 100), (60, 60), (20, 60), (500, 160)):
         lines = on_terminal(spoor, columns, "run", "--color", "never", "--", *command,
                             env=machine.environment)
-        assert max(map(len, lines[1:])) <= most  # # the first line is echo's own
+        assert max(map(len, lines[1:])) <= most  # the first line is echo's own
         assert lines[1].startswith("echo word")
 
 

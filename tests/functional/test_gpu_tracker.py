@@ -164,7 +164,7 @@ def test_memory_held_by_the_command_is_reported(gpu_tracker, workload):
     path = gpu_tracker.folder / "rows.csv"
     process = gpu_tracker.start("-e", workload("hold") + " 300", "-f", "json", "--st=0.1",
                                 *MEGABYTES, f"--tf={path}")
-    pid = int(read_line(process.stdout))  # # from here on, all memory is held
+    pid = int(read_line(process.stdout))  # from here on, all memory is held
     before = len(rows_of(path))
     eventually(lambda: len(rows_of(path)) > before + 5, "rows")
     assert os.path.exists(f"/proc/{pid}")
@@ -269,7 +269,7 @@ def test_rows_show_cpu_usage(gpu_tracker, workload):
     report = ended(process)
     column = [row["cpu_combined_sum_utilization_percent"] for row in rows_of(path)]
     assert column[0] < max(column) / 3
-    assert max(column) <= 150  # # a sample and its CPU clocks are read at slightly different times
+    assert max(column) <= 150  # a sample and its CPU clocks are read at slightly different times
     assert max(column) / 2 <= report["cpu_utilization"]["combined"]["max_sum_percent"] <= 150
     for row in rows_of(path):
         assert row["cpu_combined_hardware_utilization_percent"] == \

@@ -55,7 +55,7 @@ def test_figures_cover_all_gpus_by_default(gpu_tracker, machine):
 def test_utilization_covers_only_selected_gpus(gpu_tracker, machine):
     machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
     job = Job(gpu_tracker, machine, "--guuids=GPU-0000-aaaa")
-    machine.play(f"process 0 compute {job.pid} {GIB}")  # # otherwise GPUs are read only every 10 s
+    machine.play(f"process 0 compute {job.pid} {GIB}")  # otherwise GPUs are read only every 10 s
     machine.wait_for(SLOW, times=4)
     utilization = job.end()["gpu_utilization"]
     assert (utilization["system_gpu_count"], utilization["n_expected_gpus"]) == (2, 1)

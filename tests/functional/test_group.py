@@ -207,7 +207,7 @@ def test_merge_writes_the_files_of_the_folder(spoor, tmp_path):
     done = spoor("merge", folder)
     assert done.returncode == 0 and "15  of 16 reported" in done.stdout
     assert json.loads((folder / "merged.json").read_text("utf-8"))["group"]["reported"] == 15
-    assert spoor("report", "-f", "text", folder).returncode == 0  # # merged.json is not read as a rank
+    assert spoor("report", "-f", "text", folder).returncode == 0  # merged.json is not read as a rank
 
 
 def test_page_of_a_group_folder_is_written_next_to_it(spoor, tmp_path):

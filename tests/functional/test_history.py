@@ -19,7 +19,7 @@ from test_output_files import limit_files
 
 pytestmark = pytest.mark.any_user
 RUN = ("run", "-q")
-terminal = test_live.terminal  # # a pytest fixture
+terminal = test_live.terminal  # a pytest fixture
 
 
 @pytest.fixture(name="folders", autouse=True)
@@ -230,7 +230,7 @@ def test_no_row_is_lost_or_torn_by_50_writers(spoor, folders, kills):
                for number in range(50)]
     killed, chance = 0, random.Random(1)
     while kills and killed < 40 and any(writer.poll() is None for writer in writers):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # # the shell exited meanwhile
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the shell exited meanwhile
             for shell in children_of(chance.choice(writers).pid):
                 for tracker in children_of(shell):
                     os.kill(tracker, signal.SIGKILL)
@@ -240,7 +240,7 @@ def test_no_row_is_lost_or_torn_by_50_writers(spoor, folders, kills):
         output, _ = writer.communicate(timeout=DEADLINE_SECONDS)
         assert writer.returncode == 0
         ended[number] = [int(code) for code in output.split()]
-    names = [row["name"] for row in rows_of(folders)]  # # each line is complete
+    names = [row["name"] for row in rows_of(folders)]  # each line is complete
     assert len(names) == len(set(names))
     for number, codes in ended.items():
         assert len(codes) == 5 and f"w{number}-0" in names
@@ -293,11 +293,11 @@ def test_index_is_updated_when_files_change(spoor, folders, row, tmp_path):
     data = bytearray(index.read_bytes())
     data[4096:20000] = bytes(len(data[4096:20000]))
     index.write_bytes(data)
-    for _ in range(2):  # # damages a page in the middle, which is noticed when it is read
+    for _ in range(2):  # damages a page in the middle, which is noticed when it is read
         done = spoor("history", "-f", "json")
     assert len(json.loads(done.stdout)) == 3
     index.unlink()
-    index.mkdir()  # # the index cannot be written
+    index.mkdir()  # the index cannot be written
     assert len(listed(spoor)) == 3
 
 
@@ -317,7 +317,7 @@ def test_indexed_files_are_not_read_again(spoor, folders, row):
     rows = [{**row, "id": f"{number:032x}", "name": f"job{number % 50}"} for number in range(10_000)]
     path = store(folders, rows)
     assert len(listed(spoor, "--name", "job7")) == 200
-    path.write_bytes(b"\0" * path.stat().st_size)  # # same size, so it is not read again
+    path.write_bytes(b"\0" * path.stat().st_size)  # same size, so it is not read again
     assert len(listed(spoor, "--name", "job7")) == 200
     assert len(listed(spoor, "--name", "job7", "--limit", "3")) == 3
 
@@ -372,7 +372,7 @@ def test_other_commands_select_runs_of_the_history(spoor, mixed, tmp_path):
     assert ids("@name=train") == ids("--name", "train") == names[:2]
     assert ids("--name", "a,b") == [names[2]] and ids("@previous", "@last") == names[2:]
     (tmp_path / "abcdef").write_text("not a report")
-    assert spoor("report", "-f", "csv", "abcdef", cwd=tmp_path).returncode == 125  # # a file comes first
+    assert spoor("report", "-f", "csv", "abcdef", cwd=tmp_path).returncode == 125  # a file comes first
     done = spoor("recommend", "--name", "train", "-f", "json")
     assert done.returncode == 0 and json.loads(done.stdout)["runs"] == 2
     for selector, words in [("@name=none", "no run of the history"), ("000000", "begins so"),
@@ -445,7 +445,7 @@ def test_live_view_shows_the_median_time_of_earlier_runs(spoor, folders, row, he
     window.type("q")
     code, text = window.end()
     assert code == 0 and "usually" not in after_the_view(text)
-    window = terminal(attach(spoor, held, "--name", "train"))  # # the history is disabled
+    window = terminal(attach(spoor, held, "--name", "train"))  # the history is disabled
     assert "usually" not in window.wait_for(FRAME) + window.wait_for(FRAME)
 
 

@@ -64,7 +64,7 @@ def test_job_inherits_exactly_the_given_descriptors(spoor, workload, tmp_path):
     with open(tmp_path / "seven", "wb") as first, open(tmp_path / "eight", "wb") as second:
         alone, wrapped = both(spoor, workload, pass_fds=(first.fileno(), second.fileno()))
     assert wrapped == alone
-    assert sum(line.startswith("fd ") for line in wrapped) == 4  # # without stdout
+    assert sum(line.startswith("fd ") for line in wrapped) == 4  # without stdout
 
 
 def test_blocked_and_ignored_signals_are_inherited(spoor, workload):

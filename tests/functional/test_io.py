@@ -30,7 +30,7 @@ def check_chars(result, least=WRITTEN):
         assert "io-denied" in warnings_of(result)
     else:
         assert chars["value"] >= least
-    assert value(result, "io.written_bytes") < WRITTEN / 10  # # /dev/null is not storage
+    assert value(result, "io.written_bytes") < WRITTEN / 10  # /dev/null is not storage
 
 
 def test_io_of_an_undumpable_job_is_not_reported_as_0(spoor, workload):

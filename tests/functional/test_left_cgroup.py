@@ -69,7 +69,7 @@ def test_memory_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
     peak = result["memory"]["job_peak_bytes"]
     assert peak["value"] >= 100 * MIB and not peak["exact"]
     for path in ("anon_peak_bytes", "page_cache_peak_bytes"):
-        figure = result["memory"][path]  # # None without a memory cgroup
+        figure = result["memory"][path]  # None without a memory cgroup
         assert not figure["exact"] and figure.get("high") is None, path
     assert "left-cgroup" in warnings_of(result)
 
@@ -77,7 +77,7 @@ def test_memory_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
 def test_job_that_leaves_only_its_memory_cgroup_is_detected(spoor):
     used, result = leave(spoor, "memory", 0.1, 100)
     if os.geteuid() != 0 or "memory" not in hierarchies():
-        assert "left-cgroup" not in warnings_of(result)  # # without such a cgroup, the job cannot leave it
+        assert "left-cgroup" not in warnings_of(result)  # without such a cgroup, the job cannot leave it
         return
     peak = result["memory"]["job_peak_bytes"]
     assert peak["value"] >= 100 * MIB and not peak["exact"]

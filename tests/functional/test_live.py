@@ -19,7 +19,7 @@ from conftest import DEADLINE_SECONDS, IS_FULL, eventually, load
 from gpus import GIB, WAIT, card
 from screen import Screen
 
-FRAME = r"\0337.*?\0338"  # # from saving the cursor position to restoring it
+FRAME = r"\0337.*?\0338"  # from saving the cursor position to restoring it
 SHELL = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
 PROMPT = "outer> "
 
@@ -28,7 +28,7 @@ class Terminal:
     """A program in its own session, at its own terminal."""
 
     def __init__(self, argv, columns=100, lines=30, mode=0o600, **environment):
-        self.master, self.slave = pty.openpty()  # # keep the slave open to read its modes
+        self.master, self.slave = pty.openpty()  # keep the slave open to read its modes
         os.fchmod(self.slave, mode)
         self.resize(columns, lines)
         self.modes = termios.tcgetattr(self.slave)
@@ -104,7 +104,7 @@ def after_the_view(text):
 def test_figures_are_shown_until_q_is_pressed(spoor, held, terminal):
     window = terminal(attach(spoor, held))
     frame = window.wait_for(FRAME)
-    window.wait_for(FRAME)  # # wait for several frames
+    window.wait_for(FRAME)  # wait for several frames
     assert f"process {held.pid} (hold)" in frame and "\r\n" in frame
     assert re.search(r"Memory.{0,12} +5\d\.\d MB +.*█.*max 5", window.wait_for(FRAME))
     assert termios.tcgetattr(window.slave)[3] & (termios.ECHO | termios.ICANON) == 0
@@ -424,7 +424,7 @@ def test_processes_are_shown_as_a_tree(spoor, tree, terminal):
         start = next((i for i, line in enumerate(lines) if line.split() == ["PID", "CPU", "MEMORY", "COMMAND"]), None)
         found = [re.fullmatch(r" *(\d+) +(n/a|[\d.]+) +[\d.]+ [kMG]?B  ( *)(\S.*)", line)
                  for line in lines[start + 1:-1]] if start else []
-        has_all = len(found) == 62 and all(row[4] == "sleep 600" for row in found[2:])  # # all have called exec
+        has_all = len(found) == 62 and all(row[4] == "sleep 600" for row in found[2:])  # all have called exec
         return found if has_all else None
     found = eventually(rows, "all processes")
     assert int(found[0][1]) == tree.pid and found[0][3] == "" and found[0][4].startswith("bash -c 'bash ")
@@ -501,7 +501,7 @@ def test_status_line_is_below_the_output_of_the_command(spoor, terminal):
     lines = screen.all_text()
     assert code == 3 and (screen.top, screen.bottom) == (0, 29)
     output = [each for each in lines if each.startswith(("line", "no end"))]
-    assert output == [f"line {i}" for i in range(1, 201)] + ["no end"]  # # in order, and no line twice
+    assert output == [f"line {i}" for i in range(1, 201)] + ["no end"]  # in order, and no line twice
     assert "Elapsed" in "\n".join(lines) and not re.search(r"Memory \S+ MB  ", "\n".join(lines))
     assert termios.tcgetattr(window.slave) == window.modes
 

@@ -88,7 +88,7 @@ def test_private_memory_is_reported_according_to_the_detail_option(spoor, worklo
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.02", "--detail", detail, "-o", path, "--samples",
                           samples, "--", workload("hold"), "200")
-    read_line(process.stdout)  # # from here on, the memory is held
+    read_line(process.stdout)  # from here on, the memory is held
     before = len(samples.read_text().splitlines())
     eventually(lambda: len(samples.read_text().splitlines()) > before + 3, "more samples")
     process.stdin.close()
@@ -345,7 +345,7 @@ def test_refaults_are_reported_if_the_page_cache_does_not_fit(spoor, tmp_path):
     if refaulted["value"] is None:
         pytest.skip(f"refaults: {refaulted['reason']}")
     assert refaulted["source"] == "cgroup.memory.stat" and not refaulted["exact"]
-    assert size / 2 < refaulted["value"] < size + 4 * MIB  # # the second pass, plus libraries
+    assert size / 2 < refaulted["value"] < size + 4 * MIB  # the second pass, plus libraries
     assert "evicted from the page cache, then read again" in done.stderr
     # The tracker counts towards the limit too, and is large with sanitizers, so the job alone may
     # not reach the limit.

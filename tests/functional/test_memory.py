@@ -33,7 +33,7 @@ def test_memory_figures_are_consistent(spoor, script):
     _, result = spoor.result("sh", "-c", '/usr/bin/python3 -c "$1"; true', "sh", script,
                              options=["-i", "0.01"])
     memory = result["memory"]["main"]["total_rss_bytes"]
-    assert memory.get("low", memory["value"]) > memory["value"] / 2  # # sh maps nothing twice
+    assert memory.get("low", memory["value"]) > memory["value"] / 2  # sh maps nothing twice
     spoor.result("/usr/bin/python3", "-c", script)
 
 
@@ -126,5 +126,5 @@ def test_memory_of_many_forked_processes_is_counted(spoor):
     result = load(path)
     private = result["memory"]["combined"]["private_rss_bytes"]
     assert 0.8 * truth <= private["value"] <= 1.1 * truth
-    assert private["low"] <= 0.2 * truth  # # most processes were not read
+    assert private["low"] <= 0.2 * truth  # most processes were not read
     assert value(result, "memory.combined.total_rss_bytes") >= 0.8 * truth

@@ -77,7 +77,7 @@ class Server:
             self.released.wait()
             connection.sendall(bytes(wanted))
             self.count(0, wanted)
-            while more := connection.recv(1 << 20):  # # until the client closes
+            while more := connection.recv(1 << 20):  # until the client closes
                 received += len(more)
         self.count(received, 0)
         with self.lock:

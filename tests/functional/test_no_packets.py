@@ -71,5 +71,5 @@ def test_a_run_does_not_load_libcurl(spoor, tmp_path):
                               check=True, env={**os.environ, "LD_DEBUG": "files",
                                                "XDG_CACHE_HOME": str(tmp_path)})
         return done.stderr
-    assert "libcurl" in libraries("info")  # # the query, which fails, needs libcurl
+    assert "libcurl" in libraries("info")  # the query, which fails, needs libcurl
     assert "libcurl" not in libraries("run", "-q", "--", "true")

@@ -58,7 +58,7 @@ def test_old_report_is_kept_if_the_new_one_does_not_fit_on_the_disk(spoor, tiny_
 
 
 def test_samples_that_do_not_fit_do_not_affect_the_job(spoor, tiny_disk):
-    (tiny_disk / "s.jsonl").write_text("x" * 100)  # # the page has room for one row, but not for two
+    (tiny_disk / "s.jsonl").write_text("x" * 100)  # the page has room for one row, but not for two
     fill(tiny_disk)
     path = spoor.new_path("result.json")
     done = spoor("run", "-q", "-o", path, "--append", "--samples", tiny_disk / "s.jsonl", "--",
@@ -225,7 +225,7 @@ def test_csv_and_json_samples_have_the_same_columns(spoor, workload, tmp_path):
     assert header[:3] == ["timestamp", "elapsed_seconds", "run_id"]
     assert {"job_cpu_seconds", "job_cpu_cores", "job_rss_bytes", "main_rss_bytes",
             "host_cpu_seconds", "job_processes"} <= set(header)
-    assert all(list(row) == header + ["gpus"] for row in objects)  # # one list for all GPUs
+    assert all(list(row) == header + ["gpus"] for row in objects)  # one list for all GPUs
     assert len(set(header)) == len(header)
     assert len(rows) >= 4 and all(len(row) == len(header) for row in rows)
     for column in (0, 1):

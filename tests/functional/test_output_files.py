@@ -108,7 +108,7 @@ def test_agent_that_cannot_attach_keeps_the_old_tracking_file(gpu_tracker, suffi
     path.write_text("old")
     ended = threading.Event()
     thread = threading.Thread(target=ended.wait)
-    thread.start()  # # the ID of a thread, not of a process
+    thread.start()  # the ID of a thread, not of a process
     process = gpu_tracker.start("agent", f"--pid={thread.native_id}", f"--tf={path}", "--overwrite")
     process.stdin.close()
     answer = json.loads(read_line(process.stdout))
@@ -365,7 +365,7 @@ def test_process_substitution_is_supported(spoor, tmp_path):
 def test_report_can_be_written_to_a_named_pipe(spoor, tmp_path):
     path = tmp_path / "pipe.json"
     os.mkfifo(path)
-    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # # the pipe has room for the report
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # the pipe has room for the report
     done = spoor(*RUN, "-o", path, "--", "true")
     report = os.read(pipe, 1 << 16)
     os.close(pipe)

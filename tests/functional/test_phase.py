@@ -204,7 +204,7 @@ def test_job_continues_if_its_tracker_is_killed(spoor, tmp_path):
     process.stdin.write(b"\n")
     process.stdin.flush()
     assert read_line(process.stdout) == "0"
-    path, = tmp_path.glob("*.csv")  # # without a tracker, rows go to a file
+    path, = tmp_path.glob("*.csv")  # without a tracker, rows go to a file
     assert [row[:3] for row in read_events(path)] == [(job, "a", 1), (job, "b", 0)]
     process.stdin.close()
 
@@ -224,7 +224,7 @@ def test_silent_tracker_does_not_block_the_job(spoor, tmp_path):
     finally:
         os.kill(tracker, signal.SIGCONT)
         process.stdin.close()
-    assert process.wait() == 1  # # `read` reached end of file
+    assert process.wait() == 1  # `read` reached end of file
 
 
 def test_socket_of_another_program_is_not_used_as_the_tracker(spoor, tmp_path):

@@ -147,6 +147,6 @@ def test_ignored_sigchld_is_detected_even_with_many_groups(spoor):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may set groups")
 def test_a_job_runs_with_any_number_of_groups(spoor):
     """Regression test: a status truncated in the middle of a line crashed spoor."""
-    for length in range(3800, 4000, 3 if IS_FULL else 7):  # # in steps shorter than a line
+    for length in range(3800, 4000, 3 if IS_FULL else 7):  # in steps shorter than a line
         done = spoor("run", "-q", "--", "echo", "ran", extra_groups=groups_of(length))
         assert (done.returncode, done.stdout) == (0, "ran\n"), length

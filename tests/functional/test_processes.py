@@ -48,7 +48,7 @@ def test_each_process_is_listed_with_its_facts_and_usage(spoor, workload):
     assert hold["ended_seconds"] <= shell["ended_seconds"] <= result["run"]["elapsed_seconds"]
     if IS_ROOT:
         assert burn["cpu_seconds"] == cpu_time(burned)
-    else:  # # without exit records, the last moments are estimated
+    else:  # without exit records, the last moments are estimated
         assert burned / 2 <= burn["cpu_seconds"] <= burned + 0.05
     assert 40 * MIB <= hold["peak_rss_bytes"] < 48 * MIB > burn["peak_rss_bytes"]
     assert burn["command"] == workload("burn") + " 0.5"

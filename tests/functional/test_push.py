@@ -163,7 +163,7 @@ def test_otlp_endpoint_comes_from_the_variables(spoor, state, variables, path):
 
 def test_samples_are_kept_until_the_server_is_up_again(spoor, state):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # # bound, but not listening
+        taken.bind(("127.0.0.1", 0))  # bound, but not listening
         url = f"http://127.0.0.1:{taken.getsockname()[1]}{IMPORT}"
         message, report = run(spoor, state, "--push", url)
     assert re.match(rf"spoor: --push: .*; \d+ samples wait in {queue(state)}/\S+ for the next run that pushes there\n",
@@ -223,7 +223,7 @@ def test_hanging_server_does_not_delay_the_run(spoor, state):
         message, report = run(spoor, state, "--push", url + IMPORT, "--otlp", url, "--export-interval", "100ms",
                               command=["sleep", "0.3"], SPOOR_PUSH_HEADERS="Authorization=secret")
     assert message.count("timed out") == 2
-    assert report["run"]["elapsed_seconds"] < 5  # # the timeout of a request is 30 s
+    assert report["run"]["elapsed_seconds"] < 5  # the timeout of a request is 30 s
     assert len(kept(state)) == 2
     for path in queue(state).rglob("*"):
         assert path.is_dir() or b"secret" not in path.read_bytes()

@@ -37,7 +37,7 @@ def test_driver_is_opened_only_by_the_first_rank(spoor, machine):
 
 @pytest.mark.parametrize("environment", [
     {**rank(0, 64)},
-    {**rank(3, 8), "CUDA_VISIBLE_DEVICES": "0"},  # # may be a GPU of its own
+    {**rank(3, 8), "CUDA_VISIBLE_DEVICES": "0"},  # may be a GPU of its own
 ])
 def test_driver_is_opened_by_the_first_rank_of_its_gpus(spoor, machine, environment):
     machine.play(card(0))
@@ -72,7 +72,7 @@ def test_sentinel_is_not_read_for_a_single_process(spoor):
     for _ in range(2):
         assert read_line(tracker.stdout) == ""
         first = len(rows_of(samples)) if samples.exists() else 0
-        wait_for_rows(samples, first + 2)  # # the sampling has settled
+        wait_for_rows(samples, first + 2)  # the sampling has settled
         waits, rows = count_waits(tracker.pid), len(rows_of(samples))
         wait_for_rows(samples, rows + 4)
         rates.append((count_waits(tracker.pid) - waits) / (len(rows_of(samples)) - rows))
@@ -81,7 +81,7 @@ def test_sentinel_is_not_read_for_a_single_process(spoor):
     assert tracker.wait() == 0
     started = load(path)["processes"]["started"]
     assert started["value"] == 2
-    assert started["source"] != "proc-connector"  # # the connector reports the processes of all ranks to each of them
+    assert started["source"] != "proc-connector"  # the connector reports the processes of all ranks to each of them
     assert rates[1] > 2 * rates[0], rates
 
 

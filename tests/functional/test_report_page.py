@@ -123,7 +123,7 @@ def test_page_is_written_next_to_the_first_file(spoor, page, tmp_path):
     (run,) = page(tmp_path / "a.b.html")
     report = load(tmp_path / "a.b.json")
     assert run == report
-    assert spoor("report", "a.b.json", cwd=tmp_path).returncode == 0  # # spoor overwrites its own page
+    assert spoor("report", "a.b.json", cwd=tmp_path).returncode == 0  # spoor overwrites its own page
     (tmp_path / "a.b.html").write_text("mine")
     done = spoor("report", "a.b.json", cwd=tmp_path)
     assert done.returncode == 125 and "is not a page of spoor; name a file with -o" in done.stderr
@@ -305,7 +305,7 @@ def test_many_rows_need_little_memory(spoor, page, tmp_path):
     done = subprocess.run([spoor.binary, "report", path], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    assert after <= max(before, 300000), "kilobytes"  # # the minimum is for sanitizers
+    assert after <= max(before, 300000), "kilobytes"  # the minimum is for sanitizers
     assert (tmp_path / "s.html").stat().st_size < 3e6
     (run,) = page(tmp_path / "s.html")
     assert run["curve"]["samples"] == count and len(run["curve"]["seconds"]) <= 2000
@@ -327,7 +327,7 @@ def test_tables_of_resource_tracker_are_read(spoor, tmp_path, dialect):
     again = report_of(spoor, tmp_path / "s.csv")
     assert again["cpu"]["total_seconds"]["value"] == \
         pytest.approx(report["cpu"]["total_seconds"]["value"], rel=0.05, abs=0.05)
-    assert again["memory"]["combined"]["total_rss_bytes"]["value"] is not None  # # rs is in whole MiB
+    assert again["memory"]["combined"]["total_rss_bytes"]["value"] is not None  # rs is in whole MiB
     assert "job_cpu_seconds" in again["curve"]["columns"]
     assert ("host_cpu_seconds" in again["curve"]["columns"]) == (dialect.endswith(("combined", "rs")))
 
@@ -339,7 +339,7 @@ def test_json_samples_of_resource_tracker_are_read(spoor, tmp_path):
     report = load(tmp_path / "r.json")
     again = report_of(spoor, tmp_path / "s.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
-    assert again["run"]["samples"] == len(rows) + 1  # # one more for the start
+    assert again["run"]["samples"] == len(rows) + 1  # one more for the start
     assert again["run"]["elapsed_seconds"] == pytest.approx(
         again["run"]["interval_seconds"] + sum(row.get("actual_interval_ms", 0) for row in rows) / 1e3)
     assert again["cpu"]["total_seconds"]["value"] == \

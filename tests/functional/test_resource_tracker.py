@@ -76,12 +76,12 @@ def test_csv_has_the_same_columns_as_the_predecessor(resource_tracker):
 
 
 def test_samples_are_written_to_a_file_and_replace_it(resource_tracker):
-    path = resource_tracker.new_path("samples")  # # the name does not matter
+    path = resource_tracker.new_path("samples")  # the name does not matter
     path.write_text("old")
     for option in ("-o", "--output"):
         done = resource_tracker("-i", "60", "-f", "csv", option, path, "true")
         assert (done.returncode, done.stderr) == (0, "")
-        assert table(path.read_text())  # # at least a row for the last partial interval
+        assert table(path.read_text())  # at least a row for the last partial interval
 
 
 def test_quiet_writes_no_samples(resource_tracker):
@@ -187,7 +187,7 @@ def test_command_starts_at_once_and_its_end_is_detected(resource_tracker):
     """R2: even with an interval of an hour, neither is delayed."""
     done = resource_tracker("-i", "3600", "-f", "csv", "--", "echo", "x")
     assert (done.returncode, done.stdout) == (0, "x\n")
-    assert 1 <= len(table(done.stderr)) <= 2  # # two if the machine starts the command slowly
+    assert 1 <= len(table(done.stderr)) <= 2  # two if the machine starts the command slowly
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 255])
@@ -196,7 +196,7 @@ def test_the_exit_code_of_the_command_is_passed_on(resource_tracker, code):
 
 
 def test_commands_that_cannot_run_end_with_126_or_127(resource_tracker, monkeypatch):
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # # folders that every user may read
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # folders that every user may read
     done = resource_tracker("--", "no-such-command")
     assert (done.returncode, done.stderr) == (127, "error: 'no-such-command': command not found\n")
     pathlib.Path("file").touch()
@@ -262,7 +262,7 @@ def test_variables_set_options(resource_tracker, monkeypatch):
     monkeypatch.setenv("TRACKER_OUTPUT", "from-variable")
     monkeypatch.setenv("TRACKER_JOB_NAME", "variable")
     monkeypatch.setenv("TRACKER_TEAM", "blue")
-    monkeypatch.setenv("TRACKER_INTERVAL", "nonsense")  # # this variable is not supported
+    monkeypatch.setenv("TRACKER_INTERVAL", "nonsense")  # this variable is not supported
     resource_tracker("--", "true")
     assert {row["job_name"] for row in samples(pathlib.Path("from-variable").read_text())} == \
         {"variable"}
@@ -283,7 +283,7 @@ def test_the_config_file_is_overridden_by_variables_and_options(resource_tracker
         "[sentinel]\nkeys = ['of', 'others']\n")
     row = samples(resource_tracker("true").stderr)[-1]
     assert row["job_name"] == "file"
-    assert row["tracked_pid"] != held.pid  # # it is the PID of the command
+    assert row["tracked_pid"] != held.pid  # it is the PID of the command
     monkeypatch.setenv("TRACKER_JOB_NAME", "variable")
     row = samples(resource_tracker("true").stderr)[-1]
     assert row["job_name"] == "variable"

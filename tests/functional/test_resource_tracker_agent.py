@@ -80,7 +80,7 @@ def test_short_run_has_a_first_and_a_last_row(resource_tracker, held):
     assert tables.counts() == (0, 0)
     answer = agent.ask("stop")
     assert tables.counts() == (1, 1)
-    assert agent.ask("stop") == answer  # # for a program that lost the first answer
+    assert agent.ask("stop") == answer  # for a program that lost the first answer
     assert tables.counts() == (1, 1)
 
 
@@ -112,14 +112,14 @@ def test_either_table_may_be_omitted(resource_tracker, held):
     agent = ready(resource_tracker, "--interval", "3600", "--pid", str(held.pid),
                   "--process-rows", tables.process)
     assert agent.ask("stop")["figures"] is not None and len(tables.process_rows()) == 1
-    agent = ready(resource_tracker)  # # an agent without tables
+    agent = ready(resource_tracker)  # an agent without tables
     assert agent.ask("figures")["figures"] is None
 
 
 def test_lost_rows_of_each_table_cause_a_warning(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
-    system, process = map(int, children(agent.process.pid))  # # the processes that write the rows
+    system, process = map(int, children(agent.process.pid))  # the processes that write the rows
     resource.prlimit(process, resource.RLIMIT_FSIZE, (0, 0))
     os.kill(system, signal.SIGKILL)
     for _ in range(2):

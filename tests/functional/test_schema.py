@@ -39,7 +39,7 @@ def test_schema_is_valid_and_allows_future_keys(gpu_report):
 def test_reports_of_failed_runs_match_the_schema(spoor, command):
     path = spoor.new_path("report.json")
     assert spoor("run", "-q", "-o", path, "--", *command).returncode != 0
-    if path.exists():  # # there may be no report of a command that never ran
+    if path.exists():  # there may be no report of a command that never ran
         schema.check_schema(json.loads(path.read_text("utf-8")))
     else:
         assert command[0].startswith("/")

@@ -275,7 +275,7 @@ def test_run_has_no_listening_socket_except_for_phases(spoor, tmp_path):
 # ---- files of others that are read ---------------------------------------------
 
 HUGE_BYTES = 4 << 30
-MEMORY_BYTES = 1 << 30  # # the maximum, with sanitizers
+MEMORY_BYTES = 1 << 30  # the maximum, with sanitizers
 
 
 def refused_in_bounds(command, tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import DEADLINE_SECONDS, eventually, load, read_line, state_of, warnings_of
 
-MANY = ["--tag", "filler=" + "x" * 100_000]  # # makes the report larger than a pipe
+MANY = ["--tag", "filler=" + "x" * 100_000]  # makes the report larger than a pipe
 
 
 def has_gone(pid):
@@ -79,7 +79,7 @@ def start_with_full_stdout(program, full_pipe, *arguments):
     """Starts a program whose report goes to a full pipe. Returns after the job has been reaped."""
     process = program.start(*arguments, stdout=full_pipe.writer)
     line = read_line(process.stderr)
-    job = int(line if line.isdecimal() else read_line(process.stderr))  # # a warning may come first
+    job = int(line if line.isdecimal() else read_line(process.stderr))  # a warning may come first
     eventually(lambda: has_gone(job), "the job is reaped")
     return process
 

@@ -85,7 +85,7 @@ def test_rows_in_the_dialect_of_the_rust_program_are_not_quoted(spoor):
         assert row["timestamp"].isdecimal() and row["process_memory_mib"].isdecimal()
         assert len(row["system_utime"].partition(".")[2]) == 3
         assert len(row["process_utime"].partition(".")[2]) == 4
-        assert len(row["system_cpu_usage"].partition(".")[2]) == 4  # # also in the row of a short interval
+        assert len(row["system_cpu_usage"].partition(".")[2]) == 4  # also in the row of a short interval
 
 
 @pytest.mark.parametrize("options", [[], ["--cgroup", "off"]], ids=["auto", "no-cgroup"])
@@ -244,7 +244,7 @@ def test_a_stalled_reader_delays_nothing_and_lost_rows_are_counted(spoor):
     process.stdin.close()
     assert process.wait(DEADLINE_SECONDS) == 3
     with open(reader, encoding="utf-8", newline="") as file:
-        text = file.read()  # # end of file: no process has the pipe open any more
+        text = file.read()  # end of file: no process has the pipe open any more
     assert text.endswith("\n")
     result = load(report)
     lost = len(rows_of(copy.read_text())) - len(rows_of(text))

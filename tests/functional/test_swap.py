@@ -11,7 +11,7 @@ import pytest
 
 from conftest import DEADLINE_SECONDS, children_of, eventually, load, read_line, value, wait_for_samples
 
-pytestmark = pytest.mark.alone  # # swap space and huge pages are shared by the whole machine
+pytestmark = pytest.mark.alone  # swap space and huge pages are shared by the whole machine
 MB = 1 << 20
 HUGE_PAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
 JOB = """if True:

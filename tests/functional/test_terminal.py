@@ -90,7 +90,7 @@ def transcript(shell, wrapper, steps, go):
             elif then == [STOPPED]:
                 go.touch()
                 session.wait_for_stop()
-        return re.sub(r"\d{2,}", "N", session.text)  # # PIDs vary; the patterns check exit codes
+        return re.sub(r"\d{2,}", "N", session.text)  # PIDs vary; the patterns check exit codes
     finally:
         session.close()
 

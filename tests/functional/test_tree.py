@@ -165,7 +165,7 @@ def test_unwaited_children_cause_a_warning(spoor):
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.01", "--cgroup", "off", "-o", path, "--samples",
                           samples, "--", "/usr/bin/python3", "-c", script)
-    for _ in range(2):  # # the child has used its CPU time; it has exited
+    for _ in range(2):  # the child has used its CPU time; it has exited
         process.stdout.readline()
         before = len(rows_of(samples))
         eventually(lambda: len(rows_of(samples)) > before + 2, "more samples")
@@ -205,7 +205,7 @@ def test_hostile_arguments_are_escaped_in_text(spoor, text):
     assert done.returncode == 0
     printed = done.stderr.replace("\n", "")
     assert printed.isprintable() and "\u202e" not in printed, ascii(printed)
-    printed.encode("utf-8")  # # and the output is valid UTF-8
+    printed.encode("utf-8")  # and the output is valid UTF-8
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
@@ -284,7 +284,7 @@ def test_command_that_leaves_its_work_to_a_daemon_causes_a_warning(spoor, tmp_pa
     read_line(process.stdout)
     process.stdin.write(b"echo\n")
     process.stdin.flush()
-    read_line(process.stdout)  # # the job runs
+    read_line(process.stdout)  # the job runs
     wait_for_samples(process.pid)
     process.communicate()
     result = load(path)

@@ -312,7 +312,7 @@ def test_size_limit_applies_to_all_kept_runs_together(resource_tracker, sentinel
     first.end()
     kept, = spools(tmp_path)
     header, *rows = first.rows()
-    for year in (2000, 2001):  # # older folders
+    for year in (2000, 2001):  # older folders
         shutil.copytree(kept, kept.with_name(f"{year}{kept.name[4:]}"))
     limit = 2.5 * len("\n".join(rows)) / 1e6
     second = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_DISK_LIMIT=f"{limit:.6f}")
@@ -345,7 +345,7 @@ def test_secrets_are_not_visible(resource_tracker, sentinel, tmp_path):
         try:
             with path.open("rb") as file:
                 mode, text = os.fstat(file.fileno()).st_mode, file.read()
-        except FileNotFoundError:  # # the file was replaced meanwhile
+        except FileNotFoundError:  # the file was replaced meanwhile
             continue
         seen.add(path.name)
         assert stat.S_IMODE(mode) == 0o600

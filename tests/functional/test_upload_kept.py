@@ -31,7 +31,7 @@ def test_silent_service_does_not_delay_the_run(resource_tracker, sentinel, tmp_p
     assert said.startswith("warn: upload incomplete: timed out; ")
     assert said.endswith(f" kept in {folder} and will be sent by the next run, or by "
                          "'resource-tracker upload'\n")
-    assert uploader_of(tmp_path) is None  # # no uploader is left
+    assert uploader_of(tmp_path) is None  # no uploader is left
     release.set()
     done = upload(resource_tracker, run)
     assert (done.returncode, done.stdout) == (0, f"runs uploaded: 1 ({counted(kept)})\n")

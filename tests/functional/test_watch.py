@@ -153,7 +153,7 @@ def test_attach_finds_a_process_by_its_name(spoor, named):
     name, start = named
     done = spoor("attach", name)
     assert done.returncode == 125 and done.stderr == f"spoor: no process is called '{name}'\n"
-    first = start("( read x; : ) <&0 & wait")  # # the child has the same name
+    first = start("( read x; : ) <&0 & wait")  # the child has the same name
     eventually(lambda: children_of(first.pid), "its child")
     assert attached_pid(spoor, name) == first.pid
     second = start("read x; :")

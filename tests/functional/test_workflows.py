@@ -100,7 +100,7 @@ def test_nextflow_reads_the_figures_of_the_report(spoor):
                          ("write_bytes", "io.written_bytes"), ("vol_ctxt", "cpu.context_switches.voluntary"),
                          ("inv_ctxt", "cpu.context_switches.involuntary")):
         assert trace.get(name) == value_of(report, figure), name
-    assert len(text.splitlines()) == 1 + len(trace)  # # each name occurs once
+    assert len(text.splitlines()) == 1 + len(trace)  # each name occurs once
 
 
 def test_unknown_figures_are_left_out_for_nextflow(spoor):
