@@ -4,7 +4,6 @@
 The CPU time of a tracker is that of its own CPU clock, read from outside after it has exited but
 before it has been waited for. So it includes the tracker's exit, and nothing of the job. The CPU
 time of the job is measured inside it by programs/measured.c, tracked or not.
-
 """
 import argparse
 import dataclasses

@@ -19,7 +19,6 @@ and variables, so that variants can be compared:
 
 Exits with status 0 even if a goal is missed. All figures are in the JSON file, which is
 rewritten after each job. Needs only Python and, unless --programs is given, a C compiler.
-
 """
 import argparse
 import json

@@ -3,7 +3,6 @@
 rank of a Slurm step.
 
 Memory is measured as PSS, so program pages that all trackers map count once.
-
 """
 import contextlib
 import os

@@ -8,7 +8,6 @@ the 20 runs before it; then ten times with 10 % more time and ten times with 10 
 Then the same is done, with fewer runs, for a job that computes. On a machine shared with others,
 its time varies by more than 10 %, so a single run cannot reveal a regression; ten runs together
 are compared with the 20 before them (`spoor compare`). Prints how many regressions were found.
-
 """
 import pathlib
 import subprocess

@@ -10,7 +10,6 @@ busy machine; the table has a note about other load.
 
   verdict    ok; unclear: above the limit by less than chance explains; OVER
   floor      the minimum cost of any tracker; empty if it does not apply
-
 """
 import argparse
 import json

@@ -3,7 +3,6 @@
 
 A program of the bench takes the samples with the library's own objects, in turns with the floor.
 Only CPU time is compared, and both run under the same conditions.
-
 """
 import statistics
 

@@ -7,7 +7,6 @@ tracked. A rate is the number of the job's rounds per second, not counting the t
 job waited for a CPU: waiting for a lock that the tracker holds counts, waiting for other
 programs does not. Other programs can still slow down a CPU whose cores share resources. Even
 then, the time that the job slept is reliable: the job sleeps only when it waits for such a lock.
-
 """
 import contextlib
 import pathlib

@@ -16,7 +16,6 @@ class Service:
 
         with Service({("GET", "/x"): "hello"}) as service:
             ... service.url ...
-
     """
 
     def __init__(self, answers=None):

@@ -7,7 +7,6 @@ The figures of a rank follow from its number, so that tests can compute the merg
 r uses (r % 4 + 1) x 100 MB and 10 x (r % 4 + 1) s of CPU time within 100 s. Ranks listed as
 MISSING have begun but not finished. `spoor merge FOLDER` turns the folder into merged.json and
 merged.html.
-
 """
 import copy
 import datetime

@@ -2,7 +2,6 @@
 """Checks that the memory figures of a report do not contradict each other.
 
 Every report that a test produces is checked (schema.py, and rules.py of tests/truth).
-
 """
 import math
 

@@ -4,7 +4,6 @@ express.
 
 The schema allows unknown keys, since later versions may add some. The tests do not: every key
 that the program writes must be in the schema.
-
 """
 import json
 import math

@@ -3,7 +3,6 @@
 
 Connections stay open until the samples show them, so that spoor sees each one even on a busy
 machine.
-
 """
 import contextlib
 import json

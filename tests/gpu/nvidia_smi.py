@@ -3,7 +3,6 @@
 started it.
 
 Figures that nvidia-smi does not report ("[N/A]", "[Not Supported]") are None, never 0.
-
 """
 import dataclasses
 import resource

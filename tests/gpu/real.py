@@ -6,7 +6,6 @@ Runs CUDA loads of known usage (cuda/) under spoor with its default options, run
 the same time, and compares the figures. Then compares the cost of tracking with two starts of
 nvidia-smi per sample, as in the predecessors. Prints a table; exits with status 1 if a figure is
 off, 77 without an NVIDIA GPU. Takes about three minutes, on an otherwise idle machine.
-
 """
 import argparse
 import datetime

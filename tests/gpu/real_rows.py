@@ -17,7 +17,6 @@ class Row:
       shown  not judged
 
     Without a limit, the figure is shown but not judged.
-
     """
     case: str
     figure: str

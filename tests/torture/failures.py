@@ -10,7 +10,6 @@ lose a result without a message.
 Calls from one call site are alike: the first call from each site fails, and others up to --most
 per scenario and failure, each in --ways of its possible ways. --only SCENARIO:KIND:HOW:SITE:N
 repeats one run and shows its output.
-
 """
 import argparse
 import collections

@@ -16,7 +16,6 @@ killed, and no socket,
 A later run removes what a killed process leaves: empty cgroups after a minute, temporary files
 after an hour (the test sets their times back). Exits with status 0 if all of this holds. --round
 N repeats one round of a seed; --write writes the figures to docs/RELIABILITY.md.
-
 """
 import argparse
 import collections

@@ -6,7 +6,6 @@ A test that uses this becomes the subreaper of everything it starts: a process t
 parents becomes a child of the test, which can wait for its exit. So "no process is left" means
 that the test has no children; it is not guessed from a list of names. All cgroups are created
 below a cgroup of the test, which contains no others.
-
 """
 import contextlib
 import ctypes

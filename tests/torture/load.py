@@ -15,7 +15,6 @@ not set).
 with each set of sources.
 
 Exits with status 0 if all reports are correct. --write writes the table to docs/RELIABILITY.md.
-
 """
 import argparse
 import contextlib

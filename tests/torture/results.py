@@ -5,7 +5,6 @@ That page has a section for each test, enclosed in a pair of markers. A test rep
 between its own markers and leaves the rest of the page alone:
 
     results.write("kills", results.table(["killed", "times"], [["job", 125], ["tracker", 125]]))
-
 """
 import os
 import pathlib

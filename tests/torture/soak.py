@@ -13,7 +13,6 @@ All three parts run at the same time. Each part is measured a hundred times. The
 are compared with the ten after the first tenth: CPU time per step, anonymous memory and open
 descriptors must not grow. --quick does a hundredth of the steps. Exits with status 0 if nothing
 grows. --write writes the figures to docs/RELIABILITY.md.
-
 """
 import argparse
 import concurrent.futures

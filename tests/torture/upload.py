@@ -5,7 +5,6 @@ that is down.
 
 Runs a job of 200 batches; in the middle the service is down for 60 s. Every sample on disk must
 arrive once. Takes three minutes. Exits with status 0 if nothing is lost.
-
 """
 import argparse
 import os

@@ -8,7 +8,6 @@ set of sources, prints in how many of N runs the reported combined peak is withi
 truth, in how many the truth is within the bounds, and how far off the worst run is. Runs one job
 at a time and never repeats a run. Exits with status 1 if in any run the truth is not within the
 bounds.
-
 """
 import argparse
 import dataclasses

@@ -8,7 +8,6 @@
 - A warning about the job is true of the job.
 
 Each property is a function that yields texts describing violations.
-
 """
 import rules
 

@@ -16,7 +16,6 @@ if it is far.
 
 All rules but the last hold in every setup, however busy the machine is. Each rule allows for the
 error of the truth itself: the floor (see FIGURES), and `Doubt` for CPU time.
-
 """
 import dataclasses
 import math

@@ -9,7 +9,6 @@ and the tracker's rusage, minus the tracker's own usage. Processes: from the pro
 Memory: the outer cgroup's peak, and PSS, which is sampled and so a lower bound. Prints a table,
 followed by the faults. Run it as root, on an otherwise idle machine. Exits with status 1 if
 there is a fault.
-
 """
 import argparse
 import contextlib

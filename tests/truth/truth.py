@@ -7,7 +7,6 @@ disabled (SPOOR_DISABLE), as root and as an ordinary user, and compares. Without
 or --setup, each job runs in the best setup, and each other setup runs a few jobs (cases.py).
 Prints a table; the last line is "N passed, N failed, N skipped", where each figure of each run
 counts as one. Exits with status 0 if no rule (rules.py) is broken.
-
 """
 import argparse
 import concurrent.futures

@@ -2,7 +2,6 @@
 """Writes statistics_cases.json, which test_statistics.c reads: values and their statistics, computed with scipy.
 
 Run it by hand after adding a case: /usr/bin/python3 statistics_cases.py (python3-scipy)
-
 """
 
 import json

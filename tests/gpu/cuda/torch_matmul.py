@@ -4,7 +4,6 @@
 Like the CUDA loads (load.cuh), it prints "ready" on stdout and writes one line of JSON to the
 file named by TRUTH. The memory of the context is the device's memory in use minus PyTorch's own,
 which is correct if nothing else uses the device.
-
 """
 import json
 import os
