@@ -8,9 +8,9 @@ program, or the program that started them: N times alone, and N times beside a b
 CPU. After each kill
 
 - every process ends: the test is the subreaper of all processes and waits until it has no
-children,
+  children,
 - no cgroup is left unless its tracker was killed, no temporary file unless its writer was
-killed, and no socket,
+  killed, and no socket,
 - reports and samples are readable, and there is a report if the tracker survived.
 
 A later run removes what a killed process leaves: empty cgroups after a minute, temporary files

@@ -9,10 +9,10 @@ Each case runs a job that measures its own usage, and compares the report with t
 - memory: a job that uses more memory than its cgroup allows. The kernel kills it.
 - busy machine: 50 busy processes beside the job.
 - stepped clock: the time of day jumps by an hour every 50 ms (LD_PRELOAD; the machine's clock is
-not set).
+  not set).
 - stopped job, stopped tracker: SIGSTOP for a second, then SIGCONT.
 - reused pids: a PID namespace with 10 PIDs, in which successive processes have the same PID,
-with each set of sources.
+  with each set of sources.
 
 Exits with status 0 if all reports are correct. --write writes the table to docs/RELIABILITY.md.
 """

@@ -4,9 +4,9 @@
 while spoor runs for long.
 
 - samples: a million samples requested from the library one after the other (real clock, without
-waiting for an interval), of a job whose processes start and exit.
+  waiting for an interval), of a job whose processes start and exit.
 - processes: a job of a million short processes under `spoor run`. The report must count all of
-them.
+  them.
 - starts: ten thousand trackers started and stopped by one Python program.
 
 All three parts run at the same time. Each part is measured a hundred times. The last ten values

@@ -3,16 +3,16 @@
 
 - A figure marked exact is within 1 % of the truth.
 - A sampled peak of memory has bounds that include the truth. If the upper bound is unknown, it
-is null, and the value is a minimum.
+  is null, and the value is a minimum.
 - A sampled count of network bytes has bounds too: it is its own lower bound, and may be 0.
 - A sampled total or count is never above the truth: it may miss usage, but counts nothing twice.
 - No figure is 0 unless the truth is 0; every null has a reason.
 - The memory recommended for the next run is the true peak times 1.2, rounded up to a step. It
-may be off only by as much as a sampled peak is; the row has a note then.
+  may be off only by as much as a sampled peak is; the row has a note then.
 - The recommended CPUs x time cover the true CPU time times 1.2.
 - Some figures of some jobs must be near the truth in the best setup, exact or not (see
-cases.py). A sampled figure is near only if the tracker gets a CPU: the caller decides what to do
-if it is far.
+  cases.py). A sampled figure is near only if the tracker gets a CPU: the caller decides what to do
+  if it is far.
 
 All rules but the last hold in every setup, however busy the machine is. Each rule allows for the
 error of the truth itself: the floor (see FIGURES), and `Doubt` for CPU time.
