@@ -46,7 +46,7 @@ static void run_pid_statm(char *text, size_t length)
     (void)pid_statm_parse(text, &statm);
 }
 
-/* Either all fields are read, or the text is rejected. */
+/* Either all fields are read or the text is rejected. */
 static void run_pid_io(char *text, size_t length)
 {
     struct pid_io io;
@@ -109,7 +109,7 @@ static int add_area(const struct smaps_area *area, void *data)
     return 0;
 }
 
-/* Parsing the same text twice yields the same areas. */
+/* Parsing the same text twice must yield the same areas. */
 static void run_smaps(char *text, size_t length)
 {
     struct areas first = { 0 }, second = { 0 };
@@ -126,7 +126,7 @@ static void run_smaps(char *text, size_t length)
 
 /* ---- the command line --------------------------------------------------------------- */
 
-/* The first character that is unsafe or not valid UTF-8; NULL: none. */
+/* Returns the first character that is unsafe or not valid UTF-8; NULL if there is none. */
 static const char *find_unsafe(const char *text)
 {
     uint32_t character;
