@@ -51,7 +51,7 @@ def peaks(runs, run_id="99", **options):
 # ---- earlier runs ----
 
 def test_history_has_the_last_five_successful_runs():
-    """Bug W22: the history had only the successful runs among the last five."""
+    """Bug W22 of the predecessor: the history had only the successful runs among the last five."""
     runs = [Run(number, successful=number % 2 == 0, train=[task(number)]) for number in range(20, 0, -1)]
     assert peaks(runs) == [20, 18, 16, 14, 12]
     assert [run.times_read for run in runs[:10]] == [1, 0] * 5
@@ -70,7 +70,7 @@ def test_runs_without_the_step_or_the_artifact_are_skipped():
 
 
 def test_every_task_of_a_foreach_is_included():
-    """Bug W22: only the first task was counted."""
+    """Bug W22 of the predecessor: only the first task was counted."""
     assert peaks([Run(1, train=[task(10), task(500), {}, task(20)])]) == [500]
 
 

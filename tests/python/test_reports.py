@@ -111,7 +111,7 @@ def test_resource_tracker_report_describes_the_run(stand_in_reporter):
 
 
 def test_report_explains_that_the_keeper_is_unreachable(stand_in_reporter):
-    """Bug W3: without a network there was no report."""
+    """Bug W3 of the predecessor: without a network there was no report."""
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()

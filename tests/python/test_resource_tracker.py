@@ -157,7 +157,7 @@ def test_rows_can_be_read_during_the_run():
 
 
 def test_the_first_and_the_last_partial_interval_are_kept():
-    """Bug W14: a short run had no rows."""
+    """Bug W14 of the predecessor: a short run had no rows."""
     with ResourceTracker(interval=NEVER) as tracker:
         burn(0.2)
     assert tracker.n_samples == len(tracker.process_metrics) == len(tracker.system_metrics) == 1
@@ -199,14 +199,14 @@ def test_waiting_for_samples_times_out():
 
 
 def test_timeout_starts_when_wait_for_samples_is_called():
-    """Bug W17: the timeout counted from the start of the tracker."""
+    """Bug W17 of the predecessor: the timeout counted from the start of the tracker."""
     with ResourceTracker(interval=0.02) as tracker:
         tracker.start_time -= 1000
         tracker.wait_for_samples(tracker.n_samples + 1, timeout=PATIENCE)
 
 
 def test_either_tracker_works_alone():
-    """Bug W15: neither tracker worked without the other."""
+    """Bug W15 of the predecessor: neither tracker worked without the other."""
     with ResourceTracker(interval=0.02, track_system=False) as tracker:
         tracker.wait_for_samples(2, timeout=PATIENCE)
     assert len(tracker.system_metrics) == 0 and tracker.stats()["process_memory_mib"]["max"] > 1
@@ -251,7 +251,7 @@ def test_run_can_be_dumped_and_loaded(tmp_path):
 
 
 def test_default_pid_after_a_fork_is_the_childs():
-    """Bug W16: after a fork, the default was the parent's PID."""
+    """Bug W16 of the predecessor: after a fork, the default was the parent's PID."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -402,7 +402,7 @@ def test_killed_agent_causes_a_warning():
 
 
 def test_stop_prints_nothing(script):
-    """Bug W2: every stop made the trackers fail."""
+    """Bug W2 of the predecessor: every stop made the trackers fail."""
     process = script.start("""
         from resource_tracker import ResourceTracker
         for _ in range(3):

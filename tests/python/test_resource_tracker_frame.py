@@ -77,7 +77,7 @@ def test_columns_can_be_set_and_renamed(frame):
 
 
 def test_empty_frames_are_independent():
-    """Bug W18: data written to one empty frame appeared in all later ones."""
+    """Bug W18 of the predecessor: data written to one empty frame appeared in all later ones."""
     first = TinyDataFrame({})
     first["a"] = [1, 2]
     assert len(first) == 2 and first[1] == {"a": 2}

@@ -57,7 +57,7 @@ PROGRAM = """
 
 
 def test_an_idle_gpu_does_not_hide_a_busy_one(script, tmp_path):
-    """Bug W6: GPUs after an idle one were lost."""
+    """Bug W6 of the predecessor: GPUs after an idle one were lost."""
     library = BINARY.parent / "tests/gpu/standin/full"
     played = tmp_path / "script"
     played.write_text("")

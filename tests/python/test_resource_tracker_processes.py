@@ -29,7 +29,7 @@ def cpu(tracker):
 
 
 def test_an_idle_program_has_its_own_memory_and_no_children(script):
-    """Bug W11: the trackers counted themselves."""
+    """Bug W11 of the predecessor: the trackers counted themselves."""
     out = script("""
         import os
         from resource_tracker import ResourceTracker
@@ -48,7 +48,7 @@ def test_an_idle_program_has_its_own_memory_and_no_children(script):
 
 
 def test_child_started_by_a_thread_is_counted():
-    """Bug W7: only children of the main thread were found."""
+    """Bug W7 of the predecessor: only children of the main thread were found."""
     import threading
 
     started, end = threading.Event(), threading.Event()
@@ -85,7 +85,7 @@ def test_cpu_time_of_children_is_added_up():
 
 
 def test_children_that_are_not_waited_for_are_counted(script):
-    """Bug W13: with SIGCHLD ignored, the CPU time of these children was lost."""
+    """Bug W13 of the predecessor: with SIGCHLD ignored, the CPU time of these children was lost."""
     out = script(BURN + """
 import os, signal
 from resource_tracker import ResourceTracker
@@ -107,7 +107,7 @@ print(sum(frame["utime"]) + sum(frame["stime"]))
 
 
 def test_a_daemon_is_counted(script):
-    """Bug W13: the memory of a daemonized process was not counted."""
+    """Bug W13 of the predecessor: the memory of a daemonized process was not counted."""
     script("""
         import os, signal, time
         from resource_tracker import ResourceTracker
@@ -156,7 +156,7 @@ def test_children_can_be_excluded():
 
 
 def test_a_process_name_may_contain_blanks_and_parentheses(script):
-    """Bug W8: such a name shifted the fields of /proc/PID/stat."""
+    """Bug W8 of the predecessor: such a name shifted the fields of /proc/PID/stat."""
     out = script(BURN + """
 import os
 from resource_tracker import ResourceTracker
@@ -226,7 +226,7 @@ def test_system_stats_have_the_documented_keys():
 
 
 def test_the_loopback_device_is_not_counted():
-    """Bug W10: with psutil, the loopback device was counted."""
+    """Bug W10 of the predecessor: with psutil, the loopback device was counted."""
     import socket
 
     before = get_system_stats()

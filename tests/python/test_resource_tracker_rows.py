@@ -92,7 +92,7 @@ def test_frames_contain_the_stored_rows(tracker):
 
 
 def test_unknown_values_are_none(stored):
-    """Bug W18: missing children were read as an empty text."""
+    """Bug W18 of the predecessor: missing children were read as an empty text."""
     tracker = stored([process_row(1, children=NAN, gpu_usage=NAN), process_row(2)], None)
     assert tracker.process_metrics["children"] == [None, 3]
     assert tracker.process_metrics["gpu_usage"] == [None, 0.25]
@@ -153,7 +153,7 @@ def test_cpu_usage_of_short_rows_is_known(tmp_path, dialect, ticks):
 
 
 def test_rows_of_a_day_are_read_quickly(stored):
-    """Bug W19. Checks CPU times, with a large margin."""
+    """Bug W19 of the predecessor. Checks CPU times, with a large margin."""
     rows = 86400
     tracker = stored([process_row(second, cpu=second % 4) for second in range(rows)],
                      [system_row(second) for second in range(rows)])
@@ -274,7 +274,7 @@ def test_stats_contain_mean_and_max(tracker):
 
 
 def test_stats_of_given_columns_need_no_duration(tracker):
-    """Bug W17: without a duration, stats() failed."""
+    """Bug W17 of the predecessor: without a duration, stats() failed."""
     assert tracker.stats([StatSpec("process_utime", sum, round=1)]) == \
         {"process_utime": {"sum": 2.2}}
     assert tracker.stats([StatSpec("timestamp", lambda values: values[-1] - values[0],
@@ -298,7 +298,7 @@ def test_without_rows_there_are_no_stats(stored):
 
 
 def test_either_tracker_works_alone(stored):
-    """Bug W15: nothing worked without the other tracker."""
+    """Bug W15 of the predecessor: nothing worked without the other tracker."""
     process = stored([process_row(1, 2.0), process_row(2, 1.0)], None)
     assert process.n_samples == 2 and process.wait_for_samples(2) is None
     assert process.trackers == ["process_tracker"] and not process.track_system
@@ -371,7 +371,7 @@ def test_snapshot_preserves_cloud_information(tracker):
 
 
 def test_snapshot_needs_no_server(stored):
-    """Bug W4: without a server, the snapshot failed."""
+    """Bug W4 of the predecessor: without a server, the snapshot failed."""
     tracker = stored([process_row(1)], [system_row(1)])
     tracker.discover_server = False
     assert tracker.server_info is None and tracker.snapshot()["server_info"] is None
@@ -385,7 +385,7 @@ def test_snapshot_needs_no_server(stored):
     ({"cpu_usage": 0.55, "gpu_usage": NAN, "gpu_vram_mib": NAN, "memory_used_mib": 149},
      "dedicated")])
 def test_allocation_is_classified_as_shared_or_dedicated(stored, system, allocation):
-    """Bug W4: the allocation was never classified as dedicated."""
+    """Bug W4 of the predecessor: the allocation was never classified as dedicated."""
     tracker = stored([process_row(1)], [system_row(1, **system)])
     assert tracker.server_info["allocation"] == allocation
 

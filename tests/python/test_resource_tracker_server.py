@@ -65,7 +65,7 @@ def test_tracker_provides_server_and_cloud_information():
     assert (again.server_info, again.cloud_info) == (tracker.server_info, tracker.cloud_info)
     with ResourceTracker(interval=NEVER, discover_server=False, discover_cloud=False) as tracker:
         assert tracker.server_info is None is tracker.cloud_info
-    again = ResourceTracker.from_snapshot(tracker.snapshot())  # bug W4: a TypeError was raised
+    again = ResourceTracker.from_snapshot(tracker.snapshot())  # predecessor's bug W4: a TypeError was raised
     assert again.server_info is None is again.cloud_info
 
 
@@ -230,7 +230,7 @@ def run_stats(cpu=1.0, memory=100.0, gpu=(0, 0), vram=0.0, exact=None, **others)
 
 @pytest.mark.parametrize("runs, expected", [
     ([{}], {"cpu": 1, "memory": 128, "gpu": 0, "vram": 0}),
-    ([{"memory": 50 * 1024}], {"memory": 60 * 1024}),  # bug W1: the result was 128
+    ([{"memory": 50 * 1024}], {"memory": 60 * 1024}),  # predecessor's bug W1: the result was 128
     ([{"memory": 338}], {"memory": 512}),
     ([{"memory": 106}], {"memory": 128}), ([{"memory": 107}], {"memory": 256}),
     ([{"memory": 1706}], {"memory": 2048}), ([{"memory": 1708}], {"memory": 3072}),
@@ -347,7 +347,7 @@ def test_servers_are_found_by_needs(service):
     find = keeper.get_recommended_cloud_servers
     assert names(find(2, 4096, n=3)) == ["cax11", "cx22", "m5.large"]
     assert names(find(cpu=1, memory=1, gpu=1, vram=12 * 1024)) == ["g4dn.xlarge", "p4d.24xlarge"]
-    assert service.queries()[-1]["gpu_memory_total"] == "12"  # bug W5: the value was in MiB
+    assert service.queries()[-1]["gpu_memory_total"] == "12"  # predecessor's bug W5: the value was in MiB
     assert names(find(1, 1, vendor_id=["gcp", "azure"])) == ["n2-highmem-8"]
     assert find(10000, 1) == []
 
@@ -387,7 +387,7 @@ def test_a_catalogue_needs_no_network(tracker, catalog):
 
 
 def test_a_missing_network_is_reported(tracker, caplog):
-    """Bug W3: a TypeError was raised."""
+    """Bug W3 of the predecessor: a TypeError was raised."""
     with pytest.raises(RuntimeError) as error:
         tracker.recommend_server()
     assert str(error.value).startswith(f"cannot reach {NOWHERE}: ")

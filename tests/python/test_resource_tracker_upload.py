@@ -116,7 +116,7 @@ def test_single_tracker_can_be_uploaded(sentinel, token, options):
 
 
 def test_slow_service_does_not_delay_start_or_stop(sentinel, token):
-    """Bug W20: start() waited for 30 s."""
+    """Bug W20 of the predecessor: start() waited for 30 s."""
     may_answer = threading.Event()
 
     def answer(handler):
