@@ -202,7 +202,7 @@ class Tracker:
 
     @property
     def resource_usage(self) -> usage.ResourceUsage | None:
-        """The usage; None while tracking runs, or if the tracker was killed."""
+        """The usage; None until tracking has stopped, or if the tracker was killed."""
         if self._usage is None and self._json:
             self._usage = usage.build_usage(self._json)
         return self._usage

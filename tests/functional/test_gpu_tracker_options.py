@@ -344,7 +344,7 @@ def test_tracking_file_removed_during_the_run_causes_a_warning(gpu_tracker):
     path = gpu_tracker.folder / "rows.csv"
     done = gpu_tracker("-e", f"sh -c 'rm {path}; sleep 0.5'", f"--tf={path}", "--st=0.1")
     assert done.returncode == 0
-    assert done.stderr.count("WARNING:root:") == 2 # this one, and that there is no GPU
+    assert done.stderr.count("WARNING:root:") == 2 # the other one: there is no GPU
     assert f"The file {path} was removed in the middle of writing data to it." in done.stderr
 
 

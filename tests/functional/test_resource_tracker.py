@@ -283,7 +283,7 @@ def test_the_config_file_is_overridden_by_variables_and_options(resource_tracker
         "[sentinel]\nkeys = ['of', 'others']\n")
     row = samples(resource_tracker("true").stderr)[-1]
     assert row["job_name"] == "file"
-    assert row["tracked_pid"] != held.pid  # it is the PID of the command
+    assert row["tracked_pid"] != held.pid  # but the PID of the command
     monkeypatch.setenv("TRACKER_JOB_NAME", "variable")
     row = samples(resource_tracker("true").stderr)[-1]
     assert row["job_name"] == "variable"

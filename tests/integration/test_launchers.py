@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks started by Open MPI, MPICH, torchrun (for a stand-in) and Dask, and in containers."""
+"""Ranks started by Open MPI, MPICH, torchrun (real, and simulated by a stand-in) and Dask, and in containers."""
 import json
 import os
 import pathlib

@@ -56,7 +56,7 @@ BLOCK = "python3 -c 'import time; block = b\"x\" * 300_000_000; time.sleep(0.1)'
 def check_figures(trace):
     assert 300e6 < trace["peak_rss"] == trace["rss"] < 330e6 and trace["%mem"] > 0
     assert trace["realtime"] > 100 and trace["%cpu"] > 1 and trace["cpu_model"] != "none" and trace["rchar"] > 1000
-    assert (trace["syscr"], trace["vmem"], trace["peak_vmem"]) == (22, 33 * 1024, 44 * 1024)  # not by spoor
+    assert (trace["syscr"], trace["vmem"], trace["peak_vmem"]) == (22, 33 * 1024, 44 * 1024)  # Nextflow's own
 
 
 def test_trace_has_figures_of_spoor_and_keeps_the_other_fields(task):

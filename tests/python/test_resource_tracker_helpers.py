@@ -70,7 +70,7 @@ def test_memory_is_rounded_up_to_a_step(mib, rounded):
 @pytest.mark.parametrize("name", ["sda1", "sdaa12", "vda1", "xvda1", "hda2", "nvme0n1p1",
                                   "mmcblk0p2", "nbd0p1", "loop77p1", "md9p1"])
 def test_partitions_are_recognized(name):
-    """These disks do not exist on this machine. Bug W9: vda1 was counted as a disk."""
+    """These disks do not exist on this machine. Bug W9 of the predecessor: vda1 was counted as a disk."""
     assert helpers.is_partition(name) != on_this_machine(name)
 
 

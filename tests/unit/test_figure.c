@@ -101,10 +101,10 @@ static void bytes_written_by_a_job_are_limited_by_the_disk_writes(void **state)
     OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, 2000 * MB);
     OBSERVE(&machine, METRIC_HOST_DISK_WRITTEN, 500 * MB, 516 * MB);
     OBSERVE(&machine, METRIC_HOST_DIRTY, 90 * MB, 4 * MB);
-    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* or to other storage */
+    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* maybe on other storage */
     machine.summary.storage_is_local = true;
     machine.origins[METRIC_HOST_DISK_WRITTEN].source = "disks";
-    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* or to a removed disk */
+    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* maybe on a removed disk */
     machine.origins[METRIC_HOST_DISK_WRITTEN].is_exact = true;
     figure = find(&machine, "io.written_bytes");
     assert_near(figure.value, 20e6);

@@ -97,7 +97,7 @@ static void gpus_are_read_rarely_for_a_job_that_uses_none(void **state)
     struct run run;
 
     begin(&run, false);
-    run.found = (struct gpu_findings){ .utilization = 900000 }; /* of other processes */
+    run.found = (struct gpu_findings){ .utilization = 900000 }; /* usage of other processes */
     go_on_until(&run, S(11));
     assert_in_range(run.quick, 24, 28);
     assert_int_equal(run.slow, 1);

@@ -200,7 +200,7 @@ static void the_time_of_an_exited_agent_is_kept(void **state)
     assert_int_equal(agents.live_count, 2);
     agents_end(&agents, (struct process_id){ 11, 1 }, 5 * SECOND);
     agents_end(&agents, (struct process_id){ 11, 1 }, 5 * SECOND);
-    agents_end(&agents, (struct process_id){ 13, 1 }, 7 * SECOND); /* not an agent */
+    agents_end(&agents, (struct process_id){ 13, 1 }, 7 * SECOND); /* 13 is not an agent */
     assert_int_equal(agents_cpu_ns(&agents, &none), 5 * SECOND);
     for (pid_t pid = 100; pid < 100 + 2 * AGENTS_MAX; pid++)
         agents_note(&agents, (struct process_id){ pid, 1 });

@@ -218,7 +218,7 @@ static void a_phase_continues_from_the_counters_of_the_run(void **state)
     summary_init(&phase, NS_PER_SECOND);
     add(&run, 0, METRIC_JOB_GPU_BUSY, UNKNOWN);
     add(&run, 1000, METRIC_JOB_GPU_BUSY, 500);
-    add(&phase, 2000, METRIC_JOB_GPU_BUSY, UNKNOWN); /* at present, no response */
+    add(&phase, 2000, METRIC_JOB_GPU_BUSY, UNKNOWN); /* the driver does not respond */
     summary_continue(&phase, &run);
     add(&phase, 3000, METRIC_JOB_GPU_BUSY, 700);
     assert_int_equal(phase.tally[METRIC_JOB_GPU_BUSY].first, 500);

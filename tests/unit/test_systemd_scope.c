@@ -109,7 +109,7 @@ static void a_manager_that_refuses_the_login_is_not_called(void **state)
         int r = converse(&fake, cases[i].manner);
 
         if (cases[i].manner == FAKE_HANGS_UP && r == -1000 - EPIPE)
-            r = -1000 - ECONNRESET; /* closed before our first message */
+            r = -1000 - ECONNRESET; /* closed before the first message */
         assert_int_equal(r, cases[i].result - 1000);
         assert_int_equal(fake.call_length, 0);
     }

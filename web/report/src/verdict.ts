@@ -26,7 +26,7 @@ const NOTABLE_FOREIGN = 0.05; // share of a GPU
 // could do more.
 const NOTABLE_BUSY = 0.5;
 const NOTABLE_SM = 0.3;
-// Tensor cores are idle below this share of the time and of the work of the SMs.
+// Tensor cores are idle below these shares of the time and of the work of the SMs.
 const IDLE = 0.005;
 const TENSOR_OF_SM = 0.1;
 
