@@ -89,7 +89,7 @@ static void write_exported(struct buffer *out, const char *prefix, const char *n
     buffer_format(out, " in `%s`\n", name_unit(name).otel);
 }
 
-/* A list, as below. */
+/* Writes a list, for the reason given below. */
 static void write_exports(struct buffer *out)
 {
     buffer_add_text(
@@ -154,7 +154,8 @@ static void write_system_figures(struct buffer *out)
     }
 }
 
-/* A list, not a table: tools/check-docs takes the first cells of tables for metrics. */
+/* Writes a list, not a table: tools/check-docs takes the first cells of tables as names of
+ * metrics. */
 static void write_curve(struct buffer *out)
 {
     buffer_add_text(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu_tracker: the usage of a part of a Python program, with the API of gpu_tracker 5.
+"""gpu_tracker: measures the usage of a part of a Python program, with the API of gpu_tracker 5.
 
     import gpu_tracker as gput
 
@@ -31,7 +31,7 @@ _INTERFACE_VERSION = "5.0.1"  # version of gpu_tracker with this API
 
 
 def __getattr__(name: str) -> object:
-    """Imports names that take time to import when they are first used."""
+    """Imports a name on first use, if its import takes long."""
     if name == "__version__":
         import spoor
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command gpu-tracker, and python -m gpu_tracker: this process becomes the program."""
+"""The command gpu-tracker, also run by python -m gpu_tracker: replaces this process by the program."""
 from __future__ import annotations
 
 import os
@@ -17,7 +17,8 @@ def main() -> NoReturn:
 
 
 def become_program() -> NoReturn:
-    """Replaces this process by the program, so that Python frees its memory and signals reach the program."""
+    """Replaces this process by the program, so that Python's memory is freed and signals reach
+    the program."""
     os.execv(find_program(), ["gpu-tracker", *sys.argv[1:]])
 
 

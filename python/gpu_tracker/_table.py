@@ -22,7 +22,7 @@ def _write_csv(rows: list[list[Any]], path: str | None) -> str | None:
 
 
 class Series(Dict[str, Any]):
-    """Values by name. Unknown is NaN."""
+    """Values by name. An unknown value is NaN."""
 
     @property
     def index(self) -> list[str]:
@@ -91,7 +91,7 @@ class Table:
         return ((column, self[column]) for column in self.columns)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Returns the columns by name, as in pandas."""
+        """Returns the columns by name, like pandas."""
         return {column: dict(values) for column, values in self.items()}
 
     def to_csv(self, path: str | None = None) -> str | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The usage of blocks of code. The program gpu-tracker does the analysis.
+"""The usage of code blocks. The program gpu-tracker does the analysis.
 
 If pandas is installed, `Frame` is a pandas.DataFrame and `Column` a pandas.Series. Otherwise they are a _table.Table
 and a _table.Series.
@@ -30,7 +30,7 @@ Pairs = List[Tuple[float, float]]
 
 
 class _Results:
-    _text = ""  # as printed by the program
+    _text = ""  # the output of the program
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = _plain(self)
@@ -52,12 +52,12 @@ class CodeBlockResults:
 
 @dataclass
 class SubTrackingResults(_Results):
-    overall: Frame  # as resource_usage
+    overall: Frame  # same columns as resource_usage
     static_data: Column
     code_block_results: list[CodeBlockResults]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle contains the results as JSON data, so that any version of pandas can read it."""
+        """Pickles the results as JSON data, so that any version of pandas can read them."""
         return _read_results, (self.to_json(), self._text)
 
 
@@ -141,7 +141,7 @@ def _read_rows(path: str, skip: int = 0) -> Iterator[dict[str, Any]]:
 
 
 class SubTrackingAnalyzer:
-    """The usage of blocks of code, from a tracking file and a sub-tracking file."""
+    """Analyzes the usage of code blocks, from a tracking file and a sub-tracking file."""
 
     def __init__(self, tracking_file: str | None, sub_tracking_file: str) -> None:
         for path in (tracking_file, sub_tracking_file):
@@ -158,22 +158,22 @@ class SubTrackingAnalyzer:
         return self._tracking_file
 
     def read_static_data(self) -> Column:
-        """The units and capacities of the tracking file."""
+        """Returns the units and capacities in the tracking file."""
         return series(_run("analyze", self._tracking_path())["results"]["static_data"])
 
     def load_code_block_names(self) -> list[str]:
         return sorted({row["code_block_name"] for row in _read_rows(self._sub_tracking_file)})
 
     def combine_sub_tracking_files(self, files: Iterable[str]) -> None:
-        """Creates the sub-tracking file from the files of several processes."""
+        """Combines the files of several processes into the sub-tracking file."""
         try:
             _run("combine", self._sub_tracking_file, *files)
         except FileExistsError as error:
             raise ValueError(str(error)) from None
 
     def load_timestamp_pairs(self, code_block_name: str) -> Pairs:
-        """Returns the start and stop of each call. Of nested calls, the innermost stops first. Calls
-        that have not stopped are left out."""
+        """Returns the start and stop times of each call. If calls are nested, the first stop
+        belongs to the innermost one. Calls that have not stopped are left out."""
         calls = _run("calls", self._sub_tracking_file, code_block_name)["calls"]
         return [(float(start), float(stop)) for _, start, stop in sorted(calls)]  # by process ID
 
@@ -185,18 +185,18 @@ class SubTrackingAnalyzer:
                                                  for start, stop in timestamp_pairs)], [*rows[0]] if rows else [])
 
     def overall_timepoint_results(self) -> Frame:
-        """min, max, mean and std of each measurement over all rows of the tracking file."""
+        """Returns min, max, mean and std of each measurement over all rows of the tracking file."""
         return table(_run("analyze", self._tracking_path())["results"]["overall"])
 
     def sub_tracking_results(self) -> SubTrackingResults:
-        """The results overall and for each block."""
+        """Returns the results overall and for each block."""
         answer = _run("analyze", self._tracking_path(), self._sub_tracking_file)
         return _read_results(answer["results"], answer["text"])
 
 
 class TrackingComparison:
-    """Results of several sessions side by side: {session: path of its results}, as JSON or as a
-    pickle of SubTrackingResults."""
+    """Compares the results of several sessions. The argument is {session: path of its results},
+    as JSON or as a pickle of SubTrackingResults."""
 
     def __init__(self, file_path_map: dict[str, str]) -> None:
         self.results_map: dict[str, SubTrackingResults] = {}
@@ -218,7 +218,7 @@ class TrackingComparison:
                     self.results_map[session] = _read_results(json.load(file))
 
     def compare(self, statistic: str = "mean") -> ComparisonResults:
-        """One statistic (min, max, mean, std) of each measurement, session by session."""
+        """Returns one statistic (min, max, mean, std) of each measurement for each session."""
         if statistic not in self._statistics:
             raise ValueError(f"Invalid summary statistic '{statistic}'. Valid values are "
                              f"{' '.join(self._statistics)}.")

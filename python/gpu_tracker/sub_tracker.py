@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sub-tracking: when blocks of code ran.
+"""Sub-tracking: records when blocks of code ran.
 
-A sub-tracking file has a row for each start (position 0) and stop (1) of a block. Its rows are written
-here rather than by the program because a block may be very short.
+A sub-tracking file has a row for each start (position 0) and stop (1) of a block. This module writes the rows
+itself, not through the program, because a block may be very short.
 
-If a tracker can be reached, it adds a row to the tracking file just before a block starts and another when it
-stops. The second row has the memory of the block and its CPU time since the first. If the block used more memory
-in between (a function has freed its memory when it returns), there is a third row. A tracker with a tracking
-file writes these rows on request, on the abstract Unix socket gpu-tracker-rows/NAMESPACE/PID, where PID
-is the tracked process: this one or an ancestor. The tracker may be a Tracker in this program or in the
+If a tracker can be reached, it adds a row to the tracking file just before a block starts and another when the block
+stops. The second row contains the memory of the block and the block's CPU time since the first row. If the block
+used more memory in between (a function has freed its memory when it returns), there is a third row. A tracker with a
+tracking file writes these rows on request, received on the abstract Unix socket gpu-tracker-rows/NAMESPACE/PID,
+where PID is the tracked process: this process or an ancestor. The tracker may be a Tracker in this program or in the
 program that forked it, or the command gpu-tracker.
 """
 from __future__ import annotations
@@ -33,18 +33,18 @@ __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_TIMEOUT_SECONDS = 2.0      # for a response; after a timeout no request is sent for a while
+_TIMEOUT_SECONDS = 2.0      # timeout for a response; after a timeout, requests pause for a while
 _LOOK_AGAIN_SECONDS = 1.0   # between two searches for new trackers
 _LEAVE_ALONE_SECONDS = 30.0
 _SHARE = 0.1                # at most this share of the time is spent waiting for rows ...
-_ALLOWANCE_SECONDS = 0.5    # ... besides this many seconds and the start of a tracker
+_ALLOWANCE_SECONDS = 0.5    # ... in addition to this many seconds and the start of a tracker
 
 _begun: set[str] = set()  # files created by this process or the process that forked it
 _databases: dict[tuple[int, str], Connection] = {}  # by process and file
 
 
 def __getattr__(name: str) -> object:
-    """Imports the classes of the analysis when they are first used: the import takes time."""
+    """Imports the classes of the analysis on first use, because their import takes long."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import analysis
@@ -72,7 +72,7 @@ def check_present(path: str) -> None:
 
 
 def check_folder(path: str) -> None:
-    """Checks that a file of that name can be created, without creating it."""
+    """Checks that a file with this name can be created, without creating it."""
     folder = os.path.dirname(path) or "."
     code = errno.EISDIR if os.path.isdir(path) else \
         errno.ENOENT if not os.path.exists(folder) else \
@@ -85,12 +85,12 @@ def check_folder(path: str) -> None:
 # ---- rows of the tracking file ----
 
 class _Trackers:
-    """The trackers of one process."""
+    """The trackers that track one process."""
 
     def __init__(self) -> None:
         self.process_id = os.getpid()
         self.tracked: list[int] = []
-        self.look_at = 0.0  # time of the next search; all times are monotonic, in seconds
+        self.look_at = 0.0  # when to search again; all times are monotonic, in seconds
         self.began = time.monotonic()
         self.waited = 0.0
 
@@ -99,12 +99,13 @@ _trackers = _Trackers()
 
 
 def forget_trackers() -> None:
-    """Called when a tracker has started: the next request searches for trackers again."""
+    """Makes the next request search for trackers again. Called when a tracker has started."""
     _trackers.look_at = 0.0
 
 
 def _ask(process_id: int, later_than: float) -> float | None:
-    """Returns the time of the row; None if there is no tracker. TimeoutError: the tracker does not respond."""
+    """Requests a row and returns its time; None if there is no tracker. Raises TimeoutError if
+    the tracker does not respond."""
     import socket
 
     connection = None
@@ -124,8 +125,9 @@ def _ask(process_id: int, later_than: float) -> float | None:
 
 
 def request_row(later_than: float) -> float:
-    """Makes every tracker of this process write a row, unless its last row is later than `later_than`
-    and less than a millisecond old. Returns the time of the latest row; 0.0: there is none."""
+    """Makes every tracker of this process write a row, unless the tracker's last row is later
+    than `later_than` and less than a millisecond old. Returns the time of the latest row; 0.0 if
+    there is none."""
     global _trackers
 
     if _trackers.process_id != os.getpid():
@@ -148,7 +150,7 @@ def request_row(later_than: float) -> float:
     except TimeoutError:
         answers.clear()
         trackers.look_at = start + _LEAVE_ALONE_SECONDS
-    if trackers.tracked or not answers:  # do not count the first response, which waits for the start of the tracker
+    if trackers.tracked or not answers:  # the first response waits for the start of the tracker
         trackers.waited += time.monotonic() - start
     trackers.tracked = list(answers)
     return max(answers.values(), default=0.0)
@@ -169,13 +171,13 @@ def _database(path: str) -> Connection:
 
         connection = sqlite3.connect(path, timeout=60, isolation_level=None,
                                      check_same_thread=False)
-        connection.execute("PRAGMA synchronous = OFF")  # rows survive a crash of this process, not of the machine
+        connection.execute("PRAGMA synchronous = OFF")  # rows survive a crash of this process, but not of the machine
         _databases[key] = connection
     return _databases[key]
 
 
 def _begin(path: str, overwrite: bool) -> None:
-    """Creates the file. An existing file needs `overwrite`."""
+    """Creates the file. Replaces an existing file only if `overwrite` is set."""
     if not overwrite:
         check_absent(path)
     if os.path.isfile(path):
@@ -212,8 +214,8 @@ def _append(path: str, row: tuple[int, str, int, float]) -> None:
 class SubTracker:
     """A block of code whose start and stop become rows of a file.
 
-    code_block_name is by default FILE:LINE of the block; code_block_attribute replaces the line.
-    sub_tracking_file is by default PID.csv in the working directory.
+    By default, code_block_name is FILE:LINE of the block; code_block_attribute replaces the
+    line. By default, sub_tracking_file is PID.csv in the working directory.
     """
 
     def __init__(self, code_block_name: str | None = None,
@@ -253,7 +255,7 @@ class SubTracker:
 def sub_track(code_block_name: str | None = None, code_block_attribute: str | None = None,
               sub_tracking_file: str | None = None, overwrite: bool = False
               ) -> Callable[[Function], Function]:
-    """Decorates a function: each call is a block. The name is by default FILE:FUNCTION."""
+    """Decorates a function so that each call is a block. By default, the name is FILE:FUNCTION."""
     def decorate(function: Function) -> Function:
         name = code_block_name
         if name is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracker, which uses the agent of the program gpu-tracker."""
+"""The class Tracker, which uses the agent of the program gpu-tracker."""
 from __future__ import annotations
 
 import os
@@ -23,11 +23,11 @@ __all__ = ["ComputeTime", "CPUUtilization", "GPUUtilization", "MaxGPURAM", "MaxR
 
 _MEMORY_UNITS = ("bytes", "gigabytes", "kilobytes", "megabytes", "terabytes")
 _TIME_UNITS = ("days", "hours", "minutes", "seconds")
-_OLD_PARAMETERS = ("include_children", "kill_if_join_fails")  # versions 1 and 2; no effect
+_OLD_PARAMETERS = ("include_children", "kill_if_join_fails")  # of versions 1 and 2; without effect
 
 
 def __getattr__(name: str) -> object:
-    """Imports the data classes of the usage when they are first used."""
+    """Imports the data classes of the usage on first use."""
     if name in __all__:
         return getattr(usage, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -89,7 +89,7 @@ class Tracker:
         self._json: dict[str, Any] = {}
         self._text = ""
         self._report: dict[str, Any] | None = None
-        self._failure: str | None = None  # why there is no usage
+        self._failure: str | None = None  # the reason why there is no usage
         self._usage: ResourceUsage | None = None
         if gpu_uuids is not None or gpu_brand is not None:  # only the program can list the GPUs
             from spoor._agent import Agent
@@ -99,8 +99,8 @@ class Tracker:
     @staticmethod
     def _check(sleep_time: float, ram_unit: str, gpu_ram_unit: str, time_unit: str,
                n_expected_cores: int | None, gpu_brand: str | None, spelling: str) -> None:
-        """Checks the options here as well as in the program: another tracker would count a process started by
-        Tracker() as a descendant of this one."""
+        """Checks the options before the tracker starts. A check by the program would need
+        another process, which another tracker would count as a descendant of this one."""
         if not sleep_time >= 0.1:
             raise ValueError(f"Sleep time of {sleep_time} is invalid. Must be at least 0.1 "
                              "seconds.")
@@ -147,7 +147,7 @@ class Tracker:
 
     def __exit__(self, *exception: object) -> None:
         if exception and self._owner not in (0, os.getpid()):
-            return  # in a forked child: the parent does the tracking
+            return  # this is a forked child; its parent does the tracking
         if self._agent is None:
             raise RuntimeError("Cannot stop tracking when tracking has " + (
                 "not started yet." if self.state is State.NEW else "already stopped."))
@@ -164,11 +164,11 @@ class Tracker:
         self._log(answer["warnings"])
 
     def start(self) -> None:
-        """Starts tracking. The first sample has been taken when it returns."""
+        """Starts tracking. Returns after the first sample."""
         self.__enter__()
 
     def stop(self) -> None:
-        """Stops tracking. Afterwards the usage is available."""
+        """Stops tracking. The usage is then available."""
         self.__exit__()
 
     def _require_stopped(self) -> None:
@@ -191,8 +191,8 @@ class Tracker:
         return copy.deepcopy(self._json)
 
     def report(self) -> Page:
-        """The usage as an HTML page, with save() and browse(). A notebook shows it inline. Not in
-        gpu_tracker 5."""
+        """Returns the usage as an HTML page, with save() and browse(). A notebook shows the page
+        inline. Not in gpu_tracker 5."""
         if self.state is not State.STOPPED:
             raise RuntimeError("Cannot make a report before tracking completes.")
         self._require_stopped()
@@ -207,7 +207,7 @@ class Tracker:
             self._usage = usage.build_usage(self._json)
         return self._usage
 
-    # The attributes of versions 1 to 3.
+    # Attributes of versions 1 to 3.
     @property
     def max_ram(self) -> usage.MaxRAM | None:
         found = self.resource_usage

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class RSSValues:
-    """Resident memory: private to the processes, shared with others, and both together."""
+    """Resident memory: private to the processes, shared with other processes, and the total."""
     total_rss: float = 0.0
     private_rss: float = 0.0
     shared_rss: float = 0.0
@@ -81,7 +81,8 @@ class ResourceUsage:
 
 
 def _build(cls: type[Any], inner: type[Any], data: dict[str, Any]) -> Any:
-    """Returns an instance of `cls` or, if the data has another spelling, of a class with that spelling."""
+    """Returns an instance of `cls`; if the data uses another spelling, of a class with that
+    spelling."""
     made = cls
     if [column.name for column in fields(cls)] != list(data):
         made = make_dataclass(cls.__name__, data, namespace={

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pytest plugin: `pytest --spoor` measures every test, the processes that it starts included.
+"""The pytest plugin: `pytest --spoor` measures every test, including the processes that the test starts.
 
-pytest imports this package wherever spoor is installed. It is therefore not a part of `spoor`, which is imported only
-with --spoor.
+pytest imports this package wherever spoor is installed. It is therefore not a part of `spoor`, which is imported
+only with --spoor.
 
-Each test has its own tracker, from the end of its setup to the start of its teardown. A tracker is another process,
-so its usage is not counted. Before each test, the kernel's memory peak of this process is reset, so that a peak is
-exact even if an earlier test had a higher one.
+Each test has its own tracker, from the end of its setup to the start of its teardown. The tracker is another
+process, so its own usage is not counted. Before each test, the kernel's memory peak of this process is reset, so
+that a peak is exact even if an earlier test had a higher one.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SECONDS = {"s": 1, "ms": 1e-3, "min": 60}
 class _Figure(NamedTuple):
     name: str
     limit: str     # the keyword of the mark
-    property: str  # its name in the test report and in JUnit's XML
+    property: str  # the name of the property in the test report and in JUnit's XML
     units: dict[str, float]
 
     def text(self, value: Optional[float], sign: str = "") -> str:
@@ -40,7 +40,7 @@ _FIGURES = {
     "growth": _Figure("memory growth", "max_growth", "spoor_growth_bytes", _BYTES),
     "cpu": _Figure("CPU time", "max_cpu", "spoor_cpu_seconds", _SECONDS),
     "time": _Figure("time", "max_time", "spoor_time_seconds", _SECONDS)}
-_REASON = "spoor_unknown"  # property: the reason why a figure is missing
+_REASON = "spoor_unknown"  # the property with the reasons why figures are missing
 
 
 # ---- limits ----
@@ -91,7 +91,7 @@ def _check(item: pytest.Item, usage: dict[str, Any], limits: dict[str, tuple[obj
 
 def _reset_high_water_mark() -> None:
     """Resets the kernel's memory peak of this process to its current memory. Trackers that
-    include the tests read the old peak first."""
+    include the tests first read the old peak."""
     from spoor._tracker import sample_all
 
     sample_all()
@@ -99,11 +99,11 @@ def _reset_high_water_mark() -> None:
         with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
             file.write("5")
     except OSError:
-        pass  # the peak is then a lower bound, if an earlier test had a higher one
+        pass  # if an earlier test had a higher peak, the peak is then only a lower bound
 
 
 def _has_children() -> bool:
-    """Returns whether this process has children, including ended ones that were not waited for."""
+    """Returns whether this process has children, including exited ones that were not waited for."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -112,8 +112,9 @@ def _has_children() -> bool:
 
 
 class _KernelCounters:
-    """The kernel's counters of this process and of the children it has waited for. If a test begins without children,
-    all counted children are its own, even short-lived ones: the counters are lower bounds of its figures."""
+    """The kernel's counters of this process and of the children it has waited for. If a test
+    begins without children, all counted children, even short-lived ones, belong to the test, so
+    the counters are lower bounds of the test's figures."""
 
     def __init__(self) -> None:
         from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
@@ -130,7 +131,8 @@ class _KernelCounters:
 
 
 def _measure(runtest: Callable[[], None], usage: dict[str, Any]) -> None:
-    """Runs a test. If the tracker fails, `usage` has the reason; the test does not fail."""
+    """Runs a test and measures its usage. If the tracker fails, `usage` contains the reason; the
+    test does not fail."""
     import spoor
 
     tracker, before, owner = spoor.Tracker(gpus="none"), None, os.getpid()
@@ -164,7 +166,8 @@ def _read_result(result: Any, before: Optional[float], bounds: dict[str, float],
 
 
 def _run(item: pytest.Item, runtest: Callable[[], None]) -> None:
-    """Replaces item.runtest(). A broken limit fails here, so that xfail and plugins treat it like any failure."""
+    """Replaces item.runtest(). An exceeded limit fails the test here, so that xfail and plugins
+    treat it like any other failure."""
     usage: dict[str, Any] = {}
     limits = _find_limits(item)
     try:
@@ -186,8 +189,8 @@ class _Plugin:
         item.runtest = functools.partial(_run, item, item.runtest)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Called in the process that prints the summary; with pytest-xdist, tests run in other
-        processes."""
+        """Collects properties. Called in the process that prints the summary; with pytest-xdist,
+        tests run in other processes."""
         if report.when == "call":
             self._tests[report.nodeid] = {name: value for name, value in report.user_properties
                                           if name.startswith("spoor_")}

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource_tracker: the usage of a process and the machine over time, with the API of
-resource-tracker 0.5.
+"""resource_tracker: measures the usage of a process and the machine over time, with the API of resource-tracker 0.5.
 
     from resource_tracker import ResourceTracker
 
@@ -26,14 +25,14 @@ __all__ = ["ProcessTracker", "ResourceTracker", "SystemTracker", "get_cloud_info
            "get_server_info"]
 
 
-if "logging" in sys.modules:  # else the first message does this: the import takes 14 ms
+if "logging" in sys.modules:  # otherwise, the first message imports it, which takes 14 ms
     from .helpers import logger
 
     logger()
 
 
 def __getattr__(name: str) -> object:
-    """Imports rarely needed functions when they are first used."""
+    """Imports rarely needed functions on first use."""
     if name in ("get_cloud_info", "get_server_info"):
         from importlib import import_module
 

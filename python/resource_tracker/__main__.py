@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command resource-tracker, and python -m resource_tracker: this process becomes the program."""
+"""The command resource-tracker, also run by python -m resource_tracker: replaces this process by the program."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,8 @@ from spoor import find_program
 
 
 def become_program() -> NoReturn:
-    """Replaces this process by the program, so that Python frees its memory and signals reach the program."""
+    """Replaces this process by the program, so that Python's memory is freed and signals reach
+    the program."""
     os.execv(find_program(), ["resource-tracker", *sys.argv[1:]])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joins the tables of the machine and of the process, and computes figures from both."""
+"""Joins the tables of the machine and of the process, and computes figures from both tables."""
 from __future__ import annotations
 
 from functools import partial
@@ -13,10 +13,10 @@ _NAN = float("nan")
 
 
 class RowMean:
-    """The mean of a column, weighted by the length of each row: the first and the last row of a run are
-    shorter than the others."""
+    """The mean of a column, weighted by the length of each row, since the first and the last row
+    of a run are shorter than the others."""
 
-    needs_rows = True  # TinyDataFrame passes all values, including unknown ones
+    needs_rows = True  # TinyDataFrame then passes all values, including unknown ones
 
     def __init__(self, frame: TinyDataFrame, start_time: float | None) -> None:
         """start_time is the start of the first row."""
@@ -28,7 +28,7 @@ class RowMean:
         self._seconds = sum(self._lengths)
 
     def __call__(self, values: Sequence[float | None]) -> float | None:
-        """Returns the weighted mean. None and NaN are unknown and do not count."""
+        """Returns the weighted mean. Unknown values, None and NaN, are skipped."""
         seconds = self._seconds
         try:
             total: float = sum(map(mul, values, self._lengths))
@@ -64,7 +64,7 @@ def _column(frame: TinyDataFrame, name: str, rows: Sequence[int],
 
 def _match_times(first: Sequence[float], second: Sequence[float],
                  most_seconds: float) -> tuple[Sequence[int], Sequence[int]]:
-    """Returns the indexes of rows at the same moment. Both lists are sorted."""
+    """Returns the indexes of rows with the same time. Both lists are sorted."""
     length = min(len(first), len(second))
     if first[:length] == second[:length]:  # no row was lost
         return range(length), range(length)
@@ -86,7 +86,8 @@ def _times(frame: TinyDataFrame) -> Sequence[float]:
 
 
 def _match_rows(frames: Sequence[TinyDataFrame], interval: float) -> Sequence[Sequence[int]]:
-    """Returns, for each frame, the rows that have a counterpart in the other frame, if there is one."""
+    """Returns, for each frame, the rows that have a counterpart in the other frame, if there is
+    another one."""
     if len(frames) == 2 and all("timestamp" in frame.columns for frame in frames):
         return _match_times(_times(frames[0]), _times(frames[1]), interval / 2)
     return [range(min(map(len, frames), default=0))] * len(frames)
@@ -94,7 +95,7 @@ def _match_rows(frames: Sequence[TinyDataFrame], interval: float) -> Sequence[Se
 
 def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], interval: float, in_bytes: bool,
                    human_names: bool, offset: int | None, dialect: str) -> TinyDataFrame:
-    """Joins the rows of the same moments; the first part provides the timestamp. A part is a
+    """Joins the rows with the same time; the first part provides the timestamp. A part is a
     frame and the prefix of its columns."""
     matches = [rows[offset:] for rows in _match_rows([frame for frame, _ in parts], interval)]
     functions: dict[str, list[Any] | Callable[[], list[Any]]] = {}
@@ -116,7 +117,7 @@ def combine_frames(parts: Sequence[tuple[TinyDataFrame, str]], interval: float, 
     return TinyDataFrame._from_functions(functions, count)
 
 
-# Columns by their names without units: the names of older versions had none.
+# Columns under names without units; older versions used names without units, too.
 _DEFAULT_SPECS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("process_cpu_usage",), ("mean", "max")),
     (("process_memory_mib", "process_memory", "process_pss"), ("mean", "max")),
@@ -130,7 +131,7 @@ _DEFAULT_SPECS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def default_specs(frame: TinyDataFrame, start_time: float | None) -> list[StatSpec]:
-    """Returns the figures of stats() whose columns exist."""
+    """Returns the figures of stats() for which the columns exist."""
     known: dict[str, tuple[Callable[[list[Any]], Any], int | None]] = {
         "mean": (RowMean(frame, start_time), 2), "max": (maximum, 2), "sum": (sum, None),
         "duration": (span, None)}
@@ -140,8 +141,8 @@ def default_specs(frame: TinyDataFrame, start_time: float | None) -> list[StatSp
 
 
 def guess_allocation(process: TinyDataFrame, system: TinyDataFrame, start_time: float | None) -> str:
-    """Returns "dedicated" if the process accounts for most usage of the machine, "shared" if it does not, and
-    "unknown" if the figures of either are missing."""
+    """Returns "dedicated" if the process accounts for most of the machine's usage, "shared" if
+    it does not, and "unknown" if figures of the process or the machine are missing."""
     result, means = "unknown", [RowMean(frame, start_time) for frame in (process, system)]
     for process_name, system_name, factor, amount in SERVER_ALLOCATION_CHECKS:
         if process_name not in process.columns or system_name not in system.columns:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trackers that write a line of CSV per interval, in the thread that started them."""
+"""The trackers that write a line of CSV per interval, in the thread that calls them."""
 from __future__ import annotations
 
 import os
@@ -16,30 +16,31 @@ from .tracker_procfs import PROCESS_READERS, SYSTEM_READERS
 if TYPE_CHECKING:
     from ._tracking import Tracking
 
-_ROW_SECONDS = 0.005  # time to write a row, in seconds; rows are taken at multiples of the interval
+_ROW_SECONDS = 0.005  # time needed to write a row, in seconds; rows are taken at multiples of the interval
 _LOOK_SECONDS = 0.1   # the longest time between two checks for a late row
 
 
 def _discard_output(file: Any) -> None:
-    """Redirects the file to /dev/null, so that closing it does not fail on the rest of its buffer."""
+    """Redirects the file to /dev/null, so that closing it does not fail when the rest of its
+    buffer is flushed."""
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     os.dup2(null, file.fileno(), os.get_inheritable(file.fileno()))
     os.close(null)
 
 
 class _ProcessEnd:
-    """Waits for the end of a process."""
+    """Waits until a process has exited."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._fd = -1
         try:
             self._fd = os.pidfd_open(pid)
-        except (AttributeError, OSError):  # an old kernel, or the process has ended
+        except (AttributeError, OSError):  # an old kernel, or the process has exited
             pass
 
     def wait(self, seconds: float) -> bool:
-        """Returns True if the process has ended, False after a timeout."""
+        """Returns True if the process has exited, False after a timeout."""
         if self._fd < 0:
             time.sleep(seconds if os.path.exists(f"/proc/{self._pid}") else 0)
             return not os.path.exists(f"/proc/{self._pid}")
@@ -73,7 +74,7 @@ class _Loop:
             self.start_tracking(output_file)
 
     def __call__(self) -> None:
-        """Does nothing."""
+        """Does nothing; kept for the predecessor's API."""
 
     def _read(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -84,12 +85,12 @@ class _Loop:
         return Tracking([self._table], self.dialect, self.interval, pid, children)
 
     def _sleep(self, seconds: float) -> bool:
-        """Returns True if nothing is left to track."""
+        """Sleeps until the next row. Returns True if nothing is left to track."""
         time.sleep(seconds)
         return False
 
     def diff_stats(self) -> dict[str, Any]:
-        """The usage since the last call, or since the tracker was created."""
+        """Returns the usage since the last call, or since the tracker was created."""
         before, self.stats = self.stats, self._read()
         self.cycle += 1
         return make_row(self._table, self.dialect, self.stats, before or self.stats)
@@ -137,10 +138,10 @@ class _Loop:
             warn(message)
 
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
-        """Writes a row per interval to a file, or to the standard output, until the tracked process
-        ends, or until the reader of the output closes its pipe. The last row, which may cover less
-        than an interval, is written even after KeyboardInterrupt. Nothing is written if the process
-        has ended before."""
+        """Writes a row per interval to a file, or to standard output, until the tracked process
+        exits or the reader closes its pipe. The last row, which may cover less than an interval,
+        is written even after KeyboardInterrupt. If the process has exited before, nothing is
+        written."""
         if self._sleep(max(0.0, self.start_time - time.time())):
             self.status = "exited"
             return
@@ -154,7 +155,7 @@ class _Loop:
                     self._write_lines([columns_of(self._table, self.dialect)], file)
                 self._write_rows(tracking, file)
             except EndedError:
-                pass  # stop() reports it
+                pass  # stop() reports the error
             finally:
                 self._write_last_rows(tracking, file)
         finally:
@@ -166,12 +167,12 @@ class _Loop:
 class ProcessTracker(_Loop):
     """Writes the usage of a process, by default this one, and of its descendants, as CSV.
 
-    With autostart it does so at once, and returns when the process has ended. Otherwise call
-    diff_stats() for a row as a dict, or start_tracking(). start_time is when start_tracking()
-    begins, by default at once; rows are at multiples of the interval. Without children only the
-    process itself is tracked. output_file, or csv_file_path, is a file to write to instead of the
-    standard output. dialect is the generation of the column names: "resource-tracker",
-    "resource-tracker-0.3" or "resource-tracker-0.1".
+    With autostart, starts writing at once and returns when the process has exited. Otherwise
+    call diff_stats() for a row as a dict, or start_tracking(). start_time is when
+    start_tracking() begins, by default at once; rows are at multiples of the interval. Without
+    children, only the process itself is tracked. output_file, or csv_file_path, is a file to
+    write to instead of standard output. dialect is the generation of the column names:
+    "resource-tracker", "resource-tracker-0.3" or "resource-tracker-0.1".
     """
 
     _table = "process"
@@ -208,7 +209,7 @@ class PidTracker(ProcessTracker):
 
 
 class SystemTracker(_Loop):
-    """Writes the usage of the machine as CSV, until it is interrupted.
+    """Writes the usage of the machine as CSV, until interrupted.
 
     The parameters are those of ProcessTracker.
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The artifact of the Metaflow extension, and the usage of earlier runs. Metaflow itself is not
-imported here: only its objects are used."""
+"""The artifact of the Metaflow extension, and the usage of earlier runs. This module does not import Metaflow; it
+only uses Metaflow objects."""
 from __future__ import annotations
 
 import time
@@ -21,7 +21,8 @@ _HISTORY_SECONDS = 10.0
 # ---- earlier runs ----
 
 def _stats_of(artifact: Any) -> Stats | None:
-    """Returns the usage of the task that stored the artifact; None if it is unknown or the task failed."""
+    """Returns the usage of the task that stored the artifact; None if the usage is unknown or
+    the task failed."""
     from .tracker import ResourceTracker
 
     if not isinstance(artifact, dict) or artifact.get("step_failed") or "tracker" not in artifact:
@@ -33,7 +34,8 @@ def _stats_of(artifact: Any) -> Stats | None:
 
 
 def merge_tasks(tasks: Sequence[Stats]) -> Stats:
-    """Merges the tasks of a step into one run: the mean of means, and the largest maximum, also of run_totals."""
+    """Merges the tasks of a step into one run: takes the mean of means, and the largest maximum,
+    also for run_totals."""
     if len(tasks) == 1:
         return tasks[0]
     merged: Stats = aggregate_stats(tasks)
@@ -47,11 +49,11 @@ def merge_tasks(tasks: Sequence[Stats]) -> Stats:
 
 
 def _read_tasks(run: Any, step: str, artifact_name: str) -> Iterator[Stats]:
-    """The usage of each task of the step, in a run of the flow."""
+    """Yields the usage of each task of the step in a run of the flow."""
     try:
         tasks: Iterable[Any] = list(run[step])
     except KeyError:
-        return  # the flow had no such step
+        return  # the flow did not have this step
     for task in tasks:
         try:
             stats = _stats_of(task[artifact_name].data)
@@ -64,9 +66,9 @@ def _read_tasks(run: Any, step: str, artifact_name: str) -> Iterator[Stats]:
 def collect_history(runs: Iterable[Any], run_id: str, step: str, artifact_name: str,
                     seconds: float = _HISTORY_SECONDS,
                     clock: Callable[[], float] = time.monotonic) -> list[Stats]:
-    """Returns stats() of the last five successful runs in which the step was tracked, newest first, without
-    the run `run_id`. The result of a run covers all tasks of the step. Runs that cannot be read within
-    `seconds` are left out."""
+    """Returns stats() of the last five successful runs in which the step was tracked, newest
+    first, excluding the run `run_id`. The result of a run covers all tasks of the step. Runs
+    that cannot be read within `seconds` are left out."""
     deadline = clock() + seconds
     history: list[Stats] = []
     for run in runs:
@@ -78,7 +80,7 @@ def collect_history(runs: Iterable[Any], run_id: str, step: str, artifact_name: 
         for stats in _read_tasks(run, step, artifact_name):
             tasks.append(stats)
             if clock() > deadline:
-                return history  # a run with only some of its tasks would mislead
+                return history  # a run without all of its tasks would be misleading
         if tasks:
             history.append(merge_tasks(tasks))
     return history
@@ -104,7 +106,7 @@ _VRAM = ("process_gpu_vram", "process_gpu_vram_mib")
 
 
 def _old_stats(stats: Mapping[str, Any]) -> dict[str, Any]:
-    """As in version 0.3."""
+    """Returns the figures in the format of version 0.3."""
     return {"cpu_usage": dict(_first(stats, ("process_cpu_usage",))),
             "memory_usage": dict(_first(stats, _MEMORY)),
             "gpu_usage": dict(_first(stats, ("process_gpu_usage",))),
@@ -117,7 +119,7 @@ def _old_stats(stats: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _old_history(history: Sequence[Stats]) -> dict[str, Any]:
-    """As in version 0.3."""
+    """Returns the earlier runs in the format of version 0.3."""
     if not history:
         return {"available": False}
 
@@ -134,7 +136,7 @@ def _old_history(history: Sequence[Stats]) -> dict[str, Any]:
 
 
 def _old_server(server: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """As in version 0.3."""
+    """Returns the server in the format of version 0.3."""
     if server is None:
         return None
     names = {"vcpus": "vcpus", "memory_mb": "memory_mib", "gpu_count": "gpu_count",
@@ -144,8 +146,8 @@ def _old_server(server: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def build_artifact(tracker: ResourceTracker, step_failed: bool,
                    history: Sequence[Stats]) -> dict[str, Any]:
-    """The artifact of a task: the keys of versions 0.5 and 0.3. If the tracker has the columns of an
-    older version, the values are as in 0.3 as well."""
+    """Returns the artifact of a task: the keys of versions 0.5 and 0.3. If the tracker uses
+    columns of an older version, the values are those of 0.3, too."""
     snapshot, stats = tracker.snapshot(), tracker.stats()
     is_new = tracker.dialect == NEWEST
     server = snapshot["server_info"]
@@ -159,7 +161,7 @@ def build_artifact(tracker: ResourceTracker, step_failed: bool,
 
 
 def build_error(error: BaseException) -> dict[str, Any]:
-    """The artifact of a task that could not be tracked."""
+    """Returns the artifact of a task that could not be tracked."""
     import traceback
 
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -170,7 +172,7 @@ def build_error(error: BaseException) -> dict[str, Any]:
 # ---- the card ----
 
 def make_card(artifact: Mapping[str, Any], name: str, servers: int = 0) -> str:
-    """The page of a task, or a page with the reason why there is none."""
+    """Returns the page of a task, or a page with the reason why there is none."""
     from .tracker import ResourceTracker
 
     if "error" not in artifact:

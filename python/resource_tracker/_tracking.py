@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents of resource-tracker, and the rows that they write to temporary files while they track.
+"""Agents of resource-tracker, and the rows that they write to temporary files while tracking.
 
-A row file has one 8-byte little-endian number per cell, NaN if unknown. A day of rows has 86,400 x 21
-numbers, so only rows appended since the last read are read, and a column is converted to a list when it is
-first used. Sums need no list. The files are deleted once the agent has opened them, so that nothing is left
-behind, however this process ends.
+A row file contains one 8-byte little-endian number per cell, NaN if unknown. A day of rows has 86,400 x 21 numbers,
+so only rows appended since the last read are read, and a column is converted to a list only on first use. Sums need
+no list. The files are deleted once the agent has opened them, so that nothing is left behind, however this process
+exits.
 
-This module imports others that take some 10 ms, so it is imported when tracking starts.
+This module imports others, which takes some 10 ms, so it is imported when tracking starts.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .tiny_data_frame import TinyDataFrame
 _CELL_BYTES = 8
 _NAN = float("nan")
 
-_agent: Agent | None = None  # for readings
+_agent: Agent | None = None  # used for readings
 _lock = threading.Lock()
 
 
@@ -44,8 +44,8 @@ os.register_at_fork(after_in_child=_forget_agent)
 
 
 def ask_agent(op: str, *arguments: str) -> dict[str, Any]:
-    """Sends a request to the agent that all readings of this process share. If the agent was killed, starts
-    another one, once."""
+    """Sends a request to the agent that all readings of this process share. If the agent was
+    killed, starts a new agent, but only once."""
     global _agent
 
     with _lock:
@@ -54,7 +54,7 @@ def ask_agent(op: str, *arguments: str) -> dict[str, Any]:
                 _agent = Agent(name="resource-tracker")
             try:
                 answer = _agent.ask(op, *arguments)
-                if _agent.adopted and not op.endswith("-stats"):  # otherwise os.wait() would wait for it
+                if _agent.adopted and not op.endswith("-stats"):  # otherwise os.wait() would wait for the agent
                     _agent.close()
                     _agent = None
                 return answer
@@ -115,8 +115,8 @@ class RowColumn:
 
 
 class RowFile:
-    """A row file, created by the constructor. Any thread or forked child may use it. start_time is the
-    start of the first row."""
+    """A row file, created by the constructor. Any thread or forked child may use it. start_time
+    is the start of the first row."""
 
     def __init__(self, path: str, table: str, dialect: str, start_time: float = _NAN) -> None:
         self.path = path
@@ -125,7 +125,7 @@ class RowFile:
         self._last_time = start_time  # time of the last row that was read
         self._fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._cells = array("d")
-        self._skipped = 0  # rows that read_new() has returned
+        self._skipped = 0  # rows already returned by read_new()
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -134,13 +134,15 @@ class RowFile:
             os.close(fd)
 
     def __len__(self) -> int:
-        """Returns the number of complete rows in the file, without rows that read_new() has returned."""
+        """Returns the number of complete rows in the file, excluding rows that read_new() has
+        returned."""
         if self._fd < 0:
             return len(self._cells) // len(self._columns)
         return os.fstat(self._fd).st_size // (_CELL_BYTES * len(self._columns)) - self._skipped
 
     def _complete(self, cells: array[float]) -> None:
-        """Computes cpu_usage of rows that are too short for an accurate value, such as the last."""
+        """Computes cpu_usage of rows that are too short for an accurate value, such as the last
+        row."""
         width = len(self._columns)
         names = list(self._columns)
         usage, utime, stime = map(names.index, ("cpu_usage", "utime", "stime"))
@@ -175,7 +177,7 @@ class RowFile:
             return len(self._cells) // width
 
     def cells(self, index: int, rows: int) -> array[float]:
-        """Returns a column of the first `rows` rows."""
+        """Returns a column of the first `rows` rows as a list."""
         width = len(self._columns)
         return self._cells[index:rows * width:width]
 
@@ -184,7 +186,8 @@ class RowFile:
                 for index, (name, (_, decimals)) in enumerate(self._columns.items())}
 
     def read_new(self) -> list[list[Any]]:
-        """Returns the rows since the last call. They are not kept, so frame() does not return them."""
+        """Returns the rows since the last call, which are then discarded, so frame() does not
+        return them."""
         rows = self._read()
         columns = [column() for column in self._make_columns(rows).values()]
         self._skipped += rows
@@ -222,8 +225,8 @@ def _remove_folder(folder: str) -> None:
 
 
 def _describe_run(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Converts the metadata to the form that Sentinel expects: without None, and with the command as a JSON
-    list."""
+    """Converts the metadata to the form that Sentinel expects: without None, and with the
+    command as a JSON list."""
     found = {key: value for key, value in (metadata or {}).items() if value is not None}
     command = found.get("command")
     if command is not None:
@@ -236,7 +239,7 @@ def _describe_run(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _write_upload(folder: str, upload: Mapping[str, Any]) -> str:
-    """Writes a file that other users cannot read: it contains the token."""
+    """Writes a file that other users cannot read, because it contains the token."""
     upload = {**upload, "metadata": _describe_run(upload["metadata"])}
     path = os.path.join(folder, "upload.json")
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -246,8 +249,8 @@ def _write_upload(folder: str, upload: Mapping[str, Any]) -> str:
 
 
 class Tracking:
-    """The tracking of a process ("process"), of the machine ("system"), or of both, from its start
-    to close(). The constructor returns after the first measurement."""
+    """Tracks the process ("process"), the machine ("system"), or both, until close(). The
+    constructor returns after the first measurement."""
 
     def __init__(self, tables: Sequence[str], dialect: str, interval: float, pid: int,
                  children: bool, upload: Mapping[str, Any] | None = None) -> None:
@@ -256,7 +259,7 @@ class Tracking:
         self.rows: dict[str, RowFile] = {}
         self.agent: Agent | None = None
         self.is_uploading = upload is not None and bool(tables)
-        self.warnings: list[str] = []  # after the stop: warnings about missing rows
+        self.warnings: list[str] = []  # set by stop(): warnings about missing rows
         words = [f"--interval={interval:.9f}".rstrip("0").rstrip(".")]
         if dialect != NEWEST:
             words.append(f"--dialect={dialect}")
@@ -271,7 +274,7 @@ class Tracking:
                 words.append(f"--upload={_write_upload(folder, upload)}")
             if tables:
                 self.agent = Agent(*words, name="resource-tracker")
-        except Error as error:  # translates options to parameters: "--interval" is interval
+        except Error as error:  # names parameters instead of options: "--interval" becomes "interval"
             self.close()
             raise make_error(error.code, str(error).removeprefix("--")) from None
         except BaseException:
@@ -281,13 +284,13 @@ class Tracking:
             _remove_folder(folder)
 
     def stop(self) -> dict[str, Any] | None:
-        """Ends the tracking with a last row, and returns the totals of the process. The agent ends too,
-        unless it uploads."""
+        """Ends the tracking with a last row, and returns the totals of the process. The agent
+        exits too, unless it is uploading."""
         if self.agent is None:
             return None
         try:
             answer = self.agent.ask("stop") if self.is_uploading else self.agent.stop()
-        except Error:  # any other exception comes from a signal handler: the call may be repeated
+        except Error:  # other exceptions come from signal handlers; then the call may be repeated
             self.end()
             raise
         if not self.is_uploading:
@@ -297,8 +300,8 @@ class Tracking:
         return totals
 
     def finish_upload(self, exit_code: int, run_status: str) -> dict[str, Any] | None:
-        """Ends the upload and the agent, after stop(). Returns the outcome of the upload; None if there
-        is none."""
+        """Ends the upload and the agent, after stop(). Returns the outcome of the upload; None
+        if there was no upload."""
         if self.agent is None or not self.is_uploading:
             return None
         try:
@@ -311,7 +314,7 @@ class Tracking:
         return upload
 
     def end(self) -> None:
-        """Ends the agent, unless it has ended. The rows can still be read."""
+        """Ends the agent, unless it has exited. The rows can still be read."""
         if self.agent is not None:
             self.agent.close()
             self.agent = None

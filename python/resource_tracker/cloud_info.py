@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cloud that this machine belongs to."""
+"""Finds the cloud in which this machine runs."""
 from __future__ import annotations
 
 import os
@@ -15,8 +15,8 @@ _owner = 0  # PID of the process that started the lookup
 
 
 def start_discovery() -> None:
-    """Starts the lookup in another process, unless it was started before. get_cloud_info() reports
-    failures."""
+    """Starts the lookup in another process, unless that was done before. get_cloud_info()
+    reports failures."""
     global _call, _owner
 
     if _call is None or _owner != os.getpid():
@@ -28,11 +28,11 @@ def start_discovery() -> None:
 
 
 def get_cloud_info() -> dict[str, Any]:
-    """{"vendor": "aws", "instance_type": "g4dn.xlarge", "region": "us-west-2", "discovery_time": 0.1};
-    unknown values are "unknown".
+    """Returns the cloud: {"vendor": "aws", "instance_type": "g4dn.xlarge", "region":
+    "us-west-2", "discovery_time": 0.1}; unknown values are "unknown".
 
-    The metadata service of a cloud is queried, for one second at most, only if the firmware shows that the
-    machine belongs to that cloud. The response is cached.
+    A cloud's metadata service is queried, for one second at most, only if the firmware shows
+    that the machine belongs to that cloud. The response is cached.
     """
     start_discovery()
     try:

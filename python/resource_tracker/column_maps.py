@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of each generation of the API: their names, units and order, and the computation of a row
-from two readings.
+"""The columns of each generation of the API: their names, units and order, and the computation of a row from two
+readings.
 
-A dialect is named as in the option --dialect of spoor. docs/DIALECTS.md describes the columns.
+A dialect has the same name as in spoor's option --dialect. docs/DIALECTS.md describes the columns.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HUMAN_NAMES_MAPPING = {
     "gpu_usage": "GPU usage",
     "gpu_vram_mib": "VRAM used",
     "gpu_utilized": "GPUs in use",
-    # the names of older versions
+    # Names in older versions.
     "memory": "memory usage",
     "pss": "memory usage",
     "read_bytes": "disk read",
@@ -55,7 +55,7 @@ HUMAN_NAMES_MAPPING = {
     "gpu_vram": "VRAM used",
 }
 
-# Bytes per unit, for columns whose unit is not a byte.
+# Bytes per unit, for columns in units other than bytes.
 BYTES_PER_UNIT = {name: _MIB for name in HUMAN_NAMES_MAPPING if name.endswith("_mib")}
 BYTES_PER_UNIT.update((name, _GB) for name in HUMAN_NAMES_MAPPING if name.endswith("_gb"))
 BYTES_PER_UNIT.update((name, _KIB) for name in (
@@ -63,8 +63,8 @@ BYTES_PER_UNIT.update((name, _KIB) for name in (
     "memory_active", "memory_inactive", "memory_active_anon", "memory_inactive_anon"))
 BYTES_PER_UNIT["gpu_vram"] = _MIB
 
-# The server is shared with others if on average the whole machine uses more than the process, by
-# this factor or by this amount: process column, system column, factor, amount.
+# The server is shared if, on average, the whole machine uses more than the process, by this factor
+# or by this amount: process column, system column, factor, amount.
 SERVER_ALLOCATION_CHECKS = (
     ("cpu_usage", "cpu_usage", 1.25, 0.25),
     ("memory_mib", "memory_used_mib", 1.5, 512),
@@ -115,8 +115,8 @@ def check_dialect(dialect: str) -> str:
 
 @functools.lru_cache(None)
 def columns_of(table: str, dialect: str) -> dict[str, tuple[str, int | None]]:
-    """Returns the columns of the table "process" or "system": their kind, a key of _KINDS, and their number of
-    decimals; 0: the values are ints; None: they are not rounded."""
+    """Returns the columns of the table "process" or "system": their kind, a key of _KINDS, and
+    their number of decimals. 0: the values are ints; None: the values are not rounded."""
     columns = {}
     for text in _TABLES[table][check_dialect(dialect)].split(","):
         name, kind, decimals = text.split()
@@ -125,19 +125,20 @@ def columns_of(table: str, dialect: str) -> dict[str, tuple[str, int | None]]:
 
 
 def ticks_per_second(dialect: str) -> float:
-    """Units of CPU time per second: older versions counted in clock ticks."""
+    """Returns units of CPU time per second: older versions counted in clock ticks."""
     return 1 if dialect == NEWEST else os.sysconf("SC_CLK_TCK")
 
 
 def bytes_per_unit(column: str, dialect: str) -> int | None:
-    """Returns None if the unit is a byte, or if the column does not count bytes."""
+    """Returns the bytes per unit of a column. None if the unit is a byte, or if the column does
+    not count bytes."""
     if dialect != NEWEST and column.startswith("disk_space_"):
         return _GIB
     return BYTES_PER_UNIT.get(column)
 
 
 def _delta(name: str, now: Reading, before: Reading, dialect: str) -> Any:
-    """Returns the growth of a counter. A counter that decreased was reset."""
+    """Returns the increase of a counter. A counter that has decreased was reset."""
     if now[name] is None or before[name] is None:
         return None
     return max(0, now[name] - before[name])
@@ -152,7 +153,8 @@ def _cores(name: str, now: Reading, before: Reading, dialect: str) -> Any:
 
 
 def _disk(name: str, now: Reading, before: Reading, dialect: str) -> int:
-    """Returns the sum over the disks in both readings: disks may be added and removed in between."""
+    """Returns the sum over the disks that are in both readings, since disks may be added or
+    removed in between."""
     way = name.split("_")[1]  # read, write
 
     def transferred(disk: Reading) -> int:
@@ -179,7 +181,7 @@ _KINDS: dict[str, Callable[[str, Reading, Reading, str], Any]] = {
 
 
 def make_row(table: str, dialect: str, now: Reading, before: Reading) -> dict[str, Any]:
-    """Returns the row for the time between two readings."""
+    """Returns the row that covers the time between two readings."""
     row = {}
     for name, (kind, decimals) in columns_of(table, dialect).items():
         value = _KINDS[kind](name, now, before, dialect)

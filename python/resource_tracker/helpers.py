@@ -15,7 +15,7 @@ _RUN_TOTALS = "run_totals"  # key of stats(): its values describe one run and ar
 
 @functools.lru_cache(None)
 def is_partition(disk_name: str) -> bool:
-    """Whether this block device (sda1, nvme0n1p1) is a partition and not a whole disk."""
+    """Returns whether this block device (sda1, nvme0n1p1) is a partition, not a whole disk."""
     import re
 
     if os.path.exists(f"/sys/class/block/{disk_name}"):
@@ -26,7 +26,7 @@ def is_partition(disk_name: str) -> bool:
 
 @functools.lru_cache(None)
 def is_psutil_available() -> bool:
-    """Whether psutil is installed. It is not used."""
+    """Returns whether psutil is installed, although it is not used."""
     from importlib.util import find_spec
 
     return find_spec("psutil") is not None
@@ -34,22 +34,22 @@ def is_psutil_available() -> bool:
 
 @functools.lru_cache(None)
 def is_procfs_available() -> bool:
-    """Whether /proc can be read."""
+    """Returns whether /proc can be read."""
     return os.path.isdir("/proc") and os.access("/proc", os.R_OK)
 
 
 @functools.lru_cache(None)
 def get_tracker_implementation() -> tuple[Callable[..., dict[str, Any]],
                                           Callable[[], dict[str, Any]]]:
-    """The functions get_process_stats and get_system_stats."""
+    """Returns the functions get_process_stats and get_system_stats."""
     from .tracker_procfs import get_process_stats, get_system_stats
 
     return get_process_stats, get_system_stats
 
 
 def round_memory(mib: float) -> int:
-    """Rounds an amount of memory in MiB up to a usual size: 128, 256 or 512 MiB, 1 GiB, 2 GiB, or whole
-    GiB."""
+    """Rounds an amount of memory in MiB up to a common size: 128, 256 or 512 MiB, 1 GiB, 2 GiB,
+    or whole GiB."""
     for step in (128, 256, 512, 1024, 2048):
         if mib <= step:
             return step
@@ -65,14 +65,15 @@ _AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
 
 
 def aggregate_stats(stats: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """Merges stats() of several runs: the mean of means and durations, the largest maximum and sum."""
+    """Merges stats() of several runs: takes the mean of means and durations, and the largest
+    maximum and sum."""
     values: dict[str, dict[str, list[Any]]] = {}
     for run in stats:
         for column, results in run.items():
             if column != _RUN_TOTALS:
                 for name, value in results.items():
                     found = values.setdefault(column, {}).setdefault(name, [])
-                    found += [] if value is None else [value]  # None: unknown in that run
+                    found += [] if value is None else [value]  # None: unknown in this run
     for results in values.values():
         for name in results:
             if name not in _AGGREGATES:
@@ -82,7 +83,7 @@ def aggregate_stats(stats: Iterable[Mapping[str, Mapping[str, Any]]]) -> dict[st
 
 
 def render_csv_row(values: Iterable[Any]) -> str:
-    """Returns a line of CSV: texts are quoted, numbers are not, and None is an empty text."""
+    """Returns a line of CSV: texts are quoted, numbers are not, and None becomes an empty text."""
     cells = []
     for value in values:
         if isinstance(value, (int, float)):
@@ -97,7 +98,7 @@ def render_csv_row(values: Iterable[Any]) -> str:
 
 @functools.lru_cache(None)
 def logger() -> logging.Logger:
-    """The logger `resource_tracker`. It is silent unless the program adds a handler."""
+    """Returns the logger `resource_tracker`, which is silent unless the program adds a handler."""
     import logging
 
     found = logging.getLogger("resource_tracker")

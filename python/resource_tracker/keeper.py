@@ -23,15 +23,16 @@ def _ask(what: str, request: dict[str, Any], catalog: str | os.PathLike[str] | N
         request["catalog"] = os.path.abspath(os.fspath(catalog))
     try:
         return Call("resource-tracker", what, json.dumps(request)).result()
-    except Error as error:  # translates options to parameters
+    except Error as error:  # names parameters instead of options
         message = str(error).replace("use --catalog FILE", "use catalog=FILE")
         raise make_error(error.code, message) from None
 
 
 def get_instance_price(vendor: str, region: str, instance: str, *,
                        catalog: str | os.PathLike[str] | None = None) -> float | None:
-    """Returns the on-demand price of a server with Linux, in US dollars per hour: in this region, or else in
-    the first region listed. None if it is unknown; the reason is logged."""
+    """Returns the on-demand price of a server with Linux, in US dollars per hour: in this
+    region, or else in the first region listed. Returns None if the price is unknown, and logs
+    the reason."""
     request = {"vendor": vendor, "region": region, "server": instance}
     try:
         price: float | None = _ask("price", request, catalog)["price"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU figures. They come from spoor, for all GPUs it supports; nvidia-smi is not started."""
+"""GPU figures. They come from spoor, for all GPUs that spoor supports; nvidia-smi is not started."""
 from __future__ import annotations
 
 from typing import Any, Iterable

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as an HTML page. The program creates it from the facts of the run, which are a JSON report (schema
-spoor/1) without curves and with few figures, and from the rows of the combined metrics.
+"""The report as an HTML page. The program creates the page from the facts of the run, which are a JSON report
+(schema spoor/1) without curves and with few figures, and from the rows of the combined metrics.
 
-A tracker that was loaded from a file has both as well. The object `context` of the report has further
-data for the page: earlier runs, servers to rent, and the integration.
+Facts and rows are also available in a tracker that was loaded from a file. The object `context` of the report
+contains further data for the page: earlier runs, servers to rent, and the integration.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Stats = Mapping[str, Mapping[str, Any]]
 
 _INTEGRATIONS = ("standalone", "Metaflow", "R")
 _MIB = 1 << 20
-# The names of a column in all versions, and the path of the more exact total of the run.
+# The names of a column in all versions, and the path of the more accurate total of the run.
 _PEAK_MEMORY = (("memory_mib", "memory", "pss"), "memory.combined.total_rss_bytes")
 _PEAK_VRAM = (("gpu_vram_mib", "gpu_vram"), "gpu.memory.combined_bytes")
 
@@ -36,7 +36,7 @@ class Report(Page):
     notebook shows it."""
 
 
-# GPU figures, which are 0 in the rows if there is no GPU.
+# GPU figures, which are 0 in the rows of a machine without GPUs.
 _GPU_FIGURES = ("memory.combined_bytes", "memory.system_bytes", "utilization.mean_gpus",
                 "utilization.max_gpus", "job_utilization.mean_gpus", "job_utilization.max_gpus")
 _NO_GPU = {"value": None, "source": None, "exact": False, "reason": "this machine has no GPU"}
@@ -45,8 +45,8 @@ _NO_GPU = {"value": None, "source": None, "exact": False, "reason": "this machin
 # ---- the rows ----
 
 def build_rows(facts: Mapping[str, Any], frame: Frame, has_gpu: bool) -> str:
-    """Returns the combined metrics as CSV, with the time since the start of the run, which never decreases, and
-    without columns that have no meaning here."""
+    """Returns the combined metrics as CSV, with the time since the start of the run, which never
+    decreases, and without columns that are meaningless here."""
     import csv
     import io
 
@@ -58,7 +58,7 @@ def build_rows(facts: Mapping[str, Any], frame: Frame, has_gpu: bool) -> str:
     columns.update((name, cells) for name, cells in frame.items() if has_gpu or "gpu" not in name)
     children = columns.pop("process_children", None)
     if children is not None and facts["children"]:
-        columns["process_children"] = [cell or 0 for cell in children]  # None: no children
+        columns["process_children"] = [cell or 0 for cell in children]  # None means no children
     file = io.StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow(columns)
@@ -119,10 +119,10 @@ def _build_host(server: Mapping[str, Any], cloud: Mapping[str, Any] | None) -> d
 def build_report(facts: Mapping[str, Any], rows: int, server: Mapping[str, Any],
                  cloud: Mapping[str, Any] | None, totals: Mapping[str, Any],
                  context: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a run.
+    """Returns the facts of a run as a JSON report.
 
-    facts are the metadata of a snapshot, with `name`, `is_running` and `spoor_version`. totals replace figures
-    from the rows. context comes from an integration.
+    facts are the metadata of a snapshot, with `name`, `is_running` and `spoor_version`. totals
+    replace figures from the rows. context comes from an integration.
     """
     report: dict[str, Any] = {"schema": "spoor/1", "run": _build_run(facts, rows),
                               "host": _build_host(server, cloud), "context": dict(context)}
@@ -137,7 +137,7 @@ def build_report(facts: Mapping[str, Any], rows: int, server: Mapping[str, Any],
 # ---- recommendations ----
 
 def _peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> float | None:
-    """The largest value of all runs, including peaks between two rows if known."""
+    """Returns the largest value of all runs, including peaks between two rows if they are known."""
     names, path = source
     peaks = []
     for run in runs:
@@ -150,8 +150,8 @@ def _peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> f
 
 
 def recommend(runs: Sequence[Stats]) -> dict[str, Any]:
-    """Returns the object `recommendation` of a report for stats() of one or more runs. The program computes it
-    by the formulas of resource-tracker."""
+    """Returns the object `recommendation` of a report for stats() of one or more runs. The
+    program computes it with the formulas of resource-tracker."""
     from ._tracking import ask_agent
 
     stats, memory = aggregate_stats(runs), _peak_bytes(runs, _PEAK_MEMORY)
@@ -167,7 +167,7 @@ def recommend(runs: Sequence[Stats]) -> dict[str, Any]:
 
 
 def get_needs(recommendation: Mapping[str, Any]) -> dict[str, Any]:
-    """{"cpu": N, "memory": MiB, "gpu": N, "vram": MiB}; None is unknown."""
+    """Returns {"cpu": N, "memory": MiB, "gpu": N, "vram": MiB}; None is unknown."""
     return {name: None if recommendation[key]["value"] is None else
             round(recommendation[key]["value"] / unit)
             for name, key, unit in (("cpu", "cpus", 1), ("memory", "memory_bytes", _MIB),
@@ -176,7 +176,7 @@ def get_needs(recommendation: Mapping[str, Any]) -> dict[str, Any]:
 
 # ---- context ----
 
-_VALUES = (  # name here, column and value of stats()
+_VALUES = (  # name of the value here, and its column and name in stats()
     ("elapsed_seconds", "timestamp", "duration"),
     ("cpu_mean_cores", "process_cpu_usage", "mean"),
     ("cpu_max_cores", "process_cpu_usage", "max"),
@@ -198,7 +198,7 @@ def describe_run(stats: Stats) -> dict[str, Any]:
 
 
 def _forget_gpus(runs: Sequence[dict[str, Any]]) -> None:
-    """Removes GPU figures that are 0 in all runs, as on a machine without GPUs."""
+    """Removes GPU figures that are 0 in all runs, as on machines without GPUs."""
     names = [name for name in runs[0] if name.startswith("gpu_")]
     if not any(run[name] for run in runs for name in names):
         for run in runs:
@@ -206,14 +206,14 @@ def _forget_gpus(runs: Sequence[dict[str, Any]]) -> None:
 
 
 def describe_cloud(cloud: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """The known facts of get_cloud_info()."""
+    """Returns the known facts of get_cloud_info()."""
     known = {key: value for key, value in (cloud or {}).items()
              if key in ("vendor", "instance_type", "region") and value != "unknown"}
     return known or None
 
 
 def describe_server(server: Mapping[str, Any]) -> dict[str, Any]:
-    """A server of the keeper, see keeper.get_recommended_cloud_servers()."""
+    """Converts a server of the keeper: see keeper.get_recommended_cloud_servers()."""
     memory = server.get("memory_amount")
     return {"vendor": server.get("vendor_id"),
             "name": server.get("api_reference") or server.get("server_id"),
@@ -242,7 +242,7 @@ def build_context(integration: str, status_failed: bool, history: Sequence[Stats
 
 def _find_servers(recommendation: Mapping[str, Any] | None, count: int,
                   catalog: str | os.PathLike[str] | None) -> tuple[list[dict[str, Any]], str | None]:
-    """Servers for the next run, or the reason why there are none."""
+    """Returns servers for the next run, or the reason why there are none."""
     from .keeper import get_recommended_cloud_servers
 
     if recommendation is None or count == 0:
@@ -257,7 +257,7 @@ def _find_servers(recommendation: Mapping[str, Any] | None, count: int,
 
 def _find_price(cloud: Mapping[str, Any] | None,
                 catalog: str | os.PathLike[str] | None) -> float | None:
-    """The price of this server in US dollars per hour."""
+    """Returns the price of this server in US dollars per hour."""
     from .keeper import get_instance_price
 
     words = [(cloud or {}).get(key, "unknown") for key in ("vendor", "region", "instance_type")]

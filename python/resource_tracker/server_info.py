@@ -15,11 +15,10 @@ def _most_common(names: list[str]) -> str:
 
 
 def get_server_info() -> dict[str, Any]:
-    """os, vcpus, memory_mib; gpu_count, gpu_names, gpu_name (the most common one) and gpu_memory_mib
-    (of all GPUs). Further facts that spoor finds: cpu_model, architecture, sockets, cores, threads,
-    numa_nodes, caches, disks, hypervisor, container, and vendor and model of the machine. None is
-    unknown.
-    """
+    """Returns os, vcpus, memory_mib; gpu_count, gpu_names, gpu_name (the most common one) and
+    gpu_memory_mib (of all GPUs). Also returns other facts found by spoor: cpu_model,
+    architecture, sockets, cores, threads, numa_nodes, caches, disks, hypervisor, container, and
+    vendor and model of the machine. None is unknown."""
     found = Call("resource-tracker", "server").result()["machine"]
     host = found["host"]
     names = [gpu["name"] or "" for gpu in host["gpus"]]

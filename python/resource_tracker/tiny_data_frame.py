@@ -24,7 +24,7 @@ class StatSpec(NamedTuple):
 
 
 def _parse(text: Any) -> Any:
-    """Parses a cell of a CSV file: an int or a float if it looks like one."""
+    """Parses a cell of a CSV file: returns an int or a float if the text is one."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -93,7 +93,7 @@ class TinyDataFrame:
         df["cores"] = [1, 2, 3]     sets a column
     """
 
-    # A column is a list, or a function that returns the list and is called at first use.
+    # A column is a list, or a function that returns the list and is called on first use.
     _columns: dict[str, list[Any] | Callable[[], list[Any]]]
     _length: int
 
@@ -128,7 +128,7 @@ class TinyDataFrame:
     @classmethod
     def _from_functions(cls, columns: Mapping[str, list[Any] | Callable[[], list[Any]]],
                         length: int) -> TinyDataFrame:
-        """Returns a frame whose columns are computed at first use."""
+        """Returns a frame whose columns are computed on first use."""
         frame = cls({})
         frame._columns.update(columns)
         frame._length = length
@@ -168,7 +168,7 @@ class TinyDataFrame:
         column = self._columns[name]
         if hasattr(agg, "needs_rows"):
             return agg(column.cells() if hasattr(column, "cells") else self._column(name))
-        if hasattr(column, "aggregate"):  # a faster method
+        if hasattr(column, "aggregate"):  # a faster method than the list
             return column.aggregate(agg)
         values = self._column(name)
         return agg([value for value in values if value is not None] if None in values else values)
@@ -209,11 +209,11 @@ class TinyDataFrame:
         self._columns[key] = column
 
     def head(self, n: int = 5) -> TinyDataFrame:
-        """The first n rows."""
+        """Returns the first n rows."""
         return self._slice(slice(n))
 
     def tail(self, n: int = 5) -> TinyDataFrame:
-        """The last n rows."""
+        """Returns the last n rows."""
         return self._slice(slice(max(self._length - n, 0), None))
 
     def rename(self, columns: Mapping[str, str]) -> TinyDataFrame:
@@ -226,7 +226,7 @@ class TinyDataFrame:
         return self
 
     def to_csv(self, csv_file_path: str | None = None, quote_strings: bool = True) -> str | None:
-        """Writes the frame to a CSV file, or returns it as CSV if there is no path."""
+        """Writes the frame to a CSV file; without a path, returns the CSV text."""
         import csv
         import io
 
@@ -240,14 +240,14 @@ class TinyDataFrame:
             return file.getvalue() if isinstance(file, io.StringIO) else None
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """The rows, as dicts."""
+        """Returns the rows as dicts."""
         return list(self)
 
     def stats(self, specs: Sequence[StatSpec]) -> defaultdict[str, dict[str, Any]]:
         """Computes {column: {name of the function: result}}.
 
-        Unknown values (None) are left out, and so is a result that is None. If a column does not exist
-        or a function fails, the failure is logged and the result is missing.
+        Unknown values (None) are skipped, and results that are None are left out. If a column
+        does not exist or a function fails, the failure is logged and the result is missing.
         """
         results: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for column, agg, agg_name, digits in specs:

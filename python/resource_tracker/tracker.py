@@ -36,19 +36,20 @@ _PARAMETERS = ("pid", "children", "interval", "method", "track_processes", "trac
 
 
 def get_pid_stats(pid: int, children: bool = True) -> dict[str, Any]:
-    """The usage of a process so far, with its descendants unless children is False: in
-    clock ticks and kB, as version 0.1. tracker_procfs.get_process_stats is the newer one."""
+    """Returns the usage of a process so far, including its descendants unless children is False:
+    in clock ticks and kB, as in version 0.1. tracker_procfs.get_process_stats is the newer
+    function."""
     return old_process_stats("pss", pid, children)
 
 
 def get_system_stats() -> dict[str, Any]:
-    """The usage of the machine so far: in clock ticks, kB and sectors, as version 0.1.
-    tracker_procfs.get_system_stats is the newer one."""
+    """Returns the usage of the machine so far: in clock ticks, kB and sectors, as in version
+    0.1. tracker_procfs.get_system_stats is the newer function."""
     return old_system_stats()
 
 
 def _describe_process(pid: int) -> dict[str, Any]:
-    """The command of a process, if it runs, and the name of this machine."""
+    """Returns the command of a process, if it is running, and the name of this machine."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             words = file.read().decode(errors="replace").split("\0")[:-1]
@@ -58,13 +59,14 @@ def _describe_process(pid: int) -> dict[str, Any]:
 
 
 class _CsvFile:
-    """A frame as a CSV file in memory, so that nothing is left behind however this process ends."""
+    """A frame as a CSV file in memory, so that nothing is left behind, however this process
+    exits."""
 
     def __init__(self) -> None:
         self._fd = os.memfd_create("resource_tracker.csv")
 
     def write(self, frame: TinyDataFrame) -> str:
-        """Replaces the contents by a frame, and returns the path."""
+        """Replaces the file's contents by a frame, and returns the path."""
         lines = [render_csv_row(value or 0 if isinstance(value, float) else value
                                 for value in values) for values in zip(*frame._data)]
         if frame.columns:
@@ -104,7 +106,7 @@ class ResourceTracker:
     waits for the upload. A tracker that uploads is not started again: it is one run.
     """
 
-    # The predecessor's processes; here the tracker is not a child of the program.
+    # The predecessor's processes; here, the tracker is not a child of the program.
     process_tracker_process: None = None
     system_tracker_process: None = None
 
@@ -139,14 +141,14 @@ class ResourceTracker:
         self._owner = 0
         self._is_implicit = False  # started without a call of start()
         self._has_warned = False
-        self._rows: dict[str, RowFile] = {}             # "process", "system"
+        self._rows: dict[str, RowFile] = {}             # by table: "process", "system"
         self._frames: dict[str, TinyDataFrame] = {}     # by table, from a snapshot
         self._csv_files: dict[str, _CsvFile] = {}        # by table, created on request
         self._totals: dict[str, Any] | None = None
         self._exit_code: int | None = None
         self._server_info: dict[str, Any] | None = None
         self._cloud_info: dict[str, Any] | None = None
-        self._process_facts: dict[str, Any] | None = None  # from a snapshot, see _describe_process()
+        self._process_facts: dict[str, Any] | None = None  # from a snapshot; see _describe_process()
         if self.autostart:
             self._start()
             self._is_implicit = autostart is None
@@ -167,14 +169,14 @@ class ResourceTracker:
 
     @property
     def mpc(self) -> Any:
-        """The multiprocessing context of `method`; the tracker does not need it."""
+        """The multiprocessing context of `method`, which the tracker does not need."""
         import multiprocessing
 
         return multiprocessing.get_context(self.method)
 
     @property
     def error_queue(self) -> Any:
-        """An empty queue: failures of the tracker are RuntimeWarnings."""
+        """An empty queue: failures of the tracker are reported as RuntimeWarnings."""
         from queue import SimpleQueue
 
         return SimpleQueue()
@@ -188,13 +190,13 @@ class ResourceTracker:
 
     @property
     def process_tracker_filepath(self) -> str | None:
-        """A CSV file of the current process_metrics, in memory. It can be read until the tracker is
-        deleted or cleanup() is called. None if processes are not tracked."""
+        """A CSV file, in memory, with the current process_metrics. It can be read until the
+        tracker is deleted or cleanup() is called. None if processes are not tracked."""
         return self._csv_path("process")
 
     @property
     def system_tracker_filepath(self) -> str | None:
-        """The same for system_metrics."""
+        """A CSV file, in memory, with the current system_metrics."""
         return self._csv_path("system")
 
     def start(self) -> None:
@@ -205,7 +207,7 @@ class ResourceTracker:
         if self.running and not self._is_implicit:
             raise RuntimeError("Resource tracker already running, cannot start again.")
         if self._tracking is not None and self._tracking.is_uploading:
-            self._is_implicit = False  # the run is registered with Sentinel: it continues
+            self._is_implicit = False  # the run is registered with Sentinel, so it continues
             return
         self._discard()
         self.start_time = None
@@ -230,7 +232,7 @@ class ResourceTracker:
                         self.interval, self.pid, self.children, upload)
 
     def _track_and_upload(self) -> Tracking:
-        """Tracks without an upload if the upload cannot start."""
+        """Starts tracking with an upload; if the upload cannot start, tracks without it."""
         try:
             return self._track({"token": self._token, "interval": self.upload_interval,
                                 "metadata": self.streaming_metadata})
@@ -240,7 +242,7 @@ class ResourceTracker:
             return tracking
 
     def _discard(self) -> None:
-        """Ends the tracking without a result, and deletes the data."""
+        """Ends the tracking without a result and deletes the data."""
         if self._tracking is not None:
             self._tracking.close()
             self._tracking = None
@@ -248,9 +250,10 @@ class ResourceTracker:
         self._csv_files.clear()
 
     def stop(self, exit_code: int = 0, run_status: str = "finished") -> None:
-        """Stops tracking, after a last row. If metrics are uploaded, waits a few seconds for the last
-        ones; exit_code and run_status ("finished" or "failed") are sent to Sentinel, and
-        sentinel_result is its answer. If this process is tracked, report() shows exit_code, too."""
+        """Stops tracking, after a last row. If metrics are uploaded, waits a few seconds for the
+        last metrics; exit_code and run_status ("finished" or "failed") are sent to Sentinel, and
+        sentinel_result is the response. If this process is tracked, report() shows exit_code,
+        too."""
         tracking = self._tracking
         if tracking is None or not (self.running or tracking.agent is not None):
             return
@@ -287,7 +290,7 @@ class ResourceTracker:
             warn(f"{upload['dropped_rows']} rows were not uploaded: too many had to be kept on disk")
 
     def cleanup(self) -> None:
-        """Stops tracking and deletes the data. It never fails."""
+        """Stops tracking and deletes the data. Never fails."""
         try:
             self.stop()
         except Exception:
@@ -322,17 +325,18 @@ class ResourceTracker:
 
     @property
     def process_metrics(self) -> TinyDataFrame:
-        """The usage of the process, a row per interval. Empty if processes are not tracked."""
+        """The usage of the process, with a row per interval. Empty if processes are not tracked."""
         return self._frame("process")
 
     @property
     def system_metrics(self) -> TinyDataFrame:
-        """The usage of the machine, a row per interval. Empty if it is not tracked."""
+        """The usage of the machine, with a row per interval. Empty if the machine is not
+        tracked."""
         return self._frame("system")
 
     @property
     def n_samples(self) -> int:
-        """The number of rows so far: of the shorter table, if there are two."""
+        """The number of rows so far; if there are two tables, that of the shorter one."""
         counts = [len(rows) for rows in self._rows.values()]
         counts += [len(frame) for frame in self._frames.values()]
         return min(counts, default=0)
@@ -375,8 +379,8 @@ class ResourceTracker:
 
     @property
     def run_totals(self) -> dict[str, Any]:
-        """Totals and peaks of the process, with their source and bounds, as in the JSON report of
-        spoor. They include usage between two rows. Empty if processes are not tracked."""
+        """Totals and peaks of the process, with their sources and bounds, as in spoor's JSON
+        report. They include usage between two rows. Empty if processes are not tracked."""
         if self._tracking is not None and self._tracking.agent is not None:
             try:
                 self._totals = self._tracking.agent.ask("figures")["figures"]
@@ -409,7 +413,8 @@ class ResourceTracker:
 
     @property
     def server_info(self) -> dict[str, Any] | None:
-        """Facts about this machine. `allocation` is "shared" if other programs use it too."""
+        """Facts about this machine. `allocation` is "shared" if other programs use the machine
+        too."""
         if not self.discover_server:
             return None
         if self._server_info is None:
@@ -425,8 +430,8 @@ class ResourceTracker:
 
     @property
     def cloud_info(self) -> dict[str, Any] | None:
-        """The cloud that this machine belongs to, as in get_cloud_info(). start() starts the lookup in the
-        background; this property waits for it."""
+        """The cloud in which this machine runs, as returned by get_cloud_info(). start() starts
+        the lookup in the background; this property waits for the result."""
         if self._cloud_info is None and self.discover_cloud:
             from .cloud_info import get_cloud_info
 
@@ -448,10 +453,11 @@ class ResourceTracker:
         return _report.get_needs(_report.recommend([self.stats(), *historical_stats]))
 
     def recommend_server(self, **arguments: Any) -> dict[str, Any]:
-        """The cheapest server for the next run, with the keys of the Spare Cores keeper, which is
-        queried. The arguments are historical_stats and the arguments of keeper.get_recommended_cloud_servers(),
-        such as vendor_id="aws" or catalog="servers.csv", a file that is used instead of the service. A
-        RuntimeError has the reason if there is none."""
+        """Returns the cheapest server for the next run, with the keys of the Spare Cores keeper,
+        which is queried. The arguments are historical_stats and the arguments of
+        keeper.get_recommended_cloud_servers(), such as vendor_id="aws" or catalog="servers.csv",
+        a file that is used instead of the service. If there is no server, raises a RuntimeError
+        with the reason."""
         from .keeper import get_recommended_cloud_servers
 
         needs = self.recommend_resources(arguments.pop("historical_stats", ()))
@@ -492,7 +498,7 @@ class ResourceTracker:
             "duration": round(stop_time - start_time, 2), **self._process_facts}
 
     def snapshot(self) -> dict[str, Any]:
-        """All tracked data so far, as plain values."""
+        """Returns all data tracked so far, as plain values."""
         return {"metadata": self._metadata(), "server_info": self.server_info,
                 "cloud_info": self.cloud_info, "process_metrics": self.process_metrics.to_dict(),
                 "system_metrics": self.system_metrics.to_dict(), "run_totals": self.run_totals}
@@ -506,7 +512,7 @@ class ResourceTracker:
         tracker.autostart = metadata.get("autostart", False)
         tracker.start_time, tracker.stop_time = metadata["start_time"], metadata["stop_time"]
         tracker._server_info = snapshot.get("server_info")
-        tracker.discover_server = tracker._server_info is not None  # else facts of this machine would be read
+        tracker.discover_server = tracker._server_info is not None  # otherwise, facts about this machine would be read
         tracker._cloud_info = snapshot.get("cloud_info")
         tracker.discover_cloud = tracker._cloud_info is not None
         tracker._totals = snapshot.get("run_totals")
@@ -518,7 +524,7 @@ class ResourceTracker:
         return tracker
 
     def dumps(self) -> str:
-        """The snapshot as JSON."""
+        """Returns the snapshot as JSON."""
         import json
 
         return json.dumps(self.snapshot())

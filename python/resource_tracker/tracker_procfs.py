@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings: the usage of a process or the machine so far, in the units of each generation.
+"""Readings of the usage of a process or the machine so far, in the units of each generation of the API.
 
-The figures come from an agent of resource-tracker, which is started for the first reading and exits with
-this process. The functions of version 0.1 for one process read /proc themselves: there, a process that
-has exited has no children and uses nothing.
+The figures come from an agent of resource-tracker, which is started for the first reading and exits with this
+process. The functions of version 0.1 for a single process read /proc themselves: for a process that has exited, they
+return no children and no usage.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _may_have_gpus() -> bool:
 
 
 def _with_gpus(stats: dict[str, Any]) -> dict[str, Any]:
-    """Sets GPU figures to 0 if there is no GPU; otherwise None means unknown."""
+    """Sets GPU figures to 0 if there is no GPU; otherwise, None means unknown."""
     unknown = None if _may_have_gpus() else 0
     for key in _GPU_KEYS:
         if stats.get(key) is None:
@@ -108,7 +108,7 @@ def _ticks(seconds: float | None) -> int | None:
 
 
 def old_process_stats(memory: str, pid: int, children: bool) -> dict[str, Any]:
-    """get_process_stats() in clock ticks and kB; `memory` is the key of the memory."""
+    """Returns get_process_stats() in clock ticks and kB; `memory` is the key for the memory."""
     stats = get_process_stats(pid, children)
     return {"timestamp": stats["timestamp"], "pid": pid, "children": stats["children"],
             "utime": _ticks(stats["utime"]), "stime": _ticks(stats["stime"]),
@@ -120,7 +120,7 @@ def old_process_stats(memory: str, pid: int, children: bool) -> dict[str, Any]:
 
 
 def _meminfo() -> dict[str, int]:
-    """/proc/meminfo, in kB."""
+    """Returns /proc/meminfo, in kB."""
     found = {}
     with open("/proc/meminfo", encoding="ascii") as file:
         for line in file:
@@ -130,8 +130,8 @@ def _meminfo() -> dict[str, int]:
 
 
 def _old_system_stats(active: str, inactive: str) -> dict[str, Any]:
-    """get_system_stats() in clock ticks and kB. Used memory is all memory except free memory,
-    buffers and page cache. The arguments are names in /proc/meminfo."""
+    """Returns get_system_stats() in clock ticks and kB. Used memory is all memory except free
+    memory, buffers and page cache. The arguments are names in /proc/meminfo."""
     stats, memory = get_system_stats(), _meminfo()
     parts = {name: memory.get(name, 0) for name in ("MemFree", "Buffers", "Cached")}
     old = {"timestamp": stats["timestamp"], "processes": stats["processes"],
@@ -151,7 +151,7 @@ def _readme_system_stats() -> dict[str, Any]:
 
 
 def old_system_stats() -> dict[str, Any]:
-    """The usage of the machine so far in clock ticks, kB and sectors of 512 bytes."""
+    """Returns the usage of the machine so far in clock ticks, kB and sectors of 512 bytes."""
     old = _old_system_stats("Active(anon)", "Inactive(anon)")
     old["disk_stats"] = {disk: {"read_sectors": total["read_bytes"] // 512,
                                 "write_sectors": total["write_bytes"] // 512}
@@ -170,7 +170,8 @@ SYSTEM_READERS: dict[str, Callable[[], dict[str, Any]]] = {
 # ---- one process, from /proc ----
 
 def _children(pid: int) -> Iterator[int]:
-    """Yields the children of every thread: the kernel lists a child under the thread that started it."""
+    """Yields the children of every thread: the kernel lists a child under the thread that
+    started the child."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except _GONE:
@@ -184,7 +185,7 @@ def _children(pid: int) -> Iterator[int]:
 
 
 def get_pid_children(pid: int) -> set[int]:
-    """The pids of all descendants."""
+    """Returns the PIDs of all descendants."""
     found: set[int] = set()
     parents = [pid]
     while parents:
@@ -196,7 +197,7 @@ def get_pid_children(pid: int) -> set[int]:
 
 
 def _kilobytes(path: str, key: str) -> int:
-    """The value of a line such as "VmRSS:   1234 kB"."""
+    """Returns the number in a line such as "VmRSS:   1234 kB"."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             for line in file:
@@ -208,18 +209,19 @@ def _kilobytes(path: str, key: str) -> int:
 
 
 def get_pid_rss(pid: int) -> int:
-    """The resident memory of a process, in kB."""
+    """Returns the resident memory of a process, in kB."""
     return _kilobytes(f"/proc/{pid}/status", "VmRSS")
 
 
 def get_pid_pss_rollup(pid: int) -> int:
-    """The memory of a process in kB, with shared pages divided among the processes that share them."""
+    """Returns the memory of a process in kB, with shared pages divided among the processes that
+    share them."""
     return _kilobytes(f"/proc/{pid}/smaps_rollup", "Pss")
 
 
 def get_pid_proc_times(pid: int, children: bool = True) -> dict[str, int]:
-    """CPU time in clock ticks, {"utime": N, "stime": N}. With children, includes the time of
-    children that have ended and were waited for."""
+    """Returns CPU time in clock ticks, {"utime": N, "stime": N}. With children, includes the
+    time of children that have exited and were waited for."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()  # a name may contain anything
@@ -231,7 +233,8 @@ def get_pid_proc_times(pid: int, children: bool = True) -> dict[str, int]:
 
 
 def get_pid_proc_io(pid: int) -> dict[str, int]:
-    """The counters of /proc/PID/io. Without permission, only read_bytes and write_bytes, as 0."""
+    """Returns the counters of /proc/PID/io. Without permission, returns only read_bytes and
+    write_bytes, as 0."""
     try:
         with open(f"/proc/{pid}/io", encoding="ascii") as file:
             return {name: int(value) for name, _, value in

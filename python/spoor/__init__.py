@@ -39,7 +39,7 @@ __all__ = ["Error", "Measure", "Page", "PhaseBlock", "Report", "Result", "Snapsh
 
 
 def __getattr__(name: str) -> object:
-    """The version of the library, which is loaded at first use."""
+    """Loads the library on first use of its version."""
     if name == "__version__":
         from . import _library
 
@@ -48,7 +48,7 @@ def __getattr__(name: str) -> object:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Called by `%load_ext spoor`."""
+    """Registers the magic; called by `%load_ext spoor`."""
     from ._magic import register
 
     register(shell)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of the program spoor that work for this process: an agent, which tracks it from outside, and a
-call, which is an agent for one request.
+"""Processes of the program spoor that work for this process: an agent, which tracks this process from outside, and a
+call, which is an agent for a single request.
 
-libspoor starts them (spoor_agent_start) such that they are not our children: os.wait() and SIGCHLD never
-report them. They exit when our end of their socket is closed; the kernel closes it, however this process
-ends. src/front/agent.h describes the protocol of the agent.
+libspoor starts them (spoor_agent_start) so that they are not children of this process: os.wait() and SIGCHLD never
+report them. They exit when this end of their socket is closed; the kernel closes it, however this process exits.
+src/front/agent.h describes the protocol of the agent.
 
-A process that adopts orphans (PID 1 of a container without an init, or a subreaper) becomes their parent all
-the same. It reaps them by PID as soon as they have ended, so that a later os.wait() finds none.
+A process that adopts orphans (PID 1 of a container without an init, or a subreaper) becomes their parent
+nevertheless. Such a process reaps them by PID as soon as they have exited, so that a later os.wait() finds none.
 
-This module imports others that take some 10 ms, so it is imported when a process is started.
+This module imports others, which takes some 10 ms, so it is imported when a process is started.
 """
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _unreaped: list[int] = []
 
 
 def _socket_pair() -> list[socket.socket]:
-    """Sockets with descriptors above 2, even if this process has closed 0 to 2. Unlike a pipe, a
-    socket can be written to without SIGPIPE."""
+    """Creates sockets with descriptors above 2, even if this process has closed 0 to 2. Unlike a
+    pipe, a socket can be written to without SIGPIPE."""
     ends = []
     for end in socket.socketpair():
         if end.fileno() <= 2:
             fd = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
             end.close()
             end = socket.socket(fileno=fd)
-        end.settimeout(None)  # the program may have set a default
+        end.settimeout(None)  # the user's program may have set a default timeout
         ends.append(end)
     return ends
 
@@ -67,12 +67,14 @@ def _reap(pid: int) -> bool:
 
 
 class _Program:
-    """A process of the program, and our end of the socket that is its standard input and output."""
+    """A process of the program, and this end of the socket that is the process's standard input
+    and output."""
 
-    adopted = 0  # its PID, if it is our child
+    adopted = 0  # the PID, if the process is a child of this process
 
     def __init__(self, name: str, *arguments: str) -> None:
-        """`name` is the name that the program runs under: spoor, gpu-tracker or resource-tracker."""
+        """`name` is the name under which the program runs: spoor, gpu-tracker or
+        resource-tracker."""
         program = find_program()
         self._lock = threading.Lock()
         self._socket, theirs = _socket_pair()
@@ -88,7 +90,7 @@ class _Program:
             theirs.close()
 
     def close(self) -> None:
-        """Closes the socket, which makes the process exit. May be called twice."""
+        """Closes the socket, which makes the process exit. May be called again."""
         _open.discard(self)
         self._socket.close()
         self._await_end()
@@ -111,7 +113,7 @@ class _Program:
 
 
 class Call(_Program):
-    """An agent for one request. It runs in the background; result() reads the response."""
+    """An agent for a single request. It runs in the background; result() reads the response."""
 
     def __init__(self, name: str, op: str, *arguments: str) -> None:
         self._data = b""
@@ -130,16 +132,16 @@ class Call(_Program):
             pass  # the agent was killed: there is no response
 
     def end_input(self) -> None:
-        """Lets the agent exit after its answer, even if nobody asks for it. The agent then gives up a slow reader: the
-        answer must fit into the buffer of the socket."""
+        """Lets the agent exit after its answer, even if the answer is never read. The agent then
+        does not wait for a slow reader, so the answer must fit into the buffer of the socket."""
         try:
             self._socket.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # the agent was killed
 
     def _read(self) -> dict[str, Any]:
-        """Reads up to the answer, which follows the line "ready". The agent waits for a slow reader as long as its own
-        input is open."""
+        """Reads up to the answer, which follows the line "ready". As long as its own input is
+        open, the agent waits for a slow reader."""
         if self._socket.fileno() < 0:
             raise Error("the answer belongs to the process that asked for it")
         data = b"\n"
@@ -167,12 +169,12 @@ class Call(_Program):
 
 
 class Agent(_Program):
-    """An agent, from its start to its end. Any thread may use it.
+    """An agent during its whole lifetime. Any thread may use it.
 
-    An exception that is raised by a signal handler, such as KeyboardInterrupt, may end any method
-    at any moment. The answer to an interrupted request is skipped by its id, and stop() may be
-    called again. The same applies if the agent is stopped for a second: the request raises an
-    EndedError.
+    An exception raised by a signal handler, such as KeyboardInterrupt, may end any method at any
+    moment. The answer to an interrupted request is recognized by its id and skipped, and stop()
+    may be called again. The same applies if the agent is stopped for a second: the request
+    raises an EndedError.
     """
 
     def __init__(self, *arguments: str, name: str = "spoor") -> None:
@@ -193,8 +195,8 @@ class Agent(_Program):
             raise
 
     def _read_ready(self) -> dict[str, Any]:
-        """Returns the first message of the agent. If the agent was killed before, the first request will fail,
-        as for an agent that is killed later."""
+        """Returns the first message of the agent. If the agent has been killed already, the
+        first request will fail, as for an agent that is killed later."""
         try:
             return self._answer(None)
         except EndedError:
@@ -207,7 +209,7 @@ class Agent(_Program):
             raise EndedError(f"the tracker, process {pid}, is stopped (SIGSTOP)")
 
     def _receive(self, most_seconds: float | None) -> bytes:
-        """The next bytes of the agent; none if it has exited."""
+        """Returns the next bytes from the agent; none if it has exited."""
         waited = 0.0
         while True:
             try:
@@ -221,7 +223,7 @@ class Agent(_Program):
                 return b""
 
     def _line(self, most_seconds: float | None) -> bytes:
-        """The next line of the agent; raises EndedError if there is none."""
+        """Returns the next line from the agent; raises EndedError if there is none."""
         while b"\n" not in self._rest:
             data = self._receive(most_seconds)
             if not data:
@@ -247,7 +249,8 @@ class Agent(_Program):
         return answer
 
     def ask(self, op: str, *arguments: str, is_quick: bool = False) -> dict[str, Any]:
-        """Sends a request and returns the response. `is_quick`: the request does not take long."""
+        """Sends a request and returns the response. `is_quick`: the agent needs little time for
+        the request."""
         with self._lock:
             if self._socket.fileno() < 0:
                 raise Error("the tracker has ended, or belongs to the process that started it")
@@ -257,7 +260,7 @@ class Agent(_Program):
             self._last_id += 1
             request = {"id": self._last_id, "op": op, "arguments": arguments}
             try:
-                # The newline in front ends a request that was sent only in part.
+                # The newline in front ends an earlier request that was sent only in part.
                 self._socket.sendall(f"\n{json.dumps(request)}\n".encode(), socket.MSG_NOSIGNAL)
             except socket.timeout:  # the agent has not read earlier requests
                 raise EndedError("the tracker does not respond") from None
@@ -274,7 +277,7 @@ class Agent(_Program):
         return self._result
 
     def _end(self) -> None:
-        """Waits for the agent to end."""
+        """Waits until the agent exits."""
         if self._socket.fileno() >= 0:
             try:
                 self._socket.shutdown(socket.SHUT_WR)
@@ -286,8 +289,8 @@ class Agent(_Program):
 
 
 def _forget() -> None:
-    """Closes the sockets in a forked child: the processes belong to the parent, and must notice when the
-    parent closes its sockets."""
+    """Closes the sockets in a forked child: the agents belong to the parent, and must notice
+    when the parent closes its sockets."""
     for program in list(_open):
         program._lock = threading.Lock()
         program.adopted = 0

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of libspoor that are called. Loading ctypes takes 5 ms, so this module is imported at
-first use."""
+"""The functions of libspoor that Python calls. Loading ctypes takes 5 ms, so this module is imported on first use."""
 from __future__ import annotations
 
 import ctypes
@@ -16,7 +15,8 @@ class _SpoorError(ctypes.Structure):
 
 
 def _find() -> str:
-    """Returns the path of the library: in this package, or else built or installed with the program."""
+    """Returns the path of the library: in this package, or else where it was built or installed
+    with the program."""
     folder = os.path.dirname(os.path.realpath(find_program()))
     names = [os.path.join(PACKAGE, "lib", "libspoor.so"), os.path.join(folder, "libspoor.so")]
     for library in ("lib", "lib64", os.path.join("lib", os.uname().machine + "-linux-gnu")):
@@ -48,7 +48,7 @@ def may_have_gpus() -> bool:
 
 def start_agent(program: str, words: list[str], input_fd: int, output_fd: int) -> int:
     """Starts a process and returns its PID."""
-    if any("\0" in word for word in words):  # C would end the word there
+    if any("\0" in word for word in words):  # C would end the word at the NUL
         raise make_error("EINVAL", "embedded null byte in an argument")
     error = _SpoorError()
     arguments = (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words), None)

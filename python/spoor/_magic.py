@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The magic %%spoor of IPython and notebooks."""
+"""The magic %%spoor for IPython and notebooks."""
 from __future__ import annotations
 
 import shlex

@@ -10,7 +10,7 @@ Number = Union[int, float]
 
 
 class UnknownError(Error, ValueError):
-    """A figure that was not measured was used as a number; str(error) is the reason."""
+    """Raised when an unmeasured figure is used as a number; str(error) is the reason."""
 
 
 class Measure:
@@ -106,7 +106,7 @@ class Measure:
     def __format__(self, spec: str) -> str:
         if self.value is not None:
             return format(self.value, spec)
-        # The width of a format for numbers applies, so that tables stay aligned.
+        # The width of a number format still applies, so that tables stay aligned.
         width = spec.lstrip("<>=^+- #0").partition(".")[0].rstrip("_,%bcdeEfFgGnoxX")
         return "unknown".rjust(int(width)) if width.isdigit() else "unknown"
 

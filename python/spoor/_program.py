@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program spoor: its path, its options, and its failures as exceptions. The program reports an
-errno name, which selects the class."""
+"""The program spoor: its path, its options, and its failures as exceptions. The program reports an errno name, which
+determines the class of the exception."""
 from __future__ import annotations
 
 import os
@@ -15,10 +15,10 @@ _OUR_PACKAGES = ("spoor", "resource_tracker")
 class Error(RuntimeError):
     """The tracker failed; str(error) is the reason.
 
-    Failures that Python has a class for are of that class as well: a file that must not be
-    replaced is an Error and a FileExistsError.
+    If Python has a class for a failure, the exception belongs to that class as well: a file that
+    must not be replaced is an Error and a FileExistsError.
     """
-    code: str | None = None  # the errno name, such as "EEXIST", if the program gave one
+    code: str | None = None  # the errno name, such as "EEXIST", if the program reported one
 
 
 class InvalidError(Error, ValueError):
@@ -38,11 +38,11 @@ class AccessError(Error, PermissionError):
 
 
 class NoProcessError(Error, ProcessLookupError):
-    """The process does not exist, or has ended."""
+    """The process does not exist or has exited."""
 
 
 class EndedError(Error):
-    """The agent exited unexpectedly, or does not respond."""
+    """The agent exited unexpectedly or does not respond."""
 
 
 _CLASSES = {
@@ -57,7 +57,7 @@ def make_error(code: str | None, message: str) -> Error:
 
 
 def find_program() -> str:
-    """Returns the path of the program spoor: in this package, else SPOOR_BIN, else from PATH."""
+    """Returns the path of the program spoor: in this package, else in SPOOR_BIN, else in PATH."""
     own = os.path.join(PACKAGE, "bin", "spoor")
     if os.access(own, os.X_OK):
         return own
@@ -75,7 +75,8 @@ def find_program() -> str:
 
 
 class LazyModule:
-    """A module that is imported when an attribute is first read, even by typing.get_type_hints()."""
+    """A module that is imported when an attribute is first read, even if typing.get_type_hints()
+    reads it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -87,7 +88,8 @@ class LazyModule:
 
 
 def option_list(options: Mapping[str, str | bytes | os.PathLike[Any] | bool | None]) -> list[str]:
-    """{"interval": "0.5", "append": True, "name": None} as ["--interval=0.5", "--append"]."""
+    """Converts {"interval": "0.5", "append": True, "name": None} to ["--interval=0.5",
+    "--append"]."""
     words = []
     for name, value in options.items():
         if value is True:
@@ -98,8 +100,9 @@ def option_list(options: Mapping[str, str | bytes | os.PathLike[Any] | bool | No
 
 
 def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Issues a warning for the line of the program that called our packages. A RuntimeWarning, a failure of the
-    tracker, never fails the program: under `python -W error` it is printed."""
+    """Issues a warning for the line of the user's program that called one of spoor's packages. A
+    RuntimeWarning, a failure of the tracker, never fails the program: under `python -W error` it
+    is only printed."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and \
             frame.f_globals.get("__name__", "").partition(".")[0] in _OUR_PACKAGES:

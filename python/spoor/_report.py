@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report (schema spoor/1) as objects.
 
-Each class is a section of the JSON, with the keys in their order. Keys of later versions are only
-in Result.to_dict(); a key that the report lacks is None.
+Each class is a section of the JSON, with its keys in the same order. Keys added in later versions are only in
+Result.to_dict(); a key that the report lacks is None.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._table import Table, Tabular
 
 
 class Section:
-    """A part of a report: its annotations are its keys."""
+    """A part of a report: the annotations of the class are the keys."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         for name, kind in _fields(type(self)).items():
@@ -23,7 +23,7 @@ class Section:
         return type(self) is type(other) and vars(self) == vars(other)
 
     def __repr__(self) -> str:
-        """The measures and numbers; sections inside are left out."""
+        """Shows the measures and numbers; inner sections are left out."""
         shown = [f"{name}={value if isinstance(value, Measure) else repr(value)}"
                  for name, value in vars(self).items()
                  if not name.startswith("_") and isinstance(value, (Measure, str, int, float))]
@@ -31,13 +31,14 @@ class Section:
 
 
 def _fields(cls: type) -> dict[str, str]:
-    """The annotations of a class and its bases, in the order of the report."""
+    """Returns the annotations of a class and its bases, in the order of the report."""
     return {name: kind for base in reversed(cls.__mro__)
             for name, kind in vars(base).get("__annotations__", {}).items()}
 
 
 def _build(kind: str, data: Any) -> Any:
-    """Converts `data` by its annotation: to one of the classes below, a list of them, or plain data."""
+    """Converts `data` according to the annotation: to one of the classes below, a list of them,
+    or plain data."""
     if kind.startswith("Optional["):
         kind = kind[len("Optional["):-1]
     if data is None:
@@ -65,17 +66,17 @@ class Run(Section):
     exit_code: Optional[int]
     signal: Optional[str]
     core_dumped: Optional[bool]  # True or None: the report has the key only if a core was dumped
-    attached: Optional[bool]  # likewise, if the process had started before it was tracked
-    still_running: Optional[bool]  # likewise, if the process had not ended when tracking stopped
+    attached: Optional[bool]  # likewise, only if the process had started before it was tracked
+    still_running: Optional[bool]  # likewise, only if the process was still running when tracking stopped
     interval_seconds: float
     samples: int
     spoor_version: str
 
 
 class Launch(Section):
-    """The scheduler and the launcher of the run: the job ID comes from the scheduler, the rank from the
-    launcher."""
-    launcher: Optional[str]  # None: not a rank
+    """The scheduler and the launcher of the run: the job ID comes from the scheduler, the rank
+    from the launcher."""
+    launcher: Optional[str]  # None: the run is not a rank
     scheduler: Optional[str]
     job: Optional[str]
     step: Optional[str]
@@ -132,7 +133,7 @@ class ContextSwitches(Section):
 
 
 class Counters(Section):
-    """Counters of the hardware, in user space; with --counters."""
+    """Hardware counters in user space; only with --counters."""
     cycles: Measure
     instructions: Measure
     cache_misses: Measure
@@ -221,7 +222,7 @@ class Io(Section):
 
 
 class JobNetwork(Section):
-    """TCP connections of the job; loopback: within the machine."""
+    """TCP connections of the job. The loopback figures count connections within the machine."""
     received_bytes: Measure
     sent_bytes: Measure
     loopback_received_bytes: Measure
@@ -230,7 +231,7 @@ class JobNetwork(Section):
 
 
 class Remote(Section):
-    """TCP connections of the job with one address; None: with several."""
+    """TCP connections of the job with one remote address; None: with several addresses."""
     address: Optional[str]
     connections: int
     received_bytes: int
@@ -244,7 +245,7 @@ class RdmaPorts(Section):
 
 
 class Nfs(Section):
-    """NFS servers, by any program of the machine."""
+    """NFS traffic of all programs on the machine."""
     read_bytes: Measure
     written_bytes: Measure
 
@@ -266,13 +267,13 @@ class Energy(Section):
 
 
 class Process(Section):
-    """A process of the job. Its figures are without its children; None is unknown."""
+    """A process of the job. Its figures exclude its children; None is unknown."""
     pid: int
     parent_pid: Optional[int]
     name: Optional[str]
     command: Optional[str]
     started_seconds: Optional[float]  # since the start of the run
-    ended_seconds: Optional[float]    # None: it still ran at the end
+    ended_seconds: Optional[float]    # None: still running at the end
     cpu_seconds: Optional[float]
     cpu_wait_seconds: Optional[float]  # its threads were ready to run, but had no CPU
     peak_rss_bytes: Optional[int]
@@ -284,7 +285,7 @@ class Process(Section):
 
 
 class ProcessGroup(Section):
-    """Processes of one name that are not among the largest."""
+    """Processes with the same name that are not among the largest."""
     name: Optional[str]
     count: int
     cpu_seconds: Optional[float]
@@ -298,7 +299,7 @@ class Processes(Section, Tabular):
     others: Optional[list[ProcessGroup]]
 
     def to_table(self) -> Table:
-        """The processes with the most CPU time, one in a row."""
+        """Returns the processes with the most CPU time, one per row."""
         rows = self.largest or []
         return Table({name: [getattr(row, name) for row in rows] for name in _fields(Process)})
 
@@ -341,7 +342,7 @@ class Need(Section):
 
 
 class Choice(Section):
-    """CPUs, and the time to request with them."""
+    """A number of CPUs, and the time to request with it."""
     cpus: float
     seconds: float
 
@@ -357,7 +358,7 @@ class Recommendation(Section):
 
 
 class Quantiles(Section):
-    """The value was not above these for half, or 95 %, of the time."""
+    """For half of the time, or for 95 % of it, the value was not above these."""
     p50: Optional[float]
     p95: Optional[float]
 
@@ -398,16 +399,18 @@ class Cost(Section):
 
 
 class Curve(Section, Tabular):
-    """The course of the run: points with the highest, the lowest and the mean value of each column."""
+    """The course of the run: points with the highest, the lowest and the mean value of each
+    column."""
     samples: int
     seconds: list[float]
     columns: dict[str, dict[str, Any]]
 
     def to_table(self) -> Table:
-        """The curve as a table.
+        """Returns the curve as a table.
 
-        The column ``seconds`` is the time since the start. The column of a metric has its mean in the time before
-        each point; ``NAME_low`` and ``NAME_high`` exist if a point covers several samples.
+        The column ``seconds`` is the time since the start. The column of a metric contains its
+        mean over the time before each point; ``NAME_low`` and ``NAME_high`` exist if a point
+        covers several samples.
         """
         table: dict[str, list[Any]] = {"seconds": self.seconds}
         for name, column in self.columns.items():
@@ -433,7 +436,7 @@ class MissingRank(Section):
 
 
 class Group(Section):
-    """The ranks of a job: how many have an end, and how uneven they are."""
+    """The ranks of a job: how many have ended, and how uneven they are."""
     ranks: int
     reported: int
     nodes_expected: Optional[int]
@@ -452,7 +455,7 @@ class Node(Section):
     cpus: Optional[int]
     memory_limit_bytes: Optional[int]
     gpus: list[str]
-    memory: Measure  # of its ranks together
+    memory: Measure  # sum over the ranks of the node
 
 
 class Rank(Section):
@@ -497,7 +500,7 @@ class Report(Sections):
     recommendation: Optional[Recommendation]  # None: no job was tracked
     distribution: Optional[Distribution]  # likewise
     tracker: Cost
-    group: Optional[Group]  # None: one run, not the ranks of a job; so are the next three
+    group: Optional[Group]  # None: a single run, not the ranks of a job; also for the next three
     nodes: Optional[list[Node]]
     rank_table: Optional[list[Rank]]
     rank_curves: Optional[RankCurves]
@@ -511,13 +514,13 @@ class Snapshot:
     def __init__(self, pid: int, metrics: dict[str, Optional[float]], gpus: Sequence[dict[str, Any]] = ()) -> None:
         self.pid = pid
         self.metrics = metrics
-        self.gpus = list(gpus)  # those of the job, with the names of docs/METRICS.md without gpuN_; none: not known yet
+        self.gpus = list(gpus)  # the job's GPUs, with the names of docs/METRICS.md without gpuN_; none: not known yet
 
     def __repr__(self) -> str:
         return f"<spoor.Snapshot pid={self.pid} rss_bytes={self.rss_bytes} cpu_seconds={self.cpu_seconds}>"
 
     def to_dict(self) -> dict[str, Optional[float]]:
-        """All metrics of docs/METRICS.md by name."""
+        """Returns all metrics of docs/METRICS.md by name."""
         return dict(self.metrics)
 
     def __getitem__(self, name: str) -> Optional[float]:
@@ -525,7 +528,7 @@ class Snapshot:
 
     @property
     def rss_bytes(self) -> Optional[float]:
-        """Resident memory of the process and its descendants, shared pages counted once."""
+        """Resident memory of the process and its descendants; shared pages count once."""
         return self.metrics["job_rss_bytes"]
 
     @property
@@ -545,5 +548,5 @@ class Snapshot:
 
     @property
     def threads(self) -> Optional[float]:
-        """The number of threads of these processes."""
+        """The number of threads of all these processes."""
         return self.metrics["job_threads"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a run, and its page: one HTML file that needs nothing else."""
+"""The result of a run, and its page: a single HTML file without external resources."""
 from __future__ import annotations
 
 import os
@@ -18,7 +18,7 @@ _FRAME = ('<iframe title="report" sandbox="allow-scripts allow-downloads allow-p
 
 
 class Page(str):
-    """The text of an HTML page. A notebook shows the page itself."""
+    """The text of an HTML page. A notebook shows the rendered page."""
 
     def save(self: AnyPage, path: Union[str, os.PathLike[str]]) -> AnyPage:
         """Writes the page to a file."""
@@ -31,7 +31,8 @@ class Page(str):
         import tempfile
         import webbrowser
 
-        # The browser may read the file long after this call, so it is left in the temporary folder.
+        # The browser may read the file long after this call, so the file stays in the temporary
+        # folder.
         fd, path = tempfile.mkstemp(prefix="spoor-report-", suffix=".html")
         os.close(fd)
         self.save(path)
@@ -46,7 +47,8 @@ class Page(str):
 
 def _call_report(words: list[str], data: Optional[Mapping[str, Any]], what: str,
                  samples: Optional[str] = None) -> str:
-    """Returns the output of `spoor report`, with a report on its standard input and samples, as CSV, in a file."""
+    """Returns the output of `spoor report`, which reads a report from standard input and
+    samples, as CSV, from a file."""
     import json
     import subprocess
 
@@ -66,12 +68,13 @@ def _call_report(words: list[str], data: Optional[Mapping[str, Any]], what: str,
 
 
 def make_page(report: Mapping[str, Any], samples: Optional[str] = None) -> str:
-    """The page of a JSON report, made by the program. samples are the rows of the run, as CSV."""
+    """Returns the page of a JSON report, made by the program. `samples` are the rows of the run,
+    as CSV."""
     return _call_report(["--format=html", "--output=-", "-"], report, "cannot make the page", samples)
 
 
 def _number(text: str) -> Any:
-    """Parses a cell of a CSV file: a number, a text, or None if it is empty."""
+    """Parses a cell of a CSV file. Returns a number, a text, or None if the cell is empty."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -81,7 +84,7 @@ def _number(text: str) -> Any:
 
 
 def _read_samples(path: Path, run_id: str) -> Table:
-    """The rows of one run in a file of samples, CSV or JSON lines."""
+    """Returns the rows of one run in a samples file, CSV or JSON lines."""
     import csv
     import json
 
@@ -118,7 +121,7 @@ class Result(Report):
             super().__init__(data)
 
     def __getattr__(self, name: str) -> Any:
-        """Called for missing attributes: all, if there is no report."""
+        """Called for missing attributes; without a report, that is every attribute."""
         if name.startswith("_") or self.__dict__.get("_data") is not None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise Error(str(self))
@@ -130,7 +133,7 @@ class Result(Report):
 
     @property
     def exit_code(self) -> Optional[int]:
-        """The exit code of the process; None if a signal ended it, or it still runs."""
+        """The exit code of the process; None if a signal killed it, or if it is still running."""
         return self.run.exit_code
 
     @property
@@ -145,7 +148,7 @@ class Result(Report):
 
     @property
     def peak_memory_bytes(self) -> Measure:
-        """The peak memory of the job, shared pages counted once."""
+        """The peak memory of the job; shared pages count once."""
         return self.memory.combined.total_rss_bytes
 
     @property
@@ -165,7 +168,8 @@ class Result(Report):
 
     @property
     def samples(self) -> Table:
-        """The samples of the run, one in a row. The tracker must have had a file for them (``samples=``)."""
+        """The samples of the run, one per row. The tracker must have written them to a file
+        (``samples=``)."""
         run_id = self.run.id
         if self._samples is None:
             raise Error("there are no samples: give the tracker a file, samples='samples.csv'; "
@@ -174,13 +178,13 @@ class Result(Report):
 
     @property
     def data(self) -> Report:
-        """The report as objects: the result itself."""
+        """The report as objects, which is this result itself."""
         if self._data is None:
             raise Error(str(self))
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as `spoor run -f json` writes it."""
+        """Returns the report as `spoor run -f json` writes it."""
         if self._data is None:
             raise Error(str(self))
         return dict(self._data)
@@ -200,7 +204,8 @@ class Result(Report):
         return self
 
     def report(self) -> Page:
-        """The report as an HTML page, with save() and browse(). A notebook shows it inline."""
+        """Returns the report as an HTML page, with save() and browse(). A notebook shows the
+        page inline."""
         return Page(make_page(self.to_dict()))
 
     def __bool__(self) -> bool:
@@ -223,7 +228,7 @@ class Result(Report):
                 f"cpu_seconds={self.cpu_seconds:.3f} peak_memory_bytes={self.peak_memory_bytes}>")
 
     def _repr_html_(self) -> str:
-        """A small table, for notebooks."""
+        """Returns a small table, for notebooks."""
         import re
         from html import escape
 

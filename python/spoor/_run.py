@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trackers of this process and of its ancestors, and their sockets.
 
-A tracker listens on an abstract Unix socket that is named after a pid and its pid namespace. A `spoor
-run` receives phases on a socket named after its own pid, see src/run/job_socket.h; gpu_tracker
-requests rows on a socket named after the tracked process, see gpu_tracker/sub_tracker.py.
+A tracker listens on an abstract Unix socket whose name contains a PID and the PID namespace. A `spoor run` receives
+phases on a socket named after its own PID: see src/run/job_socket.h. gpu_tracker requests rows on a socket named
+after the tracked process: see gpu_tracker/sub_tracker.py.
 """
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _ANCESTORS_MAX = 1024
 _ANSWER_SECONDS = 1.0
 
-_runs: list[int] = []  # pids of the `spoor run` processes that include this process
-_owner = 0             # pid of the process that searched for them
+_runs: list[int] = []  # PIDs of the `spoor run` processes that track this process
+_owner = 0             # PID of the process that searched for them
 
 
 # ---- ancestors and sockets ----
 
 def parent(pid: int) -> int:
-    """The PID of the parent of a process; 0 if there is none."""
+    """Returns the PID of the parent of a process; 0 if there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[1])
@@ -35,7 +35,7 @@ def parent(pid: int) -> int:
 
 
 def ancestors() -> Iterator[int]:
-    """The pids of the ancestors of this process, its parent first."""
+    """Returns the PIDs of the ancestors of this process, its parent first."""
     pid = os.getppid()
     for _ in range(_ANCESTORS_MAX):
         if pid <= 0:
@@ -45,8 +45,9 @@ def ancestors() -> Iterator[int]:
 
 
 def connect(kind: str, pid: int, seconds: float) -> tuple[socket, int, int]:
-    """Connects to the socket of that kind and pid. Returns the connection, with the pid and uid of the
-    peer. The caller must check them: any process can use the name. OSError: there is no such socket."""
+    """Connects to the socket of this kind and PID. Returns the connection, with the PID and UID
+    of the peer, which the caller must check: any process can use the name. Raises OSError if
+    there is no such socket."""
     import socket
 
     try:
@@ -79,7 +80,8 @@ def _connect_run(pid: int) -> socket | None:
 
 
 def _find_runs() -> list[int]:
-    """Returns the runs that include this process. One search is enough: a run is older than its job."""
+    """Returns the runs that track this process. One search is enough, because a run is older
+    than its job."""
     global _owner
 
     if _owner != os.getpid():
@@ -103,7 +105,8 @@ def _send(connection: socket, mark: str) -> None:
 
 
 def tell_runs(word: str, name: str = "") -> None:
-    """Makes every `spoor run` around this process "start" or "stop" a phase, or take a "sample"."""
+    """Makes every `spoor run` that tracks this process "start" or "stop" a phase, or take a
+    "sample"."""
     if "\0" in name and _find_runs():
         raise Error("a phase name must not contain NUL")
     for pid in list(_find_runs()):

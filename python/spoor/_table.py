@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables: columns of equal length, which pandas, polars and other data frame libraries read.
+"""Tables: columns of equal length, which pandas, polars and other data frame libraries can read.
 
-The classes `_Buffer`, `_Column` and `_Frame` are the data frame interchange protocol
-(https://data-apis.org/dataframe-protocol), in which a library reads the memory of another one.
+The classes `_Buffer`, `_Column` and `_Frame` implement the data frame interchange protocol
+(https://data-apis.org/dataframe-protocol), in which a library reads the memory of another library.
 """
 from __future__ import annotations
 
 from array import array
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
-_INT, _FLOAT, _BOOL, _STRING = 0, 2, 20, 21        # kinds of values
-_NON_NULLABLE, _USE_NAN, _USE_BYTEMASK = 0, 1, 4   # how a missing value is marked
-_CPU = (1, None)                                   # the device of DLPack
+_INT, _FLOAT, _BOOL, _STRING = 0, 2, 20, 21        # kinds of values in the protocol
+_NON_NULLABLE, _USE_NAN, _USE_BYTEMASK = 0, 1, 4   # how missing values are marked
+_CPU = (1, None)                                   # a device of DLPack
 
 
 class Tabular:
     """Rows and columns, which data frame libraries read like a `Table`."""
 
     def to_table(self) -> Table:
-        """The rows and columns. Each class has its own."""
+        """Returns the rows and columns. Each subclass defines this."""
         raise NotImplementedError
 
     def to_pandas(self) -> Any:
-        """The table as a pandas.DataFrame. pandas must be installed."""
+        """Returns the table as a pandas.DataFrame. pandas must be installed."""
         from pandas import DataFrame  # type: ignore[import]
 
         return DataFrame(self.to_table().to_dict())
@@ -48,11 +48,11 @@ class Table(Tabular):
         return list(self._columns)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """The columns by name."""
+        """Returns the columns by name."""
         return {name: list(column) for name, column in self._columns.items()}
 
     def to_table(self) -> Table:
-        """The table itself."""
+        """Returns the table itself."""
         return self
 
     def __getitem__(self, name: str) -> list[Any]:
@@ -91,7 +91,7 @@ class _Buffer:
         self.bufsize = count * data.itemsize
 
     def __dlpack__(self) -> Any:
-        """The protocol allows a library to offer only `ptr`."""
+        """Not supported: the protocol allows a library to offer only `ptr`."""
         raise NotImplementedError("DLPack")
 
     def __dlpack_device__(self) -> tuple[int, None]:
@@ -99,7 +99,7 @@ class _Buffer:
 
 
 class _Column:
-    """A column as numbers, whole if all are, or as text in UTF-8."""
+    """A column as numbers, integers if all values are whole, or as text in UTF-8."""
 
     offset = 0
     metadata: dict[str, Any] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracker: the usage of a part of a Python program, or of any process."""
+"""The class Tracker, which measures the usage of a part of a Python program, or of any process."""
 from __future__ import annotations
 
 import functools
@@ -20,17 +20,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _running: list[Tracker] = []  # the trackers of this process, newest last
 _owner = os.getpid()
-# The tracker that was started last in this thread or task.
+# The tracker that was last started in this thread or task.
 _current: ContextVar[Optional[weakref.ref[Tracker]]] = ContextVar("spoor-tracker", default=None)
 
-# Parameters of Tracker, by the options in the messages of the program.
+# The parameters of Tracker, by the option names that the program's messages use.
 _PARAMETERS = {f"--{name}": name for name in ("pid", "interval", "output", "format", "samples",
                                               "name", "detail", "gpus", "append")}
 _PARAMETERS.update({"--tag": "tags", "--no-clobber": "no_clobber"})
 
 
 def _name_parameters(error: Error) -> Error:
-    """Translates the error to parameters: "--no-clobber" is no_clobber."""
+    """Renames options in an error to parameters: "--no-clobber" becomes no_clobber."""
     import re
 
     message = re.sub(r"(?<!\S)--[a-z-]+", lambda word: _PARAMETERS.get(word[0], word[0]), str(error))
@@ -38,7 +38,8 @@ def _name_parameters(error: Error) -> Error:
 
 
 def _trackers() -> list[Tracker]:
-    """Returns _running, which a forked child empties first: its parent's trackers are not its own."""
+    """Returns _running, after emptying it in a forked child, to which the parent's trackers do
+    not belong."""
     global _owner
     if _owner != os.getpid():
         _owner = os.getpid()
@@ -68,7 +69,8 @@ def _interval_word(interval: Union[float, str, None]) -> Optional[str]:
 def option_words(*, interval: Union[float, str, None], output: Optional[Path], format: Optional[str],
                  samples: Optional[Path], name: Optional[str], tags: Optional[Mapping[str, str]],
                  detail: Optional[str], gpus: Optional[str], append: bool, no_clobber: bool) -> list[str]:
-    """The options of a tracker as words of its command line. Raises an Error if one is not valid."""
+    """Returns the options of a tracker as words of its command line. Raises an Error if one is
+    not valid."""
     _check_choice("format", format, ("text", "json", "csv", "html"))
     _check_choice("detail", detail, ("auto", "always", "never"))
     if append and no_clobber:
@@ -122,8 +124,9 @@ def _wrap_async_generator(function: Any, block: Callable[[], ContextManager[Any]
 
 
 def _decorate(function: Function, block: Callable[[], ContextManager[Any]]) -> Function:
-    """Wraps a function in a block, from its call to its end, even if it is a coroutine. The block of a generator lasts
-    from the request of its first value to its end, so it includes the work of its consumer."""
+    """Wraps a function in a block that lasts from its call to its end, even if the function is a
+    coroutine. For a generator, the block lasts from the request for its first value to its end,
+    so it includes the work of the consumer."""
     import inspect
 
     kinds: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
@@ -199,14 +202,14 @@ class Tracker:
 
     @property
     def is_running(self) -> bool:
-        """True from start() to stop()."""
+        """True after start() and before stop()."""
         return self._agent is not None
 
     def _tracked_pid(self) -> int:
         return os.getpid() if self._pid is None else self._pid
 
     def start(self) -> Tracker:
-        """Starts tracking. The first sample has been taken when it returns."""
+        """Starts tracking. Returns after the first sample."""
         if self._agent is not None:
             raise Error("the tracker is already running")
         from ._agent import Agent
@@ -224,7 +227,7 @@ class Tracker:
         return self
 
     def stop(self) -> Result:
-        """Stops tracking and returns the result, which is also self.result."""
+        """Stops tracking and returns the result, which is also stored in self.result."""
         if self._agent is None:
             raise Error("the tracker is not running")
         if self._owner != os.getpid():
@@ -248,7 +251,7 @@ class Tracker:
         return result
 
     def report(self) -> Page:
-        """The report of the last run as an HTML page, with save() and browse()."""
+        """Returns the report of the last run as an HTML page, with save() and browse()."""
         if self.result is None:
             raise Error("there is no report before the tracker has stopped")
         return self.result.report()
@@ -259,30 +262,30 @@ class Tracker:
     def __exit__(self, *exception: object) -> None:
         if self._owner == os.getpid():
             self.stop()
-        else:  # in a forked child: the run belongs to the parent
+        else:  # a forked child: the run belongs to its parent
             self._agent = None
 
     async def __aenter__(self) -> Tracker:
         return self.start()
 
     async def __aexit__(self, *exception: object) -> None:
-        """Waits for the last sample while other tasks run."""
+        """Waits for the last sample; other tasks run meanwhile."""
         import asyncio
 
         await asyncio.get_running_loop().run_in_executor(None, self.__exit__, *exception)
 
     def _call(self) -> Tracker:
-        """A tracker with the same options, for one call of a decorated function."""
+        """Returns a tracker with the same options, for one call of a decorated function."""
         call = Tracker(self._pid)
         call._words, call._decorator = self._words, self
         return call
 
     def __call__(self, function: Function) -> Function:
-        """Decorates a function: each call is a run, with its own result."""
+        """Decorates a function so that each call is a run with its own result."""
         return _decorate(function, self._call)
 
     def _ask(self, op: str, *arguments: str) -> dict[str, Any]:
-        agent = self._agent  # another thread may stop the tracker meanwhile
+        agent = self._agent  # another thread may stop the tracker at any time
         if agent is None:
             raise Error("the tracker is not running")
         return agent.ask(op, *arguments)
@@ -295,7 +298,7 @@ class Tracker:
             warn(f"tracking has stopped: {error}")
 
     def _tell(self, op: str, *arguments: str) -> None:
-        """Like _ask, for optional requests: a failure is only a warning."""
+        """Sends an optional request like _ask; a failure is only a warning."""
         if self._agent is None:
             raise Error("the tracker is not running")
         try:
@@ -304,21 +307,21 @@ class Tracker:
             self._report_failure(error)
 
     def sample(self) -> None:
-        """Takes an extra sample now."""
+        """Takes an additional sample now."""
         self._tell("sample")
 
     def snapshot(self) -> Snapshot:
-        """The current usage of the process."""
+        """Returns the current usage of the process."""
         answer = self._ask("snapshot")
         return Snapshot(self._tracked_pid(), answer["metrics"], answer["gpus"])
 
     def phase(self, name: str) -> PhaseBlock:
-        """A named part of the run with its own figures: `with tracker.phase("load"):`."""
+        """Returns a named part of the run with its own figures: `with tracker.phase("load"):`."""
         return PhaseBlock(name, self)
 
 
 def sample_all() -> None:
-    """Makes the trackers of this process, and the `spoor run` that it is part of, take a sample."""
+    """Makes the trackers of this process, and the `spoor run` that tracks it, take a sample."""
     for tracker in list(_trackers()):
         if tracker.is_running:
             tracker.sample()
@@ -329,14 +332,14 @@ def sample_all() -> None:
 
 
 def _find_tracker() -> Optional[Tracker]:
-    """The tracker that was started last in this thread or task, else in this process."""
+    """Returns the tracker that was last started in this thread or task, or else in this process."""
     trackers, reference = _trackers(), _current.get()
     current = None if reference is None else reference()
     return current if current in trackers else trackers[-1] if trackers else None
 
 
 class PhaseBlock:
-    """The block of a phase. It may also decorate a function."""
+    """A context manager for a phase. It can also decorate a function."""
 
     def __init__(self, name: str, tracker: Optional[Tracker] = None) -> None:
         if not isinstance(name, str):
@@ -345,7 +348,7 @@ class PhaseBlock:
             raise ValueError("a phase name must be one line")
         self._name = os.fsencode(name).decode(errors="replace")  # without surrogates
         self._tracker = tracker
-        self._entered: list[tuple[Optional[Tracker], int]] = []  # with the pid of the process that entered
+        self._entered: list[tuple[Optional[Tracker], int]] = []  # with the PID of the process that entered the block
 
     def __enter__(self) -> PhaseBlock:
         tracker = self._tracker or _find_tracker()
@@ -356,7 +359,7 @@ class PhaseBlock:
         return self
 
     def _tell_runs(self, word: str) -> None:
-        if self._tracker is None:  # not a phase of a specific tracker
+        if self._tracker is None:  # the phase was not created by a specific tracker
             try:
                 tell_runs(word, self._name)
             except Error as error:
@@ -377,7 +380,7 @@ class PhaseBlock:
         self._tell_runs("stop")
 
     def __call__(self, function: Function) -> Function:
-        """Decorates a function: each call is a block."""
+        """Decorates a function so that each call is a phase."""
         return _decorate(function, lambda: PhaseBlock(self._name, self._tracker))
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""comparing.py - compares a job run untracked with the same job under each tracker.
+"""comparing.py - compares a job that runs untracked with the same job under each tracker.
 
-The CPU time of a tracker is its own CPU clock, read from outside when it has exited but has not yet
-been waited for: so it includes the tracker's exit, and nothing of the job. The CPU time of the job
-is measured inside it by programs/measured.c, tracked or not.
+The CPU time of a tracker is that of its own CPU clock, read from outside after it has exited but
+before it has been waited for. So it includes the tracker's exit, and nothing of the job. The CPU
+time of the job is measured inside it by programs/measured.c, tracked or not.
 """
 import argparse
 import dataclasses
@@ -22,14 +22,15 @@ from rows import Row, spread_of
 
 MARKS = 2
 LOSSES = {"cpu_lost_percent": "job_cpu", "wall_lost_percent": "job_wall"}
-NOISE_LIMIT_PERCENT = 2.0  # more would hide the cost of a tracker
-LEAST_ROUNDS = 3  # for a verdict: fewer rounds do not show the noise
+NOISE_LIMIT_PERCENT = 2.0  # larger noise would hide the cost of a tracker
+LEAST_ROUNDS = 3  # fewer rounds do not show the noise, so there is no verdict
 WORTH_SAYING_SECONDS = 0.005
 
 
 @dataclasses.dataclass(frozen=True)
 class Tracker:
-    """A spoor with options and variables: NAME="SPOOR [OPTION...] [VARIABLE=VALUE...]"."""
+    """One spoor program with options and variables: NAME="SPOOR [OPTION...]
+    [VARIABLE=VALUE...]"."""
     name: str
     spoor: str
     options: tuple = ()
@@ -54,7 +55,7 @@ class Tracker:
 
 @dataclasses.dataclass
 class Run:
-    """One run, in seconds. The tracker's figures are 0 for an untracked one."""
+    """One run; times are in seconds. The tracker's figures are 0 if the run was untracked."""
     job_cpu: float
     job_wall: float
     whole_wall: float  # including the start and the exit of the tracker
@@ -85,7 +86,7 @@ def spawn(command, variables, stderr, stdout_fd):
 
 
 def read_marks(pid, fd):
-    """The time, and the CPU time of a process, at each byte that its job writes."""
+    """Reads the time, and the CPU time of a process, at each byte that the job writes."""
     marks = []
     while len(marks) < MARKS and os.read(fd, 1):
         marks.append((time.monotonic(), machine.cpu_seconds(pid)))
@@ -93,8 +94,8 @@ def read_marks(pid, fd):
 
 
 def watch(command, variables, stderr, has_marks):
-    """Runs a command to its end: wall time, CPU time of the process and of the children it waited
-    for, and its marks."""
+    """Runs a command until it exits. Returns its wall time, the CPU time of the process and of
+    the children it waited for, and its marks."""
     ours, theirs = os.pipe() if has_marks else (-1, os.open("/dev/null", os.O_WRONLY))
     started = time.monotonic()
     pid = spawn(command, variables, stderr, theirs)
@@ -113,7 +114,7 @@ def watch(command, variables, stderr, has_marks):
 
 
 def run_once(job, place, tracker=None):
-    """One run of a job, under a tracker or none."""
+    """Runs a job once, under a tracker or untracked."""
     report, figures, stderr = (place.folder / name for name in ("report.json", "figures", "stderr"))
     job.prepare(place)
     command = place.program("measured", figures, *job.command(place))
@@ -132,7 +133,8 @@ def run_once(job, place, tracker=None):
 
 
 class LossRow(Row):
-    """Percent that a job loses. If the runs differ too much, the verdict is unclear instead of ok."""
+    """The percentage that a job loses. If the runs differ too much, the verdict is unclear
+    instead of ok."""
 
     @property
     def verdict(self):
@@ -141,7 +143,7 @@ class LossRow(Row):
 
 
 class Comparison:
-    """The runs of a job under one tracker against untracked runs, made in turns."""
+    """Compares runs of a job under one tracker with untracked runs; both kinds take turns."""
 
     def __init__(self, job, scale, tracker, plain, tracked):
         self.job, self.tracker, self.plain, self.tracked = job, tracker, plain, tracked
@@ -156,20 +158,21 @@ class Comparison:
 
     @functools.cached_property
     def figures(self):
-        """Each figure that a goal may name: value and standard error."""
+        """Returns the value and the standard error of each figure that a goal may name."""
         found = {"tracker_seconds": self.figure(self.values("tracker_cpu")),
                  **{name: self.figure(self.values(name))
                     for name in ("core_percent", "job_percent", "settled_percent")}}
         if self.job.is_fixed_work:
             found |= {figure: self.figure(self.lost(name)) for figure, name in LOSSES.items()}
-            # Compare the best runs: disturbances make a run longer, never shorter.
+            # Compare the best runs: other load makes a run longer, never shorter.
             best = min(self.values("job_cpu")) - min(run.job_cpu for run in self.plain)
             spread = spread_of([b.job_cpu - a.job_cpu for a, b in zip(self.plain, self.tracked)])
             found["lost_us"] = best / self.times * 1e6, spread / self.times * 1e6
         return found
 
     def lost(self, name):
-        """Percent lost in each round. The runs of a round follow each other, so drift cancels out."""
+        """Returns the percentage lost in each round. The runs of a round follow each other, so
+        drift cancels out."""
         return [(getattr(b, name) / getattr(a, name) - 1) * 100
                 for a, b in zip(self.plain, self.tracked)]
 
@@ -177,13 +180,13 @@ class Comparison:
         return (min(self.values(name)) / min(getattr(run, name) for run in self.plain) - 1) * 100
 
     def noise_percent(self, name):
-        """Standard deviation of the untracked runs, outliers ignored."""
+        """Returns the standard deviation of the untracked runs, robust to outliers."""
         values = [getattr(run, name) for run in self.plain]
         deviation = spread_of(values) * math.sqrt(len(values)) / 1.253
         return deviation / statistics.median(values) * 100
 
     def judge(self, goal):
-        """A row for rows.py with the verdict on this goal."""
+        """Returns a row for rows.py with the verdict on this goal."""
         value, spread = self.figures[goal.figure]
         if goal.figure not in LOSSES:
             return Row(goal.text, goal.unit, value, limit=goal.limit, spread=spread)
@@ -194,7 +197,7 @@ class Comparison:
                        more={"best": self.best_lost(name), "noise": noise})
 
     def goals(self):
-        """A row for each goal; none if the runs do not show whether it is met."""
+        """Returns a row for each goal; none if there are too few runs for a verdict."""
         can_tell = self.scale == 1 and len(self.tracked) >= LEAST_ROUNDS
         return [self.judge(goal) for goal in self.job.goals] if can_tell else []
 
@@ -204,8 +207,8 @@ class Comparison:
                 "runs": [dataclasses.asdict(run) for run in self.tracked]}
 
     def notes(self):
-        """The tracker's own account of its CPU time, and CPU time that neither it nor the job
-        accounts for."""
+        """Lists the CPU time that the tracker itself reports, and CPU time that belongs to
+        neither the tracker nor the job."""
         said = self.tracked[-1].said
         lines = [f"says: {json.dumps({key: value})[1:-1]}" for key, value in said.items()
                  if isinstance(value, (dict, list))]

@@ -11,8 +11,8 @@ from rows import Row
 SECONDS = 20
 LIMIT_PERCENT = 0.6
 
-# Microseconds of CPU time, as measured there after a pause and without a CUDA context. In a loop
-# some calls take a fifth; with a context, samples take half.
+# Microseconds of CPU time of each call, measured on an H200 after a pause and without a CUDA
+# context. In a loop some calls take a fifth of this; with a context, samples take half.
 PRICES = {
     "any": 80,
     "nvmlInit": 12_300,
@@ -50,7 +50,7 @@ AWAKE = "import time\nwhile True:\n    time.sleep(0.05)\n    sum(range(20_000))"
 
 @contextlib.contextmanager
 def tracked(bench, code, has_context):
-    """A job on a machine with this GPU. Yields the tracker's process."""
+    """Runs a job on a machine with this GPU. Yields the tracker's process."""
     script = CARD + "".join(f"cost {call} {price}\n" for call, price in PRICES.items())
     with machine.scratch() as folder:
         path = folder / "script"
@@ -69,7 +69,8 @@ def tracked(bench, code, has_context):
 
 
 def share(bench, code, has_context):
-    """Percent of a core over the first seconds, the start included."""
+    """Returns the tracker's usage during the first seconds, including its start, in percent of a
+    core."""
     seconds = bench.much(SECONDS, 4)
     with tracked(bench, code, has_context) as process:
         began = time.monotonic()
@@ -78,7 +79,7 @@ def share(bench, code, has_context):
 
 
 def gpus(bench):
-    """CPU time of the whole tracker at an interval of 1 s, from its start on."""
+    """Measures the CPU time of the whole tracker since it started, at an interval of 1 s."""
     seconds = bench.much(SECONDS, 4)
     cases = (("none used", ASLEEP, False), ("memory held, asleep", ASLEEP, True),
              ("memory held, awake every 50 ms", AWAKE, True))

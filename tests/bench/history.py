@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""history.py - the cost of a history: time to append a run, time of a query, bytes."""
+"""history.py - measures the cost of a history: time to append a run, time of a query, bytes."""
 import datetime
 import json
 import os
@@ -18,8 +18,8 @@ START = datetime.datetime(2026, 1, 1)
 
 
 def fill(folder, row, count):
-    """Writes a history of many runs, one per minute, with equal figures and NAMES different names. Returns its size
-    in bytes."""
+    """Writes a history of many runs, one per minute, with equal figures and NAMES different
+    names. Returns its size in bytes."""
     row = {**row, "id": "@ID@", "name": "@NAME@", "started_at": "@START@"}
     template = json.dumps(row, separators=(",", ":")) + "\n"
     files, total = {}, 0
@@ -40,14 +40,15 @@ def fill(folder, row, count):
 
 
 def timed(command):
-    """The seconds that a command takes, and the lines it writes."""
+    """Returns how many seconds a command takes, and the number of lines that it prints."""
     started = time.perf_counter()
     output = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
     return time.perf_counter() - started, output.splitlines()
 
 
 def cpu_ms(command):
-    """CPU time of a command and all its children, which other programs hardly change."""
+    """Returns the CPU time of a command and all its children, which other programs hardly
+    affect."""
     pid = os.posix_spawnp(command[0], command, os.environ)
     _, status, usage = os.wait4(pid, 0)
     assert status == 0, f"{command}: {status}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""joblist.py - the jobs of jobs.py: how each is started, and the limits of its tracking cost."""
+"""joblist.py - the jobs of jobs.py: how each is started, and limits for the cost of tracking it."""
 import dataclasses
 import functools
 import os
@@ -16,8 +16,8 @@ TEXT = b"".join(b"%d: a line that differs from the others in its number only\n" 
 
 
 class Goal(typing.NamedTuple):
-    """The limit of `figure` (a name of comparing.Comparison). None: as much as untracked runs
-    differ."""
+    """The limit of `figure` (a name in comparing.Comparison). None: the noise of the untracked
+    runs is the limit."""
     figure: str
     limit: typing.Optional[float]
     unit: str
@@ -54,8 +54,8 @@ HARMLESS = (Goal("cpu_lost_percent", None, "%", "job's CPU grows by no more than
 
 
 class Place:
-    """The folder of the jobs. `programs` is a folder of compiled programs, or None; `scale` is 1,
-    or less for a quick look."""
+    """The folder of the jobs. `programs` is a folder of compiled programs, or None; `scale` is
+    1, or less for a quick run."""
 
     def __init__(self, programs, folder, scale):
         self.programs, self.folder, self.scale = programs, folder, scale
@@ -64,7 +64,7 @@ class Place:
         return max(1, round(full * self.scale))
 
     def program(self, name, *arguments):
-        """A program of programs/: compiled before, or now."""
+        """Returns the path of a program of programs/; compiles it unless it is compiled already."""
         path = (self.programs or self.folder) / name
         if not self.programs and not path.exists():
             subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-o", str(path),
@@ -73,7 +73,7 @@ class Place:
 
     @functools.cached_property
     def data(self):
-        """A folder of files, every other of which is compressible."""
+        """Creates a folder of files, every second one of which is compressible."""
         folder = self.folder / "data"
         folder.mkdir()
         text = (TEXT * (DATA_FILE_BYTES // len(TEXT) + 1))[:DATA_FILE_BYTES]
@@ -83,9 +83,9 @@ class Place:
 
     @functools.cached_property
     def configured(self):
-        """An empty build folder and its copy, from which it can be restored."""
+        """Configures a build folder, and keeps a copy from which it can be restored."""
         build, copy = self.folder / "build", self.folder / "configured"
-        # Naming a compiler keeps Meson from using ccache.
+        # If the compiler is named, Meson does not use ccache.
         subprocess.run(["meson", "setup", str(build), str(HERE.parent.parent)], check=True,
                        stdout=subprocess.DEVNULL, env={**os.environ, "CC": "cc"})
         shutil.copytree(build, copy, symlinks=True)
@@ -96,15 +96,15 @@ class Place:
 class Job:
     name: str
     command: typing.Callable
-    seconds: float  # about how long it takes, on two CPUs
+    seconds: float  # approximate duration on two CPUs
     rounds: int
     goals: tuple = ()
     interval: str = ""  # other than the default
     per: tuple = ()  # (operation, count): a loss is also given per operation
-    missing: typing.Callable = lambda: ""  # names what the job needs and this machine does not have
+    missing: typing.Callable = lambda: ""  # returns what the job needs but this machine lacks
     prepare: typing.Callable = lambda place: None  # before each run, not measured
-    has_marks: bool = False  # writes a byte once settled, another before it ends
-    is_fixed_work: bool = True  # otherwise it takes a fixed time, and cannot lose any
+    has_marks: bool = False  # writes a byte once settled, and another before it exits
+    is_fixed_work: bool = True  # otherwise it takes a fixed time, so no time can be lost
 
 
 def missing_commands(*names):
@@ -114,7 +114,7 @@ def missing_commands(*names):
 
 @functools.cache
 def missing_torch():
-    """The import also brings its files into the page cache."""
+    """Checks for PyTorch. The import also loads its files into the page cache."""
     done = subprocess.run([sys.executable, "-c", "import torch, sys; sys.exit("
                            "0 if torch.cuda.is_available() else 'PyTorch finds no GPU')"],
                           text=True, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)

@@ -2,23 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """jobs.py - measures the cost of tracking real jobs: the tracker's CPU time, and the job's loss.
 
-Each job runs untracked and under each NAME=SPOOR, in turns. Words after the path are options and
-variables, so that parts can be compared:
+Each job runs untracked and under each NAME=SPOOR, in turns. The words after the path are options
+and variables, so that variants can be compared:
 
     jobs.py before=old/spoor after=build/spoor 'bare=build/spoor --cgroup=off SPOOR_DISABLE=perf'
 
-    tracker     CPU time of the tracker, seen from outside: median, and least of the runs
-    of a core   the same per wall time
-    of the job  the same per CPU time of the job
-    it says     tracker.cpu_seconds of its own report
-    job's CPU, wall time   untracked: best and median. Tracked: increase of the best, and the median
-                increase over the rounds, ± its standard error
-    ends        wall time that the start and the end of the tracker add (median)
-    verdict     ok; unclear: above the goal by less than chance explains, or the runs differ too much
-                to tell; OVER. None with fewer than three rounds, or with --quick
+  tracker     CPU time of the tracker, measured from outside: median, and the least of all runs
+  of a core   the same per wall time
+  of the job  the same per CPU time of the job
+  it says     tracker.cpu_seconds in the tracker's own report
+  job's CPU, wall time   untracked: best and median. Tracked: increase of the best, and the median
+                         increase over the rounds, ± its standard error
+  ends        wall time that the start and the end of the tracker add (median)
+  verdict     ok; unclear: above the goal by less than chance explains, or the runs differ too much;
+              OVER. None with fewer than three rounds, or with --quick
 
-Exits with 0 also if a goal is missed. All figures are in the JSON file, which is rewritten after
-each job. Needs only Python and, unless --programs has them, a C compiler.
+Exits with status 0 even if a goal is missed. All figures are in the JSON file, which is
+rewritten after each job. Needs only Python and, unless --programs is given, a C compiler.
 """
 import argparse
 import json
@@ -35,7 +35,7 @@ import comparing
 import machine
 from joblist import JOBS, Place
 
-LEAST_CPU_SECONDS = 0.1  # CPU time of a job below which a share means nothing
+LEAST_CPU_SECONDS = 0.1  # if a job uses less CPU time, a percentage of it is meaningless
 COLUMNS = "{:<14} {:>17} {:>9} {:>10} {:>8}  {:>24}  {:>24}  {:>8}"
 HEADER = COLUMNS.format("", "tracker", "of a core", "of the job", "it says", "job's CPU", "wall time",
                         "ends")
@@ -65,7 +65,7 @@ def arguments():
 
 
 class Budget:
-    """Divides the time that is left among the jobs that are left: one that needs less than an equal
+    """Divides the remaining time among the remaining jobs: a job that needs less than an equal
     share gets all it needs, and leaves the rest to the others."""
 
     def __init__(self, seconds, jobs, variants, rounds):
@@ -73,7 +73,7 @@ class Budget:
         self.wanted = {job.name: job.seconds * variants * (rounds or job.rounds) for job in jobs}
 
     def take(self, job):
-        """The most seconds that a job may take."""
+        """Returns the number of seconds that the next job may take."""
         left, waiting = self.end - time.monotonic(), sorted(self.wanted.values())
         del self.wanted[job.name]
         while waiting and waiting[0] <= left / len(waiting):
@@ -82,8 +82,8 @@ class Budget:
 
 
 def measure(job, place, trackers, rounds, seconds):
-    """The runs of each variant (None: untracked). Each round begins with another variant. At least
-    one round, then as many as fit."""
+    """Runs each variant (None: untracked) in turns. Each round starts with another variant. Does
+    at least one round, then as many as the time allows."""
     variants = [None, *trackers]
     runs = [[] for _ in variants]
     started = time.monotonic()
@@ -101,7 +101,7 @@ def number(value, spread):
 
 
 def outcome(goal):
-    """The result of a goal, given as JSON."""
+    """Formats the result of a goal, which is given as JSON."""
     more = "".join(f", {name} {value:.2g}" for name, value in goal["more"].items())
     return f"{number(goal['value'], goal['spread'])} {goal['unit']}{more}"
 
@@ -135,7 +135,7 @@ def plain_line(runs):
 
 
 def detail_lines(comparison):
-    """Notes below the line of a tracker."""
+    """Returns the notes below the line of a tracker."""
     job, figures = comparison.job, comparison.figures
     lines = []
     if job.per and "lost_us" in figures:
@@ -157,7 +157,7 @@ def describe(job, runs, comparisons, others):
 
 
 def summary(names, jobs):
-    """A Markdown table of the goals of the jobs, given as JSON."""
+    """Returns a Markdown table of the goals of the jobs, which are given as JSON."""
     rows = [["job", "goal", *names], ["---"] * (2 + len(names))]
     for job in jobs:
         for goals in zip(*(tracked["goals"] for tracked in job.get("tracked", []))):
@@ -167,7 +167,7 @@ def summary(names, jobs):
 
 
 class OtherLoad:
-    """Cores used by processes that this program did not start."""
+    """Measures how many cores are used by processes that this program did not start."""
 
     def __init__(self):
         self.start = self.now()
@@ -183,7 +183,7 @@ class OtherLoad:
 
 
 def run_job(job, place, options, seconds):
-    """Measures a job, prints it, and returns it as JSON."""
+    """Measures a job, prints the result, and returns it as JSON."""
     rounds = options.rounds or (1 if options.quick else job.rounds)
     load = OtherLoad()
     try:
@@ -201,14 +201,14 @@ def run_job(job, place, options, seconds):
 
 
 def run_jobs(jobs, place, options):
-    """Yields each job as JSON."""
+    """Yields the result of each job as JSON."""
     reasons = {job.name: job.missing() for job in jobs}
     budget = Budget(options.budget_seconds, [job for job in jobs if not reasons[job.name]],
                     1 + len(options.trackers), options.rounds)
     for job in jobs:
         reason = reasons[job.name]
         seconds = 0 if reason else budget.take(job)
-        # A round may take twice as long as planned: start none that would be cut off.
+        # A round may take twice as long as planned, so skip a job that might be cut off.
         if not reason and job.seconds * (1 + len(options.trackers)) > 2 * seconds:
             reason = "too little time"
         if reason:
@@ -220,7 +220,8 @@ def run_jobs(jobs, place, options):
 
 def main():
     options = arguments()
-    # A leftover SPOOR_INTERVAL or SPOOR_DISABLE would change what is measured.
+    # Remove variables such as SPOOR_INTERVAL and SPOOR_DISABLE, which would change what is
+    # measured.
     for name in [name for name in os.environ if name.startswith("SPOOR_")]:
         del os.environ[name]
     path = options.json or pathlib.Path(options.trackers[-1].spoor).parent / "bench-jobs.json"

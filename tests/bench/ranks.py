@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ranks.py - the total cost of the trackers of a full node: one `spoor run` for each rank of a Slurm step.
+"""ranks.py - measures the total cost of the trackers on a full node: one `spoor run` for each
+rank of a Slurm step.
 
-The memory is PSS: the pages of the program that all trackers map count once.
+Memory is measured as PSS, so program pages that all trackers map count once.
 """
 import contextlib
 import os
@@ -13,14 +14,14 @@ from rows import Row
 
 RANKS = 64
 SECONDS = 20
-SETTLING_SECONDS = 8  # the first samples and glances have shorter intervals
+SETTLING_SECONDS = 8  # samples and glances are more frequent at first
 TOGETHER_PERCENT = 3.0
 EACH_PERCENT = 0.05
 EACH_MB = 4.0
 
 
 def environment(rank, ranks):
-    """The variables that srun sets on one node."""
+    """Returns the variables that srun sets on one node."""
     return {**os.environ, "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank),
             "SLURM_LOCALID": str(rank), "SLURM_STEP_NUM_TASKS": str(ranks), "SLURM_NTASKS": str(ranks),
             "SLURM_NODEID": "0", "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_TASKS_PER_NODE": str(ranks)}
@@ -28,7 +29,8 @@ def environment(rank, ranks):
 
 @contextlib.contextmanager
 def trackers(bench, count, folder):
-    """A tracker for each rank, whose process sleeps. Yields the process ids of the trackers."""
+    """Starts a tracker for each rank; the job of each is one sleeping process. Yields the PIDs
+    of the trackers."""
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(machine.started(
             [bench.spoor, "run", "-q", "-i", "1", "-o", str(folder / f"{rank}.json"), "--", "sleep", "600"],
@@ -41,7 +43,7 @@ def pss_mb(pid):
 
 
 def ranks(bench):
-    """Measured once the trackers have settled."""
+    """Measures the trackers once they have settled."""
     count, seconds = bench.much(RANKS, 8), bench.much(SECONDS, 5)
     with machine.scratch() as folder, trackers(bench, count, folder) as pids:
         time.sleep(SETTLING_SECONDS)

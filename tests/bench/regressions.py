@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""regressions.py [BINARY] - does `spoor check` find regressions of 10 %, and how often does it raise a false alarm?
+"""regressions.py [BINARY] - measures how often `spoor check` finds regressions of 10 %, and how
+often it raises a false alarm.
 
-A job that waits runs 20 times, then 200 times more without a change, each checked against the 20 runs before it, and then with
-10 % more time and with 10 % more memory, ten times each. Then the same, with fewer runs, for a job that computes: on a
-machine that is shared with others, its time varies by more than 10 %, which single runs cannot tell from a regression; the
-ten runs together are compared with the 20 before them (`spoor compare`). Prints how many were found.
+A job that sleeps runs 20 times, then 200 times more without a change, each run checked against
+the 20 runs before it; then ten times with 10 % more time and ten times with 10 % more memory.
+Then the same is done, with fewer runs, for a job that computes. On a machine shared with others,
+its time varies by more than 10 %, so a single run cannot reveal a regression; ten runs together
+are compared with the 20 before them (`spoor compare`). Prints how many regressions were found.
 """
 import pathlib
 import subprocess
@@ -19,7 +21,7 @@ COMPUTES = "x = bytearray({memory} << 20)\nfor i in range({work} * 100000): pass
 
 
 class Trial:
-    """Runs of a job: the earlier ones, and the latest."""
+    """Runs of a job: the earlier runs, and the latest one."""
 
     def __init__(self, folder, job):
         self.job, self.earlier, self.latest = job, folder / "earlier.json", folder / "latest.json"
@@ -31,7 +33,8 @@ class Trial:
                         "/usr/bin/python3", "-c", self.job.format(work=work, memory=memory)], check=True)
 
     def alarms(self, figures, **change):
-        """The output of `spoor check` for one more run, which becomes an earlier one if it has no change."""
+        """Runs `spoor check` on one more run and returns its output. A run without a change is
+        added to the earlier runs."""
         self.latest.unlink(missing_ok=True)
         self.run(self.latest, **change)
         done = subprocess.run([BINARY, "check", "--baseline", self.earlier, "--figures", figures, self.latest],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rows.py - a figure of the bench with its floor and its limit, and the table of these rows."""
+"""rows.py - figures of the bench with their floors and limits, and the table of these rows."""
 import dataclasses
 import math
 import statistics
@@ -7,16 +7,16 @@ import statistics
 
 @dataclasses.dataclass
 class Row:
-    """`value`, `floor` and `limit` are in `unit`; None: no such value. `spread` is the standard
-    error of the value."""
+    """One figure. `value`, `floor` and `limit` are in `unit`; None: there is no such value.
+    `spread` is the standard error of the value."""
     name: str
     unit: str
     value: float
     floor: float = None
     limit: float = None
-    limit_is: str = ""  # the origin of the limit: "1.5 x floor"
+    limit_is: str = ""  # how the limit is derived: "1.5 x floor"
     spread: float = 0.0
-    more: dict = dataclasses.field(default_factory=dict)  # only for the JSON file
+    more: dict = dataclasses.field(default_factory=dict)  # written only to the JSON file
 
     @property
     def verdict(self):
@@ -31,7 +31,8 @@ class Row:
 
 
 def spread_of(values):
-    """The standard error of a median, from the median distance to it: outliers do not count."""
+    """Returns the standard error of a median, derived from the median distance to it, so that
+    outliers do not count."""
     if len(values) < 3:
         return 0.0
     middle = statistics.median(values)
@@ -47,7 +48,7 @@ def number(value, unit):
 
 
 def format_table(rows):
-    """The lines of the table, aligned."""
+    """Returns the lines of the table, with aligned columns."""
     lines = [("figure", "value", "floor", "limit", "", "verdict")]
     for row in rows:
         value = number(row.value, row.unit)

@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--quick] [--only TEXT] [SPOOR] - measures the cost of tracking: a table, and build/bench.json.
+"""run.py [--quick] [--only TEXT] [SPOOR] - measures the cost of tracking; prints a table and
+writes build/bench.json.
 
-Each figure has a floor, the same work done by a minimal C program (programs/floor_*.c), and a
-limit. The two take turns, so that a machine that slows down slows both; values are medians. The
-status is 0 even if a limit is exceeded: on a busy machine that means little, and the table has a
-note about it.
+Each figure has a floor, the cost of the same work in a minimal C program (programs/floor_*.c),
+and a limit. Spoor and the floor take turns, so that a machine that slows down affects both;
+values are medians. The status is 0 even if a limit is exceeded, because this means little on a
+busy machine; the table has a note about other load.
 
-    verdict    ok; unclear: above the limit by less than chance explains; OVER
-    floor      the least that any tracker costs; empty if there is none
+  verdict    ok; unclear: above the limit by less than chance explains; OVER
+  floor      the minimum cost of any tracker; empty if it does not apply
 """
 import argparse
 import json
@@ -29,7 +30,7 @@ import slowing
 import starting
 import tracking
 
-QUIET_CORES = 0.15  # a warning is printed if other processes use more
+QUIET_CORES = 0.15  # above this, a warning about other processes is printed
 
 BENCHMARKS = {
     "start": starting.wall_time,
@@ -57,7 +58,7 @@ def arguments():
 
 
 def measure(bench, names):
-    """The rows of all benchmarks, and those that could not be measured."""
+    """Returns the rows of all benchmarks, and the benchmarks that failed."""
     measured, failures = [], []
     for name in names:
         print(f"{name} ...", end="", file=sys.stderr, flush=True)
@@ -71,7 +72,7 @@ def measure(bench, names):
 
 
 def judge(measured, failures, busy_cores):
-    """Notes below the table."""
+    """Returns the notes below the table."""
     lines = [f"not measured: {failure}" for failure in failures]
     over, unclear = ([row.name for row in measured if row.verdict == verdict]
                      for verdict in ("OVER", "unclear"))
@@ -89,7 +90,8 @@ def main():
     options = arguments()
     spoor = pathlib.Path(options.spoor).resolve()
     bench = machine.Bench(str(spoor), spoor.parent / "tests/bench", 0.1 if options.quick else 1.0)
-    # A leftover SPOOR_INTERVAL or SPOOR_DISABLE would change what is measured.
+    # Remove variables such as SPOOR_INTERVAL and SPOOR_DISABLE, which would change what is
+    # measured.
     for name in [name for name in os.environ if name.startswith("SPOOR_")]:
         del os.environ[name]
     busy_cores = machine.busy_cores()

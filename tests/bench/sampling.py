@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sampling.py - the cost of a sample, its growth, and the memory of many samples.
+"""sampling.py - measures the cost of a sample, how it grows, and the memory of many samples.
 
-A program of the bench takes the samples with the library's own objects, in turns with the floor:
-only CPU time counts, and both run under the same conditions.
+A program of the bench takes the samples with the library's own objects, in turns with the floor.
+Only CPU time is compared, and both run under the same conditions.
 """
 import statistics
 
@@ -10,7 +10,7 @@ import machine
 from rows import Row, spread_of
 
 SIZES = (1, 50, 200, 1000)
-JUDGED_SIZES = (200, 1000)  # in smaller jobs the files of the host, which the floor does not read, weigh more
+JUDGED_SIZES = (200, 1000)  # in smaller jobs, the host's files, which the floor does not read, weigh more
 FLOOR_FACTOR = 1.5
 FOREIGN_COUNT = 500
 FOREIGN_FACTOR = 1.1
@@ -20,7 +20,8 @@ MEMORY_FACTOR = 1.1
 
 
 def measure(bench, size, rounds, how="spawn"):
-    """CPU times in microseconds of a sample, the floor and the host's files, a list of each."""
+    """Returns three lists of CPU times in microseconds: of a sample, of the floor, and of the
+    host's files."""
     text = machine.run(bench.program("sample_cost", how, bench.programs / "crowd", size - 1,
                                      SAMPLES_PER_ROUND, rounds))
     lines = [[int(word) / 1e3 for word in line.split()] for line in text.splitlines()]
@@ -37,7 +38,7 @@ def cost_row(name, times, is_judged):
 
 
 def cost(bench):
-    """CPU time of a sample, by the number of processes of the job."""
+    """Measures the CPU time of a sample, by the number of processes in the job."""
     rounds = {1: 101, 50: 51, 200: 31, 1000: 11}
     rows = {size: cost_row(f"a sample, {size} process{'es' if size > 1 else ''}",
                            measure(bench, size, bench.much(rounds[size], 3)),
@@ -51,7 +52,7 @@ def cost(bench):
 
 
 def growth(rows):
-    """The cost of each further process."""
+    """Measures the cost of each additional process."""
     small, large = 50, 1000
     ours, floor = ((getattr(rows[large], key) - getattr(rows[small], key)) / (large - small)
                    for key in ("value", "floor"))
@@ -60,7 +61,8 @@ def growth(rows):
 
 
 def foreign(bench):
-    """Foreign processes add no cost: samples alone and beside many of them, in turns."""
+    """Checks that foreign processes add no cost: takes samples alone and beside many such
+    processes, in turns."""
     alone, beside = [], []
     for _ in range(bench.much(5, 2)):
         alone.append(measure(bench, 50, 11))
@@ -75,7 +77,7 @@ def foreign(bench):
 
 
 def memory(bench):
-    """Resident memory of a program that takes many samples of one process."""
+    """Measures the resident memory of a program that takes many samples of one process."""
     counts = [1, 1000, 1_000_000 if bench.effort >= 1 else 10_000]
     text = machine.run(bench.program("sample_memory", bench.programs / "crowd", 0, *counts))
     sizes = [[int(word) / 1e6 for word in line.split()[1:]] for line in text.splitlines()]

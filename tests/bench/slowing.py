@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slowing.py - the slowdown of a tracked job that allocates and frees all the time beside 1 GB that
-it keeps.
+"""slowing.py - measures how much a tracker slows down a job that constantly allocates and frees
+memory while it keeps 1 GB.
 
-Windows of three kinds take turns over one job: untracked, read by the floor, tracked. A rate is
-rounds of the job per second in which it was not waiting for a CPU: waiting for a lock that the
-tracker holds counts, waiting for other programs does not. Other programs still slow down a CPU
-whose cores share resources. The time that the job slept is reliable even then: the job sleeps only
-when it waits for such a lock.
+Three kinds of time windows take turns over one job: untracked, read by the floor program, and
+tracked. A rate is the number of the job's rounds per second, not counting the time in which the
+job waited for a CPU: waiting for a lock that the tracker holds counts, waiting for other
+programs does not. Other programs can still slow down a CPU whose cores share resources. Even
+then, the time that the job slept is reliable: the job sleeps only when it waits for such a lock.
 """
 import contextlib
 import pathlib
@@ -34,12 +34,12 @@ class Job:
         return int.from_bytes(self.counter.read_bytes()[:8], "little")
 
     def state(self):
-        """Rounds; seconds elapsed, on a CPU, and waiting for one."""
+        """Returns the job's rounds, and its seconds elapsed, on a CPU, and waiting for a CPU."""
         _, waiting, _ = map(int, pathlib.Path(f"/proc/{self.pid}/schedstat").read_text().split())
         return self.rounds(), time.monotonic(), machine.cpu_seconds(self.pid), waiting / 1e9
 
     def window(self):
-        """Its rates in one window."""
+        """Returns the job's rates in one window."""
         before = self.state()
         time.sleep(WINDOW_SECONDS)
         rounds, wall, on_cpu, waiting = (b - a for a, b in zip(before, self.state()))
@@ -49,7 +49,7 @@ class Job:
 
 @contextlib.contextmanager
 def tracked(bench, job, folder):
-    """Runs the tracker, from its first sample on."""
+    """Runs the tracker for the duration of the block; the block starts after the first sample."""
     samples = folder / "samples.jsonl"
     samples.unlink(missing_ok=True)
     command = [bench.spoor, "attach", "-q", "-i", str(INTERVAL), "--samples", str(samples),
@@ -62,7 +62,7 @@ def tracked(bench, job, folder):
 
 
 def measure(bench, job, folder):
-    """The windows of each kind, in the order of the turns."""
+    """Returns the windows of each kind, in the order of the turns."""
     kinds = {
         "untracked": contextlib.nullcontext,
         "floor": lambda: machine.started(bench.program("floor_watch", job.pid,
@@ -79,8 +79,8 @@ def measure(bench, job, folder):
 
 
 def slower_percent(windows, kind, rate="rate"):
-    """The slowdown of each turn against the untracked windows before and after it, so drift cancels
-    out."""
+    """Returns the slowdown of each turn compared with the untracked windows before and after it,
+    so that drift cancels out."""
     plain = [window[rate] for window in windows["untracked"]]
     return [((before + after) / 2 / window[rate] - 1) * 100
             for before, after, window in zip(plain, plain[1:], windows[kind])]
@@ -99,7 +99,7 @@ def row_of(name, windows, percents, **more):
 
 
 def slowing(bench):
-    """The slowdown at an interval of 0.1 s."""
+    """Measures the slowdown at an interval of 0.1 s."""
     with machine.scratch() as folder:
         counter = folder / "rounds"
         counter.write_bytes(bytes(4096))

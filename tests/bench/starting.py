@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""starting.py - the cost of a run that does nothing: wall time, and instructions."""
+"""starting.py - measures the cost of a run that does nothing: wall time, and instructions."""
 import os
 import re
 import statistics
@@ -14,7 +14,7 @@ FEW_SAMPLES, MANY_SAMPLES = 64, 384  # multiples of 16: every 16th sample search
 
 
 def wall_ms(command):
-    """The time from the start of a command until it has been waited for."""
+    """Returns the time from the start of a command until it has been waited for."""
     started = time.perf_counter()
     pid = os.posix_spawnp(command[0], command, os.environ)
     _, status = os.waitpid(pid, 0)
@@ -24,7 +24,7 @@ def wall_ms(command):
 
 
 def take_turns(commands, runs):
-    """The times of each command, after a run of each to warm up."""
+    """Returns the times of each command, after a first run of each to warm up."""
     times = [[] for _ in commands]
     for turn in range(runs + 1):
         for command, kept in zip(commands, times):
@@ -35,7 +35,7 @@ def take_turns(commands, runs):
 
 
 def wall_time(bench):
-    """Wall time that `spoor run -q` adds to a command that does nothing."""
+    """Measures the wall time that `spoor run -q` adds to a command that does nothing."""
     with machine.scratch() as folder:
         wrappers = {
             "": [bench.spoor, "run", "-q", "--", "true"],
@@ -53,7 +53,7 @@ def wall_time(bench):
 
 
 def instructions(command):
-    """User-space instructions of a command, without its children."""
+    """Returns the number of user-space instructions of a command, without its children."""
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
                            "--child-silent-after-fork=yes", *command], check=True, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -68,7 +68,8 @@ def instructions_of_start(bench):
 
 
 def instructions_of_sample(bench):
-    """Subtracts a run with few samples from one with many, so that the start cancels out."""
+    """Measures the instructions of a sample. Subtracts a run with few samples from one with
+    many, so that the start cancels out."""
     def per_sample(make_command):
         few, many = (instructions(make_command(samples))
                      for samples in (FEW_SAMPLES, MANY_SAMPLES))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tracking.py - the cost of `spoor run` beside a job of 200 sleeping descendants."""
+"""tracking.py - measures the cost of `spoor run` beside a job of 200 sleeping descendants."""
 import contextlib
 import subprocess
 import time
@@ -17,7 +17,8 @@ STRANGER_MS = 10
 
 
 class Watched:
-    """CPU time of a process: since its start, and since its last mark, when it has settled."""
+    """CPU time of a process: since it started, and since its last mark, which is set once it has
+    settled."""
 
     def __init__(self, process):
         self.pid = process.pid
@@ -36,13 +37,13 @@ class Watched:
         self.peak_mb = peak_bytes / 1e6
 
     def since(self, index):
-        """Seconds and CPU time since that mark."""
+        """Returns the wall time and the CPU time since that mark."""
         return [now - then for now, then in zip(self.marks[-1], self.marks[index])]
 
 
 @contextlib.contextmanager
 def wrapped(bench, interval):
-    """A job that `spoor run` has started. Yields the tracker and the job's process id."""
+    """Starts a job under `spoor run`. Yields the PIDs of the tracker and of the job."""
     command = [bench.spoor, "run", "-q", "-i", str(interval), "--",
                *bench.program("crowd", DESCENDANTS, 1)]
     with machine.started(command, stdout=subprocess.PIPE) as process:
@@ -54,7 +55,7 @@ def wrapped(bench, interval):
 
 @contextlib.contextmanager
 def attached(bench, interval):
-    """The same for a job that existed before the tracker."""
+    """Starts a job, then attaches a tracker to it; yields the same."""
     with machine.crowd(bench, DESCENDANTS) as job:
         with machine.started([bench.spoor, "attach", "-q", "-i", str(interval),
                               str(job.pid)]) as process:
@@ -62,8 +63,8 @@ def attached(bench, interval):
 
 
 def watch(bench, begin, interval, seconds):
-    """The tracker and the floor beside one job at the same time; both have settled in the second
-    half."""
+    """Observes the tracker and the floor beside one job at the same time; both have settled by
+    the second half."""
     with begin(bench, interval) as (tracker, job):
         with machine.started(bench.program("floor_watch", job, round(interval * 1000),
                                            1_000_000)) as process:
@@ -78,12 +79,12 @@ def watch(bench, begin, interval, seconds):
 
 
 def sample_cost(watched, interval):
-    """CPU time in microseconds per interval, once settled."""
+    """Returns the CPU time in microseconds per interval, once settled."""
     return watched.cpu / watched.seconds * interval * 1e6
 
 
 def tracking(bench):
-    """CPU time of the whole tracker, from its start on, and its memory."""
+    """Measures the CPU time of the whole tracker since it started, and its memory."""
     seconds = bench.much(SECONDS, 4)
     seen = {interval: watch(bench, wrapped, interval, seconds) for interval in INTERVALS}
     rows = []
@@ -104,7 +105,8 @@ def tracking(bench):
 
 
 def strangers(bench):
-    """The same while a foreign process starts children all the time, which some sources report."""
+    """Measures the same while a foreign process constantly starts children, which some sources
+    report."""
     rows = []
     for name, begin in (("run", wrapped), ("attach", attached)):
         with machine.started(bench.program("forker", STRANGER_MS)):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flush.c - for coverage builds: writes the counts of processes that end by _exit(), by the
- * system call exit_group, or by a signal that they send themselves. Replaces _exit(), syscall()
- * and kill() of the C library.
+ * system call exit_group, or by a signal that they send to themselves. Replaces _exit(),
+ * syscall() and kill() of the C library.
  */
 #include <dlfcn.h>
 #include <gcov.h>
@@ -20,9 +20,9 @@ __attribute__((constructor)) static void note_user(void)
     *(void **)&next_syscall = dlsym(RTLD_NEXT, "syscall");
 }
 
-/* Resets the counts after writing them: a child that shares our memory shares the counts, too,
- * and the parent would write them again. A child that runs as another user cannot write the
- * files and would print errors on stderr. */
+/* Resets the counts after writing them: a child that shares its parent's memory shares the
+ * counts, too, and the parent would write them again. A child that runs as another user
+ * cannot write the files and would print errors on stderr. */
 static void flush(void)
 {
     if (geteuid() != first_user)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cgroups that a test makes, in every mounted hierarchy."""
+"""Cgroups that tests create in every mounted hierarchy."""
 import os
 import pathlib
 import subprocess
@@ -10,7 +10,8 @@ from conftest import eventually
 
 
 def hierarchies():
-    """The mounted cgroup hierarchies with controllers: {"memory": path, "unified": path}."""
+    """Maps each mounted cgroup hierarchy with controllers to its path: {"memory": path,
+    "unified": path}."""
     found = {}
     for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         before, _, after = line.partition(" - ")
@@ -27,7 +28,7 @@ HIERARCHIES = hierarchies()
 
 
 class Group:
-    """A cgroup in every hierarchy, or in the given ones."""
+    """A cgroup created in every hierarchy, or only in the given ones."""
 
     def __init__(self, name, trees=None):
         self.name = name
@@ -56,14 +57,14 @@ class Group:
                         os.rmdir(folder)
                     except FileNotFoundError:
                         pass
-                    except OSError:  # a process in it is exiting
+                    except OSError:  # a process in the cgroup is exiting
                         return False
             return True
         eventually(is_removed, "the cgroup is empty")
 
 
 def groups():
-    """For the fixture `group`: makes cgroups and starts processes in them."""
+    """Implements the fixture `group`: creates cgroups and starts processes in them."""
     if os.geteuid() != 0:
         pytest.skip("makes a cgroup, which needs root")
     opened = []

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared fixtures of the functional tests: the binary, the workloads, results that are
-checked."""
+"""Shared fixtures of the functional tests: the programs, the workloads, and checked results."""
 import contextlib
 import csv
 import fcntl
@@ -21,7 +20,7 @@ import schema
 
 HERE = pathlib.Path(__file__).parent
 DEADLINE_SECONDS = 60
-# make test-full: every value instead of boundary values.
+# With `make test-full`, test every value, not only boundary values.
 IS_FULL = bool(os.environ.get("TEST_FULL"))
 
 
@@ -29,15 +28,15 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "threads: also run with the thread sanitizer")
     config.addinivalue_line("markers", "any_user: the result does not depend on the user; runs once")
     config.addinivalue_line("markers", "alone: changes or measures the machine; runs beside no other test")
-    # Started in the background we ignore some signals, and so would our children: a job would
-    # not end by them. A handler that does nothing is not inherited.
+    # Some signals are ignored if the tests were started in the background. Children would inherit
+    # that, and these signals would not end a job. A handler that does nothing is not inherited.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
 
 
 def eventually(condition, what):
-    """Polls until condition() is true and returns it; fails after a long time."""
+    """Polls until condition() is true and returns its value; fails after DEADLINE_SECONDS."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while time.monotonic() < deadline:
         value = condition()
@@ -62,8 +61,8 @@ def children_of(pid):
 
 
 def continue_after_the_end(tracker, stopped_seconds):
-    """Continues a tracker that its job has stopped, this long after the end of the job. Returns
-    the time of the end."""
+    """Continues a tracker that was stopped by its job, `stopped_seconds` after the job has
+    exited. Returns the time at which the job exited."""
     child = children_of(tracker.pid)[0]
     eventually(lambda: state_of(child) == "Z", "the job has ended")
     ended = time.monotonic()
@@ -74,7 +73,7 @@ def continue_after_the_end(tracker, stopped_seconds):
 
 
 def descriptors_of(pid):
-    """Lists the open files of a running process, except those it closes meanwhile."""
+    """Lists the open files of a running process; ignores descriptors that are closed meanwhile."""
     found = []
     for entry in os.scandir(f"/proc/{pid}/fd"):
         with contextlib.suppress(FileNotFoundError):
@@ -83,7 +82,7 @@ def descriptors_of(pid):
 
 
 def read_line(stream):
-    """Returns one line of a job's output as text; fails if none comes."""
+    """Returns one line of a job's output as text; fails if there is none."""
     fd = stream if isinstance(stream, int) else stream.fileno()
     line = b""
     while not line.endswith(b"\n"):
@@ -96,13 +95,14 @@ def read_line(stream):
 
 
 def count_waits(pid):
-    """Counts how often a thread has waited: the sampler waits before each sample."""
+    """Counts the voluntary context switches of all threads: the sampler waits before each
+    sample."""
     return sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", path.read_text(), re.M)[1])
                for path in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
 
 
 def wait_for_samples(pid):
-    """Waits until the tracker has taken some more samples; needs a short interval."""
+    """Waits until the tracker has taken several more samples; needs a short interval."""
     before = count_waits(pid)
     eventually(lambda: count_waits(pid) > before + 20, "some more samples")
 
@@ -117,15 +117,15 @@ class Spoor:
         self.count = 0
 
     def __call__(self, *arguments, **options):
-        """Runs the program to its end. Output is text."""
+        """Runs the program until it exits. Output is text."""
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, "text": True, "errors": "surrogateescape",
                    "timeout": DEADLINE_SECONDS, **options}
         return subprocess.run([self.binary, *map(os.fspath, arguments)], check=False, **options)
 
     def start(self, *arguments, **options):
-        """Starts the program with binary pipes for input and output. It is ended with the
-        test."""
+        """Starts the program with binary pipes for input and output. It is killed when the test
+        ends."""
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, **options}
         process = subprocess.Popen([self.binary, *map(os.fspath, arguments)], **options)
@@ -133,7 +133,7 @@ class Spoor:
         return process
 
     def result(self, *command, options=(), **popen):
-        """Runs `spoor run` around a command: returns the finished process and its valid JSON
+        """Runs a command under `spoor run`; returns the finished process and its valid JSON
         result."""
         path = self.new_path("result.json")
         done = self("run", "-q", "-o", path, *options, "--", *command, **popen)
@@ -157,20 +157,21 @@ class Spoor:
 
 
 def load(path):
-    """Loads a JSON result from a file; it must fit the schema."""
+    """Loads a JSON result from a file and checks it against the schema."""
     result = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     schema.check(result)
     return result
 
 
 def rows_of(path):
-    """The whole rows of a samples file, CSV or JSON Lines, that may be written meanwhile; none if there is no file."""
+    """Reads the complete rows of a samples file, CSV or JSON Lines, that may still be written
+    to. Returns none if the file does not exist."""
     lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
     return list(csv.DictReader(lines) if path.suffix == ".csv" else map(json.loads, lines))
 
 
 def warnings_of(result):
-    """The messages of the warnings by their code."""
+    """Maps the codes of a result's warnings to their messages."""
     return {warning["code"]: warning["message"] for warning in result["warnings"]}
 
 
@@ -183,7 +184,7 @@ def spoor(tmp_path):
 
 
 def by_name(name, spoor, tmp_path):
-    """The program under another name, with a folder for files."""
+    """Returns the program under another name, with a folder for its files."""
     folder = tmp_path / name
     folder.mkdir()
     link = tmp_path / "bin" / name
@@ -201,7 +202,8 @@ def gpu_tracker(spoor, tmp_path):
 
 @pytest.fixture
 def resource_tracker(spoor, tmp_path, monkeypatch):
-    """Runs in its own folder: it reads a config file there."""
+    """Returns resource-tracker with its own working directory, from which it reads a config
+    file."""
     for key in [key for key in os.environ if key.startswith(("TRACKER_", "SENTINEL_"))]:
         monkeypatch.delenv(key)
     for program in by_name("resource-tracker", spoor, tmp_path):
@@ -211,7 +213,8 @@ def resource_tracker(spoor, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def workload(tmp_path_factory):
-    """workload("burn") is the path of the compiled workloads/burn.c. Workers of one run share the programs."""
+    """workload("burn") returns the path of the compiled workloads/burn.c. The workers of a test
+    run share the compiled programs."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "workloads"
     folder.mkdir(exist_ok=True)
@@ -230,7 +233,7 @@ def workload(tmp_path_factory):
 
 @pytest.fixture
 def group():
-    import cgroups  # a module that imports this one
+    import cgroups  # cgroups imports this module
     yield from cgroups.groups()
 
 
@@ -248,13 +251,14 @@ def sub_track(spoor, tmp_path):
     return run
 
 
-# No server listens there: tests that run in a cloud do not use its metadata service.
+# No server listens at this address, so tests that run in a cloud do not use its metadata service.
 NO_METADATA = {"SPOOR_METADATA_URL": "http://127.0.0.1:1"}
 
 
 @pytest.fixture(scope="session")
 def no_config(tmp_path_factory):
-    """Ignores the config file of the user who runs the tests. Shells write theirs there."""
+    """Ignores the config file of the user who runs the tests. Shells also write their files to
+    this directory."""
     return {"XDG_CONFIG_HOME": str(tmp_path_factory.mktemp("config"))}
 
 
@@ -275,14 +279,14 @@ def without_configuration(monkeypatch, no_config):
 
 
 def cpu_time(seconds):
-    """Whether CPU time is within 3 % and 20 ms of a job's own figure. The job reads its clock
-    before its exit, which costs 0.5 ms on a quiet machine; 2 ms were measured if ten busy
+    """Allows CPU time to differ by 3 % and 20 ms from a job's own figure. The job reads its clock
+    before it exits. The exit costs 0.5 ms on a quiet machine; 2 ms were measured if ten busy
     processes share two CPUs, and the shell that starts some jobs costs as much again."""
     return pytest.approx(seconds, abs=0.03 * seconds + 0.02)
 
 
 def value(result, path):
-    """The value of a measure: value(result, "cpu.total_seconds")."""
+    """Returns the value of a measure: value(result, "cpu.total_seconds")."""
     for key in path.split("."):
         result = result[key]
     return result["value"]
@@ -290,7 +294,7 @@ def value(result, path):
 
 @pytest.fixture
 def standin(spoor):
-    """The folders of the stand-in by generation of driver."""
+    """Returns the folder that has one stand-in library per driver generation."""
     folder = pathlib.Path(spoor.binary).parent / "tests/gpu/standin"
     assert folder.exists(), f"{folder} is not there"
     return folder
@@ -298,13 +302,13 @@ def standin(spoor):
 
 @pytest.fixture
 def machine(tmp_path, standin):
-    import gpus  # imports this module
+    import gpus  # gpus imports this module
     return gpus.Machine(tmp_path, standin / "full")
 
 
 @pytest.fixture
 def sentinel():
-    """Sentinel and S3; fails if they recorded a forbidden request."""
+    """Starts fake Sentinel and S3 services; fails if they recorded a forbidden request."""
     import fake_sentinel
     service = fake_sentinel.FakeSentinel()
     yield service
@@ -314,7 +318,7 @@ def sentinel():
 
 @pytest.fixture
 def held(workload):
-    """A process of 50 MiB that exits at the end of its input."""
+    """Starts a process of 50 MiB that exits at end of file on its input."""
     process = subprocess.Popen([workload("hold"), "50"], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE)
     read_line(process.stdout)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A keeper of Spare Cores on the loopback interface: servers and their prices."""
+"""A fake Spare Cores keeper on the loopback interface, which lists servers and their prices."""
 import urllib.parse
 
 from fake_services import Service
 
 
 def server(vendor, name, vcpus, gib, price, **others):
-    """A server in the format of the keeper, without most of its keys."""
+    """Returns a server in the format of the keeper, with only a few of its keys."""
     return {"vendor_id": vendor, "server_id": name, "name": name, "api_reference": name,
             "display_name": name, "vcpus": vcpus, "memory_amount": gib * 1024,
             "cpu_architecture": "x86_64", "gpu_count": 0, "gpu_memory_min": None,
@@ -39,7 +39,7 @@ def price(region, usd, allocation="ondemand", system="Linux", **others):
 
 
 class Keeper(Service):
-    """`answer_with` replaces every answer; see Service."""
+    """If given, `answer_with` replaces every answer; see Service."""
 
     def __init__(self, answer_with=None, servers=SERVERS, prices=None):
         super().__init__()
@@ -63,7 +63,7 @@ class Keeper(Service):
         return super().answer(method, path, headers, body)
 
     def find(self, query):
-        """Filters like the keeper: in GiB, and only servers with a price."""
+        """Filters servers as the keeper does: sizes in GiB, and only servers with a price."""
         def at_least(key, each, unit=1):
             return (each[key] or 0) >= float(query.get(MINIMA[key], ["0"])[0]) * unit
 
@@ -76,7 +76,7 @@ class Keeper(Service):
         return sorted(found, key=lambda each: each["min_price_ondemand"])[:int(query["limit"][0])]
 
     def queries(self):
-        """The parameters of each request for servers."""
+        """Returns the parameters of each request for servers."""
         return [dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(path).query))
                 for _, path, _, _ in self.requests if path.startswith("/servers?")]
 

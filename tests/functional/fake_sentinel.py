@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentinel and S3 on the loopback interface: they check and keep the requests."""
+"""Fake Sentinel and S3 services on the loopback interface, which check and record the requests."""
 import datetime
 import gzip
 import hashlib
@@ -14,13 +14,13 @@ import threading
 import urllib.parse
 
 BUCKET = "samples"
-PREFIX = f"s3://{BUCKET}/team a/2026"  # a blank must be escaped, once
+PREFIX = f"s3://{BUCKET}/team a/2026"  # the space must be escaped, once
 TOKEN = "token-5f3e"
 REGION = "us-east-2"
 
 
 def spools(folder):
-    """The runs whose samples are stored in a folder, $XDG_STATE_HOME."""
+    """Lists the stored runs with unsent samples below `folder`, which is $XDG_STATE_HOME."""
     return sorted(pathlib.Path(folder, "spoor/uploads").glob("*"))
 
 
@@ -59,18 +59,18 @@ class FakeSentinel:
     def __init__(self, path_of_api=""):
         self.lock = threading.Lock()
         self.script = {}
-        self.runs = {}  # by ID: registrations
+        self.runs = {}  # registrations, by run ID
         self.finishes = []  # (run ID, body)
-        self.objects = {}  # by s3:// URI: uploads
+        self.objects = {}  # uploads, by s3:// URI
         self.puts = []  # URIs, in order
         self.asked = []  # actions, in order
         self.problems = []  # requests that must never happen
-        self.credentials = {}  # session token by access key: the valid ones
+        self.credentials = {}  # valid session tokens, by access key
         self.lifetime_seconds = 3600
         self.has_region = True
         self.connections = set()
         self.server = None
-        # Keeps the port while the server is down.
+        # Keeps the port reserved while the server is down.
         self.holder = self.bound_socket(0)
         self.port = self.holder.getsockname()[1]
         self.path_of_api = path_of_api

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services on the loopback interface for tests, so that nothing ever leaves the machine: an HTTP server
-in a thread, and the metadata services of the clouds."""
+"""Fake services on the loopback interface, so that no test sends anything to the network: an
+HTTP server in a thread, and the metadata services of the clouds."""
 import http.server
 import json
 import os
 import threading
 
-# A namespace of its own, as any user.
+# Unshares namespaces; an ordinary user needs a user namespace, too.
 UNSHARE = ["unshare", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
 
 
 class Service:
-    """An HTTP server on 127.0.0.1. A subclass defines the answers; `requests` has the received requests.
+    """An HTTP server on 127.0.0.1. A subclass defines the answers; `requests` records the
+    received requests.
 
         with Service({("GET", "/x"): "hello"}) as service:
             ... service.url ...
@@ -20,7 +21,7 @@ class Service:
     def __init__(self, answers=None):
         self.answers = dict(answers or {})
         self.requests = []  # (method, path, headers, body)
-        self.is_ended = threading.Event()  # for answers that wait
+        self.is_ended = threading.Event()  # set to release answers that wait
         service = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -66,9 +67,9 @@ class Service:
         return f"http://127.0.0.1:{self.server.server_port}"
 
     def answer(self, method, path, headers, body):
-        """Returns status (None: close the connection), headers and body. An answer in the table
-        is such a tuple, a text, an object for JSON, or a function of the headers and the body
-        that returns one of these."""
+        """Returns status (None: close the connection), headers and body. An entry of the answers
+        table is such a tuple, a text, an object for JSON, or a function of the headers and the
+        body that returns one of these."""
         answer = self.answers.get((method, path), (404, {}, b"not found"))
         if callable(answer):
             answer = answer(headers, body)
@@ -84,7 +85,7 @@ class Service:
         return [f"{method} {path}" for method, path, _, _ in self.requests]
 
     def wait(self, *_):
-        """An answer that does not come before the end of the test."""
+        """Delays the answer until the test ends."""
         self.is_ended.wait(60)
         return None, {}, b""
 
@@ -100,7 +101,7 @@ class Service:
 
 
 def with_header(name, value, answer):
-    """Answers only requests with this header."""
+    """Answers only requests that have this header with this value; others get status 401."""
     return lambda headers, body: answer if headers.get(name) == value else (401, {}, b"")
 
 
@@ -162,7 +163,7 @@ METADATA = {
     "vultr": {("GET", "/v1.json"): {"instance-v2-id": "c0", "region": {"regioncode": "EWR"}}},
 }
 
-# The strings in /sys/class/dmi/id of a machine of each cloud.
+# The strings in /sys/class/dmi/id on a machine in each cloud.
 DMI = {
     "aws": {"sys_vendor": "Amazon EC2", "product_name": "g4dn.xlarge", "bios_vendor": "Amazon EC2"},
     "gcp": {"sys_vendor": "Google", "product_name": "Google Compute Engine", "bios_vendor": "Google"},
@@ -177,8 +178,8 @@ DMI = {
 
 
 def with_dmi(folder, strings, *namespaces):
-    """Returns the start of a command that runs the rest on a machine with these DMI strings: a
-    namespace in which /sys contains nothing else. `namespaces` are additional ones ("--net")."""
+    """Returns a command prefix. The rest of the command runs in a namespace in which /sys
+    contains only these DMI strings. `namespaces` lists additional namespaces ("--net")."""
     sys_folder = folder / "sys"
     (sys_folder / "class/dmi/id").mkdir(parents=True, exist_ok=True)
     for name, text in strings.items():

@@ -40,7 +40,7 @@ SHAPE = [
 
 
 def paths(rows=None, column=0, above=()):
-    """Lists every key (column 0) or label (column 1) with its parents, in order."""
+    """Lists every key (column 0) or label (column 1) of SHAPE with its parents, in order."""
     for row in SHAPE if rows is None else rows:
         here = (*above, row[column])
         yield here
@@ -78,7 +78,7 @@ def split_output(output):
 
 
 def result(gpu_tracker, command, *options, code=0, **popen):
-    """Runs a command without output: returns its result from JSON, fully checked."""
+    """Runs a command that prints nothing; returns its JSON result, fully checked."""
     done = gpu_tracker("-e", command, "-f", "json", *options, cwd=gpu_tracker.folder, **popen)
     status, report = split_output(done.stdout)
     assert (done.returncode, status) == (code, 0), done.stderr

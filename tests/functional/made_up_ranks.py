@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""made_up_ranks.py FOLDER [RANKS [NODES [MISSING...]]] - the folder of a group, as ranks on several nodes leave it behind.
+"""made_up_ranks.py FOLDER [RANKS [NODES [MISSING...]]] - writes the folder of a group that ran
+on several nodes.
 
-Their figures follow from their rank, so that tests can compute the merged ones: rank r uses (r % 4 + 1) x 100 MB and
-10 x (r % 4 + 1) s of CPU time within 100 s. Ranks that are MISSING have a begin and no end. `spoor merge FOLDER` makes
-merged.json and merged.html of it.
+The figures of a rank follow from its number, so that tests can compute the merged figures: rank
+r uses (r % 4 + 1) x 100 MB and 10 x (r % 4 + 1) s of CPU time within 100 s. Ranks listed as
+MISSING have begun but not finished. `spoor merge FOLDER` turns the folder into merged.json and
+merged.html.
 """
 import copy
 import datetime
@@ -42,7 +44,7 @@ def launch(rank, ranks, nodes):
 
 
 def report(rank, ranks, nodes, seconds=100.0, start=0.0, template=json.loads(TEMPLATE.read_text("utf-8"))):
-    """The report of a rank, without what its line leaves out."""
+    """Returns the report of a rank, without the keys that its line omits."""
     made = copy.deepcopy({key: value for key, value in template.items() if key != "recommendation"})
     share = rank % 4 + 1
     place = launch(rank, ranks, nodes)
@@ -66,7 +68,8 @@ def begin(made):
 
 
 def line(record):
-    """The keys that identify a line come first, as the program writes them."""
+    """Formats a record. The keys that identify a line come first, as in the program's own
+    output."""
     first = {key: record[key] for key in ("schema", "begin", "run") if key in record}
     return json.dumps({**first, **record}, separators=(",", ":")) + "\n"
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One check over all figures of memory of a report: they must not contradict each other.
+"""Checks that the memory figures of a report do not contradict each other.
 
-Held against the report of every job that any test runs (schema.py, and rules.py of tests/truth).
+Every report that a test produces is checked (schema.py, and rules.py of tests/truth).
 """
 import math
 
 SCOPES = ("main", "descendants", "combined")
-# Figures that cannot exceed another, neither in value nor in a bound.
+# Figures that cannot exceed the other figure, neither in value nor in a bound.
 NOT_ABOVE = [
     *[(f"{scope}.{part}_rss_bytes", f"{scope}.total_rss_bytes")
       for scope in SCOPES for part in ("private", "shared")],
@@ -22,7 +22,7 @@ NOT_ABOVE = [
 
 
 def limits(memory, path):
-    """{"value":, "low":, "high":} of a figure, without unknown ones."""
+    """Returns the known ones of "value", "low" and "high" of a figure."""
     figure = memory
     for key in path.split("."):
         figure = figure[key]
@@ -38,7 +38,7 @@ def limits(memory, path):
 
 
 def of_section(memory, place):
-    """Contradictions in one section of memory: a list of texts."""
+    """Returns the contradictions in one section of memory, as a list of texts."""
     faults = []
     for scope in SCOPES:
         total = limits(memory, f"{scope}.total_rss_bytes")
@@ -60,7 +60,7 @@ def of_section(memory, place):
 
 
 def contradictions(report):
-    """Contradictions between the memory figures of a report: a list of texts."""
+    """Returns the contradictions between the memory figures of a report, as a list of texts."""
     faults = of_section(report["memory"], "memory")
     for index, phase in enumerate(report["phases"]):
         faults += of_section(phase["memory"], f"phases[{index}].memory")

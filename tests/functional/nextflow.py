@@ -4,7 +4,7 @@ import re
 
 
 def whole(text, bits):
-    """A number that Java accepts, or 0, as Nextflow takes anything else."""
+    """Returns the number if Java accepts it; otherwise 0, as Nextflow does."""
     value = int(text) if re.fullmatch(r"[-+]?[0-9]+", text) else None
     return value if value is not None and -(1 << bits - 1) <= value < 1 << bits - 1 else 0
 

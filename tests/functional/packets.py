@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts packets in a network namespace where every packet, to any address, goes through the loopback interface."""
+"""Counts packets in a network namespace that routes every packet, to any address, through the
+loopback interface."""
 import os
 import pathlib
 import shutil
@@ -9,7 +10,7 @@ import pytest
 
 from fake_services import with_dmi
 
-# Prints how many packets were sent, after the output of the command.
+# Prints how many packets were sent, after the command's exit status.
 COUNT = """\
 PATH=$0:$PATH:/usr/sbin:/sbin
 ip link set lo up && ip route add default dev lo || exit 125
@@ -18,7 +19,7 @@ echo "$? $(sed -n 's/^ *lo: *//p' /proc/net/dev | awk '{ print $10 }')"
 """
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 NOT_A_CLOUD = {"sys_vendor": "QEMU", "product_name": "Standard PC"}
-# A request to these is a packet all the same.
+# Requests to these addresses are packets, too.
 LOOPBACK = {"SPOOR_KEEPER_URL": "http://127.0.0.1:1", "SPOOR_METADATA_URL": "http://127.0.0.1:1"}
 
 

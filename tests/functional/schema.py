@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports against docs/spoor.schema.json, and the rules that a JSON Schema cannot express.
+"""Checks reports against docs/spoor.schema.json, and against rules that a JSON Schema cannot
+express.
 
-The file allows keys that it does not name, since later versions may add some. Tests do not: a key that the program
-writes has to be in the file.
+The schema allows unknown keys, since later versions may add some. The tests do not: every key
+that the program writes must be in the schema.
 """
 import json
 import math
@@ -16,7 +17,7 @@ PATH = pathlib.Path(__file__).resolve().parents[2] / "docs/spoor.schema.json"
 
 
 def closed(node):
-    """The schema without room for other keys."""
+    """Returns the schema with all unlisted keys forbidden."""
     if isinstance(node, list):
         return [closed(item) for item in node]
     if not isinstance(node, dict):
@@ -30,7 +31,8 @@ VALIDATOR = jsonschema.Draft202012Validator(closed(json.loads(PATH.read_text("ut
 
 
 def check_schema(report):
-    """Any report, also one of samples, fits the file; values are within their bounds."""
+    """Checks any report, also one made from samples, against the schema, and values against
+    their bounds."""
     for error in VALIDATOR.iter_errors(report):
         raise AssertionError(f"{'.'.join(map(str, error.absolute_path))}: {error.message}")
     check_bounds(report, "")
@@ -38,7 +40,7 @@ def check_schema(report):
 
 def check_bounds(node, place):
     if isinstance(node, dict) and "low" in node and "exact" in node:
-        high = math.inf if node["high"] is None else node["high"]  # no upper bound is known
+        high = math.inf if node["high"] is None else node["high"]  # null: no upper bound is known
         assert node["low"] <= node["value"] <= high, f"{place}: {node}"
     elif isinstance(node, (dict, list)):
         for key, item in node.items() if isinstance(node, dict) else enumerate(node):
@@ -46,7 +48,7 @@ def check_bounds(node, place):
 
 
 def check(result):
-    """A report of a run that ended. Fails with the place of the first thing that does not fit."""
+    """Checks the report of a finished run. Fails with the place of the first violation."""
     check_schema(result)
     run = result["run"]
     for key in ("id", "command", "host", "elapsed_seconds", "interval_seconds", "samples", "spoor_version"):
@@ -94,8 +96,8 @@ def check_recommendation(result):
 
 
 def check_request(result, margin=1.2):
-    """CPUs x time cover the CPU time, the GPUs all that held memory, and choices differ
-    usefully."""
+    """Checks the recommendation: CPUs x time covers the CPU time, the GPUs include all that held
+    memory, and each choice is worth offering."""
     needs, total = result["recommendation"], result["cpu"]["total_seconds"]["value"]
     choices = [(each["cpus"], each["seconds"]) for each in needs["choices"]]
     cpus, seconds = needs["cpus"]["value"], needs["seconds"]["value"]
@@ -112,7 +114,7 @@ def check_request(result, margin=1.2):
 
 
 def check_processes(result):
-    """The processes of a job add up to its CPU time."""
+    """Checks that the CPU times of the processes of a job add up to the job's."""
     largest, others = (result["processes"][key] for key in ("largest", "others"))
     assert all(other["count"] != 0 for other in others)
     starts = [process["started_seconds"] for process in largest]

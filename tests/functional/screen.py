@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The screen of a terminal after the output of a program. Supports the sequences of spoor and of shells."""
+"""The screen of a terminal after the output of a program. Supports the escape sequences that
+spoor and shells use."""
 import re
 
 TOKEN = re.compile(r"\033\[([0-9;?]*)([A-Za-z])|\033([78D])|([\r\n\b\a])|([^\033\r\n\b\a])", re.DOTALL)
@@ -9,7 +10,7 @@ class Screen:
     def __init__(self, columns, rows):
         self.columns, self.rows = columns, rows
         self.lines = [[" "] * columns for _ in range(rows)]
-        self.history = []  # lines that have left the screen at its top
+        self.history = []  # lines that have scrolled off the top of the screen
         self.row = self.column = 0
         self.saved = (0, 0)
         self.top, self.bottom = 0, rows - 1  # the part that scrolls
@@ -21,7 +22,7 @@ class Screen:
         return ["".join(line).rstrip() for line in self.history] + self.text()
 
     def resize(self, columns, rows):
-        """As most terminals do: lines below the cursor go first."""
+        """Resizes like most terminals: lines below the cursor are dropped first."""
         while len(self.lines) > rows:
             if self.row < len(self.lines) - 1:
                 self.lines.pop()
@@ -70,7 +71,7 @@ class Screen:
             assert letter in "mhl", (numbers, letter)
 
     def feed(self, text):
-        """All of it must be whole sequences."""
+        """Applies output, which must consist of complete escape sequences."""
         end = 0
         for token in TOKEN.finditer(text):
             assert token.start() == end, text[end:end + 20]

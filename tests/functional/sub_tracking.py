@@ -17,7 +17,7 @@ def succeeded(done, stderr=""):
 
 
 def refused(done, message):
-    """One line in the format of the predecessor's log."""
+    """Checks that the error is one line in the format of the predecessor's log."""
     assert done.returncode == 1 and done.stdout == "", done
     assert done.stderr == f"ERROR:root:{message}\n"
 
@@ -72,7 +72,7 @@ def golden(name):
 
 
 def close_to(found, expected):
-    """The same keys in the same order, and almost equal numbers."""
+    """Checks for the same keys in the same order, and almost equal numbers."""
     if isinstance(expected, dict):
         assert list(found) == list(expected)
         for key, value in expected.items():

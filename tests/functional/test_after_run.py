@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor run --max and --on-exit, and names of files with the run in them."""
+"""spoor run --max and --on-exit, and file names that contain fields of the run."""
 import os
 import re
 import signal
@@ -48,7 +48,7 @@ def test_on_exit_command_gets_the_figures_of_the_run(spoor):
 
 
 def test_on_exit_command_runs_with_default_signals(spoor):
-    # The job is killed, and so is the command: neither affects the other.
+    # The job is killed, and so is the --on-exit command: neither affects the other.
     done = run(spoor, "--on-exit", "echo called; kill -INT $$", "--", "sh", "-c", "kill -TERM $$")
     assert done.returncode == -signal.SIGTERM
     assert "called\n" in done.stderr and "killed by signal 2" in done.stderr

@@ -34,7 +34,7 @@ class Agent:
         return answer
 
     def end(self):
-        """Returns the output after the end of input. The exit code must be 0."""
+        """Closes the agent's input and returns its remaining output. The exit code must be 0."""
         self.process.stdin.close()
         rest = self.process.stdout.read()
         assert self.process.wait() == 0
@@ -76,7 +76,7 @@ def test_agent_answers_every_request(spoor, held):
 
 
 def test_answers_are_in_the_order_of_the_requests_and_carry_their_ids(spoor, held):
-    """A program need not wait for an answer before it sends the next request."""
+    """A program may send several requests without waiting for answers."""
     agent = ready(spoor, "--pid", str(held.pid))
     agent.write(b'{"op":"sample","id":7}\n\n{"id":3,"op":"dance"}\n{"id":0,"op":"sample"}\n'
                 b'{"id":9223372036854775807,"op":"sample"}\n')
@@ -92,7 +92,7 @@ def test_requested_sample_adds_a_row(spoor, held):
     for _ in range(3):
         assert agent.ask("sample") == DONE
     agent.end()
-    assert samples.read_bytes().count(b"\n") == 6  # a header, the first and the last sample included
+    assert samples.read_bytes().count(b"\n") == 6  # a header, and the samples, first and last included
 
 
 @pytest.mark.parametrize("op, arguments, message", [
@@ -203,7 +203,7 @@ def test_end_of_input_ends_the_agent_after_it_writes_its_files(spoor, held):
     agent.process.stdin.close()
     assert agent.process.wait() == 0
     assert load(path)["run"]["pid"] == held.pid
-    assert samples.read_bytes().count(b"\n") == 3  # a header, the first sample and the last
+    assert samples.read_bytes().count(b"\n") == 3  # a header, the first and the last sample
     assert held.poll() is None
 
 
@@ -264,11 +264,11 @@ def test_agent_command_is_hidden_but_has_help(spoor):
 
 
 def test_agent_that_cannot_wait_for_the_process_still_answers(spoor, held):
-    """poll() fails if it is given more descriptors than the limit allows."""
+    """poll() fails if it is given more descriptors than the descriptor limit allows."""
     agent = ready(spoor, "--pid", str(held.pid), "-i", "1h")
     limits = resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (2, limits[1]))
-    for _ in range(2):  # the wait fails after the first at the latest
+    for _ in range(2):  # polling fails after the first request at the latest
         assert agent.ask("snapshot")["event"] == "done"
     resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, limits)
     assert agent.ask("stop")["report"]["run"]["still_running"]

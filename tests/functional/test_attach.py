@@ -65,13 +65,13 @@ def test_zombie_is_not_reported_as_still_running(spoor, held):
     process = spoor.start("attach", str(held.pid))
     eventually(lambda: os.path.exists(f"/proc/{process.pid}/task") and
                len(os.listdir(f"/proc/{process.pid}/task")) > 1, "the sampling thread")
-    held.stdin.close()  # we are its parent and do not reap it yet
+    held.stdin.close()  # this test is the parent and has not reaped the process yet
     text = process.stderr.read().decode()
     assert "\nexit code unknown, tracked from " in text and "still running" not in text
 
 
 def test_earlier_usage_is_not_counted(spoor, workload):
-    """The CPU time of the job is its usage while it is tracked."""
+    """The CPU time of an attached job is the time used while it is tracked."""
     process = subprocess.Popen(["sh", "-c", f"{workload('burn')} 0.5; read -r line"],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert float(read_line(process.stdout)) >= 0.5
@@ -108,7 +108,7 @@ def test_process_is_tracked_after_its_first_thread_has_exited(spoor, workload, c
     job.stdin.flush()
     assert read_line(job.stdout) == "burnt"
     first_rows(samples, samples.read_bytes().count(b"\n") + 3)
-    *_, last = csv.DictReader(samples.read_text().split("\n")[:-1])  # whole rows
+    *_, last = csv.DictReader(samples.read_text().split("\n")[:-1])  # complete rows
     assert float(last["job_processes"]) == float(last["main_threads"]) == 1
     assert float(last["main_rss_bytes"]) >= 50 << 20
     job.stdin.close()
@@ -134,8 +134,8 @@ sys.stdin.readline()
 
 
 def perf_events(spoor, threads, soft, hard):
-    """Returns how many perf events `spoor attach` opens for a process with this many more
-    threads, and its report."""
+    """Returns how many perf events `spoor attach` opens for a process with this many additional
+    threads, and the report."""
     job = subprocess.Popen(["/usr/bin/python3", "-c", THREADS, str(threads)],
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert read_line(job.stdout) == "ready"
@@ -151,9 +151,9 @@ def perf_events(spoor, threads, soft, hard):
 
 
 def test_descriptor_limit_is_raised_for_many_threads(spoor):
-    """Our limit is raised. There is one event of a kind for each thread."""
+    """spoor raises its descriptor limit. Each thread has one event of each kind."""
     few, _ = perf_events(spoor, 4, 256, 4096)
-    kinds = few // 5  # 0: perf is not allowed
+    kinds = few // 5  # 0 if perf is not allowed
     assert few == kinds * 5
     count, result = perf_events(spoor, 299, 256, 4096)
     assert count == kinds * 300
@@ -161,7 +161,7 @@ def test_descriptor_limit_is_raised_for_many_threads(spoor):
 
 
 def test_perf_is_not_used_if_descriptors_run_out(spoor):
-    """Events on some of the threads would miss the others: there is none."""
+    """Events on only some of the threads would miss the other threads, so none is opened."""
     count, result = perf_events(spoor, 299, 256, 256)
     assert count == 0
     assert value(result, "cpu.threads.main") == 300
@@ -182,8 +182,8 @@ while True:
 
 
 def test_cpu_time_found_only_at_the_end_does_not_raise_the_peak(spoor):
-    """perf includes the time of children that were never waited for, and is read last. They ran
-    one at a time."""
+    """perf, which is read last, includes the time of children that were never waited for. The
+    children ran one at a time, so the peak is one CPU."""
     path = spoor.new_path("result.json")
     with subprocess.Popen(["/usr/bin/python3", "-c", UNWAITED], stdout=subprocess.PIPE) as process:
         try:
@@ -198,7 +198,8 @@ def test_cpu_time_found_only_at_the_end_does_not_raise_the_peak(spoor):
 
 @pytest.fixture
 def foreign():
-    """A process without read permission: su, which runs as root and waits for a password."""
+    """Starts a process that this user may not read: su, which runs as root and waits for a
+    password."""
     if os.geteuid() == 0:
         pytest.skip("root may read every process")
     process = subprocess.Popen(["su", "-c", "true"], stdin=subprocess.PIPE,
@@ -244,7 +245,8 @@ def test_host_pressure_is_not_reported_as_job_pressure(spoor, held):
 
 @pytest.mark.parametrize("interval", ["0.01", "1"])
 def test_end_time_of_the_job_is_exact_even_if_the_tracker_is_stopped(spoor, interval):
-    """Elapsed time continued, and means were too low, until the tracker was continued."""
+    """Regression test: the elapsed time continued, and means were too low, until the tracker was
+    continued."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     burn = "import sys, time\nsys.stdin.readline()\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\n"
     job = subprocess.Popen(["/usr/bin/python3", "-c", burn + "sys.stdin.readline()"], stdin=subprocess.PIPE,

@@ -20,7 +20,7 @@ def wait_for_processes(samples, count):
 
 @pytest.mark.threads
 def test_everything_in_a_cgroup_is_tracked(spoor, group, workload):
-    """Two unrelated processes, one of them in a cgroup below."""
+    """Tracks two unrelated processes, one of them in a child cgroup."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     job = group()
     held = group.start(job, workload("hold"), "50")
@@ -58,7 +58,7 @@ def test_everything_in_a_cgroup_is_tracked(spoor, group, workload):
 
 @pytest.mark.parametrize("dialect", ["resource-tracker", "resource-tracker-rs"])
 def test_rows_of_a_cgroup_add_up_to_its_total(spoor, group, workload, dialect):
-    """The table of processes, without a main process; rows add up to the total."""
+    """The table of processes has no main process, and its rows add up to the total."""
     path = spoor.new_path("result.json")
     prefix = "process_" if dialect.endswith("rs") else ""
     job = group()
@@ -98,7 +98,7 @@ def test_attach_moves_no_process_and_removes_no_cgroup(spoor, group, workload):
 
 @pytest.mark.parametrize("tree", HIERARCHIES)
 def test_tracking_ends_when_the_last_process_exits(spoor, group, workload, tree):
-    """In each hierarchy alone: its own counts are known, and the rest comes from the
+    """Tests each hierarchy alone: its own counters are used, and the other figures come from the
     processes."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     job = group(tree)
@@ -126,14 +126,14 @@ def test_tracking_ends_when_the_cgroup_is_removed(spoor, group, workload):
     wait_for_processes(samples, 1)
     held.kill()
     held.wait()
-    job.close()  # immediately, as container runtimes do
+    job.close()  # at once, as container runtimes do
     assert tracker.wait() == 0
     assert value(load(path), "cpu.total_seconds") is not None
 
 
 @pytest.mark.parametrize("tree", HIERARCHIES)
 def test_spoor_in_the_cgroup_does_not_keep_it_populated(spoor, group, workload, tree):
-    """Its samples writer does not keep it populated either."""
+    """The samples writer of spoor does not keep the cgroup populated either."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     job = group(tree)
     held = group.start(job, workload("hold"), "1", below="sub")
@@ -243,7 +243,7 @@ def test_attach_ignores_variables_that_apply_only_to_run(spoor, held):
 
 
 def test_unprivileged_user_may_track_any_cgroup(spoor):
-    """The cgroup of the tests, which contains at least our own processes."""
+    """Tracks the cgroup of the tests, which contains at least this process and its children."""
     text = pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii")
     tree = "memory" if "memory" in HIERARCHIES else "unified"
     found = re.search(r"^\d+:([^:]*\b)?memory\b[^:]*:(.*)$" if tree == "memory" else r"^0::(.*)$", text, re.M)

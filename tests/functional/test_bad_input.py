@@ -11,7 +11,7 @@ pytestmark = pytest.mark.any_user
 
 
 def refused(done, *words):
-    """One error message of ours, and possibly a line with a hint."""
+    """Checks for one error message of spoor, possibly followed by a hint."""
     assert done.returncode == 125, done
     lines = done.stderr.splitlines()
     assert lines and lines[0].startswith("spoor: ") and len(lines) <= 2, done.stderr

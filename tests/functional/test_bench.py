@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor bench: commands run several times. tests/unit/test_statistics.c tests the statistics."""
+"""spoor bench: runs commands several times. tests/unit/test_statistics.c tests the statistics."""
 import csv
 import io
 import json
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.any_user
 
 @pytest.fixture(name="log")
 def fixture_log(tmp_path):
-    """A file that commands append to; log.read_text().split() is the list of their words."""
+    """Creates a file that commands append to; log.read_text().split() lists their words."""
     path = tmp_path / "log"
     path.touch()
     return path
@@ -247,7 +247,7 @@ def test_progress_is_shown_on_a_terminal_and_removed(spoor):
     try:
         while chunk := os.read(master, 65536):
             written += chunk
-    except OSError:  # all is read
+    except OSError:  # end of output
         pass
     os.close(master)
     screen = Screen(80, 24)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor info in a cloud: its requests, and the use of the responses."""
+"""spoor info in a cloud: its requests, and how it uses the responses."""
 import json
 import os
 import stat
@@ -27,12 +27,13 @@ DOCUMENT = ("GET", "/latest/dynamic/instance-identity/document")
 
 @pytest.fixture
 def machine(spoor, tmp_path):
-    """Runs spoor on a machine with DMI strings, and returns its output."""
+    """Returns a function that runs spoor on a machine with the given DMI strings and returns its
+    output."""
     def run(strings, url, *arguments, **environment):
         environment = {
             **os.environ, "SPOOR_METADATA_URL": url, "SPOOR_METADATA_TIMEOUT": "30",
             "XDG_CACHE_HOME": str(tmp_path),
-            # No server listens there: a request through a proxy fails.
+            # No server listens at this proxy, so a request through a proxy fails.
             "http_proxy": "http://127.0.0.1:1", "all_proxy": "http://127.0.0.1:1", **environment}
         prefix = with_dmi(tmp_path, strings)
         if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
@@ -53,7 +54,7 @@ def info(machine):
 
 @pytest.fixture
 def cloud(info):
-    """The same on a machine of a cloud; returns the JSON."""
+    """Returns a function that runs spoor on a machine of a cloud and returns its JSON output."""
     return lambda vendor, url, **environment: json.loads(
         info(DMI[vendor], url, "-f", "json", **environment))
 
@@ -77,13 +78,14 @@ def test_the_cloud_service_is_queried_once(cloud, tmp_path, vendor):
     assert cloud(vendor, service.url)["cloud"] == found["cloud"]  # the service is down
     cache = tmp_path / "spoor/cloud.json"
     assert stat.S_IMODE(cache.stat().st_mode) == 0o600
-    cache.write_text("{", encoding="utf-8")  # broken: queried again, in vain
+    cache.write_text("{", encoding="utf-8")  # damaged, so spoor queries again, without success
     assert cloud(vendor, service.url)["cloud_reason"] is not None
 
 
 @pytest.mark.parametrize("vendor, product", [("aws", "g4dn.xlarge"), ("gcp", None)])
 def test_run_report_names_the_cloud_without_querying_it(cloud, machine, tmp_path, vendor, product):
-    """From the firmware, and from responses since boot. The account is not included."""
+    """The report of a run takes the cloud from the firmware, and from responses cached since
+    boot. It does not contain the account."""
     def report(url):
         path = tmp_path / "report.json"
         machine(DMI[vendor], url, "run", "-q", "-o", path, "--", "true")
@@ -155,7 +157,7 @@ WRONG = {
 
 @pytest.mark.parametrize("answer", WRONG.values(), ids=list(WRONG))
 def test_values_of_wrong_responses_are_unknown_with_a_reason(cloud, tmp_path, answer):
-    """The firmware has the vendor and, with AWS, the instance type."""
+    """The firmware provides the vendor and, on AWS, the instance type."""
     elsewhere = {("GET", "/elsewhere"): {"region": "nowhere"}}
     with Service({**METADATA["aws"], **elsewhere, DOCUMENT: answer}) as service:
         found = cloud("aws", service.url)

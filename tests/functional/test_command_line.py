@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that all commands share, and the hints for commands that cannot run."""
+"""Options that all commands share, and the hints for commands that cannot be run."""
 import csv
 import json
 import os
@@ -19,7 +19,7 @@ def test_each_output_option_writes_a_file(spoor, tmp_path):
     assert done.returncode == 0, done.stderr
     report = load(tmp_path / "a.json")
     other = load(tmp_path / "c")
-    other["tracker"]["cpu_seconds"] = report["tracker"]["cpu_seconds"]  # it also has the time to write the first
+    other["tracker"]["cpu_seconds"] = report["tracker"]["cpu_seconds"]  # includes the time for writing a.json
     assert other == report, "--format is that of a name without a suffix"
     with open(tmp_path / "b.csv", encoding="utf-8") as file:
         assert next(csv.DictReader(file))["run_id"] == report["run"]["id"]
@@ -32,7 +32,8 @@ def test_each_output_option_writes_a_file(spoor, tmp_path):
 
 
 def test_outputs_come_only_from_the_source_with_the_highest_precedence(spoor, tmp_path):
-    """A variable holds one path, which may have commas; a config file may hold a list."""
+    """A variable holds one path, in which commas are not separators; a config file may hold a
+    list."""
     config = tmp_path / "c"
     config.write_text('{"output": ["1.json", "2.csv"], "quiet": true}')
     for variable, options, names in ((None, [], ["1.json", "2.csv"]), ("a,b.json", [], ["a,b.json"]),
@@ -47,7 +48,8 @@ def test_outputs_come_only_from_the_source_with_the_highest_precedence(spoor, tm
 
 
 def test_format_option_overrides_the_suffix_but_format_variable_does_not(spoor, tmp_path):
-    """A format in the environment is a default: a file name is more specific."""
+    """A format set by the environment is only a default; the suffix of a file name takes
+    precedence."""
     spoor("run", "-q", "-f", "json", "-o", "a.txt", "--", "true", cwd=tmp_path)
     load(tmp_path / "a.txt")
     spoor("run", "-q", "-o", "b.txt", "--", "true", cwd=tmp_path,
@@ -56,20 +58,20 @@ def test_format_option_overrides_the_suffix_but_format_variable_does_not(spoor, 
 
 
 def test_a_requested_format_is_written_in_spite_of_quiet(spoor):
-    """As with --print; a default of the environment is not a request."""
+    """--format requests output, as --print does; a default set by the environment does not."""
     done = spoor("run", "-q", "-f", "json", "--", "true")
     assert done.stdout == "" and json.loads(done.stderr)["run"]["exit_code"] == 0
     assert spoor("run", "-q", "--", "true", env={**os.environ, "SPOOR_FORMAT": "json"}).stderr == ""
 
 
-# Each prints something on stdout, as text or JSON.
+# Each of these commands prints on stdout, as text or JSON.
 PRINTING = {"info": ["info", "--gpus", "none"], "doctor": ["doctor"], "system": ["system", "-i", "10ms"],
             "watch": ["watch"], "report": ["report", "r.json"], "recommend": ["recommend", "r.json"]}
 
 
 @pytest.fixture
 def stored(spoor, tmp_path, monkeypatch):
-    """A report in the working directory."""
+    """Stores a report in the working directory."""
     monkeypatch.chdir(tmp_path)
     spoor("run", "-q", "-o", "r.json", "--", "true")
 
@@ -92,7 +94,7 @@ def test_every_command_has_output_format_and_color(spoor, tmp_path, stored, argu
 @pytest.mark.parametrize("arguments", [["run", "true"], ["attach", "--duration=1ms", str(os.getpid())],
                                        *PRINTING.values()], ids=lambda each: each[0])
 def test_every_command_reads_the_config_file(spoor, tmp_path, stored, arguments):
-    """From the option, the variable, or the user's folder."""
+    """The path of the config file comes from the option, the variable, or the user's folder."""
     config = tmp_path / ".config" / "spoor" / "config.json"
     config.parent.mkdir(parents=True)
     config.write_text('{"color": "always", "output": "of-runs.json", "format": "csv", "append": true}')
@@ -104,7 +106,7 @@ def test_every_command_reads_the_config_file(spoor, tmp_path, stored, arguments)
                                  ({**os.environ, "SPOOR_CONFIG": str(config)}, [])):
         done = spoor(arguments[0], *kind, *options, *arguments[1:], env=environment)
         assert done.returncode == 0 and "\033[" in (done.stdout or done.stderr), done
-        # Files of runs do not apply to other commands.
+        # Output files are settings of runs only; other commands ignore them.
         assert (tmp_path / "of-runs.json").exists() == (arguments[0] in ("run", "attach"))
         for environment_ in (environment, {**(environment or os.environ), "SPOOR_COLOR": "never"}):
             options_ = ["--color=never"] if environment_ is environment else []
@@ -122,7 +124,7 @@ def test_every_command_reads_the_config_file(spoor, tmp_path, stored, arguments)
 
 
 def test_only_the_spoor_program_reads_the_users_config_file(spoor, gpu_tracker, tmp_path):
-    """The predecessors have their own; the agent is started by programs."""
+    """The predecessors have their own config files, and the agent is started by programs."""
     (tmp_path / "spoor").mkdir()
     (tmp_path / "spoor" / "config.json").write_text("{")
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
@@ -137,7 +139,7 @@ def test_quiet_report_does_not_print_the_name_of_its_page(spoor, stored):
 
 
 def test_help_and_manual_group_the_options(spoor):
-    """The most used first, and every option once."""
+    """The help lists the most used options first, and every option once."""
     text = spoor("run", "--help").stdout
     headings = [line for line in text.splitlines() if line.endswith(":") and " " not in line]
     assert headings == ["Output:", "Sampling:", "Metrics:", "Scope:", "Sources:", "General:", "Example:"]
@@ -167,7 +169,7 @@ def test_error_for_a_command_that_cannot_run_contains_a_hint(spoor, tmp_path, co
     (tmp_path / "job.py").write_text("print()\n")
     (tmp_path / "job").write_text("#!/bin/sh\n")
     (tmp_path / "folder").mkdir()
-    path = "/usr/bin:/bin"  # a folder that may not be searched would be the reason
+    path = "/usr/bin:/bin"  # an unreadable folder in PATH would change the reason
     done = spoor("run", "--", *command, cwd=tmp_path, env={**os.environ, "PATH": path})
     assert (done.returncode, done.stderr) == (code, f"spoor: {message}\n")
 
@@ -179,7 +181,7 @@ def test_schedulers_have_aliases(spoor, stored, name, other):
 
 
 def leaves(node, path=""):
-    """The paths of all values of a report that do not depend on the run."""
+    """Yields the name and value of each figure of a report."""
     for key, value in node.items():
         if isinstance(value, dict) and value and "value" not in value:
             yield from leaves(value, f"{path}{key}.")
@@ -188,7 +190,7 @@ def leaves(node, path=""):
 
 
 def test_figures_are_printed_for_scripts(spoor, tmp_path):
-    """Every name of a report is accepted before a run, and prints the value of the report."""
+    """Every name in a report is accepted before the run, and prints the value in the report."""
     report = spoor.new_path("r.json")
     spoor("run", "-q", "--tag", "a=b", "-o", report, "--", "true")
     for name, value in leaves(load(report)):
@@ -247,7 +249,7 @@ WRONG = {"interval": "soon", "format": "xml", "report": "a.txt", "print": "{", "
 @pytest.mark.parametrize("command, own", [("run", {"wait": "none", "cgroup": "some", "counters": "maybe"}),
                                           ("attach", {"duration": "long", "pid": "x"})])
 def test_a_variable_sets_each_option_of_run_and_attach(spoor, command, own):
-    """As in spoor(1): all but --help, --version, and --cgroup of attach."""
+    """Tests the options listed in spoor(1), except --help, --version, and --cgroup of attach."""
     listed = {line.split("*--")[1].split("*")[0]
               for line in spoor("--man-options", "spoor", command).stdout.splitlines() if "*--" in line[:9]}
     wrong = {name: value for name, value in {**WRONG, **own}.items() if name != "max" or command == "run"}

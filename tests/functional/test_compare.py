@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor compare and spoor check: several runs against each other. tests/unit/test_statistics.c has the statistics."""
+"""spoor compare and spoor check: compare several runs. tests/unit/test_statistics.c tests the
+statistics."""
 import copy
 import csv
 import io
@@ -18,7 +19,7 @@ STARTED = 1.7e9
 
 @pytest.fixture(name="store")
 def fixture_store(spoor):
-    """Stores reports of made-up runs in one file, in the order of their start."""
+    """Stores reports of made-up runs in one file, in the order of their start times."""
     path = spoor.new_path("original.json")
     spoor("run", "-q", "-o", path, "--", "true")
     original = load(path)
@@ -55,7 +56,7 @@ def compare(spoor, *arguments):
 
 
 def changes(spoor, *arguments):
-    """The changes of a comparison by their figure."""
+    """Maps figures to their changes in a comparison."""
     report = json.loads(compare(spoor, "-f", "json", *arguments))
     return {change["figure"]: change for change in report["changes"]}
 
@@ -206,7 +207,7 @@ def test_a_regression_is_found_against_earlier_runs(spoor, store):
     assert code == 1 and "time: 11.0 s is more than" in text and "memory" not in text
     code, text = check(spoor, "--baseline", baseline, "--figures", "time,memory", large)
     assert code == 1 and "memory: 110 MB is more than" in text and "20 runs" in text
-    # Less is no regression, and a tolerance allows more.
+    # A decrease is no regression, and a tolerance allows a larger increase.
     assert check(spoor, "--baseline", baseline, "--figures", "time", store(store.make(5, 1e6))) == (0, "")
     assert check(spoor, "--baseline", baseline, "--figures", "memory", "--tolerance", "15", large) == (0, "")
 

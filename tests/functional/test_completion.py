@@ -18,7 +18,7 @@ PROGRAMS = ("spoor", "gpu-tracker", "resource-tracker")
 
 @pytest.fixture
 def programs(spoor, tmp_path):
-    """A folder with the programs under their names."""
+    """Creates a folder that contains the programs under their names."""
     folder = tmp_path / "programs"
     folder.mkdir()
     for program in PROGRAMS:
@@ -28,8 +28,8 @@ def programs(spoor, tmp_path):
 
 @pytest.fixture
 def complete(programs, tmp_path):
-    """complete(word, ...): returns bash's offers for the last word. It splits --option=value into
-    three."""
+    """complete(word, ...) returns the completions that bash offers for the last word. bash
+    splits --option=value into three words."""
 
     def run(program, *words):
         shutil.copy(SCRIPTS / "spoor.bash", tmp_path / "completion")
@@ -149,7 +149,8 @@ class Zsh:
         assert self.ask("source ./setup\n") == "ready"
 
     def ask(self, typed):
-        """Returns the answer line. Other output must be read too, or the shell would block."""
+        """Types and returns the answer line. Also reads other output, because the shell would
+        block otherwise."""
         os.write(self.master, typed.encode())
         answer, end = b"", time.monotonic() + 120
         while not answer.endswith(b"\n"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The curve of a run: it contains all growth, and its parts add up."""
+"""The curve of a run: it contains all increases, and its parts add up."""
 import csv
 
 import pytest
@@ -24,11 +24,12 @@ def test_curve_includes_the_last_partial_interval(spoor):
     _, report = spoor.result("sh", "-c", BURST, options=["-i", "1"])
     curve = report["curve"]
     total = value(report, "cpu.total_seconds")
-    # Points have four digits, and times are in steps of 0.1 ms.
+    # Values of points are rounded to four digits, and times to 0.1 ms.
     assert integral(curve, "job_cpu_seconds") == pytest.approx(total, rel=2e-3, abs=1e-4)
     peak = value(report, "cpu.max_cores")
     assert max(curve["columns"]["job_cpu_seconds"]["high"][1:]) == pytest.approx(peak, rel=1e-3)
-    # A mean over at least half an interval; the burst comes after the second to last sample.
+    # The peak is a mean over at least half an interval; the burst comes after the last sample but
+    # one.
     burst = total - integral(curve, "job_cpu_seconds", -1)
     seconds = max(0.5, curve["seconds"][-1] - curve["seconds"][-2])
     assert 0.99 * burst / seconds <= peak <= 1.001 * total / 0.5
@@ -85,7 +86,7 @@ for i in range(20):
 
 
 def test_a_short_job_has_a_curve(spoor, tmp_path):
-    """Without --interval, samples are 10 ms apart at first; with it, the interval is constant."""
+    """Without --interval, the first samples are 10 ms apart; with it, the interval is constant."""
     rows = tmp_path / "rows.csv"
     _, report = spoor.result("/usr/bin/python3", "-c", STEPS, options=["--budget", "none", "--samples", rows])
     levels = [high for high in report["curve"]["columns"]["job_rss_bytes"]["high"] if high is not None]
@@ -98,7 +99,8 @@ def test_a_short_job_has_a_curve(spoor, tmp_path):
     assert len(report["curve"]["seconds"]) <= report["run"]["elapsed_seconds"] + 3
 
 
-# The job waits for as long as it takes on this machine to make one kind of usage the rule.
+# The job sleeps four times as long as it took to start, so that its memory while it sleeps
+# determines the median.
 HOLDER = """
 import os, sys, time
 started = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doctor marks a source "used" if and only if a run on this machine, by this user, uses it."""
+"""Doctor marks a source as "used" if and only if a run on this machine, by this user, uses it."""
 import os
 import pathlib
 import re
@@ -10,7 +10,7 @@ import pytest
 from conftest import descriptors_of, load, read_line, wait_for_samples, warnings_of
 
 NOBODY = 65534
-GENERIC, CONNECTOR = "16", "11"  # netlink protocols: taskstats is in the first
+GENERIC, CONNECTOR = "16", "11"  # netlink protocols; taskstats uses the first
 
 
 def doctor(spoor, *options, **variables):
@@ -30,7 +30,7 @@ def doctor(spoor, *options, **variables):
 
 
 class Run:
-    """A finished run: its report, and the files that the tracker held open while the job ran."""
+    """A finished run: the report, and the files that the tracker held open while the job ran."""
 
     def __init__(self, spoor, *options, **variables):
         path = spoor.new_path("run.json")
@@ -57,13 +57,14 @@ class Run:
 
 
 def held_sockets(pid):
-    """The protocols of its netlink sockets."""
+    """Lists the protocols of the tracker's netlink sockets."""
     rows = [line.split() for line in
             pathlib.Path("/proc/net/netlink").read_text().splitlines()[1:]]
     return [row[1] for row in rows if f"socket:[{row[-1]}]" in descriptors_of(pid)]
 
 
-# For each quantity: the source that a run used, by doctor's name; None: it has no figure.
+# For each quantity: returns the source that a run used, by doctor's name; None if the figure is
+# unknown.
 
 def cpu_of_job(run):
     figure = run.figure("cpu.total_seconds")
@@ -87,13 +88,13 @@ def started(run):
 
 
 def peak_threads(run):
-    # Events of the connector raise the peak of the samples if a process lives between two of them.
+    # Connector events can raise the sampled peak if a process lives between two samples.
     source = run.source("cpu.threads.combined")
     return {"proc-connector": "procfs.stat"}.get(source, source)
 
 
 def given(path, source):
-    """A quantity with one source: checks whether it has a figure."""
+    """Returns a check for a quantity with one source: whether its figure is known."""
     return lambda run: source if run.source(path) else None
 
 
@@ -113,7 +114,7 @@ USED = {
     "processes of a job": members_of_job,
     "number of processes started": started,
     "peak number of threads": peak_threads,
-    # The job hardly runs: only exit records have its time.
+    # The job hardly runs, so only exit records contain its waiting time.
     "waiting for a CPU": lambda run: run.source("cpu.wait_seconds") or "procfs.schedstat",
     "disk I/O": given("io.read_chars", "procfs.io"),
     "network bytes of a job": given("network.job.received_bytes", "sock_diag"),
@@ -125,21 +126,21 @@ USED = {
         .get(run.source("pressure.cpu_seconds"), run.source("pressure.cpu_seconds")),
     "CPU energy": given("energy.cpu_joules", "powercap, Cray, hwmon or perf"),
 }
-# GPU sources need such GPUs: test_gpu_outputs.py; for the last one see the test below.
+# GPU sources need real GPUs: see test_gpu_outputs.py. The last row has its own test below.
 ELSEWHERE = {"instructions per cycle, with --counters", "NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs",
              "work of NVIDIA GPUs: SMs, tensor cores, bandwidth", "AMD GPUs", "Intel GPUs",
              "work of AMD GPUs: memory bandwidth, XGMI",
              "peak memory of a job on AMD and Intel GPUs",
              "I/O and memory of other users' processes"}
 
-# Settings that hide a source: each of them, and all above each last resort.
+# Values of SPOOR_DISABLE: each source alone, and all sources above each last resort.
 DISABLED = ["", "cgroup", "perf", "ring", "ring,connector", "taskstats", "clock", "children",
             "network", "cgroup,perf", "cgroup,ring,connector", "cgroup,ring,connector,children",
             "cgroup,perf,ring,connector,taskstats,clock,children"]
 
 
 def undecided(disabled):
-    """Quantities whose source a run shows only if others are disabled."""
+    """Returns the quantities for which a run shows the source only if others are disabled."""
     return set() if {"ring", "connector"} <= set(disabled.split(",")) else {"processes of a job"}
 
 
@@ -156,7 +157,7 @@ def test_doctor_shows_a_source_as_used_if_and_only_if_a_run_uses_it(spoor, disab
 @pytest.mark.parametrize("better", ["cgroup", "cgroup,perf", "ring", "ring,connector", "clock",
                                     "cgroup,children"])
 def test_a_source_that_would_work_is_used_once_the_better_ones_are_disabled(spoor, better):
-    """This test makes "yes" as reliable as "used"."""
+    """Shows that a source marked "yes" really works."""
     before, after = doctor(spoor), doctor(spoor, SPOOR_DISABLE=better)
     for quantity, sources in before.items():
         left = [source for source, word in sources.items()
@@ -185,7 +186,7 @@ def test_doctor_refuses_the_same_settings_as_a_run(spoor):
 
 
 def test_doctor_shows_whether_other_users_processes_can_be_read(spoor):
-    """It tried the first process, which a machine may hide from root too."""
+    """Regression test: doctor tried process 1, which a machine may hide from root too."""
     row = doctor(spoor)["I/O and memory of other users' processes"]["procfs.io, procfs.smaps"]
     if os.geteuid() == 0:
         process = subprocess.Popen(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}",
@@ -206,7 +207,7 @@ def test_doctor_shows_whether_other_users_processes_can_be_read(spoor):
 
 
 def test_doctor_leaves_nothing_behind(spoor):
-    """Its trial job has a cgroup, as any other."""
+    """Doctor's trial job has a cgroup, like any other job."""
     def cgroups():
         return {folder for top in ("/sys/fs/cgroup",) for folder, _, _ in os.walk(top)
                 if "spoor" in folder and f"{os.getpid()}" not in folder}

@@ -12,13 +12,13 @@ from conftest import IS_FULL, load, read_line
 
 pytestmark = pytest.mark.any_user
 
-# Signals whose default action ends a process; 32 and 33 belong to the C library.
+# Signals that kill a process by default; the C library uses 32 and 33 internally.
 DEADLY = [n for n in range(1, 65) if n not in (32, 33) and n not in map(int, (
     signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT,
     signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH))]
-# The ends of each range, those that dump core, that we forward, and that have two names.
+# Boundary values, signals that dump core, signals that spoor forwards, and signals with two names.
 SOME_DEADLY = [1, 2, 3, 6, 9, 11, 13, 14, 15, 16, 31, 34, 64]
-# The ends, our own codes (125 to 127), and a shell's codes for signals.
+# Boundary values, spoor's own codes (125 to 127), and a shell's codes for signals.
 SOME_CODES = [0, 1, 2, 124, 125, 126, 127, 128, 129, 130, 137, 143, 254, 255]
 
 
@@ -40,14 +40,14 @@ def test_result_contains_the_exit_code(spoor):
 
 @pytest.mark.parametrize("number", DEADLY if IS_FULL else SOME_DEADLY)
 def test_spoor_is_killed_by_the_signal_that_killed_the_command(spoor, workload, number):
-    """Spoor dies of the same signal: a parent sees the same as without spoor."""
+    """Spoor is killed by the same signal, so a parent sees the same status as without spoor."""
     done, result = spoor.result(workload("die"), str(number))
     assert done.returncode == -number
     assert result["run"]["exit_code"] == 128 + number
     name = result["run"]["signal"]
     if number < 32:
         names = {key for key, member in signal.Signals.__members__.items() if member == number}
-        # A signal with two names on Linux.
+        # On Linux, signal 16 has two names.
         assert name in names | ({"SIGSTKFLT"} if number == 16 else set())
     else:
         assert name.startswith("SIG")
@@ -62,7 +62,7 @@ def test_shell_gets_128_plus_the_signal_number(spoor, workload, number):
 
 
 def test_spoor_leaves_no_core_file_if_the_job_dies_by_a_signal(spoor, tmp_path):
-    """It would be spoor's core file, and replace the job's."""
+    """A core file would be spoor's own, and could overwrite the job's."""
     job = "import os, resource, signal; " \
           "resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.kill(os.getpid(), signal.SIGQUIT)"
     highest = resource.getrlimit(resource.RLIMIT_CORE)[1]
@@ -88,7 +88,7 @@ def test_result_is_complete_if_a_signal_ends_the_job(spoor, workload, number):
 
 @pytest.mark.threads
 def test_result_is_complete_if_the_job_is_killed(spoor, workload):
-    """It uses more memory than the tracker with sanitizers, so that the kernel reports its
+    """The job uses more memory than the tracker with sanitizers, so that the kernel reports its
     peak."""
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-o", path, "--", workload("hold"), "64")
@@ -100,7 +100,7 @@ def test_result_is_complete_if_the_job_is_killed(spoor, workload):
 
 
 def test_exit_code_of_a_missing_command_is_127(spoor, monkeypatch):
-    # An unreadable folder of PATH would cause "permission denied".
+    # An unreadable folder in PATH would change the error to "permission denied".
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     done = spoor("run", "--", "no-such-command-at-all")
     assert done.returncode == 127
@@ -120,13 +120,14 @@ def test_exit_code_of_a_directory_as_command_is_126(spoor, tmp_path):
 
 
 def test_orphans_do_not_change_the_exit_code(spoor):
-    """Orphans that end after the command do not change its status."""
+    """Orphans that exit after the command do not change its status."""
     done = spoor("run", "-q", "--", "sh", "-c", "(exit 3) & (exit 4) & exit 5")
     assert done.returncode == 5
 
 
 def test_exit_code_is_known_if_sigchld_is_ignored(spoor):
-    """SIGCHLD ignored is inherited; the kernel would reap the command before us."""
+    """An ignored SIGCHLD is inherited, and would make the kernel reap the command before spoor
+    does."""
     script = 'trap "" CHLD; "$0" run -q -- sh -c "exit 9"; exit $?'
     done = spoor("run", "-q", "--", "sh", "-c", script, spoor.binary)
     assert done.returncode == 9
@@ -136,5 +137,5 @@ def test_nested_spoor_passes_the_exit_code_on(spoor):
     done, result = spoor.result(spoor.binary, "run", "-q", "--", "sh", "-c", "exit 11")
     assert done.returncode == 11
     assert result["run"]["exit_code"] == 11
-    # The command, its child, and perhaps a helper of the inner tracker: all belong to the outer one.
+    # The command, its child, and perhaps a helper of the inner tracker all belong to the outer job.
     assert result["processes"]["started"]["value"] >= 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures for monitoring systems: OpenMetrics as a report, served and in a file."""
+"""Figures for monitoring systems: OpenMetrics as a report, over HTTP and in a file."""
 import os
 import re
 import signal
@@ -17,7 +17,7 @@ LINE = re.compile(r'(spoor_[a-z0-9_]+)\{([^}]*)\} (-?[0-9.e+-]+)')
 
 
 def values_of(text):
-    """{name: [(labels, value)]} of a text in OpenMetrics or in the format of Prometheus."""
+    """Parses OpenMetrics or the Prometheus format into {name: [(labels, value)]}."""
     found = {}
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -61,7 +61,8 @@ def test_system_report_can_be_written_as_openmetrics(spoor):
 # ---- --listen ---------------------------------------------------------------
 
 def served(spoor, *arguments, **options):
-    """Starts a command with --listen 0. Returns the process and a function that gets the page."""
+    """Starts a command with --listen 0. Returns the process and a function that fetches the
+    page."""
     process = spoor.start(*arguments, stderr=subprocess.PIPE, **options)
     url = re.fullmatch(r"spoor: metrics at (http://127\.0\.0\.1:\d+/metrics)", read_line(process.stderr))[1]
 
@@ -171,7 +172,8 @@ def test_metrics_file_is_replaced_at_each_interval(spoor):
 
 
 def test_metrics_file_contains_the_last_sample(spoor):
-    """The report does not count some 70 us before the program starts: the job takes hundreds of times as long."""
+    """The report misses some 70 us before the command starts; the job takes hundreds of times as
+    long."""
     path, report = spoor.new_path("m.prom"), spoor.new_path("r.json")
     spoor("run", "-q", "-i", "1h", "--metrics", path, "-o", report, "--", "sh", "-c", "seq 4000000 >/dev/null")
     assert value_of(path.read_text(), "spoor_job_cpu_seconds_total") == pytest.approx(

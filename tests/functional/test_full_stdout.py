@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output that is full or closed: every command that prints to it fails."""
+"""Every command that prints to stdout fails if stdout is full or closed."""
 import os
 
 import pytest
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.any_user
 SPEAKING = [["--help"], ["--version"], ["help"], ["help", "run"], ["run", "--help"],
             ["run", "--version"], ["doctor"], ["doctor", "--help"], ["info"], ["info", "-f", "json"],
             ["report", "-f", "text", "REPORT"], ["report", "--text", "REPORT"], ["recommend", "REPORT"], ["system", "-i", "20ms"], ["--complete", ""], ["--man-options", "spoor", "run"]]
-NAMED = {"report", "system", "info", "doctor", "recommend"}  # their output may also be -o
+NAMED = {"report", "system", "info", "doctor", "recommend"}  # commands whose output -o may also redirect
 GPU_TRACKER_SPEAKING = [["--help"], ["--version"], ["sub-track", "--help"]]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU figures, on a stand-in for NVIDIA's library."""
+"""GPU figures, read from a stand-in for NVIDIA's library."""
 import json
 import os
 import signal
@@ -34,7 +34,8 @@ def test_gpu_memory_of_a_process_is_reported(spoor, machine):
     assert gpu_warnings(result) == []
 
 
-# The driver is opened when the job is known to use the GPU: in the stand-in it is busy since then.
+# Holds back the opening of the driver until the script lists the job's process: in the stand-in,
+# the process is busy from the start.
 HELD, RELEASED = "block nvmlInit 60000", "block nvmlInit 0"
 
 
@@ -45,7 +46,7 @@ def test_gpu_memory_spike_between_two_samples_is_measured(spoor, machine):
     machine.wait_for()
     machine.play(f"process 0 compute {run.pid} {5 * GIB}")
     machine.wait_for()
-    machine.play(f"device 0 used {20 * GIB}")  # including other processes
+    machine.play(f"device 0 used {20 * GIB}")  # includes other processes
     machine.wait_for(QUICK)
     machine.play(f"process 0 compute {run.pid} {GIB}")
     machine.wait_for()
@@ -77,14 +78,14 @@ def test_gpus_of_an_idle_job_are_not_read_until_it_runs(spoor, machine):
     run.process.stdin.write(b"\n")
     run.process.stdin.flush()
     assert read_line(run.process.stdout) == "awake"
-    # A slow look reads it a few times too, but would come seconds later.
+    # A slow look makes this call several times too, but would come seconds later.
     eventually(lambda: machine.calls(QUICK) - looks > 4 * (machine.calls(SLOW) - slow_looks),
                "quick looks")
     assert value(run.end(), "gpu.memory.combined_bytes") == 5 * GIB
 
 
 def test_descendants_belong_to_the_job_and_foreign_processes_do_not(spoor, machine):
-    """A child belongs even if no sample has seen it."""
+    """A child belongs to the job even if no sample has seen it."""
     machine.play(card(0), f"process 0 compute 1 {2 * GIB}")
     job = "echo $$; bash -c 'echo $$; until read -t 0; do :; done'; read line"
     run = Run(spoor, machine, "-i", "1h", command=("bash", "-c", job))
@@ -118,7 +119,8 @@ def test_device_and_job_have_their_own_utilization(spoor, machine):
 
 
 def test_usage_before_the_first_driver_sample_is_unknown(spoor, machine, tmp_path):
-    """It held no GPU, which is known, and then one: that time is not reported as 0."""
+    """The job first held no GPU and then one. Its usage before the first driver sample is
+    unknown, not 0."""
     samples = tmp_path / "samples.csv"
     machine.play(card(0), "stream 0 gpu 200 50")
     run = Run(spoor, machine, "-i", "20ms", "--samples", samples)
@@ -128,7 +130,7 @@ def test_usage_before_the_first_driver_sample_is_unknown(spoor, machine, tmp_pat
     row = next(row for row in rows_of(samples) if row["job_gpu_memory_bytes"] == str(GIB))
     assert row["job_gpu_seconds"] == row["job_gpu_utilization_gpus"] == ""
     assert row["gpu0_job_utilization"] == ""
-    if value(result, "gpu.utilization.mean_gpus") is None:  # as on every machine except a slow one
+    if value(result, "gpu.utilization.mean_gpus") is None:  # true on every machine except a slow one
         assert value(result, "gpu.job_utilization.mean_gpus") is None
         assert value(result, "gpu.job_utilization.max_gpus") is None
         assert "no samples" in result["gpu"]["job_utilization"]["mean_gpus"]["reason"]
@@ -145,7 +147,7 @@ def test_other_processes_on_the_jobs_gpu_cause_a_warning(spoor, machine):
 
 
 def test_late_driver_samples_do_not_raise_utilization_above_the_gpus(spoor, machine):
-    """The driver's samples of a second arrive within one interval of 10 ms."""
+    """All driver samples of one second arrive within a single interval of 10 ms."""
     machine.play(card(0), "stream 0 gpu 20 100")
     run = Run(spoor, machine, "-i", "10ms")
     machine.play(f"process 0 compute {run.pid} {GIB}")
@@ -172,7 +174,7 @@ def test_energy_and_sensors_are_reported(spoor, machine):
 
 
 def test_an_unavailable_figure_is_null_with_a_reason(spoor, machine):
-    """A card that reports only its name, and a process without memory figures."""
+    """Uses a card that reports only its name, and a process without memory figures."""
     machine.play("device 0 name NVIDIA H200", "device 0 uuid GPU-0000-aaaa")
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} -")
@@ -192,7 +194,7 @@ def test_an_unavailable_figure_is_null_with_a_reason(spoor, machine):
 
 
 def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
-    """It is measured if the driver lists processes; otherwise it is unknown."""
+    """The memory is a measured 0 if the driver lists processes; otherwise it is unknown."""
     machine.play(card(0))
     run = Run(spoor, machine)
     machine.wait_for()
@@ -210,7 +212,7 @@ def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
                                          (NOT_SUPPORTED, "not supported"),
                                          (UNKNOWN_ERROR, "unknown error")])
 def test_memory_is_unknown_instead_of_0_if_the_driver_refuses_the_process_list(spoor, machine, code, words):
-    """The other lists work, and the samples show the job's busy time."""
+    """The other lists work, and the driver's samples show the job's busy time."""
     machine.play(card(0), "stream 0 gpu 200 50", f"fail {LIST} {code}", HELD)
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30", RELEASED)
@@ -225,7 +227,7 @@ def test_memory_is_unknown_instead_of_0_if_the_driver_refuses_the_process_list(s
 
 
 def refused_after_2_gib(spoor, machine, code):
-    """A job with 2 GiB when the driver started to refuse the list of processes."""
+    """The job holds 2 GiB when the driver starts to refuse the list of processes."""
     machine.play(card(0))
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {2 * GIB}")
@@ -266,8 +268,8 @@ def test_figures_of_a_lost_device_are_kept(spoor, machine):
 
 
 def test_mig_parts_have_their_own_figures(spoor, machine):
-    """MIG: memory of a part and its utilization, by GPM; if the whole reports a figure, that
-    counts."""
+    """With MIG, memory is that of the part, and utilization comes from GPM; figures that the
+    whole device reports take precedence."""
     machine.play(card(0), "device 0 mig 1", "device 0.0 uuid MIG-1", "device 0.0 name part",
                  "device 0.0 total 70000000000", "device 0.0 used 1500000000",
                  "device 0.0 instance 3", "gpm 0 3 40", "gpm 0 all 25",
@@ -289,7 +291,7 @@ def test_mig_parts_have_their_own_figures(spoor, machine):
                    result["gpu"]["utilization"]["mean_gpus"]):
         assert figure["source"] == "nvml.gpm"
     assert "MIG" in part["job_utilization"]["mean"]["reason"]
-    assert whole["memory"]["job_peak_bytes"]["value"] == GIB  # the sum of its parts
+    assert whole["memory"]["job_peak_bytes"]["value"] == GIB  # the sum over its parts
     assert "parts" in whole["job_utilization"]["max"]["reason"]
     assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.25, abs=0.02)
     assert value(result, "gpu.job_utilization.mean_gpus") is None
@@ -303,7 +305,7 @@ def test_accounting_data_of_the_driver_raises_the_peak(spoor, machine):
                  f"account 0 {run.pid} {7 * GIB} 1000 0 1 0")
     machine.wait_for()
     result = run.end()
-    # Accounts have the host's PIDs, so that in a container they are not the job's.
+    # Accounting data has the host's PIDs; in a container these are not the job's.
     is_host = os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
     peak, source = (7 * GIB, "nvml.accounting") if is_host else (GIB, "nvml.processes")
     assert value(result, "gpu.memory.combined_bytes") == peak
@@ -333,14 +335,15 @@ def test_nothing_about_gpus_is_printed_without_a_gpu(spoor, tmp_path):
 
 
 def result_without_driver(spoor, machine):
-    """The result of a command that ends at once; None on a machine so busy that it did not."""
+    """Returns the result of a command that exits at once; None if the machine was so busy that
+    it ran longer."""
     machine.log.unlink(missing_ok=True)
     _, result = spoor.result("true", env=machine.environment)
     return result if machine.calls("nvmlInit") == 0 else None
 
 
 def test_no_driver_is_opened_for_a_job_that_ends_at_once(spoor, machine):
-    """The text does not mention GPUs, as on a machine without any."""
+    """The text report does not mention GPUs, as on a machine without GPUs."""
     machine.play(card(0))
     result = eventually(lambda: result_without_driver(spoor, machine), "one that ends soon enough")
     assert result["gpu"]["count"] is None
@@ -394,8 +397,8 @@ def test_driver_that_cannot_count_its_gpus_causes_a_warning(spoor, machine):
 
 
 def test_library_without_a_loaded_driver_causes_no_warning(spoor, machine):
-    """As in an image that runs on a machine without a GPU. A user who requires GPUs gets an
-    error."""
+    """For example, an image that contains the library runs on a machine without a GPU. A user
+    who requires GPUs gets an error."""
     machine.play(card(0), f"fail nvmlInit {NOT_LOADED}")
     result = Run(spoor, machine).end()
     assert gpu_warnings(result) == []
@@ -414,7 +417,7 @@ def test_library_without_required_functions_causes_a_warning(spoor, machine, sta
 
 @pytest.mark.threads
 def test_a_blocked_driver_delays_nothing_else(spoor, machine):
-    """The samples keep their interval, and Ctrl-C ends the run before the driver responds."""
+    """Samples are taken on time, and Ctrl-C ends the run before the driver responds."""
     machine.play(card(0), "device 0 energy 1000000")
     samples = spoor.new_path("samples.csv")
     run = Run(spoor, machine, "-i", "50ms", "--samples", samples,
@@ -429,7 +432,7 @@ def test_a_blocked_driver_delays_nothing_else(spoor, machine):
     result = load(run.path)
     rows = [float(row["elapsed_seconds"]) for row in rows_of(samples)]
     blocked = [time for time in rows if time > float(blocked_since)]
-    # A busy machine skips some; a sampler that waits for the driver has none at all.
+    # A busy machine skips some samples; a sampler that waits for the driver would take none at all.
     assert len(blocked) >= 0.25 * (blocked[-1] - float(blocked_since)) / 0.05
     assert value(result, "gpu.memory.combined_bytes") == GIB
     assert gpu_warnings(result) == ["gpu-blocked"]
@@ -437,8 +440,8 @@ def test_a_blocked_driver_delays_nothing_else(spoor, machine):
     device = result["gpu"]["devices"][0]
     for figure in (device["energy_joules"], device["utilization"]["max"],
                    result["energy"]["gpu_joules"], result["gpu"]["utilization"]["max_gpus"]):
-        assert figure["value"] is None  # the counter was read once, before
-        # If the reading thread waits for a CPU at the end, the driver is not blamed.
+        assert figure["value"] is None  # the counter was read only once, at the start
+        # If the reading thread waits for a CPU at the end, the reason does not name the driver.
         assert any(text in figure["reason"] for text in
                    ("stopped responding", "was not read again", "no samples"))
     assert {row["gpu0_energy_joules"] for row in rows_of(samples)} == {""}
@@ -452,7 +455,7 @@ def test_driver_that_blocks_during_initialization_makes_only_gpu_figures_unknown
     run = Run(spoor, machine)
     eventually(lambda: machine.calls("nvmlInit") > 0, "it is started")
     result = run.end()
-    assert result["tracker"]["cpu_seconds"] < 10  # it was not waited for
+    assert result["tracker"]["cpu_seconds"] < 10  # spoor did not wait for the driver
     assert result["gpu"]["count"] is None
     assert value(result, "gpu.memory.combined_bytes") is None
     assert value(result, "memory.main.total_rss_bytes") > 0

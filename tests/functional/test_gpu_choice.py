@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs assigned to the job, on a stand-in for NVIDIA's library."""
+"""The GPUs assigned to the job, with a stand-in for NVIDIA's library."""
 import os
 import re
 import subprocess
@@ -49,7 +49,7 @@ def maps_nvml(process):
 
 @pytest.mark.parametrize("word", ["none", "None"])
 def test_gpus_none_opens_no_driver(spoor, machine, tmp_path, word):
-    """Not even its library is loaded, long after it would have been."""
+    """The library is not even loaded, long after the time at which a run loads it."""
     machine.play(card(0))
     samples = tmp_path / "samples.csv"
     run = Run(spoor, machine, "--gpus", word, "-i", "50ms", "--samples", samples)
@@ -67,7 +67,7 @@ def test_gpus_none_opens_no_driver(spoor, machine, tmp_path, word):
 
 
 def test_reason_names_the_variable_that_excludes_all_gpus(spoor, machine):
-    """Its value is not trusted: no escape sequence of it reaches a terminal."""
+    """The variable's value is untrusted: its escape sequences must not reach a terminal."""
     machine.play(card(0))
     why = "CUDA_VISIBLE_DEVICES=foo\x1b[31m matches none of this machine's GPUs"
     run = Run(spoor, machine, CUDA_VISIBLE_DEVICES="foo\x1b[31m")
@@ -107,7 +107,7 @@ def test_use_of_an_unassigned_gpu_causes_a_warning(spoor, machine, options,
     (("--config", "c.json"), {}, "c.json: gpus"),
 ])
 def test_a_missing_gpu_is_refused(spoor, machine, tmp_path, options, variables, source):
-    """With the name of its origin, before the job starts."""
+    """The error names the source of the setting, and the job is not started."""
     machine.play(card(0), card(1), card(2))
     (tmp_path / "c.json").write_text('{"gpus": "1,GPU-9"}')
     done = spoor("run", *options, "--", "touch", tmp_path / "ran", cwd=tmp_path,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which processes on GPUs belong to the job, and when they are read, on a stand-in for NVIDIA's
+"""Which GPU processes belong to the job, and when they are read, with a stand-in for NVIDIA's
 library."""
 import pytest
 
@@ -8,24 +8,24 @@ from gpus import GIB, LOOP, QUICK, SLOW, Run, card
 
 pytestmark = pytest.mark.any_user
 
-# No process events: as in many containers.
+# Disables process events, as in many containers.
 BLIND = "ring,connector"
-# Waits for its child, which computes until its input ends.
+# A shell that waits for a child, which computes until end of file on its input.
 PARENT = ("bash", "-c", "bash -c 'echo $$; until read -t 0; do :; done'; :")
 
 
 def test_a_computing_child_keeps_the_job_active(spoor, machine):
-    """Even if no sample has seen it: a glance has."""
+    """No sample has seen the child, but a glance has."""
     machine.play(card(0))
     run = Run(spoor, machine, "-i", "1h", command=PARENT, SPOOR_DISABLE=BLIND)
     machine.play(f"process 0 compute {run.pid} {GIB}")
-    # For an idle job there are only slow looks, which make three calls.
+    # An idle job gets only slow looks, which make this call three times.
     eventually(lambda: machine.calls(QUICK) > 3 * machine.calls(SLOW) + 10, "quick looks")
     assert value(run.end(), "gpu.memory.descendants_bytes") == GIB
 
 
 def test_a_child_seen_by_a_glance_belongs_to_the_job_after_its_exit(spoor, machine):
-    """Its work appears in the driver's samples when its parents can no longer be read."""
+    """The child's work appears in the driver's samples when its parents can no longer be read."""
     machine.play(card(0), "stream 0 gpu 200 50")
     run = Run(spoor, machine, "-i", "1h", SPOOR_DISABLE=BLIND,
               command=("bash", "-c", f"bash -c 'echo $$; until read -t 0; do :; done'; "

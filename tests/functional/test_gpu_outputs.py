@@ -16,7 +16,7 @@ pytestmark = pytest.mark.any_user
 
 
 def test_samples_have_columns_for_each_gpu_of_the_job(spoor, machine):
-    """The first rows wait for the drivers to respond, and are not lost."""
+    """The first rows are held back until the drivers respond, and are not lost."""
     machine.play(card(0), card(1), "device 1 power 250500")
     path = spoor.new_path("samples.csv")
     run = Run(spoor, machine, "-i", "1h", "--gpus", "1", "--samples", path)
@@ -31,7 +31,7 @@ def test_samples_have_columns_for_each_gpu_of_the_job(spoor, machine):
     assert rows[0]["gpu1_memory_bytes"] == ""
     assert rows[-1]["gpu1_job_memory_bytes"] == str(GIB)
     assert rows[-1]["gpu1_power_watts"] == "250.5"
-    # Rows appended to the file use its columns, whatever GPUs there are.
+    # Appended rows use the columns of the file, whatever GPUs the machine has.
     assert spoor("run", "-q", "--append", "--samples", path, "--", "true",
                  env={**machine.environment, "SPOOR_DISABLE": "gpu"}).returncode == 0
     assert all(None not in row and None not in row.values() for row in rows_of(path))
@@ -70,8 +70,8 @@ def test_json_samples_contain_the_gpus(spoor, machine):
 
 
 def test_gpu_has_the_same_number_in_every_output(spoor, machine):
-    """info, --gpus and every output use the same number: parts are numbered within their GPU, as
-    in nvidia-smi."""
+    """info, --gpus and every output use the same numbers. Parts are numbered within their GPU,
+    as in nvidia-smi."""
     machine.play(card(0), "device 0 mig 1", card(1), *(
         f"device 0.{part} {fact}" for part in (0, 1)
         for fact in (f"uuid MIG-{part}", f"name part {part}", "total 70000000000",
@@ -100,7 +100,7 @@ def test_gpu_has_the_same_number_in_every_output(spoor, machine):
     last = json.loads(samples[1].read_text(encoding="utf-8").splitlines()[-1])
     assert [(gpu["index"], gpu["part"], gpu["job_memory_bytes"]) for gpu in last["gpus"]] == [
         (0, 1, GIB), (1, None, GIB)]
-    # A header can be read back.
+    # Appending reads the columns from the existing header.
     before = len(rows_of(samples[0]))
     run = Run(spoor, machine, "--gpus", "all", "--append", "--samples", samples[0])
     machine.wait_for()
@@ -214,7 +214,7 @@ def test_text_report_explains_why_the_gpus_are_unknown(spoor, machine):
 
 
 def on_terminal(spoor, columns, *arguments, env):
-    """Returns its output on a terminal of this width, as lines."""
+    """Runs a command on a terminal of this width and returns its output as lines."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
     assert spoor(*arguments, stdout=theirs, stderr=theirs, env=env).returncode == 0
@@ -241,12 +241,11 @@ def test_text_report_is_as_wide_as_the_terminal(spoor, machine):
     for columns, most in ((100, 100), (60, 60), (20, 60), (500, 160)):
         lines = on_terminal(spoor, columns, "run", "--color", "never", "--", *command,
                             env=machine.environment)
-        assert max(map(len, lines[1:])) <= most  # the first line is the command's own
+        assert max(map(len, lines[1:])) <= most  # the first line is echo's own
         assert lines[1].startswith("echo word")
 
 
 def test_names_are_escaped_for_the_locale(spoor, machine):
-    """By info and by run."""
     machine.play(card(0), "device 0 name \u4e2d\u6587")
     for locale, name in (("C.UTF-8", "\u4e2d\u6587"), ("C", "\\u4e2d\\u6587")):
         done = spoor("info", env={**machine.environment, "LC_ALL": locale}, encoding="utf-8")
@@ -258,7 +257,7 @@ def rows_of_gpus(done):
 
 
 def test_text_report_lists_the_gpus_even_if_the_job_uses_none(spoor, machine):
-    """It lists the GPUs, without figures of use."""
+    """The list of GPUs has no usage figures."""
     machine.play(card(0), card(1), card(2), "device 2 name Tesla V100", "stream 0 gpu 100 50")
     done = spoor("run", "--", *until_called(machine), env=machine.environment)
     assert rows_of_gpus(done) == [
@@ -274,7 +273,7 @@ def test_text_report_lists_the_gpus_even_if_the_job_uses_none(spoor, machine):
 @pytest.mark.parametrize("bits, words", [
     (0x20 | 0x4, "throttled (heat, power)"), (0x8, "throttled (hardware)"), (0x1, None)])
 def test_throttle_reasons_are_shown(spoor, machine, bits, words):
-    """And a device without a name is called GPU."""
+    """A device without a name is shown as GPU."""
     machine.play(card(0).replace("NVIDIA H200", ""), f"device 0 throttle {bits}")
     run = spoor.start("run", "--", *WAIT, env=machine.environment)
     machine.play(f"process 0 compute {int(read_line(run.stdout))} {GIB}")

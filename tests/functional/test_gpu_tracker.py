@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu-tracker around real commands: true numbers, in its predecessor's format."""
+"""gpu-tracker around real commands: correct numbers, in its predecessor's format."""
 import csv
 import json
 import os
@@ -18,7 +18,8 @@ MEGABYTES = ["--ru=megabytes", "--tu=seconds"]
 
 
 def rows_of(path):
-    """The whole rows of a tracking file that may be written to, as dicts of numbers."""
+    """Reads the complete rows of a tracking file that may still be written to, as dicts of
+    numbers."""
     if path.suffix == ".sqlite":
         with sqlite3.connect(path) as connection:
             connection.row_factory = sqlite3.Row
@@ -43,7 +44,7 @@ def test_text_has_every_label_in_order(gpu_tracker):
 
 
 def test_text_and_json_agree(gpu_tracker, tmp_path):
-    """These are two runs, so only stable values are compared."""
+    """The two formats come from two runs, so only stable values are compared."""
     report = result(gpu_tracker, "true")
     text = parse_text(split_output(gpu_tracker("-e", "true").stdout)[1][:-1])
     cores = os.cpu_count()
@@ -66,9 +67,9 @@ def test_without_a_gpu_all_gpu_figures_are_0(gpu_tracker):
 
 
 def test_very_short_command_has_nonzero_figures(gpu_tracker):
-    """It ends before a sample is due. The kernel reports its peak if that is larger than the
-    tracker's: 7 MB with sanitizers. It writes 16 MB, because the size of an idle interpreter
-    depends on the page cache."""
+    """The command exits before a sample is due. The kernel reports its peak only if that is
+    larger than the tracker's, which is 7 MB with sanitizers. So the command writes 16 MB: the
+    size of an idle interpreter depends on the page cache."""
     started = time.monotonic()
     report = result(gpu_tracker, "/usr/bin/python3 -c len(bytes([1])*(16<<20))", *MEGABYTES)
     assert 0 < report["compute_time"]["time"] < time.monotonic() - started
@@ -79,7 +80,7 @@ def test_very_short_command_has_nonzero_figures(gpu_tracker):
 
 
 def test_unmeasured_figures_cause_one_warning(gpu_tracker):
-    """A command may end before its memory could be read. The warning uses the names of the
+    """A command may exit before its memory could be read. The warning uses the names in the
     report, and lists all unmeasured figures."""
     warning = (r"WARNING:root:(System RAM|(Total|Private|Shared) RSS|Number of threads|"
                r"CPU utilization|, | and )+ could not be measured and (is|are) shown as 0\.0: "
@@ -92,7 +93,7 @@ def test_unmeasured_figures_cause_one_warning(gpu_tracker):
 # ---- numbers ----------------------------------------------------------------
 
 def test_mean_cpu_usage_is_cpu_time_divided_by_wall_time(gpu_tracker, workload, tmp_path):
-    """A job that computes half of the time and prints its own CPU time."""
+    """The job computes half of the time and prints its own CPU time."""
     path = tmp_path / "said"
     report = result(gpu_tracker, f"sh -c '{workload('duty')} 1.5 >{path}'", "--st=0.1",
                     "--nec=1", "--tu=seconds")
@@ -100,7 +101,8 @@ def test_mean_cpu_usage_is_cpu_time_divided_by_wall_time(gpu_tracker, workload, 
     percent = report["cpu_utilization"]["combined"]["mean_sum_percent"]
     assert percent / 100 * wall == cpu_time(cpu)
     assert report["cpu_utilization"]["combined"]["mean_hardware_percent"] == percent
-    # The machine's time is counted in whole ticks for the process running at the tick, and may miss some.
+    # The machine's time is counted in whole ticks, charged to the process running at the tick, and
+    # may miss some.
     assert report["cpu_utilization"]["system"]["mean_sum_percent"] >= 0.9 * percent
 
 
@@ -125,7 +127,7 @@ def test_cpu_time_of_short_lived_children_is_counted(gpu_tracker, workload, tmp_
 
 
 def test_command_time_excludes_the_time_the_tracker_was_stopped(spoor, gpu_tracker, workload, tmp_path):
-    """The command ended while its tracker was stopped."""
+    """The command exits while its tracker is stopped."""
     started = spoor.result("true")[1]["processes"]["started"]
     if started["source"] not in ("proc-connector", "perf.fork-ring"):
         pytest.skip("no source of process events")
@@ -140,7 +142,8 @@ def test_command_time_excludes_the_time_the_tracker_was_stopped(spoor, gpu_track
 
 @pytest.mark.parametrize("sleep_time", ["0.1", "1", "60"])
 def test_compute_time_is_the_wall_time_of_the_command(gpu_tracker, tmp_path, sleep_time):
-    """More than the command's own clock, less than the duration of gpu-tracker."""
+    """The time is more than the command's own clock shows, and less than the duration of
+    gpu-tracker."""
     path = tmp_path / "said"
     script = f"date +%s.%N >{path}; sleep 1; date +%s.%N >>{path}"
     started = time.monotonic()
@@ -157,18 +160,18 @@ def test_long_sleep_time_does_not_delay_the_end(gpu_tracker):
 
 
 def test_memory_held_by_the_command_is_reported(gpu_tracker, workload):
-    """300 MiB, until a few more rows have been written."""
+    """Tracks a job of 300 MiB until a few more rows have been written."""
     path = gpu_tracker.folder / "rows.csv"
     process = gpu_tracker.start("-e", workload("hold") + " 300", "-f", "json", "--st=0.1",
                                 *MEGABYTES, f"--tf={path}")
-    pid = int(read_line(process.stdout))  # all memory is held from now on
+    pid = int(read_line(process.stdout))  # from here on, all memory is held
     before = len(rows_of(path))
     eventually(lambda: len(rows_of(path)) > before + 5, "rows")
     assert os.path.exists(f"/proc/{pid}")
     held = 300 * 1048576e-6
     ram = ended(process)["max_ram"]
     assert held <= ram["main"]["total_rss"] < held + 10
-    # The kernel counts resident pages in batches for each CPU: 0.25 MB may be missing.
+    # The kernel counts resident pages in batches for each CPU, so up to 0.25 MB may be missing.
     assert held - 0.25 <= ram["main"]["private_rss"] < held + 10
     assert ram["combined"]["total_rss"] == pytest.approx(ram["main"]["total_rss"], abs=1)
     assert ram["descendants"] == {"total_rss": 0.0, "private_rss": 0.0, "shared_rss": 0.0}
@@ -212,7 +215,7 @@ def test_threads_and_cores_are_counted(gpu_tracker, workload):
 
 
 def ended(process):
-    """Ends a waiting job. Returns the report."""
+    """Ends a waiting job and returns its report."""
     process.stdin.close()
     status, report = split_output(process.stdout.read().decode())
     assert (process.wait(), status) == (0, 0)
@@ -233,7 +236,8 @@ def test_tracking_file_has_a_row_per_sample(gpu_tracker, workload, suffix):
     end = time.time()
     rows = rows_of(path)
     seconds = report["compute_time"]["time"]
-    # A row at every tenth of a second, unless the machine was too busy, and one at the end. The first may be late.
+    # There is a row every tenth of a second, unless the machine was too busy, and one at the end.
+    # The first may be late.
     times = [row["timestamp"] for row in rows]
     assert len(rows) <= int((times[-1] - start) / 0.1) + 2
     assert times == sorted(times) and start <= times[0] and times[-1] <= end
@@ -265,7 +269,7 @@ def test_rows_show_cpu_usage(gpu_tracker, workload):
     report = ended(process)
     column = [row["cpu_combined_sum_utilization_percent"] for row in rows_of(path)]
     assert column[0] < max(column) / 3
-    assert max(column) <= 150  # the times of a sample and of its clocks differ a little
+    assert max(column) <= 150  # a sample and its CPU clocks are read at slightly different times
     assert max(column) / 2 <= report["cpu_utilization"]["combined"]["max_sum_percent"] <= 150
     for row in rows_of(path):
         assert row["cpu_combined_hardware_utilization_percent"] == \
@@ -296,7 +300,8 @@ def test_status_is_passed_on_if_requested(gpu_tracker, script, code):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_result_is_complete_if_a_signal_ends_command_and_tracker(gpu_tracker, workload, number):
-    # 64 MB: more than the tracker with sanitizers, so that the kernel reports the peak of an exited process.
+    # 64 MB is more than the tracker uses with sanitizers, so the kernel reports the peak of the
+    # exited process.
     process = gpu_tracker.start("-e", workload("hold") + " 64", "-f", "json")
     pid = int(read_line(process.stdout))
     process.send_signal(number)
@@ -308,12 +313,12 @@ def test_result_is_complete_if_a_signal_ends_command_and_tracker(gpu_tracker, wo
 
 
 def test_keyboard_interrupt_of_the_process_group_leaves_no_process_running(gpu_tracker, workload):
-    # Without "<&0" a background child of bash reads nothing, and exits at once.
+    # Without "<&0", bash gives background children no input, and they exit at once.
     script = f"{workload('hold')} 1 <&0 & {workload('hold')} 1 <&0 & wait"
     process = gpu_tracker.start("-e", f"bash -c {shlex.quote(script)}", start_new_session=True)
     pids = [int(read_line(process.stdout)) for _ in range(2)]
     os.killpg(process.pid, signal.SIGINT)
-    # Background children of a shell ignore the interrupt; the end of input ends them.
+    # Background children of a shell ignore the interrupt; end of file on their input ends them.
     process.stdin.close()
     output = process.stdout.read().decode()
     assert STATUS + "-2\n" in output and "Compute time:" in output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command in the documents of the predecessor's versions, run from examples/."""
+"""Runs every command in the documentation of the predecessor's versions, from examples/."""
 import json
 import pathlib
 import shlex
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.any_user
 HERE = pathlib.Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "examples"
 
-# The label paths missing in version 2: its report is a part of ours.
+# The label paths missing in version 2; the rest of the report is the same.
 SINCE_VERSION_2 = ("CPU utilization", "GPU utilization", "cpu_utilization", "gpu_utilization")
 
 SCRIPT = [
@@ -34,7 +34,7 @@ SLEEP = [
 
 
 def run_all(gpu_tracker, commands, *options):
-    """Runs them concurrently. Returns the reports, as {path: value}, and their formats."""
+    """Runs all commands concurrently. Returns the reports, as {path: value}, and their formats."""
     for name in EXAMPLES.glob("*.sh"):
         shutil.copy(name, gpu_tracker.folder)
     running = [gpu_tracker.start(*shlex.split(command)[1:], *options, cwd=gpu_tracker.folder)
@@ -65,7 +65,7 @@ def flat(report, above=()):
 
 @pytest.mark.parametrize("spelling", ["descendants", "descendents"])
 def test_documented_commands_of_versions_3_to_5_work(gpu_tracker, spelling):
-    """Version 3 spells descendents."""
+    """Version 3 uses the spelling "descendents"."""
     def expected(column):
         return [tuple(name.replace("escendants", "e" + spelling[2:]) for name in path)
                 for path in paths(column=column)]
@@ -84,7 +84,7 @@ def test_documented_commands_of_versions_3_to_5_work(gpu_tracker, spelling):
 
 
 def check_load(values, spelling):
-    """The script holds 200 MB in its children and computes in another."""
+    """The script holds 200 MB in its children and computes in another child."""
     assert 0.2 <= values["max_ram", spelling, "total_rss"] < 0.3
     assert values["max_ram", "main", "total_rss"] < 0.02
     assert values["max_ram", "combined", "total_rss"] >= values["max_ram", spelling, "total_rss"]
@@ -100,7 +100,7 @@ def test_documented_commands_of_version_2_work(gpu_tracker):
         time = next(float(value) for path, value in found.items()
                     if path[-1] in ("Time", "time"))
         seconds = time if "--tu=seconds" in command else time * 3600
-        # Text has three decimals of an hour.
+        # Text shows hours with three decimals.
         assert 2 <= seconds < 60 or "json" not in command
         assert {path[0] for path in found} - set(SINCE_VERSION_2) in (
             {"Max RAM", "Max GPU RAM", "Compute time"}, {"max_ram", "max_gpu_ram", "compute_time"})

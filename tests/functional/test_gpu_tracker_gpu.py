@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu-tracker on machines with GPUs, played by the stand-in for NVIDIA's library."""
+"""gpu-tracker on machines with GPUs, with a stand-in for NVIDIA's library."""
 import csv
 import json
 import shlex
@@ -17,7 +17,7 @@ UUIDS = "GPU-0000-aaaa, GPU-1000-aaaa"
 
 
 class Job:
-    """gpu-tracker around a job that waits for the end of its input."""
+    """gpu-tracker around a job that waits for end of file on its input."""
 
     def __init__(self, gpu_tracker, machine, *options):
         self.process = gpu_tracker.start("-e", shlex.join(WAIT), "-f", "json", *options,
@@ -33,7 +33,8 @@ class Job:
 
 
 def test_figures_cover_all_gpus_by_default(gpu_tracker, machine):
-    """Units of memory are powers of ten; the hardware's share is the sum divided by the GPUs."""
+    """Memory units are powers of ten; the hardware share is the sum divided by the number of
+    GPUs."""
     machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
     job = Job(gpu_tracker, machine, "--gru=megabytes")
     machine.play(f"process 0 compute {job.pid} {GIB}")
@@ -54,7 +55,7 @@ def test_figures_cover_all_gpus_by_default(gpu_tracker, machine):
 def test_utilization_covers_only_selected_gpus(gpu_tracker, machine):
     machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
     job = Job(gpu_tracker, machine, "--guuids=GPU-0000-aaaa")
-    machine.play(f"process 0 compute {job.pid} {GIB}")  # otherwise GPUs are read every 10 s
+    machine.play(f"process 0 compute {job.pid} {GIB}")  # otherwise GPUs are read only every 10 s
     machine.wait_for(SLOW, times=4)
     utilization = job.end()["gpu_utilization"]
     assert (utilization["system_gpu_count"], utilization["n_expected_gpus"]) == (2, 1)
@@ -110,7 +111,7 @@ def test_available_brand_is_accepted(gpu_tracker, machine):
 
 
 def test_driver_that_does_not_respond_causes_a_warning(gpu_tracker, machine):
-    """As in the predecessor, whose tool was installed but could not connect."""
+    """The predecessor warned too if its tool was installed but could not connect."""
     machine.play(card(0), f"fail nvmlInit {VERSION_MISMATCH}")
     done = gpu_tracker("-e", "sleep 0.2", "-f", "json", env=machine.environment)
     assert done.returncode == 0
@@ -130,7 +131,8 @@ BLOCKED = "WARNING:root:The GPU driver does not respond. The GPU RAM and GPU uti
 @pytest.mark.parametrize("options", [[], ["--guuids=GPU-0000-aaaa"], ["--gb=nvidia"],
                                      ["--tf=rows.csv"]])
 def test_command_does_not_wait_for_a_driver(gpu_tracker, machine, options):
-    """Not even if the driver is needed to identify the GPUs. The warning comes at the end."""
+    """The command does not wait even if the driver is needed to identify the GPUs. The warning
+    is printed at the end."""
     machine.play(card(0), "block nvmlInit 60000")
     done = gpu_tracker("-e", "sh -c 'echo started >&2'", "-f", "json", *options,
                        env=machine.environment, cwd=gpu_tracker.folder)
@@ -142,7 +144,7 @@ def test_command_does_not_wait_for_a_driver(gpu_tracker, machine, options):
 
 @pytest.mark.parametrize("options", [[], ["--guuids=GPU-1000-aaaa"]])
 def test_gpus_of_a_slow_driver_are_in_the_final_report(gpu_tracker, machine, options):
-    """It takes longer than the timeout of the list of GPUs, and the command still runs."""
+    """The driver responds after the timeout of the GPU list, while the command is still running."""
     machine.play(card(0), card(1), "block nvmlInit 2500")
     job = Job(gpu_tracker, machine, *options)
     machine.wait_for(SLOW)

@@ -28,7 +28,8 @@ MEMORY_UNITS = "Valid values are bytes, gigabytes, kilobytes, megabytes, terabyt
 
 @pytest.fixture
 def refused(gpu_tracker):
-    """Runs gpu-tracker with a command that would leave a trace, and returns the error message."""
+    """Runs gpu-tracker with a command that creates a file; checks that it did not run, and
+    returns the error message."""
     trace = gpu_tracker.folder / "trace"
 
     def run(*options, command=None):
@@ -43,7 +44,7 @@ def refused(gpu_tracker):
 
 @pytest.fixture
 def config(gpu_tracker):
-    """Writes a config file and returns its option."""
+    """Returns a function that writes a config file and returns the option for it."""
     def write(content):
         path = gpu_tracker.folder / "config.json"
         path.write_text(content if isinstance(content, str) else json.dumps(content),
@@ -137,7 +138,7 @@ def test_empty_command_is_refused(gpu_tracker, command, message):
 
 @pytest.mark.parametrize("command", ["no-such-command", "/no/such/command", "nosuch with words"])
 def test_missing_command_is_refused(gpu_tracker, command):
-    # An unreadable folder of PATH would cause "permission denied".
+    # An unreadable folder in PATH would change the error to "permission denied".
     done = gpu_tracker("-e", command, "--disable-logs", env={"PATH": "/usr/bin:/bin"})
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'ERROR:root:Command not found: "{command}"\n'
@@ -343,7 +344,7 @@ def test_tracking_file_removed_during_the_run_causes_a_warning(gpu_tracker):
     path = gpu_tracker.folder / "rows.csv"
     done = gpu_tracker("-e", f"sh -c 'rm {path}; sleep 0.5'", f"--tf={path}", "--st=0.1")
     assert done.returncode == 0
-    assert done.stderr.count("WARNING:root:") == 2 # this one, and that there is no GPU
+    assert done.stderr.count("WARNING:root:") == 2 # the other one: there is no GPU
     assert f"The file {path} was removed in the middle of writing data to it." in done.stderr
 
 

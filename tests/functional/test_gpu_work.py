@@ -17,7 +17,7 @@ SNAPSHOT, METRICS, IN_USE = "nvmlGpmSampleGet", "nvmlGpmMetricsGet", 19
 
 
 def start(spoor, machine, *options, **more):
-    """A job on a GPU whose counters were read."""
+    """Starts a job on a GPU that has performance counters."""
     machine.play(*HOPPER)
     run = Run(spoor, machine, *options, **more)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 97")
@@ -31,7 +31,7 @@ def test_work_figures_are_means_over_the_run(spoor, machine):
     device = result["gpu"]["devices"][0]
     seconds = result["run"]["elapsed_seconds"]
     shares = {name: value(result, f"gpu.work.{name}_gpus") for name in SHARES}
-    # All lack the same time: the time before the first snapshot.
+    # All shares miss the same time: the time before the first snapshot.
     covered = shares["sm"] / 0.11
     assert 0 < covered <= 1
     for name, (_, percent) in SHARES.items():
@@ -39,7 +39,7 @@ def test_work_figures_are_means_over_the_run(spoor, machine):
         assert device["work"][name]["value"] == pytest.approx(percent / 100 * covered, rel=0.05, abs=1e-5)
         assert device["work"][name]["source"] == "nvml.gpm"
     for name, (_, rate) in RATES.items():
-        # The last 100 ms may be too short to be read, and are extrapolated.
+        # The last 100 ms may be too short for a reading, and are extrapolated.
         for amount in (result["gpu"]["work"][f"{name}_bytes"], device["work"][f"{name}_bytes"]):
             assert amount["value"] == pytest.approx(rate * (1 << 20) * covered * seconds, rel=0.1)
     measure = result["gpu"]["work"]["sm_gpus"]
@@ -83,7 +83,7 @@ def test_disabled_counters_are_not_read(spoor, machine):
 
 @pytest.mark.parametrize("call", [SNAPSHOT, METRICS])
 def test_counters_in_use_by_a_profiler_are_not_read_again(spoor, machine, call):
-    """They are tried once and then left alone."""
+    """The counters are tried once, then never again."""
     machine.play(f"fail {call} {IN_USE}")
     run = start(spoor, machine)
     machine.wait_for(call)
@@ -108,7 +108,7 @@ def test_a_metric_that_the_driver_lacks_is_unknown(spoor, machine):
 
 
 def test_work_of_a_process_that_exits_early_is_counted(spoor, machine):
-    """The counters are read once more when it is gone, and then left alone."""
+    """The counters are read once more after the process has exited, then never again."""
     run = start(spoor, machine)
     machine.wait_for(SNAPSHOT)
     machine.play(f"process 0 compute {run.pid} gone")
@@ -124,14 +124,14 @@ MARKS = "echo $$; while read -r mark; do \"$SPOOR\" phase $mark; echo marked; do
 
 
 def test_energy_of_phases_comes_from_the_counter(spoor, machine):
-    """It grows by more here than power times time."""
+    """In this test the energy counter increases by more than power times time."""
     machine.play(card(0), "device 0 power 700000", "device 0 energy 1000000")
     run = Run(spoor, machine, command=("bash", "-c", MARKS), SPOOR=spoor.binary)
     machine.play(f"process 0 compute {run.pid} {GIB}")
     machine.wait_for()
 
     def mark(words, millijoules):
-        # Power is read once a second at most, the counter every two.
+        # Power is read at most once a second, the counter every two seconds.
         before = machine.calls(POWER)
         eventually(lambda: machine.calls(POWER) >= before + 3, "seconds")
         machine.play(f"device 0 energy {millijoules}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks of a job in one report: --group, spoor merge, spoor report DIRECTORY. A launcher is stood in for by its
-variables, nodes by namespaces with a host name of their own."""
+"""The ranks of a job in one report: --group, spoor merge, spoor report DIRECTORY. Environment
+variables simulate a launcher, and namespaces with their own host names simulate nodes."""
 import json
 import os
 import signal
@@ -103,7 +103,8 @@ def test_a_group_that_runs_again_is_merged_again(spoor, tmp_path):
 
 
 def test_the_last_rank_merges_whatever_the_order(spoor, tmp_path):
-    """Ranks of the round before have ended: rank 0 merges with them, while rank 1 begins a little later each time."""
+    """The ranks of the previous round have ended: rank 0 merges with them, while rank 1 begins a
+    little later each time."""
     folder = tmp_path / "group"
     for round_ in range(0, 60, 1 if IS_FULL else 3):
         ranks = []
@@ -206,7 +207,7 @@ def test_merge_writes_the_files_of_the_folder(spoor, tmp_path):
     done = spoor("merge", folder)
     assert done.returncode == 0 and "15  of 16 reported" in done.stdout
     assert json.loads((folder / "merged.json").read_text("utf-8"))["group"]["reported"] == 15
-    assert spoor("report", "-f", "text", folder).returncode == 0  # merged.json is not a rank
+    assert spoor("report", "-f", "text", folder).returncode == 0  # merged.json is not read as a rank
 
 
 def test_page_of_a_group_folder_is_written_next_to_it(spoor, tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor history: runs that are kept, found again, and never cost the job anything."""
+"""spoor history: runs that are saved and found again, without any effect on the job."""
 import contextlib
 import csv
 import json
@@ -19,12 +19,12 @@ from test_output_files import limit_files
 
 pytestmark = pytest.mark.any_user
 RUN = ("run", "-q")
-terminal = test_live.terminal  # a fixture
+terminal = test_live.terminal  # a pytest fixture
 
 
 @pytest.fixture(name="folders", autouse=True)
 def fixture_folders(tmp_path, monkeypatch):
-    """The folders of a user: state and cache."""
+    """Sets the state and cache directories of the user."""
     for name in ("state", "cache"):
         (tmp_path / name).mkdir()
         monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(tmp_path / name))
@@ -32,7 +32,7 @@ def fixture_folders(tmp_path, monkeypatch):
 
 
 def rows_of(folder):
-    """All rows of a history; each line must be one."""
+    """Parses all rows of a history; each line must be a valid row."""
     lines = [line for path in sorted(folder.glob("runs/*/*.jsonl"))
              for line in path.read_bytes().split(b"\n")[:-1]]
     return [json.loads(line) for line in lines]
@@ -46,7 +46,7 @@ def listed(spoor, *arguments, **options):
 
 @pytest.fixture(name="row")
 def fixture_row(spoor, folders):
-    """A row of a real run; the history is empty again."""
+    """Returns the row of a real run, and clears the history."""
     spoor(*RUN, "--save", "--", "true")
     [path] = folders.glob("runs/*/*.jsonl")
     [row] = rows_of(folders)
@@ -63,7 +63,7 @@ def store(folder, rows, month="2026-11", host="other"):
 
 
 def numbered(row, count, **more):
-    """Rows with IDs and starts of their own, a minute apart."""
+    """Returns rows with distinct IDs and start times, a minute apart."""
     return [{**row, "id": f"{number:032x}", "started_at": f"2026-11-{1 + number // 1440:02}T"
              f"{number // 60 % 24:02}:{number % 60:02}:00.000Z", **more} for number in range(count)]
 
@@ -111,7 +111,7 @@ def test_row_is_flat_and_small_and_contains_the_figures_of_the_report(spoor, fol
         assert row.get(name + "_high") == measure.get("high")
         is_sampled = name in row["sampled"] or name + "_low" in row or name + "_high" in row
         assert is_sampled != measure["exact"]
-    # And back: what both have is the same.
+    # Conversely, the keys that both have must be equal.
     again = json.loads(spoor("report", "@last", "-f", "json").stdout)
     assert again["run"]["command"] == run["command"] and again["run"]["tags"] == run["tags"]
     for path in ("cpu.total_seconds", "memory.combined.total_rss_bytes", "io.read_chars"):
@@ -124,7 +124,8 @@ def test_row_is_flat_and_small_and_contains_the_figures_of_the_report(spoor, fol
 
 
 def test_files_are_private_at_every_moment(spoor, folders):
-    """The umask is 0; a directory that is watched shows the mode of every file when it appears."""
+    """The umask is 0; a watched directory shows the mode of each file as soon as the file
+    appears."""
     seen, stop = [], threading.Event()
 
     def watch():
@@ -179,7 +180,7 @@ def test_full_disk_leaves_the_history_unchanged(spoor, folders, row):
 
 @pytest.mark.parametrize("place", ["state", "state/spoor", "state/spoor/runs"])
 def test_unwritable_folder_is_reported(spoor, tmp_path, place):
-    """A file where a folder is expected stops root too."""
+    """A file in place of a folder also stops root."""
     path = tmp_path / place
     if place == "state":
         path.rmdir()
@@ -190,7 +191,7 @@ def test_unwritable_folder_is_reported(spoor, tmp_path, place):
 
 
 def test_read_only_folder_is_reported(spoor, folders):
-    """Root must not be able to override it."""
+    """Drops root's permission override, so that root is refused too."""
     folders.mkdir()
     folders.chmod(0o500)
     prefix = ["setpriv", "--inh-caps", "-dac_override", "--bounding-set", "-dac_override"] if os.geteuid() == 0 else []
@@ -223,13 +224,13 @@ def test_runs_are_saved_even_if_locks_fail(spoor, folders, without_locks):
 
 @pytest.mark.parametrize("kills", [False, True], ids=["all end", "some are killed"])
 def test_no_row_is_lost_or_torn_by_50_writers(spoor, folders, kills):
-    """Each writer keeps five runs. A shell goes on after a spoor that was killed."""
+    """Each writer saves five runs. A shell continues after one of its spoors was killed."""
     script = f'for i in 1 2 3 4 5; do "{spoor.binary}" run -q --save --name w$0-$i -- true; echo $?; done'
     writers = [spoor.start("run", "-q", "--save", "--name", f"w{number}-0", "--", "sh", "-c", script, str(number))
                for number in range(50)]
     killed, chance = 0, random.Random(1)
     while kills and killed < 40 and any(writer.poll() is None for writer in writers):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the shell exited meanwhile
             for shell in children_of(chance.choice(writers).pid):
                 for tracker in children_of(shell):
                     os.kill(tracker, signal.SIGKILL)
@@ -239,7 +240,7 @@ def test_no_row_is_lost_or_torn_by_50_writers(spoor, folders, kills):
         output, _ = writer.communicate(timeout=DEADLINE_SECONDS)
         assert writer.returncode == 0
         ended[number] = [int(code) for code in output.split()]
-    names = [row["name"] for row in rows_of(folders)]  # each line is whole
+    names = [row["name"] for row in rows_of(folders)]  # each line is complete
     assert len(names) == len(set(names))
     for number, codes in ended.items():
         assert len(codes) == 5 and f"w{number}-0" in names
@@ -292,11 +293,11 @@ def test_index_is_updated_when_files_change(spoor, folders, row, tmp_path):
     data = bytearray(index.read_bytes())
     data[4096:20000] = bytes(len(data[4096:20000]))
     index.write_bytes(data)
-    for _ in range(2):  # a page in the middle: noticed when it is read
+    for _ in range(2):  # damages a page in the middle, which is noticed when it is read
         done = spoor("history", "-f", "json")
     assert len(json.loads(done.stdout)) == 3
     index.unlink()
-    index.mkdir()  # nothing can be written
+    index.mkdir()  # the index cannot be written
     assert len(listed(spoor)) == 3
 
 
@@ -312,11 +313,11 @@ def test_index_of_another_version_is_rebuilt(spoor, folders, row, tmp_path):
 
 
 def test_indexed_files_are_not_read_again(spoor, folders, row):
-    """Counts instead of times: once indexed, a query reads no line of the files again."""
+    """Checks work instead of time: once indexed, a query reads no line of the files again."""
     rows = [{**row, "id": f"{number:032x}", "name": f"job{number % 50}"} for number in range(10_000)]
     path = store(folders, rows)
     assert len(listed(spoor, "--name", "job7")) == 200
-    path.write_bytes(b"\0" * path.stat().st_size)  # of the same size: not read
+    path.write_bytes(b"\0" * path.stat().st_size)  # same size, so it is not read again
     assert len(listed(spoor, "--name", "job7")) == 200
     assert len(listed(spoor, "--name", "job7", "--limit", "3")) == 3
 
@@ -432,7 +433,7 @@ def test_options_of_other_subcommands_are_refused(spoor):
 
 
 def test_live_view_shows_the_median_time_of_earlier_runs(spoor, folders, row, held, terminal):
-    """The median of the runs that ended well."""
+    """The view shows the median time of the runs that succeeded."""
     rows = numbered(row, 4, name="train", exit_code=0)
     for old, seconds in zip(rows, (240, 245, 250, 1)):
         old["elapsed_seconds"] = seconds
@@ -444,7 +445,7 @@ def test_live_view_shows_the_median_time_of_earlier_runs(spoor, folders, row, he
     window.type("q")
     code, text = window.end()
     assert code == 0 and "usually" not in after_the_view(text)
-    window = terminal(attach(spoor, held, "--name", "train"))  # the history is off
+    window = terminal(attach(spoor, held, "--name", "train"))  # the history is disabled
     assert "usually" not in window.wait_for(FRAME) + window.wait_for(FRAME)
 
 
@@ -468,7 +469,7 @@ def test_runs_are_pruned_by_age_number_and_size(spoor, folders, row):
 
 
 def test_prune_keeps_a_run_that_is_saved_at_the_same_time(spoor, folders):
-    """Writers and pruners take turns at one file: the newest of each name stays."""
+    """Writers and pruners modify one file in turns: the newest run of each name is kept."""
     script = f'for i in 1 2 3 4 5 6 7 8; do "{spoor.binary}" run -q --save --name w$0 --tag i=$i -- true; done'
     writers = [spoor.start("run", "-q", "--", "sh", "-c", script, str(number)) for number in range(8)]
     while any(writer.poll() is None for writer in writers):
@@ -521,7 +522,7 @@ def test_runs_of_other_programs_are_imported(spoor, folders, tmp_path):
     assert duct["memory_combined_total_rss_bytes"] == 123456789 and duct["cpu_max_cores"] == 2
     assert duct["started_at"] == "2026-03-14T09:26:53.500Z" and duct["tag.message"] == "first"
     assert all("cpu_total_seconds" not in row or "cpu_total_seconds" in row["sampled"] for row in rows.values())
-    # They are runs as any other.
+    # Imported runs can be used like any others.
     assert spoor("recommend", tmp_path / "bench.tsv", "-f", "json").returncode == 0
     assert spoor("history", "show", "name=bench,last").returncode == 0
 

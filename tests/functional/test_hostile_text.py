@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text of others (names, arguments, variables, files) through every command that prints it: nothing
-of it may reach a terminal as a control character."""
+"""Untrusted text (names, arguments, variables, files) goes through every command that prints it:
+none of it may reach a terminal as a control character."""
 import json
 import os
 import subprocess
@@ -13,8 +13,9 @@ from sub_tracking import GOLDEN
 
 pytestmark = pytest.mark.any_user
 
-# An escape sequence, its C1 forms as a raw byte and in UTF-8, a right-to-left override, a carriage
-# return and a newline, bytes that are not UTF-8. unit/test_escape.c has each one separately.
+# An escape sequence, C1 control characters as a raw byte and in UTF-8, a right-to-left override, a
+# carriage return and a newline, and bytes that are not UTF-8. unit/test_escape.c tests each one
+# separately.
 HOSTILE = b"a\x1b[2J\x07\x7f\x9b31m\x85\xc2\x9b31m\xe2\x80\xae\xe2\x80\x8b\rb\nc\v\b\xff\xc0\xaf\xe2\x80"
 
 
@@ -24,8 +25,8 @@ def hostile():
 
 
 def check(done):
-    """The output is UTF-8, without control characters except line ends and tabs, and none of
-    these comes from the hostile text."""
+    """Checks that the output is UTF-8, has no control characters except line ends and tabs, and
+    that none of these comes from the hostile text."""
     for output in (done.stdout, done.stderr):
         text = output.decode("utf-8")  # fails if it is not UTF-8
         for character in text:
@@ -40,7 +41,7 @@ def call(program, *arguments, stdin=subprocess.DEVNULL, **options):
                           cwd=program.folder, stdin=stdin, timeout=DEADLINE_SECONDS, **options)
 
 
-# Each is refused and named in an error, or shown.
+# Each text is either shown, or refused and named in an error message.
 SPOOR = {
     "command": lambda text: [text],
     "help": lambda text: ["help", text],
@@ -110,8 +111,8 @@ def test_hostile_config_files_are_escaped(spoor, gpu_tracker, make, hostile):
 
 
 def test_hostile_process_names_are_escaped(spoor, hostile):
-    """Its name (16 bytes), arguments and working directory, with attach and as a child of a
-    job."""
+    """The name (16 bytes), arguments and working directory of a process are hostile, with attach
+    and as a child of a job."""
     folder = os.fsencode(spoor.folder) + b"/" + hostile.replace(b"/", b".")
     os.mkdir(folder)
     program = folder + b"/" + hostile.replace(b"/", b".")
@@ -151,7 +152,7 @@ def test_hostile_stored_reports_are_escaped(spoor, kind, hostile):
 
 
 def test_hostile_phase_names_are_escaped(spoor, hostile):
-    """Through an agent's protocol, and its report."""
+    """Hostile phase names are sent through the protocol of an agent, and appear in its report."""
     lines = b"start " + hostile.replace(b"\n", b"") + b"\nstop x\n" + hostile + b"\n"
     process = subprocess.Popen([spoor.binary, "agent", "--pid", str(os.getpid()), "-f", "text", "-o",
                                 spoor.folder / "out.txt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -196,7 +197,8 @@ def quoted(text):
 
 
 def test_hostile_names_in_sub_tracking_files_are_escaped(gpu_tracker, hostile):
-    """Names of blocks, units and columns; and the output of analyze is compare's input."""
+    """Names of blocks, units and columns are hostile; the output of analyze is the input of
+    compare."""
     folder = os.fsencode(gpu_tracker.folder)
     blocks, tracking = folder + b"/blocks.csv", folder + b"/tracking.csv"
     with open(blocks, "wb") as file:

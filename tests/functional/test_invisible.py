@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The job sees no difference between a start by spoor and one without it."""
+"""A job sees no difference between being started by spoor and being started without it."""
 import os
 import pathlib
 import re
@@ -13,13 +13,14 @@ PAYLOAD = b"".join(bytes([byte]) for byte in range(256)) * 4096
 
 
 def seen_by(command, **options):
-    """Returns the output of `inside`, started by this command. Options are those of Popen."""
+    """Returns the output of `inside` started by this command. Options are those of Popen."""
     done = subprocess.run([*map(os.fspath, command)], stdout=subprocess.PIPE, check=True,
                           **options)
     return done.stdout.decode(errors="surrogateescape").splitlines()
 
 
-# The job's own cgroup, below the one it would be in, is the only visible difference.
+# The only visible difference is the job's own cgroup, created below the cgroup that the job would
+# otherwise run in.
 LEAF = re.compile(r"^(\d+:[^:]*:.*?)/?spoor-\d+-[0-9a-f]{8}$")
 
 
@@ -30,14 +31,14 @@ def without_leaf(line):
 
 
 def both(spoor, workload, **options):
-    """Returns the output of `inside` alone, and wrapped."""
+    """Returns the output of `inside` started directly, and started by spoor."""
     with open(os.devnull, "rb") as nothing, open(os.devnull, "wb") as sink:
-        # Descriptors are named by their targets: the same here for both.
+        # `inside` prints the targets of its descriptors, so both runs get the same files.
         options = {"stdin": nothing, "stderr": sink, **options}
         job = [workload("inside"), "one", "two words", ""]
         alone = seen_by(job, **options)
         wrapped = seen_by([spoor.binary, "run", "-q", "--", *job], **options)
-    # The pipe that we read from is a new one each time.
+    # Each run has a new pipe for its stdout, so ignore descriptor 1.
     return [[without_leaf(line) for line in lines if not line.startswith("fd 1 ")]
             for lines in (alone, wrapped)]
 
@@ -123,7 +124,7 @@ def test_input_and_output_of_the_job_are_unchanged(spoor):
 
 
 def test_spoor_does_not_read_standard_input(spoor):
-    """Input that the job leaves unread stays for the next reader."""
+    """Input that the job does not read remains for the next reader."""
     read, write = os.pipe()
     os.write(write, b"for the next")
     os.close(write)

@@ -15,7 +15,7 @@ WRITTEN = 10_000_000
 
 @pytest.fixture
 def unreadable(workload, tmp_path):
-    """A program that may be executed but not read."""
+    """Creates a program that may be executed but not read."""
     path = tmp_path / "unreadable"
     shutil.copy(workload("chars"), path)
     path.chmod(0o111)
@@ -23,14 +23,14 @@ def unreadable(workload, tmp_path):
 
 
 def check_chars(result, least=WRITTEN):
-    """Either all of it or unknown: an unreadable value is not 0."""
+    """Checks that the count is either complete or unknown: an unreadable value is not 0."""
     chars = result["io"]["written_chars"]
     if chars["value"] is None:
         assert os.geteuid() != 0 and "permission denied" in chars["reason"]
         assert "io-denied" in warnings_of(result)
     else:
         assert chars["value"] >= least
-    assert value(result, "io.written_bytes") < WRITTEN / 10  # /dev/null is no storage
+    assert value(result, "io.written_bytes") < WRITTEN / 10  # /dev/null is not storage
 
 
 def test_io_of_an_undumpable_job_is_not_reported_as_0(spoor, workload):
@@ -46,7 +46,7 @@ def test_io_of_an_unreadable_program_is_not_reported_as_0(spoor, unreadable):
 
 
 def test_io_of_a_set_uid_program_is_not_reported_as_0(spoor):
-    """It runs as root for every user: mount, which lists mounts."""
+    """mount runs as root for every user; without arguments it lists mounts."""
     assert os.stat("/usr/bin/mount").st_mode & stat.S_ISUID
     done, result = spoor.result("/usr/bin/mount")
     assert done.returncode == 0
@@ -60,7 +60,7 @@ def test_io_of_an_undumpable_child_is_counted_by_its_parent(spoor, workload):
 
 
 def test_exiting_children_are_not_treated_as_unreadable(spoor):
-    """An exiting process seems to belong to root."""
+    """An exiting process appears to belong to root."""
     script = "i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done"
     _, result = spoor.result("sh", "-c", script, options=["-i", "0.002"])
     assert "io-denied" not in warnings_of(result)
@@ -68,7 +68,7 @@ def test_exiting_children_are_not_treated_as_unreadable(spoor):
 
 
 def test_written_bytes_are_not_exact(spoor, workload, tmp_path):
-    """The kernel charges a process for whole folios, and their number is unknown."""
+    """The kernel charges a process for whole folios, and the number of folios is unknown."""
     done, result = spoor.result(workload("rewrite"), tmp_path / "data", "100")
     assert done.returncode == 0
     written = result["io"]["written_bytes"]
@@ -81,7 +81,7 @@ def test_written_bytes_are_not_exact(spoor, workload, tmp_path):
 
 NEEDS_RECORDS = pytest.mark.skipif(os.geteuid() != 0, reason="only root has exit records")
 MIB = 1 << 20
-# The parent waits for its first child and ignores SIGCHLD from then on: the kernel reaps the second.
+# The parent waits for its first child, then ignores SIGCHLD, so the kernel reaps the second child.
 FIRST_READS, SECOND_READS = 100 * MIB, 20 * MIB
 WAITS_ONCE = f"""
 import os, select, signal, sys
@@ -115,7 +115,7 @@ sys.stdin.readline()
 
 
 def has_read_all(path):
-    """I/O is not read for every sample."""
+    """Checks the samples for the first child's I/O, which is not read for every sample."""
     return any(row["job_read_chars_bytes"] and int(row["job_read_chars_bytes"]) > FIRST_READS + SECOND_READS
                for row in rows_of(path))
 
@@ -123,7 +123,7 @@ def has_read_all(path):
 @pytest.mark.parametrize("disabled", [
     pytest.param("", marks=NEEDS_RECORDS), pytest.param("cgroup", marks=NEEDS_RECORDS), "cgroup,taskstats"])
 def test_waited_for_child_is_counted_once(spoor, disabled):
-    """Another child, which is never waited for, exits before the next look of the tracker."""
+    """The second child, which is never waited for, exits before spoor reads the processes again."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.csv")
     process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--samples", samples, "--", "/usr/bin/python3",
                           "-c", WAITS_ONCE, env={**os.environ, "SPOOR_DISABLE": disabled})

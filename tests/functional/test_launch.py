@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that a scheduler or an MPI started: their rank and job in every output."""
+"""Runs started by a scheduler or by MPI: every output contains their rank and job."""
 import csv
 import json
 import os
@@ -20,7 +20,7 @@ LINE = "Rank 3 of 16 on n\u00f63, Slurm job 1234.0"
 
 @pytest.fixture(name="environment")
 def fixture_environment():
-    """The environment without a launcher around the tests."""
+    """Returns the environment without the variables of a launcher that runs the tests."""
     names = ("SLURM", "PMI", "OMPI", "PBS", "LSB", "FLUX", "JOB_COMPLETION", "_CONDOR")
     return {**{name: value for name, value in os.environ.items() if not name.startswith(names)},
             "LC_ALL": "C.UTF-8", "SPOOR_GROUP": "off"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job that leaves its own cgroup, as container runtimes do."""
+"""Jobs that leave the cgroup that spoor created, as container runtimes do."""
 import json
 import os
 
@@ -8,8 +8,8 @@ import pytest
 from conftest import cpu_time, eventually, load, read_line, value, warnings_of
 
 MIB = 1 << 20
-# Moves itself to the parent of each cgroup made by spoor whose hierarchy is named, then uses CPU
-# time and memory. Prints its CPU time.
+# In each hierarchy named by the first argument, moves itself to the parent of the cgroup that spoor
+# created, then uses CPU time and memory. Prints its CPU time.
 LEAVE = """
 import os, sys, time
 for line in open("/proc/self/cgroup"):
@@ -30,8 +30,8 @@ sys.stdin.readline()
 
 
 def leave(spoor, which, seconds, megabytes):
-    """Returns the CPU time printed by the job, and the report. Samples have seen all its
-    memory."""
+    """Returns the CPU time printed by the job, and the report. Waits until the samples include
+    all the job's memory."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.02", "-o", path, "--samples", samples, "--",
                           "/usr/bin/python3", "-c", LEAVE, which, str(seconds), str(megabytes))
@@ -69,7 +69,7 @@ def test_memory_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
     peak = result["memory"]["job_peak_bytes"]
     assert peak["value"] >= 100 * MIB and not peak["exact"]
     for path in ("anon_peak_bytes", "page_cache_peak_bytes"):
-        figure = result["memory"][path]  # null if there is no cgroup for memory
+        figure = result["memory"][path]  # None without a memory cgroup
         assert not figure["exact"] and figure.get("high") is None, path
     assert "left-cgroup" in warnings_of(result)
 
@@ -77,7 +77,7 @@ def test_memory_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
 def test_job_that_leaves_only_its_memory_cgroup_is_detected(spoor):
     used, result = leave(spoor, "memory", 0.1, 100)
     if os.geteuid() != 0 or "memory" not in hierarchies():
-        assert "left-cgroup" not in warnings_of(result)  # there is no such cgroup to leave
+        assert "left-cgroup" not in warnings_of(result)  # without such a cgroup, the job cannot leave it
         return
     peak = result["memory"]["job_peak_bytes"]
     assert peak["value"] >= 100 * MIB and not peak["exact"]
@@ -96,7 +96,7 @@ def test_a_job_that_stays_in_its_cgroup_is_exact(spoor):
 
 
 def test_processes_started_outside_the_cgroup_belong_to_the_job(spoor):
-    """Without process events they are found by their parents."""
+    """Without process events, spoor finds these processes through their parents."""
     script = LEAVE + "\nimport subprocess\n" \
         "child = subprocess.Popen(['/usr/bin/python3', '-c', " \
         "'x = b\"x\" * (60 << 20); print(flush=True); input()']," \

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live view at a terminal: its frames, its end, and the state of the terminal afterwards."""
+"""The live view at a terminal: its frames, how it ends, and the state of the terminal
+afterwards."""
 import codecs
 import fcntl
 import os
@@ -18,16 +19,16 @@ from conftest import DEADLINE_SECONDS, IS_FULL, eventually, load
 from gpus import GIB, WAIT, card
 from screen import Screen
 
-FRAME = r"\0337.*?\0338"  # from where the position of the cursor is saved to where it is restored
+FRAME = r"\0337.*?\0338"  # from saving the cursor position to restoring it
 SHELL = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
 PROMPT = "outer> "
 
 
 class Terminal:
-    """A program at its own terminal, in its own session."""
+    """A program in its own session, at its own terminal."""
 
     def __init__(self, argv, columns=100, lines=30, mode=0o600, **environment):
-        self.master, self.slave = pty.openpty()  # the slave stays open: its modes can be read
+        self.master, self.slave = pty.openpty()  # keep the slave open to read its modes
         os.fchmod(self.slave, mode)
         self.resize(columns, lines)
         self.modes = termios.tcgetattr(self.slave)
@@ -46,7 +47,7 @@ class Terminal:
         self.text += self.decoder.decode(os.read(self.master, 65536))
 
     def wait_for(self, pattern):
-        """Reads until the pattern matches new output."""
+        """Reads until new output matches the pattern."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             found = re.compile(pattern, re.DOTALL).search(self.text, self.seen)
@@ -61,7 +62,7 @@ class Terminal:
         os.write(self.master, keys.encode())
 
     def end(self):
-        """Waits for the end of the program; returns its exit code and all its output."""
+        """Waits until the program exits; returns its exit code and all its output."""
         def has_ended():
             while select.select([self.master], [], [], 0)[0]:
                 self.read()
@@ -95,7 +96,7 @@ def attach(spoor, held, *options):
 
 
 def after_the_view(text):
-    """The final screen: all output after the last erasure."""
+    """Returns the final screen: all output after the last erasure."""
     return text.rpartition("\033[J")[2]
 
 
@@ -103,7 +104,7 @@ def after_the_view(text):
 def test_figures_are_shown_until_q_is_pressed(spoor, held, terminal):
     window = terminal(attach(spoor, held))
     frame = window.wait_for(FRAME)
-    window.wait_for(FRAME)  # several frames
+    window.wait_for(FRAME)  # wait for several frames
     assert f"process {held.pid} (hold)" in frame and "\r\n" in frame
     assert re.search(r"Memory.{0,12} +5\d\.\d MB +.*█.*max 5", window.wait_for(FRAME))
     assert termios.tcgetattr(window.slave)[3] & (termios.ECHO | termios.ICANON) == 0
@@ -128,8 +129,9 @@ def test_signal_ends_the_view_with_a_report(spoor, held, terminal, keys, number)
     assert termios.tcgetattr(window.slave) == window.modes
 
 
-# All signals that end a program, except those that end this one with a report, SIGPIPE, which is
-# ignored, and SIGIO, which the sampling thread may take. A sanitizer handles the signals of faults.
+# All signals that kill a program, except signals on which spoor writes its report and exits;
+# SIGPIPE, which is ignored; and SIGIO, which the sampling thread may take. Sanitizers handle the
+# signals of faults.
 KILLING = [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF,
            signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPWR, signal.SIGTRAP,
            *(range(signal.SIGRTMIN, signal.SIGRTMAX + 1) if IS_FULL else (signal.SIGRTMIN, signal.SIGRTMAX))]
@@ -146,14 +148,15 @@ def test_fatal_signal_restores_the_terminal(spoor, held, terminal, number):
 
 
 def as_another_user(spoor):
-    """A command line to run spoor as a user who may not open the terminal."""
+    """Returns a command line that runs spoor as a user who may not open the terminal."""
     if os.geteuid() != 0:
         return [spoor.binary]
     return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", spoor.binary]
 
 
 def test_view_works_on_a_terminal_owned_by_another_user(spoor, terminal):
-    """As after su: it can be used, but opened only as the controlling terminal."""
+    """After su, for example, the terminal can be used but opened only as the controlling
+    terminal."""
     window = terminal([*as_another_user(spoor), "system", "-i", "0.02"], mode=0)
     window.wait_for(FRAME)
     window.type("q")
@@ -162,7 +165,7 @@ def test_view_works_on_a_terminal_owned_by_another_user(spoor, terminal):
 
 
 def test_terminal_that_cannot_be_opened_gets_no_view(spoor, terminal):
-    """A view that could only be written to stderr might block the tracking."""
+    """A view that could be written only to stderr might block the tracking, so none is drawn."""
     window = terminal(["setsid", "--wait", *as_another_user(spoor), "system", "-i", "0.02", "--color", "never"], mode=0)
     code, text = window.end()
     assert code == 0 and "spoor: cannot show a live view: Permission denied" in text
@@ -180,7 +183,7 @@ def test_view_ends_when_the_process_ends(spoor, held, terminal):
 
 
 def widths(frame):
-    """Widths of the lines of a frame, without their escape sequences."""
+    """Returns the widths of the lines of a frame, without their escape sequences."""
     plain = re.sub(r"\033(\[[0-9?;]*[A-Za-z]|[78D])", "", frame)
     return [len(line.strip("\r")) for line in plain.split("\n")]
 
@@ -257,7 +260,7 @@ def test_control_characters_in_a_process_name_do_not_reach_the_terminal(spoor, t
 
 
 def check_background(window):
-    """A stopped command goes on in the background, where it draws nothing."""
+    """Checks that a stopped command, continued in the background, draws nothing."""
     before = len(window.text)
     window.type("bg\n")
     window.wait_for(re.escape(PROMPT))
@@ -268,8 +271,8 @@ def check_background(window):
 
 @pytest.mark.threads
 def test_view_is_removed_while_stopped_and_redrawn_afterwards(spoor, held, terminal):
-    """Ctrl-Z leaves the shell a clean terminal, fg brings the view back, and in the background
-    nothing is drawn."""
+    """Ctrl-Z leaves a clean terminal to the shell, fg restores the view, and nothing is drawn in
+    the background."""
     window = terminal(SHELL)
     window.wait_for(re.escape(PROMPT))
     command = " ".join(map(str, attach(spoor, held)))
@@ -389,7 +392,7 @@ def test_no_view_is_drawn_if_the_command_is_missing(spoor, terminal, tmp_path):
 
 
 def plain(frame):
-    """The lines of a frame, without their escape sequences."""
+    """Returns the lines of a frame, without escape sequences."""
     return re.sub(r"\033(\[[0-9?;]*[A-Za-z]|[78D])", "", frame).replace("\r", "").split("\n")
 
 
@@ -403,7 +406,7 @@ def test_curves_fill_the_width_from_the_start(spoor, held, terminal, columns):
 
 @pytest.fixture
 def tree():
-    """A shell with a shell with many children."""
+    """Starts a shell whose child, also a shell, has many children."""
     script = "for i in {1..60}; do sleep 600 & done; echo ready; wait"
     job = subprocess.Popen(["bash", "-c", f"bash -c '{script}'; :"], stdout=subprocess.PIPE, start_new_session=True)
     job.stdout.readline()
@@ -443,7 +446,7 @@ def test_view_of_many_processes_fits_on_the_screen(spoor, tree, terminal, column
 
 
 def test_allowed_cpus_are_shown(spoor, terminal):
-    """Beside the CPU in use."""
+    """The allowed CPUs are shown next to the CPU usage."""
     cpus = {min(os.sched_getaffinity(0))}
     job = subprocess.Popen(["sleep", "600"], preexec_fn=lambda: os.sched_setaffinity(0, cpus))
     window = terminal([spoor.binary, "attach", "-i", "0.02", job.pid], columns=90)
@@ -498,14 +501,15 @@ def test_status_line_is_below_the_output_of_the_command(spoor, terminal):
     lines = screen.all_text()
     assert code == 3 and (screen.top, screen.bottom) == (0, 29)
     output = [each for each in lines if each.startswith(("line", "no end"))]
-    assert output == [f"line {i}" for i in range(1, 201)] + ["no end"]  # in order, and nothing twice
+    assert output == [f"line {i}" for i in range(1, 201)] + ["no end"]  # in order, and no line twice
     assert "Elapsed" in "\n".join(lines) and not re.search(r"Memory \S+ MB  ", "\n".join(lines))
     assert termios.tcgetattr(window.slave) == window.modes
 
 
 @pytest.mark.threads
 def test_status_line_stays_intact_during_heavy_output(spoor, terminal):
-    """The job writes more than the terminal takes: no sequence is torn, and no output is lost."""
+    """The job writes faster than the terminal accepts: no escape sequence is torn, and no output
+    is lost."""
     window = terminal(run_with_line(spoor, "read x; seq -f 'line %.0f' 30000 | cat; read x"))
     for pattern in (LINE, "line 30000\r\n.*?" + LINE):
         window.wait_for(pattern)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of the agent of resource-tracker that need no tracking."""
+"""Requests to the agent of resource-tracker that work without tracking."""
 import csv
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.any_user
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch):
-    """Only services named by a test are used, with a long timeout."""
+    """Allows only services that a test provides, with a long timeout."""
     for name in ("SPOOR_KEEPER_URL", "SPOOR_METADATA_URL", "SPOOR_S3_URL"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     monkeypatch.setenv("SPOOR_KEEPER_TIMEOUT", "60")
@@ -38,7 +38,7 @@ def make_request(op, *arguments):
 
 
 def read_answer(stdout):
-    """The answer after the event "ready", without its id and event."""
+    """Returns the answer that follows the event "ready", without its id and event."""
     ready, answer = map(json.loads, stdout.splitlines())
     assert ready["event"] == "ready" and answer.pop("id") == 1
     assert (answer.pop("event") == "error") == ("code" in answer)

@@ -58,8 +58,8 @@ BURN = "import time\nwhile time.process_time() < 0.3: pass"
 @pytest.mark.parametrize("cgroup, disabled", [("auto", ""), ("off", ""), ("off", "perf,ring")])
 @pytest.mark.parametrize("script", [BURN, CHAIN], ids=["burn", "chain"])
 def test_reported_cores_do_not_exceed_the_cores_available_to_the_job(spoor, script, cgroup, disabled):
-    """None of these jobs runs on two CPUs at once, except for moments after a fork. The counters
-    move by up to 10 ms at a time, a cgroup's by more if the host takes a CPU away; and on a busy
+    """No job here runs on two CPUs at once, except briefly after a fork. The counters advance by
+    up to 10 ms at a time, those of a cgroup by more if the host takes a CPU away; and on a busy
     machine the last usage of a process is seen late."""
     _, result = spoor.result("/usr/bin/python3", "-c", script,
                              options=["-i", "0.001", "--cgroup", cgroup],
@@ -88,7 +88,7 @@ def test_private_memory_is_reported_according_to_the_detail_option(spoor, worklo
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.02", "--detail", detail, "-o", path, "--samples",
                           samples, "--", workload("hold"), "200")
-    read_line(process.stdout)  # the memory is held from now on
+    read_line(process.stdout)  # from here on, the memory is held
     before = len(samples.read_text().splitlines())
     eventually(lambda: len(samples.read_text().splitlines()) > before + 3, "more samples")
     process.stdin.close()
@@ -102,7 +102,7 @@ def test_private_memory_is_reported_according_to_the_detail_option(spoor, worklo
 
 
 def test_peak_between_samples_is_measured(spoor):
-    """The kernel's high-water mark exceeds the samples."""
+    """The kernel's high-water mark is larger than any sample."""
     script = "x = bytearray(b'x') * (150 << 20); del x"
     _, result = spoor.result("/usr/bin/python3", "-c", script, options=["-i", "60"])
     assert value(result, "memory.combined.total_rss_bytes") >= 150 * MIB
@@ -128,8 +128,8 @@ def test_read_bytes_are_counted(spoor, tmp_path):
 
 
 def test_very_short_job_has_known_figures(spoor):
-    """It writes more than the tracker's own size with sanitizers (7 MB), so that the kernel
-    reports its peak even if it was never read."""
+    """The job writes more than the tracker's own size with sanitizers (7 MB), so the kernel
+    reports the job's peak even if spoor never read it."""
     _, result = spoor.result("/usr/bin/python3", "-c", "len(b'x' * (16 << 20))")
     for path in ("cpu.total_seconds", "memory.main.total_rss_bytes", "processes.max_concurrent",
                  "io.read_chars"):
@@ -145,7 +145,8 @@ WITHOUT_CGROUP = pytest.mark.parametrize("options", [[], ["--cgroup", "off"]],
 
 
 def counts(spoor, workload, *arguments, options):
-    """The job's own getrusage() and the report, by path."""
+    """Returns the counts from the job's own getrusage() and the report's values for the given
+    paths."""
     done, result = spoor.result(workload("counts"), *arguments, options=options, input="\n",
                                 stdin=None)
     assert done.returncode == 0
@@ -156,7 +157,8 @@ def counts(spoor, workload, *arguments, options):
 @WITHOUT_CGROUP
 @pytest.mark.parametrize("children", [0, 20])
 def test_page_faults_of_all_processes_are_counted(spoor, workload, options, children):
-    """All faults of the job, short-lived processes included: its own, and those of its start."""
+    """The report counts all page faults of the job: those that the job counted itself,
+    short-lived processes included, and those of its start."""
     told, found = counts(spoor, workload, "faults", "1000" if children else "20000", str(children),
                          options=["-i", "60", *options])
     minor = COUNTS[0]
@@ -175,7 +177,7 @@ def test_context_switches_are_counted(spoor, workload, options):
 
 
 def test_counts_of_unwaited_children_are_exact_only_for_root(spoor, workload):
-    """Only root gets them, from exit records."""
+    """Exact counts come from exit records, which only root receives."""
     _, result = spoor.result(workload("ignore_children"), "5")
     counts = [*result["cpu"]["page_faults"].values(), *result["cpu"]["context_switches"].values()]
     if os.geteuid() == 0:
@@ -186,8 +188,8 @@ def test_counts_of_unwaited_children_are_exact_only_for_root(spoor, workload):
 
 
 def test_counts_of_an_attached_job_start_when_it_is_attached(spoor, workload):
-    """Its context switches are unknown: the kernel reports them only to the parent that waits for
-    it."""
+    """Context switches of an attached process are unknown: the kernel reports them only to its
+    parent, which waits for it."""
     job = subprocess.Popen([workload("counts"), "faults", "20000"], stdin=subprocess.PIPE,
                            stdout=subprocess.PIPE)
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
@@ -213,7 +215,8 @@ def test_counts_of_an_attached_job_start_when_it_is_attached(spoor, workload):
 
 @pytest.mark.parametrize("detail", ["auto", "never"])
 def test_parts_of_memory_at_the_peak_add_up_to_the_total(spoor, workload, detail):
-    """Peaks of different moments do not: all of main's memory is private until it forks."""
+    """The peaks of private and shared memory do not add up, because they occur at different
+    moments: all of main's memory is private until it forks."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.02", "--detail", detail, "-o", path, "--samples",
                           samples, "--", workload("workers"), "100", "40")
@@ -232,7 +235,7 @@ def test_parts_of_memory_at_the_peak_add_up_to_the_total(spoor, workload, detail
         return
     assert private + shared == total
     assert total == pytest.approx(140 * MIB, rel=0.03)
-    # Memory that changed by less than 2 % since it was read is not read again.
+    # Memory sizes that have changed by less than 2 % since the last read are not read again.
     assert private == pytest.approx(40 * MIB, abs=0.02 * total)
     assert shared == pytest.approx(100 * MIB, rel=0.03)
     for part in ("private", "shared"):
@@ -253,7 +256,8 @@ def test_tracker_reports_its_own_cost(spoor, workload):
 
 
 def memory_group():
-    """A folder of the memory controller in which a group can be created, and its limit file."""
+    """Returns a folder of the memory controller in which a group can be created, and the name of
+    its limit file."""
     with open("/proc/self/cgroup", encoding="utf-8") as file:
         for line in file:
             _, controllers, path = line.rstrip("\n").split(":", 2)
@@ -318,7 +322,8 @@ def test_refaults_are_reported_if_the_page_cache_does_not_fit(spoor, tmp_path):
         for _ in range(size // MIB):
             file.write(os.urandom(MIB))
         os.fsync(file.fileno())
-        # The pages would stay charged to this process; evicted this way, they are not refaults.
+        # The pages would stay charged to this process. Pages evicted this way are not counted as
+        # refaults.
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     group = f"{folder}/spoor-test-{os.getpid()}"
     try:
@@ -340,9 +345,10 @@ def test_refaults_are_reported_if_the_page_cache_does_not_fit(spoor, tmp_path):
     if refaulted["value"] is None:
         pytest.skip(f"refaults: {refaulted['reason']}")
     assert refaulted["source"] == "cgroup.memory.stat" and not refaulted["exact"]
-    assert size / 2 < refaulted["value"] < size + 4 * MIB  # the second pass; libraries
+    assert size / 2 < refaulted["value"] < size + 4 * MIB  # the second pass, plus libraries
     assert "evicted from the page cache, then read again" in done.stderr
-    # The tracker is under the limit too, and large with sanitizers: then the job alone does not reach it.
+    # The tracker counts towards the limit too, and is large with sanitizers, so the job alone may
+    # not reach the limit.
     is_full = result["memory"]["job_peak_bytes"]["value"] >= 0.95 * 64 * MIB
     assert ("that did not fit in memory" in result["recommendation"]["memory_bytes"]["why"]) is is_full
 
@@ -360,7 +366,8 @@ def test_oom_kill_is_reported(spoor, workload):
         with open(f"{group}/{limit}", "w", encoding="ascii") as file:
             file.write(str(64 * MIB))
         path = spoor.new_path("result.json")
-        # The shell enters the group and calls exec for spoor. The job is the largest process in it.
+        # The shell enters the group and calls exec for spoor. The job is the largest process in the
+        # group.
         done = subprocess.run(
             ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group, spoor.binary, "run",
              "-q", "-o", path, "--", workload("hold"), "500"], stdin=subprocess.DEVNULL,
@@ -372,7 +379,7 @@ def test_oom_kill_is_reported(spoor, workload):
     assert result["run"]["signal"] == "SIGKILL"
     assert value(result, "events.oom_kills") >= 1
     assert any("memory" in warning["message"] for warning in result["warnings"])
-    # The limit is not the memory that it needs.
+    # The limit does not show how much memory the job needs.
     need = result["recommendation"]["memory_bytes"]
     assert need["value"] == 128 * MIB and need["guess"] and "its limit of 67.1 MB" in need["why"]
     assert "--mem=128M" in spoor("recommend", "--for", "sbatch", path).stdout

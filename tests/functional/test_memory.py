@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory: consistent figures, assigned to the right processes."""
+"""Memory figures are consistent and assigned to the right processes."""
 import os
 import pathlib
 
@@ -29,7 +29,7 @@ with tempfile.TemporaryFile() as file:
 
 @pytest.mark.parametrize("script", [GROWS, FORKS, MAPS_TWICE], ids=["grows", "forks", "maps-twice"])
 def test_memory_figures_are_consistent(spoor, script):
-    """The loader checks every report; these jobs are the hard ones."""
+    """load() checks every report; the jobs of this test are difficult cases."""
     _, result = spoor.result("sh", "-c", '/usr/bin/python3 -c "$1"; true', "sh", script,
                              options=["-i", "0.01"])
     memory = result["memory"]["main"]["total_rss_bytes"]
@@ -44,7 +44,7 @@ WITH_ALL_OR_NOTHING = pytest.mark.parametrize(
 @WITH_ALL_OR_NOTHING
 @pytest.mark.parametrize("how", ["vfork", "vfork-exit", "clone", "clone-exit"])
 def test_memory_borrowed_by_a_vfork_child_belongs_to_the_parent(spoor, workload, monkeypatch, how, disabled):
-    """A child of vfork has its parent's memory until it calls exec: it has none of its own."""
+    """Until it calls exec, a vfork child uses its parent's memory and has none of its own."""
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.02", "-o", path, "--samples", samples, "--",
@@ -68,7 +68,7 @@ def test_memory_borrowed_by_a_vfork_child_belongs_to_the_parent(spoor, workload,
 
 @WITH_ALL_OR_NOTHING
 def test_memory_growth_after_a_child_has_exited_belongs_to_main(spoor, workload, monkeypatch, disabled):
-    """ru_maxrss may be the main process's or its child's: page faults decide."""
+    """ru_maxrss may belong to the main process or to its child: page faults decide."""
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     _, result = spoor.result(workload("late"), "200", options=["-i", "10"])
     assert (value(result, "memory.descendants.total_rss_bytes") or 0) < 20 * MIB
@@ -93,8 +93,8 @@ def test_memory_of_an_unseen_child_is_not_reported_as_0(spoor, monkeypatch, disa
 
 @pytest.mark.parametrize("disabled", ["cgroup", "cgroup,taskstats"])
 def test_memory_bounds_are_computed_from_the_peak_of_each_process(spoor, workload, monkeypatch, disabled):
-    """One large process among small ones. With exit records, the peak and the lifetime of each
-    are known; without, any of the eight may have been as large as the largest."""
+    """One process is large, the others are small. With exit records, the peak and the lifetime
+    of each process are known; without, each of the eight may have been as large as the largest."""
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     script = "for i in 1 2 3 4 5 6; do sleep 0.2 & done; \"$0\" 100; wait"
     _, result = spoor.result("sh", "-c", script, workload("late"))
@@ -104,13 +104,14 @@ def test_memory_bounds_are_computed_from_the_peak_of_each_process(spoor, workloa
 
 
 def private_bytes(pid):
-    """Private memory of a process, from its page tables."""
+    """Returns the private memory of a process, from its page tables."""
     rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_"))
 
 
 def test_memory_of_many_forked_processes_is_counted(spoor):
-    """Reading the page tables of so many costs too much: 1.4 MB were reported for 86 MB."""
+    """Reading the page tables of so many processes costs too much. Regression test: 1.4 MB were
+    reported for 86 MB."""
     count, path, pipe = 1500, spoor.new_path("result.json"), spoor.new_path("pipe")
     os.mkfifo(pipe)
     script = f"i=0; exec 3<>{pipe}; while [ $i -lt {count} ]; do (read x <&3) & i=$((i + 1)); done; echo; read x"
@@ -125,5 +126,5 @@ def test_memory_of_many_forked_processes_is_counted(spoor):
     result = load(path)
     private = result["memory"]["combined"]["private_rss_bytes"]
     assert 0.8 * truth <= private["value"] <= 1.1 * truth
-    assert private["low"] <= 0.2 * truth  # most were not read
+    assert private["low"] <= 0.2 * truth  # most processes were not read
     assert value(result, "memory.combined.total_rss_bytes") >= 0.8 * truth

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of the job's TCP connections: a server in this process counts them too.
+"""The bytes of a job's TCP connections, compared with the counts of a server in this process.
 
-A connection is held open until the samples show it, so that each is seen whatever else the machine does.
+Connections stay open until the samples show them, so that spoor sees each one even on a busy
+machine.
 """
 import contextlib
 import json
@@ -17,12 +18,13 @@ import pytest
 
 from conftest import IS_FULL, eventually, rows_of
 
-# Nothing else uses the network namespace: see the last test.
+# Whether nothing else uses the network namespace: see the last test.
 IS_ALONE = "SPOOR_TEST_ALONE" in os.environ
 BUDGET = ("--budget", "none") if IS_ALONE else ()
 COUNTS = ("received_bytes", "sent_bytes", "loopback_received_bytes", "loopback_sent_bytes")
 
-# Requests N bytes with a request of M bytes: N, M, then the rest of the request.
+# Requests a response of N bytes with a request of M bytes: sends N, M, then the rest of the M
+# bytes.
 CLIENT = """
 import os, socket, struct, sys, time
 def connect(port, host):
@@ -38,7 +40,8 @@ def take(c, wanted):
 
 
 class Server:
-    """Answers requests once they are released. Counts the bytes of its side."""
+    """A server that answers requests once they are released, and counts the bytes that it sends
+    and receives."""
 
     def __init__(self, host):
         self.listener = socket.create_server((host, 0), backlog=1024,
@@ -73,7 +76,7 @@ class Server:
             self.released.wait()
             connection.sendall(bytes(wanted))
             self.count(0, wanted)
-            while more := connection.recv(1 << 20):  # until the other end is closed
+            while more := connection.recv(1 << 20):  # until the client closes
                 received += len(more)
         self.count(received, 0)
         with self.lock:
@@ -93,8 +96,9 @@ def fixture_server(request):
 
 
 def await_seen(samples, count):
-    """Waits until the samples contain the connections. If nothing else uses the network, the figures must be exact: so
-    the tracker must also have seen that the other ends, which were accepted before, belong to another program."""
+    """Waits until the samples contain the connections. If nothing else uses the network, the
+    figures must be exact, so spoor must also have seen that the other end of each connection,
+    accepted earlier, belongs to another program."""
     eventually(lambda: any((row["job_network_connections"] or 0) >= count for row in rows_of(samples)[-1:]),
                "the connections are seen")
     if IS_ALONE:
@@ -103,8 +107,8 @@ def await_seen(samples, count):
 
 
 def track(spoor, tmp_path, server, code, *arguments, seen=1, status=0):
-    """Runs a Python program under spoor, releases the server once this many connections were seen,
-    and returns the network figures of the job."""
+    """Runs a Python program under spoor, releases the server once this many connections were
+    seen, and returns the job's network figures."""
     samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
     if seen == 0:
         server.released.set()
@@ -126,7 +130,8 @@ def track(spoor, tmp_path, server, code, *arguments, seen=1, status=0):
 
 
 def check_remotes(network, address):
-    """All connections have one remote address, which has all of their bytes."""
+    """Checks that all connections have the same remote address, and that all bytes are assigned
+    to this address."""
     job = network["job"]
     if job["connections"]["value"] == 0:
         assert network["remotes"] == []
@@ -137,7 +142,7 @@ def check_remotes(network, address):
 
 
 def assert_within(figure, true):
-    """low <= truth <= high, and the same to 1 % if it is exact."""
+    """Checks that low <= truth <= high; an exact figure must be within 1 % of the truth."""
     if figure["exact"]:
         assert abs(figure["value"] - true) <= max(true / 100, 1), figure
         return
@@ -145,8 +150,9 @@ def assert_within(figure, true):
 
 
 def assert_exact(figures, received, sent, ends=1):
-    """The value is right to the byte, but for the end of a connection: the kernel does not report whether its count
-    of received bytes includes it. Connections of other programs that are closed meanwhile widen the bounds."""
+    """Checks that the value is exact to the byte, except for the end of a connection: the kernel
+    does not report whether its count of received bytes includes the end. Connections that other
+    programs close meanwhile widen the bounds."""
     for name, true, missing in zip(COUNTS, (0, 0, received, sent), (0, 0, ends, 0)):
         figure = figures[name]
         assert_within(figure, true)
@@ -195,7 +201,7 @@ os.wait()
 
 
 def test_connection_given_to_the_job_counts_for_the_job(spoor, tmp_path, server):
-    """It was seen as a connection of another program before."""
+    """Spoor first saw the connection as that of another program."""
     samples, report, door = tmp_path / "samples.jsonl", tmp_path / "report.json", tmp_path / "door"
     with socket.socket(socket.AF_UNIX) as listener, \
             socket.create_connection(("127.0.0.1", server.port)) as given:
@@ -313,7 +319,7 @@ def test_report_of_a_job_without_sockets_has_no_network_line(spoor):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_traffic_in_a_network_namespace_of_the_job_is_counted(spoor, tmp_path):
-    """The interface counts headers too: 66 bytes of 64 KiB, and of each acknowledgement."""
+    """The interface also counts headers: 66 bytes for each 64 KiB, and for each acknowledgement."""
     samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
     job = subprocess.Popen(
         [spoor.binary, "run", "-q", "-i", "0.05", "--samples", str(samples), "-f", "json", "-o", str(report), "--",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing leaves a machine that is not in a cloud: see packets.py."""
+"""On a machine that is not in a cloud, spoor sends no packets: see packets.py."""
 import os
 import re
 import subprocess
@@ -56,12 +56,12 @@ def test_a_run_sends_no_query_in_a_cloud_either(count_packets, line):
     (DMI["aws"], "spoor info"), (NOT_A_CLOUD, "spoor recommend --server run.json || true")],
     ids=["metadata", "keeper"])
 def test_sent_packets_are_detected(count_packets, strings, line):
-    """The tests above would detect a packet."""
+    """Proves that the tests above would detect a packet."""
     assert count_packets(strings, line) > 0
 
 
 def test_a_run_does_not_load_libcurl(spoor, tmp_path):
-    """Loading it takes longer than the rest of the start."""
+    """Loading libcurl takes longer than the rest of the start."""
     prefix = with_dmi(tmp_path, DMI["aws"])
     if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
@@ -71,5 +71,5 @@ def test_a_run_does_not_load_libcurl(spoor, tmp_path):
                               check=True, env={**os.environ, "LD_DEBUG": "files",
                                                "XDG_CACHE_HOME": str(tmp_path)})
         return done.stderr
-    assert "libcurl" in libraries("info")  # its query fails
+    assert "libcurl" in libraries("info")  # the query, which fails, needs libcurl
     assert "libcurl" not in libraries("run", "-q", "--", "true")

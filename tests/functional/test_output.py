@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs, and failures to write them."""
+"""Outputs of runs, and failures to write them."""
 import csv
 import json
 import os
@@ -14,7 +14,7 @@ from conftest import eventually, load, read_line
 
 @pytest.fixture
 def tiny_disk(tmp_path):
-    """A full file system of 16 kB, and a function to remount it."""
+    """Mounts a full file system of 16 kB; yields its folder and a function to remount it."""
     if os.geteuid() != 0:
         pytest.skip("only root may mount")
     folder = tmp_path / "tiny"
@@ -58,7 +58,7 @@ def test_old_report_is_kept_if_the_new_one_does_not_fit_on_the_disk(spoor, tiny_
 
 
 def test_samples_that_do_not_fit_do_not_affect_the_job(spoor, tiny_disk):
-    (tiny_disk / "s.jsonl").write_text("x" * 100)  # its page has room for one row, but not for two
+    (tiny_disk / "s.jsonl").write_text("x" * 100)  # the page has room for one row, but not for two
     fill(tiny_disk)
     path = spoor.new_path("result.json")
     done = spoor("run", "-q", "-o", path, "--append", "--samples", tiny_disk / "s.jsonl", "--",
@@ -114,7 +114,7 @@ def test_read_only_folder_is_refused_before_the_start(spoor, tmp_path):
     folder.mkdir(mode=0o555)
     marker = tmp_path / "ran"
     if os.access(folder, os.W_OK):
-        # Root ignores modes; a file system without such files refuses root too.
+        # Root ignores file modes, but /proc refuses new files for root too.
         folder = "/proc/self"
     done = spoor("run", "-o", f"{folder}/r.json", "--", "touch", marker)
     assert done.returncode == 125

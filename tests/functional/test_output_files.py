@@ -33,7 +33,7 @@ def split_stderr(done):
 
 
 def limit_files(size):
-    """Limits the size of files."""
+    """Returns a function that limits the size of files."""
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -108,7 +108,7 @@ def test_agent_that_cannot_attach_keeps_the_old_tracking_file(gpu_tracker, suffi
     path.write_text("old")
     ended = threading.Event()
     thread = threading.Thread(target=ended.wait)
-    thread.start()  # not a process
+    thread.start()  # the ID of a thread, not of a process
     process = gpu_tracker.start("agent", f"--pid={thread.native_id}", f"--tf={path}", "--overwrite")
     process.stdin.close()
     answer = json.loads(read_line(process.stdout))
@@ -201,7 +201,7 @@ def test_append_that_does_not_fit_leaves_no_partial_report(spoor, tmp_path, name
     path = tmp_path / name
     spoor(*RUN, "--append", "-o", path, "--", "true")
     old = path.read_bytes()
-    # The file may grow by 100 bytes.
+    # There is room for 100 more bytes in the file.
     limit = len(old) + 100
 
     done = spoor(*RUN, "--append", "-o", path, "--", "sh", "-c", "exit 4",
@@ -225,7 +225,7 @@ def test_old_report_is_kept_if_the_new_one_does_not_fit(spoor, gpu_tracker, tmp_
 
 def test_concurrent_samples_have_one_header(spoor, tmp_path):
     path = tmp_path / "s.csv"
-    # All wait for the same end of file.
+    # All jobs wait for end of file on the same pipe.
     hold, release = os.pipe()
     jobs = [spoor.start(*RUN, "--append", "--samples", path, "--", "sh", "-c", "cat",
                         stdin=hold, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -250,7 +250,7 @@ def test_concurrent_reports_have_one_header(spoor, tmp_path):
 
 
 def test_flock_does_not_block_an_append(spoor, tmp_path):
-    """flock FILE spoor run --append -o FILE: flock(1) holds its own lock meanwhile."""
+    """In `flock FILE spoor run --append -o FILE`, flock(1) holds its own lock on the file."""
     flock = shutil.which("flock")
     if not flock:
         pytest.skip("no flock(1)")
@@ -284,7 +284,7 @@ def test_report_that_cannot_be_written_goes_to_stderr(spoor, arguments):
 
 
 def test_text_report_that_cannot_be_written_does_not_repeat_the_summary(spoor):
-    """The summary on stderr is the same report."""
+    """stderr has the summary already, which is the same report."""
     done = spoor("run", "-f", "text", "-o", "/dev/full", "--", "true")
     assert done.stderr.count("exit code 0") == 1 and "No space left" in done.stderr
 
@@ -334,7 +334,7 @@ def test_stdout_can_be_named_by_a_path(spoor, path):
 def test_stderr_can_be_named_by_a_path(spoor, tmp_path):
     done = spoor(*RUN, "-f", "json", "-o", "/dev/stderr", "--", "true")
     assert json.loads(done.stderr)["schema"] == "spoor/1"
-    # In a file the report follows earlier output.
+    # In a regular file, the report follows earlier output.
     with open(tmp_path / "log", "w", encoding="utf-8") as log:
         spoor(*RUN, "-f", "json", "-o", "/dev/stderr", "--", "sh", "-c", "echo before >&2", stderr=log)
     before, _, report = (tmp_path / "log").read_text().partition("\n")
@@ -365,7 +365,7 @@ def test_process_substitution_is_supported(spoor, tmp_path):
 def test_report_can_be_written_to_a_named_pipe(spoor, tmp_path):
     path = tmp_path / "pipe.json"
     os.mkfifo(path)
-    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # it has room for the report
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # the pipe has room for the report
     done = spoor(*RUN, "-o", path, "--", "true")
     report = os.read(pipe, 1 << 16)
     os.close(pipe)
@@ -374,7 +374,7 @@ def test_report_can_be_written_to_a_named_pipe(spoor, tmp_path):
 
 
 def test_link_to_stderr_is_followed(spoor, tmp_path):
-    """As in containers, where logs are links to /dev/stderr."""
+    """In containers, logs are links to /dev/stderr."""
     (tmp_path / "log").symlink_to("/dev/stderr")
     done = spoor(*RUN, "-f", "json", "-o", tmp_path / "log", "--", "true")
     assert json.loads(done.stderr)["schema"] == "spoor/1"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor phase: rows of a sub-tracking file, from any language and any number of processes."""
+"""spoor phase writes rows of a sub-tracking file, from any language and any number of processes."""
 import json
 import os
 import pathlib
@@ -47,7 +47,7 @@ def test_option_overrides_the_variable_for_the_file(spoor, tmp_path):
     assert len(read_events(tmp_path / "v.csv")) == 1
     phase(spoor, "--file", "o.csv", "stop", "x", folder=tmp_path, SPOOR_PHASE_FILE="v.csv")
     assert len(read_events(tmp_path / "o.csv")) == 1 and len(read_events(tmp_path / "v.csv")) == 1
-    # An empty file is one without a header.
+    # Tests an empty file, which has no header.
     (tmp_path / "e.csv").touch()
     phase(spoor, "stop", "x", "--file=e.csv", folder=tmp_path, SPOOR_PHASE_FILE="")
     assert len(read_events(tmp_path / "e.csv")) == 1
@@ -109,7 +109,7 @@ def test_a_full_disk_leaves_only_complete_rows(spoor, tmp_path):
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
 def test_the_example_script_works(spoor, gpu_tracker, kind):
-    """examples/phases.sh, tracked and analysed by the commands in it."""
+    """Runs examples/phases.sh, tracked and analysed by the commands that it describes."""
     script = EXAMPLES / "phases.sh"
     track, analyze = (shlex.split(line.strip("#\n ").replace(".csv", f".{kind}"))[1:]
                       for line in script.read_text().splitlines() if "gpu-tracker" in line)
@@ -133,8 +133,8 @@ def test_the_example_script_works(spoor, gpu_tracker, kind):
 
 
 def marked(spoor, script, *options, **popen):
-    """Returns the output of a shell script in a `spoor run`, and the phases of the report by
-    name. In the script $spoor is the program."""
+    """Runs a shell script under `spoor run`. Returns its output, and the phases of the report by
+    name. In the script, $spoor is the program."""
     path = spoor.new_path("r.json")
     environment = {**os.environ, "spoor": spoor.binary, **popen.pop("env", {})}
     done = spoor("run", "-q", "-o", path, *options, "--", "sh", "-c", script, env=environment,
@@ -151,7 +151,7 @@ def test_report_of_a_run_contains_its_phases(spoor, workload, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert list(phases) == ["load data", "open"]
     load_phase = phases["load data"]
-    # Includes the start of `spoor phase stop`, and excludes later usage.
+    # The phase includes the start of `spoor phase stop`, and excludes later usage.
     assert 0.18 <= value(load_phase, "cpu.total_seconds") < 0.5
     assert value(load_phase, "memory.combined.total_rss_bytes") > 0
     assert load_phase["elapsed_seconds"] >= 0.2
@@ -204,7 +204,7 @@ def test_job_continues_if_its_tracker_is_killed(spoor, tmp_path):
     process.stdin.write(b"\n")
     process.stdin.flush()
     assert read_line(process.stdout) == "0"
-    path, = tmp_path.glob("*.csv")  # as without a tracker
+    path, = tmp_path.glob("*.csv")  # without a tracker, rows go to a file
     assert [row[:3] for row in read_events(path)] == [(job, "a", 1), (job, "b", 0)]
     process.stdin.close()
 
@@ -224,11 +224,12 @@ def test_silent_tracker_does_not_block_the_job(spoor, tmp_path):
     finally:
         os.kill(tracker, signal.SIGCONT)
         process.stdin.close()
-    assert process.wait() == 1  # read reached the end of its input
+    assert process.wait() == 1  # `read` reached end of file
 
 
 def test_socket_of_another_program_is_not_used_as_the_tracker(spoor, tmp_path):
-    """A process that has taken the name of another's socket gets no request."""
+    """A process that listens on the socket name of another process's tracker receives no
+    request."""
     code = """
 import os, socket
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -248,7 +249,7 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
 
 
 def test_default_file_name_identifies_one_process(spoor, tmp_path):
-    """In another container a process may have the same PID."""
+    """A process in another container may have the same PID."""
     ticks = pathlib.Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
     other = tmp_path / f"{os.getpid()}.csv"
     other.write_text("of another process\n")
@@ -275,7 +276,8 @@ def test_default_file_must_be_a_regular_file(spoor, tmp_path, kind):
 
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_phase_commands_are_not_counted_as_processes_of_the_job(spoor, tmp_path, cgroup):
-    """The names of processes that exit within milliseconds are in exit records, which only root may read."""
+    """spoor gets the names of processes that exit within milliseconds from exit records, which
+    only root may read."""
     path = tmp_path / "r.json"
     script = 'for i in 1 2 3; do "$0" phase start a; "$0" phase stop a; done; true'
     spoor("run", "-q", "--cgroup", cgroup, "-o", path, "--", "sh", "-c", script, spoor.binary)
@@ -287,7 +289,7 @@ def test_phase_commands_are_not_counted_as_processes_of_the_job(spoor, tmp_path,
 
 
 def test_a_phase_outside_a_run_prints_its_file(spoor, tmp_path):
-    """It does not fail: a script also runs without spoor run."""
+    """Outside a run, phase commands succeed, so that scripts also work without spoor run."""
     done = phase(spoor, "stop", "x", folder=tmp_path)
     assert (done.returncode, done.stderr) == \
         (0, "spoor: phase 'x': not in a 'spoor run', and this process has not started it\n")

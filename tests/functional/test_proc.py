@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/proc does not show the job's processes: another PID namespace, or not mounted. Figures that
-the kernel gives to the parent of a process are reported, and those of foreign processes are
-not."""
+"""/proc does not show the job's processes: it belongs to another PID namespace, or is not
+mounted. Figures that the kernel gives to the parent of a process are reported; figures of
+foreign processes are not."""
 import os
 import shlex
 import subprocess
@@ -11,9 +11,9 @@ import pytest
 
 from conftest import DEADLINE_SECONDS, IS_FULL, cpu_time, load, read_line, value, wait_for_samples, warnings_of
 
-# As an ordinary user, in a user namespace.
+# An ordinary user needs a user namespace.
 UNSHARE = ["unshare", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
-# A sanitizer reads its options from /proc/self/environ, and its check for leaks needs /proc.
+# A sanitizer reads its options from /proc/self/environ, and its leak check needs /proc.
 HIDE_PROC = ("mount -t tmpfs none /proc && mkdir /proc/self && "
              "printf 'ASAN_OPTIONS=detect_leaks=0\\0' >/proc/self/environ && exec \"$@\"")
 WITHOUT_PROC = {
@@ -50,7 +50,8 @@ def test_without_proc_figures_from_wait4_are_reported(spoor, workload, without_p
 
 
 def test_figures_of_foreign_processes_are_not_reported(spoor, without_proc):
-    """Process N of /proc was foreign: its memory, threads and I/O were reported as the job's."""
+    """Regression test: process N of /proc was foreign, and its memory, threads and I/O were
+    reported as the job's."""
     path = spoor.new_path("result.json")
     run(without_proc[0], spoor, "run", "-q", "-i", "0.01", "-o", path, "--", "sleep", "0.1")
     result = load(path)
@@ -71,8 +72,9 @@ def test_figures_of_foreign_processes_are_not_reported(spoor, without_proc):
 
 
 def test_without_proc_the_peak_of_the_largest_process_is_reported(spoor, workload, without_proc):
-    """From ru_maxrss, which the parent gets; its owner is unknown. A large program that starts
-    spoor by exec leaves its own mark in spoor's."""
+    """The peak comes from ru_maxrss, which the kernel reports to the parent without naming the
+    process. If a large program starts spoor by exec, spoor's own ru_maxrss includes that
+    program's."""
     path = spoor.new_path("result.json")
     large = [sys.executable, "-c",
              "import os, sys; x = b'x' * (100 << 20); os.execvp(sys.argv[1], sys.argv[1:])"]
@@ -108,14 +110,14 @@ def test_proc_of_the_current_pid_namespace_is_used(spoor, workload):
 
 
 def groups_of(length):
-    """Supplementary groups whose line in /proc/PID/status has about that many bytes."""
+    """Returns supplementary groups whose line in /proc/PID/status is about `length` bytes long."""
     return [4_000_000_000 + i for i in range(length // 11)] + [10 ** (length % 11 - 1)] * (length % 11 > 0)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may set groups")
 def test_ignored_sigchld_is_detected_even_with_many_groups(spoor):
-    """The line of 400 groups was longer than the buffer for /proc/PID/status. So spoor missed
-    that a parent ignores its children, whose page faults were lost."""
+    """Regression test: the line of 400 groups was longer than the buffer for /proc/PID/status.
+    So spoor did not see that a parent ignores SIGCHLD, and lost the page faults of the children."""
     job = """if True:
         import os, signal, sys
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -144,7 +146,7 @@ def test_ignored_sigchld_is_detected_even_with_many_groups(spoor):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may set groups")
 def test_a_job_runs_with_any_number_of_groups(spoor):
-    """A status truncated in the middle of a line ended the program."""
-    for length in range(3800, 4000, 3 if IS_FULL else 7):  # less than a line
+    """Regression test: a status truncated in the middle of a line crashed spoor."""
+    for length in range(3800, 4000, 3 if IS_FULL else 7):  # in steps shorter than a line
         done = spoor("run", "-q", "--", "echo", "ran", extra_groups=groups_of(length))
         assert (done.returncode, done.stdout) == (0, "ran\n"), length

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a job in the report. schema.check_processes() checks for every report that
-their CPU time adds up to the job's."""
+"""The processes of a job in the report. For every report, schema.check_processes() checks that
+their CPU times add up to the job's."""
 import os
 import subprocess
 
@@ -11,7 +11,7 @@ from gpus import GIB, Run, card
 
 IS_ROOT = os.geteuid() == 0
 MIB = 1 << 20
-# Lives until the file is there.
+# Waits until the file exists.
 WAIT_FOR = 'while [ ! -e "$GATE" ]; do sleep 0.01; done; '
 
 
@@ -22,7 +22,7 @@ def by_name(result, name):
 
 
 def count(result):
-    """Counts all processes, listed or summed; None: unknown."""
+    """Counts all processes, both listed and summed; None if the count is unknown."""
     counts = [other["count"] for other in result["processes"]["others"]]
     return None if None in counts else sum(counts) + len(result["processes"]["largest"])
 
@@ -48,7 +48,7 @@ def test_each_process_is_listed_with_its_facts_and_usage(spoor, workload):
     assert hold["ended_seconds"] <= shell["ended_seconds"] <= result["run"]["elapsed_seconds"]
     if IS_ROOT:
         assert burn["cpu_seconds"] == cpu_time(burned)
-    else:  # without exit records, its last moments are estimated
+    else:  # without exit records, the last moments are estimated
         assert burned / 2 <= burn["cpu_seconds"] <= burned + 0.05
     assert 40 * MIB <= hold["peak_rss_bytes"] < 48 * MIB > burn["peak_rss_bytes"]
     assert burn["command"] == workload("burn") + " 0.5"
@@ -61,8 +61,8 @@ def test_each_process_is_listed_with_its_facts_and_usage(spoor, workload):
 
 
 def test_exit_status_of_orphans_is_reported(spoor, tmp_path):
-    """We reap them, so it is known without privileges. Their parents are known if they were seen
-    before their parents exited."""
+    """Spoor reaps orphans, so their status is known without privileges. Their parents are known
+    if spoor saw the orphans before the parents exited."""
     gate, path = tmp_path / "gate", spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-i", "0.02", "--wait", "all", "-o", path, "--", "sh", "-c",
                           f"({WAIT_FOR} exit 4) & ({WAIT_FOR} exec sh -c 'kill -9 $$') & "
@@ -111,7 +111,7 @@ def test_process_that_calls_exec_gets_the_name_of_the_new_program(spoor, workloa
 
 
 def test_process_of_a_short_run_is_not_listed_as_spoor(spoor):
-    """It is forked from spoor and may exit before it is read again."""
+    """The process is forked from spoor and may exit before it is read again."""
     for _ in range(10):
         _, result = spoor.result("true")
         (process,) = result["processes"]["largest"]

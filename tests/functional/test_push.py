@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples pushed to monitoring systems: --push, --otlp, and the queue on disk."""
+"""Pushes samples to monitoring systems: --push, --otlp, and the queue on disk."""
 import contextlib
 import http.server
 import json
@@ -20,7 +20,8 @@ IMPORT = "/api/v1/import/prometheus"
 
 
 class Server:
-    """Answers with the given statuses, then with 200; keeps the requests that it has taken."""
+    """A server that answers with the given statuses, then with 200, and keeps the requests that
+    it accepted."""
 
     def __init__(self, *answers, headers=()):
         self.answers, self.requests, self.refused = list(answers), [], []
@@ -66,7 +67,7 @@ class Server:
 
 @pytest.fixture
 def state(tmp_path):
-    """The environment of runs with a state directory of their own."""
+    """Returns the environment of runs with their own state directory."""
     return {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
 
 
@@ -79,7 +80,7 @@ def kept(state):
 
 
 def run(spoor, state, *options, command=("true",), **others):
-    """Returns stderr and the report."""
+    """Runs a short job; returns stderr and the report."""
     path = spoor.new_path("r.json")
     done = spoor("run", "-q", "-o", path, *options, "--", *command, env={**state, **others})
     assert done.returncode == 0
@@ -87,7 +88,8 @@ def run(spoor, state, *options, command=("true",), **others):
 
 
 def until(spoor, state, server, *options, count=1, **others):
-    """The same of a job that lasts until its samples were pushed: the end of a run waits for 200 ms only."""
+    """Runs a job until its samples have been pushed; returns stderr and the report. The end of a
+    run waits only 200 ms for a push."""
     path = spoor.new_path("r.json")
     process = spoor.start("run", "-q", "-i", "20ms", "--export-interval", "100ms", "-o", path, *options, "--", "cat",
                           env={**state, **others})
@@ -161,7 +163,7 @@ def test_otlp_endpoint_comes_from_the_variables(spoor, state, variables, path):
 
 def test_samples_are_kept_until_the_server_is_up_again(spoor, state):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and does not listen
+        taken.bind(("127.0.0.1", 0))  # bound, but not listening
         url = f"http://127.0.0.1:{taken.getsockname()[1]}{IMPORT}"
         message, report = run(spoor, state, "--push", url)
     assert re.match(rf"spoor: --push: .*; \d+ samples wait in {queue(state)}/\S+ for the next run that pushes there\n",
@@ -221,7 +223,7 @@ def test_hanging_server_does_not_delay_the_run(spoor, state):
         message, report = run(spoor, state, "--push", url + IMPORT, "--otlp", url, "--export-interval", "100ms",
                               command=["sleep", "0.3"], SPOOR_PUSH_HEADERS="Authorization=secret")
     assert message.count("timed out") == 2
-    assert report["run"]["elapsed_seconds"] < 5  # a request has 30 s
+    assert report["run"]["elapsed_seconds"] < 5  # the timeout of a request is 30 s
     assert len(kept(state)) == 2
     for path in queue(state).rglob("*"):
         assert path.is_dir() or b"secret" not in path.read_bytes()

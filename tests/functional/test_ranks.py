@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of many ranks on a node: its tracker does not measure what another rank measures for it."""
+"""One of many ranks on a node: its tracker does not repeat what another rank measures for it."""
 import os
 import pathlib
 
@@ -19,7 +19,7 @@ def rank(number, ranks):
 
 
 def wait_for_seconds(samples, seconds):
-    """Until the tracker has taken a sample that late in the run."""
+    """Waits until the tracker has taken a sample this late in the run."""
     eventually(lambda: samples.exists() and
                any(float(row["elapsed_seconds"]) >= seconds for row in rows_of(samples)), "a late sample")
 
@@ -37,7 +37,7 @@ def test_driver_is_opened_only_by_the_first_rank(spoor, machine):
 
 @pytest.mark.parametrize("environment", [
     {**rank(0, 64)},
-    {**rank(3, 8), "CUDA_VISIBLE_DEVICES": "0"},  # perhaps its own GPU
+    {**rank(3, 8), "CUDA_VISIBLE_DEVICES": "0"},  # may be a GPU of its own
 ])
 def test_driver_is_opened_by_the_first_rank_of_its_gpus(spoor, machine, environment):
     machine.play(card(0))
@@ -46,7 +46,7 @@ def test_driver_is_opened_by_the_first_rank_of_its_gpus(spoor, machine, environm
 
 
 def test_driver_is_opened_once_a_process_uses_a_gpu(spoor, machine):
-    """A plain file in the place of a device."""
+    """The job opens a plain file whose name looks like a device."""
     if os.geteuid() != 0:
         pytest.skip("makes a file in /dev, which needs root")
     device = pathlib.Path(f"/dev/nvidia-spoor-test-{os.getpid()}")
@@ -63,7 +63,7 @@ def test_driver_is_opened_once_a_process_uses_a_gpu(spoor, machine):
 
 
 def test_sentinel_is_not_read_for_a_single_process(spoor):
-    """It is read 40 times a second as soon as there is a second process."""
+    """The sentinel is read 40 times a second once there is a second process."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("rows.csv")
     job = "echo; read line; sleep 600 & echo; read line; kill $!"
     tracker = spoor.start("run", "-q", "-i", "0.5", "-o", path, "--samples", samples, "--", "sh", "-c", job,
@@ -72,7 +72,7 @@ def test_sentinel_is_not_read_for_a_single_process(spoor):
     for _ in range(2):
         assert read_line(tracker.stdout) == ""
         first = len(rows_of(samples)) if samples.exists() else 0
-        wait_for_rows(samples, first + 2)  # it has settled
+        wait_for_rows(samples, first + 2)  # the sampling has settled
         waits, rows = count_waits(tracker.pid), len(rows_of(samples))
         wait_for_rows(samples, rows + 4)
         rates.append((count_waits(tracker.pid) - waits) / (len(rows_of(samples)) - rows))
@@ -81,7 +81,7 @@ def test_sentinel_is_not_read_for_a_single_process(spoor):
     assert tracker.wait() == 0
     started = load(path)["processes"]["started"]
     assert started["value"] == 2
-    assert started["source"] != "proc-connector"  # it reports the processes of all ranks to each of them
+    assert started["source"] != "proc-connector"  # the connector reports the processes of all ranks to each of them
     assert rates[1] > 2 * rates[0], rates
 
 

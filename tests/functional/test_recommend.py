@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor recommend: the request for the next run. tests/unit/test_needs.c tests the formulas."""
+"""spoor recommend: suggests a request for the next run. tests/unit/test_needs.c tests the
+formulas."""
 import ast
 import json
 import pathlib
@@ -24,14 +25,14 @@ def measure(value, **others):
 
 @pytest.fixture(name="store")
 def fixture_store(spoor):
-    """Stores a report of `spoor run -- true`, with figures given by the test."""
+    """Stores a report of `spoor run -- true`, changed to contain figures given by the test."""
     path = spoor.new_path("original.json")
     spoor("run", "-q", "-o", path, "--", "true")
     original = load(path)
 
     def store(figures=(), **run):
         report = json.loads(json.dumps(original))
-        # The facts of this machine and run do not matter.
+        # Remove facts about this machine and run that do not matter here.
         report["host"]["gpus"], report["gpu"]["devices"], report["gpu"]["count"] = [], [], 0
         report["limits"].update(cpus=None, memory_bytes=None)
         report["curve"] = None
@@ -142,7 +143,7 @@ def test_note_about_a_misleading_run_is_the_same_in_every_output(spoor, store, c
 
 
 def test_fewer_cpus_are_offered_with_more_time(spoor, store):
-    """A job that used 2 CPUs in half of its 8 hours."""
+    """Uses the report of a job that used 2 CPUs for half of its 8 hours."""
     path = store({"cpu.mean_cores": 1, "cpu.total_seconds": 28800}, elapsed_seconds=28800)
     report = json.loads(path.read_text())
     report["curve"] = {"samples": 9, "seconds": [3600 * hour for hour in range(1, 9)], "columns": {

@@ -23,7 +23,7 @@ SMALL = {"memory.combined.total_rss_bytes": 1 << 20, "memory.anon_peak_bytes": 1
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch):
-    """Only services named by a test are used, with a long timeout."""
+    """Allows only services that a test provides, with a long timeout."""
     monkeypatch.setenv("SPOOR_KEEPER_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("SPOOR_KEEPER_TIMEOUT", "60")
     monkeypatch.setenv("SPOOR_METADATA_URL", "http://127.0.0.1:1")
@@ -38,7 +38,7 @@ def fixture_keeper(monkeypatch):
 
 
 def recommend(spoor, *arguments):
-    """Returns needs and servers as JSON."""
+    """Returns the recommendation and the servers as JSON."""
     done = spoor("recommend", "--server", "-f", "json", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)["servers"]
@@ -49,7 +49,7 @@ def names(servers):
 
 
 def catalog_of(spoor, servers):
-    """The same as CSV."""
+    """Returns the catalogue as CSV."""
     out = io.StringIO()
     writer = csv.DictWriter(out, [key for key, value in servers[0].items() if not isinstance(value, (dict, list))],
                             extrasaction="ignore")
@@ -86,7 +86,7 @@ def test_memory_is_requested_in_whole_gib_and_never_0(spoor, store, keeper):
 
 
 def test_servers_that_do_not_fit_are_left_out(spoor, store, keeper):
-    """Even if the keeper lists them."""
+    """Servers that do not fit are left out even if the keeper returns them."""
     keeper.answer_with = SERVERS
     assert names(recommend(spoor, "--count", "9", store({"memory.combined.total_rss_bytes": 50 * GIB}))) == \
         ["n2-highmem-8", "p4d.24xlarge"]
@@ -145,7 +145,8 @@ WRONG = {
 
 
 def check_failure(spoor, path, *parts):
-    """One line has the reason and a remedy; the rest is as without servers."""
+    """Checks for one error line with the reason and a remedy; all other output is the same as
+    without --server."""
     done = spoor("recommend", "--server", path)
     assert done.returncode == 125
     assert done.stdout == spoor("recommend", path).stdout
@@ -208,7 +209,7 @@ def test_gpus_of_another_vendor_do_not_fit(spoor, store, keeper):
 
 
 def test_a_large_catalogue_is_fast(spoor, store):
-    """It takes little CPU time: a sanitizer makes it some ten times as much."""
+    """Limits the CPU time; sanitizers need about ten times as much."""
     many = [server("aws", f"s{i}", 1 + i % 64, 1 + i % 512, 1 + i, description="x" * 2000,
                    **gpus(i % 2, 16)) for i in range(1000)]
     catalog = spoor.new_path("many.json")
@@ -279,7 +280,7 @@ def test_no_server_is_chosen_if_memory_is_unknown(spoor, store, keeper):
 
 @pytest.fixture(name="on_aws")
 def fixture_on_aws(spoor, tmp_path, monkeypatch):
-    """Runs spoor on a g4dn.xlarge in us-west-2."""
+    """Runs spoor on a simulated g4dn.xlarge in us-west-2."""
     with Service(METADATA["aws"]) as metadata:
         monkeypatch.setenv("SPOOR_METADATA_URL", metadata.url)
         monkeypatch.setenv("SPOOR_METADATA_TIMEOUT", "60")
@@ -306,7 +307,7 @@ def test_the_cost_of_the_run_is_shown(store, keeper, on_aws):
         "price_usd_per_hour": 0.579, "cost_usd": pytest.approx(0.579 * 245 / 3600), "reason": None}
     text = on_aws("recommend", "--server", path).stdout
     assert "This run         $0.0394  4 min 05 s on aws g4dn.xlarge in us-west-2 at $0.5790\n" in text
-    # The longest counts, wherever it is in the list.
+    # The longest run determines the cost, wherever it is in the list.
     text = on_aws("recommend", "--server", store(elapsed_seconds=10), path, store(elapsed_seconds=20)).stdout
     assert "Longest run      $0.0394  4 min 05 s on aws" in text
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored reports that are shown again are unchanged."""
+"""Stored reports are shown again without changes."""
 import csv
 import io
 import json
@@ -36,7 +36,7 @@ def has_sparklines(text):
 
 
 def lines_of(text):
-    """The lines that must be equal: without the tracker's own usage, and without a curve."""
+    """Returns the lines that must be equal: all but the tracker's own usage and the curve."""
     return [line for line in text.splitlines()
             if not line.startswith("tracker ") and not set(line.strip()) & set("▁▂▃▄▅▆▇█")]
 
@@ -123,7 +123,8 @@ def test_format_follows_the_option_or_the_file_name(spoor, tmp_path):
     path = tmp_path / "r.json"
     spoor("run", "-q", "-o", path, "--", "true")
     text = again(spoor, path)
-    # By name or by suffix; options may follow the file; - is the standard input and output.
+    # -f or the suffix selects the format; options may follow the file; - is standard input or
+    # output.
     assert again(spoor, path, "-f", "text") == text
     assert spoor("report", path, "-o", tmp_path / "r.txt").stdout == ""
     assert (tmp_path / "r.txt").read_bytes() == text
@@ -134,7 +135,7 @@ def test_format_follows_the_option_or_the_file_name(spoor, tmp_path):
         spoor("report", path, "--append", "-o", tmp_path / "r.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
     assert [row["run_id"] for row in rows] == [json.loads(path.read_text())["run"]["id"]] * 2
-    # In its own place.
+    # The report overwrites its own file.
     assert spoor("report", "-f", "json", "-o", path, path).returncode == 0
     assert again(spoor, path) == text
 
@@ -243,7 +244,7 @@ def test_large_report_is_read(spoor, tmp_path):
     ({"exit_code": 0, "signal": None}, 0, "exit code 0, started "),
 ])
 def test_headline_reports_that_the_job_ran_out_of_memory(spoor, run, kills, line):
-    """A limit is written as given: 300 MiB is not 315 MB."""
+    """A limit is shown in the unit in which it was set: 300 MiB, not 315 MB."""
     path = spoor.new_path("r.json")
     spoor("run", "-q", "-o", path, "--", "true")
     report = json.loads(path.read_text())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages and charts of runs: of live ones, of stored reports, of samples and of tracking files."""
+"""HTML pages and charts: of live runs, stored reports, samples and tracking files."""
 import csv
 import json
 import os
@@ -21,7 +21,7 @@ BURST = ["sh", "-c", "head -c 30000000 /dev/zero | tail -c 30000000 >/dev/null; 
 
 @pytest.fixture
 def page(spoor):
-    """Reads a page: its runs, as in JSON reports unless has_requests."""
+    """Reads a page and returns its runs, in the format of JSON reports unless has_requests."""
     if "has no report page" in spoor("run", "-f", "html", "--", "true").stderr:
         pytest.skip("this build has no report page")
 
@@ -123,7 +123,7 @@ def test_page_is_written_next_to_the_first_file(spoor, page, tmp_path):
     (run,) = page(tmp_path / "a.b.html")
     report = load(tmp_path / "a.b.json")
     assert run == report
-    assert spoor("report", "a.b.json", cwd=tmp_path).returncode == 0  # our own
+    assert spoor("report", "a.b.json", cwd=tmp_path).returncode == 0  # spoor overwrites its own page
     (tmp_path / "a.b.html").write_text("mine")
     done = spoor("report", "a.b.json", cwd=tmp_path)
     assert done.returncode == 125 and "is not a page of spoor; name a file with -o" in done.stderr
@@ -170,7 +170,7 @@ def test_page_is_opened_by_the_desktop(spoor, page, tmp_path):
 
 @pytest.mark.parametrize("options", [(), ("-i", "10ms")], ids=["short", "sampled"])
 def test_curve_excludes_the_last_sample_after_the_end_of_the_job(spoor, options):
-    """The last sample is taken after it, when there are no processes."""
+    """The last sample is taken after the job has ended, when there are no processes."""
     _, result = spoor.result("sleep", "0.1", options=options)
     for name in ("job_threads", "job_processes", "job_rss_bytes"):
         values = result["curve"]["columns"][name]["high"]
@@ -293,7 +293,7 @@ def test_concurrent_runs_in_one_file_are_shown_separately(spoor, workload, tmp_p
 
 
 def test_many_rows_need_little_memory(spoor, page, tmp_path):
-    """A tenth of a million: memory must not grow with their number."""
+    """Memory must not grow with the number of rows."""
     count, path = 100000, tmp_path / "s.csv"
     with open(path, "w", encoding="ascii") as file:
         file.write("timestamp,elapsed_seconds,job_cpu_seconds,job_rss_bytes\n")
@@ -305,7 +305,7 @@ def test_many_rows_need_little_memory(spoor, page, tmp_path):
     done = subprocess.run([spoor.binary, "report", path], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    assert after <= max(before, 300000), "kilobytes"  # mostly for sanitizers
+    assert after <= max(before, 300000), "kilobytes"  # the minimum is for sanitizers
     assert (tmp_path / "s.html").stat().st_size < 3e6
     (run,) = page(tmp_path / "s.html")
     assert run["curve"]["samples"] == count and len(run["curve"]["seconds"]) <= 2000
@@ -327,19 +327,19 @@ def test_tables_of_resource_tracker_are_read(spoor, tmp_path, dialect):
     again = report_of(spoor, tmp_path / "s.csv")
     assert again["cpu"]["total_seconds"]["value"] == \
         pytest.approx(report["cpu"]["total_seconds"]["value"], rel=0.05, abs=0.05)
-    assert again["memory"]["combined"]["total_rss_bytes"]["value"] is not None  # rs: whole MiB
+    assert again["memory"]["combined"]["total_rss_bytes"]["value"] is not None  # rs is in whole MiB
     assert "job_cpu_seconds" in again["curve"]["columns"]
     assert ("host_cpu_seconds" in again["curve"]["columns"]) == (dialect.endswith(("combined", "rs")))
 
 
 def test_json_samples_of_resource_tracker_are_read(spoor, tmp_path):
-    """Their times are whole seconds; their intervals are exact."""
+    """The times of these rows are whole seconds; their intervals are exact."""
     spoor("run", "-q", "-i", "50ms", "-o", tmp_path / "r.json", "--stream", tmp_path / "s.jsonl", "--dialect",
           "resource-tracker-rs", "--", "sh", "-c", "timeout 0.5 sh -c 'while :; do :; done'; :")
     report = load(tmp_path / "r.json")
     again = report_of(spoor, tmp_path / "s.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
-    assert again["run"]["samples"] == len(rows) + 1  # and the start
+    assert again["run"]["samples"] == len(rows) + 1  # one more for the start
     assert again["run"]["elapsed_seconds"] == pytest.approx(
         again["run"]["interval_seconds"] + sum(row.get("actual_interval_ms", 0) for row in rows) / 1e3)
     assert again["cpu"]["total_seconds"]["value"] == \

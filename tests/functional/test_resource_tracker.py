@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource-tracker: the predecessor's command line and samples, without its faults."""
+"""resource-tracker: the predecessor's command line and samples, without its bugs."""
 import csv
 import fcntl
 import json
@@ -76,12 +76,12 @@ def test_csv_has_the_same_columns_as_the_predecessor(resource_tracker):
 
 
 def test_samples_are_written_to_a_file_and_replace_it(resource_tracker):
-    path = resource_tracker.new_path("samples")  # with any name
+    path = resource_tracker.new_path("samples")  # the name does not matter
     path.write_text("old")
     for option in ("-o", "--output"):
         done = resource_tracker("-i", "60", "-f", "csv", option, path, "true")
         assert (done.returncode, done.stderr) == (0, "")
-        assert table(path.read_text())  # at least the last partial interval
+        assert table(path.read_text())  # at least a row for the last partial interval
 
 
 def test_quiet_writes_no_samples(resource_tracker):
@@ -99,13 +99,13 @@ def test_unwritable_output_is_refused(resource_tracker):
 # ---- tracked processes ---------------------------------------------------------
 
 def test_children_are_counted_in_full(resource_tracker, workload):
-    """R1: the predecessor found 3.7 to 6.1 of 9 seconds."""
+    """R1: the predecessor counted only 3.7 to 6.1 of 9 seconds."""
     done = resource_tracker("-i", "0.2", "-f", "csv", "--", workload("burn"), "1.2", "6")
     assert used_seconds(table(done.stderr)) == cpu_time(float(done.stdout))
 
 
 def test_daemons_and_unwaited_children_are_counted(resource_tracker, workload):
-    """R5: the predecessor did not count them."""
+    """R5: the predecessor did not count these processes."""
     command = f"{workload('daemon')} burn | cat; {workload('ignore_children')} 20"
     done = resource_tracker("-i", "0.1", "-f", "csv", "--", "sh", "-c", command)
     assert used_seconds(table(done.stderr)) >= 0.29 + 0.19
@@ -184,10 +184,10 @@ def test_a_process_that_does_not_exist_is_refused(resource_tracker):
 # ---- the command --------------------------------------------------------------
 
 def test_command_starts_at_once_and_its_end_is_detected(resource_tracker):
-    """R2: even with an interval of an hour neither is delayed."""
+    """R2: even with an interval of an hour, neither is delayed."""
     done = resource_tracker("-i", "3600", "-f", "csv", "--", "echo", "x")
     assert (done.returncode, done.stdout) == (0, "x\n")
-    assert 1 <= len(table(done.stderr)) <= 2  # one more if the machine starts it slowly
+    assert 1 <= len(table(done.stderr)) <= 2  # two if the machine starts the command slowly
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 255])
@@ -205,13 +205,13 @@ def test_commands_that_cannot_run_end_with_126_or_127(resource_tracker, monkeypa
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
 def test_resource_tracker_is_killed_by_the_signal_that_killed_the_command(resource_tracker, workload, number):
-    """R3: resource-tracker dies of the same signal."""
+    """R3: resource-tracker is killed by the same signal."""
     done = resource_tracker("--quiet", "--", workload("die"), str(int(number)))
     assert done.returncode == -number
 
 
 def test_signals_are_forwarded(resource_tracker, workload):
-    """R3: the predecessor left the command running."""
+    """R3: the predecessor did not stop the command."""
     process = resource_tracker.start("--quiet", "-i", "3600", "--", workload("signals"))
     pid = int(read_line(process.stdout).split()[1])
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
@@ -262,7 +262,7 @@ def test_variables_set_options(resource_tracker, monkeypatch):
     monkeypatch.setenv("TRACKER_OUTPUT", "from-variable")
     monkeypatch.setenv("TRACKER_JOB_NAME", "variable")
     monkeypatch.setenv("TRACKER_TEAM", "blue")
-    monkeypatch.setenv("TRACKER_INTERVAL", "nonsense")  # there is no such variable
+    monkeypatch.setenv("TRACKER_INTERVAL", "nonsense")  # this variable is not supported
     resource_tracker("--", "true")
     assert {row["job_name"] for row in samples(pathlib.Path("from-variable").read_text())} == \
         {"variable"}
@@ -283,7 +283,7 @@ def test_the_config_file_is_overridden_by_variables_and_options(resource_tracker
         "[sentinel]\nkeys = ['of', 'others']\n")
     row = samples(resource_tracker("true").stderr)[-1]
     assert row["job_name"] == "file"
-    assert row["tracked_pid"] != held.pid  # the command
+    assert row["tracked_pid"] != held.pid  # but the PID of the command
     monkeypatch.setenv("TRACKER_JOB_NAME", "variable")
     row = samples(resource_tracker("true").stderr)[-1]
     assert row["job_name"] == "variable"
@@ -334,7 +334,7 @@ def test_an_empty_token_counts_as_unset(resource_tracker, monkeypatch):
 
 
 def test_a_stalled_reader_delays_nothing(resource_tracker):
-    """The pipe of stderr is never read while the command runs."""
+    """The test does not read the pipe of stderr while the command runs."""
     process = resource_tracker.start("-i", "0.001", "--", "sh", "-c", "echo started; sleep 0.5")
     assert read_line(process.stdout) == "started"
     eventually(lambda: process.poll() is not None, "the end of the command")
@@ -343,7 +343,7 @@ def test_a_stalled_reader_delays_nothing(resource_tracker):
 
 @pytest.mark.parametrize("options", [[], ["--pid"]], ids=["command", "process"])
 def test_lost_samples_are_counted_in_a_warning(resource_tracker, held, options):
-    """The pipe of stdout is never read, and has room for a few samples."""
+    """The test never reads the pipe of stdout, which has room for only a few samples."""
     reader, writer = os.pipe()
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
     job = [*options, str(held.pid)] if options else ["--", "cat"]

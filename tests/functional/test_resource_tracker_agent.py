@@ -24,7 +24,7 @@ SYSTEM = """timestamp processes utime stime cpu_usage memory_free_mib memory_use
 
 
 class Tables:
-    """The files of both tables."""
+    """The files of the process table and of the system table."""
 
     def __init__(self, program):
         self.process = program.new_path("process.f64")
@@ -57,14 +57,14 @@ def test_rows_are_taken_at_multiples_of_the_interval(resource_tracker, held):
         return any(abs(row["timestamp"] / 0.2 - round(row["timestamp"] / 0.2)) < 0.1
                    for row in rows)
 
-    # On a busy machine samples are sometimes late.
+    # On a busy machine, samples are sometimes late.
     eventually(lambda: is_on_time(tables.process_rows()) and is_on_time(tables.system_rows()),
                "a row of each table at a multiple of the interval")
     eventually(lambda: min(tables.counts()) >= 3, "three rows")
     assert agent.ask("stop")["warnings"] == []
     process, system = tables.process_rows(), tables.system_rows()
     assert agent.end() == b""
-    # Both tables have the same times, even if a sample was skipped.
+    # Both tables contain the same times, even if a sample was skipped.
     assert [row["timestamp"] for row in process] == [row["timestamp"] for row in system]
     assert {row["pid"] for row in process} == {held.pid}
     assert all(math.isnan(row["children"]) for row in process)
@@ -80,7 +80,7 @@ def test_short_run_has_a_first_and_a_last_row(resource_tracker, held):
     assert tables.counts() == (0, 0)
     answer = agent.ask("stop")
     assert tables.counts() == (1, 1)
-    assert agent.ask("stop") == answer  # for a program that lost the answer
+    assert agent.ask("stop") == answer  # for a program that lost the first answer
     assert tables.counts() == (1, 1)
 
 
@@ -112,14 +112,14 @@ def test_either_table_may_be_omitted(resource_tracker, held):
     agent = ready(resource_tracker, "--interval", "3600", "--pid", str(held.pid),
                   "--process-rows", tables.process)
     assert agent.ask("stop")["figures"] is not None and len(tables.process_rows()) == 1
-    agent = ready(resource_tracker)  # for totals only
+    agent = ready(resource_tracker)  # an agent without tables
     assert agent.ask("figures")["figures"] is None
 
 
 def test_lost_rows_of_each_table_cause_a_warning(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
-    system, process = map(int, children(agent.process.pid))  # processes that write the rows
+    system, process = map(int, children(agent.process.pid))  # the processes that write the rows
     resource.prlimit(process, resource.RLIMIT_FSIZE, (0, 0))
     os.kill(system, signal.SIGKILL)
     for _ in range(2):
@@ -148,7 +148,7 @@ sys.stdin.readline()
 
 @pytest.fixture
 def parent(workload):
-    """Runs three children that use 0.3 s of CPU time each when it reads a line."""
+    """Starts a process that, once it reads a line, runs three children of 0.3 s CPU time each."""
     process = subprocess.Popen([sys.executable, "-c", CHILDREN, workload("burn"), "0.3"],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     read_line(process.stdout)
@@ -171,7 +171,7 @@ def test_rows_add_up_to_the_exact_total(resource_tracker, parent):
     used = run_children(parent)
     total = agent.ask("stop")["figures"]["cpu.total_seconds"]
     rows = tables.process_rows()
-    # The parent starts and reads them, which takes it some milliseconds.
+    # The parent uses some milliseconds to start the children and to read their output.
     assert used - 0.02 <= total["value"] <= used * 1.03 + 0.1
     assert sum(row["utime"] + row["stime"] for row in rows) == pytest.approx(total["value"], abs=1e-3)
 
@@ -229,7 +229,7 @@ def test_totals_of_the_machine_never_fall(resource_tracker):
 
 
 def test_agent_is_not_included_in_the_figures(resource_tracker):
-    """The tracked process starts it."""
+    """The agent is a child of the tracked process."""
     tables = Tables(resource_tracker)
     agent = Agent(resource_tracker, "--interval", "0.1", "--pid", str(os.getpid()), *tables.options)
     agent.answer()
@@ -269,6 +269,6 @@ def test_gpu_figures_of_process_and_machine_are_separate(resource_tracker, machi
     machine.play(f"busy 1 {held.pid} 200 30")
     eventually(lambda: stats()["gpu_utilized_indexes"] == [1], "the GPU that it uses")
     assert stats()["gpu_utilized"] == 1
-    # Its drivers have half a second for the first response, and may need longer.
+    # The agent waits half a second for the drivers' first response, which may take longer.
     eventually(lambda: (agent.ask("system-stats")["gpus"]["gpu_vram_mib"] or 0) > 1024,
                "the memory of the machine")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file under two names, and rows that cannot be written."""
+"""One file given by two names, and rows that cannot be written."""
 import os
 import subprocess
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/spoor.schema.json: reports of every kind fit it, and it names every key. All other tests hold their reports
-against it, too (conftest.load)."""
+"""docs/spoor.schema.json: reports of every kind match it, and it defines every key. All other
+tests check their reports against it, too (conftest.load)."""
 import copy
 import json
 import pathlib
@@ -18,7 +18,7 @@ EXPECTED = pathlib.Path(__file__).resolve().parents[1] / "replay/expected"
 
 @pytest.fixture
 def gpu_report(spoor, machine):
-    """A run with a GPU and a phase: every part of a report."""
+    """Returns the report of a run with a GPU and a phase, which has every section."""
     machine.play(card(0), "device 0 power 250500")
     command = ("bash", "-c", f"echo $$; {spoor.binary} phase start a; read; {spoor.binary} phase stop a")
     run = Run(spoor, machine, "--tag", "a=b", command=command)
@@ -39,7 +39,7 @@ def test_schema_is_valid_and_allows_future_keys(gpu_report):
 def test_reports_of_failed_runs_match_the_schema(spoor, command):
     path = spoor.new_path("report.json")
     assert spoor("run", "-q", "-o", path, "--", *command).returncode != 0
-    if path.exists():  # a command that never ran may have none
+    if path.exists():  # there may be no report of a command that never ran
         schema.check_schema(json.loads(path.read_text("utf-8")))
     else:
         assert command[0].startswith("/")
@@ -71,7 +71,8 @@ def test_runs_embedded_in_a_page_match_the_schema(spoor, tmp_path, gpu_report):
 
 
 def objects(node, place=()):
-    """The place of every object of a report whose keys the schema names; of measures, the first."""
+    """Yields the place of every object in a report whose keys are defined by the schema; for
+    measures, only the first."""
     if isinstance(node, dict) and place not in (("run", "tags"), ("curve", "columns")):
         yield place
     if isinstance(node, (dict, list)):
@@ -81,7 +82,7 @@ def objects(node, place=()):
 
 
 def test_schema_check_detects_new_and_missing_keys(gpu_report):
-    """As the tests use the file: closed."""
+    """Uses the schema as the tests do: with unlisted keys forbidden."""
     places = set(objects(gpu_report))
     changed = copy.deepcopy(gpu_report)
     for place in places:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on the claims of docs/SECURITY.md. Others are in test_hostile_text.py (terminals),
-test_output_files.py (links and pipes) and test_upload*.py (uploads)."""
+"""Attacks on the claims of docs/SECURITY.md. Other attacks are in test_hostile_text.py
+(terminals), test_output_files.py (links and pipes) and test_upload*.py (uploads)."""
 import json
 import os
 import pathlib
@@ -21,7 +21,7 @@ IN_PUBLIC = "belongs to another user in a public directory"
 
 @pytest.fixture
 def public(tmp_path):
-    """A folder like /tmp."""
+    """Creates a folder that every user may write to, like /tmp."""
     if os.geteuid() != 0:
         pytest.skip("only root can make the files of another user")
     folder = tmp_path / "public"
@@ -31,7 +31,7 @@ def public(tmp_path):
 
 
 def plant(path, text="old\n"):
-    """A file that belongs to another user."""
+    """Creates a file that belongs to another user."""
     path.write_text(text)
     path.chmod(0o666)
     os.chown(path, STRANGER, STRANGER)
@@ -47,7 +47,7 @@ def plant_link(path, target):
 # ---- planted files in a public folder ------------------------------------------------
 
 def test_report_is_not_written_to_a_planted_file(spoor, public):
-    """It cannot be read through a descriptor that was opened before, either."""
+    """A descriptor opened before the run cannot be used to read the report, either."""
     path = plant(public / "report.json")
     with open(path, encoding="utf-8") as before:
         assert spoor("run", "-q", "-o", path, "--", "true", umask=0o022).returncode == 0
@@ -59,7 +59,8 @@ def test_report_is_not_written_to_a_planted_file(spoor, public):
 
 @pytest.mark.parametrize("options", [["--samples"], ["--append", "--samples"], ["--append", "-o"]], ids=str)
 def test_planted_file_is_not_overwritten_in_place(spoor, public, options):
-    """It may be a hard link to any file, if the kernel does not protect hard links."""
+    """The planted file may be a hard link to any file, if the kernel does not protect hard
+    links."""
     path = plant(public / "s.csv", "")
     done = spoor("run", "-q", *options, path, "--", "true")
     assert done.returncode == 125 and IN_PUBLIC in done.stderr
@@ -86,7 +87,7 @@ def test_gpu_tracker_refuses_a_planted_output_file(gpu_tracker, public, tmp_path
 
 
 def test_gpu_tracker_follows_a_link_owned_by_the_user(gpu_tracker, tmp_path):
-    """As its predecessor does."""
+    """The predecessor follows links, too."""
     (tmp_path / "output").symlink_to(tmp_path / "target")
     assert gpu_tracker("-e", "true", "-o", tmp_path / "output").returncode == 0
     assert (tmp_path / "target").stat().st_size > 100
@@ -94,7 +95,7 @@ def test_gpu_tracker_follows_a_link_owned_by_the_user(gpu_tracker, tmp_path):
 
 @pytest.mark.parametrize("name", ["f.csv", "f.sqlite"])
 def test_tracking_file_is_not_written_through_a_planted_link(gpu_tracker, public, tmp_path, name):
-    """A link is replaced and not followed, with --overwrite; without, it is refused."""
+    """With --overwrite, a planted link is replaced, not followed; without, it is refused."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     path = plant_link(public / name, victim)
@@ -107,7 +108,7 @@ def test_tracking_file_is_not_written_through_a_planted_link(gpu_tracker, public
 
 @pytest.mark.parametrize("suffix", ["-wal", "-journal"])
 def test_planted_link_next_to_a_tracking_file_is_not_followed(gpu_tracker, public, tmp_path, suffix):
-    """SQLite would use these as its own."""
+    """SQLite would use the targets as its own WAL or journal."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     plant_link(public / f"f.sqlite{suffix}", victim)
@@ -127,7 +128,7 @@ def test_planted_phase_file_is_refused(spoor, public, tmp_path, name, is_link):
 
 
 def test_config_file_that_is_a_pipe_is_ignored(resource_tracker):
-    """The default path is in the current folder, which may be /tmp."""
+    """The default path of the config file is in the working directory, which may be /tmp."""
     os.mkfifo(resource_tracker.folder / "resource-tracker.toml")
     done = resource_tracker("--quiet", "--", "true")
     assert done.returncode == 0
@@ -141,7 +142,8 @@ def phase_address(pid):
 
 
 def say(text):
-    """A program that sends a request to the tracker with a PID, and prints the answer."""
+    """Returns a command that sends a request to the tracker with a given PID, and prints the
+    answer."""
     return [sys.executable, "-c", "import socket, sys\n"
             "client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
             "client.connect(sys.argv[1].replace('@', chr(0), 1))\n"
@@ -161,7 +163,8 @@ def test_only_the_user_may_mark_phases(spoor, tmp_path):
     address = phase_address(process.pid).replace("\0", "@")
     strangers = [AS_STRANGER] if os.geteuid() == 0 else []
     for prefix in strangers:
-        # The connection is closed without an answer; or was closed before the request could be sent.
+        # The tracker closes the connection without an answer, perhaps before the request could be
+        # sent.
         done = subprocess.run([*prefix, *say("start theirs"), address], text=True, capture_output=True,
                               timeout=DEADLINE_SECONDS, check=False)
         assert done.stdout.strip() == "", done
@@ -181,7 +184,8 @@ def was_never_accepted(client):
 
 
 def test_silent_clients_do_not_delay_the_end(spoor, tmp_path):
-    """Each delays the listener by 0.1 s while the job runs, but not the end."""
+    """While the job runs, each client delays the listener by 0.1 s; the end of the run is not
+    delayed."""
     path = tmp_path / "report.json"
     process = start_waiting(spoor, path)
     clients = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(100)]
@@ -195,8 +199,8 @@ def test_silent_clients_do_not_delay_the_end(spoor, tmp_path):
 
 
 def test_only_phases_are_lost_if_the_socket_name_is_taken(spoor, tmp_path):
-    """Any process can take a name. The tracker's PID is known before it starts: it is ours until
-    exec."""
+    """Any process can take the tracker's socket name, because the PID is known before the
+    tracker starts: it is that of the process that calls exec."""
     path = tmp_path / "report.json"
     squatter = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     starter = subprocess.Popen(["sh", "-c", 'echo ready; read line; exec "$@"', "sh", spoor.binary, "run",
@@ -221,7 +225,8 @@ print("got", server.accept()[0].recv(1000), flush=True)
 
 
 def test_phase_is_not_sent_to_a_process_that_took_the_socket_name(spoor, tmp_path):
-    """A process contacts its ancestors, by PID. Another process has taken the name of one."""
+    """`spoor phase` contacts its ancestors by PID. Another process has taken the socket name of
+    one of them."""
     impostor = subprocess.Popen([sys.executable, "-c", IMPOSTOR, phase_address(os.getpid())[1:]],
                                 stdout=subprocess.PIPE)
     read_line(impostor.stdout)
@@ -232,7 +237,7 @@ def test_phase_is_not_sent_to_a_process_that_took_the_socket_name(spoor, tmp_pat
 
 
 def listening(pid):
-    """The names of all listening sockets of a running process."""
+    """Returns the names of all listening sockets of a running process."""
     assert state_of(pid) != "Z"
     inodes = set()
     for target in descriptors_of(pid):
@@ -252,7 +257,7 @@ def listening(pid):
 
 
 def test_an_agent_has_no_listening_socket(spoor, held):
-    """Only the pipe of the process that started it reaches it."""
+    """An agent is controlled only through the pipe of the process that started it."""
     agent = spoor.start("agent", "--pid", str(held.pid))
     assert json.loads(read_line(agent.stdout))["event"] == "ready"
     assert listening(agent.pid) == []
@@ -270,11 +275,11 @@ def test_run_has_no_listening_socket_except_for_phases(spoor, tmp_path):
 # ---- files of others that are read ---------------------------------------------
 
 HUGE_BYTES = 4 << 30
-MEMORY_BYTES = 1 << 30  # at most, with sanitizers
+MEMORY_BYTES = 1 << 30  # the maximum, with sanitizers
 
 
 def refused_in_bounds(command, tmp_path):
-    """One line of output, and little memory."""
+    """Checks that a command refuses its input with one line of output, and with little memory."""
     with open(tmp_path / "stderr", "w+", encoding="utf-8") as errors:
         process = subprocess.Popen(list(map(os.fspath, command)), cwd=tmp_path, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=errors)
@@ -297,7 +302,7 @@ def huge(tmp_path):
 
 
 def test_huge_file_is_refused(spoor, tmp_path, huge):
-    """Before it is read to its end, which would not fit into memory."""
+    """The file is refused before all of it is read, since it would not fit into memory."""
     path = huge("huge.json")
     assert "larger than" in refused_in_bounds([spoor.binary, "report", path], tmp_path)
     refused_in_bounds([spoor.binary, "run", "--config", path, "true"], tmp_path)
@@ -337,7 +342,7 @@ def test_trigger_in_a_phase_file_is_not_executed(spoor, tmp_path):
 # ---- files of ours -------------------------------------------------------------
 
 def test_no_temporary_files_are_left(spoor, tmp_path):
-    """A report is written beside its final name; nothing of a run is in TMPDIR."""
+    """A report is written next to its final path; no file of a run is created in TMPDIR."""
     temporary, folder = tmp_path / "tmp", tmp_path / "out"
     temporary.mkdir()
     folder.mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options, variables, config file and default, in this order."""
+"""Precedence of settings: option, variable, config file, default."""
 import json
 
 import pytest
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.any_user
 
 @pytest.fixture
 def interval(spoor, tmp_path, clean_environment):
-    """interval(option, variable, config): returns the interval that a run used."""
+    """interval(option, variable, config) returns the interval that a run used."""
 
     def run(option=None, variable=None, config=None):
         arguments, environment = [], dict(clean_environment)
@@ -68,7 +68,7 @@ def test_result_contains_name_and_tags(spoor):
 
 
 def test_options_after_the_command_belong_to_the_command(spoor):
-    """Words after the command belong to the command, with or without "--"."""
+    """Arguments after the command belong to the command, with or without "--"."""
     done = spoor("run", "-q", "echo", "-q", "--help", "--", "-i")
     assert done.stdout == "-q --help -- -i\n"
 
@@ -80,7 +80,8 @@ def test_doctor_lists_sources_and_fixes(spoor):
 
 
 def test_doctor_and_a_run_agree_on_the_cgroup(spoor):
-    """Doctor once searched no cgroup, and reported none although runs had one."""
+    """Regression test: doctor did not search for a cgroup, and reported none although runs had
+    one."""
     _, result = spoor.result("true")
     first = spoor("doctor").stdout.partition("CPU time of a job\n")[2].splitlines()[0]
     assert first.split()[1] == "cgroup.cpu.stat"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals reach the job once, whichever process sends them; stopping and continuing work."""
+"""Signals reach the job once, whichever process sends them; jobs can be stopped and continued."""
 import os
 import pty
 import signal
@@ -12,14 +12,14 @@ import pytest
 from conftest import (DEADLINE_SECONDS, children_of, continue_after_the_end, eventually, load, read_line,
                       state_of, value)
 
-# All but those that cannot be caught, SIGCHLD, and two of the C library.
+# All signals except those that cannot be caught, SIGCHLD, and two that the C library uses.
 FORWARDED = [number for number in range(1, 65)
              if number not in (32, 33, signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD)]
 
 
 @pytest.mark.threads
 def test_signal_sent_to_spoor_reaches_the_job_once(spoor, workload):
-    """Includes signals raised by faults, and signals of a terminal."""
+    """Includes the signals that faults raise, and the signals of a terminal."""
     process = spoor.start("run", "-q", "--", workload("signals"))
     assert read_line(process.stdout).startswith("ready")
     for number in FORWARDED:
@@ -67,13 +67,14 @@ def test_spoor_follows_a_job_continued_by_another_process(spoor, workload):
     process.stdin.close()
     assert process.stdout.read() == b""
     assert process.wait() == 0
-    # The process that woke spoor does not belong to the job.
+    # The process that continued spoor does not belong to the job.
     assert load(path)["processes"]["started"]["value"] == 1
 
 
 @pytest.mark.parametrize("stopped", ["job", "tracker"])
 def test_samples_missed_while_stopped_are_not_counted_as_late(spoor, workload, stopped):
-    """Samples delayed by the machine may be, but not the hundred of the stop."""
+    """Samples delayed by a busy machine may be counted, but not the hundred missed while
+    stopped."""
     path, samples = spoor.new_path("r.json"), spoor.new_path("s.csv")
     process = spoor.start("run", "-q", "-i", "10ms", "-o", path, "--samples", samples, "--",
                           workload("signals"))
@@ -115,7 +116,7 @@ def test_spoor_killed_while_stopped_leaves_no_helper(spoor, workload):
 
 
 def test_children_stopped_by_the_job_stay_stopped(spoor):
-    """A SIGCHLD for a stop is no end."""
+    """A SIGCHLD for a stopped child must not be taken for its exit."""
     script = "sh -c 'kill -STOP $$; exit 3' & child=$!; " \
              "while ! grep -q '^State:.T' /proc/$child/status; do :; done; " \
              "kill -CONT $child; wait $child"
@@ -123,18 +124,18 @@ def test_children_stopped_by_the_job_stay_stopped(spoor):
 
 
 class Terminal:
-    """A job in the foreground of its own terminal, under a small shell."""
+    """A job in the foreground of its own terminal, started by a small shell."""
 
     def __init__(self, workload, *command):
         report, report_end = os.pipe()
         control_end, control = os.pipe()
         self.master, terminal = pty.openpty()
-        # No echo, so that only the job's output is read.
+        # Echo is off, so that only the job's output is read.
         attributes = termios.tcgetattr(terminal)
         attributes[3] &= ~termios.ECHO
         termios.tcsetattr(terminal, termios.TCSANOW, attributes)
         self.attributes = attributes
-        # setsid -c makes the terminal the controlling one.
+        # setsid -c makes the terminal the controlling terminal.
         self.shell = subprocess.Popen(
             ["setsid", "-c", workload("jobshell"), str(report_end), str(control_end), *command],
             stdin=terminal, stdout=terminal, stderr=terminal,
@@ -183,12 +184,12 @@ def terminal(spoor, workload):
 def test_signal_from_a_terminal_key_reaches_the_job_once(terminal, workload, key, number):
     typed = terminal(workload("signals"))
     assert typed.next_line().startswith("ready")
-    # Several times, since the kernel merges two signals that come close together.
+    # Repeated, since the kernel merges two equal signals that arrive close together.
     for _ in range(50):
         typed.type(key)
         assert typed.next_line() == str(int(number))
-        # Spoor handles its signals in the order of their numbers: one that it forwarded because
-        # of the key would come before this one.
+        # Spoor handles pending signals in the order of their numbers. If it had forwarded the
+        # signal of the key, that signal would arrive before SIGUSR2.
         os.kill(typed.pid, signal.SIGUSR2)
         assert typed.next_line() == str(int(signal.SIGUSR2))
     typed.type(b"\x04")
@@ -228,7 +229,7 @@ def test_resizing_the_terminal_signals_the_job_once(terminal, workload):
 
 def test_result_is_complete_if_the_terminal_is_closed(spoor, terminal, workload, tmp_path):
     path, pipe = spoor.new_path("result.json"), tmp_path / "pipe"
-    # The job reads another file, so that the signal and not the end of input ends it.
+    # The job reads from another file, so the signal ends it, not the end of its input.
     os.mkfifo(pipe)
     writer = os.open(pipe, os.O_RDWR)
     typed = terminal("sh", "-c", 'exec "$0" 1 <"$1"', workload("hold"), str(pipe),
@@ -248,8 +249,8 @@ def test_terminal_modes_are_unchanged_after_a_run(terminal):
 
 
 def test_job_time_excludes_the_time_the_tracker_was_stopped(spoor, workload):
-    """The job ended while its tracker was stopped: its time continued until the tracker was
-    continued."""
+    """Regression test: the job ended while its tracker was stopped, and its time continued until
+    the tracker was continued."""
     path = spoor.new_path("result.json")
     started = time.monotonic()
     tracker = spoor.start("run", "-q", "-o", path, "--", "sh", "-c",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocked outputs: a pipe without a reader, a frozen file system. The job is not affected, and a
-signal ends the wait."""
+"""Blocked outputs: a pipe that is never read, a frozen file system. The job is not affected, and
+a signal ends the wait."""
 import fcntl
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from conftest import DEADLINE_SECONDS, eventually, load, read_line, state_of, warnings_of
 
-MANY = ["--tag", "filler=" + "x" * 100_000]  # a report that is larger than a pipe
+MANY = ["--tag", "filler=" + "x" * 100_000]  # makes the report larger than a pipe
 
 
 def has_gone(pid):
@@ -20,7 +20,7 @@ def has_gone(pid):
 
 
 class FullPipe:
-    """A pipe that is full, and whose reader does not read."""
+    """A full pipe that is never read."""
 
     def __init__(self):
         self.reader, self.writer = os.pipe()
@@ -76,10 +76,10 @@ SAY_PID = "echo $$ >&2; exit 7"
 
 
 def start_with_full_stdout(program, full_pipe, *arguments):
-    """Its report goes to a full pipe. Returns after the job has been reaped."""
+    """Starts a program whose report goes to a full pipe. Returns after the job has been reaped."""
     process = program.start(*arguments, stdout=full_pipe.writer)
     line = read_line(process.stderr)
-    job = int(line if line.isdecimal() else read_line(process.stderr))  # there may be a warning
+    job = int(line if line.isdecimal() else read_line(process.stderr))  # a warning may come first
     eventually(lambda: has_gone(job), "the job is reaped")
     return process
 
@@ -113,7 +113,7 @@ def test_gpu_tracker_with_a_full_stdout_can_be_interrupted(gpu_tracker, full_pip
 
 
 def test_attach_with_a_full_stdout_can_be_interrupted(spoor, full_pipe):
-    """The first signal ends the tracking, the second the report."""
+    """The first signal ends the tracking, the second the writing of the report."""
     with subprocess.Popen(["sleep", "1000"]) as sleeper:
         path = spoor.new_path("s.csv")
         process = spoor.start("attach", str(sleeper.pid), "-q", "-f", "json", "-o", "-",
@@ -127,7 +127,7 @@ def test_attach_with_a_full_stdout_can_be_interrupted(spoor, full_pipe):
 
 
 def test_signal_ends_the_wait_for_a_full_stderr(spoor, full_pipe):
-    """Not even for the message that the report is incomplete."""
+    """Spoor does not wait for the message that the report is incomplete, either."""
     process = spoor.start("run", "--", "sh", "-c", "echo $$; exit 7", stderr=full_pipe.writer)
     job = int(read_line(process.stdout))
     eventually(lambda: has_gone(job), "the job is reaped")
@@ -136,7 +136,7 @@ def test_signal_ends_the_wait_for_a_full_stderr(spoor, full_pipe):
 
 
 def test_signal_does_not_discard_a_report_that_can_be_written(spoor):
-    """The report is written in a moment: a signal leaves it that moment."""
+    """The report is written at once: a signal leaves enough time for that."""
     path = spoor.new_path("r.json")
     reader, writer = os.pipe()
     process = spoor.start("run", "-q", "-o", path, "--", "sh", "-c", SAY_PID, stdout=writer)
@@ -151,8 +151,8 @@ def test_signal_does_not_discard_a_report_that_can_be_written(spoor):
 
 
 class FrozenDisk:
-    """A file system on a loop device that can be frozen: writers wait until it thaws, and nothing
-    can interrupt that."""
+    """A file system on a loop device that can be frozen: writers wait until it thaws, and no
+    signal interrupts the wait."""
 
     def __init__(self, folder):
         self.folder, self.is_frozen = folder, False
@@ -226,7 +226,7 @@ def comm_of(pid):
 
 
 def test_signals_are_forwarded_and_orphans_reaped_while_the_disk_is_frozen(spoor, disk, workload):
-    """The disk freezes in the middle of the run; many samples are taken meanwhile."""
+    """The disk is frozen in the middle of the run, while many more samples are taken."""
     path, report = disk.folder / "s.csv", spoor.new_path("r.json")
     process = spoor.start("run", "-q", "-o", report, "-i", "0.001", "--samples", path, "--",
                           workload("signals"))
@@ -298,7 +298,7 @@ def test_tracking_file_on_a_frozen_disk_does_not_delay_the_job(gpu_tracker, disk
 
 @TRACKING
 def test_a_signal_ends_gpu_tracker_while_the_disk_is_frozen(gpu_tracker, disk, suffix):
-    """The disk freezes in the middle of the run."""
+    """The disk is frozen in the middle of the run."""
     path = disk.folder / f"t.{suffix}"
     log = path if suffix == "csv" else disk.folder / f"t.{suffix}-wal"
     process = gpu_tracker.start("-e", "sleep 1000", "--st=0.1", f"--tf={path}")

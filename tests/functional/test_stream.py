@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--samples, and its old name --stream: rows as they are taken, in our columns or in a predecessor's, to a file or a pipe whose
-reader may stall or leave."""
+"""--samples, and its old name --stream: rows written as samples are taken, in spoor's columns or
+a predecessor's, to a file, or to a pipe whose reader may stall or exit."""
 import csv
 import fcntl
 import io
@@ -39,7 +39,7 @@ def rows_of(text):
 
 
 def as_python_writes_them(text, line_end):
-    """The same rows, after a round trip through Python."""
+    """Returns the rows after Python has read and written them."""
     def parse(cell):
         return cell[1:-1] if cell[0] == '"' else int(cell) if cell.isdecimal() else float(cell)
     out = io.StringIO()
@@ -85,12 +85,12 @@ def test_rows_in_the_dialect_of_the_rust_program_are_not_quoted(spoor):
         assert row["timestamp"].isdecimal() and row["process_memory_mib"].isdecimal()
         assert len(row["system_utime"].partition(".")[2]) == 3
         assert len(row["process_utime"].partition(".")[2]) == 4
-        assert len(row["system_cpu_usage"].partition(".")[2]) == 4  # even in a short row
+        assert len(row["system_cpu_usage"].partition(".")[2]) == 4  # also in the row of a short interval
 
 
 @pytest.mark.parametrize("options", [[], ["--cgroup", "off"]], ids=["auto", "no-cgroup"])
 def test_rows_add_up_to_the_usage_of_the_children(spoor, workload, options):
-    """Children that come and go between samples are in exactly one row."""
+    """Children that start and exit between samples are counted in exactly one row."""
     path, report = spoor.new_path("rows.csv"), spoor.new_path("r.json")
     burn = workload("burn")
     done = spoor("run", "-q", "-i", "0.1", "-o", report, "--stream", path, "--dialect",
@@ -158,7 +158,7 @@ def test_rows_can_be_written_as_binary_doubles(spoor):
 
 
 def test_each_samples_option_adds_a_stream(spoor):
-    """The suffix selects the format; --samples-format selects the format of names without one."""
+    """The suffix selects the format; --samples-format applies to names without a known suffix."""
     csv_path, json_path = spoor.new_path("rows.csv"), spoor.new_path("rows.jsonl")
     done = spoor("run", "-q", "-i", "60", "--samples", csv_path, "--samples", json_path, "--samples", "-",
                  "--samples-format", "jsonl", "--", "true")
@@ -178,7 +178,7 @@ def test_samples_have_the_columns_of_a_dialect(spoor):
 
 
 def test_the_old_name_of_samples_is_an_alias(spoor, tmp_path):
-    """An option replaces the variable and the config file of either name."""
+    """An option takes precedence over the variable and the config file, under either name."""
     config = tmp_path / "c.json"
     config.write_text('{"stream": "config.csv", "stream-format": "csv"}')
     environment = {**os.environ, "SPOOR_STREAM": "a,variable.csv"}
@@ -227,8 +227,8 @@ def test_named_pipe_without_a_reader_does_not_block_the_job(spoor):
 
 @pytest.mark.threads
 def test_a_stalled_reader_delays_nothing_and_lost_rows_are_counted(spoor):
-    """Samples are taken, signals forwarded and the job's end noticed while the pipe is not
-    read."""
+    """While the pipe is not read, spoor takes samples, forwards signals, and detects the job's
+    exit."""
     reader, writer = os.pipe()
     room = fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
     report, copy = spoor.new_path("r.json"), spoor.new_path("copy.csv")
@@ -244,7 +244,7 @@ def test_a_stalled_reader_delays_nothing_and_lost_rows_are_counted(spoor):
     process.stdin.close()
     assert process.wait(DEADLINE_SECONDS) == 3
     with open(reader, encoding="utf-8", newline="") as file:
-        text = file.read()  # at end of file: no process has the pipe open any more
+        text = file.read()  # end of file: no process has the pipe open any more
     assert text.endswith("\n")
     result = load(report)
     lost = len(rows_of(copy.read_text())) - len(rows_of(text))
@@ -268,7 +268,7 @@ def test_closed_reader_ends_the_stream_but_not_the_job(spoor):
 
 
 def writer_of(process):
-    """The process that writes the rows."""
+    """Returns the PID of the process that writes the rows."""
     pid, = (pid for pid in children(process.pid) if comm_of(pid) == "spoor-agent")
     return int(pid)
 
@@ -307,7 +307,7 @@ def test_attach_continues_after_the_reader_closes_if_a_report_is_requested(spoor
 
 
 def test_rows_of_the_machine_end_when_the_reader_closes(spoor):
-    """Until the reader closes the pipe."""
+    """Rows are written until the reader closes the pipe."""
     process = spoor.start("system", "-q", "-i", "0.02", "--stream", "--dialect", "resource-tracker")
     assert read_line(process.stdout) == ",".join(f'"{name}"' for name in SYSTEM)
     row = dict(zip(SYSTEM, read_line(process.stdout).split(",")))
@@ -372,7 +372,7 @@ def test_rows_are_appended_to_stdout_that_is_a_file(spoor, tmp_path):
 
 
 def test_stdout_on_a_full_disk_contains_only_complete_rows(spoor, tmp_path):
-    """The disk is full after 10 more bytes, in the middle of a row."""
+    """The disk becomes full after 10 more bytes, in the middle of a row."""
     path, report = tmp_path / "out", spoor.new_path("r.json")
     with open(path, "wb") as file:
         process = spoor.start("run", "-q", "-o", report, "-i", "0.01", "--stream", "-", "--dialect",
@@ -393,7 +393,7 @@ def test_stdout_on_a_full_disk_contains_only_complete_rows(spoor, tmp_path):
 
 
 def test_rows_include_python_threads_and_their_children(spoor, workload):
-    """The predecessor missed this: a child of a thread other than the first."""
+    """The predecessor did not count a child started by a thread other than the first."""
     path = spoor.new_path("rows.csv")
     script = ("import subprocess, threading\n"
               "thread = threading.Thread(target=subprocess.run, args=([%r, '0.2'],))\n"

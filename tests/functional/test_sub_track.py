@@ -27,7 +27,8 @@ def test_analysis_is_written_as_text_and_json(sub_track, tmp_path, kind):
         tracking = write_tracking_sqlite(tmp_path / "tracking.sqlite")
     files = (f"--tf={tracking}", f"--stf={events}")
     assert succeeded(sub_track("analyze", *files)) == golden("analyze.txt") + "\n"
-    # docopt's liberties: options before the command, abbreviated, with a blank.
+    # docopt accepts options before the command, abbreviated, and separated from their values by a
+    # space.
     assert succeeded(sub_track(*files, "analyze", "--form", "text")) == golden("analyze.txt") + "\n"
     assert succeeded(sub_track("analyze", *files, "--output=r.txt")) == ""
     assert (tmp_path / "r.txt").read_text() == golden("analyze.txt")
@@ -128,7 +129,8 @@ def test_combined_files_keep_every_digit(sub_track, tmp_path, kind):
     parts = [word for i in (0, 2, 1) for word in ("-p", f"parts/{i}'s.{kind}")]
     assert succeeded(sub_track("combine", f"--stf=some.{kind}", *parts)) == ""
     assert read_events(tmp_path / f"some.{kind}") == EVENTS[0] + EVENTS[2] + EVENTS[1]
-    # A single path is a folder: all its files, sorted, without those that SQLite puts beside them.
+    # A single path is a folder: all its files are combined in sorted order, except the files that
+    # SQLite creates next to them.
     if kind == "sqlite":
         for suffix in ("journal", "wal", "shm"):
             (tmp_path / f"parts/0's.sqlite-{suffix}").write_bytes(b"")
@@ -176,7 +178,8 @@ def test_combine_refuses_invalid_use(sub_track, tmp_path):
 
 @pytest.fixture
 def sessions(tmp_path):
-    """The golden analysis as A; as B with figures half as large and one block on another line."""
+    """Returns the golden analysis as A; and as B with figures half as large and one block on
+    another line."""
     result = json.loads(golden("analyze.json"))
 
     def halve(value):
@@ -211,7 +214,8 @@ def test_comparison_is_written_as_text_and_json(sub_track, tmp_path, sessions):
 
 
 def check_comparison(found, sessions, statistic):
-    """Compares with the results themselves; smaller figures first, unknown ones last."""
+    """Compares the output with the results themselves; smaller figures come first, unknown ones
+    last."""
     def lined_up(get):
         values = {name: get(result) for name, result in sessions.items()}
         return dict(sorted(values.items(),

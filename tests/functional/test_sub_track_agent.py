@@ -14,7 +14,7 @@ TRACKING = GOLDEN / "tracking.csv"
 
 @pytest.fixture
 def ask(spoor, tmp_path):
-    """ask(op, ...): returns the answer to a request."""
+    """ask(op, ...) returns the answer to a request."""
     def ask(op, *arguments):
         request = {"id": 5, "op": op, "arguments": [str(argument) for argument in arguments]}
         done = subprocess.run(["gpu-tracker", "agent", "sub-track"], text=True, cwd=tmp_path,
@@ -95,7 +95,7 @@ def test_errors_carry_an_error_code(ask, words, code, message):
 
 
 def test_sessions_with_different_code_blocks_are_refused(ask, tmp_path):
-    """The message names blocks, and may be longer than others."""
+    """The message lists code blocks, and may be longer than other messages."""
     results = json.loads(golden("analyze.json"))
     (tmp_path / "A.json").write_text(json.dumps(results))
     results["code_block_results"][-1]["name"] = "x" * 500

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cgroup around the tracker: read if the job gets none of its own, as in a Slurm step."""
+"""The cgroup in which the tracker was started: it is read if the job gets none of its own, as in
+a Slurm step."""
 import os
 
 import pytest
@@ -14,7 +15,7 @@ NO_OWN = "the cgroups of a Slurm step are managed by Slurm"
 
 @pytest.fixture
 def step(spoor, group):
-    """A cgroup in every hierarchy, as a Slurm step has it."""
+    """Creates a cgroup in every hierarchy, like that of a Slurm step."""
     job = group(*HIERARCHIES)
     options = {"env": {**os.environ, **STEP}, "preexec_fn": job.add}
     job.result = lambda *command: spoor.result(*command, **options)
@@ -23,7 +24,7 @@ def step(spoor, group):
 
 
 def test_cpu_time_comes_from_the_cgroup_of_the_step(step, workload):
-    """The tracker's own part is not included."""
+    """The job's CPU time does not include the tracker's."""
     done, result = step.result(workload("burn"), "0.4", "2")
     cpu = result["cpu"]["total_seconds"]
     assert cpu["source"] == "cgroup.cpu.stat" and cpu["exact"]
@@ -88,7 +89,7 @@ def test_foreign_processes_that_enter_the_step_later_make_its_counts_inexact(spo
 
 
 def test_processes_that_leave_the_cgroup_of_the_step_are_counted(spoor, step, workload):
-    """A container runtime moves its processes away."""
+    """A container runtime moves its processes to another cgroup."""
     if "memory" not in HIERARCHIES:
         pytest.skip("moves a process to another memory cgroup of version 1")
     root, path = HIERARCHIES["memory"] / "cgroup.procs", spoor.new_path("result.json")

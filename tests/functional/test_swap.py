@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that is not in resident sizes: swapped out, or in huge pages."""
+"""Memory that resident sizes do not include: swapped out, or in huge pages."""
 import csv
 import ctypes
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from conftest import DEADLINE_SECONDS, children_of, eventually, load, read_line, value, wait_for_samples
 
-pytestmark = pytest.mark.alone  # swap space and huge pages belong to the machine
+pytestmark = pytest.mark.alone  # swap space and huge pages are shared by the whole machine
 MB = 1 << 20
 HUGE_PAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
 JOB = """if True:
@@ -29,14 +29,14 @@ def job(size, flags=0, then="pass"):
 
 
 def wait_until_at_rest(pid):
-    """Waits until the status of an idle process is no longer read."""
+    """Waits until spoor no longer reads the status of an idle process."""
     for _ in range(4):
         wait_for_samples(pid)
 
 
 @pytest.fixture
 def swap(tmp_path):
-    """Some swap space, while the test runs."""
+    """Enables some swap space for the duration of the test."""
     if os.geteuid() != 0:
         pytest.skip("only root may add swap space")
     file = tmp_path / "swap"
@@ -61,7 +61,8 @@ def machine_swap_bytes():
 
 
 def swap_out(pid, address, size):
-    """process_madvise(MADV_PAGEOUT): the process sleeps on."""
+    """Swaps out memory of a process by process_madvise(MADV_PAGEOUT), without waking the
+    process."""
     class Range(ctypes.Structure):
         _fields_ = (("start", ctypes.c_void_p), ("size", ctypes.c_size_t))
     descriptor = os.pidfd_open(pid)
@@ -74,7 +75,8 @@ def swap_out(pid, address, size):
 
 
 def test_swapped_memory_of_a_sleeping_process_is_found(spoor, swap):
-    """Its CPU clock did not advance, so its status was not read again."""
+    """Regression test: the CPU clock of the process did not advance, so its status was not read
+    again."""
     path = spoor.new_path("result.json")
     tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(60 * MB))
     address = int(read_line(tracker.stdout))
@@ -90,7 +92,7 @@ def test_swapped_memory_of_a_sleeping_process_is_found(spoor, swap):
 
 
 def test_swapped_memory_of_a_short_job_is_found(spoor, swap):
-    """Its status was read once a second."""
+    """Regression test: the status was read only once a second."""
     then = "memory.madvise(21); end = __import__('time').process_time() + 0.5\n" \
            "    while __import__('time').process_time() < end: pass"
     _, result = spoor.result(*job(60 * MB, then=then))
@@ -98,8 +100,8 @@ def test_swapped_memory_of_a_short_job_is_found(spoor, swap):
 
 
 def test_swapped_memory_of_forked_processes_counts_once(spoor, swap):
-    """VmSwap of each child includes the parent's swapped pages: 308 MB were reported for 68
-    MB."""
+    """VmSwap of each child includes the parent's swapped pages. Regression test: 308 MB were
+    reported for 68 MB."""
     path = spoor.new_path("result.json")
     then = f"""import os, time, atexit
     memory.madvise(21)
@@ -133,7 +135,8 @@ def huge_pages():
 
 
 def run_with_huge_pages(spoor, then="pass"):
-    """The report and the samples of a job that has 20 MB of them until it is read while idle."""
+    """Runs a job that keeps 20 MB of huge pages until spoor has read it while idle. Returns the
+    report and the samples."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.csv")
     command = job(20 * MB, flags=0x40000, then=then)
     tracker = spoor.start("run", "-q", "-i", "0.05", "--samples", samples, "-o", path, "--", *command)
@@ -151,7 +154,7 @@ def figure(result, path):
 
 
 def test_huge_pages_are_counted_as_memory_of_the_job(spoor, huge_pages):
-    """200 MB of them were in no figure."""
+    """Regression test: 200 MB of huge pages were included in no figure."""
     result, rows = run_with_huge_pages(spoor)
     for path in "main.total_rss_bytes", "combined.total_rss_bytes", "combined.private_rss_bytes":
         memory = figure(result, "memory." + path)

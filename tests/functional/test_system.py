@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor system: the machine without a job."""
+"""spoor system: measures the machine without a job."""
 import json
 import os
 import pathlib
@@ -34,7 +34,7 @@ def measure(spoor, *options, **popen):
 
 
 def wait_for_start(pid):
-    """Waits until it has blocked the signals that end it: from then on they end it with a
+    """Waits until spoor has blocked the signals that end it: from then on it exits with a
     report."""
     def blocked():
         text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ def test_the_machine_is_measured_without_a_job(spoor):
 
 
 def of_disk(name, file):
-    """A number from the folder of a disk; None if the file does not exist."""
+    """Reads a number from the folder of a disk; None if the file does not exist."""
     path = pathlib.Path("/sys/block", name.replace("/", "!"), file)
     return int(path.read_text()) if path.exists() else None
 
@@ -99,8 +99,8 @@ def test_devices_and_their_counters_match_the_kernel(spoor):
 
 
 def test_disk_writes_are_measured(spoor, tmp_path):
-    """On the disk of the folder, if it has one. A rate covers at most the lifetime of the
-    program."""
+    """Writes to the disk of the test folder, if the folder is on a disk. A rate covers at most
+    the lifetime of the program."""
     path, size = spoor.new_path("system.json"), 1 << 22
     started = time.monotonic()
     process = spoor.start("system", "-i", "5ms", "--duration", "10m", "-o", path)
@@ -149,7 +149,8 @@ def test_stored_system_report_can_be_shown_again(spoor):
 
 
 def test_measurement_lasts_one_interval_by_default(spoor):
-    """With any interval; --duration sets the total time, with samples in between."""
+    """Without --duration, spoor measures one interval, whatever its length; --duration sets the
+    total time, with samples in between."""
     short = measure(spoor, "-i", "50ms")
     assert short["run"]["elapsed_seconds"] >= 0.05
     assert short["run"]["samples"] >= 2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""At a terminal, a job behaves under spoor as it does alone: the same keystrokes give the same transcript."""
+"""At a terminal, a job behaves under spoor as it does without: the same keystrokes produce the
+same transcript."""
 import os
 import pty
 import re
@@ -42,7 +43,7 @@ class Session:
         os.close(terminal)
 
     def wait_for(self, pattern):
-        """Reads until the pattern matches new output."""
+        """Reads until new output matches the pattern."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             found = re.compile(pattern, re.MULTILINE).search(self.text, self.seen)
@@ -61,7 +62,8 @@ class Session:
         os.write(self.master, keys.encode())
 
     def wait_for_stop(self):
-        """Repeats until the shell has noticed. The repetitions are not part of the transcript."""
+        """Repeats `jobs` until the shell has noticed that the job stopped. The repetitions
+        are not part of the transcript."""
         before = len(self.text)
         while not re.search("stopped|suspended", self.text[before:], re.IGNORECASE):
             self.type("jobs\n")
@@ -88,15 +90,16 @@ def transcript(shell, wrapper, steps, go):
             elif then == [STOPPED]:
                 go.touch()
                 session.wait_for_stop()
-        return re.sub(r"\d{2,}", "N", session.text)  # PIDs; the patterns distinguish exit codes
+        return re.sub(r"\d{2,}", "N", session.text)  # PIDs vary; the patterns check exit codes
     finally:
         session.close()
 
 
 P = re.escape(PROMPT)
 I = re.escape(INNER)
-# Patterns to wait for before the next input: a shell prints a job before it has given it the terminal. A job
-# that stops in the background waits for the file GO, since a shell reports it at the next prompt.
+# Patterns to wait for before the next input. A shell prints a job before it gives the terminal to
+# the job. A job that stops in the background waits for the file GO, since a shell reports the stop
+# at the next prompt.
 FOREGROUND, STOPPED = "foreground", "stopped"
 HANDLES_STOP = """
 import os, signal, sys
@@ -111,7 +114,7 @@ def code(number):
     return ("echo code $?\n", rf"code {number}\n{P}")
 
 
-# Input, and the pattern to wait for before the next input.
+# Steps of input, each with the pattern to wait for before the next input.
 SCRIPTS = {
     "ctrl-c breaks a loop": [
         ("for i in 1 2 3; do $W sh -c 'echo ready; exec sleep 600'; done\n", "ready"),

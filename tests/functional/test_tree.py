@@ -42,7 +42,7 @@ def test_every_process_of_a_large_job_is_counted(spoor, workload, shape, count):
 
 
 def test_large_job_is_tracked_with_few_descriptors(spoor, workload):
-    """If descriptors run out, files are opened for each read: nothing is lost."""
+    """If descriptors run out, spoor opens files for each read: nothing is lost."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start(
         "run", "-q", "-i", "0.05", "-o", path, "--samples", samples, "--", workload("forks"), "200",
@@ -102,8 +102,8 @@ barrier.wait()
 ], ids=["a child", "eight threads"])
 def test_threads_of_main_and_descendants_add_up_to_the_threads_of_the_job(spoor, disabled, cgroup, command,
                                                                   main, descendants):
-    """Between two samples, too: process events report every thread. Without them, bounds
-    apply."""
+    """Threads between two samples are counted too: process events report every thread. Without
+    events, bounds apply."""
     _, result = spoor.result(*command, options=["-i", "60", "--cgroup", cgroup],
                              env={**os.environ, "SPOOR_DISABLE": disabled})
     threads = result["cpu"]["threads"]
@@ -140,7 +140,7 @@ os.kill(tracker, signal.SIGCONT)
 
 @pytest.mark.parametrize("disabled", ["cgroup", "cgroup,connector"])
 def test_threads_that_end_between_readings_are_counted_from_events(spoor, disabled):
-    """The tracker is stopped while they live, so that it cannot find them in /proc."""
+    """The tracker is stopped while the threads live, so it cannot find them in /proc."""
     _, result = spoor.result("/usr/bin/python3", "-c", MANY_THREADS,
                              env={**os.environ, "SPOOR_DISABLE": disabled})
     source = result["processes"]["started"]["source"]
@@ -154,7 +154,7 @@ def test_threads_that_end_between_readings_are_counted_from_events(spoor, disabl
 
 
 def test_unwaited_children_cause_a_warning(spoor):
-    """Although samples saw their usage: the usage of their exits is unknown."""
+    """Samples saw most of the children's usage, but the usage at their exit is unknown."""
     script = ("import os, signal, sys, time\n"
               "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
               "if os.fork() == 0:\n"
@@ -165,7 +165,7 @@ def test_unwaited_children_cause_a_warning(spoor):
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.01", "--cgroup", "off", "-o", path, "--samples",
                           samples, "--", "/usr/bin/python3", "-c", script)
-    for _ in range(2):  # the child has used its time; it has exited
+    for _ in range(2):  # the child has used its CPU time; it has exited
         process.stdout.readline()
         before = len(rows_of(samples))
         eventually(lambda: len(rows_of(samples)) > before + 2, "more samples")
@@ -205,7 +205,7 @@ def test_hostile_arguments_are_escaped_in_text(spoor, text):
     assert done.returncode == 0
     printed = done.stderr.replace("\n", "")
     assert printed.isprintable() and "\u202e" not in printed, ascii(printed)
-    printed.encode("utf-8")  # and it is valid
+    printed.encode("utf-8")  # and the output is valid UTF-8
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
@@ -215,7 +215,7 @@ def test_hostile_arguments_are_complete_in_json(spoor, text):
     assert done.returncode == 0
     found = result["run"]["command"][3]
     valid = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    # The number of marks for several bad bytes differs between decoders.
+    # Decoders differ in the number of replacement characters for several invalid bytes.
     assert found.replace("\ufffd", "") == valid.replace("\ufffd", "")
     assert ("\ufffd" in found) == ("\ufffd" in valid)
     assert result["run"]["name"] == found and result["run"]["tags"]["key"] == found
@@ -242,14 +242,14 @@ def test_very_long_command_line_is_truncated_in_text(spoor):
 
 
 def cgroups_of(pid):
-    """The cgroups created by a tracker, in all trees."""
+    """Lists the cgroups created by a tracker, in all trees."""
     return [folder for folder, _, _ in os.walk("/sys/fs/cgroup")
             if os.path.basename(folder).startswith(f"spoor-{pid}-")]
 
 
 def test_nested_spoor_that_is_killed_leaves_no_cgroup(spoor):
-    """As root both have cgroups: the cgroup of the inner tracker, with its job, is inside the outer
-    one's."""
+    """As root, both trackers create cgroups. The cgroup of the inner tracker, which contains the
+    inner job, is inside that of the outer one."""
     script = '"$0" run -q -- sh -c "echo job \\$\\$; exec sleep 600" & echo inner $!; ' \
              "read line; kill -KILL $!; wait; exit 5"
     process = spoor.start("run", "-q", "--", "sh", "-c", script, spoor.binary)
@@ -263,7 +263,7 @@ def test_nested_spoor_that_is_killed_leaves_no_cgroup(spoor):
 
 
 def test_cgroup_left_by_the_job_is_removed(spoor):
-    """The job creates one in the tree of its own cgroup, if there is one."""
+    """The job creates a cgroup below its own, in each tree in which it has one."""
     script = "cd /sys/fs/cgroup; while IFS=: read -r _ tree path; do " \
              "case $path in */spoor-*) for own in unified$path $tree$path; do " \
              "[ -d $own ] && mkdir -p $own/left/below; done;; esac; " \
@@ -275,7 +275,8 @@ def test_cgroup_left_by_the_job_is_removed(spoor):
 
 @pytest.mark.parametrize("name, words", [("srun", "slurmd"), ("docker", "Docker"), ("srunner", None)])
 def test_command_that_leaves_its_work_to_a_daemon_causes_a_warning(spoor, tmp_path, name, words):
-    """The tasks of srun are children of slurmd: their usage was missing without a warning."""
+    """The tasks of srun are children of slurmd. Regression test: their usage was missing without
+    a warning."""
     shutil.copy("/bin/cat", tmp_path / name)
     path = tmp_path / "result.json"
     process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--", "sh", "-c",
@@ -283,11 +284,11 @@ def test_command_that_leaves_its_work_to_a_daemon_causes_a_warning(spoor, tmp_pa
     read_line(process.stdout)
     process.stdin.write(b"echo\n")
     process.stdin.flush()
-    read_line(process.stdout)  # it runs
+    read_line(process.stdout)  # the job runs
     wait_for_samples(process.pid)
     process.communicate()
     result = load(path)
     messages = [warning["message"] for warning in result["warnings"] if warning["code"] == "not-tracked"]
-    # The usage of srun itself was reported as the exact usage of the job.
+    # Regression test: the usage of srun itself was reported as the job's exact usage.
     assert not words or not result["cpu"]["total_seconds"]["exact"]
     assert [words in message for message in messages] == ([True] if words else [])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource-tracker with SENTINEL_API_TOKEN: every sample arrives once, and nothing waits for it."""
+"""resource-tracker with SENTINEL_API_TOKEN: every sample arrives once, and nothing waits for an
+upload."""
 import json
 import os
 import pathlib
@@ -151,7 +152,7 @@ def test_request_refused_by_the_service_is_not_retried(resource_tracker, sentine
 
 
 def test_service_url_may_contain_a_host_name(resource_tracker, sentinel, tmp_path):
-    """libcurl looks it up in a thread."""
+    """libcurl resolves the name in a thread."""
     run = Run(resource_tracker, sentinel, tmp_path,
               SENTINEL_API_URL=f"http://localhost:{sentinel.port}/", no_proxy="localhost,127.0.0.1")
     assert run.end() == ""
@@ -160,7 +161,7 @@ def test_service_url_may_contain_a_host_name(resource_tracker, sentinel, tmp_pat
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_redirects_are_followed(resource_tracker, sentinel, tmp_path, status):
-    """Once, with the description of the run."""
+    """The redirect is followed once, with the description of the run."""
     def moved(handler):
         handler.answer(status, Location=f"{sentinel.url}/runs")
     sentinel.script["register"] = [moved]
@@ -173,7 +174,7 @@ def test_redirects_are_followed(resource_tracker, sentinel, tmp_path, status):
 
 
 def test_credentials_are_not_sent_to_another_server(resource_tracker, sentinel, tmp_path):
-    """A redirect can change at most the region."""
+    """A redirect from S3 can change only the region."""
     def moved(handler):
         handler.answer(307, Location=f"{sentinel.url}/elsewhere", x_amz_bucket_region=REGION)
     sentinel.script["put"] = [moved]
@@ -206,7 +207,7 @@ def test_credentials_about_to_expire_are_renewed_in_time(resource_tracker, senti
 
 @pytest.mark.parametrize("head", [None, 500])
 def test_the_region_of_the_bucket_is_used(resource_tracker, sentinel, tmp_path, head):
-    """From a request, or from the response to an upload to the wrong one."""
+    """The region comes from a request, or from the response to an upload to the wrong region."""
     sentinel.has_region = False
     sentinel.script["head"] = [head]
     if head:
@@ -250,7 +251,7 @@ def test_samples_are_kept_if_the_uploader_is_killed(resource_tracker, sentinel, 
     eventually(lambda: len(run.rows()) > count + 10, "samples meanwhile")
     said = run.end()
     assert said.startswith("warn: upload incomplete: the process that uploads was killed; ")
-    # It may have been killed before the response for a batch arrived.
+    # The uploader may have been killed before the response for a batch arrived.
     kept = kept_in(said)
     assert kept >= len(run.rows()) - len(sentinel.rows(sentinel.batches("run-0")))
     assert upload(resource_tracker, run).returncode == 0
@@ -258,7 +259,7 @@ def test_samples_are_kept_if_the_uploader_is_killed(resource_tracker, sentinel, 
 
 
 def test_a_batch_with_a_lost_response_is_not_sent_twice(resource_tracker, sentinel, tmp_path):
-    """The uploader is killed after S3 has the batch, but before the response."""
+    """The uploader is killed after S3 has stored the batch, but before the response."""
     def put_and_kill(handler):
         handler.put()
         kill_uploader(run)
@@ -311,7 +312,7 @@ def test_size_limit_applies_to_all_kept_runs_together(resource_tracker, sentinel
     first.end()
     kept, = spools(tmp_path)
     header, *rows = first.rows()
-    for year in (2000, 2001):  # older ones
+    for year in (2000, 2001):  # older folders
         shutil.copytree(kept, kept.with_name(f"{year}{kept.name[4:]}"))
     limit = 2.5 * len("\n".join(rows)) / 1e6
     second = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_DISK_LIMIT=f"{limit:.6f}")
@@ -344,7 +345,7 @@ def test_secrets_are_not_visible(resource_tracker, sentinel, tmp_path):
         try:
             with path.open("rb") as file:
                 mode, text = os.fstat(file.fileno()).st_mode, file.read()
-        except FileNotFoundError:  # replaced meanwhile
+        except FileNotFoundError:  # the file was replaced meanwhile
             continue
         seen.add(path.name)
         assert stat.S_IMODE(mode) == 0o600

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uploads of the agent of the Python package."""
+"""Uploads by the agent of the Python package."""
 import json
 import os
 
@@ -16,7 +16,7 @@ COLUMNS = 32
 
 @pytest.fixture
 def order(resource_tracker, sentinel, tmp_path, monkeypatch):
-    """Writes the input of --upload; the environment has no token."""
+    """Returns a function that writes the file for --upload; the environment has no token."""
     for name, value in sentinel.environment(tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("SENTINEL_API_TOKEN")

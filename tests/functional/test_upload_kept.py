@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource-tracker with SENTINEL_API_TOKEN: a service delays nothing, and unsent samples are
-kept."""
+"""resource-tracker with SENTINEL_API_TOKEN: an unresponsive service delays nothing, and unsent
+samples are kept."""
 import os
 import pathlib
 import re
@@ -18,7 +18,8 @@ pytestmark = pytest.mark.any_user
 
 
 def test_silent_service_does_not_delay_the_run(resource_tracker, sentinel, tmp_path):
-    """Neither the start of the job nor its end. Unsent samples are kept, and sent later."""
+    """Neither the start nor the end of the job is delayed. Unsent samples are kept, and sent
+    later."""
     release = threading.Event()
     sentinel.script["register"] = [lambda handler: release.wait()]
     run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_WAIT="0.1")
@@ -30,7 +31,7 @@ def test_silent_service_does_not_delay_the_run(resource_tracker, sentinel, tmp_p
     assert said.startswith("warn: upload incomplete: timed out; ")
     assert said.endswith(f" kept in {folder} and will be sent by the next run, or by "
                          "'resource-tracker upload'\n")
-    assert uploader_of(tmp_path) is None  # no process is left behind
+    assert uploader_of(tmp_path) is None  # no uploader is left
     release.set()
     done = upload(resource_tracker, run)
     assert (done.returncode, done.stdout) == (0, f"runs uploaded: 1 ({counted(kept)})\n")

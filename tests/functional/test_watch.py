@@ -17,7 +17,7 @@ WAITING = ("--", "sh", "-c", "echo ready; read x; : end")
 
 @pytest.fixture
 def started(spoor):
-    """A run that waits for its input, with these options."""
+    """Returns a function that starts a run, with these options, that waits for input."""
     def start(*options, prefix=(), command=WAITING):
         process = subprocess.Popen([*prefix, spoor.binary, "run", "-q", *options, *command],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -28,7 +28,7 @@ def started(spoor):
 
 
 def watch(spoor):
-    """The runs by the PIDs of their trackers."""
+    """Returns the listed runs by the PIDs of their trackers."""
     done = spoor("watch", "-f", "json")
     assert (done.returncode, done.stderr) == (0, "")
     return {run["tracker_pid"]: run for run in json.loads(done.stdout)["runs"]}
@@ -91,7 +91,7 @@ def test_watch_lists_a_run_that_is_stopped(spoor, started):
 
 
 def test_watch_prints_a_message_if_there_are_no_runs(spoor):
-    """In a network namespace of its own, no sockets of others are seen."""
+    """In a new network namespace, no sockets of other runs are visible."""
     prefix = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
     if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
@@ -125,7 +125,7 @@ def test_hostile_name_of_a_run_is_escaped_and_truncated(spoor, started):
 
 @pytest.fixture
 def named(tmp_path):
-    """Processes of a name that no other process has."""
+    """Yields a unique name, and a function that starts processes with this name."""
     name = "n" + uuid.uuid4().hex[:12]
     path = tmp_path / name
     path.symlink_to("/bin/bash")

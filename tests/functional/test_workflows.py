@@ -17,7 +17,8 @@ MIB = 1 << 20
 
 
 def report_of(spoor, *command, **run):
-    """The path of a report, and its content; `run` replaces members of its section run."""
+    """Stores a report with members of its section "run" replaced by `run`; returns its path and
+    content."""
     path = spoor.new_path("r.json")
     assert spoor("run", "-q", "-o", path, "--", *command).returncode in (0, 3)
     report = load(path)
@@ -68,7 +69,8 @@ def test_dialect_selects_the_version_of_the_snakemake_table(spoor, dialect, seco
 
 
 def test_runs_are_appended_below_one_header(spoor, tmp_path):
-    """As repetitions of a benchmark; the samples of a run keep their own columns."""
+    """Reports are appended as repetitions of a benchmark; the samples of a run keep their own
+    columns."""
     for _ in range(2):
         spoor("run", "-q", "--append", "-f", "snakemake", "--dialect", "snakemake-9", "-o", tmp_path / "table.tsv",
               "--samples", tmp_path / "samples.csv", "--", "true")
@@ -98,7 +100,7 @@ def test_nextflow_reads_the_figures_of_the_report(spoor):
                          ("write_bytes", "io.written_bytes"), ("vol_ctxt", "cpu.context_switches.voluntary"),
                          ("inv_ctxt", "cpu.context_switches.involuntary")):
         assert trace.get(name) == value_of(report, figure), name
-    assert len(text.splitlines()) == 1 + len(trace)  # no name is there twice
+    assert len(text.splitlines()) == 1 + len(trace)  # each name occurs once
 
 
 def test_unknown_figures_are_left_out_for_nextflow(spoor):
@@ -117,7 +119,7 @@ def measured(value):
 
 
 def slurm_report(spoor, **run):
-    """3 CPUs, 4 GiB, two hours and a GPU of two."""
+    """Stores the report of a Slurm job with 3 CPUs, 4 GiB, two hours and one of two GPUs."""
     path, report = report_of(spoor, "true", user="ada", host="n01", elapsed_seconds=7384.0, **run)
     report["launch"] = {**made_up_ranks.launch(0, 1, 1), "job": "77", "cluster": "big"}
     report["limits"].update(cpus=3, memory_bytes=4 << 30, memory_source="slurm", cpus_source="slurm")
@@ -162,13 +164,14 @@ def test_seff_format_contains_the_state_of_the_job(spoor, run, kills, state):
 
 
 def statistics_of(text):
-    """As jobstats and reportseff decode an AdminComment."""
+    """Decodes an AdminComment as jobstats and reportseff do."""
     assert re.fullmatch(r"JS1:[A-Za-z0-9+/]+=*\n", text)
     return json.loads(gzip.decompress(base64.b64decode(text.strip()[4:])))
 
 
 def efficiency_of(data):
-    """{node: (CPU, memory, {GPU: (utilization, memory)})} in percent, by the rules of reportseff."""
+    """Returns {node: (CPU, memory, {GPU: (utilization, memory)})} in percent, computed as in
+    reportseff."""
     found = {}
     for name, node in data["nodes"].items():
         gpus = {gpu: (node["gpu_utilization"].get(gpu, 0), 100 * node["gpu_used_memory"].get(gpu, 0) / total)
@@ -200,7 +203,7 @@ def test_unknown_figures_are_not_written_as_0_for_slurm(spoor):
 
 
 def test_ranks_are_summed_by_node_for_slurm(spoor, tmp_path):
-    """Also the comment of 1,000 nodes, which is longer than a block of gzip."""
+    """Also tests the comment of 1,000 nodes, which is longer than a gzip block."""
     folder = made_up_ranks.write(tmp_path / "group")
     text = spoor("merge", "-f", "seff", "-o", "-", folder).stdout
     assert "\nNodes: 4\n" in text and "CPU Utilized: 00:06:40\n" in text and f"Memory Utilized: {4e9 / 2**30:.2f} GB\n" in text
@@ -215,7 +218,8 @@ def test_ranks_are_summed_by_node_for_slurm(spoor, tmp_path):
 # ---- Chrome trace -----------------------------------------------------------
 
 def check_nesting(slices):
-    """Slices of one track end before the next one begins, or within the one around them."""
+    """Checks that slices of a track end before the next one begins, or within the enclosing
+    slice."""
     open_ends = []
     for start, end in sorted(slices, key=lambda slice: (slice[0], -slice[1])):
         while open_ends and open_ends[-1] <= start:
@@ -225,7 +229,8 @@ def check_nesting(slices):
 
 
 def events_of(text):
-    """The events by their kind; they must follow the rules of the trace event format."""
+    """Returns the events by kind, and checks that they follow the rules of the trace event
+    format."""
     document = json.loads(text)
     assert document["displayTimeUnit"] in ("ms", "ns")
     kinds, slices, begun = {}, {}, {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of resource-tracker that upload, for tests."""
+"""Runs of resource-tracker that upload samples, for tests."""
 import os
 import pathlib
 import re
@@ -11,7 +11,7 @@ INTERVAL = ("-i", "0.02")
 
 
 class Run:
-    """A job that lasts until end(), with its samples also in a file."""
+    """A job that runs until end() is called; its samples are also written to a file."""
 
     def __init__(self, program, service, folder, *options, **environment):
         self.path = program.new_path("samples.csv")
@@ -24,7 +24,7 @@ class Run:
         assert read_line(self.process.stdout) == "started"
 
     def end(self, code=0):
-        """Returns its stderr."""
+        """Ends the job; returns its stderr."""
         self.process.stdin.write(f"{code}\n".encode())
         self.process.stdin.close()
         said = self.process.stderr.read().decode()
@@ -32,7 +32,7 @@ class Run:
         return said
 
     def rows(self):
-        """The lines on disk."""
+        """Returns the lines of the samples file."""
         return self.path.read_text().splitlines() if self.path.exists() else []
 
     def uploader(self):
@@ -40,7 +40,7 @@ class Run:
 
 
 def uploader_of(folder):
-    """Returns the process that has locked a spool, or None."""
+    """Returns the PID of the process that has locked the run's spool, or None."""
     for link in pathlib.Path("/proc").glob("[0-9]*/fd/1"):
         try:
             if os.path.dirname(os.readlink(link)) == f"{folder}/spoor/uploads":
@@ -61,7 +61,8 @@ def counted(count):
 
 
 def kept_in(said):
-    """Number of kept samples in the message on stderr; None: no message."""
+    """Returns the number of kept samples named in a message on stderr; None if there is no
+    message."""
     found = re.search(r"; (1 sample is|\d+ samples are) kept in", said)
     return int(found[1].split()[0]) if found else None
 

@@ -96,8 +96,8 @@ const struct root *fuzz_empty_root(void)
     return &empty;
 }
 
-/* Whether a path is relative and printable, without empty names and names that begin with a
- * dot. */
+/* Returns whether a path is relative and printable, without empty names and names that begin
+ * with a dot. */
 static bool is_inside(const char *path)
 {
     for (const char *name = path;; name++) {

@@ -31,10 +31,10 @@ extern const struct fuzz_target proc_targets[], host_targets[], cgroup_targets[]
     event_targets[], gpu_targets[], nvml_targets[], text_targets[], record_targets[],
     store_targets[], front_targets[], net_targets[], machine_targets[];
 
-/* The target with that number, from 0; NULL: no more targets. */
+/* Returns the target with this number, from 0; NULL if there are no more targets. */
 const struct fuzz_target *fuzz_target(size_t number);
 
-/* NULL: no such target. */
+/* Returns NULL if there is no such target. */
 const struct fuzz_target *fuzz_find(const char *name);
 
 /* Runs a target on a copy of the data. */
@@ -61,14 +61,14 @@ enum { FUZZ_PARTS_MAX = 128 };
 /* Splits a text in place. Returns the number of parts. */
 size_t fuzz_split(char *text, size_t length, struct fuzz_part parts[FUZZ_PARTS_MAX]);
 
-/* The text of the first part with that name; "": no such part. */
+/* Returns the text of the first part with this name; "" if there is no such part. */
 const char *fuzz_part_text(const struct fuzz_part *parts, size_t count, const char *name);
 
 /* ---- files ---------------------------------------------------------------------- */
 
 struct root;
 
-/* A scratch folder, removed when the process that called this first exits. */
+/* Returns a scratch folder, removed when the process that called this first exits. */
 const char *fuzz_scratch(void);
 
 /* Returns a descriptor of a memory file with these contents, positioned at its start. The
@@ -79,13 +79,13 @@ int fuzz_file(const void *data, size_t length);
  * call with the same name overwrites the file. */
 const char *fuzz_path(const char *name, const void *data, size_t length);
 
-/* Creates a folder with a file for each part, such as "@@ proc/42/stat", or a link, such as "@@
- * proc/42/fd/3 > TARGET". Names that lead out of the folder are ignored. fuzz_run() empties the
- * folder after each run. */
+/* Creates a folder with a file for each part, such as "@@ proc/42/stat", or a link, such as
+ * "@@ proc/42/fd/3 > TARGET". Names that lead out of the folder are ignored. fuzz_run()
+ * empties the folder after each run. */
 const struct root *fuzz_root(const struct fuzz_part *parts, size_t count);
 void fuzz_root_clear(void);
 
-/* An empty folder. */
+/* Returns an empty folder. */
 const struct root *fuzz_empty_root(void);
 
 #endif

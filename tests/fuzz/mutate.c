@@ -26,7 +26,7 @@ struct input {
     size_t other_length;
 };
 
-/* Replaces `removed` bytes at offset `at` with `added` other bytes, or as many as fit. */
+/* Replaces `removed` bytes at offset `at` with `added` new bytes, or as many as fit. */
 static void replace(struct input *input, size_t at, size_t removed, const void *bytes,
                     size_t added)
 {
@@ -87,7 +87,7 @@ static void insert_word(struct input *input, uint64_t *state)
     replace(input, random_below(state, input->length + 1), 0, word, strlen(word));
 }
 
-/* Replaces a number with an extreme one. */
+/* Replaces a number with an extreme number. */
 static void change_number(struct input *input, uint64_t *state)
 {
     static const char *const numbers[] = {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The next number of a sequence (splitmix64). */
+/* Returns the next number of a sequence (splitmix64). */
 uint64_t random_next(uint64_t *state);
 
 /* Makes a few changes to `data`, which has room for `capacity` bytes; may copy a piece of

@@ -26,7 +26,7 @@
 
 enum { INPUT_SECONDS_MAX = 5, COST_UNIT = 4 };
 
-/* The input that a child is running. The memory is shared with its parent. */
+/* The input that a child is processing. The memory is shared with the parent. */
 struct current {
     char what[256];
     size_t length;

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py FUZZ - run every target under libFuzzer, and write the results to docs/RELIABILITY.md.
+"""run.py FUZZ - runs every target under libFuzzer, and writes the results to docs/RELIABILITY.md.
 
-Variables: FUZZ_SECONDS of each target (60), FUZZ_TARGETS (names; all), FUZZ_SEED (random). An input that
-a target does not survive is added to tests/fuzz/corpus/TARGET, where `make test` finds it: give it a
-descriptive name. Inputs that libFuzzer finds interesting are kept beside FUZZ and used again.
+Variables: FUZZ_SECONDS for each target (60), FUZZ_TARGETS (names; all), FUZZ_SEED (random). An input that makes a
+target fail is added to tests/fuzz/corpus/TARGET, where `make test` finds it: give it a descriptive name. Inputs that
+libFuzzer finds interesting are kept next to FUZZ and used again.
 """
 import concurrent.futures
 import os
@@ -23,12 +23,12 @@ sys.path.append(str(HERE.parent / "torture"))
 import results  # noqa: E402
 import seeds  # noqa: E402
 
-# libFuzzer checks for leaks after each input that did not free all it allocated. One more check at the
-# end takes seconds on aarch64.
+# libFuzzer checks for leaks after each input that did not free all its allocations. Another check
+# at the end takes seconds on aarch64.
 SANITIZERS = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:detect_leaks=1:leak_check_at_exit=0",
               "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:abort_on_error=1"}
 INPUT_SECONDS_MAX = 5
-# The input of the targets of each targets_*.c.
+# The kind of input of the targets in each targets_*.c.
 AREAS = {"proc": "files of `/proc/PID`", "host": "files of the machine", "cgroup": "cgroups and systemd",
          "events": "events of the kernel", "gpu": "files of GPU drivers", "nvml": "NVIDIA's library",
          "text": "text formats", "record": "reports, samples, catalogues", "store": "files of gpu-tracker",
@@ -41,7 +41,7 @@ def environment(target, scratch):
 
 
 def is_confirmed(program, artifact, target, scratch):
-    """Whether an input is slow by CPU time, so that a busy machine does not count."""
+    """Returns whether an input is slow by CPU time, which does not depend on other load."""
     command = ["prlimit", f"--cpu={INPUT_SECONDS_MAX + 1}", program, "-timeout=0", artifact]
     return not artifact.name.startswith("timeout") or subprocess.run(
         command, env=environment(target, scratch), stdin=subprocess.DEVNULL,
@@ -49,7 +49,7 @@ def is_confirmed(program, artifact, target, scratch):
 
 
 def keep_artifacts(program, folder, target, scratch):
-    """Copies the inputs that were not survived to the corpus. Returns their names."""
+    """Copies the inputs that made a target fail to the corpus. Returns their names."""
     names = []
     for artifact in sorted(folder.iterdir()):
         if artifact.name.startswith("slow-unit") or \
@@ -63,7 +63,8 @@ def keep_artifacts(program, folder, target, scratch):
 
 
 def read_output(text):
-    """The final statistics of libFuzzer: (executions, executions a second, edges covered)."""
+    """Returns the final statistics of libFuzzer: (executions, executions per second, edges
+    covered)."""
     def last(pattern):
         found = re.findall(pattern, text)
         return int(found[-1]) if found else 0
@@ -72,7 +73,7 @@ def read_output(text):
 
 
 def fuzz(program, target, seconds, seed, inputs, scratch):
-    """Runs one target. Returns a row of the table and, after a failure, its output."""
+    """Runs one target. Returns a row of the table and, after a failure, the output."""
     found, artifacts = program.parent / "found" / target, scratch / f"artifacts-{target}"
     folders = [found, HERE / "corpus" / target, inputs / target]
     found.mkdir(parents=True, exist_ok=True)
@@ -118,13 +119,13 @@ def main():
 
 
 def area_of(target):
-    """The area of a target, by the file that defines it."""
+    """Returns the area of a target, which is determined by the file that defines it."""
     return next((name for file, name in AREAS.items()
                  if f'{{ "{target}", ' in (HERE / f"targets_{file}.c").read_text()), "others")
 
 
 def totals(rows, find_area=area_of):
-    """One row per area, and one of all: [area, targets, executions, crashes]."""
+    """Returns one row per area, and a row for the total: [area, targets, executions, crashes]."""
     areas = {}
     for target, executions, _, _, crashes in rows:
         for area in (find_area(target), "all"):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs to start from, collected from the fixtures of the other tests: files of captured machines,
-golden files, and the string literals of unit tests. Other inputs, such as binary messages, are made
-here. Saved inputs are in corpus/TARGET; these are not saved."""
+"""Initial inputs, collected from the fixtures of the other tests: files of captured machines, golden files, and the
+string literals of unit tests. Other inputs, such as binary messages, are generated here. Saved inputs are in
+corpus/TARGET; the inputs of this file are not saved.
+"""
 import codecs
 import csv
 import hashlib
@@ -18,7 +19,7 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a folder with
 MACHINE = "tests/replay/machines/*/t?"
 EXPECTED = "tests/replay/expected/*"
 
-# The files that are inputs of each target: patterns below the top folder.
+# The files that serve as inputs of each target: patterns below the top folder.
 FILES = {
     "pid_stat": [f"{MACHINE}/proc/[0-9]*/stat"],
     "pid_status": [f"{MACHINE}/proc/[0-9]*/status"],
@@ -49,7 +50,7 @@ FILES = {
     "utf8": [f"{EXPECTED}.text"],
 }
 
-# The unit tests whose string literals are inputs.
+# The unit tests whose string literals serve as inputs.
 LITERALS = {
     "pid_stat": ["pid_files"],
     "pid_status": ["pid_files"],
@@ -104,7 +105,7 @@ LITERALS = {
 
 
 def literals(text):
-    """The string literals of a C file; adjacent ones are joined."""
+    """Returns the string literals of a C file; adjacent literals are joined."""
     text = re.sub(r"^\s*#.*?[^\\]$", "", text, flags=re.M)
     text = re.sub(r'("(?:\\.|[^"\\])*")|/\*.*?\*/', lambda match: match[1] or " ", text, flags=re.S)
     for group in re.findall(r'"(?:\\.|[^"\\])*"(?:\s*"(?:\\.|[^"\\])*")*', text):
@@ -113,8 +114,8 @@ def literals(text):
 
 
 def join(*parts):
-    """Joins (name, contents) pairs into the form that fuzz_split() reads: a part ends with a
-    newline."""
+    """Joins (name, contents) pairs in the format that fuzz_split() reads, in which a part ends
+    with a newline."""
     texts = [(name, text if isinstance(text, bytes) else text.encode()) for name, text in parts]
     return b"".join(f"@@ {name}\n".encode() + text + (b"" if text.endswith(b"\n") else b"\n")
                     for name, text in texts)
@@ -174,7 +175,7 @@ def task_record():
 
 
 def nvml():
-    """Each call answers with the next bytes of the input."""
+    """Returns inputs for a library whose calls answer with the next bytes of the input."""
     for flags in range(8):
         for step in (1, 7, 40):
             yield bytes([flags]) + bytes(8) + bytes((i * step) % 128 for i in range(2000))
@@ -226,7 +227,7 @@ def sub_tracking_sqlite():
 
 
 def cgroup_paths():
-    """Every text of /proc/PID/cgroup with every mountinfo of the tests."""
+    """Combines every text of /proc/PID/cgroup with every mountinfo of the tests."""
     texts = [text for name in ("cgroup", "mounts", "limits")
              for text in literals((TOP / f"tests/unit/test_{name}.c").read_text())]
     texts += [path.read_bytes() for path in sorted(TOP.glob(f"{MACHINE}/proc/[0-9]*/cgroup"))[:2]]
@@ -240,7 +241,7 @@ def cgroup_paths():
 
 
 def machine(pid_names=(), skipped=()):
-    """A captured machine as one input. One of its processes gets pid 42."""
+    """Returns a captured machine as a single input. One of its processes gets PID 42."""
     for folder in sorted(TOP.glob(MACHINE))[:1]:
         parts = []
         for path in sorted(folder.rglob("*")):
@@ -267,7 +268,7 @@ def run():
 
 
 def keeper():
-    """The answers of the fake service of the unit test."""
+    """Returns the responses of the fake service in the unit test."""
     for text in literals((TOP / "tests/unit/test_keeper.c").read_text()):
         if text[:1] in b"[{":
             yield join(("http 200", text), ("http 200", text))
@@ -292,7 +293,7 @@ MAKERS = {maker.__name__: maker for maker in (
 
 
 def collect(folder):
-    """Writes the inputs to folder/TARGET/HASH. Returns the number for each target."""
+    """Writes the inputs to folder/TARGET/HASH. Returns the number of inputs for each target."""
     inputs = {}
     for target, patterns in FILES.items():
         for pattern in patterns:

@@ -25,7 +25,7 @@ static void check_cgroup(const struct cgroup *cgroup)
         CHECK(strlen(copy.path) >= cgroup->mount_length);
 }
 
-/* Parts: cgroup, mountinfo, directory. */
+/* The parts are cgroup, mountinfo and directory. */
 static void run_cgroup_paths(char *text, size_t length)
 {
     struct fuzz_part parts[FUZZ_PARTS_MAX];
@@ -70,7 +70,7 @@ static void run_cgroup_files(char *text, size_t length)
         CHECK(isnan(cpus) || (isfinite(cpus) && cpus >= 0));
 }
 
-/* A D-Bus message. The call that we write must not be taken for a reply. */
+/* The input is a D-Bus message. The call that spoor writes must not be taken for a reply. */
 static void run_scope_message(char *text, size_t length)
 {
     uint8_t call[SCOPE_CALL_SIZE];

@@ -22,7 +22,7 @@
 
 /* ---- settings ------------------------------------------------------------------------ */
 
-/* Room for the settings of any program. Only the settings of spoor have defaults. */
+/* Large enough for the settings of any program. Only spoor's settings have defaults. */
 union settings_of {
     struct settings spoor;
     max_align_t any[512];
@@ -66,7 +66,7 @@ static void parse_arguments(const struct program *program, const struct command 
     free(copy);
 }
 
-/* One argument per line. The first is argv[0], which is ignored. */
+/* The input has one argument per line. The first is argv[0], which is ignored. */
 static void run_arguments(char *text, size_t length)
 {
     static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program,

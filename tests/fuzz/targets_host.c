@@ -40,7 +40,7 @@ static void run_meminfo(char *text, size_t length)
         CHECK(memory.swap_used_bytes <= memory.swap_total_bytes);
 }
 
-/* Each part is a later reading of the file. The sums must never decrease. */
+/* Each part is a later version of the file. The sums must never decrease. */
 static void run_diskstats(char *text, size_t length)
 {
     static struct device_table table;
@@ -113,7 +113,7 @@ static void run_mountinfo(char *text, size_t length)
     CHECK(mounts_read(fuzz_empty_root(), text, &space, NULL) == -ENOTSUP);
 }
 
-/* Parts are mountinfo and mountstats in turn. The sums must never decrease. */
+/* The parts are mountinfo and mountstats, alternating. The sums must never decrease. */
 static void run_mountstats(char *text, size_t length)
 {
     static struct device_table table;

@@ -117,7 +117,7 @@ static void check_facts(const struct cloud_facts *facts)
     CHECK(is_fact(facts->instance_type) && is_fact(facts->account));
 }
 
-/* The other parts are the files of /sys/class/dmi/id. */
+/* Parts other than responses are the files of /sys/class/dmi/id. */
 static void run_cloud_answers(char *text, size_t length)
 {
     struct cloud_facts facts = { 0 };
@@ -196,8 +196,8 @@ static void run_keeper(char *text, size_t length)
     keeper_close(&keeper);
 }
 
-/* Requests that the Python package sends. Requests with a catalogue are skipped: its path could
- * be any file of the user. */
+/* The input is a request that the Python package sends. Requests with a catalogue are
+ * skipped, because its path could be any file of the user. */
 static void run_lookup(char *text, size_t length)
 {
     static const struct {
@@ -234,8 +234,8 @@ static void remove_leftovers(const char *folder)
     }
 }
 
-/* Parts run.json, state.json, rows.csv and end.json are the files of the spool. Returns whether
- * there is a run.json. */
+/* Parts run.json, state.json, rows.csv and end.json are the files of the spool. Returns
+ * whether there is a run.json. */
 static bool write_spool(char folder[FOLDER_SIZE])
 {
     char name[64];
@@ -288,7 +288,7 @@ static void run_upload(char *text, size_t length)
         return;
     CHECK_ENDED(spool.api_url);
     CHECK(spool.batches <= 1 << 20);
-    if (spool.batches < 1 << 10) /* listing the names of more would take too long */
+    if (spool.batches < 1 << 10) /* listing the names of more batches would take too long */
         upload(&spool);
     spool_close(&spool);
 }
@@ -300,14 +300,14 @@ static void render_nothing(void *data, enum exposition how, struct buffer *out)
     buffer_add_text(out, "# EOF\n");
 }
 
-/* A request to the server of --listen. */
+/* The input is a request to the server of --listen. */
 static void run_metrics_request(char *text, size_t length)
 {
     struct buffer out = { 0 };
     struct spoor_error err;
 
     (void)length;
-    if (strstr(text, "\r\n\r\n")) { /* the server responds to complete headers only */
+    if (strstr(text, "\r\n\r\n")) { /* the server responds only to complete headers */
         metrics_respond(text, render_nothing, NULL, &out);
         CHECK(strncmp(out.text, "HTTP/1.1 ", 9) == 0 && strstr(out.text, "\r\n\r\n"));
     }

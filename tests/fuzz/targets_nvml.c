@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * targets_nvml.c - a hostile NVIDIA library: every call returns bytes of the input. It only
- * respects NVML's contract about memory: it never writes beyond a buffer, and terminates
+ * targets_nvml.c - a hostile NVIDIA library: every call returns bytes of the input. It respects
+ * only NVML's contract about memory: it never writes beyond a buffer, and it terminates
  * strings.
  *
- * The input begins with a byte of flags and eight bytes that are a mask of the optional calls
- * that are missing.
+ * The input begins with a byte of flags and eight bytes that are a mask of the missing optional
+ * calls.
  */
 #include <stddef.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void take(void *to, size_t size)
     script.left -= n;
 }
 
-/* Success for half of the byte values, and at the end of the input. */
+/* Returns success for half of the byte values, and at the end of the input. */
 static int take_status(void)
 {
     unsigned char byte;

@@ -47,7 +47,7 @@ static void run_pid_statm(char *text, size_t length)
     (void)pid_statm_parse(text, &statm);
 }
 
-/* Either all fields are read, or the text is rejected. */
+/* Either all fields are read or the text is rejected. */
 static void run_pid_io(char *text, size_t length)
 {
     struct pid_io io;
@@ -150,7 +150,7 @@ static void run_smaps(char *text, size_t length)
 
 /* ---- the command line --------------------------------------------------------------- */
 
-/* The first character that is unsafe or not valid UTF-8; NULL: none. */
+/* Returns the first character that is unsafe or not valid UTF-8; NULL if there is none. */
 static const char *find_unsafe(const char *text)
 {
     uint32_t character;

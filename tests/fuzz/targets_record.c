@@ -76,7 +76,7 @@ static void run_samples(char *text, size_t length)
         check_record(&records.items[i]);
 }
 
-/* The header of an existing table to which rows are appended. */
+/* The input is the header of an existing table to which rows are appended. */
 static void run_stream_header(char *text, size_t length)
 {
     static const char *const dialects[] = { NULL, "resource-tracker", "resource-tracker-rs" };

@@ -24,7 +24,7 @@ static int see_row(const double row[TRACKING_COLUMNS], void *data)
     return 0;
 }
 
-/* Writes a file, and removes the files that SQLite may have left beside an earlier one. */
+/* Writes a file, and removes the files that SQLite may have left next to an earlier file. */
 static const char *write_file(const char *name, const char *text, size_t length)
 {
     static const char *const suffixes[] = { "-journal", "-wal", "-shm" };
@@ -64,7 +64,7 @@ static void run_tracking_sqlite(char *text, size_t length)
 
 /* ---- sub-tracking files ---------------------------------------------------------------- */
 
-/* A call takes two rows, so there are at most half as many calls as rows. */
+/* Each call takes two rows, so there are at most half as many calls as rows. */
 static void analyze(struct block_log *log)
 {
     CLEANUP(buffer_done) struct buffer out = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets_text.c - text in general: CSV, escapes, numbers, dates, lines. Our readers must read
- * back the output of our writers. */
+/* targets_text.c - text in general: CSV, escapes, numbers, dates, lines. Spoor's readers
+ * must read back the output of spoor's writers. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -110,8 +110,8 @@ static void check_json(const char *text, const struct buffer *escaped)
         CHECK(strcmp(json_string_value(value), text) == 0);
 }
 
-/* A row with the text in one cell must be one line. The cell must read back as
- * escape_terminal() shows the text. */
+/* A row with the text in one cell must be one line. The cell must read back as the text that
+ * escape_terminal() shows. */
 static void check_csv(const char *text)
 {
     CLEANUP(buffer_done) struct buffer escaped = { 0 };
@@ -169,7 +169,7 @@ static void run_utf8(char *text, size_t length)
 
 /* ---- numbers -------------------------------------------------------------------------- */
 
-/* Shortest decimals must read back as the same number. number_read() is fast and may be
+/* The shortest decimal must read back as the same number. number_read() is fast and may be
  * slightly off. */
 static void run_number(char *text, size_t length)
 {

@@ -24,7 +24,7 @@ void machine_init(struct machine *machine, bool is_container)
 
     memset(machine, 0, sizeof(*machine));
     fake_root_init(&machine->fake);
-    machine->fake.root.is_live = true; /* otherwise the vendor does not load the library */
+    machine->fake.root.is_live = true; /* without this, the vendor does not load the library */
     fake_root_link(&machine->fake, "proc/self/ns/pid",
                    is_container ? "pid:[4026532871]" : "pid:[4026531836]");
     full_path(machine, SCRIPT, path);

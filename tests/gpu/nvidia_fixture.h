@@ -44,11 +44,11 @@ void machine_read_processes(struct machine *machine, const pid_t *pids);
 /* Reads the busy times of the processes, then the processes. */
 void machine_read_busy(struct machine *machine, const pid_t *pids);
 
-/* The entry of a process on a device in the last reading. Fails the test unless there is
- * exactly one. */
+/* Returns the entry of a process on a device in the last reading. Fails the test unless
+ * there is exactly one. */
 const struct gpu_process *machine_process(const struct machine *machine, unsigned device,
                                           pid_t pid);
-/* The busy time of a process, in percent of the time that its readings cover. */
+/* Returns the busy time of a process, in percent of the time that its readings cover. */
 unsigned machine_busy_percent(const struct machine *machine, unsigned device, pid_t pid);
 bool machine_has_process(const struct machine *machine, unsigned device, pid_t pid);
 

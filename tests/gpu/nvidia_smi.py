@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of nvidia-smi: real.py compares spoor with it, and the predecessors of spoor started
-it.
+"""Parses the output of nvidia-smi. real.py compares spoor with it, and spoor's predecessors
+started it.
 
-Figures that it does not report ("[N/A]", "[Not Supported]") are None, never 0.
+Figures that nvidia-smi does not report ("[N/A]", "[Not Supported]") are None, never 0.
 """
 import dataclasses
 import resource
@@ -13,14 +13,14 @@ MIB = 1 << 20
 TIMEOUT_SECONDS = 30
 DEVICE_FIELDS = "memory.used,utilization.gpu,power.draw"
 APP_FIELDS = "pid,used_gpu_memory"
-# The commands that gpu_tracker starts for every sample.
+# The commands that gpu_tracker, a predecessor, starts for every sample.
 PREDECESSOR = (["--query-compute-apps=pid,used_gpu_memory", "--format=csv"],
                ["--query-gpu=uuid,memory.used,utilization.gpu", "--format=csv"])
 
 
 @dataclasses.dataclass
 class Reading:
-    """One reading. Figures of several devices are summed."""
+    """One reading. The figures of several devices are added up."""
     memory_of: dict  # pid: bytes, or None if not reported
     used_bytes: float | None = None
     busy_gpus: float | None = None
@@ -35,7 +35,7 @@ class Machine:
 
 
 def ask(*options):
-    """Returns its output; raises OSError or subprocess.SubprocessError."""
+    """Runs nvidia-smi and returns its output; raises OSError or subprocess.SubprocessError."""
     return subprocess.run(["nvidia-smi", *options], stdout=subprocess.PIPE, text=True, check=True,
                           stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS).stdout
 
@@ -45,7 +45,7 @@ def query(what, fields):
 
 
 def parse_rows(text, columns):
-    """Rows of CSV without a header; the last column may have commas in it."""
+    """Parses CSV rows without a header; the last column may contain commas."""
     rows = [[cell.strip() for cell in line.split(",", columns - 1)]
             for line in text.splitlines() if line.strip()]
     return [row for row in rows if len(row) == columns]
@@ -59,13 +59,13 @@ def parse_number(cell):
 
 
 def total(values):
-    """The sum; None if there is no value, or one is unknown."""
+    """Returns the sum; None if there is no value or any value is unknown."""
     values = list(values)
     return None if not values or None in values else sum(values)
 
 
 def parse_apps(text):
-    """Bytes by pid, summed over devices."""
+    """Returns bytes by PID, summed over devices."""
     apps = {}
     for pid, used in parse_rows(text, 2):
         if pid.isdigit():
@@ -95,7 +95,7 @@ def read_machine():
 
 
 def memory_of(reading, pids):
-    """Memory of these processes together; None if one of them is not reported."""
+    """Returns the total memory of these processes; None if any of them is not reported."""
     return total(reading.memory_of.get(pid) for pid in pids)
 
 
@@ -109,7 +109,8 @@ def mean(values):
 
 
 def predecessor_cost(samples):
-    """(CPU seconds, wall seconds) of the nvidia-smi commands that gpu_tracker starts for a sample."""
+    """Returns (CPU seconds, wall seconds) of the nvidia-smi commands that gpu_tracker starts for
+    a sample."""
     def cpu_seconds():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime

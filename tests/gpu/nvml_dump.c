@@ -5,7 +5,8 @@
  *     nvml_dump [SECONDS [PID...]]
  *
  * Reads the memory of the processes every 5 ms, as spoor does, and prints the peak. The PIDs
- * are treated as processes of the job. The last line of each second is the cost of the calls.
+ * are treated as processes of the job. The last line of each second shows the cost of the
+ * calls.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of the driver itself for the figures of one sample: only the calls."""
+"""Measures the cost of only the driver calls that return the figures of one sample."""
 import ctypes
 import time
 
@@ -9,7 +9,7 @@ GPU_UTILIZATION = 1  # value of nvmlSamplingType_t
 
 
 class Device:
-    """The first GPU, through the library itself."""
+    """The first GPU, accessed through NVIDIA's library itself."""
 
     def __init__(self):
         self.nvml = ctypes.CDLL("libnvidia-ml.so.1")
@@ -22,7 +22,7 @@ class Device:
         self.nvml.nvmlShutdown()
 
     def read(self, since_us):
-        """Memory of the device and of its processes, buffered samples of both."""
+        """Reads the memory of the device and of its processes, and the buffered samples of both."""
         def count(size):
             return ctypes.byref(ctypes.c_uint(ROOM_BYTES // size))
 
@@ -36,7 +36,7 @@ class Device:
 
 
 def cost(samples, interval=1.0):
-    """(CPU seconds, wall seconds) per sample, at the pace at which they are taken."""
+    """Returns (CPU seconds, wall seconds) per sample, at the pace of a tracker."""
     device = Device()
     cpu = wall = 0.0
     for _ in range(samples):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """real.py [--programs FOLDER] [--only TEXT] [--markdown FILE] [SPOOR] - tests spoor on a real NVIDIA GPU.
 
-Runs CUDA loads of known usage (cuda/) under spoor with its default options, runs nvidia-smi
-meanwhile, and compares. Then it compares the cost of tracking with two starts of nvidia-smi per
-sample, as the predecessors do it. Prints a table; the status is 1 if a figure is off, 77 without an
-NVIDIA GPU. It takes about three minutes, on an otherwise idle machine.
+Runs CUDA loads of known usage (cuda/) under spoor with its default options, runs nvidia-smi at
+the same time, and compares the figures. Then compares the cost of tracking with two starts of
+nvidia-smi per sample, as in the predecessors. Prints a table; exits with status 1 if a figure is
+off, 77 without an NVIDIA GPU. Takes about three minutes, on an otherwise idle machine.
 """
 import argparse
 import datetime
@@ -33,7 +33,7 @@ FLOOR_SAMPLES = 10
 
 
 class CaseSkipped(Exception):
-    """A case that this machine cannot run, and why."""
+    """Raised if this machine cannot run a case, with the reason."""
 
 
 def memory_row(case, run, scope, true=None, smi=None, judged=("true", "smi")):
@@ -42,13 +42,15 @@ def memory_row(case, run, scope, true=None, smi=None, judged=("true", "smi")):
 
 
 def busy_row(case, run, figure, true, limit, smi=None):
-    """nvidia-smi shows the utilisation of a moment: shown, not judged."""
+    """Returns a row for utilization. nvidia-smi shows only its current value, which is shown,
+    not judged."""
     path = f"gpu.{figure}.mean_gpus"
     return Row(case, path, run.figure(path), true, smi, "apart", limit, ("true",))
 
 
 def energy_row(case, run):
-    """An estimate: mean power while the load ran, times the time of the run."""
+    """Returns a row for energy, compared with an estimate: mean power while the load ran, times
+    the time of the run."""
     watts = run.smi_mean("watts")
     smi = None if watts is None or run.elapsed is None else watts * run.elapsed
     return Row(case, "energy.gpu_joules", run.figure("energy.gpu_joules"), None, smi)
@@ -61,7 +63,7 @@ def the_truth(run):
 
 
 def busy_share(run):
-    """The share of the whole run, the start of the program included."""
+    """Returns the busy share of the whole run, including the start of the program."""
     return the_truth(run)["busy_seconds"] / run.elapsed if run.elapsed else None
 
 
@@ -71,7 +73,7 @@ def plus_context(bench, *amounts):
 
 
 def context(bench):
-    """Measures the memory of a context by nvidia-smi, which other cases add to their own."""
+    """Measures the memory of a context by nvidia-smi. Other cases add this to their own memory."""
     with bench.beside(bench.command("hold", 0, 5)) as (pid, _):
         reading = nvidia_smi.read()
     bench.context_bytes = nvidia_smi.memory_of(reading, [pid])
@@ -104,8 +106,8 @@ def hold(bench):
 
 
 def spike(bench):
-    """Spikes at three moments, so that not all coincide with a sample. nvidia-smi's reading before
-    is the context."""
+    """Tests spikes at three moments, so that not all coincide with a sample. The memory of the
+    context is nvidia-smi's reading before the spike."""
     rows = []
     for held_ms, after_ms in ((30, 1130), (30, 1470), (30, 1810), (300, 1470)):
         run = bench.track(bench.command("spike", 4096, held_ms, after_ms, 3))
@@ -155,8 +157,8 @@ def foreign_idle_job(bench):
 
 
 def foreign_busy_job(bench):
-    """Each process is busy while the other is not: 0.8 s from the start of a period, 0.4 s from 1.2
-    s on."""
+    """Each process is busy only while the other is idle: one for 0.8 s from the start of a
+    period, the other for 0.4 s from 1.2 s on."""
     case = "40 % ours, 20 % and 3 GiB foreign"
     with bench.beside(bench.command("duty", 20, 2000, 60, 1200, 3072)) as (_, theirs):
         run = bench.track(bench.command("duty", 40, 2000, 16, 0, 512))
@@ -169,8 +171,8 @@ def foreign_busy_job(bench):
 
 
 def mixed(bench):
-    """Both are busy within each of the driver's samples, each of which names only one process: a
-    warning."""
+    """Both processes are busy within each of the driver's samples, but each sample names only
+    one process, so there is a warning."""
     case = "40 % ours, 20 % foreign, within 0.1 s"
     with bench.beside(bench.command("duty", 20, 100, 60, 60)) as (_, _theirs):
         run = bench.track(bench.command("duty", 40, 100, 6, 0))
@@ -188,7 +190,8 @@ def loop_share(truths):
 
 
 def torch(bench):
-    """The memory of the context is only known from the device's: shown, not judged."""
+    """The memory of the context is known only from the device's memory, so it is shown, not
+    judged."""
     case = "PyTorch matrix product"
     found = subprocess.run([sys.executable, "-c", "import torch; torch.zeros(1).cuda()"],
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -206,7 +209,8 @@ def torch(bench):
 
 
 def floor(bench, smi_cpu, smi_wall):
-    """The cost of the driver itself: the minimum of any tracker that calls it for each sample."""
+    """Measures the cost of the driver itself: the minimum for any tracker that calls it for each
+    sample."""
     case = "cost, the driver's own calls"
     try:
         cpu, wall = nvml_floor.cost(FLOOR_SAMPLES)
@@ -225,7 +229,8 @@ def times_rows(case, what, ours, cpu, wall):
 
 
 def cost(bench):
-    """The cost per sample while the job runs, without the start and the end of the tracker."""
+    """Measures the cost per sample while the job runs, excluding the start and the end of the
+    tracker."""
     with bench.beside(bench.command("hold", 256, 60)):
         cpu, wall = nvidia_smi.predecessor_cost(PREDECESSOR_SAMPLES)
         rows = floor(bench, cpu, wall)
@@ -245,7 +250,7 @@ def cost(bench):
                  Row(case, "settled, tracker_cpu_share", settled_share, judge="most",
                      limit=COST_LIMIT_SHARE),
                  *times_rows(case, "per sample", settled_share * COST_INTERVAL, cpu, wall)]
-        if end.gpu_looks - begin.gpu_looks > end.at - begin.at:  # otherwise it hardly looked
+        if end.gpu_looks - begin.gpu_looks > end.at - begin.at:  # with fewer looks, the cost per look is unreliable
             rows += times_rows(case, "per look at the GPU", (end.gpu_cpu - begin.gpu_cpu) /
                                (end.gpu_looks - begin.gpu_looks), cpu, wall)
     bench.notes.append("cost per sample under nvidia-smi: the two starts of it that gpu_tracker "
@@ -263,7 +268,7 @@ CASES = {"context": context, "hold": hold, "spike": spike, "duty": duty, "childr
 
 
 def run_case(name, bench):
-    """Rows, even after a failure; a skipped case is a note."""
+    """Returns the rows of a case, even after a failure; a skipped case yields a note."""
     try:
         return CASES[name](bench)
     except CaseSkipped as reason:
@@ -287,7 +292,7 @@ def run_all(bench, names):
 
 
 def build(folder):
-    """Compiles the programs unless --programs has them."""
+    """Compiles the programs, unless --programs provides them."""
     subprocess.run([HERE / "build-cuda", folder], check=True)
     return folder
 
@@ -314,7 +319,7 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    # A requested exit also ends the started processes.
+    # Exits through Python on SIGTERM, so that the started processes are ended.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         nvidia_smi.read_machine()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of real.py that runs a load: under spoor, with nvidia-smi run meanwhile, or beside the
-job."""
+"""Runs the loads of real.py: under spoor, with nvidia-smi running at the same time, or beside
+the job."""
 import contextlib
 import dataclasses
 import json
@@ -19,12 +19,12 @@ TIMEOUT_SECONDS = 120
 
 
 class CaseFailed(Exception):
-    """A case without figures, and the reason."""
+    """Raised if a case yields no figures, with the reason."""
 
 
 @dataclasses.dataclass
 class Run:
-    """One tracked job: spoor's report, the job's own figures, nvidia-smi's readings."""
+    """One tracked job: spoor's report, the job's own figures, and nvidia-smi's readings."""
     report: dict
     truths: list
     readings: list
@@ -41,7 +41,8 @@ class Run:
         return [truth["pid"] for truth in self.truths]
 
     def smi_memory(self, pids=None):
-        """The peak memory of these processes by nvidia-smi; by default of the job's."""
+        """Returns the peak memory of these processes by nvidia-smi; by default, of the job's
+        processes."""
         return nvidia_smi.peak(nvidia_smi.memory_of(reading, pids or self.pids)
                                for reading in self.readings)
 
@@ -53,7 +54,7 @@ class Run:
 
 
 def watch(process):
-    """Runs nvidia-smi once a second until the process ends. Returns the readings."""
+    """Runs nvidia-smi once a second until the process exits. Returns the readings."""
     readings = []
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
@@ -64,7 +65,7 @@ def watch(process):
 
 
 def cpu_seconds(pid):
-    """CPU time of all threads of a process."""
+    """Returns the CPU time of all threads of a process."""
     return time.clock_gettime((~pid << 3) | 2)  # the clock id, as clock_getcpuclockid() computes it
 
 
@@ -73,12 +74,12 @@ class Mark:
     """The usage of the tracker at one moment."""
     at: float
     cpu: float
-    gpu_cpu: float  # CPU time of its thread that calls the driver
+    gpu_cpu: float  # CPU time of the thread that calls the driver
     gpu_looks: int  # number of times that thread has slept
 
 
 def gpu_thread(process):
-    """The folder of the thread that calls the driver, which starts soon after the job."""
+    """Returns the folder of the thread that calls the driver, which starts soon after the job."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
@@ -96,7 +97,7 @@ def mark(pid, thread):
 
 
 def meter(after, seconds):
-    """Returns the work beside a job: reads the tracker's usage twice."""
+    """Returns a function that reads the tracker's usage twice while the job runs."""
     def read(process):
         thread, marks = gpu_thread(process), []
         for pause in (after, seconds):
@@ -110,7 +111,7 @@ def meter(after, seconds):
 
 
 class Bench:
-    """Runs the programs."""
+    """Runs the programs of a case."""
 
     def __init__(self, spoor, programs, home, cost_seconds):
         self.spoor, self.programs, self.home = spoor, programs, home
@@ -126,8 +127,8 @@ class Bench:
         return pathlib.Path(tempfile.mkdtemp(dir=self.home))
 
     def track(self, command, options=(), ready=1, watch=watch):
-        """Runs a command under spoor to its end. `ready`: the number of its processes that print
-        so. watch(process) runs meanwhile and returns the readings."""
+        """Runs a command under spoor until it exits. `ready`: how many of its processes print
+        "ready". watch(process) runs meanwhile and returns the readings."""
         folder = self.new_folder()
         process = start([self.spoor, "run", "-q", "-f", "json", "-o", folder / "report.json",
                          *options, "--", *command], folder)
@@ -145,8 +146,8 @@ class Bench:
 
     @contextlib.contextmanager
     def beside(self, command):
-        """A foreign process, from when it is ready until the block ends. Yields its pid, and a list
-        that has its truth after the block."""
+        """Runs a foreign process from when it is ready until the block ends. Yields its PID, and
+        a list that contains its truth after the block."""
         folder, truths = self.new_folder(), []
         process = start(command, folder)
         with ended(process):
@@ -159,7 +160,7 @@ class Bench:
 
 
 def start(command, folder):
-    """Starts it in its own session; its truth and its errors go into the folder."""
+    """Starts a program in its own session; its truth and its errors are written to the folder."""
     with open(folder / "stderr", "wb") as stderr:
         return subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=stderr, start_new_session=True,
@@ -167,14 +168,14 @@ def start(command, folder):
 
 
 def read_truths(folder):
-    """The lines that the processes of a job wrote, one each."""
+    """Returns the lines that the processes of a job wrote, one from each process."""
     path = folder / "truth"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 @contextlib.contextmanager
 def ended(process):
-    """Ends the process and its descendants when the block ends, even by an exception."""
+    """Kills the process and its descendants when the block ends, even by an exception."""
     try:
         yield
     finally:
@@ -190,7 +191,7 @@ def tail(path):
 
 
 def wait_ready(process, times):
-    """Reads `count` lines "ready". False if the process ends before."""
+    """Reads `count` lines "ready". Returns False if the process exits before that."""
     fd, text = process.stdout.fileno(), b""
     while text.count(b"ready\n") < times:
         if not select.select([fd], [], [], TIMEOUT_SECONDS)[0]:

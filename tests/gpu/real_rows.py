@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One figure of one case of real.py: how it is judged, and the table of them."""
+"""Figures of the cases of real.py: how each is judged, and a table of them."""
 import dataclasses
 import math
 
@@ -10,13 +10,13 @@ HEADER = ("case", "figure", "true", "nvidia-smi", "spoor", "deviation", "limit",
 class Row:
     """A figure and its expected values. `judge` is one of:
 
-    near   within `limit`, as a share, of the truth and of nvidia-smi's figure (`judged`)
-    apart  the same as a difference, in the figure's unit
-    most   not above the limit
-    times  `smi` is at least `limit` times as much
-    shown  not at all
+      near   within `limit`, as a share, of the truth and of nvidia-smi's figure (`judged`)
+      apart  like near, but `limit` is a difference in the figure's unit
+      most   not above `limit`
+      times  `smi` is at least `limit` times as much
+      shown  not judged
 
-    Without a limit it is shown and not judged.
+    Without a limit, the figure is shown but not judged.
     """
     case: str
     figure: str
@@ -30,7 +30,8 @@ class Row:
 
     @property
     def deviation(self):
-        """The largest difference to a reference that counts; None if there is nothing to compare."""
+        """Returns the largest difference to a reference that counts; None if there is nothing to
+        compare."""
         if self.spoor is None:
             return None
         if self.judge == "times":
@@ -68,7 +69,7 @@ class Row:
         return "FAILED" if self.is_failed else "ok"
 
     def cells(self):
-        """The value as text. Unknown is null."""
+        """Returns the value as text; "null" if unknown."""
         if self.fault:
             return [self.case, self.figure, "", "", "", "", "", self.verdict]
         return [self.case, self.figure, quantity(self.figure, self.true),
@@ -99,7 +100,7 @@ class Row:
 
 
 def quantity(figure, value):
-    """A value with a readable unit, by the unit in the figure's name."""
+    """Formats a value with a readable unit, which is derived from the figure's name."""
     if value is None:
         return ""
     for ending, factor, digits, unit in (("_bytes", 1 / (1 << 20), 1, " MiB"),
@@ -111,7 +112,8 @@ def quantity(figure, value):
 
 
 def measure(report, path):
-    """The value at "gpu.memory.main_bytes" of a report: a number, or None."""
+    """Returns the value at a path such as "gpu.memory.main_bytes" of a report: a number, or
+    None."""
     for key in path.split("."):
         report = report.get(key) if isinstance(report, dict) else None
     if isinstance(report, dict):
@@ -120,7 +122,7 @@ def measure(report, path):
 
 
 def format_table(rows):
-    """Lines with aligned columns; numbers to the right."""
+    """Formats a table with aligned columns; numbers are aligned right."""
     table = [HEADER, *(row.cells() for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(HEADER) - 1)]
     lines = []
@@ -132,7 +134,7 @@ def format_table(rows):
 
 
 def format_markdown(rows, heading, notes):
-    """A section: heading, table, notes."""
+    """Formats a Markdown section: heading, table, notes."""
     def line(cells):
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

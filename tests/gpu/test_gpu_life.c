@@ -26,7 +26,8 @@ static void open_watch(struct gpu_watch *watch, const struct machine *machine,
     assert_int_equal(gpu_watch_open(watch, &machine->fake.root, &options), 0);
 }
 
-/* The driver's accounting data has the peak of an exited process, even if no look saw it. */
+/* The driver's accounting data includes the peak of an exited process, even if no look saw
+ * the process. */
 static void accounting_data_of_exited_processes_is_read_before_they_are_dropped(void **state)
 {
     struct gpu_owners owners = { .main_pid = 41, .tracker_pid = 40 };
@@ -50,7 +51,7 @@ static void accounting_data_of_exited_processes_is_read_before_they_are_dropped(
     machine_done(&machine);
 }
 
-/* Accounting data includes the time before the attach. */
+/* Accounting data includes the time before spoor attached. */
 static void accounting_data_is_not_read_for_an_attached_job(void **state)
 {
     struct gpu_owners owners = { .main_pid = 41 };

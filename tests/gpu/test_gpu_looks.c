@@ -19,8 +19,8 @@
     "drm-driver:\ti915\ndrm-client-id:\t7\ndrm-pdev:\t" PCI \
     "\ndrm-resident-system0:\t8 MiB\ndrm-engine-render:\t3600000000000 ns\n"
 
-/* A machine with a stand-in for NVIDIA's library, and the looks at it. This process is the
- * job. */
+/* A machine with a stand-in for NVIDIA's library, and spoor's looks at its GPUs. This
+ * process is the job. */
 struct bench {
     struct machine machine;
     struct member member;
@@ -80,7 +80,7 @@ static uint64_t view_memory(struct bench *bench, uint64_t after_ns)
     return bench->view.totals.measures[GPU_TOTAL_JOB_MEMORY].value;
 }
 
-/* Starts a look and waits until it blocks in the driver's call. */
+/* Starts a look and waits until the driver's call blocks. */
 static void block(struct bench *bench, const char *call)
 {
     size_t before = machine_calls(&bench->machine, call);
@@ -162,7 +162,8 @@ static void a_driver_that_never_responded_is_not_treated_as_stopped(void **state
     tear_down(&bench);
 }
 
-/* The busy time of a job whose child has worked for an hour before the GPUs are first read. */
+/* Returns the busy time of a job whose child has worked for an hour before the GPUs are
+ * first read. */
 static uint64_t busy_time_of_old_child(pid_t tracker_pid)
 {
     struct member list[] = { { .id.pid = 41 }, { .id.pid = 42, .parent_pid = 41 } };
@@ -183,7 +184,7 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
     assert_int_equal(gpu_looks_start(&looks, GPU_LOOK_SLOW, &roster), 0);
     collect(&looks);
     looked_ns = clock_now().monotonic_ns;
-    /* Busy time is a share of a window, which has a minimum length. */
+    /* Busy time is a share of a time window, which has a minimum length. */
     while (clock_now().monotonic_ns - looked_ns < 100 * NS_PER_MS)
         (void)usleep(1000);
     gpu_looks_begin_last(&looks, &roster);

@@ -52,7 +52,7 @@ static void the_gpus_of_a_machine_are_listed(void **state)
     machine_play(&machine, CARD "fail nvmlInit 18\n");
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ELIBBAD);
     assert_non_null(strstr(err.message, "nvidia GPUs: "));
-    /* Listing the GPUs starts no counters: each would take milliseconds. */
+    /* Listing the GPUs must not start counters: each start would take milliseconds. */
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"), 0);
     machine_done(&machine);
 }
@@ -82,7 +82,7 @@ static void mig_parts_are_numbered_within_their_gpu(void **state)
     machine_done(&machine);
 }
 
-/* Whether this process has a thread with this name. */
+/* Returns whether this process has a thread with this name. */
 static bool has_thread(const char *name)
 {
     DIR *folder = opendir("/proc/self/task");
@@ -222,7 +222,7 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
     machine_done(&machine);
 }
 
-/* If the memory is unknown once and 0 otherwise, the peak of the run is unknown. The peak of a
+/* Memory is unknown once and 0 otherwise, so the peak of the run is unknown. The peak of a
  * later phase and the current memory are known. */
 static void a_phase_does_not_inherit_earlier_unknown_values(void **state)
 {

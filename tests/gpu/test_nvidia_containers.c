@@ -130,16 +130,16 @@ static void samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process(void
     machine_done(&machine);
 }
 
-/* A process of another container, which is not listed here, holds 2 GiB and computes; the job's
- * process is idle. */
+/* The process of another container, which the driver does not list here, holds 2 GiB and
+ * computes; the job's process is idle. */
 static void samples_of_a_neighbour_are_not_the_jobs(void **state)
 {
     static const char *const devices[] = {
-        /* the job's process is listed with its memory */
+        /* the driver lists the job's process with its memory */
         "device 0 used 2147483748\nprocess 0 compute 10 70\n",
-        /* it is listed with 0 bytes, as by older drivers */
+        /* the driver lists it with 0 bytes, as older drivers do */
         "device 0 used 2147483748\nprocess 0 compute 10 0\n",
-        /* there is no neighbour, but another process of this container */
+        /* no neighbour, but another process of this container */
         "device 0 used 170\nprocess 0 compute 10 70\nprocess 0 compute 50 100\n",
     };
 
@@ -203,7 +203,7 @@ static void samples_of_two_foreign_pids_make_busy_time_unknown(void **state)
     machine_done(&machine);
 }
 
-/* The process computes in bursts on a device that a neighbour uses, too. */
+/* The process computes in bursts on a device that a neighbour also uses. */
 static void unassigned_samples_stay_unassigned_after_idle_time(void **state)
 {
     struct machine machine;
@@ -221,7 +221,7 @@ static void unassigned_samples_stay_unassigned_after_idle_time(void **state)
     machine_done(&machine);
 }
 
-/* PID 11 of the host computes; PID 11 of the container does not have the device open. */
+/* PID 11 of the host computes; PID 11 of the container has not opened the device. */
 static void samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs(void **state)
 {
     struct machine machine;
@@ -252,7 +252,7 @@ static void exited_neighbour_outside_a_container_is_not_the_job(void **state)
     machine_done(&machine);
 }
 
-/* Accounting data has the pids of the host: an equal pid is another process. */
+/* Accounting data contains the host's PIDs: an equal PID belongs to another process. */
 static void accounting_data_is_not_used_in_a_container(void **state)
 {
     struct gpu_pids pids = { .list = job, .count = 2 };

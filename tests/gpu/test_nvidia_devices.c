@@ -93,7 +93,7 @@ static void figures_are_read_in_their_units(void **state)
                                 "device 0 clock 1980\ndevice 0 throttle 140\n"
                                 "device 0 energy 1250\n");
     reading = machine_read(&machine, 0);
-    assert_int_equal(reading.memory_used_bytes, 543162368); /* without reserved memory */
+    assert_int_equal(reading.memory_used_bytes, 543162368); /* excludes reserved memory */
     assert_int_equal(reading.energy.milliwatts, 76543);
     assert_int_equal(reading.temperature_celsius, 33);
     assert_int_equal(reading.clock_mhz, 1980);
@@ -181,7 +181,7 @@ static struct gpu_reading read_at(struct machine *machine, uint64_t now_ns)
     return reading;
 }
 
-/* The counter is read once a minute, and at the end. */
+/* The counter is read once a minute and at the end of the run. */
 static void energy_between_counter_readings_is_estimated_from_power(void **state)
 {
     static const struct {
@@ -256,18 +256,19 @@ static void power_is_read_between_readings(void **state)
     for (unsigned i = 1; i <= 10; i++)
         (void)energy_at(&machine, now_ns + i * 200 * NS_PER_MS, false);
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetPowerUsage"), 1 + 1 + 2);
-    /* one second at 200 mW on average, then three at 300 mW */
+    /* one second at 200 mW on average, then three seconds at 300 mW */
     assert_int_equal(read_at(&machine, now_ns + 4 * NS_PER_SECOND).energy.microjoules,
                      (200000 + 900000) / 20 * 19);
-    /* After a long time without readings, the device is assumed to have been idle for most of
-     * it. */
+    /* After a long time without readings, the device is assumed to have been idle for most
+     * of it. */
     machine_play(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
     assert_int_equal(energy_at(&machine, now_ns + 14 * NS_PER_SECOND, false).microjoules,
                      (1100000 + 200000 + 900000) / 20 * 19);
     machine_done(&machine);
 }
 
-/* The counters of energy and work are read, unless they were read less than two seconds ago. */
+/* Phase boundaries read the energy and work counters, unless these were read less than two
+ * seconds ago. */
 static void phase_boundaries_read_the_counters(void **state)
 {
     struct machine machine;
@@ -310,7 +311,7 @@ static void integrated_gpu_has_the_machines_memory(void **state)
     machine_open(&machine, "device 0 name Orin\n");
     assert_int_equal(gpu_nvidia.device(machine.vendor, 0)->memory_total_bytes, 1000 * 1024);
     assert_int_equal(machine_read(&machine, 0).memory_used_bytes, 400 * 1024);
-    /* Other failures do not mean that the GPU has no memory of its own. */
+    /* Any other failure does not mean that the GPU has no memory of its own. */
     machine_play(&machine, "device 0 name Orin\nfail nvmlDeviceGetMemoryInfo 999\n");
     assert_false(is_known(machine_read(&machine, 0).memory_used_bytes));
     machine_done(&machine);
@@ -417,7 +418,7 @@ static void driver_is_not_opened_for_files_of_another_machine(void **state)
     machine_done(&machine);
 }
 
-/* The checked figure that is lost if a call fails. */
+/* The figure that is lost if a call fails. */
 enum loss {
     LOSES_NONE,
     LOSES_UNRESERVED, /* the used memory includes reserved memory */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One machine, read through each generation of the driver's library. The first argument names
+ * Reads one machine through each generation of the driver's library. The first argument names
  * the generation that the stand-in plays (standin.h). A missing function costs only its
  * figures, and no array is read with the wrong stride.
  */
@@ -23,7 +23,7 @@
 /* The properties of a generation. */
 struct generation {
     const char *name;
-    int opens;     /* the result of open */
+    int opens;     /* the expected result of open */
     size_t stride; /* size of a list element; 0: no lists */
     uint64_t used_bytes;
     bool has_samples, has_usage;

@@ -269,7 +269,8 @@ static void list_is_read_when_device_memory_changes(void **state)
     machine_done(&machine);
 }
 
-/* One process may free as much memory as another one allocates. */
+/* One process may free as much memory as another one allocates, so the list is still read
+ * now and then. */
 static void list_is_read_occasionally_while_memory_is_constant(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The busy time of each process. */
+/* Tests the busy time of each process. */
 #include <stdio.h>
 
 #include "base/unknown.h"
@@ -27,7 +27,7 @@ static void busy_time_of_each_process_is_separate(void **state)
     machine_done(&machine);
 }
 
-/* The driver averages over the samples that name a process: here only the last two. */
+/* The driver averages only over the samples that name a process: here, the last two. */
 static void time_before_a_process_started_is_not_attributed_to_it(void **state)
 {
     struct machine machine;
@@ -44,8 +44,8 @@ static void time_before_a_process_started_is_not_attributed_to_it(void **state)
     machine_done(&machine);
 }
 
-/* The driver no longer reports an exited process and leaves its samples out of all means: the
- * mean of the other process is too large, but no busy time is lost. */
+/* The driver no longer reports an exited process and excludes its samples from all means:
+ * the mean of the other process is too large, but no busy time is lost. */
 static void busy_time_of_other_processes_is_not_attributed_to_an_exited_process(void **state)
 {
     const char *lists = "process 0 compute 10 5\nprocess 0 compute 77 5\n";

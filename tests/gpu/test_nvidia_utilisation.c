@@ -108,7 +108,8 @@ static void device_without_samples_is_measured_by_gpm(void **state)
     machine_done(&machine);
 }
 
-/* Closer snapshots yield no valid metrics: the first one is kept until 100 ms have passed. */
+/* Snapshots that are closer together yield no valid metrics: the first one is kept until 100
+ * ms have passed. */
 static void snapshots_of_gpm_are_100_ms_apart(void **state)
 {
     static const struct {
@@ -218,7 +219,8 @@ static void encoder_and_decoder_have_their_own_samples(void **state)
 
 #define NO_CODEC "device 0 encoder 0\ndevice 0 decoder 0\n"
 
-/* Each reading makes one call for the cores, and reads the rates of encoder and decoder. */
+/* Each reading makes one call for the cores, and reads the utilization rates of encoder and
+ * decoder. */
 static void idle_encoders_of_an_idle_device_are_not_read(void **state)
 {
     const char *samples = "nvmlDeviceGetSamples";

@@ -60,7 +60,7 @@ static void work_is_counted_only_while_the_job_uses_the_device(void **state)
     assert_int_equal(work.counts[GPU_WORK_PCIE_SENT], 32 * MIB);
     assert_false(is_known(work.counts[GPU_WORK_TENSOR])); /* not reported */
     assert_string_equal(work.reason, "the driver does not report it");
-    work = look(S(8), false, SLOW); /* no longer used: the last two seconds count */
+    work = look(S(8), false, SLOW); /* no longer used: the last two seconds are counted */
     assert_int_equal(work.counts[GPU_WORK_SM], MS(1500));
     work = look(S(100), false, SLOW);
     assert_int_equal(work.counts[GPU_WORK_SM], MS(1500));

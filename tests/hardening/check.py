@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""check.py BUILD PROGRAM LIBRARY OBJECTS - are the built files hardened?
+"""check.py BUILD PROGRAM LIBRARY OBJECTS - checks that the built files are hardened.
 
-Looks at the program and the shared library with readelf, and at our own objects in the archive OBJECTS:
-a linked file also contains code of the system's static libraries, which have other flags. Flags that leave
+Inspects the program and the shared library with readelf, and spoor's own objects in the archive OBJECTS, because a
+linked file also contains code of the system's static libraries, which were built with other flags. Flags that leave
 no trace in a file are looked up in the commands that compiled src/ (BUILD/compile_commands.json).
 """
 import json
@@ -19,7 +19,7 @@ FLAGS = ["-fstack-protector-strong", "-fstack-clash-protection", "-D_FORTIFY_SOU
          "-fvisibility=hidden", *([BRANCHES[MACHINE]] if MACHINE in BRANCHES else [])]
 OPPOSITES = ["-fno-stack-protector", "-fno-stack-clash-protection", "-fcf-protection=none",
              "-mbranch-protection=none", "-D_FORTIFY_SOURCE=0", "-O0", "-fno-pie", "-no-pie"]
-# glibc's checked variants of functions that write into a buffer.
+# glibc's checked variants of functions that write to a buffer.
 CHECKED = r"\b__(v?snprintf|memcpy|memset|read|strcat|strncpy|fdelt|vfprintf|fprintf)_chk\b"
 
 
@@ -34,7 +34,7 @@ def segment(headers, name):
 
 
 def faults_of_file(path, is_program):
-    """Faults of a linked file: a list of texts."""
+    """Returns the faults of a linked file, as a list of texts."""
     headers, dynamic, symbols = readelf("-hl", path), readelf("-d", path), readelf("--dyn-syms", path)
     if not re.search(r"Type:\s+DYN", headers):
         yield "not position-independent"
@@ -60,7 +60,7 @@ def faults_of_file(path, is_program):
 
 
 def faults_of_exports(library):
-    """Only the API can be replaced or called from outside."""
+    """Only functions of the API may be replaced or called from outside."""
     for line in readelf("--dyn-syms", library).splitlines():
         columns = line.split()
         if len(columns) == 8 and columns[4] == "GLOBAL" and columns[6] not in ("UND", "ABS") and \
@@ -69,7 +69,7 @@ def faults_of_exports(library):
 
 
 def faults_of_objects(archive):
-    """Every object must state that its branches are protected."""
+    """Every object must declare that its branches are protected."""
     word = {"x86_64": "IBT, SHSTK", "aarch64": "BTI, PAC"}.get(MACHINE)
     if not word:
         return

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""cross.py BUILD - run the unit and replay tests of a cross build, under qemu-user if it is for another machine.
+"""cross.py BUILD - runs the unit and replay tests of a cross build, under qemu-user if it is for another
+architecture.
 
 Prints a line for each program that is skipped or fails, and the counts.
 """
@@ -15,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 
-# Features that qemu-user does not emulate. Programs that test only these are not run ("*"); in others,
-# tests with these names may fail.
+# Features that qemu-user does not emulate. Programs that test only these are not run ("*"); in
+# other programs, tests with these names may fail.
 PROC = "qemu-user: /proc does not show the program as its own process"
 CLONE = "qemu-user refuses the flags of clone() that hide a process"
 CURL = "the sysroot has no libcurl.so.4"
@@ -53,7 +54,8 @@ SKIPPED = {
 
 
 def wrapper_of(build):
-    """The command that runs programs of the build: [] if this machine can."""
+    """Returns the command that runs programs of the build: [] if this machine can run them
+    itself."""
     cross = configparser.ConfigParser()
     cross.read(build.parent / "cross-file")
     return [str(word) for word in json.loads(
@@ -61,7 +63,7 @@ def wrapper_of(build):
 
 
 def wrapped(command, wrapper, folder):
-    """The command inside the wrapper; for a script, the program that it runs."""
+    """Returns the command run by the wrapper; for a script, the program that the script runs."""
     if not wrapper or command[0] == wrapper[0]:
         return command
     with open(command[0], "rb") as file:

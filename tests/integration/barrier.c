@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * barrier - an MPI rank with 50 MB of private memory and a window of 64 MB that all ranks of
- * the node share. Rank 0 prints the memory of all ranks at the same moment in kB, shared pages
- * counted once.
+ * the node share. Rank 0 prints the memory of all ranks at the same moment in kB; shared pages
+ * count once.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { PRIVATE_BYTES = 50000000, SHARED_BYTES = 64000000 };
 
-/* The proportional set size of this rank. */
+/* Returns the proportional set size of this rank. */
 static long read_pss_kb(void)
 {
     FILE *file = fopen("/proc/self/smaps_rollup", "r");
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     if (rank == 0)
         memset(shared, 1, SHARED_BYTES);
     MPI_Barrier(node);
-    for (long i = 0; i < SHARED_BYTES; i += 4096) /* every rank maps every page */
+    for (long i = 0; i < SHARED_BYTES; i += 4096) /* every rank maps every page of the window */
         sum += shared[i];
     MPI_Barrier(node);
     kb = read_pss_kb();

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests with real components, those that are installed (the group integration of tools/packages). A test whose
-component is missing is skipped, with the reason."""
+"""Tests with real components, as far as they are installed (the group integration of tools/packages). A test whose
+component is missing is skipped, with the reason.
+"""
 import os
 import pathlib
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that state their own use (tests/truth/programs), and the folder in which spoor groups their reports."""
+"""Ranks that record their own usage (tests/truth/programs), and the folder in which spoor groups their reports."""
 import json
 import pathlib
 import shutil
@@ -14,13 +14,13 @@ import truth  # noqa: E402
 MB = 1_000_000
 CPU_TOLERANCE, CPU_FLOOR = 0.02, 0.03
 MEMORY_TOLERANCE, MEMORY_FLOOR = 0.03, 3 * MB
-# spoor is in the cgroup of a rank too, with its own pages.
+# spoor and its pages belong to the cgroup of a rank, too.
 CHARGED_TOLERANCE, CHARGED_FLOOR = 0.03, 12 * MB
 SIZES = {rank: (rank + 1) * 100 * MB for rank in range(4)}
 
 
 def build_programs(folder):
-    """spoor and the programs, in a folder that every user can read."""
+    """Creates a folder, readable by every user, that contains spoor and the programs."""
     shutil.copy(BINARY, folder / "spoor")
     programs = TOP / "tests/truth/programs"
     for name in ("rank", "steady"):
@@ -33,7 +33,7 @@ def is_near(value, true, tolerance, floor):
 
 
 class Group:
-    """The folder of a group: the reports of its ranks, by their number, and the merged report."""
+    """The folder of a group: the reports of its ranks, by rank number, and the merged report."""
 
     def __init__(self, folder):
         [self.folder] = pathlib.Path(folder).glob("spoor-*/")
@@ -49,12 +49,12 @@ class Group:
 
 
 def truths(folder):
-    """The figures that the ranks have written to truth.RANK."""
+    """Returns the figures that the ranks have written to truth.RANK."""
     return {int(path.suffix[1:]): json.loads(path.read_text()) for path in folder.glob("truth.*")}
 
 
 def faults_of(report, true):
-    """Figures of a rank's report that differ from its own."""
+    """Returns the figures in a rank's report that differ from the rank's own figures."""
     cpu, memory = report["cpu"]["total_seconds"]["value"], report["memory"]["combined"]["total_rss_bytes"]["value"]
     if not is_near(cpu, true["cpu_seconds"], CPU_TOLERANCE, CPU_FLOOR):
         yield f"CPU {cpu} s, true {true['cpu_seconds']:.3f} s"
@@ -65,7 +65,7 @@ def faults_of(report, true):
 
 
 def check_ranks(group, true):
-    """All ranks and their sums agree with the ranks' own figures."""
+    """Checks that the reports of all ranks, and their sums, agree with the ranks' own figures."""
     assert group.ranks.keys() == true.keys() == group.begins.keys()
     assert {rank: list(faults_of(report, true[rank])) for rank, report in group.ranks.items()} == {rank: [] for rank in true}
     merged = group.merged

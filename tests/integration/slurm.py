@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Slurm cluster of two nodes on this machine: munged, mariadbd, slurmdbd, slurmctld, and a slurmd for each node with a
-host name of its own. All files are in one folder, all traffic is on loopback or on sockets."""
+"""A Slurm cluster of two nodes on this machine: munged, mariadbd, slurmdbd, slurmctld, and a slurmd for each node,
+with its own host name. All files are in one folder; all traffic uses loopback or sockets."""
 import contextlib
 import os
 import pathlib
@@ -80,20 +80,21 @@ ConstrainRAMSpace=yes
 
 
 def missing_program():
-    """The reason why no cluster can be started, or an empty text."""
+    """Returns the reason why no cluster can be started, or an empty text."""
     if os.geteuid() != 0:
         return "slurmd needs root"
     return next((f"{program} is not installed" for program in PROGRAMS if not shutil.which(program)), "")
 
 
 def missing_controller():
-    """The reason why Slurm cannot have cgroups here. Its plugin for cgroup v2 needs systemd."""
+    """Returns the reason why Slurm cannot use cgroups here. Its plugin for cgroup v2 needs
+    systemd."""
     return next((f"cgroup v1 has no controller {name} that can be used" for name in CONTROLLERS
                  if not os.access(CGROUPS / name / "cgroup.procs", os.W_OK)), "")
 
 
 def free_ports(count):
-    """Ports that are free now."""
+    """Returns ports that are free at the moment."""
     with contextlib.ExitStack() as sockets:
         bound = [sockets.enter_context(socket.socket()) for _ in range(count)]
         for one in bound:
@@ -102,7 +103,7 @@ def free_ports(count):
 
 
 class Cluster:
-    """The daemons, and the commands of a user of this cluster."""
+    """The daemons of a cluster, and the commands of a user of this cluster."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -171,7 +172,7 @@ class Cluster:
         return "\n".join(f"{log.stem}: {log.read_text(errors='replace')[-1500:]}" for log, _ in self.daemons)
 
     def run(self, *command, folder=None, status=0, **options):
-        """Runs a command of a user. Returns its output."""
+        """Runs a command as the user. Returns its output."""
         done = subprocess.run([str(word) for word in command], cwd=folder or self.folder, env=self.environment, check=False,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_SECONDS, **options)
         assert status is None or done.returncode == status, f"{done}\n{self.logs()}"
@@ -181,12 +182,13 @@ class Cluster:
         return self.run("srun", *command, **options)
 
     def submit(self, folder, script, *options):
-        """Submits a batch script, from the folder. Returns the number of the job."""
+        """Submits a batch script, from the folder. Returns the job number."""
         (folder / "job.sh").write_text(f"#!/bin/sh\n{script}")
         return self.run("sbatch", "--parsable", *options, "job.sh", folder=folder).strip()
 
     def sacct(self, job, *fields, elements=()):
-        """The steps of a job, as {step: fields}, once the database has the end of all of them; of an array, its elements."""
+        """Returns the steps of a job as {step: fields}, once the database contains the end of
+        all steps; for an array, returns its elements."""
         deadline = time.monotonic() + DEADLINE_SECONDS / 2
         names = ("JobID", "State", "End", *fields)
         jobs = {f"{job}_{element}" for element in elements} or {job}
@@ -199,7 +201,7 @@ class Cluster:
             time.sleep(0.1)
 
     def stop(self):
-        """Ends the jobs and the daemons, and removes the cgroups of these."""
+        """Ends the jobs and the daemons, and removes the daemons' cgroups."""
         subprocess.run(["scancel", "--full", "--me"], env=self.environment, check=False, capture_output=True,
                        timeout=DEADLINE_SECONDS)
         for log, process in reversed(self.daemons):
@@ -218,7 +220,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster():
-    """A cluster, in a folder that every user can read."""
+    """Starts a cluster in a folder that every user can read."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-"))  # short: the path of a socket has 107 characters
     folder.chmod(0o755)
     one = Cluster(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a history, read by other tools as docs/HISTORY.md shows."""
+"""Files of a history, read by other tools as described in docs/HISTORY.md."""
 import json
 import pathlib
 import re
@@ -21,7 +21,7 @@ DuckDBInstance.create(":memory:").then(async (database) => {
 
 @pytest.fixture(name="history")
 def fixture_history(tmp_path):
-    """Two runs with tags of their own, and one without."""
+    """Stores two runs with tags, and one without."""
     folder = tmp_path / "history"
     for options in (["--name", "train", "--tag", "lr=0.1"], ["--name", "train", "--tag", "x=1"], []):
         subprocess.run([BINARY, "run", "-q", f"--history={folder}", *options, "--", "true"], check=True)
@@ -30,7 +30,8 @@ def fixture_history(tmp_path):
 
 @pytest.fixture(name="duckdb")
 def fixture_duckdb(tmp_path):
-    """Runs a query with DuckDB, from npm: the version of the lock file."""
+    """Returns a function that runs a query with DuckDB from npm, in the version of the lock
+    file."""
     if not shutil.which("npm"):
         pytest.skip("npm is not installed")
     for name in ("package.json", "package-lock.json"):
@@ -57,7 +58,7 @@ def test_duckdb_reads_the_folder(history, duckdb):
 
 
 def test_duckdb_reads_the_folders_of_a_team(history, duckdb):
-    """The query of docs/TEAM.md."""
+    """Runs the query of docs/TEAM.md."""
     [query] = re.findall(r"```sql\n(SELECT [^`]*read_json[^`]*)```", (TOP / "docs/TEAM.md").read_text())
     shutil.copytree(history / "runs", history.parent / "shared/ada/runs")
     shutil.copytree(history / "runs", history.parent / "shared/bob/runs")

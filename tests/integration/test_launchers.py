@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of Open MPI, MPICH, torchrun (by a stand-in) and Dask; containers."""
+"""Ranks started by Open MPI, MPICH, torchrun (real, and simulated by a stand-in) and Dask, and in containers."""
 import json
 import os
 import pathlib
@@ -24,7 +24,8 @@ def fixture_programs(tmp_path_factory):
 
 @pytest.fixture(name="run")
 def fixture_run(tmp_path, programs):
-    """Runs a command in the folder of the test, with the programs as $BIN."""
+    """Returns a function that runs a command in the folder of the test; $BIN contains the
+    programs."""
     def run(*command, status=0, **environment):
         done = subprocess.run([str(word) for word in command], cwd=tmp_path, check=False, capture_output=True, text=True,
                               timeout=DEADLINE_SECONDS, env={**os.environ, "BIN": str(programs), **environment})
@@ -56,7 +57,7 @@ def test_memory_of_ranks_matches_the_truth(run, tmp_path, launcher, order, expec
 
 
 def test_consecutive_runs_have_their_own_groups(run, tmp_path, launcher):
-    """MPICH has no number of a run: the second one replaces the first."""
+    """MPICH gives a run no number, so the second run replaces the first."""
     for ranks in (3, 2):
         run(*launcher[0], "-n", ranks, "sh", "-c", "exec $BIN/spoor run -q -- true")
     groups = [json.loads((folder / "merged.json").read_text())["group"] for folder in tmp_path.glob("spoor-*/")]
@@ -65,14 +66,14 @@ def test_consecutive_runs_have_their_own_groups(run, tmp_path, launcher):
 
 
 def test_merged_report_of_an_earlier_run_is_removed(run, tmp_path):
-    """Rank 1 of the second run is killed: no rank merges."""
+    """Rank 1 of the second run is killed, so no rank merges the reports."""
     for program in ("true", "sh -c '[ $RANK = 0 ] || kill -9 $PPID'"):
         run(sys.executable, "-c", TORCHRUN, "sh", "-c", f"exec $BIN/spoor run -q -- {program}", status=None)
     assert [path.name for path in Group(tmp_path).folder.glob("merged.*")] == []
 
 
 def test_shared_window_of_an_mpi_program_is_counted_once(run, tmp_path, launcher):
-    """A window that the ranks share does not count for each of them."""
+    """A window that several ranks share is counted only once."""
     compiler = f"mpicc.{launcher[0][0].split('.')[1]}"
     source = pathlib.Path(__file__).parent / "barrier.c"
     if subprocess.run([compiler, "-O2", "-o", tmp_path / "barrier", source], check=False, capture_output=True).returncode:
@@ -106,14 +107,14 @@ def test_torchrun_with_spoor_in_each_rank_gives_a_group(run, tmp_path):
 def test_ranks_of_the_real_torchrun_are_merged(run, tmp_path):
     if subprocess.run([sys.executable, "-c", "import torch"], check=False, capture_output=True).returncode:
         pytest.skip("PyTorch is not installed")
-    # PyTorch 1.13 with Python 3.11 accepts no other redirection.
+    # PyTorch 1.13 with Python 3.11 accepts only this redirection.
     run("torchrun", "--nproc_per_node=2", "--redirects=1", "--tee=1", f"--log_dir={tmp_path}/log", "--no_python", "sh", "-c",
         "export TRUTH=truth.$RANK; exec $BIN/spoor run -q -- $BIN/steady 80 300")
     check_ranks(Group(tmp_path), truths(tmp_path))
 
 
 def test_torchrun_under_spoor_gives_one_report_per_node(run, tmp_path, programs):
-    """The agent is not a rank; its ranks are its children."""
+    """The agent is not a rank; the ranks are its children."""
     run(programs / "spoor", "run", "-q", "-o", "node.json", "--", sys.executable, "-c", TORCHRUN, "sh", "-c",
         "export TRUTH=truth.$RANK; exec $BIN/steady 80 300")
     report, true = json.loads((tmp_path / "node.json").read_text()), truths(tmp_path)
@@ -123,8 +124,8 @@ def test_torchrun_under_spoor_gives_one_report_per_node(run, tmp_path, programs)
 
 
 def container(folder, *options):
-    """podman with the programs of this machine, without a network. crun refuses to run if a controller is on cgroup v2 and
-    the others are on v1."""
+    """Runs podman with the programs of this machine, without a network. crun refuses to run if
+    one controller is on cgroup v2 and the others are on v1."""
     root = folder / "root"
     root.mkdir()
     for name in ("bin", "lib", "lib64", "sbin"):
@@ -138,8 +139,9 @@ def container(folder, *options):
 @pytest.mark.skipif(os.geteuid() != 0, reason="runs podman as root")
 @pytest.mark.parametrize("namespace", ["private", "host"])
 def test_report_of_a_container_entrypoint_has_the_limits_of_the_container(run, tmp_path, programs, namespace):
-    """The cgroup and its limit are those of the container. cgroup v1 does not list processes of outer PID namespaces: they
-    may be in the cgroup too, and its peak is an upper bound."""
+    """The cgroup and its limit are those of the container. cgroup v1 does not list processes of
+    outer PID namespaces: the cgroup may contain such processes too, so its peak is an upper
+    bound."""
     for program in ("podman", "runc"):
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed")
@@ -157,7 +159,7 @@ def test_report_of_a_container_entrypoint_has_the_limits_of_the_container(run, t
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes namespaces as root")
 def test_ranks_in_namespaces_are_merged_by_host_name(run, tmp_path):
-    """Four machines by their names over one folder."""
+    """Simulates four machines with different host names that share one folder."""
     rank = "export TRUTH=truth.$RANK; exec $BIN/spoor run -q --group spoor-x -- $BIN/steady 60 300"
     node = f"hostname n$GROUP_RANK; for i in 0 1; do export LOCAL_RANK=$i RANK=$((2 * GROUP_RANK + i)); ({rank}) & done; wait"
     run("sh", "-c", "for GROUP_RANK in 0 1 2 3; do export GROUP_RANK; unshare --uts --mount --pid --fork --mount-proc "

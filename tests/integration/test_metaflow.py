@@ -12,12 +12,12 @@ import textwrap
 import pytest
 from conftest import DEADLINE_SECONDS, PACKAGES, TOP
 
-# A clone of the source of Metaflow, which Debian does not have.
+# A clone of Metaflow's source code, since Debian does not package it.
 SOURCE = pathlib.Path(os.environ.get("METAFLOW_SOURCE", TOP / "build/metaflow"))
 HAS_METAFLOW = (SOURCE / "metaflow/__init__.py").exists() and importlib.util.find_spec("requests")
 pytestmark = pytest.mark.skipif(not HAS_METAFLOW, reason=f"there is no Metaflow in {SOURCE}, or python3-requests is missing")
 
-# The flow of resource-tracker's README, with less sleep.
+# The flow in the README of resource-tracker, with less sleep.
 README_FLOW = """
     from time import sleep
     from metaflow import Flow, FlowSpec, step, track_resources
@@ -89,7 +89,7 @@ FLOW = """
 
 @pytest.fixture
 def flow(tmp_path):
-    """flow(text, *arguments): runs a command of a flow; returns its output."""
+    """flow(text, *arguments) runs a command of a flow and returns its output."""
     environment = {**os.environ, "PYTHONPATH": f"{PACKAGES}:{SOURCE}", "METAFLOW_USER": "tester",
                    "METAFLOW_HOME": str(tmp_path / "home"), "METAFLOW_DEFAULT_METADATA": "local",
                    "METAFLOW_DEFAULT_DATASTORE": "local", "USERNAME": "tester"}
@@ -104,7 +104,7 @@ def flow(tmp_path):
         return done.stdout
 
     def ask(expression):
-        """The value of an expression of Metaflow's client, through JSON."""
+        """Returns the value of an expression evaluated with Metaflow's client, passed as JSON."""
         program = f"import json\nfrom metaflow import Flow, Step\nprint(json.dumps({expression}))"
         done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment,
                               stdout=subprocess.PIPE, text=True, timeout=DEADLINE_SECONDS, check=True)

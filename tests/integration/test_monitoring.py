@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that a real Prometheus scrapes, and pushes to a real VictoriaMetrics and Pushgateway: they store the figures
-of the report. All of them run in a temporary directory, on loopback."""
+"""Runs that a real Prometheus scrapes, and pushes to a real VictoriaMetrics and Pushgateway: the stored figures must
+be those of the report. All servers run in a temporary directory, on loopback.
+"""
 import csv
 import json
 import os
@@ -17,8 +18,8 @@ import urllib.request
 import pytest
 from conftest import BINARY, DEADLINE_SECONDS, TOP
 
-# 200 MB in the middle, then CPU time; after that it waits for a line, so that the last figures are scraped, and exits
-# without the work of the interpreter's end.
+# Uses 200 MB, then CPU time. Then waits for a line, so that the last figures are scraped, and exits
+# without the interpreter's usual cleanup.
 JOB = ["python3", "-c", "import os, time, sys\nblock = b'x' * 200000000\ntime.sleep(1.5)\ndel block\n"
        "end = time.process_time() + 0.7\nwhile time.process_time() < end: pass\nprint('ready', flush=True)\nsys.stdin.readline()\nos._exit(0)"]
 
@@ -28,7 +29,7 @@ def needs(program):
 
 
 def eventually(condition, what):
-    """Until it is true; a server that does not answer yet is not."""
+    """Polls until the condition is true; treats a server that does not answer yet as false."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while time.monotonic() < deadline:
         try:
@@ -53,7 +54,7 @@ def free_port():
 
 
 class Server:
-    """A program that listens on a port of its own."""
+    """A server program that listens on a free port."""
 
     def __init__(self, folder, ready, *command):
         self.port, self.folder = free_port(), folder
@@ -74,7 +75,7 @@ class Server:
 
 @pytest.fixture
 def serve(tmp_path):
-    """serve(ready, command...) starts a server, which ends with the test."""
+    """serve(ready, command...) starts a server, which is stopped when the test ends."""
     servers = []
 
     def start(ready, *command):
@@ -88,7 +89,7 @@ def serve(tmp_path):
 
 
 class Run:
-    """The job under spoor, with a state directory of its own. It ends when end() is called."""
+    """The job under spoor, with its own state directory. The job ends when end() is called."""
 
     def __init__(self, folder, *options, command=tuple(JOB)):
         self.report_path, self.rows_path = folder / "r.json", folder / "rows.csv"
@@ -112,7 +113,7 @@ class Run:
 
 
 def ask(server, query):
-    """The values of a query now, by run."""
+    """Returns the current values of a query, by run."""
     answer = json.loads(get(f"{server.url}/api/v1/query", query=query))
     assert answer["status"] == "success"
     return [float(each["value"][1]) for each in answer["data"]["result"]]
@@ -120,7 +121,7 @@ def ask(server, query):
 
 @pytest.fixture
 def prometheus(tmp_path, serve):
-    """Scrapes `target`, a port of this machine, every 200 ms."""
+    """Starts a Prometheus that scrapes `target`, a port of this machine, every 200 ms."""
     target = free_port()
     path = tmp_path / "prometheus.yml"
     path.write_text(json.dumps({
@@ -136,7 +137,7 @@ def prometheus(tmp_path, serve):
 def test_prometheus_has_the_figures_of_the_report(tmp_path, prometheus):
     run = Run(tmp_path, "-i", "100ms", "--listen", str(prometheus.target))
     run.wait_until_ready()
-    # CPU time that Python needs to start counts, too.
+    # The CPU time that Python needs to start is counted, too.
     eventually(lambda: max(ask(prometheus, "spoor_job_cpu_seconds_total"), default=0) > 0.7, "the CPU time is scraped")
     time.sleep(0.5)  # and so is the next sample
     series = ask(prometheus, 'count({run_id!=""})')
@@ -159,12 +160,12 @@ def test_prometheus_accepts_every_query_of_the_dashboard(tmp_path, prometheus):
         for target in panel.get("targets", []):
             query = target["expr"].replace("$__rate_interval", "1m").replace("$__range", "1h")
             found += len(ask(prometheus, re.sub(r"\$\w+", ".*", query))) > 0
-    assert found > 15  # no GPU, no rank, maybe no cgroup
+    assert found > 15  # without a GPU, a rank, and perhaps a cgroup
     run.end()
 
 
 def expositions(tmp_path):
-    """Text of each kind that the program writes."""
+    """Returns a text of each kind that the program writes."""
     port = free_port()
     run = Run(tmp_path, "-i", "50ms", "--listen", str(port), "--metrics", str(tmp_path / "m.prom"), command=["cat"])
     url = f"http://127.0.0.1:{port}/metrics"
@@ -218,7 +219,7 @@ def test_nothing_is_lost_while_victoria_metrics_is_down(tmp_path, serve):
     run = Run(tmp_path, "-i", "100ms", "--export-interval", "200ms", "--push", f"{server.url}/api/v1/import/prometheus")
     eventually(lambda: points("spoor_job_rss_bytes"), "a push")
     server.stop()
-    run.wait_until_ready()  # while it is down
+    run.wait_until_ready()  # while the server is down
     server.start()
     eventually(lambda: max(points("spoor_job_cpu_seconds_total").values(), default=0) > 0.7, "all of it was sent")
     run.end()
@@ -229,7 +230,7 @@ def test_nothing_is_lost_while_victoria_metrics_is_down(tmp_path, serve):
     times = sorted(cpu)
     for row in run.rows:
         moment = float(row["timestamp"]) * 1e3
-        assert min(abs(moment - each) for each in times) <= 100  # a sample, or the next one of the interval
+        assert min(abs(moment - each) for each in times) <= 100  # a sample, or the next sample of the interval
 
 
 @needs("prometheus-pushgateway")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shell for Nextflow, called as Nextflow's .command.run calls it. Nextflow itself is not in Debian."""
+"""The shell for Nextflow, called in the same way as by Nextflow's .command.run. Debian does not package Nextflow
+itself."""
 import os
 import re
 import subprocess
@@ -14,8 +15,8 @@ from nextflow import parse_trace  # noqa: E402 - after the path
 SHELL = f"{TOP}/share/nextflow/bash -ue"
 PAGE = (TOP / "docs/FROM-NEXTFLOW.md").read_text(encoding="utf-8")
 
-# With an argument: runs the task, then writes a trace in two steps. Without: launches itself, or the task if nothing
-# is to be measured, and runs the line of afterScript.
+# With an argument, runs the task, then writes a trace in two steps. Without, launches itself, or
+# the task if nothing is to be measured, and runs the line of afterScript.
 STAND_IN = r"""#!/bin/bash
 if [ "${1-}" = nxf_trace ]; then
     touch .command.trace
@@ -33,7 +34,8 @@ exit ${status-0}
 
 @pytest.fixture(name="task")
 def fixture_task(tmp_path):
-    """Runs a script as a task. Returns its exit code, output, and the trace as Nextflow reads it."""
+    """Returns a function that runs a script as a task. Returns its exit code, its output, and
+    the trace as read by Nextflow."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/spoor").symlink_to(BINARY)
 
@@ -54,7 +56,7 @@ BLOCK = "python3 -c 'import time; block = b\"x\" * 300_000_000; time.sleep(0.1)'
 def check_figures(trace):
     assert 300e6 < trace["peak_rss"] == trace["rss"] < 330e6 and trace["%mem"] > 0
     assert trace["realtime"] > 100 and trace["%cpu"] > 1 and trace["cpu_model"] != "none" and trace["rchar"] > 1000
-    assert (trace["syscr"], trace["vmem"], trace["peak_vmem"]) == (22, 33 * 1024, 44 * 1024)  # spoor has none
+    assert (trace["syscr"], trace["vmem"], trace["peak_vmem"]) == (22, 33 * 1024, 44 * 1024)  # Nextflow's own
 
 
 def test_trace_has_figures_of_spoor_and_keeps_the_other_fields(task):
@@ -89,6 +91,6 @@ def test_task_runs_unchanged_without_spoor(task, tmp_path):
 
 
 def test_nextflow_recognizes_the_wrapper_as_bash():
-    """Nextflow looks for a word `bash` between blanks and slashes, for outputs of type env."""
+    """For outputs of type env, Nextflow searches for a word `bash` between spaces and slashes."""
     [shell] = re.findall(r"process\.shell = \['([^']*)'", PAGE)
     assert shell.split("/")[-1] == "bash" and shell.endswith(str((TOP / "share/nextflow/bash").relative_to(TOP / "share")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notebook of examples/, run by nbconvert: it shows a result, a data frame, a plot and a page."""
+"""Runs the notebook of examples/ with nbconvert: it shows a result, a data frame, a plot and a page."""
 import importlib.util
 import json
 import os
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.joi
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    """The outputs of each cell, by its id: a list of {MIME type: data}."""
+    """Returns the outputs of each cell, by cell id: a list of {MIME type: data}."""
     home = tmp_path_factory.mktemp("notebook")
     subprocess.run([sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--output-dir", home,
                     TOP / "examples/notebook.ipynb"], check=True, timeout=DEADLINE_SECONDS,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of --otlp, read by the message types of OpenTelemetry: otlp-transformer of npm, the version of the lock file."""
+"""Requests of --otlp, parsed with OpenTelemetry's message types: otlp-transformer of npm, in the version of the lock
+file."""
 import gzip
 import http.server
 import json
@@ -12,7 +13,8 @@ import threading
 import pytest
 from conftest import BINARY, DEADLINE_SECONDS
 
-# fromObject() ignores names that a message does not have, so the message must give back all that it was made of.
+# fromObject() ignores names that a message type does not have, so the message must return
+# everything that it was created from.
 CHECK = """
 const assert = require("node:assert");
 const { opentelemetry } = require("@opentelemetry/otlp-transformer/build/src/generated/root");
@@ -28,7 +30,7 @@ for (const line of require("node:fs").readFileSync(0, "utf8").trim().split("\\n"
 
 @pytest.fixture(name="check", scope="module")
 def fixture_check(tmp_path_factory):
-    """Checks requests, one on each line."""
+    """Returns a function that checks requests, one per line."""
     if not shutil.which("npm"):
         pytest.skip("npm is not installed")
     folder = tmp_path_factory.mktemp("otlp")

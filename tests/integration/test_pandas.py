@@ -56,7 +56,7 @@ def test_time_points_are_a_data_frame():
 
 
 def test_results_equal_json_and_text_of_the_program():
-    """As without pandas: tests/python/test_sub_tracker.py."""
+    """The same test without pandas is in tests/python/test_sub_tracker.py."""
     results = analyze().sub_tracking_results()
     done = subprocess.run([sys.executable, "-c", """
 import sys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor history push: runs in a real PostgreSQL, which an ordinary user starts and which listens on a socket alone."""
+"""spoor history push: sends runs to a real PostgreSQL, which is started by an ordinary user and listens only on a
+socket."""
 import concurrent.futures
 import glob
 import json
@@ -16,12 +17,12 @@ from conftest import BINARY, DEADLINE_SECONDS, TOP
 
 PROGRAMS = max(glob.glob("/usr/lib/postgresql/*/bin"), default="", key=lambda path: int(path.split("/")[4]))
 GIB = 1 << 30
-NOBODY = 65534  # PostgreSQL refuses root
+NOBODY = 65534  # PostgreSQL refuses to run as root
 pytestmark = pytest.mark.skipif(not PROGRAMS, reason="PostgreSQL is not installed")
 
 
 class Server:
-    """A server with the superuser postgres, who needs no password, and others, who do."""
+    """A server with the superuser postgres, who needs no password, and other users, who do."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -31,7 +32,7 @@ class Server:
         subprocess.run([f"{PROGRAMS}/initdb", "-D", folder / "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "-N"],
                        check=True, stdout=subprocess.DEVNULL, cwd=folder, env=environment, timeout=DEADLINE_SECONDS, **user)
         (folder / "data/pg_hba.conf").write_text("local all postgres trust\nlocal all all scram-sha-256\n")
-        # Messages about failures would fill the pipe; the one below is of the class "log".
+        # Messages about failures would fill the pipe; the message below is of the class "log".
         self.process = subprocess.Popen(
             [f"{PROGRAMS}/postgres", "-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off",
              "-c", "log_min_messages=log"], stderr=subprocess.PIPE, text=True, cwd=folder, env=environment, **user)
@@ -43,13 +44,13 @@ class Server:
         pytest.fail(f"PostgreSQL did not start: {lines}")
 
     def sql(self, text, database="postgres"):
-        """The rows of a query, as lists of text."""
+        """Returns the rows of a query, as lists of text."""
         done = subprocess.run([*self.psql, "-qAt", "-d", database, "-c", text], stdout=subprocess.PIPE, check=True,
                               text=True, timeout=DEADLINE_SECONDS)
         return [line.split("|") for line in done.stdout.splitlines()]
 
     def stop(self):
-        self.process.send_signal(signal.SIGINT)  # closes connections
+        self.process.send_signal(signal.SIGINT)  # also closes open connections
         self.process.communicate(timeout=DEADLINE_SECONDS)
 
 
@@ -95,13 +96,13 @@ class Database:
         return done
 
     def added(self, *arguments, **options):
-        """The message of a push that succeeds."""
+        """Runs a push that must succeed; returns its message."""
         done = self.push(*arguments, **options)
         assert done.returncode == 0, done.stderr
         return done.stderr
 
     def fault(self, *arguments, **options):
-        """The message of a push that fails: one line."""
+        """Runs a push that must fail; returns its message, which is one line."""
         done = self.push(*arguments, **options)
         assert done.returncode == 125 and done.stderr.count("\n") == 1, done
         return done.stderr
@@ -116,7 +117,7 @@ def fixture_database(server, tmp_path):
 
 
 def run(number, name, day, memory, **others):
-    """A run of a made-up history."""
+    """Returns a run of a made-up history."""
     return {"id": f"{number:032x}", "name": name, "command": f"python3 {name}.py", "host": "node1", "user": "ada",
             "started_at": f"2026-11-{day:02}T10:00:00.000Z", "ended_at": f"2026-11-{day:02}T10:01:00.500Z",
             "elapsed_seconds": 60.5, "exit_code": 0, "cpu_total_seconds": 100.25, "cpu_mean_cores": 1.65,
@@ -160,7 +161,7 @@ def test_runs_are_pushed_in_several_batches(database):
 
 
 def test_concurrent_pushes_add_each_run_once(database):
-    """All create the tables; each run is added by one of them."""
+    """All pushes create the tables; each run is added by one of them."""
     database.store(HISTORY)
     with concurrent.futures.ThreadPoolExecutor() as threads:
         messages = list(threads.map(lambda _: database.added("--create"), range(4)))
@@ -194,7 +195,7 @@ def test_views_summarize_the_runs(database):
 
 
 def test_documented_queries_have_the_documented_output(database):
-    """Each has the output of docs/TEAM.md."""
+    """Each query must have the output shown in docs/TEAM.md."""
     database.store(HISTORY)
     database.added("--create")
     blocks = re.findall(r"```sql\n(SELECT [^`]*)```\n\n```text\n([^`]*)```", (TOP / "docs/TEAM.md").read_text())
@@ -239,7 +240,7 @@ def test_error_for_a_user_without_permission_names_the_required_grants(database)
 
 
 def test_failed_push_adds_nothing(database):
-    """One transaction: the second batch fails."""
+    """The push is one transaction, whose second batch fails."""
     database.store([HISTORY[0]])
     database.added("--create")
     database.sql("ALTER TABLE spoor.runs ADD CHECK (name <> 'bad')")
@@ -250,7 +251,7 @@ def test_failed_push_adds_nothing(database):
 
 
 def test_passwords_are_not_printed(database):
-    """push() checks each message."""
+    """push() checks each message for passwords."""
     database.store(HISTORY)
     place = f"host={database.server.folder}"
     assert "password authentication failed" in database.fault(url=f"postgresql://team:not-s3cr3t@/x?{place}")

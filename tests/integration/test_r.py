@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The R package: the checks of CRAN, and the ends of R that its own tests cannot survive."""
+"""The R package: CRAN's checks, and exits of R that the package's own tests cannot survive."""
 import json
 import os
 import pty
@@ -14,8 +14,8 @@ from conftest import BINARY, DEADLINE_SECONDS, TOP
 
 PACKAGES = ("testthat", "R6", "knitr", "jsonlite")
 READY = 'cat("REA", "DY\\n", sep = "")'
-# Four workers with 200 MB each: the memory of R that a worker copies, and a vector. They hold it until the tracker
-# has taken two more samples.
+# Four workers use 200 MB each: R memory that a worker copies, and a vector. They hold the memory
+# until the tracker has taken two more samples.
 WORKERS = r"""
 own <- function() {
   lines <- grep("^Private_", readLines("/proc/self/smaps_rollup"), value = TRUE)
@@ -43,7 +43,7 @@ cat(summary(u)["peak_memory_bytes", "value"] - before, sum(unlist(workers)), by_
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """A folder with the installed package, which has passed its checks."""
+    """Returns a folder with the installed package, which has passed its checks."""
     if not shutil.which("Rscript"):
         pytest.skip("R is not installed")
     missing = subprocess.run(["Rscript", "-e", "cat(Filter(function(p) !requireNamespace(p, quietly = TRUE), "
@@ -58,7 +58,7 @@ def library(tmp_path_factory):
 
 @pytest.fixture
 def start(library, tmp_path, monkeypatch):
-    """Starts R with a script that has loaded the package."""
+    """Starts R with a script in which the package is loaded."""
     monkeypatch.setenv("R_LIBS", str(library))
     monkeypatch.setenv("SPOOR_BIN", str(BINARY))
     monkeypatch.chdir(tmp_path)
@@ -77,7 +77,7 @@ def finish(process):
 
 
 def agents(pid):
-    """The agents of a process that have not ended."""
+    """Returns the agents of a process that are still running."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -141,7 +141,7 @@ def test_killed_r_leaves_no_tracker_even_if_a_forked_child_lives(start):
     process.kill()
     process.wait()
     wait_until(lambda: not agents(process.pid))
-    os.killpg(process.pid, signal.SIGKILL)  # the fork
+    os.killpg(process.pid, signal.SIGKILL)  # kills the fork
     process.communicate()
 
 
@@ -173,7 +173,7 @@ def test_phase_in_r_is_part_of_the_enclosing_run(start):
 
 
 def test_r_as_pid_1_reaps_the_tracker(start):
-    """R in a container without an init becomes the parent of the tracker."""
+    """In a container without an init, R becomes the parent of the tracker."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     process = start('u <- spoor_track(Sys.getpid())\n'
                     'cat(u$value, grep("^[0-9]+$", list.files("/proc"), value = TRUE))',
@@ -182,7 +182,7 @@ def test_r_as_pid_1_reaps_the_tracker(start):
 
 
 class Terminal:
-    """R on a terminal of its own."""
+    """R at its own terminal."""
 
     def __init__(self):
         self.pid, self.fd = pty.fork()

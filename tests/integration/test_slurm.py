@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor in the steps of a real Slurm."""
+"""spoor in steps of a real Slurm."""
 import json
 import os
 import re
@@ -11,7 +11,7 @@ from ranks import CHARGED_FLOOR, CHARGED_TOLERANCE, MB, SIZES, Group, build_prog
 
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(bool(slurm.missing_program()), reason=slurm.missing_program())
-# The ranks have 100, 200, 300 and 400 MB.
+# The ranks use 100, 200, 300 and 400 MB.
 STEADY = "export TRUTH=truth.$SLURM_PROCID; exec $BIN/spoor run -q -- $BIN/steady $((100 * SLURM_PROCID + 100)) 500"
 RANK = "export TRUTH=truth.${0}; exec $BIN/spoor run -q -i 0.2 -- $BIN/rank {0} 4 {1} 600"
 
@@ -26,7 +26,8 @@ def fixture_cluster():
 
 @pytest.fixture(name="limited", scope="module", autouse=True)
 def fixture_limited(cluster, tmp_path_factory):
-    """A job that reaches the shortest time limit of Slurm, one minute, while the other tests run."""
+    """Starts a job that reaches Slurm's shortest time limit, one minute, while the other tests
+    run."""
     folder = tmp_path_factory.mktemp("limited")
     return folder, cluster.submit(folder, "srun -n 2 $BIN/spoor run -q -- sh -c '$BIN/steady 50 200; exec sleep 600'",
                                   "--time=1", "-n2")
@@ -38,7 +39,7 @@ def need_cgroups():
 
 
 def check_cgroup_peak(report, true_bytes):
-    """The cgroup of the task has this rank alone."""
+    """Checks that the peak of the task's cgroup is that of this rank alone."""
     peak = report["memory"]["job_peak_bytes"]
     if slurm.missing_controller():
         assert peak["value"] is None
@@ -55,7 +56,7 @@ def test_ranks_on_two_nodes_are_merged(cluster, tmp_path):
     assert group.folder.name == f"spoor-{job}.0"
     for rank, report in group.ranks.items():
         launch = report["launch"]
-        assert launch["restart"] in (None, 0) and launch["local_ranks"] in (None, 2)  # by version of Slurm
+        assert launch["restart"] in (None, 0) and launch["local_ranks"] in (None, 2)  # depends on the version of Slurm
         assert {key: value for key, value in launch.items()
                 if value is not None and key not in ("restart", "local_ranks")} == {
             "launcher": "slurm", "scheduler": "slurm", "job": job, "step": "0", "rank": rank, "ranks": 4,
@@ -70,7 +71,7 @@ def test_ranks_on_two_nodes_are_merged(cluster, tmp_path):
 
 
 def test_ranks_of_an_unprivileged_user_are_merged(cluster, tmp_path):
-    """Slurm gives the cgroups of a task to the user of the job."""
+    """Slurm makes the user of the job the owner of a task's cgroups."""
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(0o755)
     os.chown(tmp_path, NOBODY, NOBODY)
@@ -83,8 +84,8 @@ def test_ranks_of_an_unprivileged_user_are_merged(cluster, tmp_path):
 
 @pytest.mark.parametrize("order, expected", [("together", 1000 * MB), ("in-turn", 400 * MB)])
 def test_memory_of_a_node_matches_the_truth(cluster, tmp_path, order, expected):
-    """Slurm reports the largest task in both cases: 400 MB."""
-    # A step whose job has ended has no figures if the job was faster than they.
+    """In both cases, Slurm reports only the largest task: 400 MB."""
+    # If the job ends before Slurm has gathered the figures of a step, the step has none.
     job = cluster.submit(tmp_path, f"srun sh -c '{RANK.format('SLURM_PROCID', order)}'\n"
                          "until sacct -n -P -j $SLURM_JOB_ID.0 -o MaxRSS | grep -q K; do sleep 0.1; done", "-N1", "-n4")
     maximum = int(cluster.sacct(job, "MaxRSS")[f"{job}.0"]["MaxRSS"].rstrip("K")) << 10
@@ -95,7 +96,7 @@ def test_memory_of_a_node_matches_the_truth(cluster, tmp_path, order, expected):
 
 
 def test_report_of_an_array_job_has_its_array_index(cluster, tmp_path):
-    """Each element is a job; its report has the number of the array."""
+    """Each element of the array is a job; its report contains the number of the array."""
     job = cluster.submit(tmp_path, "$BIN/spoor run -q -o run.{job}.json -- $BIN/steady 50 100", "--array=3,5", "--mem=200M")
     steps = cluster.sacct(job, "JobIDRaw", elements=(3, 5))
     reports = [json.loads(path.read_text()) for path in tmp_path.glob("run.*.json")]
@@ -108,7 +109,8 @@ def test_report_of_an_array_job_has_its_array_index(cluster, tmp_path):
 
 
 def test_each_step_of_a_batch_script_is_a_group(cluster, tmp_path):
-    """Each step is a group. The script is not a rank, and shares its cgroup with nothing but its children."""
+    """Each step is a group. The script is not a rank, and its cgroup contains only its own
+    children."""
     job = cluster.submit(tmp_path, "srun $BIN/spoor run -q -- true\nsrun -n2 $BIN/spoor run -q -- true\n"
                          "$BIN/spoor run -q -o batch.json -- $BIN/steady 50 200", "-n4")
     assert {row["State"] for row in cluster.sacct(job).values()} == {"COMPLETED"}
@@ -150,7 +152,7 @@ def test_killed_rank_is_missing_in_the_merged_report(cluster, tmp_path):
 @pytest.mark.parametrize("launcher, variable", [("mpirun.openmpi --allow-run-as-root --oversubscribe", "OMPI_COMM_WORLD_RANK"),
                                                 ("mpirun.mpich", "PMI_RANK")], ids=["openmpi", "mpich"])
 def test_ranks_started_by_mpirun_in_a_batch_script_are_merged(cluster, tmp_path, launcher, variable):
-    """All ranks are in the cgroup of the script."""
+    """All ranks are in the cgroup of the batch script."""
     job = cluster.submit(tmp_path, f"{launcher} -n 4 sh -c '{RANK.format(variable, 'together')}'", "-n4", "-N1")
     steps = cluster.sacct(job, "MaxRSS")
     group = Group(tmp_path)
@@ -162,7 +164,8 @@ def test_ranks_started_by_mpirun_in_a_batch_script_are_merged(cluster, tmp_path,
 
 
 def test_documented_task_prolog_saves_every_run(cluster, tmp_path):
-    """docs/CLUSTER.md: spoor keeps every run of a job, and each rank is found by the job."""
+    """As described in docs/CLUSTER.md, spoor saves every run of a job, and each rank is found by
+    the job ID."""
     [prolog] = re.findall(r"```sh\n(#!/bin/sh\n# task-prolog\n[^`]*)```", (TOP / "docs/CLUSTER.md").read_text())
     shared = tmp_path / "shared"
     shared.mkdir(mode=0o1777)
@@ -179,7 +182,8 @@ def test_documented_task_prolog_saves_every_run(cluster, tmp_path):
 
 
 def test_reports_of_a_step_killed_at_its_time_limit_are_written(cluster, limited):
-    """Slurm sends SIGTERM first: the reports are written. This test is the last one, because its job is slow."""
+    """Slurm sends SIGTERM first, so the reports are written. This test is the last one, because
+    its job is slow."""
     folder, job = limited
     assert cluster.sacct(job)[job]["State"] == "TIMEOUT"
     group = Group(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark tables of a real Snakemake beside those of spoor."""
+"""Benchmark tables of a real Snakemake, compared with those of spoor."""
 import csv
 import os
 import re
@@ -38,7 +38,7 @@ BURN = "import time\nwhile time.process_time() < 0.7: pass\n"
 
 @pytest.fixture(name="snakemake")
 def fixture_snakemake(tmp_path):
-    """Runs a workflow with the program under test in PATH."""
+    """Returns a function that runs a workflow with the program under test in PATH."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/spoor").symlink_to(BINARY)
     (tmp_path / "burn.py").write_text(BURN)
@@ -59,7 +59,8 @@ def rows_of(path):
 
 
 def check_readers(folder):
-    """pandas, and the import into a history, read our tables as those of Snakemake."""
+    """Checks that pandas, and the import into a history, read spoor's tables in the same way as
+    Snakemake's."""
     pandas = pytest.importorskip("pandas")
     for path in folder.glob("s*/*.tsv"):
         numbers = pandas.read_csv(path, sep="\t").drop(columns=["h:m:s", "max_vms"])
@@ -79,7 +80,8 @@ def print_side_by_side(folder):
 
 
 def test_tables_have_the_columns_of_snakemake(snakemake):
-    """The usage that Snakemake misses depends on its timing, so its own figures are printed, not checked."""
+    """The usage that Snakemake misses depends on timing, so Snakemake's own figures are printed,
+    not checked."""
     folder = snakemake(WORKFLOW)
     print_side_by_side(folder)
     tables = {rule: (rows_of(folder / "spoor" / f"{rule}.tsv"), rows_of(folder / "snakemake" / f"{rule}.tsv"))
@@ -88,7 +90,7 @@ def test_tables_have_the_columns_of_snakemake(snakemake):
         assert list(ours[0]) == list(theirs[0]) and len(ours) == len(theirs)
         for mine, other in zip(ours, theirs):
             assert re.fullmatch(r"\d+\.\d{4}", mine["s"]) and re.fullmatch(r"\d+\.\d{4}", other["s"])
-            assert float(mine["s"]) < float(other["s"])  # which has the shell and spoor in it
+            assert float(mine["s"]) < float(other["s"])  # includes the shell and spoor
     [short], _ = tables["short"]
     assert 300e6 / 2**20 < float(short["max_rss"]) < 320
     assert float(short["max_uss"]) <= float(short["max_pss"]) <= float(short["max_rss"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of real programs against the kernel's own figures: the cases of tests/truth/software.py."""
+"""Reports of real programs compared with the kernel's own figures: the cases of tests/truth/software.py."""
 import argparse
 import os
 import sys

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """privileges.py [--json FILE] [--write] [--only TEXT] BINARY - checks what spoor can measure with which privileges.
 
-Runs a job that measures its own usage in every surrounding of surroundings.py: as root, as a user, in
-containers, with system calls denied. Checks for each quantity that the best source was chosen and that
-an unknown one has the right reason; that the figures are true; and that doctor agrees. For root. --write puts the table into docs/RELIABILITY.md; --json writes the counts for run-tests.
+Runs a job that measures its own usage in every environment of surroundings.py: as root, as a user, in containers,
+with system calls denied. Checks for each quantity that the best source was chosen and that an unknown quantity has
+the right reason; that the figures are true; and that doctor agrees. Needs root. --write writes the table to
+docs/RELIABILITY.md; --json writes the counts for run-tests.
 """
 import argparse
 import collections
@@ -32,10 +33,10 @@ import results  # noqa: E402  # pylint: disable=wrong-import-position
 DEADLINE_SECONDS = 60
 MIB = 1 << 20
 MAIN_BYTES, CHILD_BYTES = 64 * MIB, 32 * MIB
-# Other mappings of the programs, and the kernel's charges: see tests/truth/rules.py.
+# Allows for other mappings of the programs, and the kernel's charges: see tests/truth/rules.py.
 MEMORY_SLACK, CHARGED_SLACK = 2 * MIB, 8 * MIB
-# A process reads its clock before its exit, which still frees its memory. For processes that others
-# wait for only ticks are known.
+# A process reads its clock before its exit, which still has to free its memory. For processes that
+# another process waits for, only ticks are known.
 CPU_SLACK, TICKS_SLACK = 0.05, 0.03
 
 
@@ -48,7 +49,7 @@ def wait_until(condition, what):
 
 
 def read_line(stream, tracker):
-    """A line of the job's output."""
+    """Returns a line of the job's output."""
     ready, _, _ = select.select([stream], [], [], DEADLINE_SECONDS)
     line = stream.readline() if ready else ""
     if not line.strip():
@@ -63,7 +64,7 @@ def samples_in(path):
 
 
 class Place:
-    """One surrounding, entered."""
+    """One environment that has been entered."""
 
     def __init__(self, surrounding, binary, programs, folder):
         self.surrounding = surrounding
@@ -81,7 +82,7 @@ class Place:
                                 text=True, cwd=self.folder, **pipes)
 
     def run(self, options, joined):
-        """`spoor run`: the report, and the CPU time that the job's clocks showed."""
+        """Runs `spoor run`. Returns the report, and the CPU time according to the job's clocks."""
         report, samples = self.folder / "run.json", self.folder / "run.jsonl"
         tracker = self.start("run", "-q", "-i", "0.02", "-o", report, "--samples", samples, *options, "--",
                              self.programs / "job", joined=joined, stdin=subprocess.PIPE,
@@ -90,7 +91,7 @@ class Place:
 
     def attach(self):
         report, samples = self.folder / "attach.json", self.folder / "attach.jsonl"
-        # A process of the same user that existed before.
+        # Start a process of the same user before the job.
         who = surroundings.AS_USER if "setpriv" in self.surrounding.enter else []
         program = self.programs / "job"
         job = subprocess.Popen([*who, str(program)], text=True, stdin=subprocess.PIPE,
@@ -136,7 +137,7 @@ class Place:
 
 
 def parse_doctor(text):
-    """{(quantity, source): [word, reason, fix]} of doctor's output."""
+    """Parses doctor's output. Returns {(quantity, source): [word, reason, fix]}."""
     rows, quantity, row, part = {}, None, None, 1
     for line in text.splitlines():
         found = re.match(r"  (used|yes|no)\s+(\S.*?)(?:\s{2,}(\S.*))?$", line)
@@ -176,12 +177,12 @@ def check_source(measure, expected):
 
 
 def within(measure, low, high, what):
-    """The truth is between low and high."""
+    """Checks that the truth is between the bounds of a measure."""
     value = measure["value"]
     if value is None:
         return ""
     if measure["source"] == "wait4.ru_maxrss" and not measure["exact"]:
-        # At least the largest process: the truth is within the bounds.
+        # The lower bound may be the largest process: the truth must be within the bounds.
         is_true = measure["low"] <= high and (measure["high"] is None or low <= measure["high"])
     else:
         is_true = low <= value <= high
@@ -189,7 +190,7 @@ def within(measure, low, high, what):
 
 
 def check_figures(report, used, slack):
-    """The job's usage, if it is known."""
+    """Checks the figures of the job's usage that are known."""
     both = MAIN_BYTES + CHILD_BYTES
     yield within(find(report, "cpu.total_seconds"), 0.97 * used - slack, 1.03 * used + CPU_SLACK,
                  "CPU time")
@@ -210,7 +211,7 @@ def check_report(kind, report, used, expected, slack=CPU_SLACK):
 
 
 def is_of_machine(row):
-    """It depends on the hardware of the machine."""
+    """Returns whether a quantity depends on the hardware of the machine."""
     return any(word in row[0] for word in ("GPU", "energy", "RDMA", "NFS")) or row[1] == "perf.hardware"
 
 
@@ -268,12 +269,13 @@ def cell(measure):
 
 
 def counts(cells):
-    """How often each cell occurs, the most frequent first: "a (12); b (3)"."""
+    """Returns how often each cell occurs, the most frequent first: "a (12); b (3)"."""
     return "; ".join(f"{text} ({times})" for text, times in collections.Counter(cells).most_common())
 
 
 def table(reports, absent, passed):
-    """The section of docs/RELIABILITY.md: in how many surroundings each source was used."""
+    """Returns the section for docs/RELIABILITY.md: in how many environments each source was
+    used."""
     measures = {name: [find(report, path) for report in reports.values()] for path, name in QUANTITIES.items()}
     return describe(passed, len(reports), {name: counts(map(cell, each)) for name, each in measures.items()},
                     {name: counts(measure["reason"] for measure in each if measure["value"] is None)

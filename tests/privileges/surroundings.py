@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The surroundings in which spoor is run, and the expected result in each: the sources of each
-quantity, the reason for each unknown quantity, and doctor's row for each source that does not work.
+"""The environments in which spoor is run, and the expected result in each: the sources of each quantity, the reason
+for each unknown quantity, and doctor's row for each source that does not work.
 
-The order of the sources is that of docs/MEASURING.md. "wait4" with perf is exact unless perf counted
-over 2 % more, which depends on the machine's other load: EITHER.
+The sources are in the order of docs/MEASURING.md. "wait4" with perf is exact unless perf counted over 2 % more,
+which depends on the machine's other load: EITHER.
 """
 import contextlib
 import dataclasses
@@ -51,7 +51,8 @@ class Unknown:
 # ---- what a run reports ------------------------------------------------------
 
 def counted(how):
-    """Known from the processes that were waited for; exact if none can be missing."""
+    """A figure known from the processes that were waited for; exact if no process can be
+    missing."""
     return {"cpu.page_faults.minor": Found("wait4", how),
             "cpu.context_switches.voluntary": Found("wait4", how),
             "io.written_chars": Found("procfs.io", how)}
@@ -64,7 +65,7 @@ BEST = {
     "cpu.main.mean_cores": Found("procfs.cpuclock", EXACT),
     "cpu.threads.combined": Found("cgroup.pids.peak", EXACT),
     "memory.main.total_rss_bytes": Found("wait4.ru_maxrss", EXACT),
-    "memory.combined.total_rss_bytes": Found("procfs.smaps_rollup", EITHER),  # exact if it reaches its bound
+    "memory.combined.total_rss_bytes": Found("procfs.smaps_rollup", EITHER),  # exact if the value equals its bound
     "memory.main.private_rss_bytes": Found("procfs.smaps_rollup"),
     "memory.job_peak_bytes": Found("cgroup.memory.max_usage_in_bytes", EXACT),
     "processes.started": Found("proc-connector", EXACT),
@@ -74,7 +75,8 @@ BEST = {
 
 
 def without_cgroup(reason, how=EITHER):
-    """No cgroup for the job; `how`: EXACT, SAMPLED or EITHER for figures of waited-for processes."""
+    """The job has no cgroup. `how`: EXACT, SAMPLED or EITHER for figures of waited-for
+    processes."""
     return {**BEST, **counted(how),
             "cpu.total_seconds": Found("wait4", how),
             "cpu.user_seconds": Found("wait4", how),
@@ -97,8 +99,8 @@ HIDDEN_CGROUPS = {"events.oom_kills": Unknown("no readable cgroup has a memory c
 USER = without_cgroup(OTHERS)
 USER_WITHOUT_PERF = without_cgroup(OTHERS, SAMPLED)
 
-# For a process that runs already: its earlier usage, and the usage that only its parent receives,
-# are missing.
+# For a process that is already running, its earlier usage, and the usage that only its parent
+# receives, are missing.
 ATTACHED = {
     **BEST,
     "cpu.total_seconds": Found("procfs.cpuclock"),
@@ -136,7 +138,7 @@ CONNECTOR = ("number of processes started", "proc-connector")
 RING_STARTED = ("number of processes started", "perf.fork-ring")
 RING_THREADS = ("peak number of threads", "perf.fork-ring")
 EXIT_RECORDS = ("peak memory of processes never waited for", "taskstats")
-WAITING = ("waiting for a CPU", "taskstats")  # works if EXIT_RECORDS does
+WAITING = ("waiting for a CPU", "taskstats")  # works whenever EXIT_RECORDS works
 FOREIGN = ("I/O and memory of other users' processes", "procfs.io, procfs.smaps")
 
 CONNECTOR_IS_USED = {RING_THREADS: ("proc-connector is used", "")}
@@ -177,17 +179,17 @@ NO_PROC_DOCTOR = {row: MOUNT_PROC for row in [
 AS_USER = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 IN_USER_NAMESPACE = [*AS_USER, "unshare", "-U", "-r"]
 HIDING = ["unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-c",
-          # sh stays PID 1, which belongs to root.
+          # sh remains PID 1, which belongs to root.
           'mount -o remount,hidepid=2 /proc || exit 125; "$@"; exit $?', "sh"]
 READING_ONLY = 'for tree in /sys/fs/cgroup/*; do mount -o remount,ro,bind "$tree" || exit 125; done'
-# The capabilities that Docker leaves to root.
+# The capabilities that root has in Docker.
 DOCKER_CAPABILITIES = "-all," + ",".join("+" + name for name in (
     "chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot "
     "mknod audit_write setfcap").split())
 
 
 def mounting(script, *command):
-    """Runs after a script in a mount namespace."""
+    """Runs a command after a script, in a new mount namespace."""
     return ["unshare", "-m", "sh", "-c", f'{script} || exit 125; exec "$@"', "sh", *command]
 
 
@@ -209,7 +211,7 @@ class Surrounding:
     attach: dict = None      # the quantities of `spoor attach`; None: not tried
     needs: tuple = ()        # see `missing`
     environment: dict = dataclasses.field(default_factory=dict)
-    delegated: tuple = ()    # trees in which the tracker is in a cgroup of its user
+    delegated: tuple = ()    # trees in which the tracker is in a cgroup that belongs to its user
     given: str = ""          # the tree of --cgroup DIRECTORY
 
 
@@ -264,8 +266,8 @@ HERE = [
                  "memory.combined.total_rss_bytes": Found("wait4.ru_maxrss")},
                 {**no_cgroup(INVISIBLE, DELEGATE), **NAMESPACE, **NO_PROC_DOCTOR,
                  EXIT_RECORDS: (DENIED, OUTSIDE)}),
-    # Debian's kernels then refuse perf to users with EACCES, and so does this filter: no sysctl of the
-    # machine is changed, and other kernels do not have the value.
+    # With this setting, Debian's kernels refuse perf to users with EACCES. This filter does the
+    # same, so that no sysctl of the machine is changed; other kernels do not support the value.
     Surrounding("perf_event_paranoid=3, user", denying("EACCES", "perf_event_open", *AS_USER),
                 USER_WITHOUT_PERF, {**USER_DOCTOR, **no_perf(DENIED, SYSCTL)}, ATTACHED, NEEDS_USER),
     Surrounding("no perf, no pidfd (EPERM), root", denying("EPERM", BOTH), BEST,
@@ -289,7 +291,7 @@ HERE = [
                  EXIT_RECORDS: ("needs proc-connector or perf.fork-ring, below", OUTSIDE)},
                 needs=NEEDS_USER_NAMESPACE),
     Surrounding("16 CPUs, bound to those here", [*MANY_CPUS, *IN_USER_NAMESPACE],
-                {**USER, **PART_OF_THE_RINGS},  # a job can bind itself to the others
+                {**USER, **PART_OF_THE_RINGS},  # a job can bind itself to the other CPUs
                 {**no_cgroup(OTHERS, DELEGATE), **NOT_ROOT_OUTSIDE, **NAMESPACE},
                 needs=(*NEEDS_USER_NAMESPACE, "8 CPUs at most")),
     Surrounding("Slurm step", [], without_cgroup(SLURM), {**CONNECTOR_IS_USED, **no_cgroup(SLURM, DELEGATE)},
@@ -327,12 +329,12 @@ MACHINE = {
 
 
 def missing(surrounding):
-    """The missing requirements of the machine, as text; "" if it has all."""
+    """Returns the missing requirements of the machine, as text; "" if none is missing."""
     return next((text for need in surrounding.needs for has, text in [MACHINE[need]] if not has()), "")
 
 
 def own_cgroup(tree):
-    """The folder of our own cgroup in a tree."""
+    """Returns the folder of this process's cgroup in a tree."""
     for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
         _, names, path = line.split(":", 2)
         if tree in (names.split(",") if names else ["unified"]):
@@ -341,13 +343,13 @@ def own_cgroup(tree):
 
 
 def joining(cgroups):
-    """The prefix of a command that runs in these cgroups."""
+    """Returns the prefix of a command that runs in these cgroups."""
     return ["sh", "-c", 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; '
             'shift; exec "$@"', "sh", *map(str, cgroups), "--"] if cgroups else []
 
 
 def remove(cgroup):
-    """Waits for exiting processes, but not for a cgroup that was left in it."""
+    """Removes a cgroup. Waits for exiting processes, but not for a cgroup that was left inside."""
     deadline = time.monotonic() + 10
     while (cgroup / "cgroup.procs").read_text() and time.monotonic() < deadline:
         time.sleep(0.005)
@@ -356,7 +358,7 @@ def remove(cgroup):
 
 @contextlib.contextmanager
 def cgroups_of_user(trees):
-    """Creates a cgroup that belongs to the user in each tree; they must be empty at the end."""
+    """Creates a cgroup that belongs to the user in each tree; at the end, these must be empty."""
     folders = []
     try:
         for tree in trees:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests of the Python packages. They run from the source tree, on a build."""
+"""Fixtures of the tests of the Python packages. The packages are run from the source tree, with a build of the
+program."""
 import os
 import pathlib
 import subprocess
@@ -16,7 +17,7 @@ BINARY = pathlib.Path(os.environ.get("SPOOR_BINARY", TOP / "build/spoor")).absol
 DEADLINE_SECONDS = 60
 
 sys.path.insert(0, str(PACKAGES))
-sys.path.append(str(TOP / "tests/functional"))  # for the services on loopback
+sys.path.append(str(TOP / "tests/functional"))  # for the fake services on loopback
 os.environ["SPOOR_BIN"] = str(BINARY)
 os.environ["PYTHONPATH"] = str(PACKAGES)
 MARK = f"TESTED_BY={os.getpid()}"
@@ -24,7 +25,7 @@ os.environ["TESTED_BY"] = str(os.getpid())
 for key in list(os.environ):
     if key.startswith("SPOOR_") and key not in ("SPOOR_BIN", "SPOOR_BINARY"):
         del os.environ[key]
-# No server listens there: a test without its own service reaches none.
+# No server listens at this address, so a test without its own service reaches none.
 NOWHERE = "http://127.0.0.1:1"
 NO_SERVICES = {name: NOWHERE for name in ("SPOOR_KEEPER_URL", "SPOOR_METADATA_URL", "SPOOR_S3_URL",
                                           "SENTINEL_API_URL")}
@@ -40,8 +41,9 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """On a very busy machine, a worker of pytest-xdist runs its tests in another thread than the main one, which alone
-    handles signals: a test that needs them then has a process of its own."""
+    """On a very busy machine, a worker of pytest-xdist runs its tests in a thread other than the
+    main one, which alone handles signals. Tests that need signals are then run in a separate
+    process."""
     if not pyfuncitem.get_closest_marker("main_thread") or threading.current_thread() is threading.main_thread():
         return None
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider",
@@ -52,7 +54,7 @@ def pytest_pyfunc_call(pyfuncitem):
 
 
 def eventually(condition, what):
-    """Polls until condition() is true and returns it; fails after a long time."""
+    """Polls until condition() is true and returns its value; fails after a long time."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while time.monotonic() < deadline:
         value = condition()
@@ -92,7 +94,7 @@ def in_folder_of_its_own(tmp_path, monkeypatch):
 
 @pytest.fixture
 def script(tmp_path):
-    """script(text, *arguments): runs a Python program to its end and returns its output."""
+    """script(text, *arguments) runs a Python program until it exits and returns its output."""
     def start(text, *arguments, prefix=(), **options):
         path = tmp_path / "program.py"
         path.write_text(textwrap.dedent(text))
@@ -121,8 +123,7 @@ printf '</script></html>\\n'
 
 @pytest.fixture
 def stand_in_reporter(tmp_path, monkeypatch):
-    """stand_in_reporter(): from now on, pages are made by a program that embeds the report
-    unchanged."""
+    """After stand_in_reporter(), pages are made by a program that embeds the report unchanged."""
     def install():
         path = tmp_path / "reporter"
         path.write_text(REPORTER)

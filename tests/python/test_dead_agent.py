@@ -21,7 +21,7 @@ def kill_agent(tracker):
 
 @pytest.fixture
 def seen():
-    """The warnings of a test."""
+    """Collects the warnings of a test."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
@@ -128,7 +128,7 @@ def stop_agent(tracker):
 def test_stopped_agent_does_not_block_the_program(seen):
     with spoor.Tracker() as tracker:
         pid = stop_agent(tracker)
-        for _ in range(100):  # only the first waits
+        for _ in range(100):  # only the first request waits
             with tracker.phase("p"):
                 tracker.sample()
         with pytest.raises(spoor.Error, match="is stopped"):
@@ -170,7 +170,7 @@ def test_program_can_be_tracked_again_after_a_failure(seen):
 
 
 def test_program_continues_if_the_agent_is_killed_at_once(seen, monkeypatch):
-    """The program continues, as with an agent that is killed later."""
+    """The program continues, just as when the agent is killed later."""
     start = _library.start_agent
     monkeypatch.setattr(_library, "start_agent",
                         lambda program, words, *fds: start("/bin/false", words, *fds))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands in the documents have the documented output."""
+"""Checks that the commands in the documents have the documented output."""
 import json
 import subprocess
 import sys

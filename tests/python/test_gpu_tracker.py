@@ -231,7 +231,7 @@ def test_missing_gpu_causes_one_warning(caplog):
     said = [record.getMessage() for record in caplog.records]
     assert [record.name for record in caplog.records] == ["root"] * len(said)
     if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/kfd", "/dev/dri")):
-        # CPU time may have been less than a tick.
+        # The CPU time may be less than a clock tick.
         assert [message for message in said if not message.startswith("CPU utilization")] == [NO_GPU]
     caplog.clear()
     tracked()
@@ -344,7 +344,7 @@ def test_agent_of_gpu_tracker_refuses_invalid_arguments():
 
 
 def test_documented_names_are_in_the_documented_modules():
-    """Nothing is imported that takes long: the names are found when they are asked for."""
+    """Nothing is imported that takes long: names are looked up when they are requested."""
     subprocess.run([sys.executable, "-c", """
 import sys
 import gpu_tracker, gpu_tracker.sub_tracker, gpu_tracker.tracker

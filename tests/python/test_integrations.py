@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples in W&B, MLflow, TensorBoard and Aim. Debian and npm have none of these packages, so stand-ins play them: they
-accept the documented calls and nothing else."""
+"""Logs samples to W&B, MLflow, TensorBoard and Aim. Debian and npm have none of these packages, so stand-ins replace
+them, which accept only the documented calls.
+"""
 import contextlib
 import os
 import re
@@ -25,7 +26,7 @@ SOON = 0.02  # seconds between samples
 
 
 class Tool:
-    """Samples as {name: value} of each call; `failure` is raised instead."""
+    """Records samples as {name: value} for each call; raises `failure` instead, if set."""
 
     def __init__(self):
         self.samples, self.failure, self.calls = [], None, 0
@@ -35,7 +36,7 @@ class Tool:
         if self.failure:
             raise self.failure
         for name, value in sample.items():
-            assert re.fullmatch(r"[\w ./-]+(\[\w+\])?", name)  # what all four accept, and the context of Aim
+            assert re.fullmatch(r"[\w ./-]+(\[\w+\])?", name)  # accepted by all four tools; Aim's context
             assert type(value) in (int, float) and value == value
         self.samples.append(sample)
 
@@ -47,7 +48,7 @@ class WandbRun(Tool):  # wandb.Run 0.28
 
     def define_metric(self, name, step_metric=None, step_sync=None, hidden=None, summary=None, goal=None,
                       overwrite=None):
-        assert "*" not in name[:-1]  # a glob ends with its only star
+        assert "*" not in name[:-1]  # in a glob, the only star is the last character
         self.axes[name] = step_metric
 
     def log(self, data, step=None, commit=None):
@@ -58,7 +59,7 @@ class WandbRun(Tool):  # wandb.Run 0.28
 
 class MlflowMetric:  # mlflow.entities.Metric 3.15
     def __init__(self, key, value, timestamp, step, model_id=None, dataset_name=None, dataset_digest=None, run_id=None):
-        assert type(timestamp) is int and type(step) is int and timestamp > 1e12  # milliseconds
+        assert type(timestamp) is int and type(step) is int and timestamp > 1e12  # in milliseconds
         self.key, self.value, self.step = key, value, step
 
 
@@ -89,7 +90,7 @@ class AimRun(Tool):  # aim.Run 3.29
 
 @pytest.fixture
 def modules(monkeypatch):
-    """The stand-ins as modules, with a run that was started."""
+    """Provides the stand-ins as modules, with a run that was started."""
     wandb, mlflow, aim = (types.ModuleType(name) for name in ("wandb", "mlflow", "aim"))
     wandb.run = WandbRun()
     client = MlflowClient()
@@ -103,7 +104,8 @@ def modules(monkeypatch):
 
 @pytest.fixture(params=["wandb", "mlflow", "tensorboard", "aim"])
 def made(request, modules):
-    """made(tracker): the logger of a tool; made.tool: the stand-in that it logs to."""
+    """made(tracker) creates the logger for a tool; made.tool is the stand-in that receives the
+    values."""
     tool = {"wandb": modules.wandb.run, "mlflow": modules.client, "tensorboard": Writer(),
             "aim": AimRun()}[request.param]
 
@@ -127,13 +129,13 @@ NAMES = {
     "tensorboard": {"job/cpu_cores", "job/memory_bytes", "job/processes", "job/threads", "system/cpu_percent",
                     "system/memory_percent", "system/network_received_bytes", "system/network_sent_bytes"},
     "aim": {"__system__cpu", "__system__p_memory_percent", "__system__memory_percent", "__system__disk_percent"}}
-# The name of the job's memory, and how many bytes its unit has.
+# The name of the job's memory in each tool, and the number of bytes per unit.
 MEMORY = {"wandb": ("system/proc.memory.rssMB", 2**20), "mlflow": ("system/job_memory_usage_megabytes", 1e6),
           "tensorboard": ("job/memory_bytes", 1)}
 
 
 def logged(tool):
-    """All values by name."""
+    """Returns all logged values by name."""
     found = {}
     for sample in list(tool.samples):
         for name, value in sample.items():
@@ -165,7 +167,8 @@ def test_logged_samples_use_the_metric_names_of_the_tool(made):
 
 
 def test_logged_cpu_usage_is_the_mean_since_the_last_sample(modules):
-    """The last sample, when the logger stops, is the only one: its means are those of the whole block."""
+    """The only sample is the last one, taken when the logger stops, so its means are those of
+    the whole block."""
     writer = Writer()
     with spoor.Tracker(gpus="none") as tracker, TensorBoardLogger(tracker, writer, interval=3600):
         before = tracker.snapshot().cpu_seconds
@@ -234,7 +237,7 @@ def test_logger_ends_when_the_tracker_ends(made):
     thread.join(DEADLINE_SECONDS)
     assert not thread.is_alive()
     logger.stop()
-    logger.stop()  # once more changes nothing
+    logger.stop()  # stopping again changes nothing
 
 
 def test_logger_survives_a_tracker_that_is_killed(made):
@@ -278,7 +281,7 @@ def test_hanging_tool_does_not_delay_the_program(made, monkeypatch):
 
 
 def test_logger_belongs_to_the_process_that_started_it(made):
-    """A forked child has no thread; the parent goes on."""
+    """A forked child has no logging thread; the parent's logger continues."""
     with spoor.Tracker(gpus="none") as tracker, made(tracker) as logger:
         eventually(lambda: made.tool.calls, "a sample")
         pid = os.fork()
@@ -305,7 +308,7 @@ def test_running_logger_cannot_be_started_again(made):
                 logger.start()
         calls = made.tool.calls
         assert calls
-        with logger:  # again
+        with logger:  # starts the logger again
             pass
         assert made.tool.calls == 2 * calls
 
@@ -331,7 +334,8 @@ GPU_PROGRAM = """
 
 
 def test_values_of_each_gpu_are_logged(script, tmp_path):
-    """A stand-in for NVIDIA's library plays two GPUs; the second one has used 30 of 150 GB and is busy for 90 %."""
+    """A stand-in for NVIDIA's library simulates two GPUs; the second one uses 30 of 150 GB and
+    is busy for 90 % of the time."""
     played = tmp_path / "script"
     played.write_text("".join(
         f"device {i} uuid GPU-{i}000-aaaa\ndevice {i} name NVIDIA H200\ndevice {i} pci 0:{59 + i}:0\n"
@@ -351,7 +355,7 @@ def test_values_of_each_gpu_are_logged(script, tmp_path):
 
 
 def test_documented_examples_work(modules, monkeypatch):
-    """Each of them, with a training that ends when a sample was logged."""
+    """Runs each example, with a training that ends once a sample was logged."""
     section = (TOP / "docs/PYTHON.md").read_text("utf-8").partition("\n## W&B, MLflow")[2].partition("\n## ")[0]
     examples = re.findall(r"^```python\n(.*?)^```$", section, re.M | re.S)
     assert len(examples) == 4

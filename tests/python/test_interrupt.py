@@ -14,7 +14,7 @@ pytestmark = pytest.mark.main_thread
 
 
 class Alarmed:
-    """A socket that sends a signal to the process waiting for it."""
+    """A socket that sends a signal to the process that waits for data."""
 
     def __init__(self, socket):
         self._socket = socket
@@ -29,7 +29,7 @@ class Alarmed:
 
 @contextlib.contextmanager
 def interrupted(agent):
-    """Runs a block while the agent cannot answer, and interrupts it as Ctrl-C would."""
+    """Runs a block while the agent cannot answer, and interrupts it like Ctrl-C."""
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -85,7 +85,8 @@ def test_interrupted_stop_of_gpu_tracker_can_be_repeated():
 
 
 def test_interrupted_start_leaves_no_agent(script):
-    """At any point: the agent is stopped before it reports that it is ready."""
+    """The agent is stopped before it reports that it is ready, so the start can be interrupted
+    at any point."""
     assert script("""
         import os, signal, sys
         import spoor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""@track_resources: its own logic, on small fakes of Metaflow's objects."""
+"""@track_resources: its own logic, tested with small fakes of Metaflow's objects."""
 import pytest
 from conftest import PACKAGES
 from resource_tracker import ResourceTracker
@@ -31,7 +31,7 @@ def task(memory=100.0, **more):
 
 
 class Run:
-    """A run of a flow, by the steps it has; each step is a list of tasks."""
+    """A run of a flow, given by its steps; each step is a list of tasks."""
 
     def __init__(self, run_id, successful=True, **steps):
         self.id, self.successful, self._steps = str(run_id), successful, steps
@@ -43,7 +43,7 @@ class Run:
 
 
 def peaks(runs, run_id="99", **options):
-    """The peak memory of the runs in the history."""
+    """Returns the peak memory of the runs in the history."""
     history = collect_history(runs, run_id, "train", NAME, **options)
     return [stats["process_memory_mib"]["max"] for stats in history]
 
@@ -51,7 +51,7 @@ def peaks(runs, run_id="99", **options):
 # ---- earlier runs ----
 
 def test_history_has_the_last_five_successful_runs():
-    """W22: it had the successful ones among the last five runs."""
+    """Bug W22 of the predecessor: the history had only the successful runs among the last five."""
     runs = [Run(number, successful=number % 2 == 0, train=[task(number)]) for number in range(20, 0, -1)]
     assert peaks(runs) == [20, 18, 16, 14, 12]
     assert [run.times_read for run in runs[:10]] == [1, 0] * 5
@@ -70,7 +70,7 @@ def test_runs_without_the_step_or_the_artifact_are_skipped():
 
 
 def test_every_task_of_a_foreach_is_included():
-    """W22: only the first one counted."""
+    """Bug W22 of the predecessor: only the first task was counted."""
     assert peaks([Run(1, train=[task(10), task(500), {}, task(20)])]) == [500]
 
 
@@ -140,7 +140,7 @@ def test_card_contains_the_report_page(stand_in_reporter):
     card = make_card(artifact, "Flow/1/train/2")
     assert '"name": "Flow/1/train/2"' in card and '"integration":"Metaflow"' in card
     assert '"cpu_max_cores":2.0' in card and '"why":"the peak of 2 runs' in card
-    assert '"servers_reason":null' in card  # the keeper was not asked
+    assert '"servers_reason":null' in card  # the keeper was not queried
     assert '"servers_reason":"cannot reach http://127.0.0.1:1' in make_card(artifact, "x", servers=2)
 
 
@@ -159,6 +159,7 @@ def test_card_without_a_page_explains_the_reason(stand_in_reporter):
 
 @pytest.mark.parametrize("path", sorted(EXTENSION.rglob("*.py")), ids=lambda path: path.name)
 def test_extension_is_a_namespace_package(path):
-    """Metaflow refuses one with an __init__.py at the top, and finds plugins by file names."""
+    """Metaflow refuses a package with __init__.py at the top level, and finds plugins by file
+    names."""
     compile(path.read_text(encoding="utf-8"), str(path), "exec")
     assert path.parent.name not in ("metaflow_extensions", "resource_tracker")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python packages send nothing from a machine that is not in a cloud, unless servers are asked for."""
+"""On a machine that is not in a cloud, the Python packages send no packets unless servers are requested."""
 import shlex
 import sys
 
@@ -68,5 +68,5 @@ def test_python_packages_send_no_query_in_a_cloud_either(count_packets, name):
 
 
 def test_sent_packets_are_detected(count_packets):
-    """The tests above would detect a packet."""
+    """Proves that the tests above would detect a packet."""
     assert count_packets(NOT_A_CLOUD, KEEPER) > 0

@@ -13,7 +13,8 @@ from conftest import BINARY, DEADLINE_SECONDS
 
 @pytest.fixture
 def tracked(tmp_path):
-    """tracked(text): runs a Python program in `spoor run`; returns its output, and its phases."""
+    """tracked(text) runs a Python program under `spoor run` and returns its output and its
+    phases."""
     def run(text, **environment):
         path = tmp_path / "program.py"
         path.write_text(textwrap.dedent(text))
@@ -78,7 +79,7 @@ def test_mistakes_cause_warnings(tracked):
 
 
 def test_phase_after_a_killed_run_is_ignored(tmp_path):
-    """The job continues without a warning."""
+    """After the run was killed, the job continues without a warning."""
     (tmp_path / "job.py").write_text(textwrap.dedent("""
         import os, signal, spoor
         with spoor.phase("p"):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that is PID 1, as in a container without an init, adopts the agents that it starts. It reaps them,
-and leaves its other children alone."""
+"""A program that is PID 1, as in a container without an init, adopts the agents that it starts. It reaps these
+agents and leaves its other children alone.
+"""
 import subprocess
 
 import pytest
@@ -88,7 +89,7 @@ def test_agents_of_pid_one_are_reaped(script, program):
 
 
 def test_a_stopped_agent_of_pid_one_is_reaped_later(script):
-    """An agent that does not end in time is left, and reaped when the next one starts."""
+    """An agent that does not exit in time is left alone, and reaped when the next agent starts."""
     if subprocess.run([*AS_PID_ONE, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
     out = script(ZOMBIES + """

@@ -26,7 +26,7 @@ STARTS = 1000 if os.environ.get("TEST_FULL") else 100
 
 
 def test_repeated_starts_leave_no_agents_or_descriptors():
-    gput.Tracker(disable_logs=True).__enter__().stop()  # imports modules that are loaded once
+    gput.Tracker(disable_logs=True).__enter__().stop()  # imports modules that are loaded only once
     before, open_before = agents(), descriptors()
     for _ in range(STARTS):
         tracker = gput.Tracker(disable_logs=True)
@@ -72,7 +72,7 @@ def test_tracker_works_with_closed_standard_descriptors(tmp_path):
 
 
 def test_interrupt_at_the_terminal_does_not_end_the_agent(script):
-    """A signal to the program's whole process group."""
+    """The signal is sent to the program's whole process group."""
     process = script.start("""
         import signal, time, gpu_tracker
         signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
@@ -237,8 +237,9 @@ def test_start_and_stop_may_be_in_different_threads():
     assert tracker.stop().run.pid == os.getpid()
 
 
-# How much more CPU time than RUSAGE_CHILDREN may be reported for the descendants of a process
-# whose children are intermediate processes that start agents: the resolution of two counters in hundredths.
+# By how much the reported CPU time of the descendants may exceed RUSAGE_CHILDREN, if a process's
+# children are intermediate processes that start agents: the resolution of two counters in
+# hundredths of a second.
 RESOLUTION_SECONDS = 0.02
 
 
@@ -263,10 +264,10 @@ def test_concurrent_trackers_do_not_count_each_other():
 
 
 def test_agent_is_not_part_of_a_job_of_spoor_run(script, tmp_path):
-    """spoor run adopts the agent, and reaps it."""
+    """spoor run adopts the agent and reaps it."""
     program = tmp_path / "program.py"
-    # The program has its peak early. Growth after the last sample might as well be the
-    # peak of a child that it waited for, and it has waited for the intermediate process.
+    # The program reaches its peak early. An increase after the last sample could also be the peak
+    # of a child that the program waited for, and it has waited for the intermediate process.
     program.write_text("import gpu_tracker, resource, time\n"
                        "bytearray(20 * 10 ** 6)\n"
                        "with gpu_tracker.Tracker(disable_logs=True):\n"
@@ -283,7 +284,7 @@ def test_agent_is_not_part_of_a_job_of_spoor_run(script, tmp_path):
     cpu_seconds = result["cpu"]["descendants"]["mean_cores"]["value"] * \
         result["run"]["elapsed_seconds"]
     assert cpu_seconds <= float(done.stdout) + RESOLUTION_SECONDS
-    # At this interval a busy machine skips samples, with a warning.
+    # At this interval, a busy machine skips samples, with a warning.
     assert {warning["code"] for warning in result["warnings"]} <= {"late-samples"}
 
 
@@ -309,7 +310,7 @@ def test_agent_is_not_counted_among_the_processes_of_a_job(tmp_path):
 
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_usage_of_an_agent_is_not_counted(tmp_path, cgroup):
-    """Although the cgroup and perf count it."""
+    """The usage is not counted although the cgroup and perf include it."""
     program = tmp_path / "program.py"
     program.write_text("import spoor, time\n"
                        "with spoor.Tracker(interval=0.001) as tracker:\n"
@@ -325,7 +326,8 @@ def test_usage_of_an_agent_is_not_counted(tmp_path, cgroup):
 
 
 def test_agent_that_outlives_its_program_does_not_prolong_the_job(tmp_path):
-    """It was not stopped: it notices the end, and takes a last sample."""
+    """The agent was not stopped: it notices that its program has exited, and takes a last
+    sample."""
     program = tmp_path / "program.py"
     program.write_text("import os, signal, spoor\n"
                        "agent = spoor.Tracker().start()._agent.ready['pid']\n"

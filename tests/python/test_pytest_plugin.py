@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pytest --spoor: the figures of each test, and limits that fail it."""
+"""pytest --spoor: measures each test, and enforces limits."""
 import json
 import os
 import re
@@ -41,7 +41,8 @@ HEADER = """
 
 @pytest.fixture
 def run(pytester, monkeypatch):
-    """run(text, *options): the result of pytest --spoor on a file test_it.py with this text."""
+    """run(text, *options) returns the result of pytest --spoor on a file test_it.py with this
+    text."""
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
 
     def run(text, *options, plugin=("-p", "pytest_spoor", "--spoor")):
@@ -51,7 +52,8 @@ def run(pytester, monkeypatch):
 
 
 def rows(result):
-    """The table of the summary: {test: [memory, growth, CPU, time]} in its order, in bytes and seconds."""
+    """Returns the table of the summary, in order: {test: [memory, growth, CPU, time]}, in bytes
+    and seconds."""
     table = {}
     for line in result.outlines:
         found = re.fullmatch(r" *([\d.]+) MB +([+\d.]+) MB +([\d.]+) s +([\d.]+) s  test_it.py::(.*)", line)
@@ -142,7 +144,7 @@ def test_exceeded_cpu_time_and_growth_limits_fail_the_test(run):
 
 
 def test_peak_between_two_samples_after_a_larger_test_is_measured(run):
-    """The tracker is stopped meanwhile, so only the kernel's high-water mark has the peak."""
+    """The tracker is stopped during the peak, so only the kernel's high-water mark contains it."""
     result = run("""
         def test_larger():
             bytearray(400 * MB)
@@ -156,7 +158,7 @@ def test_peak_between_two_samples_after_a_larger_test_is_measured(run):
 
 
 def test_short_lived_child_is_measured(run):
-    """No sample has it, because the tracker is stopped meanwhile."""
+    """No sample contains the child, because the tracker is stopped while the child runs."""
     result = run("""
         def test_it():
             os.kill(agent_pid(), signal.SIGSTOP)
@@ -168,7 +170,7 @@ def test_short_lived_child_is_measured(run):
 
 
 def test_child_of_a_fixture_is_not_attributed_to_the_test(run):
-    """It had its peak before the test, in which it ends."""
+    """The child reached its peak before the test, and exits during the test."""
     result = run("""
         @pytest.fixture
         def child():
@@ -185,7 +187,8 @@ def test_child_of_a_fixture_is_not_attributed_to_the_test(run):
 
 
 def test_enclosing_run_reports_the_peak_of_the_tests(run, pytester, monkeypatch):
-    """It reads the high-water mark before that is reset. The run is stopped meanwhile, so no sample has the peak."""
+    """The enclosing run reads the high-water mark before it is reset. The run is stopped during
+    the peak, so no sample contains it."""
     monkeypatch.setattr(pytester, "_getpytestargs",
                         lambda: (BINARY, "run", "-q", "-o", "out.json", "--", sys.executable, "-m", "pytest"))
     result = run("""
@@ -232,7 +235,7 @@ def test_invalid_marks_fail_their_tests(run):
 
 @pytest.mark.any_user
 def test_plugin_does_not_change_outcomes(run):
-    """A test that fails anyway shows its own error; xfail covers a limit."""
+    """A test that fails for another reason shows its own error; xfail also covers a limit."""
     result = run("""
         @pytest.mark.spoor(max_memory=1)
         def test_fails():
@@ -287,7 +290,7 @@ def test_summary_explains_unknown_figures(run):
         def test_next():
             pass
     """)
-    result.assert_outcomes(passed=2, warnings=2)  # the other one is the tracker's
+    result.assert_outcomes(passed=2, warnings=2)  # the other warning comes from the tracker
     text = "\n".join(result.outlines)
     assert "PytestWarning: spoor: max_memory=1 was not checked: the peak memory of test_it.py::test_it is unknown: " \
            "the tracker ended unexpectedly" in text

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs and agents that are killed at random moments. Nothing may replace the program's own
-exception, and nothing may be left: no process, no cgroup, no unrequested file.
+"""Kills programs and agents at random moments. Nothing may replace the program's own exception, and nothing may be
+left: no process, no cgroup, no unrequested file.
 
     KILLS=500 KILLS_SEED=1 pytest -s tests/python/test_random_kills.py
 
-runs more of them, prints counts, and can be repeated by its seed.
+kills more of them, prints counts, and can be repeated with the same seed.
 """
 import collections
 import os
@@ -47,7 +47,7 @@ with gpu_tracker.Tracker(disable_logs=True), spoor.Tracker(output="r.json"), spo
 
 
 def marked(mark):
-    """PID and name of the processes that have `mark` in their environment."""
+    """Returns PID and name of the processes that have `mark` in their environment."""
     found = {}
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -59,13 +59,14 @@ def marked(mark):
 
 
 def cgroups():
-    """The cgroups of trackers: spoor-PID-..."""
+    """Returns the cgroups of trackers: spoor-PID-..."""
     return {folder for _, folders, _ in os.walk("/sys/fs/cgroup") for folder in folders
             if re.match(r"spoor-\d+-", folder)}
 
 
 def kill_one(what, process, mark, chance):
-    """Kills the program, or one of its agents, at a random moment. Returns whether it did."""
+    """Kills the program, or one of its agents, at a random moment. Returns whether something was
+    killed."""
     if what == "agent":
         deadline = time.monotonic() + chance.uniform(0, 0.25)
         while process.poll() is None:
@@ -85,7 +86,7 @@ def kill_one(what, process, mark, chance):
 
 
 def last_exception(err):
-    """The class of the exception that ended a program, from its last line."""
+    """Returns the class of the exception that ended a program, from the last line of its output."""
     lines = [line for line in err.splitlines() if re.match(r"^[\w.]+(: .*)?$", line)]
     return lines[-1].partition(":")[0].rpartition(".")[2] if lines else None
 
@@ -103,14 +104,14 @@ def run_round(number, folder, seen, pids):
     out, err = process.communicate(timeout=DEADLINE_SECONDS)
     story = f"seed {SEED}.{number}: {what}, status {process.returncode}\n{out}{err}"
     if what == "program" and process.returncode == 1:
-        is_killed = False  # it was already exiting, which a signal does not change
+        is_killed = False  # the program was already exiting, so the signal has no effect
     if what == "agent" or not is_killed:
         assert process.returncode == 1 and last_exception(err) == "OwnError", story
         assert "During handling" not in err and "direct cause" not in err, story
     elif what == "interrupt":
         exception = last_exception(err)
         assert exception in ("OwnError", "KeyboardInterrupt", None), story
-        interrupted = (-signal.SIGINT, 128 + signal.SIGINT, 1)  # 1: before the program has begun
+        interrupted = (-signal.SIGINT, 128 + signal.SIGINT, 1)  # 1: before the program's own code started
         assert process.returncode in ((1,) if exception == "OwnError" else interrupted[:2 if out else 3]), story
     else:
         assert process.returncode == -signal.SIGKILL, story

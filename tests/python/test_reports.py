@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as a page, from all packages, and the input of resource_tracker for it."""
+"""The report as a page, from all packages, and the data that resource_tracker provides for it."""
 import html
 import json
 import os
@@ -25,7 +25,7 @@ FACTS = {"start_time": START, "stop_time": START + 10, "pid": 77, "interval": 1,
 
 
 def data_of(page):
-    """The report inside a page of the stand-in."""
+    """Returns the report embedded in a page of the stand-in."""
     return json.loads(re.search(r'id="spoor-data">(.*)</script>', page, re.S)[1])
 
 
@@ -104,14 +104,14 @@ def test_resource_tracker_report_describes_the_run(stand_in_reporter):
     assert data["run"]["pid"] == tracker.pid and data["run"]["command"]
     assert data["run"]["samples"] == tracker.n_samples
     assert data["cpu"]["total_seconds"] == tracker.run_totals["cpu.total_seconds"]
-    # The start of the run is a point as well.
+    # The start of the run is a point, too.
     assert len(data["curve"]["columns"]["job_rss_bytes"]["high"]) == tracker.n_samples + 1
     assert data["context"]["integration"] is None and not data["context"]["status_failed"]
     assert data["context"]["servers"] == [] and data["context"]["servers_reason"] is None
 
 
 def test_report_explains_that_the_keeper_is_unreachable(stand_in_reporter):
-    """W3: without a network there was no report."""
+    """Bug W3 of the predecessor: without a network there was no report."""
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()
@@ -143,7 +143,7 @@ def test_keeper_is_queried_only_on_request(stand_in_reporter, monkeypatch):
 
 
 def test_report_shows_the_run_as_ended_after_stop(stand_in_reporter):
-    """A page after stop() showed "still running"."""
+    """Bug: a page created after stop() showed "still running"."""
     stand_in_reporter()
     with ResourceTracker(interval=0.05, discover_cloud=False) as finished:
         run = data_of(finished.report())["run"]
@@ -160,7 +160,7 @@ def test_report_shows_the_run_as_ended_after_stop(stand_in_reporter):
 
 
 def test_recommendation_of_a_short_run_equals_recommend_resources(stand_in_reporter):
-    """A flow of 3 s had no recommendation on its card."""
+    """Bug: the card of a flow of 3 s had no recommendation."""
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()
@@ -198,7 +198,7 @@ def test_unknown_integration_is_refused():
 
 @pytest.fixture
 def build(stand_in_reporter):
-    """build(frame, ...): the report of these rows, with its figures and its curve."""
+    """Returns the report of these rows, with its figures and its curve."""
     stand_in_reporter()
 
     def build(frame, facts=FACTS, server=None, totals=None):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource_tracker.ResourceTracker: states, rows while it runs, and failures."""
+"""resource_tracker.ResourceTracker: its states, rows while it runs, and failures."""
 import gc
 import glob
 import os
@@ -17,13 +17,13 @@ from resource_tracker import ResourceTracker
 from resource_tracker.column_maps import NEWEST, OLDEST, README
 from resource_tracker.tiny_data_frame import StatSpec, TinyDataFrame
 
-NEVER = 3600  # an interval with only partial rows
+NEVER = 3600  # an interval so long that all rows are partial
 PATIENCE = 60
 
 
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
-    """The folder for the trackers' files in this test."""
+    """Creates the folder for the trackers' files in this test."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return lambda: list(tmp_path.glob("resource_tracker-*"))
 
@@ -49,7 +49,7 @@ def agent_of(tracker):
 def test_wrong_order_of_calls_is_an_error():
     tracker = ResourceTracker(interval=NEVER, autostart=False)
     assert not tracker.running and tracker.n_samples == 0 and tracker.start_time is None
-    tracker.stop()  # nothing to stop
+    tracker.stop()  # there is nothing to stop
     assert len(tracker.process_metrics) == len(tracker.system_metrics) == 0
     tracker.start()
     assert tracker.running and tracker.stop_time is None
@@ -157,7 +157,7 @@ def test_rows_can_be_read_during_the_run():
 
 
 def test_the_first_and_the_last_partial_interval_are_kept():
-    """W14: a short run had no rows."""
+    """Bug W14 of the predecessor: a short run had no rows."""
     with ResourceTracker(interval=NEVER) as tracker:
         burn(0.2)
     assert tracker.n_samples == len(tracker.process_metrics) == len(tracker.system_metrics) == 1
@@ -183,7 +183,7 @@ def test_run_totals_agree_with_the_rows():
 
 @pytest.mark.parametrize("switches", [{}, {"track_processes": False}, {"track_system": False}])
 def test_stats_can_be_formatted_in_a_loop(switches):
-    """As in programs that were written for the predecessor."""
+    """Programs written for the predecessor do this."""
     with ResourceTracker(interval=0.05, **switches) as tracker:
         tracker.wait_for_samples(1, timeout=PATIENCE)
     stats = tracker.stats()
@@ -199,14 +199,14 @@ def test_waiting_for_samples_times_out():
 
 
 def test_timeout_starts_when_wait_for_samples_is_called():
-    """W17: it counted from the start."""
+    """Bug W17 of the predecessor: the timeout counted from the start of the tracker."""
     with ResourceTracker(interval=0.02) as tracker:
         tracker.start_time -= 1000
         tracker.wait_for_samples(tracker.n_samples + 1, timeout=PATIENCE)
 
 
 def test_either_tracker_works_alone():
-    """W15: neither worked without the other."""
+    """Bug W15 of the predecessor: neither tracker worked without the other."""
     with ResourceTracker(interval=0.02, track_system=False) as tracker:
         tracker.wait_for_samples(2, timeout=PATIENCE)
     assert len(tracker.system_metrics) == 0 and tracker.stats()["process_memory_mib"]["max"] > 1
@@ -240,7 +240,7 @@ def test_each_dialect_has_its_own_units(dialect, memory, unit):
 def test_run_can_be_dumped_and_loaded(tmp_path):
     with ResourceTracker(interval=0.02) as tracker:
         tracker.wait_for_samples(2, timeout=PATIENCE)
-        assert ResourceTracker.loads(tracker.dumps()).n_samples >= 2  # also during the run
+        assert ResourceTracker.loads(tracker.dumps()).n_samples >= 2  # possible during the run, too
     tracker.dump(tmp_path / "run.gz")
     again = ResourceTracker.load(tmp_path / "run.gz")
     assert again.stats() == tracker.stats() and again.pid == os.getpid()
@@ -251,7 +251,7 @@ def test_run_can_be_dumped_and_loaded(tmp_path):
 
 
 def test_default_pid_after_a_fork_is_the_childs():
-    """W16: after a fork it was the parent's."""
+    """Bug W16 of the predecessor: after a fork, the default was the parent's PID."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -304,7 +304,7 @@ def test_a_process_may_end_before_the_stop():
 
 
 def test_no_file_can_be_left_behind(temporary):
-    """However the program ends: they are deleted while in use."""
+    """However the program exits, no file is left, because files are deleted while in use."""
     tracker = ResourceTracker(interval=0.02)
     assert temporary() == []
     tracker.wait_for_samples(2, timeout=PATIENCE)
@@ -352,7 +352,7 @@ def test_rows_are_available_as_csv_files():
         read = TinyDataFrame(csv_file_path=path)
         assert read.columns == frame.columns
         assert [value or None for value in read[0].values()] == \
-            [value or None for value in frame[0].values()]  # None is an empty text
+            [value or None for value in frame[0].values()]  # None is read from an empty text
     path = tracker.system_tracker_filepath
     tracker.cleanup()
     assert not os.path.exists(path)
@@ -402,7 +402,7 @@ def test_killed_agent_causes_a_warning():
 
 
 def test_stop_prints_nothing(script):
-    """W2: every stop made the trackers fail."""
+    """Bug W2 of the predecessor: every stop made the trackers fail."""
     process = script.start("""
         from resource_tracker import ResourceTracker
         for _ in range(3):

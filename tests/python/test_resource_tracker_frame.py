@@ -77,7 +77,7 @@ def test_columns_can_be_set_and_renamed(frame):
 
 
 def test_empty_frames_are_independent():
-    """W18: data written to one empty frame was in all later ones."""
+    """Bug W18 of the predecessor: data written to one empty frame appeared in all later ones."""
     first = TinyDataFrame({})
     first["a"] = [1, 2]
     assert len(first) == 2 and first[1] == {"a": 2}
@@ -182,7 +182,8 @@ def test_a_statistic_of_an_unknown_column_is_left_out(frame, caplog):
 
 
 def test_pickles_of_the_predecessor_are_loaded():
-    """Its frames have the attributes columns and _data; an empty one has neither."""
+    """The predecessor's frames have the attributes columns and _data; an empty frame has
+    neither."""
     name = b"cresource_tracker.tiny_data_frame\nTinyDataFrame\n"
     frame = pickle.loads(b"\x80\x02" + name + b")\x81}(X\x07\0\0\0columns](X\x01\0\0\0aX\x01"
                          b"\0\0\0beX\x05\0\0\0_data](](K\x01K\x02e](K\x03Neeub.")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU columns of resource_tracker, on a machine with two GPUs: a stand-in for NVIDIA's library
-(tests/gpu/standin) plays them."""
+"""GPU columns of resource_tracker, on a simulated machine with two GPUs, with a stand-in for NVIDIA's library
+(tests/gpu/standin).
+"""
 import os
 import subprocess
 
@@ -56,7 +57,7 @@ PROGRAM = """
 
 
 def test_an_idle_gpu_does_not_hide_a_busy_one(script, tmp_path):
-    """W6: GPUs after the idle one were lost."""
+    """Bug W6 of the predecessor: GPUs after an idle one were lost."""
     library = BINARY.parent / "tests/gpu/standin/full"
     played = tmp_path / "script"
     played.write_text("")

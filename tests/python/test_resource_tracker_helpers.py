@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of resource_tracker that measure nothing."""
+"""Parts of resource_tracker that do not measure anything."""
 import importlib
 import io
 import os
@@ -37,7 +37,7 @@ def test_public_names_are_exported():
 
 
 def test_import_is_quick():
-    """dataclasses, subprocess, ctypes and others take 1 to 10 ms each."""
+    """Importing dataclasses, subprocess, ctypes and other modules takes 1 to 10 ms each."""
     program = "import sys; before = set(sys.modules); import resource_tracker; " \
         "print(*set(sys.modules) - before)"
     loaded = subprocess.run([sys.executable, "-c", program], check=True, text=True,
@@ -53,7 +53,7 @@ def test_import_is_quick():
     "import logging, resource_tracker",
     "from resource_tracker.tiny_data_frame import *; TinyDataFrame({}).stats([StatSpec('a', max)])"])
 def test_logger_is_silent_by_default(program):
-    """It has a NullHandler before anything could be printed without one."""
+    """The logger has a NullHandler before anything could be printed without one."""
     program += "; import logging; print(logging.getLogger('resource_tracker').handlers)"
     done = subprocess.run([sys.executable, "-c", program], check=True, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -70,7 +70,7 @@ def test_memory_is_rounded_up_to_a_step(mib, rounded):
 @pytest.mark.parametrize("name", ["sda1", "sdaa12", "vda1", "xvda1", "hda2", "nvme0n1p1",
                                   "mmcblk0p2", "nbd0p1", "loop77p1", "md9p1"])
 def test_partitions_are_recognized(name):
-    """These disks are not in this machine. W9: vda1 counted as a disk."""
+    """These disks do not exist on this machine. Bug W9 of the predecessor: vda1 was counted as a disk."""
     assert helpers.is_partition(name) != on_this_machine(name)
 
 
@@ -81,7 +81,7 @@ def test_whole_disks_are_not_partitions(name):
 
 
 def on_this_machine(name):
-    """A name such as xvda1 may be a whole disk: then sysfs decides."""
+    """A name such as xvda1 may be a whole disk; sysfs then decides."""
     return os.path.exists(f"/sys/block/{name}")
 
 
@@ -136,7 +136,7 @@ def test_each_dialect_has_its_own_columns():
         "memory_inactive_mib", "disk_read_bytes", "disk_write_bytes", "disk_space_total_gb",
         "disk_space_used_gb", "disk_space_free_gb", "net_recv_bytes", "net_sent_bytes",
         "gpu_usage", "gpu_vram_mib", "gpu_utilized"]
-    # the header of the README's sample
+    # The header of the sample in the README.
     assert ",".join(f'"{name}"' for name in names("system", README)) == (
         '"timestamp","processes","utime","stime","cpu_usage","memory_free","memory_used",'
         '"memory_buffers","memory_cached","memory_active","memory_inactive","disk_read_bytes",'
@@ -186,11 +186,11 @@ def test_unknown_values_and_rates_are_none():
     now = {**PROCESS, "gpu_usage": None, "disk_read_bytes": None, "children": None}
     row = make_row("process", NEWEST, now, PROCESS)
     assert row["gpu_usage"] is row["disk_read_bytes"] is row["children"] is None
-    assert row["cpu_usage"] is None  # both readings are of the same moment
+    assert row["cpu_usage"] is None  # both readings have the same time
 
 
 def test_absence_of_children_is_none_or_0_depending_on_the_dialect():
-    """None in version 0.5, 0 before."""
+    """The value is None in version 0.5, and 0 before."""
     lonely = {**PROCESS, "children": 0}
     assert make_row("process", NEWEST, lonely, PROCESS)["children"] is None
     for dialect, memory in ((README, "memory"), (OLDEST, "pss")):

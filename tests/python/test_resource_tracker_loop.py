@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ProcessTracker, PidTracker and SystemTracker writing CSV, with and without the end of a process."""
+"""ProcessTracker, PidTracker and SystemTracker write CSV, with and without the end of a process."""
 import csv
 import os
 import re
@@ -14,7 +14,7 @@ from conftest import BINARY, DEADLINE_SECONDS, eventually, is_alive
 from resource_tracker import ProcessTracker
 from resource_tracker.column_maps import NEWEST, OLDEST, README, columns_of
 
-# Uses CPU after a line on its input, and exits.
+# Uses CPU time after reading a line, and exits.
 BUSY = """
 import time
 print(flush=True)
@@ -27,7 +27,7 @@ while time.process_time() < end:
 
 @pytest.fixture
 def busy():
-    """A process that works and exits on request."""
+    """Starts a process that works and exits on request."""
     with subprocess.Popen([sys.executable, "-c", BUSY], text=True, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as child:
         child.stdout.readline()
@@ -37,7 +37,8 @@ def busy():
 
 
 def header(table, dialect):
-    """As text; the lines of version 0.1 end in \\r\\n."""
+    """Returns the header as text; lines of version 0.1 end in \\r\
+    ."""
     return ",".join(f'"{name}"' for name in columns_of(table, dialect)) + "\n"
 
 
@@ -47,7 +48,7 @@ def read(path):
 
 
 def work_when_tracked(busy, path):
-    """Makes the process work after the header is written, which happens when tracking has
+    """Makes the process work once the header is written, which happens when tracking has
     started."""
     def work():
         eventually(lambda: path.exists() and path.read_text(), "the header")
@@ -71,8 +72,7 @@ def test_columns_equal_those_of_the_program(tmp_path, dialect):
 
 
 def test_the_last_partial_interval_of_a_process_is_kept(busy, tmp_path):
-    """The last partial interval is kept: the interval is longer than the lifetime of the
-    process."""
+    """The interval is longer than the lifetime of the process."""
     path = tmp_path / "rows.csv"
     work_when_tracked(busy, path)
     tracker = ProcessTracker(busy.pid, interval=3600, output_file=str(path))
@@ -99,7 +99,7 @@ def test_each_interval_has_a_row(busy, tmp_path, script):
     rows = read(path)
     assert out.split() == ["exited", str(len(rows))] and len(rows) >= 3
     assert sum(float(row["utime"]) + float(row["stime"]) for row in rows) > 0.15
-    assert all(row["children"] == "" for row in rows)  # none, as in version 0.5
+    assert all(row["children"] == "" for row in rows)  # no children, as in version 0.5
 
 
 @pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
@@ -123,7 +123,7 @@ def test_interrupt_ends_the_rows_of_the_machine(script, dialect):
 
 @pytest.mark.parametrize("output", ["None", "'/dev/stdout'"])
 def test_a_closed_reader_ends_the_rows(script, output):
-    """As in SystemTracker() | head -2."""
+    """This happens in a pipe such as SystemTracker() | head -2."""
     process = script.start(f"""
         import sys
         from resource_tracker import SystemTracker
@@ -154,7 +154,7 @@ def test_interrupt_writes_the_last_row(script):
 
 
 def test_start_of_the_rows_can_be_delayed_and_the_header_omitted(tmp_path, script, monkeypatch):
-    """And nothing is left behind if the program is killed."""
+    """Nothing is left behind if the program is killed."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = script.start("""
         import sys, time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource_tracker counts descendants of every kind, and never itself."""
+"""resource_tracker counts all kinds of descendants, and never itself."""
 import os
 import signal
 import subprocess
@@ -29,7 +29,7 @@ def cpu(tracker):
 
 
 def test_an_idle_program_has_its_own_memory_and_no_children(script):
-    """W11: the trackers counted themselves."""
+    """Bug W11 of the predecessor: the trackers counted themselves."""
     out = script("""
         import os
         from resource_tracker import ResourceTracker
@@ -48,7 +48,7 @@ def test_an_idle_program_has_its_own_memory_and_no_children(script):
 
 
 def test_child_started_by_a_thread_is_counted():
-    """W7: only children of the main thread were found."""
+    """Bug W7 of the predecessor: only children of the main thread were found."""
     import threading
 
     started, end = threading.Event(), threading.Event()
@@ -85,7 +85,7 @@ def test_cpu_time_of_children_is_added_up():
 
 
 def test_children_that_are_not_waited_for_are_counted(script):
-    """W13: with SIGCHLD ignored, their CPU time was lost."""
+    """Bug W13 of the predecessor: with SIGCHLD ignored, the CPU time of these children was lost."""
     out = script(BURN + """
 import os, signal
 from resource_tracker import ResourceTracker
@@ -103,11 +103,11 @@ with ResourceTracker(interval=0.02) as tracker:
 frame = tracker.process_metrics
 print(sum(frame["utime"]) + sum(frame["stime"]))
     """)
-    assert float(out) > 0.6  # of 0.8
+    assert float(out) > 0.6  # the children used 0.8 s
 
 
 def test_a_daemon_is_counted(script):
-    """W13: the memory of a daemonized process was not counted."""
+    """Bug W13 of the predecessor: the memory of a daemonized process was not counted."""
     script("""
         import os, signal, time
         from resource_tracker import ResourceTracker
@@ -156,7 +156,7 @@ def test_children_can_be_excluded():
 
 
 def test_a_process_name_may_contain_blanks_and_parentheses(script):
-    """W8: it shifted the fields of /proc/PID/stat."""
+    """Bug W8 of the predecessor: such a name shifted the fields of /proc/PID/stat."""
     out = script(BURN + """
 import os
 from resource_tracker import ResourceTracker
@@ -226,7 +226,7 @@ def test_system_stats_have_the_documented_keys():
 
 
 def test_the_loopback_device_is_not_counted():
-    """W10: with psutil it was counted."""
+    """Bug W10 of the predecessor: with psutil, the loopback device was counted."""
     import socket
 
     before = get_system_stats()
@@ -303,7 +303,7 @@ def test_readings_of_version_0_1_have_the_documented_keys():
 
 
 def test_clock_ticks_are_rounded_not_truncated(monkeypatch):
-    """0.29 s are 29 ticks, though 0.29 * 100 is a little less."""
+    """0.29 s are 29 ticks, although 0.29 * 100 is slightly less in floating point."""
     from resource_tracker import tracker_procfs
 
     per_second = os.sysconf("SC_CLK_TCK")
@@ -339,7 +339,7 @@ def test_diff_stats_are_growth_since_the_last_call():
 
 @pytest.mark.parametrize("dialect, suffix", [(README, ""), (OLDEST, "_anon")])
 def test_older_dialects_compute_memory_differently(monkeypatch, dialect, suffix):
-    """As in their CSV rows: reclaimable and available memory do not matter."""
+    """As in the CSV rows of these dialects, reclaimable and available memory do not matter."""
     from resource_tracker import SystemTracker, tracker_procfs
 
     monkeypatch.setattr(tracker_procfs, "_meminfo", lambda: {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource_tracker: frames, figures and files from the rows of an agent."""
+"""resource_tracker: frames, figures and files computed from the rows of an agent."""
 import copy
 import gzip
 import json
@@ -43,7 +43,8 @@ def append(rows, cells):
 
 @pytest.fixture
 def stored(tmp_path):
-    """stored(process rows, system rows): a stopped tracker with these rows; None: not tracked."""
+    """stored(process rows, system rows) returns a stopped tracker with these rows; None: not
+    tracked."""
     def store(process, system, dialect=NEWEST):
         tracker = ResourceTracker(pid=77, autostart=False, track_processes=process is not None,
                                   track_system=system is not None, dialect=dialect)
@@ -64,7 +65,7 @@ def tracker(stored):
 
 
 def test_statistics_weight_rows_by_their_duration(stored):
-    """The last row of a run is as short as its last moment."""
+    """The last row of a run covers only the time since the previous row."""
     rows = [process_row(1, 1.0, 100), process_row(2, 1.0, 100), process_row(2.01, 0.0, 400)]
     for tracker in (stored(rows, None), ResourceTracker.from_snapshot(stored(rows, None).snapshot())):
         stats = tracker.stats()
@@ -91,7 +92,7 @@ def test_frames_contain_the_stored_rows(tracker):
 
 
 def test_unknown_values_are_none(stored):
-    """W18: missing children were read as an empty text."""
+    """Bug W18 of the predecessor: missing children were read as an empty text."""
     tracker = stored([process_row(1, children=NAN, gpu_usage=NAN), process_row(2)], None)
     assert tracker.process_metrics["children"] == [None, 3]
     assert tracker.process_metrics["gpu_usage"] == [None, 0.25]
@@ -120,7 +121,7 @@ def test_only_complete_new_rows_are_read(stored, monkeypatch):
     assert tracker.n_samples == 4 and len(tracker.process_metrics) == 4
     assert tracker.process_metrics["timestamp"] == [START + 1, 0, 0, 0]
     assert lengths == [row_bytes, 3 * row_bytes]
-    assert len(first) == 1 and first["timestamp"] == [START + 1]  # a frame has the rows of its time
+    assert len(first) == 1 and first["timestamp"] == [START + 1]  # a frame does not get later rows
 
 
 def test_rows_that_were_read_are_not_kept(stored):
@@ -144,7 +145,7 @@ def test_cpu_usage_of_short_rows_is_known(tmp_path, dialect, ticks):
     add((4, {}), (6, {}), (7, {"cpu_usage": 0.9}))
     assert rows.frame()["cpu_usage"] == [0.25, 0.5, 0.9]
     add((9.5, {}), (9.5, {}), (10, {"utime": NAN}))
-    assert rows.frame()["cpu_usage"] == [0.25, 0.5, 0.9, 0.4, None, None]  # no time; not known
+    assert rows.frame()["cpu_usage"] == [0.25, 0.5, 0.9, 0.4, None, None]  # no time; unknown
     assert [row[5] for row in rows.read_new()] == [0.25, 0.5, 0.9, 0.4, None, None]
     add((12, {}))
     assert [row[5] for row in rows.read_new()] == [0.5]
@@ -152,7 +153,7 @@ def test_cpu_usage_of_short_rows_is_known(tmp_path, dialect, ticks):
 
 
 def test_rows_of_a_day_are_read_quickly(stored):
-    """W19. CPU times, with a large margin."""
+    """Bug W19 of the predecessor. Checks CPU times, with a large margin."""
     rows = 86400
     tracker = stored([process_row(second, cpu=second % 4) for second in range(rows)],
                      [system_row(second) for second in range(rows)])
@@ -193,14 +194,14 @@ def test_combined_metrics_join_system_and_process(tracker):
 
 
 def test_combined_rows_have_matching_timestamps(stored):
-    """Even if a table has lost rows."""
+    """Timestamps match even if a table has lost rows."""
     def seconds(rows, row):
         return [row(second, gpu_vram_mib=second) for second in rows]
 
     for process, system, both in (
             ([1, 3, 4], [1, 2, 3, 4], [1, 3, 4]), ([1, 2, 4, 5], [1, 3, 4], [1, 4]),
             ([2, 3], [1, 2, 3], [2, 3]), ([1, 2], [3, 4], []), ([], [1], []),
-            ([1, 2], [1, 2, 3, 4], [1, 2]),              # the process has ended
+            ([1, 2], [1, 2, 3, 4], [1, 2]),              # the process has exited
             ([1.02, 2, 3.3], [1, 2.1, 3], [1, 2.1, 3]),  # the predecessor's tables had different times
             ([1, 2.6, 3], [1, 2, 3], [1, 3])):
         tracker = stored(seconds(process, process_row), seconds(system, system_row))
@@ -273,7 +274,7 @@ def test_stats_contain_mean_and_max(tracker):
 
 
 def test_stats_of_given_columns_need_no_duration(tracker):
-    """W17: without a duration they failed."""
+    """Bug W17 of the predecessor: without a duration, stats() failed."""
     assert tracker.stats([StatSpec("process_utime", sum, round=1)]) == \
         {"process_utime": {"sum": 2.2}}
     assert tracker.stats([StatSpec("timestamp", lambda values: values[-1] - values[0],
@@ -297,7 +298,7 @@ def test_without_rows_there_are_no_stats(stored):
 
 
 def test_either_tracker_works_alone(stored):
-    """W15: nothing worked without the other."""
+    """Bug W15 of the predecessor: nothing worked without the other tracker."""
     process = stored([process_row(1, 2.0), process_row(2, 1.0)], None)
     assert process.n_samples == 2 and process.wait_for_samples(2) is None
     assert process.trackers == ["process_tracker"] and not process.track_system
@@ -362,7 +363,7 @@ def test_snapshots_survive_a_round_trip(tracker, tmp_path):
 
 
 def test_snapshot_preserves_cloud_information(tracker):
-    """The predecessor's snapshots contain it."""
+    """The predecessor's snapshots contain cloud information, too."""
     cloud = {"vendor": "aws", "instance_type": "t3.micro", "region": "eu-west-1"}
     again = ResourceTracker.from_snapshot({**tracker.snapshot(), "cloud_info": cloud})
     assert again.cloud_info == cloud
@@ -370,7 +371,7 @@ def test_snapshot_preserves_cloud_information(tracker):
 
 
 def test_snapshot_needs_no_server(stored):
-    """W4: this failed."""
+    """Bug W4 of the predecessor: without a server, the snapshot failed."""
     tracker = stored([process_row(1)], [system_row(1)])
     tracker.discover_server = False
     assert tracker.server_info is None and tracker.snapshot()["server_info"] is None
@@ -378,13 +379,13 @@ def test_snapshot_needs_no_server(stored):
 
 
 @pytest.mark.parametrize("system, allocation", [
-    ({}, "shared"),  # 1.5 cores of the machine, 0.5 of the process
-    ({"cpu_usage": 0.55, "gpu_usage": 0.25, "gpu_vram_mib": 64}, "shared"),  # 500 MiB, 100 MiB
+    ({}, "shared"),  # the machine uses 1.5 cores, the process 0.5
+    ({"cpu_usage": 0.55, "gpu_usage": 0.25, "gpu_vram_mib": 64}, "shared"),  # 500 MiB and 100 MiB
     ({"cpu_usage": 0.55, "gpu_usage": 0.25, "gpu_vram_mib": 64, "memory_used_mib": 149}, "dedicated"),
     ({"cpu_usage": 0.55, "gpu_usage": NAN, "gpu_vram_mib": NAN, "memory_used_mib": 149},
      "dedicated")])
 def test_allocation_is_classified_as_shared_or_dedicated(stored, system, allocation):
-    """W4: it was never dedicated."""
+    """Bug W4 of the predecessor: the allocation was never classified as dedicated."""
     tracker = stored([process_row(1)], [system_row(1, **system)])
     assert tracker.server_info["allocation"] == allocation
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource_tracker: this machine, its cloud, and the request for the next run."""
+"""resource_tracker: facts about this machine, its cloud, and the request for the next run."""
 import csv
 import json
 import os
@@ -20,7 +20,7 @@ from test_resource_tracker_gpu import CARD
 
 pytestmark = pytest.mark.any_user
 
-NEVER = 3600  # an interval with only partial rows
+NEVER = 3600  # an interval so long that all rows are partial
 GIB = 1 << 30
 CLOUD = {"vendor": "aws", "instance_type": "g4dn.xlarge", "region": "us-west-2"}
 UNKNOWN = dict.fromkeys(CLOUD, "unknown")
@@ -65,7 +65,7 @@ def test_tracker_provides_server_and_cloud_information():
     assert (again.server_info, again.cloud_info) == (tracker.server_info, tracker.cloud_info)
     with ResourceTracker(interval=NEVER, discover_server=False, discover_cloud=False) as tracker:
         assert tracker.server_info is None is tracker.cloud_info
-    again = ResourceTracker.from_snapshot(tracker.snapshot())  # W4: this was a TypeError
+    again = ResourceTracker.from_snapshot(tracker.snapshot())  # predecessor's bug W4: a TypeError was raised
     assert again.server_info is None is again.cloud_info
 
 
@@ -103,7 +103,7 @@ def test_lookups_are_not_counted_as_usage_of_the_program(script):
 
 @pytest.fixture
 def machine_of(tmp_path):
-    """A program on a machine with DMI strings."""
+    """Returns a program that runs on a machine with DMI strings."""
     def prefix(strings):
         words = with_dmi(tmp_path, strings)
         if subprocess.run([*words, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
@@ -158,13 +158,13 @@ def test_the_metadata_service_is_queried_once(script, machine_of):
                 infos.append(tracker.snapshot()["cloud_info"])
             print(json.dumps(infos))
         """, prefix=machine_of(DMI["aws"]), env=environment(service))
-        assert len(service.requests) == 2  # a token and a document
+        assert len(service.requests) == 2  # the token and the document
     first, *others = json.loads(out)
     assert others == [first] * 4 and without_time(first) == CLOUD
 
 
 def test_slow_service_does_not_delay_the_program(script, machine_of, tmp_path):
-    """It responds only after the program has stopped tracking."""
+    """The service responds only after the program has stopped tracking."""
     may_answer = threading.Event()
 
     def answer(headers, body):
@@ -196,7 +196,7 @@ def test_values_of_a_wrong_response_are_unknown(script, machine_of):
         """, prefix=machine_of(DMI["aws"]), env=environment(service))
     said, info = out.splitlines()
     assert said.startswith("resource_tracker: the cloud of this machine is not known: ")
-    # The firmware has the type.
+    # The firmware contains the type.
     assert without_time(json.loads(info)) == {**CLOUD, "region": "unknown"}
 
 
@@ -230,7 +230,7 @@ def run_stats(cpu=1.0, memory=100.0, gpu=(0, 0), vram=0.0, exact=None, **others)
 
 @pytest.mark.parametrize("runs, expected", [
     ([{}], {"cpu": 1, "memory": 128, "gpu": 0, "vram": 0}),
-    ([{"memory": 50 * 1024}], {"memory": 60 * 1024}),  # W1: it was 128
+    ([{"memory": 50 * 1024}], {"memory": 60 * 1024}),  # predecessor's bug W1: the result was 128
     ([{"memory": 338}], {"memory": 512}),
     ([{"memory": 106}], {"memory": 128}), ([{"memory": 107}], {"memory": 256}),
     ([{"memory": 1706}], {"memory": 2048}), ([{"memory": 1708}], {"memory": 3072}),
@@ -273,7 +273,7 @@ def test_recommendation_equals_the_one_in_a_report():
 @pytest.mark.parametrize("options", [{}, {"dialect": README}, {"dialect": OLDEST},
                                      {"track_system": False}])
 def test_resources_include_a_peak_between_rows(script, options):
-    """The peak is between two rows."""
+    """The peak occurs between two rows."""
     out = script(f"""
         from resource_tracker import ResourceTracker
 
@@ -326,7 +326,7 @@ def tracker():
 
 
 def test_the_cheapest_server_is_recommended(service, tracker):
-    assert tracker.recommend_server() == SERVERS[1]  # with at least 1 GiB: it counts in whole GiB
+    assert tracker.recommend_server() == SERVERS[1]  # at least 1 GiB, because the service counts in whole GiB
     assert service.queries() == [{"vcpus_min": "1", "memory_min": "1", "limit": "1",
                                   "order_by": "min_price_ondemand", "order_dir": "asc"}]
     assert tracker.recommend_server(vendor_id="gcp")["api_reference"] == "n2-highmem-8"  # W5
@@ -347,7 +347,7 @@ def test_servers_are_found_by_needs(service):
     find = keeper.get_recommended_cloud_servers
     assert names(find(2, 4096, n=3)) == ["cax11", "cx22", "m5.large"]
     assert names(find(cpu=1, memory=1, gpu=1, vram=12 * 1024)) == ["g4dn.xlarge", "p4d.24xlarge"]
-    assert service.queries()[-1]["gpu_memory_total"] == "12"  # W5: it was in MiB
+    assert service.queries()[-1]["gpu_memory_total"] == "12"  # predecessor's bug W5: the value was in MiB
     assert names(find(1, 1, vendor_id=["gcp", "azure"])) == ["n2-highmem-8"]
     assert find(10000, 1) == []
 
@@ -387,7 +387,7 @@ def test_a_catalogue_needs_no_network(tracker, catalog):
 
 
 def test_a_missing_network_is_reported(tracker, caplog):
-    """W3: this was a TypeError."""
+    """Bug W3 of the predecessor: a TypeError was raised."""
     with pytest.raises(RuntimeError) as error:
         tracker.recommend_server()
     assert str(error.value).startswith(f"cannot reach {NOWHERE}: ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource_tracker: uploads to stand-ins for Sentinel and S3 on loopback."""
+"""resource_tracker: uploads to fake Sentinel and S3 services on loopback."""
 import enum
 import os
 import pathlib
@@ -20,7 +20,8 @@ PATIENCE = 60
 
 @pytest.fixture
 def sentinel(tmp_path, monkeypatch):
-    """The services, without a token yet. Fails if they recorded a forbidden request."""
+    """Starts the services, without issuing a token yet. Fails if they recorded a forbidden
+    request."""
     service = FakeSentinel()
     for name, value in service.environment(tmp_path).items():
         if name != "SENTINEL_API_TOKEN":
@@ -89,7 +90,7 @@ def test_finish_request_of_a_short_run_contains_its_rows(sentinel, token):
 
 
 class RunStatus(str, enum.Enum):
-    """Programs written for the predecessor pass its enumerator."""
+    """Programs written for the predecessor pass an enumerator of this class."""
     failed = "failed"
 
 
@@ -115,7 +116,7 @@ def test_single_tracker_can_be_uploaded(sentinel, token, options):
 
 
 def test_slow_service_does_not_delay_start_or_stop(sentinel, token):
-    """W20: start() waited for 30 s."""
+    """Bug W20 of the predecessor: start() waited for 30 s."""
     may_answer = threading.Event()
 
     def answer(handler):
@@ -132,7 +133,7 @@ def test_slow_service_does_not_delay_start_or_stop(sentinel, token):
 
 
 def test_tracker_registers_only_one_run(sentinel, token):
-    """Even if it was started automatically."""
+    """Only one run is registered even if the tracker was started automatically."""
     tracker = ResourceTracker(interval=NEVER)
     first = tracker.start_time
     with tracker:

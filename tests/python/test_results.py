@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of spoor: numbers with bounds, tables, stored runs, commands."""
+"""Results of the package spoor: numbers with bounds, tables, stored runs, commands."""
 import asyncio
 import importlib
 import inspect
@@ -21,7 +21,7 @@ import spoor
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    """A run of three processes, with samples."""
+    """Returns the result of a run of three processes, with samples."""
     samples = tmp_path_factory.mktemp("run") / "samples.csv"
     return spoor.run([sys.executable, "-c", "import subprocess; subprocess.run(['sh', '-c', 'sleep 0.3; exit 0'])"],
                      interval=0.05, samples=samples, name="three")
@@ -165,7 +165,7 @@ def test_run_without_samples_explains_how_to_get_them():
 
 
 def test_interchange_protocol_is_supported():
-    """Reads the buffers as another library does."""
+    """Reads the buffers in the same way as another library."""
     import ctypes
 
     frame = spoor.Table({"i": [1, -2], "f": [0.5, None], "s": ["ä", None], "n": [None, 3]}).__dataframe__()
@@ -236,7 +236,7 @@ def test_interrupted_run_ends_the_command(script):
     assert process.stdout.readline() == "started\n"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert "KeyboardInterrupt" in err  # and the pipe is closed: the command has exited
+    assert "KeyboardInterrupt" in err  # the pipe is closed, so the command has exited
 
 
 # ---- blocks and decorators ----
@@ -303,7 +303,7 @@ def test_phase_belongs_to_the_tracker_of_its_thread():
     def work(name):
         barrier.wait()
         with spoor.Tracker() as trackers[name]:
-            barrier.wait()  # both have started
+            barrier.wait()  # both commands have started
             with spoor.phase(name):
                 pass
             barrier.wait()
@@ -358,7 +358,7 @@ def test_arguments_are_checked_by_the_constructor(options):
 
 
 def public_functions(module, name):
-    """A public name of a module, if it is a class or function, and the members of a class."""
+    """Yields the public classes and functions of a module, and the members of the classes."""
     value = getattr(module, name)
     if inspect.isclass(value):
         yield name, value

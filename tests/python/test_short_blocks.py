@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code blocks that are shorter than the interval: they request rows from the tracker."""
+"""Code blocks shorter than the interval request rows from the tracker."""
 import csv
 import os
 import signal
@@ -57,9 +57,9 @@ SHORT_BLOCKS = """
 
 
 def check_short_blocks(printed, scope="main"):
-    """Compares the usage that the blocks printed with the measured usage. CPU is the time of the process
-    from one row to the next, over the time between them. The sleep time is long, so that even on
-    a busy machine only the blocks' own rows are in them."""
+    """Compares the usage that the blocks printed with the measured usage. CPU usage is the
+    process's CPU time between two rows, divided by the time between them. The sleep time is
+    long, so that even on a busy machine the file contains only the blocks' own rows."""
     results = gput.SubTrackingAnalyzer("t.csv", "s.csv").sub_tracking_results()
     found = {block.name: block for block in results.code_block_results}
     times = [float(row["timestamp"]) for row in read("t.csv", skip=2)]
@@ -164,7 +164,8 @@ def state(pid):
 
 @pytest.mark.parametrize("first_seconds", [0.02, 1.9])
 def test_time_spent_on_rows_of_blocks_is_bounded(monkeypatch, first_seconds):
-    """The first answer waits for the start of the tracker: it does not cost the blocks their rows."""
+    """The first answer waits for the start of the tracker, but this wait must not use up the
+    time allowed for the blocks' rows."""
     asked = []
     monkeypatch.setattr(sub_tracker, "_trackers", sub_tracker._Trackers())
     monkeypatch.setattr(sub_tracker, "ancestors", lambda: [])
@@ -178,7 +179,7 @@ def test_time_spent_on_rows_of_blocks_is_bounded(monkeypatch, first_seconds):
         clock.append(0.001)
     share = sub_tracker._SHARE
     assert (len(asked) - 1) * 0.02 <= sub_tracker._ALLOWANCE_SECONDS + share * (sum(clock) - 100) + 0.02
-    assert len(asked) < 60  # of 1020
+    assert len(asked) < 60  # 1020 without the limit
 
 
 def test_row_of_a_block_needs_no_free_descriptor(script):

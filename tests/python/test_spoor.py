@@ -18,7 +18,7 @@ from spoor._program import make_error
 
 
 def burn(seconds=0.05):
-    end = time.process_time() + seconds  # os.times() returns two counters in hundredths
+    end = time.process_time() + seconds  # os.times() would return two counters in hundredths of a second
     while time.process_time() < end:
         pass
 
@@ -129,7 +129,7 @@ def test_error_code_selects_the_exception_class():
         error = make_error(code, "what happened")
         assert isinstance(error, spoor.Error) and isinstance(error, kind)
         assert (error.code, str(error)) == (code, "what happened")
-        copy = pickle.loads(pickle.dumps(error))  # as multiprocessing passes it to a parent
+        copy = pickle.loads(pickle.dumps(error))  # as multiprocessing passes an exception to the parent
         assert (type(copy), copy.code, str(copy)) == (type(error), code, "what happened")
 
 
@@ -285,7 +285,7 @@ def test_missing_library_is_an_error(monkeypatch):
 
 
 def test_slow_modules_are_not_imported():
-    """Each would cost every importing program 1 to 10 ms."""
+    """Each of these modules would delay every importing program by 1 to 10 ms."""
     code = ("import sys, spoor, gpu_tracker; "
             "print(*{'json', 'socket', 'threading', 'dataclasses', 'inspect', 'subprocess', 'ctypes', "
             "'logging', 'sqlite3', 'csv'} & set(sys.modules))")
@@ -312,7 +312,7 @@ def test_agent_ends_when_the_tracker_is_garbage_collected():
 
 
 def test_phases_beyond_the_limit_are_accepted(recwarn):
-    """The program does not notice that only a limited number is kept individually."""
+    """Only a limited number of phases is kept individually, but the program gets no error."""
     with spoor.Tracker(interval=3600) as tracker:
         for epoch in range(300):
             with spoor.phase("epoch"):

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.any_user
 
 @pytest.fixture(autouse=True)
 def without_pandas(monkeypatch):
-    """tests/integration/test_pandas.py has the tests of tables of pandas."""
+    """Hides pandas; tests/integration/test_pandas.py tests the tables with pandas."""
     monkeypatch.setitem(sys.modules, "pandas", None)
 
 
@@ -98,7 +98,7 @@ def test_existing_file_is_refused(form):
         pass
     with gput.SubTracker("b", sub_tracking_file=f"old.{form}", overwrite=True):
         pass
-    assert len(rows(f"old.{form}")) == 4  # one session: the second is added
+    assert len(rows(f"old.{form}")) == 4  # the second session is appended to the first
 
 
 @FORMS

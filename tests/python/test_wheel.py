@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheels: built twice, installed into clean environments, with the documents' examples."""
+"""The wheels: built twice, installed into clean environments, and tested with the examples of the documents."""
 import contextlib
 import email
 import fcntl
@@ -32,7 +32,7 @@ EXAMPLE_MODULE = """
         return len(held)
 """
 
-# The programs of the predecessor's tutorials, in order, without the prose.
+# The programs of the predecessor's tutorials, in order, without the text around them.
 TUTORIAL_5 = """
     import json
     import multiprocessing as mp
@@ -94,7 +94,7 @@ TUTORIAL_2 = """
     print(tracker.compute_time)
 """
 
-# The standalone example of resource-tracker's README, without the browser.
+# The standalone example in resource-tracker's README, without the browser.
 STANDALONE = """
     from resource_tracker import ResourceTracker
 
@@ -119,7 +119,7 @@ STANDALONE = """
     report.save("report.html")
 """
 
-# Every class and function of the API reference of resource-tracker 0.1, by its signature.
+# Every class and function in the API reference of resource-tracker 0.1, with its signature.
 REFERENCE_0_1 = """
     import os
     from resource_tracker.tracker import (
@@ -149,7 +149,7 @@ REFERENCE_0_1 = """
 
 
 def make_once(tmp_path_factory, name, make):
-    """Returns a folder that make(folder) has filled. Workers of one run share it."""
+    """Returns a folder that make(folder) has filled once; the workers of a test run share it."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     made = folder.with_suffix(".made")
@@ -169,7 +169,7 @@ def make_wheels(folder):
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory):
-    """The folder of the wheels."""
+    """Returns the folder of the wheels."""
     return make_once(tmp_path_factory, "wheels", make_wheels)
 
 
@@ -205,7 +205,7 @@ def site_packages(folder):
 
 @pytest.fixture(scope="session")
 def environment(wheels, tmp_path_factory):
-    """The bin folder of a clean virtual environment with all distributions."""
+    """Returns the bin folder of a clean virtual environment with all distributions."""
     def make(folder):
         install(make_environment(folder), wheels, "spoor-gpu-tracker", "spoor-resource-tracker")
     return make_once(tmp_path_factory, "venv", make) / "bin"
@@ -226,7 +226,8 @@ def run(environment, tmp_path):
 
 @pytest.fixture
 def start(environment, tmp_path):
-    """with start(text) as process: a Python program whose output can be read while it runs."""
+    """`with start(text) as process` runs a Python program whose output can be read while it
+    runs."""
     @contextlib.contextmanager
     def start(text):
         path = tmp_path / "program.py"
@@ -244,12 +245,13 @@ def start(environment, tmp_path):
 
 
 def shape(text):
-    """The text without its numbers."""
+    """Returns the text without its numbers."""
     return re.sub(r"\d+(\.\d+)?(e[-+]\d+)?", "N", text)
 
 
 def read_wheel(wheels, pattern):
-    """The names and modes in a wheel, its metadata and its list of entry points."""
+    """Returns the names and modes of the files in a wheel, its metadata and its list of entry
+    points."""
     path, = wheels.glob(pattern)
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
@@ -258,7 +260,7 @@ def read_wheel(wheels, pattern):
         record = archive.read(f"{info}/RECORD").decode()
         assert sorted(line.split(",")[0] for line in record.splitlines()) == names
         assert archive.read(f"{info}/LICENSE") == (TOP / "LICENSE").read_bytes()
-        if "manylinux" in path.name:  # it contains other people's work
+        if "manylinux" in path.name:  # it contains third-party code
             assert archive.read(f"{info}/NOTICES") == (TOP / "NOTICES").read_bytes()
         metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
         entry_points = archive.read(f"{info}/entry_points.txt").decode() \
@@ -317,7 +319,7 @@ def test_wheel_of_resource_tracker_has_the_expected_contents(wheels):
 
 
 def remaining(folder):
-    """All paths but the folders of share/, which are not ours alone: pip leaves them."""
+    """Returns all remaining paths except the shared folders of share/, which pip leaves."""
     return sorted(path for path in folder.rglob("*")
                   if path.relative_to(folder).parts[0] != "share" or not path.is_dir())
 
@@ -367,7 +369,8 @@ def test_resource_tracker_command_executes_the_program(run):
 
 
 def test_wheel_contains_manual_pages_completion_and_schema(environment, run):
-    """Where man(1) and the shells look, if the environment's bin folder is in PATH or the prefix is ~/.local."""
+    """man(1) and the shells look there if the environment's bin folder is in PATH or the prefix
+    is ~/.local."""
     share = environment.parent / "share"
     commands = ["spoor", "gpu-tracker", "resource-tracker"]
     listed = re.findall(r"^\*(.*)\*\(1\)$", run("spoor", "--man-commands", "spoor"), re.M)
@@ -395,7 +398,8 @@ def test_pytest_finds_the_plugin(run, tmp_path):
 
 
 def test_notices_list_all_bundled_libraries():
-    """The libraries that meson.build links statically, the parts of the page, and musl in the static program."""
+    """The libraries are those that meson.build links statically, the parts of the page, and musl
+    in the static program."""
     text = (TOP / "NOTICES").read_text("utf-8")
     linked = re.findall(r"dependency\('(\w+)', static:", (TOP / "meson.build").read_text("utf-8"))
     assert sorted(linked) == ["jansson", "sqlite3", "zlib"]
@@ -428,7 +432,7 @@ def test_tutorial_of_version_5_works(run, tmp_path):
                               "descendants=N, combined=N)")
     assert shape(rest[5]) == "ComputeTime(unit='seconds', time=N)"
     assert rest[6] == "The following error occurred while tracking: AN ERROR"
-    assert float(rest[7]) == 0  # of the GPU
+    assert float(rest[7]) == 0  # utilization of the GPU
     last = rest[8:]
     assert float(last[last.index("   Descendants:") + 1].split()[-1]) > 0.02
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plays nvidia-smi, the CUDA loads and spoor for test_gpu_real.py, by its own name.
+"""Replaces nvidia-smi, the CUDA loads or spoor for test_gpu_real.py, depending on the name under which it runs.
 
-In FAKE_HOME, held/PID has the usage of a process: MiB, and the share of the time that it is busy;
-looks has a byte for each run of nvidia-smi. A load runs until then. FAKE_FACTOR changes spoor's
-figures: a factor, "null", or "damaged" for no JSON at all.
+In FAKE_HOME, held/PID contains the usage of a process: MiB, and the share of the time that it is busy; looks
+contains a byte for each run of nvidia-smi. A load runs until nvidia-smi has run. FAKE_FACTOR changes spoor's
+figures: a factor, "null", or "damaged" for a report that is not JSON.
 """
 import contextlib
 import json
@@ -26,7 +26,7 @@ def looks():
 
 
 def held():
-    """(MiB, busy share) by pid."""
+    """Returns (MiB, busy share) by PID."""
     found = {}
     for path in (HOME / "held").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -35,7 +35,7 @@ def held():
 
 
 def load(mib, busy=0.0, is_foreign=False, **truth):
-    """Holds memory until nvidia-smi has run; a foreign process, until it is signalled."""
+    """Holds memory until nvidia-smi has run, or, for a foreign process, until it gets a signal."""
     ended, before, deadline = [], looks(), time.monotonic() + 60
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     entry, draft = HOME / "held" / str(os.getpid()), HOME / f"draft-{os.getpid()}"
@@ -65,7 +65,7 @@ def play_nvidia_smi():
 def play_spoor():
     command = ARGUMENTS[ARGUMENTS.index("--") + 1:]
     elapsed = 10.0
-    if "-i" in ARGUMENTS:  # its cost is measured
+    if "-i" in ARGUMENTS:  # the cost of this call is measured
         elapsed = float(command[-1])
         be_there(elapsed)
     elif subprocess.call(command) != 0:
@@ -78,7 +78,7 @@ def play_spoor():
 
 
 def be_there(seconds):
-    """Uses a little CPU time all the while."""
+    """Uses a little CPU time while it runs."""
     pathlib.Path(f"/proc/self/task/{os.getpid()}/comm").write_text("spoor-gpu", encoding="ascii")
     os.write(1, b"ready\n")
     deadline = time.monotonic() + seconds
@@ -115,7 +115,7 @@ def play_hold():
 
 
 def play_spike():
-    """nvidia-smi sees only the context."""
+    """Runs a spike during which nvidia-smi sees only the context."""
     load(0, held_ms=float(ARGUMENTS[1]) + 0.2)
     path = pathlib.Path(os.environ["TRUTH"])
     path.write_text(path.read_text().replace('"bytes": 0', f'"bytes": {int(ARGUMENTS[0]) * MIB}'))

@@ -81,7 +81,7 @@ def test_time_unused_by_short_jobs_is_given_to_long_ones():
     some = [types.SimpleNamespace(name=name, seconds=seconds, rounds=10)
             for name, seconds in (("short", 1), ("long", 100), ("longer", 200))]
     budget = jobs.Budget(110, some, 1, None)
-    assert budget.take(some[0]) == pytest.approx(50, abs=5)  # it needs only 10 of them
+    assert budget.take(some[0]) == pytest.approx(50, abs=5)  # the job needs only 10 of these seconds
     assert budget.take(some[1]) == pytest.approx(55, abs=5)
     assert budget.take(some[2]) == pytest.approx(110, abs=5)
 

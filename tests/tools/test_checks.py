@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each check of tools/ passes a good tree and fails on a planted fault."""
+"""Each check in tools/ passes a good tree and fails on a planted fault."""
 import json
 import os
 import pathlib
@@ -9,7 +9,7 @@ import pytest
 
 TOOLS = pathlib.Path(__file__).resolve().parent.parent.parent / "tools"
 def board(query, legend="{{run_id}}"):
-    """A dashboard with one panel."""
+    """Returns a dashboard with one panel."""
     panel = {"id": 1, "type": "stat", "title": "t", "gridPos": {}, "datasource": {"uid": "${datasource}"},
              "targets": [{"expr": query, "legendFormat": legend}]}
     return json.dumps({"panels": [panel], "templating": {"list": [{"name": "datasource"}]}})
@@ -153,7 +153,7 @@ def test_check_reports_a_fault(tree, name, path, text):
 
 @pytest.mark.parametrize("fault, status", [("", 0), ("bad.c", 1)])
 def test_clang_sees_each_file_once_with_the_flags_of_the_build(tmp_path, monkeypatch, fault, status):
-    """A stand-in for clang notes its arguments, and finds a fault in one file."""
+    """A stand-in for clang records its arguments, and reports a fault in one file."""
     (tmp_path / "clang").write_text(f'#!/bin/sh\necho "$@" >>calls\ncase "$*" in *bad.c*) '
                                     f'echo "bad.c: warning"; exit {status};; esac\n')
     (tmp_path / "clang").chmod(0o755)

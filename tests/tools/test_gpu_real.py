@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tests/gpu/real.py without a GPU: its verdicts, its parser of nvidia-smi's output, and a whole run
-in which gpu_fake.py plays nvidia-smi, the CUDA loads and spoor."""
+"""tests/gpu/real.py without a GPU: its verdicts, its parser of nvidia-smi's output, and a whole run in which
+gpu_fake.py replaces nvidia-smi, the CUDA loads and spoor.
+"""
 import math
 import os
 import pathlib
@@ -129,7 +130,7 @@ def test_peak_and_mean_ignore_unknown_values():
 
 @pytest.fixture
 def machine(tmp_path):
-    """measure(factor) runs real.sh on a machine whose programs gpu_fake.py plays."""
+    """measure(factor) runs real.sh on a machine whose programs are replaced by gpu_fake.py."""
     (tmp_path / "held").mkdir()
     (tmp_path / "looks").touch()
     (tmp_path / "torch.py").write_text("raise ImportError('no PyTorch here')\n")
@@ -152,7 +153,7 @@ def machine(tmp_path):
 
 
 def verdicts(rows):
-    """Without the rows that are only shown."""
+    """Returns the verdicts, without rows that are only shown."""
     return [row[-1].strip(" |") for row in rows if row[-1].strip(" |")]
 
 

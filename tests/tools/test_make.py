@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first Makefile targets that users run."""
+"""The first targets of the Makefile that users run."""
 import pathlib
 import re
 import subprocess
@@ -8,7 +8,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 def commands(target, *variables):
-    """The commands that make would run."""
+    """Returns the commands that make would run."""
     return subprocess.run(["make", "--dry-run", "--no-print-directory", target, *variables], cwd=TOP, text=True,
                           check=True, stdout=subprocess.PIPE).stdout
 

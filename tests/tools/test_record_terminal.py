@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of record-terminal, without an emulator."""
+"""The pictures of record-terminal, tested without a terminal emulator."""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -38,11 +38,11 @@ def test_still_picture_is_the_last_frame():
     picture = load().svg([(0.0, (row("first"),)), (4.0, (row("last"),))], 9, 1)
     still = re.findall(r"<g class='last'>.*?</g>", picture)
     assert len(still) == 1 and "last</text>" in still[0]
-    assert "40%{visibility:hidden}" in picture  # of ten seconds, with the pause at the end
+    assert "40%{visibility:hidden}" in picture  # of ten seconds, which include the pause at the end
 
 
 def test_picture_of_the_readme_shows_the_current_program():
-    """The recording shows this program: its commands and the labels of its report."""
+    """The recording must match this program: its commands and the labels of its report."""
     picture = (TOP / "docs/images/terminal.svg").read_text()
     text = "\n".join("".join(element.itertext())
                      for element in xml.etree.ElementTree.fromstring(picture).iter(f"{SVG}text"))

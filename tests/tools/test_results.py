@@ -8,7 +8,7 @@ import pytest
 TESTS = pathlib.Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS / folder) for folder in ("torture", "fuzz", "privileges")]
 
-import privileges  # noqa: E402: found by the line above
+import privileges  # noqa: E402: the line above adds its folder to the path
 import results  # noqa: E402
 import run as fuzzing  # noqa: E402
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run-docs finds faults in a page, and updates it."""
+"""run-docs finds faults in a page, and updates the page."""
 import pathlib
 import subprocess
 

@@ -83,7 +83,7 @@ def test_functional_tests_run_with_every_build_and_as_every_user(runner, is_root
     assert {kind for kind, _, _ in jobs} == set(runner.BUILDS)
     assert {who for _, who, _ in jobs} == ({"root", "user"} if is_root else {"user"})
     assert all((marks == "threads") == (kind == "tsan") for kind, _, marks in jobs)
-    # Every test runs with ASan; only root leaves some out as a user.
+    # Every test runs with ASan; only root omits some tests as another user.
     assert any(kind == "asan" and not marks for kind, _, marks in jobs)
     assert any("any_user" in marks for _, _, marks in jobs) == (is_root and not is_full)
     both = {(kind, who) for kind in ("plain", "asan") for who in ("root", "user")}

@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "torture"))
 
-import soak  # noqa: E402: found by the line above
+import soak  # noqa: E402: the line above adds its folder to the path
 
 
 def looks(cpu=lambda step: step * 1000, memory=lambda step: 3000000, descriptors=lambda step: 20):

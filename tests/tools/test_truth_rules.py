@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the truth suite, on planted faults."""
+"""The rules of the truth suite, tested with planted faults."""
 import pathlib
 import sys
 
@@ -80,8 +80,8 @@ def test_wide_bounds_do_not_excuse_a_wrong_value():
     ("perf.task-clock", False, 4.53, True), ("perf.task-clock", False, 4.55, False),
     ("procfs.stat", False, 4.46, True), ("procfs.stat", False, 4.48, False)])
 def test_cpu_time_may_exceed_the_process_clocks_by_known_amounts(source, is_exact, value, is_right):
-    """200 exits of 0.55 ms, 0.3 s taken by the hypervisor and 0.2 s of interrupts: each allowance
-    for its own source."""
+    """There are 200 exits of 0.55 ms, 0.3 s taken by the hypervisor and 0.2 s of interrupts:
+    each source has its own allowance."""
     row, = rules.judge({"cpu_seconds": 4, "unseen_cpu_microseconds": 110_000},
                        report_of("cpu_seconds", value=value, source=source, exact=is_exact),
                        stolen=0.3, interrupted=0.2)
@@ -111,7 +111,7 @@ def test_lower_bound_must_not_exceed_the_ceiling(low, is_right):
 
 
 def planted(**parts):
-    """A report without faults, except for the given parts."""
+    """Returns a report without faults, except for the given parts."""
     second = {"value": 2.0, "exact": True, "source": "wait4"}
     cpu = {"total_seconds": second, "user_seconds": {**second, "value": 1.5},
            "system_seconds": {**second, "value": 0.5}}
@@ -151,7 +151,7 @@ def test_integral_of_a_curve_is_the_sum_of_its_points(rates, total):
 
 
 class Runs:
-    """Runs with planned outcomes."""
+    """A runner whose outcomes are planned by the test."""
 
     def __init__(self, *outcomes):
         self.outcomes = list(outcomes)
@@ -167,11 +167,11 @@ def outcome_of(far="", fault="", busy=0.0, exact=False):
 
 @pytest.mark.parametrize("first, later, is_right, left", [
     (outcome_of(), [], True, 0),
-    (outcome_of("far"), [outcome_of()], True, 0),                       # near when it ran alone
+    (outcome_of("far"), [outcome_of()], True, 0),                       # near the truth when run alone
     (outcome_of("far"), [outcome_of("far"), outcome_of("far")], False, 0),
     (outcome_of("far"), [outcome_of("far"), outcome_of("far", busy=0.9)], True, 0),
     (outcome_of("far"), [outcome_of("far"), outcome_of("far", busy=0.9, exact=True)], False, 0),
-    (outcome_of(fault="broken"), [outcome_of()], False, 1),             # no second chance if a rule is broken
+    (outcome_of(fault="broken"), [outcome_of()], False, 1),             # not repeated if a rule is broken
     (outcome_of("far"), [outcome_of(fault="broken"), outcome_of()], False, 1)])
 def test_only_runs_far_from_the_truth_are_repeated(first, later, is_right, left):
     runs = Runs(*later)
@@ -194,12 +194,12 @@ def test_every_case_names_existing_programs_and_figures():
     for case in cases.CASES:
         assert case.command.split()[0] in programs
         assert set(case.must) <= set(rules.FIGURES)
-    # beside is no job: it runs beside one. Launchers start ranks, in tests/integration.
+    # beside is not a job: it runs beside one. rank is started by launchers, in tests/integration.
     assert programs - {"ledger", "workload", "beside", "rank"} == {case.command.split()[0] for case in cases.CASES}
 
 
 def recommended(true, value, peak, must=None, guess=False, **measure):
-    """The verdict on a recommendation. The value is in MiB, the rest in MB."""
+    """Returns the verdict on a recommendation. The value is in MiB, the other sizes in MB."""
     report = report_of("peak_rss_bytes", value=peak * MB, **{"exact": True, **measure})
     report["recommendation"] = {"memory_bytes": {"value": value * rules.MIB, "guess": guess,
                                                  "why": "because"}}
@@ -214,7 +214,8 @@ def test_recommended_memory_is_the_peak_times_1_2_rounded_up():
 
 
 def request_fault(choices, value=100, exact=True, held=()):
-    """The verdict on CPUs and time for a job that used 100 CPU seconds; `held`: memory on each GPU."""
+    """Returns the verdict on CPUs and time for a job that used 100 CPU seconds; `held`: memory
+    on each GPU."""
     report = report_of("cpu_seconds", value=value, exact=exact)
     report["gpu"] = {"devices": [{"part": None, "memory": {"job_peak_bytes": {"value": size}}}
                                  for size in held]}
@@ -228,7 +229,7 @@ def request_fault(choices, value=100, exact=True, held=()):
 def test_a_request_covers_the_cpu_time_and_the_gpus():
     assert request_fault([(1, 120)]) == "" == request_fault([(1, 120), (2, 60)], held=[5, 0, 5])
     assert request_fault([(1, 60)]) != ""
-    assert request_fault([(1, 120)], value=150) != ""  # less than the report's own count
+    assert request_fault([(1, 120)], value=150) != ""  # less than the CPU time in the report itself
     assert request_fault([(1, 60)], value=50, exact=False) == ""
     assert request_fault([(2, 60), (1, 120)]) != ""
     assert request_fault([(1, 120)], held=[1, 1, 1]) != ""

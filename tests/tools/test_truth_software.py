@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The observers of real programs, and the faults that are reported (tests/truth/software.py)."""
+"""The observers of real programs, and the faults that they report (tests/truth/software.py)."""
 import pathlib
 import struct
 import sys

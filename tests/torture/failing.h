@@ -21,30 +21,30 @@ struct failing_state {
 enum { HOW_SHORT = -1, HOW_EMPTY = -2 };
 extern int failing_how;
 
-/* Whether calls of this kind are counted. */
+/* Returns whether calls of this kind are counted. */
 bool failing_wants(const char *kind);
 
-/* Counts the call and returns whether it must fail. errno is unchanged. */
+/* Counts the call and returns whether it must fail. Does not change errno. */
 bool failing_hits(const char *kind);
 
 /* Sets errno and returns -1, or NULL. */
 int failing_fail(void);
 void *failing_null(void);
 
-/* While true, calls of this thread are not counted. */
+/* While true, calls made by this thread are not counted. */
 extern __thread bool failing_is_busy;
 
-/* The function of the same name that this library replaces. */
+/* Returns the function with this name that this library replaces. */
 void *failing_next(const char *name);
 #define NEXT(name)                 \
     static __typeof__(&name) next; \
     if (!next)                     \
     next = (__typeof__(&name))failing_next(#name)
 
-/* For the tested program: while held, no call counts or fails. */
+/* Called by the tested program: while held, no call counts or fails. */
 void failing_hold(bool holds);
 
-/* The number of blocks that were allocated and not freed. */
+/* Returns the number of blocks that were allocated and not freed. */
 long failing_live_blocks(void);
 
 #endif

@@ -27,14 +27,14 @@
 
 #pragma GCC visibility push(default)
 
-/* Functions that the fortified headers call. */
+/* Functions that the fortified headers call instead. */
 int __open64_2(const char *path, int flags);
 int __openat64_2(int folder, const char *path, int flags);
 ssize_t __pread64_chk(int fd, void *buf, size_t size, off64_t offset, size_t buf_size);
 
 /* ---- open, stat, fd, thread, fork, wait --------------------------------------- */
 
-/* A wrapper that returns `failure` if the call must fail. */
+/* Defines a wrapper that returns `failure` if the call must fail. */
 #define WRAP(kind, type, name, parameters, arguments, failure)  \
     type name parameters                                        \
     {                                                           \
@@ -42,7 +42,7 @@ ssize_t __pread64_chk(int fd, void *buf, size_t size, off64_t offset, size_t buf
         return failing_hits(kind) ? (failure) : next arguments; \
     }
 
-/* Functions with a mode after the flags. */
+/* Defines wrappers of functions with a mode after the flags. */
 #define WRAP_OPEN(name, parameters, arguments)                             \
     int name parameters                                                    \
     {                                                                      \
@@ -128,7 +128,7 @@ int clone(int (*run)(void *), void *stack, int flags, void *data, ...)
                                                                   * further arguments */
 }
 
-/* A call that returns at once is not interrupted. */
+/* A call that returns at once cannot be interrupted. */
 static bool is_interrupted(bool returns_at_once)
 {
     return !returns_at_once && failing_hits("wait");
@@ -164,7 +164,7 @@ WRAP_WAIT(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, o
 WRAP_WAIT(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage),
           (pid, status, options, usage), options &WNOHANG)
 
-/* The kind of a system call that has no function in the C library. */
+/* Returns the kind of a system call that has no function in the C library. */
 static const char *kind_of_system_call(long number)
 {
     switch (number) {
@@ -203,8 +203,8 @@ static size_t size_of_short(size_t size)
     return size < SHORT_BYTES ? size : SHORT_BYTES;
 }
 
-/* Whether this failure can happen to this kind of file. Any call may be interrupted. Only
- * sockets and stdout lose their reader. Only files and pipes transfer fewer bytes than
+/* Returns whether this kind of file can fail in this way. Any call may be interrupted. Only
+ * sockets and stdout can lose their reader. Only files and pipes transfer fewer bytes than
  * requested. Only files run out of space or cannot be read; stderr and stdin do not fail in
  * this way, because the tests need their messages and requests. */
 static bool can_fail_so(int fd)
@@ -276,7 +276,8 @@ WRAP("read", ssize_t, getdents64, (int fd, void *buf, size_t size), (fd, buf, si
 WRAP("read", struct dirent64 *, readdir64, (DIR * folder), (folder),
      failing_how < 0 ? NULL : failing_null())
 
-/* A write without a reader also raises SIGPIPE. A socket stays shut down. */
+/* Fails as a write without a reader does, which also raises SIGPIPE. A socket stays shut
+ * down. */
 static int fail_write(int fd, bool has_signal)
 {
     if (failing_how == EPIPE) {
@@ -326,7 +327,7 @@ int fflush(FILE *stream)
     return next(stream);
 }
 
-/* Changes to files and folders: these succeed or fail, without a partial result. */
+/* Functions that change files and folders succeed or fail, without a partial result. */
 #define WRAP_CHANGE(type, name, parameters, arguments, failure)                             \
     type name parameters                                                                    \
     {                                                                                       \

@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""failures.py [OPTIONS] [BUILD] - what does spoor do when a call fails?
+"""failures.py [OPTIONS] [BUILD] - tests what spoor does when a call fails.
 
-Every scenario runs once for each of its allocations, opens, reads, writes, file tests, descriptors,
-threads, processes and waits, and that call fails: see failing.c and scenarios.py. It must not crash,
-hang, leave anything behind, change the status of the job, or lose a result without a message.
+Every scenario runs once for each of its allocations, opens, reads, writes, file tests,
+descriptors, threads, processes and waits; in each run, that call fails: see failing.c and
+scenarios.py. Spoor must not crash, hang, leave anything behind, change the status of the job, or
+lose a result without a message.
 
-Calls of one call site are alike: the first of each fails, and others up to --most per scenario and
-failure, each in --ways of the ways that it can. --only SCENARIO:KIND:HOW:SITE:N repeats one, and shows its output.
+Calls from one call site are alike: the first call from each site fails, and others up to --most
+per scenario and failure, each in --ways of its possible ways. --only SCENARIO:KIND:HOW:SITE:N
+repeats one run and shows its output.
 """
 import argparse
 import collections
@@ -23,13 +25,13 @@ import time
 import injection
 import results
 import scenarios
-from fake_sentinel import FakeSentinel  # in tests/functional, which scenarios adds to the path
+from fake_sentinel import FakeSentinel  # in tests/functional, which `scenarios` adds to the path
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 WORKERS = os.cpu_count() or 1
 RESULTS = ("unharmed", "reported", "refused")
-# A sanitizer is ten times as slow; its search for leaks takes seconds on aarch64. Whole stacks identify the
-# blocks that the loader keeps.
+# A sanitizer is ten times as slow; its leak check takes seconds on aarch64. Whole stacks identify
+# the blocks that the loader keeps.
 EVERY_SANITIZED, EVERY_LEAK = 20, 250
 SANITIZER_OPTIONS = "verify_asan_link_order=0:strict_string_checks=1"
 LEAK_OPTIONS = {0: "detect_leaks=0", 1: "detect_leaks=1:fast_unwind_on_malloc=0"}
@@ -46,7 +48,8 @@ def scenario_of(name):
 
 
 class Worker:
-    """Runs one scenario at a time, with a process to attach to and a stored report to read."""
+    """Runs one scenario at a time, and provides a process to attach to and a stored report to
+    read."""
 
     def __init__(self, folder, build, binaries):
         injection.become_subreaper()
@@ -77,7 +80,7 @@ class Worker:
         return outcome, folder, state
 
     def store(self):
-        """A report that is reused."""
+        """Returns a stored report; created once and reused."""
         if not self.stored:
             self.stored = self.folder / "stored.json"
             self.stored.touch()
@@ -91,7 +94,7 @@ class Worker:
         scenario = scenario_of(work.scenario)
         outcome, folder, state = self.run(scenario, work.injection)
         ending = fault = None
-        if scenarios.ABORT.search(outcome.stderr):  # no program can handle these
+        if scenarios.ABORT.search(outcome.stderr):  # no program can handle these failures
             for group in scenarios.cgroups_of(outcome.pid, scenarios.cgroup_folders()):
                 with contextlib.suppress(FileNotFoundError):  # some folders are listed twice
                     os.rmdir(group)
@@ -104,7 +107,7 @@ class Worker:
             fault = str(error)
         if fault and fault.startswith(scenarios.NO_MEMORY) and \
                 "json_load" in injection.describe(outcome.frames, self.binaries / "spoor"):
-            ending, fault = "refused", None  # jansson reports damaged text if its memory runs out
+            ending, fault = "refused", None  # jansson reports damaged text if it runs out of memory
         sites = injection.sites(state) if work.injection.at == 0 else ()
         shutil.rmtree(folder)
         return Result(work, outcome, ending, fault, sites)
@@ -120,7 +123,7 @@ def do_work(work):
 
 
 def count_calls(pool, names, kinds):
-    """The call sites of each failure: {(scenario, kind, how): call sites}."""
+    """Returns the call sites for each failure: {(scenario, kind, how): call sites}."""
     works = [Work(name, injection.Injection(kind, how, 0, 0)) for name in names for kind in kinds
              for how in injection.FAILURES[kind] if how not in scenario_of(name).without]
     calls = {}
@@ -133,7 +136,8 @@ def count_calls(pool, names, kinds):
 
 
 def plan(calls, arguments, with_others):
-    """Every call site fails in some of its possible ways, the next site in the following ones."""
+    """Plans the failures: every call site fails in some of its possible ways, the next site in
+    the following ones."""
     ways = collections.defaultdict(list)
     for (name, kind, how), sites in calls.items():
         for site, at in injection.choose(sites, arguments.most, with_others):
@@ -167,7 +171,7 @@ def show_fault(result, program):
 
 
 def summarize(hits, calls):
-    """One row per kind of call, over all scenarios, and their sum."""
+    """Returns one row per kind of call, over all scenarios, and their sum."""
     rows = []
     for kind, name in KINDS.items():
         mine = [result for result in hits if result.work.injection.kind == kind]
@@ -188,7 +192,7 @@ def repeat(pool, work, program):
 
 
 class Campaign:
-    """Runs of one build of the program: the calls they made, and the outcome of each failure."""
+    """Runs one build of the program, and records the calls and the outcome of each failure."""
 
     def __init__(self, arguments, binaries, names, every, calls=None):
         self.done = []
@@ -215,7 +219,7 @@ class Campaign:
 
 
 def describe(campaigns):
-    """The section of docs/RELIABILITY.md."""
+    """Returns the section for docs/RELIABILITY.md."""
     plain, *sanitized = campaigns
     kinds = results.table(["calls", "how they fail", "call sites", "failed", *RESULTS, "faults"],
                           summarize(plain.hits, plain.calls))

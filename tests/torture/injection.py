@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""injection.py - runs a program in which one call fails: the test's side of failing.c."""
+"""injection.py - runs a program in which one call fails; the counterpart of failing.c in the
+test."""
 import collections
 import ctypes
 import errno
@@ -12,11 +13,11 @@ import time
 
 FRAMES, SITES = 24, 1 << 17  # as in failing.h
 HEADER = struct.Struct(f"=QQQ{FRAMES}Q")
-WALL = 0x40000000  # __WALL: also children that exit without a signal
+WALL = 0x40000000  # __WALL: also waits for children that exit without a signal
 PR_SET_CHILD_SUBREAPER = 36
-NOWHERE = 0xcbf29ce484222325  # the call site of calls by others: the C library, a sanitizer
+NOWHERE = 0xcbf29ce484222325  # the call site of calls by other code: the C library, a sanitizer
 DEADLINE_SECONDS = 60
-END_SECONDS = 20  # the time that a remaining process has to notice and exit
+END_SECONDS = 20  # how long a remaining process may take to notice and exit
 
 # The kinds of calls and their failures: an errno name, "short" or "empty". "+": all later calls
 # fail too.
@@ -39,7 +40,7 @@ Outcome = collections.namedtuple("Outcome", "status stdout stderr is_hit frames 
 
 
 def become_subreaper():
-    """Processes that a run leaves become our children."""
+    """Makes this process the parent of processes that a run leaves behind."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -69,7 +70,8 @@ def wait_for_rest(known):
 
 
 def run(command, state, env, folder, stdin=b"", known=()):
-    """Runs the command to its end and reads its state file. `known`: children of this process."""
+    """Runs the command until it exits and reads its state file. `known`: children of this
+    process."""
     with open(state, "wb") as file:
         file.truncate(HEADER.size + 8 * SITES)
     with open(folder / "stdin", "w+b") as source, open(folder / "stdout", "w+b") as out, \
@@ -99,15 +101,15 @@ def run(command, state, env, folder, stdin=b"", known=()):
 
 
 def sites(state):
-    """The call sites of a run, in order, each as often as it was called."""
+    """Returns the call sites of a run, in order, one entry for each call."""
     data = pathlib.Path(state).read_bytes()
     count = min(HEADER.unpack(data[:HEADER.size])[0], SITES)
     return struct.unpack(f"={count}Q", data[HEADER.size:HEADER.size + 8 * count])
 
 
 def choose(calls, most, with_others=True):
-    """The calls to fail, as (site, occurrence): the first and the last of every call site, then
-    others in equal steps, `most` in all unless there are more call sites."""
+    """Chooses the calls to fail, as (site, occurrence): the first and the last call of every
+    call site, then others in equal steps, `most` in all unless there are more call sites."""
     seen = collections.Counter()
     numbered = []
     for site in calls:
@@ -128,7 +130,7 @@ def choose(calls, most, with_others=True):
 
 
 def describe(frames, program):
-    """The functions of a call site, innermost first."""
+    """Returns the functions of a call site, innermost first."""
     if not frames:
         return "unknown"
     done = subprocess.run(["addr2line", "-f", "-s", "-e", program,

@@ -1,19 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""kills.py [--kills N] [--seed N] [--round N] [--victim NAME] [--no-load] [--write] [SPOOR] - does spoor survive SIGKILL?
+"""kills.py [--kills N] [--seed N] [--round N] [--victim NAME] [--no-load] [--write] [SPOOR] -
+tests that spoor survives SIGKILL.
 
-Kills the job, the tracker, one of its helper processes, the agent of a Python program, or the program
-that started them, at random moments: N times alone, and N times beside a busy loop on every CPU. After
-each kill
+At random moments, kills the job, the tracker, one of its helper processes, the agent of a Python
+program, or the program that started them: N times alone, and N times beside a busy loop on every
+CPU. After each kill
 
-- every process ends: the test is the subreaper of all and waits until it has no children,
-- no cgroup is left unless its tracker was killed, no temporary file unless its writer was, and no socket,
-- reports and samples are readable, and there is a report if its tracker lived.
+- every process ends: the test is the subreaper of all processes and waits until it has no
+  children,
+- no cgroup is left unless its tracker was killed, no temporary file unless its writer was
+  killed, and no socket,
+- reports and samples are readable, and there is a report if the tracker survived.
 
 A later run removes what a killed process leaves: empty cgroups after a minute, temporary files
-after an hour (the test sets their clock back).
-The status is 0 if all of this holds. --round N repeats one round of a seed; --write puts the figures into
-docs/RELIABILITY.md.
+after an hour (the test sets their times back). Exits with status 0 if all of this holds. --round
+N repeats one round of a seed; --write writes the figures to docs/RELIABILITY.md.
 """
 import argparse
 import collections
@@ -34,10 +36,10 @@ import results
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests/functional"))
 
-import schema  # noqa: E402: found by the line above
+import schema  # noqa: E402: the line above adds its folder to the path
 from fake_sentinel import FakeSentinel  # noqa: E402: likewise
 
-# Short processes, a daemon that outlives them, and an exit. Some 0.2 s.
+# Short processes, a daemon that outlives them, and an exit code. Takes some 0.2 s.
 JOB = """setsid sleep 0.15 &
 i=0
 while [ $i -lt 15 ]; do sleep 0.005; i=$((i + 1)); done
@@ -89,7 +91,7 @@ class Round:
         return (self.folder.parent / "output").read_text(errors="replace")
 
     def is_done(self):
-        """Whether the job has finished."""
+        """Returns whether the job has finished."""
         return (self.folder / "done").exists()
 
     def report(self):
@@ -141,7 +143,7 @@ def main_process(test):
 
 
 def own_job(test):
-    """The command, also before it has called exec; or the attached process."""
+    """Returns the command, even if it has not called exec yet; or the attached process."""
     if test.job:
         return [test.job.pid]
     return [] if test.is_done() else [pid for pid in leftovers.children_of(test.main.pid)
@@ -149,14 +151,14 @@ def own_job(test):
 
 
 def helper(test):
-    """A process that writes samples or uploads them; after the job also the one that writes the
-    report, a child with the name of the tracker."""
+    """Returns a process that writes or uploads samples; after the job, also the process that
+    writes the report: a child with the name of the tracker."""
     names = ["spoor-agent", leftovers.name_of(test.main.pid)][:1 + test.is_done()]
     return [pid for pid in leftovers.children_of(test.main.pid) if leftovers.name_of(pid) in names]
 
 
 def agent(test):
-    """An orphan, and so a child of this process."""
+    """Returns the agent: an orphan, and so a child of this process."""
     return [pid for pid in leftovers.children_of(os.getpid())
             if leftovers.name_of(pid) == "spoor-agent"]
 
@@ -164,7 +166,7 @@ def agent(test):
 # ---- checks afterwards ------------------------------------------------------------------------------
 
 def check_any(test, is_killed):
-    """Every existing report and samples file is readable."""
+    """Checks that every existing report and samples file is readable."""
     report = test.report()
     if report:
         schema.check_schema(report)
@@ -174,7 +176,7 @@ def check_any(test, is_killed):
 
 
 def had_rows(test):
-    """Whether samples were taken: then the job was running."""
+    """Returns whether samples were taken, which means that the job was running."""
     path = test.folder / "s.csv"
     return path.exists() and path.read_bytes().count(b"\n") > 2
 
@@ -187,7 +189,7 @@ def check_samples(test, path):
         text = path.read_text()
         rows = text.splitlines()
         assert text.endswith("\n"), f"{path.name}: half a row: {rows[-1]!r}"
-        del rows[:2 if path.name == "t.csv" else 0]  # a header and facts of the machine
+        del rows[:2 if path.name == "t.csv" else 0]  # a header and a row with facts about the machine
         if len(rows) < 2:
             return
         assert len({row.count(",") for row in rows}) == 1, f"{path.name}: {rows[-2:]}"
@@ -205,7 +207,8 @@ def check_samples(test, path):
 
 
 def check_job(test, is_killed):
-    """The report has the end of the job. A wrapper dies of the same signal."""
+    """Checks that the report contains the end of the job. A wrapper is killed by the same
+    signal."""
     report = check_any(test, is_killed)
     if test.job and test.main.returncode == 125:
         assert is_killed and "process" in test.output(), "attach failed"
@@ -223,8 +226,8 @@ def check_tracker(test, is_killed):
 
 
 def check_helper(test, is_killed):
-    """The run continues. The report is lost only together with the process that writes it, with a
-    message."""
+    """Checks that the run continues. The report is lost only if the process that writes it is
+    killed, and then with a message."""
     report = check_any(test, is_killed)
     assert test.main.returncode == 7
     has_report = report or (test.folder / "out.json").exists() or test.service
@@ -237,14 +240,14 @@ def check_agent(test, is_killed):
 
 
 def check_caller(test, is_killed):
-    """The tracker continues without it, and writes its report."""
+    """Checks that the tracker continues without its caller, and writes its report."""
     report = check_any(test, is_killed)
     if test.had_tracker or not is_killed:
         assert report, "no report"
 
 
 def check_upload(test, is_killed):
-    """Unsent rows are sent later, and none twice."""
+    """Checks that unsent rows are sent later, and no row twice."""
     assert test.main.returncode == (-signal.SIGKILL if is_killed and test.kind.what == "tracker" else 7)
     check_samples(test, test.folder / "s.csv")
     done = subprocess.run([test.setup.program("resource-tracker"), "upload"], cwd=test.folder, text=True,
@@ -254,7 +257,7 @@ def check_upload(test, is_killed):
     spool = test.folder / "spoor/uploads"
     left = [str(path.relative_to(spool)) for path in spool.rglob("*")]
     assert not left, f"after an upload that says {done.stdout!r}: {left}"
-    # An uploader that is killed right after its end message sends it again.
+    # An uploader killed right after sending its end message makes the next one send it again.
     problems = [text for text in test.service.problems if not text.endswith(" was finished twice")]
     assert not problems, problems
     on_disk = (test.folder / "s.csv").read_text().splitlines() if (test.folder / "s.csv").exists() else []
@@ -283,19 +286,20 @@ KINDS = [
 VICTIMS = sorted({kind.what for kind in KINDS})
 
 
-# Parts of the time of a run: its start and its end are short, and most can go wrong there.
+# Fractions of the duration of a run: its start and its end are short, but most errors can happen
+# there.
 STAGES = [(0, 1), (0, 0.2), (0.8, 1.05)]
 
 
 class Setup:
-    """The programs under test, and counts of what they left."""
+    """The programs under test, and counts of what they left behind."""
 
     def __init__(self, binary, folder, seed, cgroups):
         self.binary = pathlib.Path(binary).resolve()
         self.folder, self.seed, self.cgroups = folder, seed, cgroups
         self.seen = collections.Counter()
         self.load = []  # busy processes
-        self.lasts = {}  # seconds of a round without a kill, by its start function
+        self.lasts = {}  # seconds of a round without a kill, by the function that starts it
         for name in ("spoor", "gpu-tracker", "resource-tracker"):
             (folder / name).symlink_to(self.binary)
 
@@ -308,7 +312,8 @@ class Setup:
 
 
 def kill_at_random(test):
-    """Kills a victim at a random moment of the run, or as soon as there is one after it."""
+    """Kills a victim at a random moment of the run; if there is none then, waits for the next
+    one."""
     kind = test.kind
     begin, end = test.chance.choice(STAGES)
     moment = test.started + test.chance.uniform(begin, end) * test.setup.lasts[kind.start]
@@ -329,7 +334,8 @@ def kill_at_random(test):
 
 
 def finish(test, is_killed):
-    """Waits for all processes of the round. Returns their pids, and whether the kill came in time."""
+    """Waits for all processes of the round. Returns their PIDs, and whether the kill came in
+    time."""
     pids = leftovers.descendants_of(os.getpid())
     test.main.wait(leftovers.DEADLINE_SECONDS)
     test.setup.lasts.setdefault(test.kind.start, time.monotonic() - test.started)
@@ -341,9 +347,9 @@ def finish(test, is_killed):
 
 
 def check_files(test, is_killed):
-    """No unrequested file is left. A killed writer cannot remove its own."""
+    """Checks that no unrequested file is left. A killed writer cannot remove its own file."""
     if test.kind.what in ("helper", "agent") and is_killed:
-        # SQLite uses or removes it with the next row.
+        # SQLite uses or removes the journal with the next row.
         test.files.add("t.sqlite-journal")
         remove_temporary(test)
     left = {path.name for path in test.folder.iterdir()} - test.files
@@ -351,7 +357,7 @@ def check_files(test, is_killed):
 
 
 def remove_temporary(test):
-    """The next report in the same directory removes temporary files, an hour later."""
+    """Checks that, an hour later, the next report in the same directory removes temporary files."""
     found = list(test.folder.glob(".spoor-*.tmp"))
     if not found:
         return
@@ -363,7 +369,7 @@ def remove_temporary(test):
 
 
 def run_round(setup, kind, number, is_calibration=False):
-    """Returns whether the kill came in time."""
+    """Runs one round. Returns whether the kill came in time."""
     chance = random.Random(f"{setup.seed}.{number}")
     before = setup.made_cgroups()
     with tempfile.TemporaryDirectory(prefix="kills-") as home:
@@ -391,7 +397,7 @@ def run_round(setup, kind, number, is_calibration=False):
 
 
 def run_rounds(setup, victims, kills, only_round):
-    """Returns kills by victim, and the failures."""
+    """Returns the number of kills by victim, and the failures."""
     killed, failures = collections.Counter(), []
     setup.lasts.clear()
     for kind in KINDS:
@@ -411,7 +417,7 @@ def run_rounds(setup, victims, kills, only_round):
 
 
 def check_cgroups(setup):
-    """The cgroups of killed trackers are removed by a run that starts a minute later."""
+    """Checks that a run started a minute later removes the cgroups of killed trackers."""
     if not setup.made_cgroups():
         return []
     newest = max(path.stat().st_ctime for path in setup.made_cgroups())

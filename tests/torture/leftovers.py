@@ -3,9 +3,9 @@
 files.
 
 A test that uses this becomes the subreaper of everything it starts: a process that outlives its
-parents becomes a child of the test, which can wait for its exit. So "no process is left" means that
-the test has no children; it is no guess from a list of names. All cgroups are created below one of
-the test, so that it contains no others.
+parents becomes a child of the test, which can wait for its exit. So "no process is left" means
+that the test has no children; it is not guessed from a list of names. All cgroups are created
+below a cgroup of the test, which contains no others.
 """
 import contextlib
 import ctypes
@@ -28,7 +28,7 @@ def become_subreaper():
 
 
 def children_of(pid):
-    """Children of all threads of a process, zombies included."""
+    """Lists the children of all threads of a process, zombies included."""
     found = set()
     gone = contextlib.suppress(FileNotFoundError, ProcessLookupError)
     with gone:
@@ -49,7 +49,7 @@ def descendants_of(pid):
 
 
 def name_of(pid):
-    """Its comm, or None if it has exited."""
+    """Returns the comm of a process, or None if the process has exited."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes().decode(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -71,7 +71,7 @@ def wait_for(condition, what, seconds=DEADLINE_SECONDS):
 
 
 def reap_all(but=()):
-    """Waits until this process has no children except `but`. Returns the reaped ones."""
+    """Waits until this process has no children except `but`. Returns the reaped PIDs."""
     reaped = set()
 
     def is_alone():
@@ -93,7 +93,7 @@ def reap_all(but=()):
 
 
 def own_folders():
-    """The folder of this process in each cgroup hierarchy that spoor uses."""
+    """Returns the folder of this process in each cgroup hierarchy that spoor uses."""
     found = []
     for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
         number, names, path = line.split(":", 2)
@@ -107,8 +107,8 @@ def own_folders():
 
 @contextlib.contextmanager
 def own_cgroups(name):
-    """Moves this process into a new cgroup of every hierarchy. Yields their folders: none without
-    permission. They are removed at the end."""
+    """Moves this process into a new cgroup in every hierarchy. Yields the folders: none without
+    permission. Removes the cgroups at the end."""
     made = []
     try:
         for above in own_folders():
@@ -122,25 +122,25 @@ def own_cgroups(name):
         for folder in made:
             (folder.parent / "cgroup.procs").write_text(str(os.getpid()))
             for left in [*below(folder), folder]:
-                with contextlib.suppress(OSError):  # it contains processes: the test has failed
+                with contextlib.suppress(OSError):  # processes are left in it: the test has failed
                     left.rmdir()
 
 
 def below(folder):
-    """The cgroups below one, the deepest first."""
+    """Lists the cgroups below `folder`, the deepest first."""
     return sorted((path for path in folder.rglob("*") if path.is_dir()),
                   key=lambda path: -len(path.parts))
 
 
 def sockets_of(pids):
-    """Abstract Unix sockets of trackers with these pids."""
+    """Lists the abstract Unix sockets of trackers with these PIDs."""
     names = re.findall(r"@(spoor\S*)", pathlib.Path("/proc/net/unix").read_text())
     return {name for name in names if name.rpartition("/")[2] in map(str, pids)}
 
 
 @contextlib.contextmanager
 def busy_loops(count, *wrapper):
-    """COUNT processes that keep a CPU busy each. Yields their pids."""
+    """Starts COUNT processes, each of which keeps a CPU busy. Yields their PIDs."""
     started = [subprocess.Popen([*wrapper, "sh", "-c", "while :; do :; done"]) for _ in range(count)]
     try:
         yield [process.pid for process in started]

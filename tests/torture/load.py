@@ -1,19 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""load.py [--only CASE] [--write] [SPOOR] - jobs and machines at their limits. As root.
+"""load.py [--only CASE] [--write] [SPOOR] - jobs and machines at their limits. Needs root.
 
-Each case runs a job that measures its own usage, and compares the report with that:
+Each case runs a job that measures its own usage, and compares the report with the job's figures:
 
 - crowd: 5,000 processes at once.
 - fork bomb: as many processes as a cgroup allows, tracker included.
 - memory: a job that uses more memory than its cgroup allows. The kernel kills it.
 - busy machine: 50 busy processes beside the job.
-- stepped clock: the time of day jumps by an hour every 50 ms (LD_PRELOAD; the machine's clock is not set).
+- stepped clock: the time of day jumps by an hour every 50 ms (LD_PRELOAD; the machine's clock is
+  not set).
 - stopped job, stopped tracker: SIGSTOP for a second, then SIGCONT.
-- reused pids: a pid namespace with 10 pids, in which successive processes have the same pid, with each set
-  of sources.
+- reused pids: a PID namespace with 10 PIDs, in which successive processes have the same PID,
+  with each set of sources.
 
-The status is 0 if all reports are correct. --write puts the table into docs/RELIABILITY.md.
+Exits with status 0 if all reports are correct. --write writes the table to docs/RELIABILITY.md.
 """
 import argparse
 import contextlib
@@ -50,7 +51,7 @@ class Setup:
         return path
 
     def start(self, *command, options=(), wrapper=(), **popen):
-        """`spoor run` around a job, with pipes."""
+        """Starts `spoor run` around a job, with pipes."""
         for name in ("r.json", "s.csv"):
             (self.folder / name).unlink(missing_ok=True)
         return subprocess.Popen([*wrapper, self.binary, "run", "-q", "-o", self.folder / "r.json", "--samples",
@@ -58,7 +59,7 @@ class Setup:
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=self.folder, **popen)
 
     def finish(self, process):
-        """The rest of the job's output, the report, and the status."""
+        """Returns the rest of the job's output, the report, and the exit status."""
         out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
         path = self.folder / "r.json"
         return out.split(), json.loads(path.read_text()) if path.exists() else None, process.returncode
@@ -69,7 +70,7 @@ class Setup:
 
 
 class Skip(Exception):
-    """This machine cannot run the case."""
+    """Raised if this machine cannot run the case."""
 
 
 def expect(condition, message):
@@ -87,13 +88,14 @@ def value(figure):
 
 
 def expect_cpu(report, microseconds):
-    """A job cannot measure its own start and exit."""
+    """Checks CPU time. A job cannot measure its own start and exit."""
     expect_near("CPU time", value(report["cpu"]["total_seconds"]), microseconds / 1e6, 0.03, 0.03)
 
 
 @contextlib.contextmanager
 def limited(tree, limits):
-    """A cgroup of version 1 with limits that were read back. At the end its processes are killed."""
+    """Creates a cgroup of version 1 with limits, and reads these back. At the end, kills its
+    processes."""
     own = [folder for folder in leftovers.own_folders() if folder.is_relative_to(leftovers.CGROUPS / tree)]
     if not own:
         raise Skip(f"no cgroup tree '{tree}'")
@@ -114,7 +116,7 @@ def limited(tree, limits):
 
 
 def inside(folder):
-    """A prefix that runs a command in a cgroup."""
+    """Returns a prefix that runs a command in a cgroup."""
     return ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh"]
 
 
@@ -136,7 +138,7 @@ def run_crowd(setup):
 
 
 def max_of(setup, column, at_least):
-    """The largest value so far, once it is large enough."""
+    """Returns the largest value so far, once it is large enough."""
     with contextlib.suppress(FileNotFoundError, KeyError):
         values = [int(row[column]) for row in setup.rows() if row[column]]
         if values and max(values) >= at_least:
@@ -155,7 +157,7 @@ def run_fork_bomb(setup):
     expect(value(report["processes"]["started"]) == started + 1,
            f"started: {report['processes']['started']}, {started + 1} is true")
     found = value(report["processes"]["max_concurrent"])
-    # Zombies exist for the kernel, and have exited for the job.
+    # Zombies still exist for the kernel, but have exited for the job.
     expect(peak // 2 <= found <= limit, f"max_concurrent: {found}; {peak} of {limit} is true")
     return f"{started:,} processes, {refused:,} forks refused at a limit of {limit}: all counted"
 
@@ -216,7 +218,7 @@ def run_stopped(setup, is_tracker):
     os.kill(pid, signal.SIGSTOP)
     leftovers.wait_for(lambda: state_of(pid) == "T", "the stop")
     stopped = time.monotonic()
-    time.sleep(1)  # not for an event: the length of the stop is the known truth
+    time.sleep(1)  # the length of the stop is the known truth
     os.kill(pid, signal.SIGCONT)
     stopped = time.monotonic() - stopped
     out, report, status = setup.finish(process)
@@ -253,8 +255,9 @@ NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh",
 
 
 def check_reuse(report, out):
-    """The table lists the real processes. They ran one after the other; without exit records
-    (taskstats does not work in pid namespaces) their CPU time is estimated from the last look."""
+    """Checks that the table lists the real processes. They ran one after the other; without exit
+    records (taskstats does not work in PID namespaces) their CPU time is estimated from the last
+    look."""
     true = {f"long-{out[i]}": (int(out[i]), int(out[i + 1])) for i in range(0, len(out) - 2, 3)}
     started = report["processes"]["started"]
     expect(len({pid for _, pid in true.values()}) < len(true) / 2, "pids were not reused")
@@ -275,7 +278,7 @@ def check_reuse(report, out):
         expect(0.25 * LONG_SECONDS <= process["cpu_seconds"] <= end - begin + TICK_SECONDS,
                f"{process['name']}: {process['cpu_seconds']} s of CPU in {end - begin} s")
         last_begin = begin
-    for process in report["processes"]["largest"]:  # their parent, and processes that exit at once
+    for process in report["processes"]["largest"]:  # the parent, and processes that exit at once
         expect(process in named or process["parent_pid"] == 1 or process["cpu_seconds"] < LONG_SECONDS / 2,
                f"not of one process: {process}")
 
@@ -286,7 +289,7 @@ def run_reused_pids(setup):
         raise Skip("pid_max is not per pid namespace: Linux 6.14")
     job = setup.build("reuse_pids")
     count, said = 15, []
-    # With few descriptors, files of processes are not kept open: each look finds them by pid.
+    # With few descriptors, files of processes are not kept open, and each look opens them by PID.
     for disabled, files in (("", None), ("cgroup", None), ("cgroup,perf", None), (NO_EVENTS, None),
                             (NO_EVENTS, 24)):
         wrapper = [*NAMESPACE, *(["prlimit", f"--nofile={files}:{files}"] if files else [])]

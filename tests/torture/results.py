@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """results.py - writes the results of the long tests to docs/RELIABILITY.md.
 
-That page has a section per test, each with a pair of markers. A test replaces the text between its
-own markers and leaves the rest of the page alone:
+That page has a section for each test, enclosed in a pair of markers. A test replaces the text
+between its own markers and leaves the rest of the page alone:
 
     results.write("kills", results.table(["killed", "times"], [["job", 125], ["tracker", 125]]))
 """
@@ -14,7 +14,7 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs/RELIABILITY.md"
 
 
 def table(header, rows):
-    """A Markdown table. Cells that are numbers are written with thousands separators."""
+    """Returns a Markdown table. Numbers are written with thousands separators."""
     def line(cells):
         return "| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else str(cell)
                                  for cell in cells) + " |"
@@ -22,7 +22,7 @@ def table(header, rows):
 
 
 def replace(page, section, text):
-    """The page with `text` between the markers of `section`, which must exist."""
+    """Returns the page with `text` between the markers of `section`, which must exist."""
     begin, end = f"<!-- begin {section} -->", f"<!-- end {section} -->"
     if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
         raise ValueError(f"no section '{section}': expected '{begin}' and '{end}', once each")

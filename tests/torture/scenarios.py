@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scenarios.py - commands of spoor that run while calls fail, and the checks afterwards."""
+"""scenarios.py - spoor commands that run while calls fail, and the checks afterwards."""
 import contextlib
 import csv
 import glob
@@ -17,28 +17,28 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "functional"))
 
-import schema  # noqa: E402: found by the line above
+import schema  # noqa: E402: the line above adds its folder to the path
 
-STATUS = 7  # status of every job that runs to its end
-RAN = "ran"  # the job creates it first
+STATUS = 7  # exit status of every job that is not interrupted
+RAN = "ran"  # the file that a job creates first
 STORED = "stored.json"
 GPUS = "gpus"  # the script of the stand-in for NVIDIA's library
 STATE = "home/.local/state"
 KEPT = f"{STATE}/spoor/uploads"
 SHORT_JOB = ["sh", "-c", f": >{RAN}; exit {STATUS}"]
-# The driver is opened after 100 ms.
+# Runs longer than 100 ms, after which spoor opens the GPU driver.
 LONGER_JOB = ["sh", "-c", f": >{RAN}; sleep 0.2; exit {STATUS}"]
 FORKING_JOB = ["sh", "-c", f": >{RAN}; for i in 1 2 3; do (sleep 0.03) & done; wait; exit {STATUS}"]
 SANITIZER = re.compile(r"(AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:|"
                        r"ThreadSanitizer|==\d+==|Assertion)")
-# A thread without memory for its stack fails with EAGAIN.
+# Creating a thread without memory for its stack fails with EAGAIN.
 MEMORY = re.compile("memory|Resource temporarily unavailable")
-# The error messages of each program. A machine without GPUs has a message in every run.
+# The error messages of each program. On a machine without GPUs, every run prints a message.
 COMPLAINTS = {"spoor": re.compile("spoor: "), "library": re.compile("library: "),
               "resource-tracker": re.compile("(warn|error): "),
               "gpu-tracker": re.compile("(WARNING|ERROR):root:(?!Neither |Private RSS )")}
-# The C library ends a process if a library that was loaded later has no memory for its variables; a
-# sanitizer ends one if it has none for itself.
+# The C library aborts the process if it has no memory for the thread-local variables of a library
+# that was loaded later; a sanitizer aborts if it has no memory for itself.
 ABORT = re.compile("cannot allocate memory for thread-local data|AddressSanitizer: CHECK failed")
 NO_MEMORY = "another cause was given than that there is no memory"
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
@@ -82,8 +82,8 @@ def check_lines(text, has_run):
 
 
 def check_answers(text, has_run):
-    """The output of an agent: that it is ready and an answer to both requests, or the reason why it
-    is not."""
+    """Checks the output of an agent: the event "ready" and an answer to both requests, or an
+    error that explains why they are missing."""
     check_lines(text, has_run)
     first, *others = [json.loads(line) for line in text.splitlines()]
     expect(first["event"] in ("ready", "error"), f"the agent begins with {first}")
@@ -124,10 +124,11 @@ def check_database(path):
 
 
 class Scenario:
-    """One command. `outputs`: files that it writes without a failure, or "stdout", each with the
-    kind of its content unless its name has it. `failure`: the status if it could not do its work.
-    `without`: failures that cannot happen to it. `surround`: called with the folder, the build and
-    a service to upload to, prepares the command's needs and returns its variables."""
+    """One command. `outputs`: files that it writes unless a call fails, or "stdout", each with
+    the kind of its content unless the name ends in it. `failure`: the status if the command
+    could not do its work. `without`: failures that cannot happen to this command. `surround`:
+    called with the folder, the build and a service to upload to, it prepares what the command
+    needs and returns variables for it."""
 
     def __init__(self, name, arguments, outputs=(), program="spoor", has_job=False, status=0,
                  failure=125, stdin=b"", prepare=None, without=(), surround=None, uploads=False):
@@ -172,8 +173,9 @@ class Scenario:
         return ending
 
     def check_status(self, outcome, has_run, injection):
-        """The command's own status if it ran; gpu-tracker, as its predecessor, exits with its own.
-        A broken pipe may end a program without a command."""
+        """Checks for the command's own status if the command ran; gpu-tracker, like its
+        predecessor, exits with its own status. A broken pipe may kill a program without a
+        command."""
         allowed = {self.failure} if self.has_job and not has_run else \
             {self.status} if has_run and self.program != "gpu-tracker" else \
             {self.status, self.failure}
@@ -196,7 +198,8 @@ class Scenario:
                 check_lines(path.read_text(encoding="utf-8"), False)
 
     def check_outputs(self, outcome, folder, has_run):
-        """The outputs that are missing. Existing ones are whole, unless a message was printed."""
+        """Returns the missing outputs. Existing outputs must be complete unless a message was
+        printed."""
         missing = []
         for name, kind in self.outputs.items():
             path = folder / name
@@ -218,13 +221,14 @@ class Scenario:
         return missing
 
     def may_be_cut(self, name, kind, outcome, folder):
-        """A stream or a pipe that broke off, with a message."""
+        """Returns whether this output may be incomplete: a stream or a pipe that broke off, with
+        a message."""
         return name == "stdout" and outcome.status == self.failure or kind in (".csv", ".jsonl") and \
             (self.complaints(outcome.stderr) or has_lost_rows(folder))
 
 
 def warnings_of(folder):
-    """The warnings of the report: --quiet leaves no others."""
+    """Returns the warnings in the report; with --quiet they are nowhere else."""
     path = folder / "report.json"
     return json.loads(path.read_text())["warnings"] if path.exists() else []
 
@@ -239,8 +243,9 @@ def agent_requests(*operations):
 
 
 def check_upload(folder, service, ending):
-    """Received rows are whole; the others are kept for later, or a message was printed."""
-    # An end message with a lost answer is sent again.
+    """Checks that received rows are complete, and that the others are kept for later or a
+    message was printed."""
+    # An end message is sent again if its answer was lost.
     problems = [problem for problem in service.problems if "finished twice" not in problem]
     expect(not problems, f"the service was sent {problems}")
     if service.finishes:
@@ -275,7 +280,7 @@ def stored_report(folder, source):
 
 
 def stored_history(folder, source):
-    """Rows of a history for the report."""
+    """Returns rows of a history for the report."""
     run = json.loads(pathlib.Path(source).read_text(encoding="utf-8"))["run"]
     path = folder / STATE / "spoor/runs/2026-11/other.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -314,12 +319,12 @@ SCENARIOS = [
     Scenario("info", ["info", "-f", "json"], ["stdout=object"]),
     Scenario("agent", ["agent", "--pid", "{pid}", "-i", "0.02"], ["stdout=answers"],
              stdin=agent_requests("sample", "stop"),
-             without=("ENOSPC", "ENOSPC+", "EPIPE")),  # its stdout is the end of a socket
+             without=("ENOSPC", "ENOSPC+", "EPIPE")),  # its stdout is one end of a socket pair
     Scenario("gpu-tracker, CSV", ["--execute", f"sh -c ': >{RAN}; sleep 0.03'", "-o",
                                   "report.object", "-f", "json", "--st", "0.1", "--tf",
                                   "rows.csv"],
              ["report.object", "rows.csv=txt"], program="gpu-tracker", has_job=True, failure=1),
-    # Its CPU utilization is known only if it lives longer than a tick.
+    # The CPU utilization is known only if the job lives longer than a tick.
     Scenario("gpu-tracker, SQLite", ["--execute", f"sh -c ': >{RAN}; sleep 0.03'", "-o",
                                      "report.object", "-f", "json", "--tf", "rows.sqlite"],
              ["report.object", "rows.sqlite"], program="gpu-tracker", has_job=True, failure=1),
@@ -334,7 +339,7 @@ SCENARIOS = [
 
 
 def cgroup_folders():
-    """Folders in which a tracker of this process may create cgroups."""
+    """Lists the folders in which a tracker of this process may create cgroups."""
     mounts = [line.split(" ") for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
     points = [fields[4] for fields in mounts if fields[fields.index("-") + 1].startswith("cgroup")]
     own = {line.split(":", 2)[2] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()}
@@ -346,7 +351,8 @@ def cgroups_of(pid, folders):
 
 
 def start_target():
-    """A process to attach to. It exits at the end of its input: with this process."""
+    """Starts a process to attach to. It exits at end of file on its input, and so together with
+    this process."""
     return subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL, start_new_session=True)
 

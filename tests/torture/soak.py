@@ -1,15 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""soak.py [--quick] [--only PART] [--write] [SPOOR] - does anything grow while spoor runs for long?
+"""soak.py [--quick] [--only PART] [--write] [SPOOR] - tests whether any resource usage grows
+while spoor runs for long.
 
-- samples: a million samples requested from the library one after the other (real clock, no waiting
-  for an interval), of a job whose processes start and exit.
-- processes: a job of a million short processes under `spoor run`. The report must count all of them.
+- samples: a million samples requested from the library one after the other (real clock, without
+  waiting for an interval), of a job whose processes start and exit.
+- processes: a job of a million short processes under `spoor run`. The report must count all of
+  them.
 - starts: ten thousand trackers started and stopped by one Python program.
 
-All three run at the same time. Each part is measured a hundred times. The last ten values are compared with the
-ten after the first tenth: CPU time per step, anonymous memory and open descriptors must be flat. --quick does a hundredth.
-The status is 0 if nothing grows. --write puts the figures into docs/RELIABILITY.md.
+All three parts run at the same time. Each part is measured a hundred times. The last ten values
+are compared with the ten after the first tenth: CPU time per step, anonymous memory and open
+descriptors must not grow. --quick does a hundredth of the steps. Exits with status 0 if nothing
+grows. --write writes the figures to docs/RELIABILITY.md.
 """
 import argparse
 import concurrent.futures
@@ -27,16 +30,18 @@ import results
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 
-# Work that grows with the number of steps, such as a walk through all exited processes, takes 6.3 times
-# as long in the last tenth as in the second. Other load of the machine slows down a step, and more
-# samples fall on it: up to twofold was seen with ten times more load than CPUs.
+# If the work of a step grows with the number of steps, such as a walk through all exited processes,
+# the last tenth takes 6.3 times as long as the second. Other load on the machine slows down each
+# step, and more samples are taken during it: up to twofold was seen with ten times more load than
+# CPUs.
 CPU_RATIO_MAX = 3
-# The smallest block of malloc takes 32 bytes. 512 KiB is one lost block in every fiftieth sample, or two in
-# every start; 2 MiB is one in every twelfth process. Buffers for events grow with the tracker's delay: a
-# tracker that is stopped for 2,000 processes grows by 1 MB, once. The curve of a run has its full size, 1,024
-# points, before the second tenth.
+# The smallest block of malloc takes 32 bytes. 512 KiB is one lost block in every fiftieth sample,
+# or two in every start; 2 MiB is one in every twelfth process. Buffers for events grow with the
+# tracker's delay: a tracker that is stopped for 2,000 processes grows by 1 MB, once. The curve of a
+# run reaches its full size, 1,024 points, before the second tenth.
 MEMORY_GROWTH_MAX = {"samples": 512 << 10, "processes": 2 << 20, "starts": 512 << 10}
-# Files of processes are open while the processes live, so a few more or less are open at each look.
+# Files of living processes are kept open, so the number of descriptors varies a little between
+# looks.
 DESCRIPTOR_GROWTH_MAX = 8
 
 STARTS = """
@@ -56,8 +61,8 @@ for step in range(1, count + 1):
 
 
 def look_at(pid):
-    """CPU time, anonymous memory and descriptors of a process. Pages of files and of shared memory, in
-    which rows wait for their writer, vary."""
+    """Returns the CPU time, anonymous memory and number of descriptors of a process. Pages of
+    files and of shared memory, in which rows wait for their writer, vary and are not counted."""
     ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     memory = pathlib.Path(f"/proc/{pid}/status").read_text().partition("RssAnon:")[2].split()[0]
     return (sum(map(int, ticks)) * 10**9 // os.sysconf("SC_CLK_TCK"), int(memory) * 1024,
@@ -93,7 +98,7 @@ def run_processes(setup, count):
         faults.append(f"status {status}")
     if started["value"] != count + 1:
         faults.append(f"the report counts {started}, not {count + 1} processes")
-    # The job cannot measure the exit of its last process, nor its own.
+    # The job can measure neither the exit of its last process nor its own.
     if abs(cpu["value"] - used_seconds) > 0.05 * used_seconds + 0.01:
         faults.append(f"the report says {cpu}, the job {used_seconds} s")
     if rows != found["run"]["samples"]:
@@ -125,13 +130,14 @@ class Setup:
         return path
 
 
-# The steps of each part and its function.
+# The number of steps of each part, and its function.
 PARTS = {"samples": (1000000, run_samples), "processes": (1000000, run_processes),
          "starts": (10000, run_starts)}
 
 
 def compare(looks):
-    """(CPU nanoseconds per step, anonymous bytes, descriptors) in the second and in the last tenth."""
+    """Returns (CPU nanoseconds per step, anonymous bytes, descriptors) for the second and for
+    the last tenth."""
     def tenth(part):
         (first_step, first_cpu, *_), (last_step, last_cpu, *_) = part[0], part[-1]
         return ((last_cpu - first_cpu) / (last_step - first_step), max(look[2] for look in part),
@@ -140,8 +146,8 @@ def compare(looks):
 
 
 def judge(name, looks, is_quick):
-    """The quantities that have grown. A quick run has not warmed up: descriptors and memory are
-    judged, loosely."""
+    """Returns the quantities that have grown. A quick run has not warmed up, so only descriptors
+    and memory are judged, loosely."""
     early, late = compare(looks)
     faults = []
     if late[0] > early[0] * CPU_RATIO_MAX and not is_quick:

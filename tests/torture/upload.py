@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""upload.py [--batches N] [--outage SECONDS] [SPOOR] - does an upload survive a network that is down?
+"""upload.py [--batches N] [--outage SECONDS] [SPOOR] - tests that an upload survives a network
+that is down.
 
-A run of 200 batches; in the middle the service is down for 60 s. Every sample on disk must arrive
-once. Takes three minutes. The status is 0 if nothing is lost.
+Runs a job of 200 batches; in the middle the service is down for 60 s. Every sample on disk must
+arrive once. Takes three minutes. Exits with status 0 if nothing is lost.
 """
 import argparse
 import os
@@ -15,7 +16,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "functional"))
 
-from fake_sentinel import FakeSentinel  # noqa: E402: found by the line above
+from fake_sentinel import FakeSentinel  # noqa: E402: the line above adds its folder to the path
 
 INTERVAL_SECONDS = 0.5
 

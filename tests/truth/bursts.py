@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bursts.py [--runs N] [--binary PATH] [--processes LIST] [--ms LIST] ... - how often a burst is seen.
+"""bursts.py [--runs N] [--binary PATH] [--processes LIST] [--ms LIST] ... - measures how often spoor sees a burst.
 
-Several processes grow at the same time, keep their memory for a moment and give it back
-(programs/burst.c). For each number of processes, duration, kind of work before and set of sources,
-prints how many of N runs report the combined peak within 5 % of the truth, in how many the truth is
-within the bounds, and how far the worst run is off. Runs one job at a time, without a second try. The
-status is 1 if in some run the truth is not within the bounds.
+Several processes allocate memory at the same time, keep it briefly and free it
+(programs/burst.c). For each number of processes, duration, kind of work before the burst, and
+set of sources, prints in how many of N runs the reported combined peak is within 5 % of the
+truth, in how many the truth is within the bounds, and how far off the worst run is. Runs one job
+at a time and never repeats a run. Exits with status 1 if in any run the truth is not within the
+bounds.
 """
 import argparse
 import dataclasses
@@ -24,7 +25,7 @@ import truth
 
 NEAR = 0.05
 FIGURE = "peak_rss_bytes"
-STARTING_SECONDS = 0.5  # seconds for the start of a run, besides the job's work
+STARTING_SECONDS = 0.5  # time for the start of a run, in addition to the job's work
 COLUMNS = "{:>9} {:>5} {:>6} {:<6} {:<18} {:>9} {:>10} {:>9}  {}"
 SOURCES = {"cgroup": "", "no cgroup": "cgroup", "no events": cases.EVENTS}
 
@@ -34,7 +35,7 @@ class Tally:
     """The results of the runs of one kind of burst."""
     processes: int
     milliseconds: int
-    megabytes: int  # peak of all processes together
+    megabytes: int  # combined peak of all processes
     before: str
     sources: str
     user: str
@@ -100,7 +101,8 @@ def size_of(arguments, milliseconds):
 
 
 def plan(arguments):
-    """A tally for each kind. A user without a cgroup has one set of sources less."""
+    """Returns a tally for each kind of burst. An ordinary user cannot disable cgroups, which are
+    not available anyway."""
     users = arguments.users or (["root", "user"] if os.geteuid() == 0 else ["user"])
     return [Tally(processes, milliseconds, size_of(arguments, milliseconds), before, sources, user)
             for user, sources, before, milliseconds, processes in itertools.product(

@@ -15,13 +15,13 @@ class Setup:
     name: str
     disable: str  # for SPOOR_DISABLE
     user: str     # root or user
-    kind: str = ""  # only cases of this kind; empty: all
+    kind: str = ""  # run only cases of this kind; empty: all cases
     how: str = "run"  # run, attach, stopped, adopted or main only: see Runner
-    quick: tuple = None  # the cases of `make test`, which does not run all; None: all
+    quick: tuple = None  # the cases that `make test` runs; None: all
     options: tuple = ()  # options of spoor run
 
 
-# Cases of these kinds run only in the setups of their kind, and these setups have no other cases.
+# Cases of these kinds run only in setups of their kind, and these setups run no other cases.
 LONE_KINDS = ("stopped", "adopted", "main only")
 
 SETUPS = [
@@ -54,22 +54,23 @@ class Case:
     """A program of programs/ with its arguments."""
     name: str
     command: str
-    # Its subject: memory (a short peak), tree (which processes belong to the job), sharing, or
-    # the one kind of setup that it runs in: stopped, adopted, main only.
+    # What the case tests: memory (a short peak), tree (which processes belong to the job), sharing,
+    # or the only kind of setup that it runs in: stopped, adopted, main only.
     kind: str = ""
-    # {figure: maximum relative error} in the named setups, at the default interval.
+    # {figure: maximum relative error}: required in the setups `must_setups`, at the default
+    # interval.
     must: dict = dataclasses.field(default_factory=dict)
     options: tuple = ()      # options of spoor run
-    must_setups: tuple = ("default",)  # where `must` holds: names, or (name, user)
-    launch: str = ""         # a shell command that ends in spoor, as "$@"; $PROGRAMS: their folder
-    warns: tuple = ()        # codes of warnings that are true of this job
-    can_attach: bool = True  # its figures are the same after an attach
+    must_setups: tuple = ("default",)  # setups in which `must` applies: names, or (name, user)
+    launch: str = ""         # a shell command that ends in "$@", which starts spoor; $PROGRAMS: their folder
+    warns: tuple = ()        # codes of warnings that are expected for this job
+    can_attach: bool = True  # the figures are the same after an attach
     can_run: bool = True
     setups: tuple = ()        # (name, user); empty: all
-    blind: tuple = ()        # names of setups whose sources cannot see the job
-    is_heavy: bool = False   # it keeps more than one CPU busy
-    is_quick: bool = True    # it runs in `make test`, too
-    needs: str = ""          # hugetlb or ksm: a feature that root must enable for it
+    blind: tuple = ()        # names of setups whose sources cannot observe the job
+    is_heavy: bool = False   # keeps more than one CPU busy
+    is_quick: bool = True    # also runs in `make test`
+    needs: str = ""          # hugetlb or ksm: a feature that root must enable first
 
 
 PEAK = {"peak_rss_bytes": 0.03}
@@ -82,19 +83,22 @@ WRITTEN = {"written_chars": 0.02, "written_bytes": 0.02, "processes": 0.02}
 
 NETWORK = {"loopback_received_bytes": 0.02, "loopback_sent_bytes": 0.02}
 
-# Once with and once without a cgroup: it is long, and only tests fast process starts.
+# Run once with and once without a cgroup: the case takes long and tests only that spoor copes with
+# many process starts.
 STORM_SETUPS = (("default", "root"), ("no cgroup", "root"))
 
-# Bursts are about peaks between samples: with and without a cgroup, root and user, started by spoor.
+# Bursts test peaks between samples: with and without a cgroup, as root and as a user, started by
+# spoor.
 BURST_SETUPS = (("default", "root"), ("no cgroup", "root"), ("default", "user"))
 BEST = ("default", "no cgroup")
 BURST = {"peak_rss_bytes": 0.05}
-# Its total size is chosen so that growing takes half of the time on two CPUs.
+# The total size for each duration in ms, chosen so that the growth takes half of that time on two
+# CPUs.
 BURST_MB = {30: 40, 60: 40, 100: 80, 300: 160}
 
 
 def burst(count, milliseconds, before, life="waiting", megabytes=None, is_quick=False):
-    """This many processes that together hold the memory for this long."""
+    """Returns a case in which this many processes together hold the memory for this long."""
     size = megabytes or BURST_MB[milliseconds] // count
     after = {"rest": "after rest", "busy": "in busy work", "short": "amid short ones"}[before]
     lives = {"waiting": "", "new": ", new", "unwaited": ", unwaited"}[life]
@@ -112,16 +116,16 @@ BURSTS = [burst(count, milliseconds, before)
 BURSTS += [burst(4, milliseconds, "rest", "new") for milliseconds in (30, 60, 100, 300)]
 BURSTS += [burst(8, 2, "rest", "unwaited", 24)]
 
-# A child of spoor from before exec. It runs when the job starts.
+# A child that spoor inherits through exec. It is running when the job starts.
 BESIDE = 'mkfifo f; "$PROGRAMS"/beside "$HOME"/report.json >f & read line <f; exec "$@"'
 MANY_GROUPS = 'exec setpriv --groups "$(seq -s, 4000000001 4000000400)" "$@"'
 ROOT_SETUPS = (("default", "root"), ("no cgroup", "root"), ("no events", "root"))
 IGNORED = {"read_chars": 0.02, "processes": 0.02}
 UNWAITED = ("unwaited-children",)
-# Root has the kernel's record of each exit: the usage of a process that no other process waits for.
+# As root, an exit record contains the usage of each process, even if no process waits for it.
 EXIT_RECORDS = (("default", "root"), ("no cgroup", "root"))
 
-# These cases failed when they were written: not in `make test` until the faults are fixed.
+# These cases failed when they were added: they are not run by `make test` until the bugs are fixed.
 FAULTS = [
     Case("phases that read", "phases", "", {"read_chars": 0.02}, can_attach=False),
     Case("25 unwaited read", "unwaited 25 read 30", "tree", IGNORED, must_setups=EXIT_RECORDS,
@@ -155,7 +159,8 @@ FAULTS = [
     Case("main only", "families", "main only", is_quick=False),
 ]
 
-# Random trees: the true process count is unknown, so only the rules hold; a near value is luck.
+# Random trees: since the true process count is unknown, only the general rules apply, and no
+# accuracy is required.
 GENERATED_SETUPS = (*BURST_SETUPS, ("no events", "root"), ("no events", "user"))
 SEEDS, QUICK_SEED = 12, 11
 GENERATED = [Case(f"generated {seed}", f"generated {seed}", setups=GENERATED_SETUPS, warns=UNWAITED,
@@ -171,8 +176,8 @@ CASES = [
     Case("twins apart", "twins apart", "memory"),
     Case("200 short", "many 200 20 wait", "tree", TREE, is_heavy=True),
     Case("200 not waited for", "many 200 20 ignore", "tree", TREE, warns=UNWAITED, is_heavy=True),
-    # A process that leaves the tree between two looks cannot be found without events, and
-    # neither can its usage.
+    # Without events, spoor cannot find a process that leaves the tree between two looks, nor its
+    # usage.
     Case("daemon", "daemon 300 1000 stay", "tree", DAEMON, blind=("attach bare",)),
     Case("daemon left behind", "daemon 300 1000 leave", "tree", DAEMON, ("--wait", "all"),
          can_attach=False),
@@ -200,7 +205,7 @@ CASES = [
     Case("waiting", "waiting", "", CPU),
     Case("vfork", "vfork_wait", "sharing", PEAK),
     Case("churn", "churn 1000", "sharing"),
-    # Its pages are merged before the first look; a tracker that starts earlier has seen them
+    # The pages are merged before the first look; a tracker that starts earlier would have seen them
     # unmerged.
     Case("merged pages", "merged", "sharing", can_run=False, needs="ksm"),
     Case("1000 connections", "tcp 1000 100000 0", "", is_heavy=True),
@@ -224,8 +229,8 @@ def fits(case, setup):
 
 
 def plan(users, is_full=True):
-    """Every (case, setup) for these users. In `make test`: each case in the best setup as every user,
-    and each other setup with the cases that need its remaining sources."""
+    """Returns every (case, setup) for these users. `make test` runs each case in the best setup
+    for every user, and each other setup with only the cases that need its remaining sources."""
     return [(case, setup) for case in CASES for setup in SETUPS
             if setup.user in users and fits(case, setup)
             and setup.name not in case.blind
@@ -234,5 +239,5 @@ def plan(users, is_full=True):
 
 
 def must_of(case, setup):
-    """The required accuracy of a case in a setup."""
+    """Returns the required accuracy of a case in a setup."""
     return case.must if {setup.name, (setup.name, setup.user)} & set(case.must_setups) else {}

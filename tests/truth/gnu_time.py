@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""gnu_time.py [BINARY] - the table of docs/FROM-GNU-TIME.md: jobs that record their own usage, under
-GNU time (Debian package time) and under spoor, both at their defaults.
+"""gnu_time.py [BINARY] - writes the table of docs/FROM-GNU-TIME.md: jobs that record their own
+usage, run under GNU time (Debian package time) and under spoor, both with default options.
 """
 import json
 import os
@@ -25,7 +25,7 @@ JOBS = [
 
 
 def run(folder, command, *tracker):
-    """Runs a job; returns its own figures, and the tracker's output."""
+    """Runs a job; returns the job's own figures, and the tracker's output."""
     program, *arguments = command.split()
     environment = {**os.environ, "TRUTH": str(folder / "truth.json")}
     subprocess.run([*tracker, str(folder / program), *arguments], env=environment, check=True)
@@ -33,8 +33,8 @@ def run(folder, command, *tracker):
 
 
 def figures(folder, command):
-    """{figure: (true, of GNU time, of spoor)}, in MB and seconds. The true ones are those of the
-    run under spoor."""
+    """Returns {figure: (truth, value of GNU time, value of spoor)}, in MB and seconds. The truth
+    is that of the run under spoor."""
     report = folder / "report"
     _, timed = run(folder, command, "/usr/bin/time", "-o", str(report), "-f", "%M %U %S")
     kilobytes, user, system = map(float, timed.split())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of every report, whatever the job did.
+"""Properties that hold for every report, whatever the job did.
 
 - low == high means exact: no other value is possible.
 - user + system = total, in every section that has the three.
@@ -7,15 +7,15 @@
 - In every row, main + descendants = job for figures that add up, and private + shared = total.
 - A warning about the job is true of the job.
 
-Each property yields texts that describe violations.
+Each property is a function that yields texts describing violations.
 """
 import rules
 
 SECONDS_PRECISION = 1e-6
 CURVE_TOLERANCE = 0.01
-# Rounding error of an integral: the values of a curve have four digits.
+# Rounding error of an integral: values of a curve are rounded to four digits.
 CURVE_FLOORS = {"seconds": 0.001, "bytes": 8192, "count": 1}
-# Columns of the curve whose total is a figure of the report.
+# Columns of the curve whose total is also a figure of the report.
 CURVE_TOTALS = {
     "job_cpu_seconds": "cpu.total_seconds",
     "job_major_page_faults": "cpu.page_faults.major",
@@ -37,7 +37,7 @@ CURVE_TOTALS = {
     "host_nfs_read_bytes": "network.nfs.read_bytes",
     "host_nfs_written_bytes": "network.nfs.written_bytes",
 }
-# Columns whose mean is a figure: the total is the mean times the time.
+# Columns whose mean is a figure: the total is this mean multiplied by the elapsed time.
 CURVE_MEANS = {
     "main_cpu_seconds": "cpu.main.mean_cores",
     "descendants_cpu_seconds": "cpu.descendants.mean_cores",
@@ -45,7 +45,8 @@ CURVE_MEANS = {
 }
 ADDITIVE = {"cpu_seconds": SECONDS_PRECISION, "threads": 0, "gpu_memory_bytes": 0}
 SCOPES = ("main", "descendants", "job")
-# Warnings about the job, which are true of only some jobs. All others are about the machine.
+# Warnings about the job, which are true only of some jobs. All other warnings are about the
+# machine.
 WARNINGS = {"cgroup-left", "left-cgroup", "not-tracked", "oom", "sources-disagree",
             "too-many-mappings", "too-many-processes", "unwaited-children"}
 
@@ -70,7 +71,7 @@ def user_and_system_are_all(report, _rows, _warns):
 
 
 def integral(curve, column):
-    """Integrates over all points; an unknown point adds nothing."""
+    """Integrates a column over all points; unknown points count as 0."""
     means = column.get("mean", column["high"])
     times = [0, *curve["seconds"]]
     return sum((end - begin) * (mean or 0) for begin, end, mean in zip(times, times[1:], means))
@@ -101,7 +102,7 @@ def curve_keeps_totals(report, _rows, _warns):
 
 
 def rows_add_up(_report, rows, _warns):
-    """Yields the first contradiction of each kind, and their number."""
+    """Yields the first contradiction of each kind, and the number of contradictions."""
     faults = {}
 
     def check(row, name, parts, whole, precision):
@@ -130,13 +131,13 @@ def warnings_are_true(report, _rows, warns):
 
 PROPERTIES = (equal_bounds_are_exact, user_and_system_are_all, curve_keeps_totals, rows_add_up,
               warnings_are_true)
-# Properties that `make test` checks, too. Nearly every report violated the others when these were
-# written; each is added once reports have it.
+# Properties that `make test` checks, too. When the other properties were written, nearly every
+# report violated them; each is added here once reports satisfy it.
 QUICK = (warnings_are_true,)
 
 
 def judge(report, rows, warns=(), checks=PROPERTIES):
-    """Faults of a report and its rows: a list of texts. `warns`: codes of warnings that are true
-    for the job."""
+    """Returns the faults of a report and its rows, as a list of texts. `warns`: codes of
+    warnings that are true of the job."""
     return [f"{check.__name__}: {fault}" for check in checks
             for fault in check(report, rows, warns)]

@@ -2,20 +2,20 @@
 """Rules for the report of a job whose true usage is known.
 
 - A figure marked exact is within 1 % of the truth.
-- A sampled peak of memory has bounds, and they include the truth. An unknown upper bound is null:
-  then the value is a minimum.
+- A sampled peak of memory has bounds that include the truth. If the upper bound is unknown, it
+  is null, and the value is a minimum.
 - A sampled count of network bytes has bounds too: it is its own lower bound, and may be 0.
-- A sampled total or count is never above the truth: unseen usage is missing, nothing is counted
-  twice.
-- No figure is 0 unless the truth is; every null has a reason.
-- The memory that is recommended for the next run is the true peak times 1.2, rounded up to a step.
-  It may be off only by as much as a sampled peak is; the row has a note then.
+- A sampled total or count is never above the truth: it may miss usage, but counts nothing twice.
+- No figure is 0 unless the truth is 0; every null has a reason.
+- The memory recommended for the next run is the true peak times 1.2, rounded up to a step. It
+  may be off only by as much as a sampled peak is; the row has a note then.
 - The recommended CPUs x time cover the true CPU time times 1.2.
-- Some figures of some jobs must be near in the best setup, exact or not (see cases.py). A sampled
-  figure is near only if the tracker gets a CPU: the caller decides what to do with a far one.
+- Some figures of some jobs must be near the truth in the best setup, exact or not (see
+  cases.py). A sampled figure is near only if the tracker gets a CPU: the caller decides what to do
+  if it is far.
 
-All but the last hold in every setup, however busy the machine is. Each rule allows for the error of
-the truth itself: the floor (see FIGURES), and `Doubt` for CPU time.
+All rules but the last hold in every setup, however busy the machine is. Each rule allows for the
+error of the truth itself: the floor (see FIGURES), and `Doubt` for CPU time.
 """
 import dataclasses
 import math
@@ -31,26 +31,26 @@ EXACT_TOLERANCE = 0.01
 BATCH_TOLERANCE = 0.005
 
 MB = 1_000_000
-# The jobs' programs are linked statically: their other mappings, such as their
-# text and data, stack and C library, are 0.7 MB, in part shared with other runs of the same file.
+# The jobs' programs are linked statically: their other mappings, such as text and data, stack and C
+# library, are 0.7 MB, in part shared with other runs of the same program.
 MEMORY_FLOOR = 1 * MB
 # The kernel charges a job for page tables, stacks and batches per CPU: 0.6 to 3.8 MB were measured.
 CHARGED_FLOOR = 4 * MB
-# A job's own clock misses its exit, because it is read earlier: up to 0.3 ms for each process
-# on a quiet machine, 2 ms for a job if ten busy processes share two CPUs; the rest is for activity of
-# the host of a virtual machine. So that this is little beside the measured time, every job
-# except the one that must be short burns half a second.
+# A job reads its own clock before it exits, so the clock misses the exit: up to 0.3 ms for each
+# process on a quiet machine, 2 ms for a job if ten busy processes share two CPUs. The rest of this
+# floor allows for other activity on the host of a virtual machine. Every job except one burns half
+# a second, so that the floor is small compared with the measured time.
 CPU_FLOOR = 0.020
 TICK_SECONDS = 0.01
-# The ledger's own line, the samples' pipes and the loader.
+# Allows for the ledger's own line, the pipes of the samples, and the loader.
 CHARS_FLOOR = 0.1 * MB
 
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """A figure written by a job, and its path in the report."""
+    """A figure recorded by a job, and the path of the same figure in the report."""
     path: str
-    # total: a counter; peak: memory at its maximum; count: most at once, or in total; time:
+    # total: a counter; peak: memory at its maximum; count: the most at once, or in total; time:
     # elapsed; ceiling: the truth is at most this much; bounded: a counter with bounds that include
     # the truth
     kind: str
@@ -72,28 +72,28 @@ FIGURES = {
     "read_chars": Figure("io.read_chars", "total", CHARS_FLOOR),
     "processes": Figure("processes.started", "count", 0),
     "concurrent": Figure("processes.max_concurrent", "count", 0),
-    # The main thread waits for a CPU, too, when it starts the others and when they have ended.
+    # The main thread also waits for a CPU when it starts the others and after they have ended.
     "cpu_wait_seconds": Figure("cpu.wait_seconds", "total", 0.1),
     "minor_faults": Figure("cpu.page_faults.minor", "total", 300),
     "elapsed_seconds": Figure("run.elapsed_seconds", "time", 0.25),
     "loopback_received_bytes": Figure("network.job.loopback_received_bytes", "bounded", 0),
     "loopback_sent_bytes": Figure("network.job.loopback_sent_bytes", "bounded", 0),
-    # Not known exactly, see ledger.h.
+    # No exact truth: see ledger.h.
     "shared_bytes_at_most": Figure("memory.combined.shared_rss_bytes", "ceiling", MEMORY_FLOOR),
-    # The kernel may take a moment to end a joined thread.
+    # The kernel may need a moment to remove a joined thread.
     "threads": Figure("cpu.threads.combined", "count", 1),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Doubt:
-    """How far, in seconds, CPU time may exceed the sum of the processes' clocks. `unseen`: a
-    process reads its clock before its exit; the job measures the cost of some exits. `stolen`: time
-    that the hypervisor took from all CPUs, by the kernel's count; a kernel that does not subtract
-    it charges it to an exiting process. `interrupted`: perf's clock runs on during an interrupt,
-    and a process's own may not. With ticks alone, two counters (user and system) may each be off by
-    a tick. On a quiet machine both counts are 0.00 to 0.02 s; with oversold CPUs 0.2 s in 2 s were
-    seen."""
+    """By how many seconds the CPU time may exceed the sum of the processes' clocks. `unseen`:
+    time of exits; a process reads its clock before its exit, and the job measures the cost of
+    some exits. `stolen`: time that the hypervisor took from all CPUs, by the kernel's count; a
+    kernel that does not subtract it charges it to an exiting process. `interrupted`: perf's
+    clock continues during an interrupt, while a process's own may stop. With ticks alone, two
+    counters (user and system) may each be off by a tick. On a quiet machine both counts are 0.00
+    to 0.02 s; with oversold CPUs, 0.2 s in 2 s were seen."""
     unseen: float = 0.0
     stolen: float = 0.0
     interrupted: float = 0.0
@@ -108,8 +108,8 @@ class Doubt:
 
 @dataclasses.dataclass
 class Row:
-    """One judged figure of one run. `fault` is empty if no rule is broken; `far` is empty if it
-    is as near as required."""
+    """One judged figure of one run. `fault` is empty if the figure breaks no rule; `far` is
+    empty if it is as near to the truth as required."""
     figure: str
     true: float
     value: float = None
@@ -124,21 +124,21 @@ class Row:
 
     @property
     def error(self):
-        """The relative error; None if nothing was measured."""
+        """Returns the relative error; None if nothing was measured."""
         if self.value is None:
             return None
         return (self.value - self.true) / self.true if self.true else float(self.value != 0)
 
 
 def find(report, path):
-    """The measure at a dotted path."""
+    """Returns the measure at a dotted path."""
     for key in path.split("."):
         report = report[key]
     return report
 
 
 def measures(report, path=""):
-    """Every measure of a report: (path, measure)."""
+    """Yields (path, measure) for every measure of a report."""
     if isinstance(report, dict):
         if "value" in report and "exact" in report:
             yield path, report
@@ -152,7 +152,7 @@ def is_near(row, slack):
 
 
 def broken_rule(row, kind, floor):
-    """The rule that a row breaks, as text; "" if none."""
+    """Returns the rule that a row breaks, as text; "" if it breaks none."""
     slack = max(EXACT_TOLERANCE * row.true, floor)
     if kind == "bounded" and not row.exact:
         high = row.high if row.high is not None else float("inf")
@@ -169,7 +169,8 @@ def broken_rule(row, kind, floor):
     if row.low is None:
         return "a sampled peak without bounds"
     high = row.high if row.high is not None else float("inf")
-    # The kernel counts resident sizes in batches per CPU: each process's may be off by 0.25 MB.
+    # The kernel counts resident sizes in batches for each CPU, so each process may be off by 0.25
+    # MB.
     slack = max(floor, BATCH_TOLERANCE * row.true)
     if not row.low - slack <= row.true <= high + slack:
         return "the truth is not within the bounds"
@@ -177,8 +178,8 @@ def broken_rule(row, kind, floor):
 
 
 def judge_figure(name, true, report, must=None, doubt=Doubt()):
-    """The row of one figure. `must` is its maximum relative error, exact or not; None: any that
-    the rules allow."""
+    """Returns the row of one figure. `must` is the maximum relative error, whether the figure is
+    exact or not; None if only the general rules apply."""
     figure = FIGURES[name]
     measure = find(report, figure.path)
     if not isinstance(measure, dict):  # a plain number claims to be exact
@@ -200,7 +201,7 @@ def judge_figure(name, true, report, must=None, doubt=Doubt()):
 
 
 def judge_phase(index, truth, report, doubt):
-    """The rows of one phase."""
+    """Returns the rows of one phase."""
     rows = []
     for name, true in truth.items():
         row = judge_figure(name, true, report["phases"][index], None, doubt)
@@ -215,13 +216,13 @@ STEPS_MIB = (128, 256, 512, 1024, 2048)
 
 
 def round_memory(size):
-    """The next step of recommended memory."""
+    """Rounds up to the next step of recommended memory."""
     mib = size / MIB
     return next((step for step in STEPS_MIB if mib <= step), math.ceil(mib / 1024) * 1024) * MIB
 
 
 def judge_recommendation(true, report, must=None):
-    """The row of the memory recommended for a job with this true peak. `must` as in
+    """Returns the row of the memory recommended for a job with this true peak. For `must`, see
     judge_figure()."""
     figure = FIGURES["peak_rss_bytes"]
     peak = find(report, figure.path)
@@ -250,9 +251,10 @@ def judge_recommendation(true, report, must=None):
 
 
 def judge_request(true_cpu_seconds, report):
-    """The row of CPUs x time recommended for a job with this true CPU time: 1 if every choice
-    covers it with the margin, the choices are sorted, and there are at least as many GPUs as held
-    memory. A sampled total may have missed CPU time, and a job's own clock its exit."""
+    """Returns the row of the CPUs x time recommended for a job with this true CPU time. The
+    value is 1 if every choice covers the CPU time with the margin, the choices are sorted, and
+    there are at least as many GPUs as held memory. A sampled total may have missed CPU time, and
+    the job's own clock misses its exit."""
     needs, total = report["recommendation"], find(report, "cpu.total_seconds")
     row = Row("recommended_request", 1, 1, total["exact"], source=total["source"])
     known = true_cpu_seconds if total["exact"] else min(true_cpu_seconds, total["value"] or 0)
@@ -267,7 +269,7 @@ def judge_request(true_cpu_seconds, report):
 
 
 def judge_form(report):
-    """Formal faults of the measures, whatever their values: a list of texts."""
+    """Returns the formal faults of the measures, whatever their values, as a list of texts."""
     faults = []
     for path, measure in measures(report):
         value, low, high = (measure.get(key) for key in ("value", "low", "high"))
@@ -281,8 +283,8 @@ def judge_form(report):
 
 
 def judge(truth, report, must=None, stolen=0.0, interrupted=0.0):
-    """All rows of a run: `truth` as the job wrote it, `must` {name: relative error}, the others as
-    in Doubt."""
+    """Returns all rows of a run: `truth` as the job wrote it, `must` {name: relative error}, the
+    other arguments as in Doubt."""
     must = must or {}
     doubt = Doubt(truth.get("unseen_cpu_microseconds", 0) / 1e6, stolen, interrupted)
     rows = [judge_figure(name, true, report, must.get(name), doubt)

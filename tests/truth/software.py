@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""software.py [--only TEXT] [--disable LIST] [--user USER] [BINARY] - reports of real programs against the truth.
+"""software.py [--only TEXT] [--disable LIST] [--user USER] [BINARY] - compares reports of real
+programs with the truth.
 
-Runs the programs of this list that are installed, others are named as skipped; installs nothing. The
-truth comes from outside: CPU time from an outer cgroup and from the rusage of the tracker, whichever is
-more, minus the tracker's own usage; processes from the proc connector; memory from the outer
-cgroup's peak and from PSS, which is sampled and so a lower bound. Prints a table, and below it the
-faults. For root, on an otherwise idle machine. The status is 1 if there is a fault.
+Runs the programs of this list that are installed, and prints the names of those that are not;
+installs nothing. The truth is measured from outside. CPU time: the larger of an outer cgroup's
+and the tracker's rusage, minus the tracker's own usage. Processes: from the proc connector.
+Memory: the outer cgroup's peak, and PSS, which is sampled and so a lower bound. Prints a table,
+followed by the faults. Run it as root, on an otherwise idle machine. Exits with status 1 if
+there is a fault.
 """
 import argparse
 import contextlib
@@ -29,7 +31,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TIMEOUT_SECONDS = 120
 CPU_TOLERANCE, CPU_FLOOR = 0.01, 0.03
 MEMORY_TOLERANCE, MEMORY_FLOOR = 0.03, 3 << 20
-# The tracker is in the outer cgroup too, with its own pages.
+# The tracker and its pages belong to the outer cgroup, too.
 CHARGED_TOLERANCE, CHARGED_FLOOR = 0.03, 12 << 20
 
 PYTHON = sys.executable
@@ -38,13 +40,14 @@ BURN = "import time\nwhile time.process_time() < {}: pass"
 
 @dataclasses.dataclass
 class Case:
-    """`command` is for a shell, in an empty folder with `files`; {bin}: a folder of `needs`' programs."""
+    """One program to run. `command` is a shell command, run in a new folder that contains
+    `files`; {bin} stands for a folder of the programs of `needs`."""
     name: str
     command: str
     needs: tuple = ()
     files: dict = dataclasses.field(default_factory=dict)
     setup: str = ""
-    user: str = ""  # the user to run it as, if root may not
+    user: str = ""  # the user that runs the command if root may not
 
 
 JAVA = """
@@ -100,7 +103,7 @@ SQLITE = """sqlite3 x.db 'create table t(a,b);
 with recursive n(i) as (select 1 union all select i+1 from n where i<400000)
 insert into t select i, hex(randomblob(50)) from n; create index x on t(b); select count(distinct b) from t;'
 """
-# Its own cgroup elsewhere, as container runtimes create one.
+# Moves to a cgroup of its own elsewhere, as container runtimes do.
 LEAVING = f"""for d in /sys/fs/cgroup /sys/fs/cgroup/*; do
   [ -e $d/cgroup.procs ] && mkdir -p $d/spoor-elsewhere 2>/dev/null && echo $$ >$d/spoor-elsewhere/cgroup.procs
 done 2>/dev/null
@@ -193,7 +196,7 @@ def as_user(user, command):
 
 
 def start_slurm(folder):
-    """Starts a cluster of this machine alone. Returns its daemons."""
+    """Starts a Slurm cluster that consists of this machine. Returns its daemons."""
     host = socket.gethostname()
     (folder / "slurm.conf").write_text(SLURM.format(host=host, folder=folder))
     (folder / "key").write_bytes(os.urandom(1024))
@@ -212,7 +215,7 @@ def start_slurm(folder):
 
 
 def prepare(case, user, folder):
-    """Returns the daemons that it started."""
+    """Prepares a case. Returns the daemons that were started."""
     for name, text in case.files.items():
         (folder / name).write_text(text)
     if user:
@@ -236,7 +239,7 @@ def end(daemons):
 
 @dataclasses.dataclass
 class Seen:
-    """One run: its report, and the truth. None: unknown."""
+    """One run: the report, and the truth. None: unknown."""
     report: dict
     cpu_seconds: float
     processes: int
@@ -244,11 +247,11 @@ class Seen:
     peak_bytes: int
     disk_bytes: int
     exit_code: int
-    elsewhere_seconds: float = 0  # by processes of daemons
+    elsewhere_seconds: float = 0  # used by processes of daemons
 
 
 def run(case, folder, arguments):
-    """Runs it in an outer cgroup with all observers."""
+    """Runs a case in an outer cgroup, with all observers."""
     outer = watching.OuterCgroup(f"spoor-truth-{os.getpid()}")
     path = folder / "report.json"
     processes = watching.Processes()
@@ -291,7 +294,7 @@ def warns(report, words):
 
 
 def faults(seen):
-    """False statements of the report."""
+    """Lists the false statements of a report."""
     report = seen.report
     cpu = report["cpu"]["total_seconds"]
     started = report["processes"]["started"]
@@ -313,7 +316,7 @@ def faults(seen):
 
 
 def shortcomings(seen):
-    """Inaccuracies that the report mentions."""
+    """Lists the inaccuracies that the report admits."""
     report = seen.report
     cpu = report["cpu"]["total_seconds"]
     if not cpu["exact"] and warns(report, "CPU time") and \
@@ -348,12 +351,12 @@ def line(case, seen, verdict):
 
 
 class Unavailable(Exception):
-    """Why a case cannot run here."""
+    """The reason why a case cannot run here."""
 
 
 def observe(case, arguments):
-    """Prepares and runs a case. Returns the observations; raises Unavailable if the case cannot run
-    here."""
+    """Prepares and runs a case. Returns the observations; raises Unavailable if the case cannot
+    run here."""
     if why_not(case):
         raise Unavailable(why_not(case))
     with tempfile.TemporaryDirectory(prefix="spoor-software-") as name:

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""truth.py [--full] [--only TEXT] [--setup TEXT] [--json FILE] [BINARY] - reports against the truth.
+"""truth.py [--full] [--only TEXT] [--setup TEXT] [--json FILE] [BINARY] - compares reports with the truth.
 
-Builds the jobs of programs/, which record their own usage, runs them with different
-sources disabled (SPOOR_DISABLE), as root and as an ordinary user, and compares. Without --full, or --only or --setup,
-each job runs in the best setup and each other setup has a few jobs (cases.py). Prints a table; the last
-line is "N passed, N failed, N skipped", where each figure of each run counts as one. The status is 0
-if no rule (rules.py) is broken.
+Builds the jobs of programs/, which record their own usage, runs them with different sources
+disabled (SPOOR_DISABLE), as root and as an ordinary user, and compares. Without --full, --only
+or --setup, each job runs in the best setup, and each other setup runs a few jobs (cases.py).
+Prints a table; the last line is "N passed, N failed, N skipped", where each figure of each run
+counts as one. Exits with status 0 if no rule (rules.py) is broken.
 """
 import argparse
 import concurrent.futures
@@ -32,26 +32,27 @@ import watching
 HERE = pathlib.Path(__file__).resolve().parent
 NOBODY = 65534
 TIMEOUT_SECONDS = 90
-STOPPED_SECONDS = 1.5  # the tracker stays stopped this long after the end of its job
-CANNOT = 77  # a job's exit code: it cannot do its work on this machine
+STOPPED_SECONDS = 1.5  # how long the tracker stays stopped after its job has ended
+CANNOT = 77  # exit code of a job that cannot do its work on this machine
 SHARED_SOURCES = ("ledger.c", "workload.c")
 COMPILER_FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-pthread"]
 LIGHT_WORKERS, HEAVY_WORKERS = 4, 1
-# A sampled figure is near only if the tracker gets a CPU. A run with a far value is repeated alone;
-# if other programs keep the machine busy even then, that is reported and is no fault.
+# A sampled figure is near the truth only if the tracker gets a CPU. A run with a figure that is far
+# off is repeated alone; if other programs keep the machine busy even then, the result is noted but
+# is not a fault.
 TRIALS = 2
 BUSY = 0.3
 
 
 @dataclasses.dataclass
 class Outcome:
-    """The result of one run: rows, or why there are none."""
+    """The result of one run: rows, or the reason why there are none."""
     case: cases.Case
     setup: cases.Setup
     rows: list = dataclasses.field(default_factory=list)
     faults: list = dataclasses.field(default_factory=list)
     skip: str = ""
-    busy: float = 0.0  # fraction of its time in which some process waited for a CPU
+    busy: float = 0.0  # fraction of the run during which some process waited for a CPU
 
     @property
     def is_far(self):
@@ -63,7 +64,8 @@ class Outcome:
 
 
 def build_programs(folder):
-    """Compiles programs/*.c statically: their own memory is small and equal on all machines."""
+    """Compiles programs/*.c statically, so that their own memory is small and equal on all
+    machines."""
     compiler = shutil.which("cc") or "gcc"
     sources = sorted((HERE / "programs").glob("*.c"))
     objects = {source: folder / f"{source.stem}.o" for source in sources}
@@ -79,7 +81,7 @@ def build_programs(folder):
 
 
 def build_main_only(folder, build):
-    """The tracker of the C library, if the library is beside the program."""
+    """Compiles the tracker that uses the C library, if the library is next to the program."""
     library = build / "libspoor.so.0"
     if library.exists():
         shutil.copy(library, folder)
@@ -89,7 +91,7 @@ def build_main_only(folder, build):
 
 
 class Runner:
-    """Runs cases from a folder that every user can read; `checks`: the properties to check."""
+    """Runs cases in a folder that every user can read; `checks` lists the properties to check."""
 
     def __init__(self, folder, binary, checks=properties.PROPERTIES):
         self.folder = folder
@@ -140,7 +142,7 @@ class Runner:
         return [*interpreter, self.folder / program, *arguments]
 
     def tracker(self, case, setup, home):
-        """The command that starts a job, and its variables."""
+        """Returns the command that starts a job, and its variables."""
         variables = {"TRUTH": str(home / "truth.json"), "PROGRAMS": str(self.folder)}
         if setup.disable:
             variables["SPOOR_DISABLE"] = setup.disable
@@ -153,7 +155,8 @@ class Runner:
         return finish(process), read_output(home)
 
     def stop(self, case, setup, home):
-        """The tracker is stopped before the job does its work, and continued when it has ended."""
+        """Stops the tracker before the job does its work, and continues it after the job has
+        ended."""
         command, variables = self.tracker(case, setup, home)
         gate = make_gate(home)
         process = self.start(setup, home, command, {**variables, "TRUTH_GATE": str(gate)})
@@ -170,14 +173,15 @@ class Runner:
         return finish(process), read_output(home)
 
     def attach(self, case, setup, home):
-        """The job waits at its gate until the tracker has taken its first sample."""
+        """Attaches to a process: the job waits at its gate until the tracker has taken its first
+        sample."""
         variables = {"SPOOR_DISABLE": setup.disable} if setup.disable else {}
         return self.follow(setup, home, self.job(case), lambda job: [
             self.binary, "attach", "-q", "-o", home / "report.json", "--samples",
             home / "samples.jsonl", job.pid], variables)
 
     def adopt(self, case, setup, home):
-        """The same with a cgroup instead of a process."""
+        """Attaches to a cgroup instead of a process."""
         group = watching.OuterCgroup(f"spoor-truth-{os.getpid()}-{home.name}")
         try:
             return self.follow(setup, home, [*self.job(case), *group.folders], lambda job: [
@@ -187,7 +191,7 @@ class Runner:
             group.remove()
 
     def track_main(self, case, setup, home):
-        """The same with a tracker that counts the main process alone."""
+        """Attaches with a tracker that counts the main process alone."""
         if not (self.folder / "main_only").exists():
             return CANNOT, "there is no library beside the program"
         return self.follow(setup, home, self.job(case), lambda job: [
@@ -237,7 +241,7 @@ class Runner:
 
 
 def finish(process):
-    """Waits for the end of a process; kills it, and its session, if it takes too long."""
+    """Waits until a process exits; if it takes too long, kills its session."""
     try:
         return process.wait(TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
@@ -273,14 +277,15 @@ def state_of(pid):
 
 
 def lost_seconds():
-    """Time of all CPUs used by the hypervisor and by interrupts since the start."""
+    """Returns the time of all CPUs taken by the hypervisor and by interrupts since the start."""
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
     hard, soft, stolen = (int(field) / os.sysconf("SC_CLK_TCK") for field in fields[6:9])
     return stolen, hard + soft
 
 
 def waited_seconds():
-    """How long some process has waited for a CPU, since the start; 0 if not counted."""
+    """Returns how long any process has waited for a CPU since the start; 0 if the kernel does
+    not count it."""
     with contextlib.suppress(OSError, ValueError):
         some = pathlib.Path("/proc/pressure/cpu").read_text().split("\n", 1)[0]
         return int(some.rsplit("=", 1)[1]) / 1e6
@@ -296,7 +301,7 @@ def wait_until(condition, what):
 
 
 def wait_for_byte(path, process):
-    """Reads a byte from a FIFO. False if the writing process exits instead."""
+    """Reads a byte from a FIFO. Returns False if the writing process exits instead."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         def has_come():
@@ -314,8 +319,8 @@ def wait_for_byte(path, process):
 
 @contextlib.contextmanager
 def switched(settings):
-    """Raises kernel settings {path: minimum value} and restores the old values. Unwritable
-    settings are skipped."""
+    """Raises kernel settings {path: minimum value} and restores the old values at the end. Skips
+    settings that cannot be written."""
     before = {}
     try:
         for path, value in settings.items():
@@ -331,14 +336,15 @@ def switched(settings):
 
 NEEDS = {
     "": {},
-    # 16 pages for each run, and as many runs as there are workers.
+    # 16 pages for each run, and one run for each worker.
     "hugetlb": {"/proc/sys/vm/nr_hugepages": 16 * LIGHT_WORKERS},
     "ksm": {"/sys/kernel/mm/ksm/pages_to_scan": 20000, "/sys/kernel/mm/ksm/run": 1},
 }
 
 
 def again(runner, outcome):
-    """Returns the outcome, or a better one. Reports values that are still far."""
+    """Repeats a run with values far from the truth. Returns the last outcome; values that are
+    still far become faults, or notes on a busy machine."""
     for _ in range(TRIALS):
         if not outcome.is_far or outcome.faults or any(row.fault for row in outcome.rows):
             break
@@ -354,7 +360,8 @@ def again(runner, outcome):
 
 
 def run_all(runner, planned):
-    """Outcomes in the order planned. Cases that need a kernel setting run separately."""
+    """Returns the outcomes in the planned order. Cases that need a kernel setting run
+    separately."""
     outcomes = []
     for need, settings in NEEDS.items():
         with switched(settings), \
@@ -370,7 +377,7 @@ def run_all(runner, planned):
 
 
 def results(outcomes):
-    """The totals: passed, failures [(name, text)], skips [(name, reason)]."""
+    """Returns the totals: passed, failures [(name, text)], skips [(name, reason)]."""
     passed, failures, skips = 0, [], []
     for outcome in outcomes:
         passed += sum(not row.fault for row in outcome.rows)
@@ -390,7 +397,7 @@ def main():
     parser.add_argument("--setup", default="", help="setups whose name or user is this")
     parser.add_argument("--json", help="write what counts to this file")
     arguments = parser.parse_args()
-    # A requested exit restores kernel settings, too.
+    # Exits through Python on SIGTERM, so that kernel settings are restored.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     users = ["root", "user"] if os.geteuid() == 0 else ["user"]
     is_full = bool(arguments.full or arguments.only or arguments.setup)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The usage of a run, measured from outside: an outer cgroup, the proc connector and sampled
+"""Measures the usage of a run from outside: by an outer cgroup, the proc connector and sampled
 PSS."""
 import contextlib
 import ctypes
@@ -17,7 +17,7 @@ PSS_PERIOD_SECONDS = 0.05
 
 
 class OuterCgroup:
-    """A cgroup around the tracker and its job. On version 1, one in each hierarchy."""
+    """A cgroup around the tracker and its job; on version 1, one in each hierarchy."""
     def __init__(self, name):
         v1 = [CGROUPS / kind for kind in ("cpuacct", "memory", "pids", "unified")]
         parents = [folder for folder in v1 if folder.is_dir()] or [CGROUPS]
@@ -29,7 +29,7 @@ class OuterCgroup:
             folder.mkdir()
 
     def join(self):
-        """In the child, before exec."""
+        """Moves the calling process into the cgroup; called in the child, before exec."""
         for folder in self.folders:
             (folder / "cgroup.procs").write_text(str(os.getpid()))
 
@@ -58,7 +58,7 @@ class OuterCgroup:
         return int(text) if text else None
 
     def remove(self):
-        """Removes it with everything that the job left in it."""
+        """Removes the cgroup, with every cgroup that the job left in it."""
         for folder in self.folders:
             for attempt in range(50):
                 for pid in (self.read_pids(folder) if attempt else ()):
@@ -76,8 +76,8 @@ FORK, EXIT = 1, 0x80000000
 
 
 def parse_event(message):
-    """Parses a message of the proc connector: ("fork", parent, child), ("exit", process), or
-    None; threads are skipped."""
+    """Parses a message of the proc connector. Returns ("fork", parent, child), ("exit",
+    process), or None; skips threads."""
     what, = struct.unpack_from("=I", message, 36)
     if what == FORK:
         _, parent, child_thread, child = struct.unpack_from("=iiii", message, 52)
@@ -89,7 +89,7 @@ def parse_event(message):
 
 
 def find_descendants(forks, main):
-    """Returns main and all its descendants. Forks are (parent, child), in order."""
+    """Returns main and all its descendants. `forks` are (parent, child), in order."""
     members = {main}
     for parent, child in forks:
         if parent in members:
@@ -98,7 +98,7 @@ def find_descendants(forks, main):
 
 
 class Processes(threading.Thread):
-    """Every fork and exit of the machine. For root."""
+    """Records every fork and exit on the machine. Needs root."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -129,7 +129,7 @@ class Processes(threading.Thread):
                 self.ended.add(event[1])
 
     def live(self):
-        """The descendants of the root process that have not exited."""
+        """Returns the descendants of the root process that have not exited."""
         return find_descendants(list(self.forks), self.root) - {self.root} - self.ended
 
     def stop(self):
@@ -152,7 +152,8 @@ LIBC = ctypes.CDLL(None)
 
 
 def shares_memory_with_parent(pid):
-    """A child of vfork() has its parent's memory until it calls exec: all of it is in the PSS of both."""
+    """Returns whether a process is a child of vfork() that has not called exec: it then uses its
+    parent's memory, and the PSS of both includes all of it."""
     try:
         parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
@@ -161,8 +162,8 @@ def shares_memory_with_parent(pid):
 
 
 class Pss(threading.Thread):
-    """The largest sum of PSS over the live processes: no more than the true peak, except for the
-    time it takes to read them."""
+    """Records the largest sum of PSS over the live processes. The sum does not exceed the true
+    peak, except for changes while the values are read."""
 
     def __init__(self, processes):
         super().__init__(daemon=True)
@@ -182,7 +183,7 @@ class Pss(threading.Thread):
 
 
 def disk_written_bytes():
-    """Bytes written by all disks of the machine."""
+    """Returns the number of bytes written to all disks of the machine."""
     total = 0
     for line in pathlib.Path("/proc/diskstats").read_text().splitlines():
         name = line.split()[2]

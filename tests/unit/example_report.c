@@ -12,7 +12,7 @@
 
 /* 2026-03-14T09:26:53.589Z */
 #define EXAMPLE_START_NS 1773480413589000000ull
-#define EXAMPLE_BOOT_NS (1000 * NS_PER_SECOND) /* start of the run, monotonic clock */
+#define EXAMPLE_BOOT_NS (1000 * NS_PER_SECOND) /* start of the run, on the monotonic clock */
 
 #define MB 1000000ull
 #define MS NS_PER_MS
@@ -83,7 +83,7 @@ static void fill_samples(struct example *example)
             (struct origin){ known[k].source, NULL, known[k].is_exact };
 }
 
-/* Phase 0 has samples 0 to 2, phase 1 the rest; the other phases have none. */
+/* Phase 0 contains samples 0 to 2, phase 1 all later ones; the other phases contain none. */
 static void fill_phases(struct example *example)
 {
     for (size_t i = 0; i < EXAMPLE_PHASES; i++) {

@@ -3,8 +3,8 @@
  * example_report.h - a report on an invented run, for tests of the outputs.
  *
  * The job has up to three processes and is sampled six times, at 0 to 5 s. It uses 10 s of CPU
- * time. Its highest sampled memory is 1.2 GB, in sample 3; the upper bound of its peak is
- * 1.5 GB. example_report.c lists all known values.
+ * time. Its highest sampled memory is 1.2 GB, in sample 3; the upper bound of the peak is 1.5
+ * GB. example_report.c lists all known values.
  */
 #ifndef TESTS_EXAMPLE_REPORT_H
 #define TESTS_EXAMPLE_REPORT_H
@@ -46,7 +46,7 @@ void example_fill(const struct example *example, struct record *ret);
 void example_write(const struct example *example, enum spoor_format format,
                    const struct format_style *style, struct buffer *out);
 
-/* Makes all samples and facts unknown. */
+/* Removes all samples and facts. */
 void example_forget(struct example *example);
 
 #endif

@@ -26,7 +26,7 @@ void fake_drm_card(struct fake_root *fake, unsigned card, const char *pci,
     (void)snprintf(node, sizeof(node), "card%u", card);
     fake_drm_node(fake, node, pci);
     (void)snprintf(path, sizeof(path), "sys/class/drm/card%u-DP-1/status", card);
-    fake_root_write(fake, path, "connected\n"); /* a connector, not a card */
+    fake_root_write(fake, path, "connected\n"); /* a connector, not a graphics card */
 }
 
 void fake_drm_file(struct fake_root *fake, unsigned card, const char *path, const char *text)

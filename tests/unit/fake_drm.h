@@ -16,8 +16,8 @@ void fake_drm_node(struct fake_root *fake, const char *node, const char *pci);
 /* Writes a file of a card: fake_drm_file(&f, 0, "device/gpu_busy_percent", "50\n"). */
 void fake_drm_file(struct fake_root *fake, unsigned card, const char *path, const char *text);
 
-/* Opens descriptor `fd` in a process, or replaces it: a link to `target`, and fdinfo with
- * `text`. If `text` is NULL, fdinfo is not written. */
+/* Opens descriptor `fd` in a process, or replaces it: creates a link to `target`, and an
+ * fdinfo file with `text`. If `text` is NULL, writes no fdinfo. */
 void fake_drm_fd(struct fake_root *fake, int pid, int fd, const char *target, const char *text);
 
 /* Closes the descriptor: removes its link and its fdinfo. */

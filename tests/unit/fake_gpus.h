@@ -9,7 +9,7 @@
 #define MS(n) ((n)*NS_PER_MS)
 #define GB 1000000000ull
 
-/* A GPU with its two parts, a GPU that is not assigned to the job (OTHER), and an undivided GPU
+/* A GPU with two parts, a GPU that is not assigned to the job (OTHER), and an undivided GPU
  * that is (ALONE). */
 enum { WHOLE, PART_0, PART_1, OTHER, ALONE, COUNT };
 

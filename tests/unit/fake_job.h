@@ -9,7 +9,7 @@
 #include "fake_root.h"
 #include "job/job.h"
 
-/* A process. A tick is 10 ms. */
+/* One process. A clock tick is 10 ms. */
 struct fake_process {
     int pid, parent, threads;
     char state;
@@ -22,7 +22,7 @@ struct fake_process {
     const char *name; /* NULL: "x" */
 };
 
-/* Write and remove the files of a process in /proc. */
+/* Write and remove the files of one process in /proc. */
 void fake_process_put(struct fake_root *fake, const struct fake_process *process);
 void fake_process_end(struct fake_root *fake, int pid);
 
@@ -33,7 +33,7 @@ struct fake_job {
     uint64_t now_ns;
 };
 
-/* Creates the main process and attaches to it. `lists_children`: the kernel has
+/* Creates the main process and attaches to it. `lists_children`: whether the kernel has
  * /proc/PID/task/TID/children. */
 void fake_job_begin(struct fake_job *f, const struct fake_process *main_process,
                     bool lists_children);

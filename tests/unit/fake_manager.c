@@ -69,7 +69,7 @@ static void set_u32(struct bytes *bytes, size_t at, size_t value)
     bytes->length = length;
 }
 
-/* Begins a message; send_message() sets the lengths. */
+/* Begins a message; send_message() fills in the lengths. */
 static void begin(struct bytes *bytes, uint8_t type)
 {
     uint8_t head[16] = { ORDER, type, 1, 1, 0, 0, 0, 0, 42 };
@@ -123,7 +123,7 @@ static void send_error(int fd, uint32_t serial)
     send_message(fd, &bytes, &body);
 }
 
-/* `result` is NULL for JobNew, which has none. */
+/* `result` is NULL for JobNew, which carries no result. */
 static void send_job_signal(int fd, const char *member, const char *unit, const char *result)
 {
     static struct bytes const none;
@@ -143,7 +143,7 @@ static void send_job_signal(int fd, const char *member, const char *unit, const 
     send_message(fd, &bytes, &body);
 }
 
-/* Longer than any client accepts. */
+/* Sends a signal that is longer than any client accepts. */
 static void send_long_signal(int fd)
 {
     struct bytes bytes, body = { .length = 12000 };
@@ -179,7 +179,7 @@ static void say(int fd, const char *text)
     (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
-/* Reads until the peer closes. */
+/* Reads until the client closes the connection. */
 static void listen_on(int fd)
 {
     char text[256];
@@ -218,8 +218,8 @@ static bool log_in(struct fake_manager *fake, int fd)
     }
 }
 
-/* Sends signals that the client must ignore: overlong ones, the end of another job, and signals
- * about the client's unit other than JobRemoved. */
+/* Sends signals that the client must ignore: overlong signals, the end of another job, and
+ * signals about the client's unit other than JobRemoved. */
 static void talk(int fd, const char *unit)
 {
     send_long_signal(fd);
@@ -237,7 +237,8 @@ static void flood(int fd)
         send_job_signal(fd, "JobRemoved", "other.service", "done");
 }
 
-/* `serial` and `unit` come from the call; `unit` is the first value in its body. */
+/* Answers a call. `serial` and `unit` come from the call; `unit` is the first value in its
+ * body. */
 static void answer(struct fake_manager *fake, int fd, uint32_t serial, const char *unit)
 {
     switch ((int)fake->manner) {

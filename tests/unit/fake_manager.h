@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake_manager.h - a stand-in for a systemd manager on its own socket, in a thread of the test.
- * It moves no processes and only sends messages, which it assembles byte by byte, without the
+ * It moves no processes; it only sends messages, which it assembles byte by byte, without the
  * code under test.
  */
 #ifndef TESTS_FAKE_MANAGER_H
@@ -34,7 +34,7 @@ struct fake_manager {
     enum fake_manner manner;
     int listen_fd;
     pthread_t thread;
-    /* Received data; valid after fake_manager_stop(). */
+    /* What the client sent; valid after fake_manager_stop(). */
     char login[64];
     uint8_t call[2048];
     size_t call_length; /* 0: no call was received */

@@ -60,7 +60,7 @@ static void put_area(char *text, size_t size, uint64_t start, unsigned offset, u
                    numbers[1] * 1024, numbers[0] * 1024, numbers[3] * 1024, numbers[4] * 1024);
 }
 
-/* The numbers passed to put_area(): own, shared, PSS, anonymous, merged. */
+/* The arguments of put_area(): own, shared, PSS, anonymous, merged. */
 static void put_smaps(struct memory_fixture *f, const struct fake_memory *m)
 {
     char anonymous[512], file[512], again[512], text[1600];

@@ -14,13 +14,13 @@
 /* PIDs of the main process and of the first descendant. */
 enum { MAIN = 10, CHILD = 11 };
 
-/* A process; sizes are in MB. It has anonymous memory, and it maps a part of a file that other
- * processes map too; `file_pss` is its proportional share of that part. */
+/* A process; sizes are in MB. The process has anonymous memory and maps a part of a file
+ * that other processes map too; `file_pss` is its proportional share of that part. */
 struct fake_memory {
     int pid;
     unsigned own, shared, shared_pss; /* anonymous */
     unsigned file, file_pss, file_offset;
-    unsigned twice; /* if not 0, a second part is mapped too, this far after the first */
+    unsigned twice; /* if not 0, also maps a second part, this far after the first */
     unsigned merged, hugetlb;
 };
 
@@ -46,8 +46,8 @@ void memory_put(struct memory_fixture *f, const struct fake_memory *m);
 void memory_write(struct memory_fixture *f, int pid, const char *name, const char *text);
 void memory_put_statm(struct memory_fixture *f, int pid, unsigned megabytes, unsigned mapped);
 
-/* Adds main and two children. The children map megabytes 0-100 and 100-200 of a file, which a
- * process outside the job maps too; their sums show only that the job maps at least 100. */
+/* Adds main and two children. The children map megabytes 0-100 and 100-200 of a file that a
+ * process outside the job maps too. Their sums show only that the job maps at least 100 MB. */
 void memory_put_file_job(struct memory_fixture *f);
 
 /* Advances the clock by a second and updates the estimate. */

@@ -48,7 +48,7 @@ static void full_path(const struct fake_root *fake, const char *path, char full[
     }
 }
 
-/* Does not open with O_TRUNC: ext4 would then flush the file to disk on close. */
+/* Opens without O_TRUNC, with which ext4 would flush the file to disk on close. */
 void fake_root_write(struct fake_root *fake, const char *path, const char *text)
 {
     ssize_t length = (ssize_t)strlen(text);

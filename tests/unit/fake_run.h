@@ -19,7 +19,7 @@ struct spoor_figure *fake_run_figure(struct record *run, const char *path);
 /* Sets a figure and marks it as exact. */
 void fake_run_set(struct record *run, const char *path, double value);
 
-/* Adds a GPU of which the job used this much memory. */
+/* Adds a GPU on which the job used this much memory. */
 void fake_run_add_gpu(struct record *run, const char *vendor, double job_memory_bytes);
 
 #endif

@@ -15,8 +15,8 @@ void gated_job_start(struct gated_job *job, int (*work)(void))
     char byte;
 
     assert_int_equal(pipe(gate), 0);
-    /* Not fork(): ThreadSanitizer starts a thread in a forked child, and the tracker under test
-     * would sometimes see its start and sometimes not. */
+    /* Not fork(): ThreadSanitizer starts a thread in a forked child, which the tracker under
+     * test might or might not see. */
     job->pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
     assert_true(job->pid >= 0);
     if (job->pid == 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gated_job.h - a process that waits for a signal to begin, for tests of trackers. */
+/* gated_job.h - a process that waits at a gate before it begins its work, for tests of
+ * trackers. */
 #ifndef TESTS_GATED_JOB_H
 #define TESTS_GATED_JOB_H
 

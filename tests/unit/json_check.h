@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* Blanks around the value are allowed. Keys of an object must be unique. */
+/* Whitespace around the value is allowed. The keys of an object must be unique. */
 bool json_is_valid(const char *text);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* label.h - sets one origin for all values of a metric in a summary filled by a test. */
+/* label.h - sets the same origin for all values of a metric in a summary that a test has
+ * filled. */
 #ifndef TESTS_LABEL_H
 #define TESTS_LABEL_H
 

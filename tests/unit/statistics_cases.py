@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write statistics_cases.json, which test_statistics.c reads: values and their statistics, computed with scipy.
+"""Writes statistics_cases.json, which test_statistics.c reads: values and their statistics, computed with scipy.
 
-Run by hand when a case is added: /usr/bin/python3 statistics_cases.py (python3-scipy)
+Run it by hand after adding a case: /usr/bin/python3 statistics_cases.py (python3-scipy)
 """
 
 import json
@@ -16,7 +16,8 @@ EXACT_PAIRS = 2500
 
 
 def interval(values):
-    """The 95 % interval of the median: the number of values below it is binomial."""
+    """Returns the 95 % interval of the median: the number of values below the median follows a
+    binomial distribution."""
     count = len(values)
     ranks = [k for k in range(1, count // 2 + 1) if 2 * stats.binom.cdf(k - 1, count, 0.5) <= SIGNIFICANT]
     if not ranks:
@@ -49,7 +50,8 @@ def p_value(a, b):
 
 
 def accepted(a, b, ratios):
-    """The ratios that the test does not reject: b / ratio and a may be the same distribution."""
+    """Returns the ratios that the test does not reject, for which b / ratio and a may come from
+    the same distribution."""
     edges = numpy.unique(ratios)
     middles = numpy.concatenate([[edges[0] / 2], numpy.sqrt(edges[1:] * edges[:-1]), [edges[-1] * 2]])
     kept = [p_value(numpy.array(a) * middle, b) >= SIGNIFICANT for middle in middles]
@@ -94,7 +96,8 @@ def main():
     pairs += [(times(2), times(55, 1.6)), (times(51), times(50, 1.1)), (times(60), times(60))]
     pairs += [(steps(8), steps(8)), (steps(10), steps(10, 1.2)), (steps(25), steps(15, 1.05))]
     cases = {"sets": [describe(values) for values in sets], "pairs": [compare(a, b) for a, b in pairs]}
-    # Many ties: the program estimates the interval without the correction for them, so scipy's is not comparable.
+    # This case has many ties. The program omits the correction for ties when it estimates the
+    # interval, so scipy's interval is not comparable.
     tied = compare(steps(60), steps(70, 1.03))
     del tied["low"], tied["high"]
     cases["pairs"].append(tied)

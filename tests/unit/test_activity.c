@@ -7,7 +7,7 @@
 
 #define SECOND NS_PER_SECOND
 
-/* Decides on a look, records it, and returns the decision. */
+/* Decides whether to look, records the look, and returns the decision. */
 static enum activity_look look(struct activity *activity, uint64_t cpu_ns, uint64_t now_ns,
                                uint64_t moved_ns)
 {
@@ -43,7 +43,7 @@ static void all_processes_are_read_every_ten_seconds(void **state)
 
     (void)look(&activity, 7, SECOND, 0);
     assert_int_equal(look(&activity, 9, 10 * SECOND, 0),
-                     LOOK_AT_MOVERS); /* does not count as a reading of all */
+                     LOOK_AT_MOVERS); /* this look does not count as a reading of all */
     assert_int_equal(look(&activity, 9, 11 * SECOND, 0), LOOK_AT_ALL);
     assert_int_equal(look(&activity, 9, 20 * SECOND, 0), LOOK_AT_NONE);
     assert_int_equal(look(&activity, 9, 21 * SECOND, 0), LOOK_AT_ALL);
@@ -59,7 +59,8 @@ static void processes_skipped_at_one_look_are_read_at_the_next(void **state)
     assert_int_equal(look(&activity, 7, 3 * SECOND, 0), LOOK_AT_NONE);
 }
 
-/* A process that left the cgroup, or that perf does not count, runs unnoticed. */
+/* A process that left the cgroup, or that perf does not count, runs without any change of
+ * the counter. */
 static void a_cpu_counter_that_missed_a_process_is_not_used_again(void **state)
 {
     struct activity activity = { 0 };
@@ -91,7 +92,7 @@ static void a_job_that_hardly_runs_becomes_idle_once(void **state)
     struct activity activity = { 0 };
 
     activity_note_cpu(&activity, 1000 * MS, 5 * MS);
-    assert_int_equal(activity_state(&activity), JOB_GROWS);    /* memory is still unknown */
+    assert_int_equal(activity_state(&activity), JOB_GROWS);    /* the memory is still unknown */
     activity_note_cpu(&activity, 1040 * MS, 5 * MS + MS / 10); /* a 400th of the time */
     assert_false(activity.is_at_rest);
     activity_note_cpu(&activity, 1070 * MS, 5 * MS + MS / 10);

@@ -126,8 +126,8 @@ static struct spoor_figure gpu_memory(spoor_session *session)
     return figure;
 }
 
-/* Replaces the text of a file by one of the same length in a single write, because another
- * thread may be reading the file. */
+/* Replaces the content of a file by a text of the same length in a single write, because
+ * another thread may be reading the file. */
 static void overwrite(struct adopted *a, const char *path, const char *text)
 {
     int fd = openat(a->fake.root.fd, path, O_WRONLY | O_CLOEXEC);
@@ -137,8 +137,8 @@ static void overwrite(struct adopted *a, const char *path, const char *text)
     close(fd);
 }
 
-/* Uses a whole session, because its GPU thread reads the files of the cgroup. In /proc, the
- * processes do not use the GPU. */
+/* This test runs a whole session, because the session's GPU thread reads the files of the
+ * cgroup. According to /proc, the processes do not use the GPU. */
 static void memory_on_gpus_is_counted_by_the_cgroup(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -148,7 +148,7 @@ static void memory_on_gpus_is_counted_by_the_cgroup(void **state)
     begin(&a);
     fake_drm_card(&a.fake, 1, GPU, "0x1002\n");
     fake_root_write(&a.fake, JOB "/dmem.current", VRAM "4096\n");
-    fake_root_write(&a.fake, JOB "/dmem.peak", VRAM "9000000\n"); /* before the run */
+    fake_root_write(&a.fake, JOB "/dmem.peak", VRAM "9000000\n"); /* reached before the run */
     options.root = a.fake.path;
     options.flags = SPOOR_TRACK_CGROUP;
     options.cgroup_folder = "/" JOB;
@@ -184,12 +184,12 @@ static void refaults_of_the_cgroup_are_reported_in_bytes(void **state)
     assert_int_equal(value(&a, METRIC_JOB_REFAULTED), 250 * 4096);
     assert_string_equal(a.sample.origin[METRIC_JOB_REFAULTED].source, "cgroup.memory.stat");
     assert_false(
-        a.sample.origin[METRIC_JOB_REFAULTED].is_exact); /* updated in batches per CPU */
+        a.sample.origin[METRIC_JOB_REFAULTED].is_exact); /* updated in batches for each CPU */
     end(&a);
 }
 
 /* The processes have copied shared pages on write since smaps_rollup was read, so the cgroup
- * has more anonymous memory than the sum of their PSS. */
+ * contains more anonymous memory than the sum of their PSS. */
 static void pss_includes_the_anonymous_memory_of_the_cgroup(void **state)
 {
     const char *rollup = "Rss: 80 kB\nPss: 40 kB\nShared_Clean: 0 kB\nShared_Dirty: 80 kB\n"
@@ -237,7 +237,7 @@ static void a_process_that_is_moved_out_leaves_the_job(void **state)
     look(&a);
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_PROCESSES), 1);
-    assert_int_equal(value(&a, METRIC_JOB_WRITTEN_CHARS), 700); /* from before it left */
+    assert_int_equal(value(&a, METRIC_JOB_WRITTEN_CHARS), 700); /* written before it left */
     end(&a);
 }
 
@@ -254,7 +254,8 @@ static void an_attached_cgroup_has_no_main_process(void **state)
     end(&a);
 }
 
-/* A process that was moved into the cgroup has used CPU time elsewhere; others have exited. */
+/* A process that was moved into the cgroup had used CPU time elsewhere; other processes have
+ * exited. */
 static void cpu_time_comes_from_the_cgroup(void **state)
 {
     struct adopted a;
@@ -320,7 +321,7 @@ static void the_last_reading_is_kept_after_the_cgroup_is_removed(void **state)
     end(&a);
 }
 
-/* The processes are still alive, so their memory is used. */
+/* The processes are still alive, so spoor uses their memory. */
 static void memory_grows_while_the_cgroup_cannot_be_read(void **state)
 {
     struct adopted a;

@@ -36,7 +36,7 @@ static void the_agent_is_not_a_child_of_its_starter(void **state)
     assert_int_equal(read(output[0], text, sizeof(text)), 5);
     assert_string_equal(text, "hello");
     close(input[1]);
-    /* cat exits at the end of its input. */
+    /* cat exits at end of file on its input. */
     assert_int_equal(read(output[0], text, sizeof(text)), 0);
     close(output[0]);
     assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);

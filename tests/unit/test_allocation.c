@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linked with --wrap: malloc, calloc and realloc in our objects call the wrappers below.
+ * Linked with --wrap: calls of malloc, calloc and realloc in spoor's objects go to the wrappers
+ * below.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,8 +49,8 @@ static void pass_over(const struct spoor_gpu *gpu, void *data)
     (void)data;
 }
 
-/* Each sample adds a row to a file. There are enough samples to fill and halve the series more
- * than once. */
+/* Each sample adds a row to a file. There are enough samples to fill and halve the series
+ * more than once. */
 static void samples_allocate_no_memory_after_the_first_few(void **state)
 {
     enum { WARM_UP = 50, SAMPLES = 3000 };
@@ -67,15 +68,15 @@ static void samples_allocate_no_memory_after_the_first_few(void **state)
     options.interval_ns = SPOOR_INTERVAL_MAX_NS;
     options.streams = &(struct spoor_stream){ .path = path };
     options.stream_count = 1;
-    /* Reads of shared memory allocate; they are rare, and some happen between samples. */
+    /* Reading the sharing of memory allocates; it happens rarely, and also between samples. */
     options.detail = SPOOR_DETAIL_NEVER;
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);
     assert_int_equal(spoor_session_start(session, &err), 0);
-    assert_true(allocation_count > 0); /* the counter works */
-    /* Rows wait until the list of GPUs is known. */
+    assert_true(allocation_count > 0); /* proves that the counter works */
+    /* Rows are held back until the list of GPUs is known. */
     while (spoor_session_gpus(session, pass_over, NULL, &err) == -EAGAIN)
         assert_int_equal(spoor_session_sample(session, &err), 0);
-    /* The command line of a process is read once it is 20 ms old. */
+    /* spoor reads the command line of a process once the process is 20 ms old. */
     for (int i = 0; i < WARM_UP || clock_now().monotonic_ns < started_ns + OLD_NS; i++)
         assert_int_equal(spoor_session_sample(session, &err), 0);
     before = allocation_count;

@@ -17,7 +17,7 @@
 #define PCI "0000:03:00.0"
 #define KB 1024ull
 
-/* The layouts as the kernel declares them; the compiler computes the offsets. */
+/* The layouts as declared by the kernel; the compiler computes the offsets. */
 #define START                \
     uint16_t size;           \
     uint8_t format, content; \
@@ -109,7 +109,7 @@ struct place {
     }
 static const struct place places[] = { PLACE(4), PLACE(5), PLACE(6), PLACE(7), PLACE(8) };
 
-/* Two of the eight links exist; `read` and `written` are the kilobytes of each. */
+/* Two of the eight links exist; `read` and `written` are the kilobytes on each link. */
 static void make_table(union table *table, const struct place *place, uint64_t joules,
                        uint16_t dram, uint64_t read, uint64_t written)
 {
@@ -284,7 +284,7 @@ static void work_is_counted_while_the_job_uses_the_gpu(void **state)
     put_table(&machine, 0, 50, 220, 2100);
     now = work(&machine, 4000 * MS, false, false); /* no longer used: read once more */
     assert_int_equal(now.counts[GPU_WORK_DRAM], 1100 * MS);
-    put_table(&machine, 0, 50, 999, 9999); /* work of other jobs */
+    put_table(&machine, 0, 50, 999, 9999); /* work of other jobs is not counted */
     now = work(&machine, 5000 * MS, false, false);
     assert_int_equal(now.covered_ns, 3000 * MS);
     assert_int_equal(now.counts[GPU_WORK_NVLINK_RECEIVED], 40 * KB);
@@ -346,7 +346,7 @@ static void the_reason_is_given_if_a_table_cannot_be_used(void **state)
     set_up(&machine);
     open_it(&machine);
     assert_false(gpu_amd.device(machine.vendor, 0)->counts_work);
-    now = work(&machine, 0, true, false); /* there is no table */
+    now = work(&machine, 0, true, false); /* the table is missing */
     assert_string_equal(now.reason, "the driver's gpu_metrics is missing or damaged");
     gpu_amd.close(machine.vendor);
     make_table(&table, &places[0], 0, 1, 1, 1);
@@ -365,7 +365,7 @@ static void the_reason_is_given_if_a_table_cannot_be_used(void **state)
     write_table(&machine, &table, 100);
     now = work(&machine, 2000 * MS, true, false);
     assert_false(is_known(now.counts[GPU_WORK_DRAM]));
-    put_table(&machine, 0, 90, 100, 1000); /* a valid table again, but it is no longer read */
+    put_table(&machine, 0, 90, 100, 1000); /* a valid table again, which is not read any more */
     (void)work(&machine, 3000 * MS, true, false);
     now = work(&machine, 4000 * MS, true, false);
     assert_false(is_known(now.counts[GPU_WORK_DRAM]));
@@ -407,7 +407,7 @@ static void a_sleeping_device_is_not_woken(void **state)
 
     set_up(&machine);
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "suspended\n");
-    open_it(&machine); /* if this read the missing table, the table would never be read again */
+    open_it(&machine); /* must not read the missing table, which would never be read again */
     (void)work(&machine, 0, true, false);
     put_table(&machine, 0, 90, 100, 1000);
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");

@@ -122,7 +122,7 @@ static void long_options_may_be_abbreviated(void **state)
         assert_string_equal(f.target.execute, "true");
         done(&f);
     }
-    /* A whole name is not an abbreviation of another. */
+    /* A complete name is not an abbreviation of a longer one. */
     assert_int_equal(parse(&f, &lenient, WORDS("mark", "--st=1", "--stf", "a", "--over")), 0);
     assert_string_equal(f.target.start, "1");
     assert_string_equal(f.target.start_file, "a");

@@ -10,7 +10,7 @@
 
 #define MESSAGE "the last sample is missing: the sampling thread hangs"
 
-/* Stops the session, then fails as if the sampling thread hung. */
+/* Stops the session, then fails as if its sampling thread hung. */
 int __real_spoor_session_stop(spoor_session *session, struct spoor_error *err);
 int __wrap_spoor_session_stop(spoor_session *session, struct spoor_error *err);
 int __wrap_spoor_session_stop(spoor_session *session, struct spoor_error *err)

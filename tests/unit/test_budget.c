@@ -25,7 +25,7 @@ static void tokens_are_earned_by_the_jobs_cpu_time(void **state)
 
     empty(&budget);
     budget_earn(&budget, NS_PER_SECOND, 2 * NS_PER_SECOND);
-    /* 0.3 % of 2 s and 0.05 % of 1 s */
+    /* earns 0.3 % of 2 s and 0.05 % of 1 s */
     assert_true(budget_allows(&budget, SPENT_GLANCES, 6500 * NS_PER_US));
     assert_false(budget_allows(&budget, SPENT_GLANCES, 6501 * NS_PER_US));
     assert_int_equal(budget.postponed[SPENT_GLANCES], 1);
@@ -66,8 +66,8 @@ static void expensive_work_is_repaid(void **state)
     assert_true(budget_allows(&budget, SPENT_GLANCES, NS_PER_MS));
 }
 
-/* The loan is 25 ms. An idle job earns 0.5 ms per second; a third repays the loan, and the rest
- * may be spent. */
+/* The loan is 25 ms. An idle job earns 0.5 ms per second; a third repays the loan, and the
+ * rest may be spent. */
 static void a_loan_is_repaid_by_a_third_of_the_income(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
@@ -134,7 +134,7 @@ static void no_kind_of_work_can_spend_all_tokens(void **state)
         }
         assert_true(i < 5 || budget_allows(&budget, SPENT_GPUS, NS_PER_MS));
     }
-    /* an eighth of the 350 ms earned, and the initial tokens */
+    /* an eighth of the 350 ms earned, plus the initial tokens */
     assert_in_range(spent_ns, 50 * NS_PER_MS, 55 * NS_PER_MS);
     assert_true(budget_wait_ns(&budget, SPENT_SHARING, NS_PER_MS) > 0);
     assert_int_equal(budget_wait_ns(&budget, SPENT_GPUS, NS_PER_MS), 0);

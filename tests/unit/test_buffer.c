@@ -93,7 +93,7 @@ static void all_bytes_are_written(void **state)
 
     assert_true(fd >= 0);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(buffer_write(&buffer, fd), 0); /* nothing */
+    assert_int_equal(buffer_write(&buffer, fd), 0); /* there is nothing to write */
     buffer_add(&buffer, "a\0b", 3);
     assert_int_equal(buffer_write(&buffer, fd), 0);
     assert_int_equal(pread(fd, found, sizeof(found), 0), 3);

@@ -36,7 +36,7 @@ static struct needs need(double cpus, double memory_bytes, double gpus, double v
                            .seconds.value = NO };
 }
 
-/* Compares the names of the fitting servers in order, each followed by a blank. */
+/* Compares the names of the fitting servers, in order; each name is followed by a space. */
 static void check(const struct server_filter *filter, const char *expected)
 {
     struct catalog servers = { 0 };
@@ -308,11 +308,11 @@ static void invalid_catalogues_are_refused_with_a_position(void **state)
         struct spoor_error err = { 0 };
 
         assert_true(catalog_parse(cases[i].text, strlen(cases[i].text), &catalog, &err) < 0);
-        if (strchr(cases[i].message, '(')) /* the column depends on the JSON parser */
+        if (strchr(cases[i].message, '(')) /* the JSON parser determines the column */
             assert_memory_equal(err.message, cases[i].message, strlen(cases[i].message));
         else
             assert_string_equal(err.message, cases[i].message);
-        assert_ptr_equal(catalog.document, &catalog); /* untouched */
+        assert_ptr_equal(catalog.document, &catalog); /* unchanged on failure */
     }
 }
 
@@ -329,7 +329,7 @@ static void damaged_texts_are_harmless(void **state)
 
         for (size_t at = 0; at < length * sizeof(bytes); at++) {
             struct catalog catalog = { 0 };
-            char *text = malloc(length); /* so that the sanitizer detects overreads */
+            char *text = malloc(length); /* exact size: the sanitizer detects overreads */
 
             assert_non_null(text);
             memcpy(text, texts[i], length);

@@ -99,14 +99,14 @@ static void cgroups_outside_of_the_namespace_are_not_visible(void **state)
     assert_int_equal(cgroups_parse("0::/../x\n", V2_MOUNT, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/..\n", V2_MOUNT, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/a/../../x\n", V2_MOUNT, &cgroups), -ENOENT);
-    /* unless the mount was also created outside the namespace */
+    /* but accepted if the mount, too, was created outside the namespace */
     assert_int_equal(
         cgroups_parse("0::/../x\n", "31 23 0:28 /.. /cg rw - cgroup2 none rw\n", &cgroups), 0);
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "cg/x");
     assert_int_equal(
         cgroups_parse("0::/../../x\n", "31 23 0:28 /.. /cg rw - cgroup2 none rw\n", &cgroups),
         -ENOENT);
-    /* a name may start with dots */
+    /* names may start with dots */
     assert_int_equal(cgroups_parse("0::/..x/...\n", V2_MOUNT, &cgroups), 0);
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "sys/fs/cgroup/..x/...");
 }
@@ -333,7 +333,7 @@ static void missing_files_are_not_found(void **state)
     double cpus;
 
     fake_root_init(&fake);
-    fake_root_write(&fake, "memory.max", "5\n"); /* a missing cgroup is not the root folder */
+    fake_root_write(&fake, "memory.max", "5\n"); /* not the limit of a missing cgroup */
     assert_int_equal(cgroup_read_u64(&fake.root, &none, "memory.max", &value), -ENOENT);
     assert_int_equal(cgroup_read_u64(&fake.root, &v2, "memory.max", &value), -ENOENT);
     assert_int_equal(cgroup_read_quota(&fake.root, &v1, &cpus), -ENOENT);
@@ -434,7 +434,7 @@ static void throttling_is_read_from_the_cgroup_that_has_the_quota(void **state)
     fake_root_write(&fake, "cg/v2/a/cpu.max", "max 100000\n");
     cgroup_watch_init(&watch, &fake.root, &cgroups);
     cgroup_watch_read(&watch, &fake.root, &events);
-    assert_int_equal(events.throttled_ns, 0); /* no quota at all: read from cg/v2/a/b */
+    assert_int_equal(events.throttled_ns, 0); /* no quota anywhere: read from cg/v2/a/b */
     cgroup_watch_done(&watch);
     fake_root_done(&fake);
 }
@@ -544,8 +544,8 @@ static void a_version_1_cgroup_is_found_in_every_hierarchy(void **state)
     fake_root_done(&m.fake);
 }
 
-/* On a hybrid system, a controller may have a directory of the same name that does not contain
- * the processes. */
+/* On a hybrid system, a controller may have a directory with the same name that does not
+ * contain the processes. */
 static void an_empty_cgroup_of_the_same_name_is_ignored(void **state)
 {
     struct machine m;
@@ -562,7 +562,8 @@ static void an_empty_cgroup_of_the_same_name_is_ignored(void **state)
     fake_root_done(&m.fake);
 }
 
-/* Docker on version 1: the root of the mount is the container's cgroup; parents are hidden. */
+/* Docker on version 1: the root of the mount is the container's cgroup; parent cgroups are
+ * hidden. */
 static void a_container_sees_its_cgroup_at_the_mount_point(void **state)
 {
     struct machine m;

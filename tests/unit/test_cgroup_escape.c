@@ -53,13 +53,13 @@ static void a_process_may_leave_a_single_hierarchy(void **state)
     move(&e, "4:memory:/b\n" UNIFIED "\n");
     assert_false(e.escape.has_left[CGROUP_TREE_UNIFIED]);
     assert_true(e.escape.has_left[CGROUP_TREE_MEMORY]);
-    move(&e, MEMORY "\n0::/a/spoor-1-23\n"); /* outside the unified cgroup */
+    move(&e, MEMORY "\n0::/a/spoor-1-23\n"); /* in the unified hierarchy, it is outside */
     assert_true(e.escape.has_left[CGROUP_TREE_UNIFIED]);
     assert_true(e.escape.has_left[CGROUP_TREE_MEMORY]);
     fake_root_done(&e.fake);
 }
 
-/* In a version 1 hierarchy, the kernel lists an exiting process in the root. */
+/* In a version 1 hierarchy, the kernel shows an exiting process in the root cgroup. */
 static void an_exiting_process_is_not_treated_as_escaped(void **state)
 {
     struct escape e;

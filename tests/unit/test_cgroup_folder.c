@@ -12,7 +12,7 @@
 #include "fake_root.h"
 #include "unit_test.h"
 
-/* Its PID is above the kernel's maximum, so no such process exists. */
+/* This PID is above the kernel's maximum, so no such process exists. */
 #define DEAD_TRACKER "spoor-5000000-1"
 
 struct place {
@@ -42,7 +42,8 @@ static bool exists(const struct place *place, const struct cgroup *cgroup)
     return root_exists(&place->root, "%s", cgroup->path);
 }
 
-/* Creates a cgroup, in the version 2 hierarchy if possible, otherwise in a controller's. */
+/* Creates a cgroup, in the version 2 hierarchy if possible, otherwise in the hierarchy of a
+ * controller. */
 static void place_open(struct place *place)
 {
     static const int order[] = { CGROUP_UNIFIED, CGROUP_PIDS, CGROUP_MEMORY, CGROUP_CPUACCT };
@@ -217,7 +218,7 @@ static void moving_processes_gives_up_when_none_can_be_moved(void **state)
     pid = start_in(&place, &top);
     before = count_reads();
     assert_int_equal(cgroup_move_all(&place.root, &top, &missing), -ENOENT);
-    assert_in_range(count_reads() - before, 1, 20); /* each round reads the list */
+    assert_in_range(count_reads() - before, 1, 20); /* each attempt reads the list */
     end(pid);
     place_close(&place);
 }
@@ -234,7 +235,7 @@ static void cgroups_with_another_prefix_are_detected(void **state)
     place_close(&place);
 }
 
-/* Plain files stand for a cgroup; the fake root is marked as live. */
+/* Plain files simulate a cgroup; the fake root is marked as live. */
 static void controllers_enabled_earlier_are_not_disabled(void **state)
 {
     static const char *const controllers[] = { "memory", "pids", "io", NULL };

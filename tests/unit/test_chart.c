@@ -45,7 +45,7 @@ static void a_rate_is_drawn_as_constant_within_its_interval(void **state)
     assert_true(fabs(curve[0] - 2) < 1e-6); /* the mean */
 }
 
-/* The time of a point is the end of its interval, as in the charts. */
+/* As in the charts, the time of a point is the end of its interval. */
 static void a_gauge_is_drawn_over_the_interval_of_its_point(void **state)
 {
     static const double expected[] = { 100e6, 800e6, 1200e6, 750e6, 0 };
@@ -79,7 +79,7 @@ static void unknown_values_are_drawn_as_blanks(void **state)
     assert_true(isnan(sparkline_max(none, 3)));
 }
 
-/* The source of CPU time became available late, or points have no value. */
+/* The source of CPU time became available late, or some points have no value. */
 static void a_partly_known_rate_is_drawn_where_known(void **state)
 {
     float gaps[] = { (float)NAN, (float)NAN, 2, 2 };
@@ -153,7 +153,7 @@ static void assert_text(const struct record *record, struct format_style style,
     buffer_done(&out);
 }
 
-/* Uses block characters. */
+/* Tests charts with block characters. */
 static void charts_share_one_time_axis(void **state)
 {
     assert_text(&run, (struct format_style){ false, true, 60, true },
@@ -196,7 +196,7 @@ static void charts_are_ascii_without_unicode(void **state)
                 "            0                    30.0 s           1 min 00 s\n");
 }
 
-/* The headings show the figures; the points have only four digits. */
+/* Headings show the exact figures; points have only four digits. */
 static void means_and_peaks_match_the_figures(void **state)
 {
     struct spoor_figure *figures = calloc(figure_count(), sizeof(*figures));
@@ -229,7 +229,7 @@ static void a_message_is_shown_for_a_run_without_a_curve(void **state)
         "an older version\n");
 }
 
-/* Runs of 1 ms, an hour and a year. */
+/* Draws runs of 1 ms, an hour and a year. */
 static void charts_fit_every_width(void **state)
 {
     struct buffer out = { 0 };

@@ -60,7 +60,7 @@ static void children_of_every_thread_are_listed(void **state)
     assert_int_equal(found.count, 3);
     assert_true(holds(&found, 50) && holds(&found, 51) && holds(&found, 52));
 
-    found.count = 0; /* with one thread, only its own file is read */
+    found.count = 0; /* a process with one thread has only one file to read */
     assert_int_equal(children_read(&leader, &fake.root, 42, 1, &buffer, remember, &found), 0);
     assert_int_equal(found.count, 1);
     children_buffer_done(&buffer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detection of clouds by the firmware of real machines, and facts that need no metadata
- * service; tests/functional/test_cloud.py tests the service. */
+/* Tests the detection of clouds by the firmware of real machines, and facts that need no
+ * metadata service. tests/functional/test_cloud.py tests the metadata service. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static const struct {
     /* arm64 */
     { "aws", { { [DMI_SYS_VENDOR] = "Amazon EC2", [DMI_PRODUCT_NAME] = "c7g.metal" } } },
     { "aws", { { [DMI_SYS_VENDOR] = "x", [DMI_BIOS_VENDOR] = "Amazon EC2" } } },
-    /* Xen: as an ordinary user, as root, and paravirtual */
+    /* Xen: as an ordinary user, as root, and with paravirtualization */
     { "aws",
       { { [DMI_SYS_VENDOR] = "Xen",
           [DMI_PRODUCT_NAME] = "HVM domU",
@@ -50,7 +50,7 @@ static const struct {
       { { [DMI_SYS_VENDOR] = "Microsoft Corporation",
           [DMI_PRODUCT_NAME] = "Virtual Machine",
           [DMI_CHASSIS_ASSET_TAG] = AZURE_TAG } } },
-    { NULL, /* Hyper-V elsewhere */
+    { NULL, /* Hyper-V outside Azure */
       { { [DMI_SYS_VENDOR] = "Microsoft Corporation",
           [DMI_PRODUCT_NAME] = "Virtual Machine",
           [DMI_CHASSIS_ASSET_TAG] = "4512-4837-1288-0191-5233-9961-53" } } },
@@ -397,7 +397,7 @@ static void a_cache_file_writable_by_others_is_not_used(void **state)
 
 /* ---- cloud -------------------------------------------------------------- */
 
-/* No server listens on port 1. */
+/* No server listens on this port. */
 #define DEAD_END "http://127.0.0.1:1"
 
 static int cloud_begin(void **state)

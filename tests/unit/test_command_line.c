@@ -17,7 +17,7 @@ static void arguments_are_quoted_for_a_shell(void **state)
 
 static void a_long_command_line_is_truncated_between_characters(void **state)
 {
-    char word[400] = "x"; /* puts the limit inside a two-byte character */
+    char word[400] = "x"; /* the prefix puts the limit inside a two-byte character */
     const char *const arguments[] = { word, NULL };
     char *line;
 
@@ -46,7 +46,7 @@ static void the_command_line_of_a_process_is_read_from_proc(void **state)
 
     fake_root_init(&fake);
     assert_null(command_line_read(&fake.root, 42));
-    fake_root_write(&fake, "proc/42/cmdline", "cc1"); /* without the final NUL */
+    fake_root_write(&fake, "proc/42/cmdline", "cc1"); /* without the terminating NUL */
     line = command_line_read(&fake.root, 42);
     assert_string_equal(line, "cc1");
     free(line);

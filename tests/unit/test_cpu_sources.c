@@ -20,7 +20,7 @@ static struct cpu_choice choose(uint64_t tree_ms, uint64_t cgroup_ms, uint64_t p
     return cpu_sources_choose(&counts);
 }
 
-/* Returns whether the count would be exact for a job that has ended. */
+/* Returns whether the count of a job that has ended would be exact. */
 static bool is_exact(struct cpu_choice choice)
 {
     static const enum counted_by by[] = {
@@ -106,8 +106,8 @@ static void much_more_cpu_time_from_perf_indicates_unwaited_processes(void **sta
     assert_true(choice.has_unwaited);
 }
 
-/* From a real run: 0.61 s of CPU time, which perf counted as 0.77 s because the hypervisor used
- * the CPU. */
+/* Values of a real run: 0.61 s of CPU time, counted as 0.77 s by perf because the hypervisor
+ * used the CPU. */
 static void stolen_time_does_not_count_as_unwaited_processes(void **state)
 {
     struct cpu_counts counts = {
@@ -129,11 +129,11 @@ static void stolen_time_does_not_count_as_unwaited_processes(void **state)
     counts.stolen_ns = 1400 * MS;
     assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_TREE);
     counts.is_suspect =
-        true; /* unwaited children are now more likely than so much stolen time */
+        true; /* unwaited children are now more likely than that much stolen time */
     assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_PERF);
 }
 
-/* From a real run: 0.20 s of CPU time, which perf counted as 0.51 s. */
+/* Values of a real run: 0.20 s of CPU time, counted as 0.51 s by perf. */
 static void a_single_process_has_no_children_to_wait_for(void **state)
 {
     struct cpu_counts counts = {
@@ -178,7 +178,7 @@ static uint64_t add(struct cpu_total *total, uint64_t tree_ms, uint64_t perf_ms,
     return cpu_total_add(total, &counts, source) / MS;
 }
 
-/* perf is first read at the end of an attached job, and includes unwaited processes. */
+/* For an attached job, perf is first read at the end, and includes unwaited processes. */
 static void a_change_of_source_does_not_count_as_usage(void **state)
 {
     struct cpu_total total = { 0 };
@@ -202,7 +202,7 @@ static void cpu_time_missed_by_an_unread_counter_is_not_added_later(void **state
     assert_int_equal(total.reported_ns, 2300 * MS);
 }
 
-/* The tree includes a process's time once it exits, perf while it runs. */
+/* The tree includes the time of exited processes, perf that of running ones. */
 static void time_is_not_counted_twice(void **state)
 {
     struct cpu_total total = { 0 };
@@ -229,14 +229,14 @@ static void user_and_system_time_add_up_to_the_total(void **state)
     struct cpu_split last = { 0 }, split;
 
     split = cpu_split_divide(&last, 5, (struct cpu_split){ 0, 0 });
-    assert_int_equal(split.first_ns, 5); /* no tick yet: all is user time */
+    assert_int_equal(split.first_ns, 5); /* no tick yet: all of it counts as user time */
     last = (struct cpu_split){ 0 };
     split = cpu_split_divide(&last, 1000, (struct cpu_split){ 900, 300 });
     assert_int_equal(split.first_ns, 750);
     assert_int_equal(split.second_ns, 250);
     split = cpu_split_divide(&last, 1100, (struct cpu_split){ 1200, 300 });
     assert_int_equal(split.first_ns, 850);
-    assert_int_equal(split.second_ns, 250); /* not 220, as by ticks: it never decreases */
+    assert_int_equal(split.second_ns, 250); /* not 220, as by ticks: time never decreases */
     split = cpu_split_divide(&last, 1200, (struct cpu_split){ 1200, 900 });
     assert_int_equal(split.first_ns, 850);
     assert_int_equal(split.second_ns, 350);

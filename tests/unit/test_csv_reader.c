@@ -7,8 +7,8 @@
 #include "text/csv.h"
 #include "unit_test.h"
 
-/* Reads all records and compares them with `expected`: '|' separates cells, ';' ends a record,
- * and "!" and an errno value follow if the reader fails. */
+/* Reads all records and compares them with `expected`, in which '|' separates cells and ';'
+ * ends a record. If the reader fails, "!" and an errno value follow. */
 static void check(const char *text, size_t length, const char *expected)
 {
     FILE *in = fmemopen((void *)(uintptr_t)text, length, "r");
@@ -77,7 +77,7 @@ static void an_unterminated_record_is_refused(void **state)
     free(text);
 }
 
-/* The reader accepts what the pandas dialect writes. */
+/* The reader accepts the output of Python's csv dialects. */
 static void quoted_cells_survive_a_round_trip(void **state)
 {
     static const char *const cells[] = { "plain", "a,b", "say \"x\"", "two\nlines", "" };

@@ -46,7 +46,7 @@ static void assert_json(const struct record_curve *from, size_t max_points,
     buffer_done(&out);
 }
 
-/* "low" and "mean" are omitted if they equal "high". */
+/* "low" and "mean" are omitted if they are equal to "high". */
 static void json_has_four_digits_and_no_duplicates(void **state)
 {
     assert_json(&curve, 5,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks properties that the curve of every run must have, on generated runs. These have late
- * and requested samples, counters that are read late, unknown for a while or reset, and memory
- * whose parts are not always known. The seeds are fixed.
+ * Checks properties that must hold for the curve of every run, on generated runs. These runs
+ * contain late and requested samples; counters that are read late, unknown for a while or
+ * reset; and memory whose parts are not always known. The seeds are fixed.
  */
 #include <jansson.h>
 #include <math.h>
@@ -32,7 +32,7 @@ struct run {
     uint64_t host_ns, read_host_ns;
     struct cpu_split parts; /* main and descendants, as in the last sample */
     uint64_t read_bytes, disk_bytes, missed_ns;
-    size_t cpu_gap, io_gap; /* number of further samples without these values */
+    size_t cpu_gap, io_gap; /* number of following samples without these values */
     struct summary summary;
     struct series series;
     struct record record;
@@ -68,7 +68,7 @@ static void change_load(struct run *run)
         run->io_gap = 1 + (size_t)(GAP_SAMPLES * draw(run));
 }
 
-/* Counters are read a little after the sample's time, main's after the job's. */
+/* Counters are read a little after the sample's time, those of main after those of the job. */
 static void read_cpu(struct run *run, struct sample *sample)
 {
     uint64_t late_ns = (uint64_t)(0.05 * draw(run) * (double)run->interval_ns);
@@ -251,7 +251,7 @@ static void check_rates(const struct record_curve *curve, const struct summary *
         double total = metric_value(counters[i], tally->last - tally->first);
         double peak = summary_max_rate(summary, counters[i]);
 
-        if (!column) { /* known at most once */
+        if (!column) { /* the value was known at most once */
             assert_true(!is_known(tally->first) || tally->start_ns == tally->end_ns);
             continue;
         }
@@ -261,8 +261,8 @@ static void check_rates(const struct record_curve *curve, const struct summary *
     }
 }
 
-/* The machine's CPU time is accurate to a few ticks only, so the expected growth is computed
- * from its mean rate, which is unknown if there was no tick. */
+/* The machine's CPU time is accurate only to a few ticks, so the expected increase is
+ * computed from the mean rate, which is unknown if there was no tick. */
 static void check_host_cpu(const struct record_curve *curve, const struct summary *summary,
                            double error, double seconds_error, uint64_t seed)
 {
@@ -359,7 +359,8 @@ static void a_reduced_curve_in_json_keeps_the_integral(void **state)
     }
 }
 
-/* Rows lack reading times and missed usage, so totals are computed from the rows alone. */
+/* Rows contain neither reading times nor missed usage, so totals are computed from the rows
+ * alone. */
 static void a_curve_made_from_rows_keeps_the_integral(void **state)
 {
     struct run run;

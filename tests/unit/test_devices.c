@@ -17,7 +17,7 @@
 static struct device_table known_devices;
 static int calls;
 
-/* A line is a name and two numbers. */
+/* Parses a line with a name and two numbers. */
 static int parse_name(const char **cursor, char name[DEVICE_NAME_SIZE])
 {
     return parse_word(cursor, name, DEVICE_NAME_SIZE) < 0 ? -EBADMSG : 0;
@@ -28,7 +28,7 @@ static int parse_bytes(const char *cursor, struct device_bytes *ret)
     return parse_u64(&cursor, &ret->in) < 0 || parse_u64(&cursor, &ret->out) < 0 ? -EBADMSG : 0;
 }
 
-/* The first letter of a name gives its class: real, virtual or ignored. */
+/* The first letter of a name selects the class: real, virtual or ignored. */
 static enum device_class classify(const struct root *root, const char *name)
 {
     (void)root;
@@ -203,7 +203,7 @@ static void sysfs_takes_precedence_over_the_device_name(void **state)
     struct fake_root fake;
 
     fake_root_init(&fake);
-    fake_root_write(&fake, "sys/class/block/xvda1/size", "1\n"); /* a disk, as on old EC2 */
+    fake_root_write(&fake, "sys/class/block/xvda1/size", "1\n"); /* a whole disk, on old EC2 */
     fake_root_write(&fake, "sys/class/block/odd/partition", "1\n");
     fake_root_write(&fake, "sys/class/block/cciss!c0d0p1/partition", "1\n");
     fake_root_write(&fake, "sys/class/block/dm-0/size", "1\n");
@@ -211,7 +211,7 @@ static void sysfs_takes_precedence_over_the_device_name(void **state)
     assert_int_equal(disk_classify(&fake.root, "odd"), DEVICE_IGNORED);
     assert_int_equal(disk_classify(&fake.root, "cciss/c0d0p1"), DEVICE_IGNORED);
     assert_int_equal(disk_classify(&fake.root, "dm-0"), DEVICE_IGNORED);
-    assert_int_equal(disk_classify(&fake.root, "sda1"), DEVICE_IGNORED); /* not in sysfs */
+    assert_int_equal(disk_classify(&fake.root, "sda1"), DEVICE_IGNORED); /* unknown to sysfs */
     assert_int_equal(disk_classify(&fake.root, "sda"), DEVICE_REAL);
     fake_root_done(&fake);
 }
@@ -339,7 +339,7 @@ static void in_a_container_all_interfaces_except_loopback_are_counted(void **sta
     fake_root_done(&fake);
 }
 
-/* Otherwise the bytes of the bridge would appear as a burst. */
+/* The bytes of the bridge would otherwise appear as a burst. */
 static void virtual_interfaces_do_not_replace_a_removed_card(void **state)
 {
     struct device_table table;
@@ -444,7 +444,7 @@ struct block_device {
     const char *parent;
 };
 
-/* Block devices of all kinds; only some are whole disks. */
+/* Block devices of all kinds; only some of them are whole disks. */
 static const struct block_device zoo[] = {
     { "loop0", 1 << 20, 1 << 20, 8, NULL },
     { "ram0", 0, 0, 8, NULL },
@@ -543,7 +543,7 @@ static void a_whole_disk_is_listed_once(void **state)
     fake_root_done(&fake);
 }
 
-/* The total is the sum that diskstats_parse() returns for host.h. */
+/* The total is the sum that diskstats_parse() returns for the host. */
 static void the_listed_devices_add_up_to_the_total_of_the_host(void **state)
 {
     struct device_table table = { .count = 0 };
@@ -565,7 +565,7 @@ static void the_listed_devices_add_up_to_the_total_of_the_host(void **state)
     fake_root_done(&fake);
 }
 
-/* /proc and /sys count sectors of 512 bytes, even if the disk's sectors have 4096. */
+/* /proc and /sys count sectors of 512 bytes, even if the disk's sectors have 4096 bytes. */
 static void a_4kn_disk_is_counted_in_512_byte_sectors(void **state)
 {
     static const struct block_device disk = { "sdb", 8, 16, 1 << 20, NULL };
@@ -686,7 +686,7 @@ static void devices_may_be_added_and_removed(void **state)
     assert_int_equal(last.disk_count, 2);
     assert_non_null(devices_find_disk(&first, "sda"));
     assert_non_null(devices_find_disk(&first, "sdb"));
-    assert_null(devices_find_disk(&first, "sdc")); /* plugged in later: its growth is unknown */
+    assert_null(devices_find_disk(&first, "sdc")); /* plugged in later: increase unknown */
     assert_null(devices_find_disk(&last, "sdb"));
     assert_null(devices_find_interface(&first, "eth0"));
     assert_non_null(devices_find_interface(&last, "eth0"));
@@ -699,8 +699,8 @@ static void a_counter_that_decreases_has_not_grown(void **state)
 {
     assert_int_equal(devices_growth(5, 8), 3);
     assert_int_equal(devices_growth(8, 8), 0);
-    assert_false(is_known(devices_growth(8, 5)));          /* reset */
-    assert_false(is_known(devices_growth(UINT32_MAX, 7))); /* wrapped, on a 32-bit kernel */
+    assert_false(is_known(devices_growth(8, 5)));          /* the counter was reset */
+    assert_false(is_known(devices_growth(UINT32_MAX, 7))); /* wrapped on a 32-bit kernel */
     assert_false(is_known(devices_growth(UNKNOWN, 7)));
     assert_false(is_known(devices_growth(7, UNKNOWN)));
 }
@@ -725,7 +725,7 @@ static void no_devices_are_listed_without_files(void **state)
     fake_root_done(&fake);
 }
 
-/* Mounts a partition, a logical volume and devices that sysfs does not list by number. */
+/* Mounts a partition, a logical volume, and devices that sysfs does not list by number. */
 static void the_disk_of_a_mount_is_found(void **state)
 {
     static const struct {
@@ -734,7 +734,7 @@ static void the_disk_of_a_mount_is_found(void **state)
     } mounts[] = {
         { 2, "/dev/sda2", "sda" },
         { 253, "/dev/mapper/vg-home", "nvme0n1" },
-        { 99, "/dev/nvme0n1p1", "nvme0n1" }, /* btrfs has its own numbers */
+        { 99, "/dev/nvme0n1p1", "nvme0n1" }, /* btrfs uses its own device numbers */
         { 98, "/dev/mapper/gone", "" },
         { 97, "/dev/../..", "" },
         { 96, "overlay", "" },
@@ -802,7 +802,7 @@ static void rdma_ports_are_summed_in_words_of_4_bytes(void **state)
     fake_root_init(&fake);
     put_port(&fake, "mlx5_0/ports/1", "1000\n", "2000\n");
     put_port(&fake, "mlx5_0/ports/2", "18446744073709551000\n",
-             "0\n"); /* overflows when converted to bytes */
+             "0\n"); /* would overflow when converted to bytes */
     put_port(&fake, "rocep1s0/ports/1", "50\n", "60\n");
     fake_root_write(&fake, "sys/class/infiniband/rocep1s0/ports/1/link_layer", "Ethernet\n");
     fake_root_write(&fake, "sys/class/infiniband/efa_0/ports/1/hw_counters/rx_bytes", "7\n");

@@ -129,7 +129,7 @@ static void numbers_are_formatted_as_by_python(void **state)
                         "1773480414.5,42,2,0.0015,0,0.0015,30.125,0,8192,0,0,0\n");
     assert_string_equal(write_row(f, "resource-tracker-0.1", NULL),
                         "1773480414.5,42,2,0,0,0.0015,30848,0,8192,0,0,0\r\n");
-    /* A rate rounded to 0 is still a float. */
+    /* A rate that is rounded to 0 is still written as a float. */
     set_cpu(&f->now, 1000, 1000, 0);
     f->now.realtime_ns += 1200000;
     assert_string_equal(write_row(f, "resource-tracker", NULL),
@@ -200,8 +200,8 @@ static void a_counter_that_decreases_has_not_grown(void **state)
     assert_cell(f, "resource-tracker", "cpu_usage", 0);
 }
 
-/* The Python package does not count interrupts as system time; the Rust one counts steal as
- * busy time. */
+/* The Python package does not count interrupts as system time; the Rust one counts steal
+ * time as busy. */
 static void cpu_times_of_the_machine_are_rates(void **state)
 {
     struct fixture *f = *state;
@@ -229,7 +229,7 @@ static void samples_in_quick_succession_have_a_rate(void **state)
     f->now.elapsed_ns = 2 * NS_PER_MS;
     f->now.clocks[CLOCK_JOB_CPU].resolution_ns = 10 * NS_PER_MS;
     assert_cell(f, "resource-tracker", "cpu_usage",
-                0.2); /* over at least half a tick, to avoid noise */
+                0.2); /* measured over at least half a tick, to avoid noise */
     assert_cell(f, "resource-tracker", "utime", 0.001);
     f->now.elapsed_ns = 0;
     assert_cell(f, "resource-tracker", "cpu_usage", 0.2);
@@ -252,7 +252,8 @@ static void user_and_system_time_add_up(void **state)
     set_cpu(&f->now, 1000000003 + 1000 * 7, 610000000, 420000000); /* a third of 7 us */
     assert_cell(f, "resource-tracker", "utime", 0.000002);
     assert_cell(f, "resource-tracker", "stime", 0.000005);
-    /* Without new ticks the earlier ratio is used; without any ticks, all is user time. */
+    /* Without new ticks, the previous ratio is used; without any ticks, all time is user
+     * time. */
     set_cpu(&f->now, 2000000000, 600000000, 400000000);
     assert_cell(f, "resource-tracker", "utime", 0.6);
     assert_cell(f, "resource-tracker", "stime", 0.4);
@@ -385,7 +386,7 @@ static void only_busy_gpus_are_counted_as_utilized(void **state)
     assert_non_null(
         strstr(write_row(f, "resource-tracker-rs", NULL), ",0.2400,1034.0000,1,42,"));
     assert_non_null(strstr(write_row(f, "resource-tracker-rs", NULL), ",0.0000,0.0000,0\n"));
-    f->row.is_machine_only = true; /* then GPU figures are of all processes */
+    f->row.is_machine_only = true; /* GPU figures are then those of all processes */
     assert_non_null(strstr(write_row(f, "resource-tracker-rs", NULL), ",0.2400,1034.0000,1\n"));
     assert_non_null(strstr(write_row(f, "resource-tracker:process", NULL), ",0,0,0\n"));
     f->now.moment[METRIC_HOST_GPU_UTILIZATION] = 0;

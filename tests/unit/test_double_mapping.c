@@ -10,7 +10,7 @@ static void unread_memory_is_assumed_to_be_mapped_twice(void **state)
 
     double_mapping_seen(&mapping, 200 * MB);
     assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
-    double_mapping_seen(&mapping, 50 * MB); /* does not lower the bound */
+    double_mapping_seen(&mapping, 50 * MB); /* must not lower the bound */
     assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
 }
 
@@ -26,7 +26,7 @@ static void a_read_of_at_least_as_much_memory_replaces_the_bound(void **state)
 {
     struct double_mapping mapping = { 0 };
 
-    double_mapping_read(&mapping, 100 * MB, 90 * MB); /* before children were found */
+    double_mapping_read(&mapping, 100 * MB, 90 * MB); /* read before children were found */
     double_mapping_read(&mapping, 100 * MB, 0);
     assert_int_equal(double_mapping_bytes(&mapping), 0);
     double_mapping_seen(&mapping, 300 * MB);

@@ -244,7 +244,7 @@ static void a_removed_device_is_lost(void **state)
                   "0x1002\n"); /* another device got the card number */
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
     fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
-    fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* the device is back */
+    fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* the first device is back */
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), 0);
     tear_down(&machine);
 }
@@ -283,7 +283,7 @@ static void copies_of_a_descriptor_are_counted_once(void **state)
     count(&machine, &both, 1000 * MS);
     for (int fd = 5; fd < 9; fd++)
         fake_drm_fd(&machine.fake, 41, fd, "/dev/dri/renderD128", text);
-    fake_drm_fd(&machine.fake, 42, 5, "/dev/dri/renderD128", text); /* passed on to a child */
+    fake_drm_fd(&machine.fake, 42, 5, "/dev/dri/renderD128", text); /* inherited by a child */
     count(&machine, &both, 2000 * MS);
     assert_int_equal(amd->processes(machine.vendor, &both, list, 8), 1);
     assert_int_equal(list[0].pid, 41);
@@ -324,7 +324,7 @@ static void the_busy_time_of_an_exited_process_is_kept(void **state)
     count(&machine, &both, 1000 * MS);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "100000000", "1 MiB"));
     count(&machine, &both, 2000 * MS);
-    /* The last value of the client, read between two counts, is still counted. */
+    /* The last value of the client, which was read between two counts, is still counted. */
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "170000000", "1 MiB"));
     assert_int_equal(process(&machine, &both, 41).busy_ns, 100 * MS);
     fake_drm_close(&machine.fake, 41, 5);
@@ -343,7 +343,7 @@ static void a_process_without_engine_time_was_idle(void **state)
     struct machine machine;
 
     set_up(&machine);
-    /* amdgpu leaves out engines that did nothing. */
+    /* amdgpu omits engines that have done nothing. */
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128",
                 "drm-driver: amdgpu\ndrm-client-id: 7\ndrm-pdev: " PCI
                 "\ndrm-memory-vram: 5\n");
@@ -401,7 +401,8 @@ static void descriptors_without_amd_gpu_data_are_skipped(void **state)
     tear_down(&machine);
 }
 
-/* On a live machine a quick sweep does not list descriptors if their number is unchanged. */
+/* On a live machine, a quick sweep does not list descriptors while their number is
+ * unchanged. */
 static void known_clients_are_read_at_once_and_new_ones_found_at_the_next_count(void **state)
 {
     struct machine machine;
@@ -414,13 +415,13 @@ static void known_clients_are_read_at_once_and_new_ones_found_at_the_next_count(
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "5", "2 MiB"));
     assert_int_equal(process(&machine, &both, 41).memory_bytes, 2 << 20);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("8", "5", "3 MiB"));
-    assert_int_equal(process(&machine, &both, 41).memory_bytes, 3 << 20); /* another client */
+    assert_int_equal(process(&machine, &both, 41).memory_bytes, 3 << 20); /* other client */
     fake_drm_fd(&machine.fake, 42, 5, "/dev/dri/renderD128", CLIENT("9", "5", "4 MiB"));
     count(&machine, &both, 1000 * MS);
     assert_int_equal(process(&machine, &both, 42).memory_bytes, 4 << 20);
     fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", CLIENT("9", "5", "4 MiB"));
     count(&machine, &both, 2000 * MS);
-    /* Process 42 is no longer listed; 41 still holds its client. */
+    /* Process 42 is no longer passed in; 41 still holds the client. */
     assert_int_equal(process(&machine, &first, 41).memory_bytes, 7 << 20);
     tear_down(&machine);
 }

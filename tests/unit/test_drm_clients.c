@@ -16,7 +16,7 @@ static int open_clients(void **state)
 
     assert_non_null(clients);
     assert_int_equal(drm_clients_init(clients, 2, false), 0);
-    /* A first sweep without any client, so that later clients count from 0. */
+    /* Runs a first sweep without any client, so that later clients count from 0. */
     drm_clients_begin(clients);
     drm_clients_end(clients, true);
     drm_clients_count(clients, 1000 * MS);
@@ -32,7 +32,7 @@ static int close_clients(void **state)
     return 0;
 }
 
-/* `figures`: lines of the client's fdinfo, without the driver and the client ID. */
+/* Adds a client. `figures`: lines of its fdinfo, except the driver and the client ID. */
 static void see(struct drm_clients *clients, int pid, int fd, int id, const char *figures)
 {
     struct drm_fdinfo info;
@@ -138,7 +138,7 @@ static void a_client_found_in_the_first_sweep_is_counted_from_then_on(void **sta
     struct drm_clients clients;
 
     assert_int_equal(drm_clients_init(&clients, 1, false), 0);
-    drm_clients_begin(&clients); /* reads no process, so it does not count as the first */
+    drm_clients_begin(&clients); /* reads no process, so is not counted as the first */
     drm_clients_end(&clients, false);
     see_alone(&clients, 42, 1, "drm-engine-gfx: 500000000 ns\n", 2000 * MS);
     assert_int_equal(only(&clients).busy_ns, 0);
@@ -166,7 +166,7 @@ static void an_idle_client_without_a_known_clock_has_no_busy_time(void **state)
     assert_int_equal(only(*state).busy_ns, 0);
 }
 
-/* The client is found only once; later clients reveal the frequency of the clock. */
+/* The client is seen only once; later clients reveal the frequency of the clock. */
 static void cycles_of_an_ended_client_are_counted_once_the_clock_is_known(void **state)
 {
     struct drm_clients *clients = *state;
@@ -189,7 +189,7 @@ static void a_clock_that_is_set_back_is_measured_again(void **state)
     see_alone(clients, 42, 1, "drm-cycles-rcs: 0\ndrm-total-cycles-rcs: 60000000\n", 2500 * MS);
     see_alone(clients, 42, 1, "drm-cycles-rcs: 1000000\ndrm-total-cycles-rcs: 55000000\n",
               3500 * MS);
-    assert_int_equal(only(clients).busy_ns, 100 * MS); /* at the frequency measured before */
+    assert_int_equal(only(clients).busy_ns, 100 * MS); /* uses the frequency measured before */
     see_alone(clients, 42, 1, "drm-cycles-rcs: 2000000\ndrm-total-cycles-rcs: 75000000\n",
               4500 * MS);
     assert_int_equal(only(clients).busy_ns, 150 * MS);

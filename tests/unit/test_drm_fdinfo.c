@@ -36,7 +36,7 @@ static void amdgpu_reports_engines_and_memory(void **state)
 {
     static const char text[] =
         HEAD "drm-driver:\tamdgpu\ndrm-client-id:\t42\ndrm-pdev:\t0000:03:00.0\npasid:\t32770\n"
-             "drm-client-name:\tdrm-engine-dma: 9 ns\n" /* the process may set any text */
+             "drm-client-name:\tdrm-engine-dma: 9 ns\n" /* a process may choose any name */
              "drm-total-vram:\t3 MiB\ndrm-shared-vram:\t0\ndrm-active-vram:\t1 KiB\n"
              "drm-resident-vram:\t2048 KiB\ndrm-purgeable-vram:\t5\ndrm-memory-vram:\t1 MiB\n"
              "drm-memory-gtt:\t7 KiB\namd-evicted-vram:\t9 KiB\n"
@@ -58,7 +58,7 @@ static void amdgpu_reports_engines_and_memory(void **state)
     assert_int_equal(region(&info, "vram")[DRM_MEMORY_PURGEABLE], 5);
     assert_int_equal(region(&info, "vram")[DRM_MEMORY_RESIDENT_OLD], 1 << 20);
     assert_true(region(&info, "gtt")[DRM_MEMORY_RESIDENT] == UNKNOWN);
-    assert_int_equal(drm_fdinfo_memory(&info), 2 << 20); /* the newer key, of VRAM only */
+    assert_int_equal(drm_fdinfo_memory(&info), 2 << 20); /* the newer key counts only VRAM */
 }
 
 static void old_versions_of_amdgpu_report_percentages(void **state)
@@ -138,7 +138,7 @@ static void unreported_memory_is_unknown(void **state)
     assert_true(drm_fdinfo_memory(&info) == UNKNOWN);
     assert_int_equal(
         drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-total-vram: 5\n", &info), 0);
-    assert_int_equal(drm_fdinfo_memory(&info), 5); /* the total, if nothing better is known */
+    assert_int_equal(drm_fdinfo_memory(&info), 5); /* the total: nothing better is known */
     assert_int_equal(drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-shared-vram0: 5\n"
                                       "drm-resident-vram1: 6\ndrm-resident-gtt: 7\n",
                                       &info),

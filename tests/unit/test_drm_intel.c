@@ -77,7 +77,7 @@ static void the_reason_is_given_if_busy_time_is_missing(void **state)
     assert_true(reading.memory_used_bytes == UNKNOWN);
     assert_int_equal(intel->read(vendor, 0, 1000 * MS, &reading), 0);
     assert_int_equal(reading.clock_mhz, 1300);
-    assert_true(reading.energy.microjoules == UNKNOWN); /* integrated: no sensors of its own */
+    assert_true(reading.energy.microjoules == UNKNOWN); /* integrated: without sensors */
     close_both(&fake, vendor);
 }
 
@@ -101,7 +101,7 @@ static void energy_of_different_sensors_is_not_mixed(void **state)
     void *vendor = open_both(&fake);
     struct gpu_reading reading;
 
-    fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy1_input", "9000000\n"); /* late */
+    fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy1_input", "9000000\n"); /* added late */
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "4000000\n");
     assert_int_equal(intel->read(vendor, 1, 1000 * MS, &reading), 0);
     assert_int_equal(reading.energy.microjoules, 3000000);
@@ -192,8 +192,8 @@ static void only_local_memory_of_i915_is_counted(void **state)
     close_both(&fake, vendor);
 }
 
-/* If a driver reports that a GPU has no memory, its processes use other memory, so 0 would be
- * wrong. */
+/* If a driver reports that a GPU has no memory, the GPU's processes use other memory, so 0
+ * would be wrong. */
 static void used_memory_is_unknown_if_the_gpu_has_no_memory(void **state)
 {
     struct fake_root fake;

@@ -73,11 +73,12 @@ static void kfd_reports_memory_but_no_busy_time_of_rocm_processes(void **state)
     open_it(&machine);
     assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
     assert_int_equal(amd->processes(machine.vendor, &both, list, 4),
-                     1); /* 42 has not opened KFD */
+                     1); /* process 42 has not opened KFD */
     assert_int_equal(list[0].memory_bytes, 8 << 20);
     assert_true(list[0].busy_ns == UNKNOWN);
     assert_non_null(list[0].reason);
-    /* Once the descriptor of the device is closed, only KFD reports its memory. */
+    /* Once the descriptor of the DRM device is closed, only KFD reports the process's
+     * memory. */
     fake_drm_close(&machine.fake, 41, 5);
     assert_int_equal(process(&machine, 41).memory_bytes, 8 << 20);
     assert_false(process(&machine, 41).has_ended);
@@ -94,7 +95,7 @@ static void in_a_container_kfd_is_not_read(void **state)
     open_it(&machine);
     assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
     assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* from fdinfo */
-    assert_true(process(&machine, 41).busy_ns == UNKNOWN);         /* it has opened KFD */
+    assert_true(process(&machine, 41).busy_ns == UNKNOWN);         /* 41 has opened KFD */
     tear_down(&machine);
 }
 
@@ -129,18 +130,18 @@ static void kfd_reports_memory_of_unreadable_processes(void **state)
 
     set_up(&machine, "pid:[4026531836]");
     fake_root_write(fake, "proc/42/fd/0", "");
-    /* The process must be alive: no user can read an exited one. */
+    /* The process must be alive: no user may read the files of an exited one. */
     fake_root_write(fake, "proc/42/stat",
                     "42 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
     assert_int_equal(chmod(fake->path, 0755), 0);
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0, 0), 0);
     open_it(&machine);
-    /* Root may read everything, so the test changes its user temporarily. */
+    /* Root may read everything, so the test temporarily becomes another user. */
     assert_true(!is_root || seteuid(NOBODY) == 0);
     assert_int_equal(process(&machine, 42).memory_bytes, 9);
     assert_true(!is_root || seteuid(0) == 0);
     assert_int_equal(amd->read(machine.vendor, 0, NS_PER_SECOND, &reading), 0);
-    assert_non_null(reading.processes_reason); /* 42 may use more memory */
+    assert_non_null(reading.processes_reason); /* process 42 may use more memory */
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0755, 0), 0);
     (void)process(&machine, 41);
     assert_int_equal(amd->read(machine.vendor, 0, 2 * NS_PER_SECOND, &reading), 0);

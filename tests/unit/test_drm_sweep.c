@@ -69,7 +69,8 @@ static void write_stat(struct machine *machine, int pid, char state, int threads
     fake_root_write(&machine->fake, path, text);
 }
 
-/* Reads while /proc/42/fd has this mode, and not as root, who may read everything. */
+/* Reads while /proc/42/fd has this mode, as an ordinary user, since root may read
+ * everything. */
 static const char *reason_with_rights(struct machine *machine, mode_t mode)
 {
     enum { NOBODY = 65534 };
@@ -86,7 +87,8 @@ static const char *reason_with_rights(struct machine *machine, mode_t mode)
     return processes_reason(machine);
 }
 
-/* The folder of a zombie belongs to root, so other users cannot read it; it is empty. */
+/* The descriptor folder of a zombie is empty, but belongs to root, so other users cannot
+ * read it. */
 static void an_exited_process_has_no_memory_and_is_not_treated_as_unreadable(void **state)
 {
     struct machine machine;
@@ -106,7 +108,8 @@ static void an_exited_process_has_no_memory_and_is_not_treated_as_unreadable(voi
     tear_down(&machine);
 }
 
-/* Threads may outlive the first thread, but /proc/PID/fd lists only that thread's files. */
+/* Other threads may outlive the first one, but /proc/PID/fd lists only the first thread's
+ * files. */
 static void memory_of_a_process_without_its_first_thread_is_unknown(void **state)
 {
     struct machine machine;
@@ -178,7 +181,7 @@ static void use_of_a_device_without_reports_is_unknown(void **state)
 }
 
 /* On a live machine, a quick sweep does not list the descriptors of a process again; it must
- * not treat unlisted descriptors as closed. */
+ * not treat descriptors that it did not list as closed. */
 static void unreported_use_stays_unknown_between_listings(void **state)
 {
     struct machine machine;

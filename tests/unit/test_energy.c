@@ -35,15 +35,15 @@ static void packages_are_summed_and_counters_may_wrap(void **state)
     fake_root_init(&fake);
     put_zone(&fake, 0, "package-0\n", "262143000000\n");
     put_zone(&fake, 1, "package-1\n", "5000000\n");
-    put_zone(&fake, 2, "psys\n", "7\n"); /* contains the packages */
+    put_zone(&fake, 2, "psys\n", "7\n"); /* psys includes the packages */
     assert_int_equal(energy_read(&energy, &fake.root, NS_PER_SECOND), 0);
     assert_int_equal(energy.count, 2);
     assert_string_equal(energy.source, "powercap");
-    put_zone(&fake, 0, "package-0\n", "671150\n"); /* wrapped at the end of its range */
+    put_zone(&fake, 0, "package-0\n", "671150\n"); /* wrapped at the end of the range */
     put_zone(&fake, 1, "package-1\n", "9000000\n");
     assert_int_equal(energy_read(&energy, &fake.root, 2 * NS_PER_SECOND), 1000000 + 4000000);
     assert_true(energy.is_complete);
-    /* After an hour the counter may have wrapped more than once. */
+    /* After an hour, the counter may have wrapped more than once. */
     (void)energy_read(&energy, &fake.root, 3600 * NS_PER_SECOND);
     assert_false(energy.is_complete);
     energy_close(&energy);
@@ -60,11 +60,11 @@ static void packages_may_be_added_and_removed(void **state)
     put_zone(&fake, 1, "package-1\n", "1000000\n");
     assert_int_equal(energy_read(&energy, &fake.root, NS_PER_SECOND), 0);
     assert_int_equal(unlinkat(fake.root.fd, ZONE "1/energy_uj", 0), 0);
-    cached_file_close(&energy.packages[1].file); /* as if the kernel had removed it */
+    cached_file_close(&energy.packages[1].file); /* simulates removal by the kernel */
     put_zone(&fake, 0, "package-0\n", "2000000\n");
     assert_int_equal(energy_read(&energy, &fake.root, 2 * NS_PER_SECOND), 1000000);
     assert_false(energy.is_complete);
-    put_zone(&fake, 1, "package-1\n", "90000000\n"); /* its growth meanwhile is unknown */
+    put_zone(&fake, 1, "package-1\n", "90000000\n"); /* the increase meanwhile is unknown */
     put_zone(&fake, 2, "package-2\n", "70000000\n");
     assert_int_equal(energy_read(&energy, &fake.root, 15 * NS_PER_SECOND), 1000000);
     assert_int_equal(energy.count, 3);
@@ -115,7 +115,7 @@ static void other_energy_sources_are_used_if_rapl_is_missing(void **state)
     }
 }
 
-/* The machine draws 20 W when idle; the job and another program use it. */
+/* The idle machine draws 20 W; then the job and another program use it. */
 static void energy_is_attributed_in_proportion_to_cpu_time(void **state)
 {
     struct cpu_energy energy = { 0 };
@@ -125,13 +125,13 @@ static void energy_is_attributed_in_proportion_to_cpu_time(void **state)
     point = (struct energy_point){ 2 * NS_PER_SECOND, 20000000, 0, 0 }; /* idle */
     cpu_energy_add(&energy, &point, false);
     assert_true(energy.job_uj < 1 && cpu_energy_low_uj(&energy) < 1);
-    /* 100 W for a second; the job had three quarters of the busy time. */
+    /* 100 W for a second, in which the job used three quarters of the busy time. */
     point = (struct energy_point){ 3 * NS_PER_SECOND, 120000000, 3 * NS_PER_SECOND,
                                    4 * NS_PER_SECOND };
     cpu_energy_add(&energy, &point, false);
     assert_true(fabs(energy.job_uj - 75e6) < 1);
     assert_true(fabs(cpu_energy_low_uj(&energy) - 0.75 * 80e6) < 1);
-    point.now_ns += NS_PER_MS; /* too short for ticks */
+    point.now_ns += NS_PER_MS; /* too short for a clock tick */
     point.energy_uj += 100000;
     cpu_energy_add(&energy, &point, false);
     assert_true(fabs(energy.job_uj - 75e6) < 1);

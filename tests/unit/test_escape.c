@@ -63,7 +63,7 @@ static void valid_utf8_is_kept(void **state)
     check(escape_json, text, "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xbe\"");
 }
 
-/* Each is invalid UTF-8 from its first byte to its last. */
+/* Each of these is invalid UTF-8 from the first byte to the last. */
 static const char *const broken[] = {
     "\x80", /* a lone continuation byte */
     "\xff",
@@ -259,7 +259,7 @@ static void text_is_ascii_for_ascii_terminals(void **state)
     check(escape_ascii, "\xc3\xa9\xf0\x9f\x90\xbe", "\\u00e9\\U0001f43e");
 }
 
-/* For any input, every output byte must be harmless. */
+/* For any input, every byte of the output must be harmless. */
 static void huge_hostile_text_is_safe(void **state)
 {
     static escape_function *const escapes[] = { escape_terminal, escape_csv, escape_json,

@@ -5,9 +5,9 @@
 #include "source/perf/event_set.h"
 #include "unit_test.h"
 
-/* A job whose threads change: each call of list() returns the next list of `lists`. */
+/* A job whose threads change: each call of list() returns the next of `lists`. */
 struct fake {
-    const pid_t (*lists)[4]; /* each ends with 0; the last list is returned again */
+    const pid_t (*lists)[4]; /* each ends with 0; the last list is repeated */
     size_t list_count, asked;
     pid_t refused;
     int error;
@@ -58,7 +58,8 @@ static void each_thread_gets_one_event(void **state)
     assert_int_equal(fake.open_count, 2);
 }
 
-/* If the thread inherited an event, an event of its own would count it a second time. */
+/* A thread that inherited an event must not get another event, which would count it a second
+ * time. */
 static void a_thread_that_starts_during_the_setup_is_not_counted_twice(void **state)
 {
     static const pid_t lists[][4] = { { 11 }, { 11, 12 }, { 11, 12 } };

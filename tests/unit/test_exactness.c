@@ -56,7 +56,7 @@ static void an_unwaited_process_makes_counts_from_processes_and_clocks_inexact(v
     assert_false(is_exact(evidence, COUNTED_BY_EXIT_RECORDS));
 }
 
-/* CPU time reveals whether all processes were waited for; I/O does not. */
+/* CPU time shows whether all processes were waited for; I/O does not. */
 static void a_parent_that_ignores_sigchld_leaves_io_uncertain(void **state)
 {
     struct evidence evidence = complete;

@@ -12,7 +12,8 @@
 
 /* ---- the tables --------------------------------------------------------- */
 
-/* Letters, digits and the separators of the format, beginning with a letter. */
+/* Names consist of letters, digits and the separators of the format, and begin with a
+ * letter. */
 static void check_name(const char *name, const char *separators)
 {
     size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789");
@@ -27,7 +28,7 @@ static void check_name(const char *name, const char *separators)
 
 struct names {
     const char *name, *otel, *attribute, *help;
-    const char *unit; /* in OpenTelemetry */
+    const char *unit; /* name of the unit in OpenTelemetry */
     bool is_counter;
 };
 
@@ -81,7 +82,7 @@ static void test_names_are_valid_and_unique(void **state)
                 assert_string_equal(rows[i].unit, rows[j].unit);
                 assert_int_equal(rows[i].is_counter, rows[j].is_counter);
             }
-            /* GPU measures have a prefix of their own; names must differ even without it. */
+            /* GPU measures have a prefix, but names must differ even without it. */
             assert_string_not_equal(rows[i].name, rows[j].name);
         }
     }
@@ -202,7 +203,7 @@ static void test_samples_between_two_scrapes_are_merged(void **state)
     sample.values[METRIC_JOB_CPU] = 1;
     sample.values[METRIC_HOST_MEMORY_AVAILABLE] = 100;
     later.values[METRIC_JOB_RSS] = 4;
-    later.values[METRIC_JOB_READ] = 5; /* corrected: lower than before */
+    later.values[METRIC_JOB_READ] = 5; /* a corrected value, lower than before */
     later.values[METRIC_JOB_CPU] = 2;
     later.values[METRIC_HOST_MEMORY_AVAILABLE] = 90;
     later.unix_seconds = 1001;

@@ -91,7 +91,7 @@ static void totals_are_the_growth_of_counters(void **state)
     assert_true(isnan(figure.low)); /* only sampled peaks have bounds */
 }
 
-/* When a page is written, the kernel counts its whole folio. */
+/* When a page is written, the kernel counts the whole folio that contains it. */
 static void bytes_written_by_a_job_are_limited_by_the_disk_writes(void **state)
 {
     struct machine machine;
@@ -101,10 +101,10 @@ static void bytes_written_by_a_job_are_limited_by_the_disk_writes(void **state)
     OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, 2000 * MB);
     OBSERVE(&machine, METRIC_HOST_DISK_WRITTEN, 500 * MB, 516 * MB);
     OBSERVE(&machine, METRIC_HOST_DIRTY, 90 * MB, 4 * MB);
-    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* maybe to other storage */
+    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* maybe on other storage */
     machine.summary.storage_is_local = true;
     machine.origins[METRIC_HOST_DISK_WRITTEN].source = "disks";
-    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* maybe to a removed disk */
+    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* maybe on a removed disk */
     machine.origins[METRIC_HOST_DISK_WRITTEN].is_exact = true;
     figure = find(&machine, "io.written_bytes");
     assert_near(figure.value, 20e6);
@@ -116,7 +116,8 @@ static void bytes_written_by_a_job_are_limited_by_the_disk_writes(void **state)
     assert_true(isnan(find(&machine, "io.written_bytes").value));
 }
 
-/* The counter is read every ten seconds; in a phase between two readings it does not grow. */
+/* The counter is read every ten seconds, so it does not increase in a phase between two
+ * readings. */
 static void energy_without_growth_is_unknown(void **state)
 {
     struct machine machine;
@@ -130,7 +131,7 @@ static void energy_without_growth_is_unknown(void **state)
     assert_near(find(&machine, "energy.gpu_joules").value, 5);
 }
 
-/* The kernel records only the peak of the whole run; the peak of a phase is sampled. */
+/* The kernel records only the peak of the whole run, so the peak of a phase is sampled. */
 static void gpu_memory_of_a_phase_is_not_exact(void **state)
 {
     struct machine machine;
@@ -192,7 +193,7 @@ static void a_mean_is_taken_over_at_least_the_counter_resolution(void **state)
     summary_add(&machine.summary, &sample);
     sample.elapsed_ns = 3 * NS_PER_MS;
     summary_add(&machine.summary, &sample);
-    figure = find(&machine, "cpu.system.mean_cores"); /* no tick yet: not known to be idle */
+    figure = find(&machine, "cpu.system.mean_cores"); /* no tick yet: it may be busy */
     assert_true(isnan(figure.value) && isnan(find(&machine, "cpu.system.max_cores").value));
     assert_string_equal(figure.reason, "the run was shorter than a tick of the counter");
     sample.elapsed_ns = 4 * NS_PER_MS;
@@ -227,7 +228,7 @@ static void the_fastest_rate_is_never_below_the_mean(void **state)
 
     machine_init(&machine);
     OBSERVE(&machine, METRIC_JOB_CPU, 0, NS_PER_SECOND);
-    machine.summary.tally[METRIC_JOB_CPU].max_rate = nan(""); /* no complete window */
+    machine.summary.tally[METRIC_JOB_CPU].max_rate = nan(""); /* there was no complete window */
     assert_near(find(&machine, "cpu.max_cores").value, 1);
 }
 
@@ -243,7 +244,7 @@ static void a_peak_is_never_below_the_kernels_high_water_mark(void **state)
     machine.origins[METRIC_MAIN_RSS_PEAK] = (struct origin){ "kernel", NULL, true };
     OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB, 50 * MB);
     OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB, 600 * MB);
-    assert_false(find(&machine, MAIN_PEAK).is_exact); /* a phase: it may still rise */
+    assert_false(find(&machine, MAIN_PEAK).is_exact); /* a phase: the mark may still rise */
     OBSERVE(&machine, METRIC_MAIN_RSS_BOUND, UNKNOWN, UNKNOWN, 600 * MB);
     figure = find(&machine, MAIN_PEAK);
     assert_near(figure.value, 600e6);
@@ -275,7 +276,7 @@ static void the_kernels_high_water_mark_is_used_without_a_sample(void **state)
     assert_near(find(&machine, MAIN_PEAK).value, 100e6);
 }
 
-/* A phase that starts after the peak of the process must not report it. */
+/* If a phase starts after the peak of the process, its figure must not be that peak. */
 static void a_high_water_mark_from_before_the_run_is_not_used(void **state)
 {
     struct machine machine;
@@ -307,7 +308,7 @@ static void sampled_peaks_have_bounds(void **state)
     figure = find(&machine, JOB_PEAK);
     assert_near(figure.low, 120e6);
     assert_near(figure.high, 150e6);
-    /* A bound below the peak is ignored, unless it is lower by only a few pages. */
+    /* A bound below the peak is ignored, unless the difference is only a few pages. */
     OBSERVE(&machine, METRIC_JOB_RSS_BOUND, 1 * MB, 100 * MB, 100 * MB);
     figure = find(&machine, JOB_PEAK);
     assert_true(isnan(figure.high));
@@ -318,7 +319,7 @@ static void sampled_peaks_have_bounds(void **state)
     assert_true(figure.is_exact);
     assert_true(isnan(figure.low));
     OBSERVE(&machine, METRIC_JOB_RSS_BOUND, 1 * MB, 150 * MB, 150 * MB);
-    /* Pages that are mapped twice are counted twice. */
+    /* The kernel counts pages that are mapped twice two times. */
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB, 20 * MB);
     assert_near(find(&machine, JOB_PEAK).low, 70e6);
     /* The cgroup's anonymous memory is a lower bound. */
@@ -343,7 +344,7 @@ static void a_part_of_the_cgroup_is_bounded_by_its_own_peak(void **state)
     assert_true(figure.is_exact && isnan(figure.high));
 }
 
-/* The largest process alone is a lower bound for the job. */
+/* The largest process alone is a lower bound of the job's memory. */
 static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
 {
     struct machine machine;
@@ -391,7 +392,7 @@ static void energy_has_bounds_and_a_footprint(void **state)
     figure = find(&machine, "energy.cpu_joules");
     assert_near(figure.value, 300);
     assert_near(figure.low, 200);
-    assert_true(isnan(figure.high)); /* a package was missing for a while */
+    assert_true(isnan(figure.high)); /* one package could not be read for a while */
     machine.origins[METRIC_HOST_CPU_ENERGY].is_exact = true;
     OBSERVE(&machine, METRIC_HOST_CPU_ENERGY, 0, 500 * MB);
     machine.summary.tally[METRIC_HOST_CPU_ENERGY].first_is_exact = true;
@@ -415,7 +416,7 @@ static void waiting_for_a_cpu_has_bounds_unless_it_is_exact(void **state)
     machine.origins[METRIC_JOB_THREADS_PEAK].is_exact = true;
     OBSERVE(&machine, METRIC_JOB_CPU_WAIT, 0, 2 * NS_PER_SECOND, 3 * NS_PER_SECOND);
     assert_near(find(&machine, "cpu.wait_seconds").low, 3);
-    assert_true(isnan(find(&machine, "cpu.wait_seconds").high)); /* threads are unknown */
+    assert_true(isnan(find(&machine, "cpu.wait_seconds").high)); /* thread count unknown */
     machine.summary.started_ns = 0;
     machine.summary.ended_ns = 2 * NS_PER_SECOND;
     OBSERVE(&machine, METRIC_JOB_THREADS_PEAK, 1, 5, 5);
@@ -430,7 +431,7 @@ static void waiting_for_a_cpu_has_bounds_unless_it_is_exact(void **state)
     assert_true(figure.is_exact && isnan(figure.low) && isnan(figure.high));
 }
 
-/* If processes have left the cgroup, its peak is not a bound. */
+/* If processes have left the cgroup, the cgroup's peak is not a bound. */
 static void an_inexact_value_is_not_a_bound(void **state)
 {
     struct machine machine;
@@ -449,7 +450,7 @@ static void a_phase_counts_only_its_own_processes(void **state)
     struct machine machine;
 
     machine_init(&machine);
-    OBSERVE(&machine, METRIC_JOB_STARTED, 1, 4, 7); /* a run from its start */
+    OBSERVE(&machine, METRIC_JOB_STARTED, 1, 4, 7); /* the run started with the job */
     OBSERVE(&machine, METRIC_JOB_PROCESSES, 1, 3, 2);
     assert_near(find(&machine, "processes.started").value, 7);
     assert_near(find(&machine, "processes.max_concurrent").value, 3);
@@ -461,7 +462,7 @@ static void a_phase_counts_only_its_own_processes(void **state)
 
 #define SWITCHES "cpu.context_switches.voluntary"
 
-/* The counts are known before the program runs and after it has exited, not in between. */
+/* The counts are known before the program runs and after it has exited, but not in between. */
 static void context_switches_are_known_only_for_the_whole_run(void **state)
 {
     struct machine machine;
@@ -471,7 +472,7 @@ static void context_switches_are_known_only_for_the_whole_run(void **state)
     OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, 0, UNKNOWN, UNKNOWN);
     assert_true(isnan(find(&machine, SWITCHES).value)); /* still running */
     assert_string_equal(find(&machine, SWITCHES).reason, "later");
-    OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, UNKNOWN, 700); /* a phase up to the end */
+    OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, UNKNOWN, 700); /* phase until the end */
     assert_true(isnan(find(&machine, SWITCHES).value));
     OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, 0, UNKNOWN, 700);
     assert_near(find(&machine, SWITCHES).value, 700);
@@ -508,7 +509,7 @@ static void parts_read_far_from_the_peak_are_unknown(void **state)
     OBSERVE(&machine, METRIC_JOB_RSS, 20 * MB, 95 * MB);
     OBSERVE(&machine, METRIC_JOB_PRIVATE, 20 * MB, 90 * MB);
     OBSERVE(&machine, METRIC_JOB_RSS_PEAK, 20 * MB, 100 * MB);
-    assert_near(find(&machine, AT_PEAK("private")).value, 90e6); /* near enough */
+    assert_near(find(&machine, AT_PEAK("private")).value, 90e6); /* near enough the peak */
     OBSERVE(&machine, METRIC_JOB_RSS_PEAK, 20 * MB, 150 * MB);
     assert_true(isnan(find(&machine, AT_PEAK("private")).value));
     assert_string_equal(find(&machine, AT_PEAK("total")).reason,

@@ -4,7 +4,7 @@
 
 #define JOB_PEAK "memory.combined.total_rss_bytes"
 
-/* The job had no descendants at first; the memory of later ones was never read. */
+/* The job had no descendants at first; the memory of its later descendants was never read. */
 static void a_peak_of_0_followed_by_unknown_values_is_unknown(void **state)
 {
     struct machine machine;
@@ -18,7 +18,7 @@ static void a_peak_of_0_followed_by_unknown_values_is_unknown(void **state)
     assert_near(find(&machine, "memory.descendants.total_rss_bytes").value, 3e6);
 }
 
-/* The private and shared parts were read once, when the job began. */
+/* The private and shared parts were read only once, when the job began. */
 static void parts_that_were_read_too_early_are_unknown(void **state)
 {
     struct machine machine;
@@ -37,7 +37,7 @@ static void parts_that_were_read_too_early_are_unknown(void **state)
     assert_near(find(&machine, "memory.combined.private_rss_bytes").value, 0);
 }
 
-/* Double mappings of a descendant do not make the main process uncertain. */
+/* Pages that a descendant maps twice do not make the figures of the main process uncertain. */
 static void the_discount_of_a_scope_lowers_only_its_own_bound(void **state)
 {
     struct machine machine;
@@ -48,7 +48,7 @@ static void the_discount_of_a_scope_lowers_only_its_own_bound(void **state)
     OBSERVE(&machine, METRIC_JOB_RSS, 1 * MB, 121 * MB);
     OBSERVE(&machine, METRIC_DESCENDANTS_RSS_DISCOUNT, 0, 50 * MB);
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB);
-    OBSERVE(&machine, METRIC_DESCENDANTS_SHARED, 1 * MB, 110 * MB); /* discounted too */
+    OBSERVE(&machine, METRIC_DESCENDANTS_SHARED, 1 * MB, 110 * MB); /* also discounted */
     assert_near(find(&machine, "memory.main.total_rss_bytes").low, 3e6);
     assert_near(find(&machine, "memory.descendants.total_rss_bytes").low, 70e6);
     assert_near(find(&machine, JOB_PEAK).low, 71e6);
@@ -100,7 +100,7 @@ static const char *const not_above[][2] = {
     { "memory.descendants.total_rss_bytes", JOB_PEAK },
 };
 
-/* The report is consistent for any combination of sources. */
+/* The report must be consistent for any combination of sources. */
 static void memory_figures_are_consistent(void **state)
 {
     uint64_t seed = 1;
@@ -121,7 +121,7 @@ static void memory_figures_are_consistent(void **state)
             machine.origins[i].is_exact = i == METRIC_MAIN_RSS_BOUND ||
                                           i == METRIC_JOB_RSS_BOUND ||
                                           i == METRIC_DESCENDANTS_RSS_BOUND;
-        if (round % 2) { /* an exact peak of main equals its bound */
+        if (round % 2) { /* main has an exact peak, equal to its bound */
             machine.origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
             machine.summary.tally[METRIC_MAIN_RSS_BOUND] =
                 machine.summary.tally[METRIC_MAIN_RSS_PEAK];

@@ -158,7 +158,7 @@ static void devices_have_rates_only_if_they_existed_before(void **state)
     assert_near(disks[0].written_bytes_per_second, 10e6);
     assert_string_equal(disks[0].type, "ssd");
     assert_null(disks[0].vendor);
-    assert_true(isnan(disks[1].read_bytes_per_second)); /* just plugged in */
+    assert_true(isnan(disks[1].read_bytes_per_second)); /* plugged in after the first reading */
     assert_null(disks[1].type);
     assert_true(isnan(interfaces[0].received_bytes_per_second)); /* the counter was reset */
     assert_near(interfaces[0].sent_bytes_per_second, 1000);

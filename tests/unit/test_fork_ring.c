@@ -28,7 +28,8 @@ static void all_online_cpus_are_used_if_few(void **state)
     fake_root_done(&fake);
 }
 
-/* If the list of online CPUs is missing or too long, the process's affinity mask is used. */
+/* If the list of online CPUs is missing or too long, the process's own affinity mask is
+ * used. */
 static void the_cpus_of_the_process_are_used_if_many_are_online(void **state)
 {
     unsigned long available = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
@@ -52,7 +53,7 @@ static void the_cpus_of_the_process_are_used_if_many_are_online(void **state)
 
 enum { RING_BYTES = 256, TASK_BYTES = 32, LOST_BYTES = 24 };
 
-/* A ring filled as the kernel does. */
+/* A ring, filled in the same way as by the kernel. */
 struct fixture {
     unsigned char data[RING_BYTES];
     struct record_ring ring;
@@ -268,13 +269,14 @@ static void count(const struct process_event *event, void *data)
     tally->disordered += event->time_ns < tally->last_ns;
     tally->last_ns = event->time_ns;
     if (event->is_thread)
-        return; /* started by a sanitizer */
+        return; /* a thread started by a sanitizer */
     if (event->kind == PROCESS_FORKED) {
         tally->forked++;
         tally->strangers += event->parent_pid != tally->main_pid;
         tally->living = event->pid;
     } else if (event->pid != tally->main_pid) {
-        /* Processes run one after another: the one that exits was forked last. */
+        /* Processes run one after another: the process that exits is the one that was forked
+         * last. */
         tally->exited++;
         tally->disordered += event->pid != tally->living;
     }
@@ -307,7 +309,7 @@ static int start_a_storm(void)
     return 1;
 }
 
-/* If perf is not permitted, prints a message and opens no rings. */
+/* Opens rings. If perf is not permitted, prints a message and opens none. */
 static void watch(struct fork_ring *ring, pid_t pid)
 {
     struct root root;
@@ -331,7 +333,7 @@ static void every_process_is_reported_in_order(void **state)
     gated_job_start(&job, start_children);
     watch(&ring, job.pid);
     tally.main_pid = job.pid;
-    assert_int_equal(run_child(do_nothing), 0); /* not a process of the job */
+    assert_int_equal(run_child(do_nothing), 0); /* does not belong to the job */
     gated_job_begin(&job);
     gated_job_end(&job);
     if (ring.count == 0)
@@ -349,7 +351,7 @@ static void every_process_is_reported_in_order(void **state)
     fork_ring_close(&ring);
 }
 
-/* The ring is not drained meanwhile, so it cannot hold all records. */
+/* The ring is not drained while the job runs, so it cannot hold all records. */
 static void lost_records_are_counted(void **state)
 {
     struct tally tally = { 0 };

@@ -26,7 +26,7 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
     assert_int_equal(levels[GPU_TOTAL_DESCENDANTS_MEMORY].value, 3 * GB);
     assert_int_equal(levels[GPU_TOTAL_JOB_MEMORY].value, 5 * GB);
     assert_int_equal(levels[GPU_TOTAL_HOST_MEMORY].value,
-                     80 * GB); /* all GPUs; a whole GPU includes its parts */
+                     80 * GB); /* the sum over all GPUs; a whole GPU includes its parts */
     assert_int_equal(account->list[PART_1].view.figures[GPU_JOB_MEMORY].peak, 4 * GB);
     assert_int_equal(account->list[OTHER].view.figures[GPU_MEMORY].peak, 60 * GB);
     gpu_account_memory(account, NULL, 0, MS(20));
@@ -57,7 +57,8 @@ static void device_memory_is_at_least_the_memory_of_its_processes(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 5 * GB);
 }
 
-/* A quick look reads the device's memory too, so it follows other processes, up and down. */
+/* A quick look also reads the memory of the device, so the value follows other processes, up
+ * and down. */
 static void memory_of_a_device_is_updated_between_readings(void **state)
 {
     fake_see(ALONE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
@@ -109,7 +110,7 @@ static void unknown_memory_of_one_process_makes_memory_of_the_job_unknown(void *
     assert_true(levels[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
     assert_true(account->totals.has_unreported_memory);
     assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason, "hidden");
-    /* The earlier 0 is not a peak. */
+    /* The earlier 0 must not be reported as a peak. */
     assert_true(account->list[WHOLE].view.figures[GPU_JOB_MEMORY].peak == UNKNOWN);
     gpu_account_memory(account, rows, 2, MS(2));
     assert_true(levels[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
@@ -131,7 +132,7 @@ static void possibly_missing_processes_make_memory_of_the_job_unknown(void **sta
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, GB);
 }
 
-/* Busy time is still reported. The 0 bytes from before the refusal are not a peak. */
+/* Busy time is still reported. The 0 bytes read before the refusal are not a peak. */
 static void a_refused_process_list_makes_only_memory_unknown(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, UNKNOWN, MS(500), MS(1000));
@@ -197,7 +198,7 @@ static void energy_counts_from_the_first_reading(void **state)
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
     reading.energy.microjoules = 0;
-    for (uint64_t i = 0; i < 2; i++) { /* the counter is still at its first value */
+    for (uint64_t i = 0; i < 2; i++) { /* the counter still has its first value */
         fake_see(WHOLE, reading, MS(i));
         gpu_account_memory(account, NULL, 0, MS(i));
         assert_true(account->list[WHOLE].view.figures[GPU_ENERGY].measure.value == UNKNOWN);
@@ -349,7 +350,7 @@ static void gauges_keep_their_maximum_until_they_are_sampled(void **state)
     gpu_totals_renew(&kept, &newer);
     assert_int_equal(kept.measures[GPU_TOTAL_JOB_MEMORY].value, 5 * GB);
     assert_int_equal(kept.measures[GPU_TOTAL_BUSY].value, MS(20));
-    assert_true(kept.is_memory_unreported); /* in one of the two */
+    assert_true(kept.is_memory_unreported); /* in one of the two GPUs */
     assert_true(kept.measures[GPU_TOTAL_MAIN_MEMORY].value == UNKNOWN);
 }
 
@@ -357,7 +358,7 @@ static void gauges_keep_their_maximum_until_they_are_sampled(void **state)
 
 /* ---- the busy time of the job ------------------------------------------- */
 
-/* Processes start, continue, exit and are dropped. */
+/* Processes start, continue, exit, and are dropped from the list. */
 static void the_busy_time_of_the_job_is_the_sum_over_its_processes(void **state)
 {
     const struct gpu_row first[] = { fake_row(WHOLE, 10, GB, MS(100), MS(1000)),
@@ -392,14 +393,14 @@ static void busy_time_mixed_with_foreign_processes_is_reported(void **state)
 
     rows[1].process.computes = true;
     fake_see(WHOLE, fake_reading(GB, MS(500), MS(1000)), MS(1000));
-    gpu_account_busy(account, rows, 2, MS(1000)); /* the driver reports each process */
+    gpu_account_busy(account, rows, 2, MS(1000)); /* the driver reports both processes */
     assert_false(account->totals.is_busy_mixed);
     fake_gpus.units[WHOLE].sources = &names_one;
-    gpu_account_busy(account, rows, 1, MS(2000)); /* the job is alone */
+    gpu_account_busy(account, rows, 1, MS(2000)); /* only the job's process is present */
     /* Only the foreign process is present. */
     gpu_account_busy(account, rows + 1, 1, MS(3000));
     rows[1].process.computes = false;
-    gpu_account_busy(account, rows, 2, MS(3500)); /* does not compute: a desktop */
+    gpu_account_busy(account, rows, 2, MS(3500)); /* a foreign desktop, not computing */
     rows[1].process.computes = true;
     fake_see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* the GPU was idle */
     gpu_account_busy(account, rows, 2, MS(4000));
@@ -439,7 +440,8 @@ static void busy_time_reported_twice_is_counted_once(void **state)
     assert_in_range(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(299), MS(300));
 }
 
-/* xe reports cycles: busy time is unknown until the frequency of the clock is measured. */
+/* xe reports cycles: busy time is unknown until the frequency of the clock has been
+ * measured. */
 static void late_busy_time_is_unknown_until_it_arrives(void **state)
 {
     const uint64_t busy_ns[] = { UNKNOWN, MS(500), MS(500) };
@@ -472,7 +474,7 @@ static void lost_busy_time_of_an_exited_process_stays_unknown(void **state)
     assert_true(account->list[ALONE].view.figures[GPU_JOB_UTILIZATION].mean == UNKNOWN);
 }
 
-/* The driver's samples arrive late; until then, the work of a new process is unknown. */
+/* The driver's samples arrive late; until they do, the work of a new process is unknown. */
 static void a_process_without_samples_has_no_busy_time(void **state)
 {
     const struct gpu_row early = fake_row(ALONE, 10, GB, 0, 0);
@@ -515,7 +517,7 @@ static void busy_time_stays_open_until_samples_of_an_exited_process_arrive(void 
     gpu_account_busy(account, NULL, 0, MS(1400));
     gpu_account_memory(account, NULL, 0, MS(1400));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value,
-                     0); /* it is not in the samples, so it did no work */
+                     0); /* the samples do not contain the process, so it did no work */
     assert_false(account->totals.has_unreported_busy);
 }
 

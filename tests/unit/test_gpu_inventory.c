@@ -74,7 +74,7 @@ static int number_devices(void **state)
     return 0;
 }
 
-static const char *const *variables; /* "NAME=VALUE", ended by NULL */
+static const char *const *variables; /* "NAME=VALUE" strings, ended by NULL */
 
 static const char *get_variable(const char *name)
 {
@@ -89,8 +89,8 @@ static const char *get_variable(const char *name)
 struct environment {
     const char *variables[4];
     const char
-        *selected;      /* one character per GPU, the four from NVIDIA first; 'x' if selected */
-    const char *reason; /* if none is selected */
+        *selected;      /* one character per GPU, the four NVIDIA GPUs first; 'x' if selected */
+    const char *reason; /* the reason if no GPU is selected */
 };
 
 static void check(const struct environment *given, const char *gpus)
@@ -100,7 +100,7 @@ static void check(const struct environment *given, const char *gpus)
     struct gpu_choice choice;
     char selected[16] = "";
     struct root root = ROOT_CLOSED;
-    /* A case with four characters has no AMD GPUs. */
+    /* Cases with four characters have no AMD GPUs. */
     size_t vendor_count = strlen(given->selected) > NVIDIA_COUNT ? 2 : 1;
 
     variables = given->variables;
@@ -119,7 +119,8 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
 {
     static const struct environment cases[] = {
         { { NULL }, "xxxx", NULL },
-        /* CUDA's variable: parsed as CUDA does; it takes precedence over the others. */
+        /* CUDA_VISIBLE_DEVICES is parsed as CUDA does, and takes precedence over the other
+         * variables. */
         { { "CUDA_VISIBLE_DEVICES=2" }, "..x.", NULL },
         { { "CUDA_VISIBLE_DEVICES=GPU-1" }, ".x..", NULL },
         { { "CUDA_VISIBLE_DEVICES=1,9,2" }, ".x..", NULL },
@@ -141,7 +142,8 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
         { { "CUDA_VISIBLE_DEVICES=foo" },
           "....",
           "CUDA_VISIBLE_DEVICES=foo matches none of this machine's GPUs" },
-        /* The container runtime's variable: used only if all its GPUs exist here. */
+        /* NVIDIA_VISIBLE_DEVICES of the container runtime is used only if all its GPUs exist
+         * here. */
         { { "NVIDIA_VISIBLE_DEVICES=1,2" }, ".xx.", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=1-2" }, ".xx.", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=GPU-3000", "SLURM_JOB_GPUS=1" }, "...x", NULL },
@@ -150,11 +152,11 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
         { { "NVIDIA_VISIBLE_DEVICES=none" }, "xxxx", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=void" }, "xxxx", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=9" }, "xxxx", NULL },
-        { { "NVIDIA_VISIBLE_DEVICES=1,3,5,7" }, "xxxx", NULL }, /* the host's numbering */
+        { { "NVIDIA_VISIBLE_DEVICES=1,3,5,7" }, "xxxx", NULL }, /* numbers of the host's GPUs */
         { { "NVIDIA_VISIBLE_DEVICES=all" }, "xxxx", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=all", "SLURM_JOB_GPUS=0,3" }, "x..x", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=void", "SLURM_JOB_GPUS=0,3" }, "x..x", NULL },
-        /* The scheduler's variable: used only if all its GPUs exist here. */
+        /* SLURM_JOB_GPUS is used only if all its GPUs exist here. */
         { { "SLURM_JOB_GPUS=0-1" }, "xx..", NULL },
         { { "SLURM_JOB_GPUS=9" }, "xxxx", NULL },
         { { "SLURM_JOB_GPUS=3,4,5,6" }, "xxxx", NULL },

@@ -48,7 +48,7 @@ static void processes_in_the_roster_belong_to_the_job(void **state)
     assert_true(pids.list[0] == 100 && pids.list[1] == 200 && pids.list[2] == 300);
     assert_true(gpu_owners_has(&owners, &fake.root, 200, SECOND));
     assert_false(
-        gpu_owners_has(&owners, &fake.root, 201, SECOND)); /* there is no such process */
+        gpu_owners_has(&owners, &fake.root, 201, SECOND)); /* the process does not exist */
     gpu_owners_done(&owners);
     fake_root_done(&fake);
 }
@@ -93,7 +93,7 @@ static void a_descendant_that_is_not_in_the_roster_belongs_to_the_job(void **sta
     add_process(&fake, 100, 50);
     add_process(&fake, 110, 100);
     add_process(&fake, 120, 110);
-    add_process(&fake, 130, 50); /* an orphan that the tracker adopted */
+    add_process(&fake, 130, 50); /* an orphan adopted by the tracker */
     add_process(&fake, 50, 1);
     add_process(&fake, 60, 1);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 50 };
@@ -114,7 +114,7 @@ static void foreign_processes_are_looked_up_again(void **state)
     add_process(&fake, 60, 1);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     assert_false(gpu_owners_has(&owners, &fake.root, 60, SECOND));
-    add_process(&fake, 60, 100); /* another process with the same PID */
+    add_process(&fake, 60, 100); /* now another process with the same PID */
     assert_false(gpu_owners_has(&owners, &fake.root, 60, SECOND));
     gpu_owners_forget_foreign(&owners);
     assert_true(gpu_owners_has(&owners, &fake.root, 60, SECOND));
@@ -131,7 +131,7 @@ static void an_exited_process_is_kept_for_a_while(void **state)
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     update(&owners, living, 2, SECOND);
-    assert_int_equal(gpu_owners_set(&owners, 300, SECOND), 0); /* exited at 1 s */
+    assert_int_equal(gpu_owners_set(&owners, 300, SECOND), 0); /* the process exited at 1 s */
     update(&owners, living, 1, 2 * SECOND);
     assert_true(gpu_owners_has(&owners, &fake.root, 200, 3 * SECOND));
     assert_true(gpu_owners_has(&owners, &fake.root, 300, 3 * SECOND));
@@ -165,7 +165,7 @@ static void main_is_kept_when_surplus_exited_processes_are_dropped(void **state)
     fake_root_done(&fake);
 }
 
-/* Parents that form a cycle, which no kernel produces. */
+/* The parents form a cycle, which no kernel produces. */
 static void a_cycle_of_parents_does_not_loop_forever(void **state)
 {
     struct fake_root fake;

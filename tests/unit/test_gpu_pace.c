@@ -97,17 +97,17 @@ static void gpus_are_read_rarely_for_a_job_that_uses_none(void **state)
     struct run run;
 
     begin(&run, false);
-    run.found = (struct gpu_findings){ .utilization = 900000 }; /* used by other processes */
+    run.found = (struct gpu_findings){ .utilization = 900000 }; /* usage of other processes */
     go_on_until(&run, S(11));
     assert_in_range(run.quick, 24, 28);
     assert_int_equal(run.slow, 1);
     run.job.started_count += 10;
-    look(&run); /* new processes do not cause a look */
+    look(&run); /* must not look because of new processes */
     assert_int_equal(next_gap(&run), MS(400));
     run.found.holds_context = true;
     go_on_until(&run, S(14));
     assert_in_range(run.quick, 30, 55);
-    assert_int_equal(run.slow, 2); /* once the driver has samples */
+    assert_int_equal(run.slow, 2); /* a slow look once the driver has samples */
 }
 
 static void a_new_process_shortens_the_interval_to_the_next_reading(void **state)
@@ -118,7 +118,7 @@ static void a_new_process_shortens_the_interval_to_the_next_reading(void **state
     go_on_until(&run, S(3));
     run.now_ns += MS(1);
     run.job.started_count++;
-    look(&run); /* before it is due */
+    look(&run); /* called before a look is due */
     assert_in_range(run.pace.due_ns, run.now_ns, run.now_ns + MS(27));
 }
 
@@ -131,12 +131,12 @@ static void gpus_of_an_idle_job_are_read_every_2_seconds(void **state)
     go_on_until(&run, S(3));
     quick = run.quick;
     run.job.rests = true;
-    look(&run); /* a look as the job becomes idle */
+    look(&run); /* one look when the job becomes idle */
     assert_int_equal(run.quick, quick + 1);
     slow = run.slow;
     go_on_until(&run, S(23));
-    assert_in_range(run.quick, quick + 6, quick + 10); /* for the power of its GPU */
-    assert_in_range(run.slow, slow + 3, slow + 5);     /* every 5 s: busy */
+    assert_in_range(run.quick, quick + 6, quick + 10); /* reads the power of the job's GPU */
+    assert_in_range(run.slow, slow + 3, slow + 5);     /* every 5 s, because the GPU is busy */
     run.found.holds_context = false;
     go_on_until(&run, S(25));
     quick = run.quick;
@@ -189,7 +189,7 @@ static void a_change_of_the_address_space_causes_a_reading(void **state)
             run.job.space_bytes ^= (uint64_t)64 << 20;
             look(&run);
             run.now_ns += MS(1);
-            look(&run); /* no second look */
+            look(&run); /* no second look follows */
         }
         assert_in_range(run.quick - before, 7, 10); /* others are slow looks */
         before = run.quick + run.slow;
@@ -202,7 +202,7 @@ static void a_change_of_the_address_space_causes_a_reading(void **state)
     }
 }
 
-/* An idle job allocates GPU memory for 30 ms while the budget has not yet paid for opening the
+/* An idle job allocates GPU memory for 30 ms while the budget does not yet allow opening the
  * drivers. */
 static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **state)
 {
@@ -228,8 +228,8 @@ static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **st
     }
 }
 
-/* The job creates its first context and becomes idle: without this look, the context would
- * not be noticed. */
+/* The job creates its first context and becomes idle: without this look, spoor would not
+ * notice the context. */
 static void gpus_of_an_idle_job_are_read_once_even_if_the_budget_delays_it(void **state)
 {
     struct run run;
@@ -249,14 +249,14 @@ static void gpus_of_an_idle_job_are_read_once_even_if_the_budget_delays_it(void 
         budget_earn(&run.budget, run.now_ns + S(60), run.now_ns + S(60));
         run.now_ns += MS(25);
         look(&run);
-        assert_int_equal(run.quick - before, 1); /* as soon as the budget allows */
+        assert_int_equal(run.quick - before, 1); /* as soon as the budget allows it */
         run.now_ns += MS(25);
         look(&run);
         assert_int_equal(run.quick - before, 1);
     }
 }
 
-/* The job uses one core, so the income is 0.35 % of a core. */
+/* The job uses one core, so the budget earns 0.35 % of a core. */
 static void the_budget_is_respected(void **state)
 {
     struct run run;
@@ -264,7 +264,7 @@ static void the_budget_is_respected(void **state)
     begin(&run, false);
     run.limit = &run.budget;
     for (uint64_t end_ns = S(2); end_ns < S(61); end_ns += S(1)) {
-        run.found.memory_bytes++; /* changes all the time */
+        run.found.memory_bytes++; /* the memory changes all the time */
         run.job.started_count += 10;
         go_on_until(&run, end_ns);
     }

@@ -22,7 +22,7 @@ static void before_the_first_window_the_share_is_unknown(void **state)
 
     assert_true(gpu_share_total_ns(&share, START + MS(100)) == UNKNOWN);
     assert_false(gpu_share_advance(&share, UNKNOWN, MS(100), START + MS(100)));
-    assert_false(gpu_share_advance(&share, 0, 0, START + MS(100))); /* covers no time */
+    assert_false(gpu_share_advance(&share, 0, 0, START + MS(100))); /* no time is covered */
     assert_true(share.last == UNKNOWN && share.max == UNKNOWN);
 }
 
@@ -34,7 +34,7 @@ static void late_counts_are_spread_over_the_preceding_time(void **state)
     assert_true(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1200)));
     assert_int_equal(share.last, 500000);
     assert_int_equal(share.max, 500000);
-    assert_int_equal(share.total_ns, MS(600)); /* uncovered time gets the same share */
+    assert_int_equal(share.total_ns, MS(600)); /* time without samples gets the same share */
     assert_false(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1300)));
     assert_int_equal(gpu_share_total_ns(&share, START + MS(1300)), MS(650));
     assert_true(gpu_share_advance(&share, MS(500), MS(2000), START + MS(2200)));
@@ -43,7 +43,7 @@ static void late_counts_are_spread_over_the_preceding_time(void **state)
     assert_int_equal(share.max, 500000);
 }
 
-/* The last look at a driver may come long after the job has ended. */
+/* The last look at a driver may happen long after the job has ended. */
 static void time_after_the_end_does_not_count(void **state)
 {
     struct gpu_share share = begun();
@@ -69,7 +69,7 @@ static void the_clock_is_used_if_a_counter_has_no_covered_time(void **state)
 {
     struct gpu_share share = begun();
 
-    /* Too short for a share. */
+    /* The time is too short for a share. */
     assert_false(gpu_share_advance(&share, 0, UNKNOWN, START + MS(1)));
     assert_true(gpu_share_advance(&share, MS(250), UNKNOWN, START + MS(1000)));
     assert_int_equal(share.last, 250000);
@@ -86,7 +86,8 @@ static void a_short_window_does_not_set_the_maximum(void **state)
     assert_int_equal(share.max, 500000);
 }
 
-/* The covered time grew during the idle period, which another source reported. */
+/* Another source has reported the idle period, so the time covered by samples grew during
+ * it. */
 static void busy_time_after_an_idle_period_is_not_diluted(void **state)
 {
     struct gpu_share share = begun();

@@ -9,7 +9,7 @@
 
 /* ---- words -------------------------------------------------------------- */
 
-/* Joins the words with bars: "a|b c|". */
+/* Joins the words with '|': "a|b c|". */
 static void check(const char *text, const char *expected)
 {
     struct spoor_error err = { 0 };
@@ -65,7 +65,7 @@ static void other_characters_have_no_special_meaning(void **state)
     check("echo $HOME * | cat; a && b > c # d", "echo|$HOME|*|||cat;|a|&&|b|>|c|#|d|");
 }
 
-/* The predecessor did not interpret quotes; its command lines must still work. */
+/* The predecessor did not interpret quotes, and its users' command lines must still work. */
 static void an_unclosed_quote_is_literal(void **state)
 {
     check("echo it's", "echo|it's|");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares reports with the predecessor's reports of the same numbers. */
+/* Compares reports with the predecessor's reports for the same numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- gpu tracker usage -------------------------------------------------- */
 
-/* A figure known in a test; all others are unknown. */
+/* A figure that a test sets; all other figures are unknown. */
 struct figure {
     const char *path;
     double value;
@@ -180,7 +180,7 @@ static void mean_cpu_usage_is_cpu_time_divided_by_wall_time(void **state)
     same(number(&usage, "cpu_utilization.combined.mean_sum_percent"), 250);
     same(number(&usage, "cpu_utilization.combined.max_hardware_percent"), 175);
     same(number(&usage, "cpu_utilization.system.max_sum_percent"), 600);
-    /* In percent of all the machine's cores, not of the expected number. */
+    /* The percentage refers to all the machine's cores, not to the expected number of cores. */
     same(number(&usage, "cpu_utilization.system.max_hardware_percent"), 50);
     same(number(&usage, "cpu_utilization.system.mean_sum_percent"), 450);
     same(number(&usage, "gpu_utilization.gpu_percentages.max_sum_percent"), 50);
@@ -252,7 +252,7 @@ static const struct tracking_facts facts = {
 /* A sample with some known metrics. */
 struct moment {
     struct spoor_sample sample;
-    double values[METRICS_MAX]; /* the highest since the previous sample */
+    double values[METRICS_MAX]; /* the highest values since the previous sample */
     double moments[METRICS_MAX];
 };
 
@@ -285,7 +285,7 @@ static void set(struct moment *moment, const char *name, double value)
     set_peak(moment, name, value, value);
 }
 
-/* Returns a sample of one process; `peak`: its highest memory since the previous sample. */
+/* Returns a sample of one process; `peak` is its highest memory since the previous sample. */
 static struct moment process(double elapsed, double cpu, double rss, double peak,
                              double threads)
 {
@@ -378,7 +378,7 @@ static void the_last_sample_adds_no_second_row_at_the_same_time(void **state)
     assert_false(rows_finish(&rows, row));
 }
 
-/* Another block allocated and freed 300 MB since the previous row. */
+/* Another block of code allocated and freed 300 MB since the previous row. */
 static void a_row_has_current_values_instead_of_peaks(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -394,7 +394,7 @@ static void a_row_has_current_values_instead_of_peaks(void **state)
     near(row[TRACKING_MAIN_RAM], 1); /* the last known value */
 }
 
-/* Two blocks of 50 ms: one works and holds 300 MB, the other sleeps. */
+/* Two code blocks of 50 ms each: one works and holds 300 MB, the other sleeps. */
 static void a_requested_sample_adds_a_row(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -414,7 +414,8 @@ static void a_requested_sample_adds_a_row(void **state)
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 50);
 }
 
-/* If a block starts as another stops, no row is needed between them, but each block has one. */
+/* If one block starts when another stops, no row is needed between them, but each block has
+ * its own row. */
 static void rows_are_a_millisecond_apart_within_a_block(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -430,7 +431,7 @@ static void rows_are_a_millisecond_apart_within_a_block(void **state)
     near(row[TRACKING_MAIN_RAM], 2);
 }
 
-/* A function has freed its memory by the time it returns. */
+/* When a function returns, it has already freed its memory. */
 static void a_block_gets_a_row_with_its_maximum(void **state)
 {
     struct moment moment = process(0.15, 0.05, 10e6, 300e6, 1);
@@ -450,14 +451,14 @@ static void a_block_gets_a_row_with_its_maximum(void **state)
     near(row[TRACKING_COMBINED_RAM], 300);
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 100);
     assert_true(fabs(row[TRACKING_TIMESTAMP] - 1700000000.13) < 1e-6);
-    assert_false(rows_peak(&rows, &moment.sample, wanted_after, row)); /* not higher */
+    assert_false(rows_peak(&rows, &moment.sample, wanted_after, row)); /* not a higher peak */
     row[TRACKING_MAIN_RAM] = 10;
     assert_true(
-        rows_peak(&rows, &moment.sample, 1700000000, row)); /* began before the last row */
+        rows_peak(&rows, &moment.sample, 1700000000, row)); /* started before the last row */
     assert_true(fabs(row[TRACKING_TIMESTAMP] - 1700000000.125) < 1e-6);
 }
 
-/* The command ended within the first interval. */
+/* The command exited within the first interval. */
 static void a_single_row_contains_the_peak(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -500,7 +501,7 @@ static void unknown_values_are_nan_or_0(void **state)
     assert_true(isnan(rows_cpu_seconds(&rows, TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT)));
 }
 
-/* A step of 10 ms of CPU time within 1 ms does not mean ten cores. */
+/* An increase by 10 ms of CPU time within 1 ms does not mean ten cores. */
 static void cpu_usage_of_the_machine_does_not_exceed_its_cores(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -521,7 +522,7 @@ static void cpu_usage_of_the_machine_does_not_exceed_its_cores(void **state)
 
 /* ---- gpu tracker report ------------------------------------------------- */
 
-/* Twelve cores, one GPU, a script whose children do the work. */
+/* Twelve cores, one GPU, and a script whose children do the work. */
 static const double workstation[] = {
     63.0882304,
     2.878910464,
@@ -574,7 +575,7 @@ static const double workstation[] = {
     0.0012816817230648465,
 };
 
-/* `numbers`: values of the rows that have one, in order. NULL: all are 0. */
+/* Fills the rows that have a value with `numbers`, in order; NULL: all are 0. */
 static struct resource_usage usage_from(const double *numbers, const char *memory_unit,
                                         const char *time_unit)
 {
@@ -734,7 +735,7 @@ static const char workstation_text[] = "Max RAM:\n"
                                        "   Unit: hours\n"
                                        "   Time: 0.001";
 
-/* The caller frees the result. */
+/* Returns the report as text; the caller frees it. */
 static char *written(const struct resource_usage *usage, struct report_style style)
 {
     struct buffer out = { 0 };

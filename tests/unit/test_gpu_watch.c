@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From files to totals: a machine with GPUs of several DRM drivers. */
+/* From files to totals: tests a machine with GPUs of several DRM drivers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ struct machine {
     struct gpu_watch watch;
 };
 
-/* Makes process 41 alive, and 42 if `count` is 2. */
+/* Makes process 41 alive, and process 42 too if `count` is 2. */
 static void update(struct machine *machine, size_t count, uint64_t now_ns)
 {
     struct member list[] = { { .id.pid = 41 }, { .id.pid = 42 } };
@@ -253,7 +253,7 @@ static void memory_counted_by_the_kernel_replaces_the_sum_over_processes(void **
     tear_down(&machine);
 }
 
-/* Linux 6.14 has no dmem.peak, so the peak is sampled. */
+/* Linux 6.14 has no dmem.peak, so the peak is only sampled. */
 static void memory_is_inexact_if_the_cgroup_has_no_peak(void **state)
 {
     struct machine machine;
@@ -299,8 +299,8 @@ static void a_process_outside_the_cgroup_is_counted_with_the_others(void **state
     tear_down(&machine);
 }
 
-/* The driver is unloaded for a while: the new region counts from 0, and the time before it is
- * missing. */
+/* The driver is unloaded for a while: the new memory region counts from 0, and the time
+ * before is missing. */
 static void memory_regions_may_appear_and_disappear(void **state)
 {
     const struct gpu_device_view *view;
@@ -387,7 +387,7 @@ static void an_exited_process_keeps_its_busy_time(void **state)
     tear_down(&machine);
 }
 
-/* No process of the job starts or exits for a while, so the roster does not change. */
+/* No process of the job starts or exits for a while, so the roster is unchanged. */
 static void the_pid_of_a_long_exited_process_may_be_reused(void **state)
 {
     struct machine machine;
@@ -397,7 +397,7 @@ static void the_pid_of_a_long_exited_process_may_be_reused(void **state)
     update(&machine, 2, MS(500));
     update(&machine, 1, MS(1000));
     gpu_watch_read(&machine.watch, MS(2000), true);
-    add_process(&machine, 42, 1); /* now a foreign process */
+    add_process(&machine, 42, 1); /* now the PID of a foreign process */
     fake_drm_fd(&machine.fake, 42, 3, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));
     gpu_watch_read(&machine.watch, MS(2000) + GPU_OWNERS_KEPT_NS, false);
     assert_int_equal(machine.watch.account.totals.measures[GPU_TOTAL_JOB_MEMORY].value, 0);

@@ -20,7 +20,7 @@
 
 #define MB 1e6
 
-/* cmocka's assert_float_equal() has only the precision of float. */
+/* cmocka's assert_float_equal() has only single precision. */
 #define assert_near(a, b, tolerance) assert_true(fabs((double)(a) - (double)(b)) <= (tolerance))
 
 /* ---- ranks that are made up -------------------------------------------------- */
@@ -28,7 +28,7 @@
 enum { POINTS = 4 };
 
 /* A rank that holds `memory` bytes all the time and uses `cpu` seconds of CPU time. If
- * `private` is 0, private and shared memory were not read. */
+ * `private` is 0, private and shared memory are unknown. */
 struct part {
     uint64_t rank, ranks, node;
     double start, seconds, cpu, memory, private, shared;
@@ -202,7 +202,8 @@ static void memory_of_ranks_is_added_only_at_the_same_time(void **state)
     record_done(&merged);
 }
 
-/* Both ranks map a shared window, but the second mapped it after its shared memory was read. */
+/* Both ranks map a shared window, but the second one mapped it after spoor had read its
+ * shared memory. */
 static void pages_that_may_be_shared_are_not_in_the_lower_bound(void **state)
 {
     const struct part parts[] = {
@@ -369,7 +370,7 @@ static void runs_without_a_rank_can_be_merged_too(void **state)
     record_done(&merged);
 }
 
-/* A folder may contain any files, so ranks may contradict each other. */
+/* A folder may contain arbitrary files, so ranks may contradict each other. */
 static void contradictory_ranks_are_harmless(void **state)
 {
     enum { SEEDS = 300, COUNT = 12 };
@@ -413,7 +414,7 @@ static void a_billion_ranks_take_no_memory(void **state)
     merge(&part, 1, &merged);
     assert_int_equal(merged.group->ranks, 1000000000);
     assert_int_equal(merged.group->missing_count, GROUP_MISSING_MAX);
-    assert_int_equal(merged.group->missing[3].rank, 4); /* rank 3 has ended */
+    assert_int_equal(merged.group->missing[3].rank, 4); /* rank 3 has ended: not missing */
     record_done(&merged);
 }
 
@@ -658,7 +659,7 @@ static void damaged_lines_are_skipped(void **state)
     rmdir(folder);
 }
 
-/* A file may end anywhere if the machine crashed or the disk was full. */
+/* A file may be truncated at any byte if the machine crashed or the disk was full. */
 static void a_file_may_be_cut_anywhere(void **state)
 {
     char folder[] = "/tmp/spoor-group.XXXXXX", path[64];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/functional/test_completion.py tests completion in real shells. */
+/* Tests help and completion; tests/functional/test_completion.py tests completion in real
+ * shells. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 
 /* ---- help --------------------------------------------------------------- */
 
-/* Returns the help of a command, or of the program if NULL; the caller frees it. */
+/* Returns the help for a command, or for the program if `command` is NULL; the caller frees
+ * it. */
 static char *printed(const struct program *program, const char *command)
 {
     char *text = NULL;
@@ -72,7 +74,7 @@ static void hidden_commands_are_not_listed(void **state)
     free(text);
 }
 
-/* Compares what `write` prints. */
+/* Compares the output of `write` with `expected`. */
 static void check_printed(void (*write)(FILE *out), const char *expected)
 {
     char *text = NULL;
@@ -134,7 +136,7 @@ static void lines_break_at_spaces_only(void **state)
     word[sizeof(word) - 1] = '\0';
     help_wrap(out, "one  two", 0, 4);
     help_wrap(out, "", 0, 4);
-    help_wrap(out, "a b", 77, 2); /* "b" would be in column 80: one too many */
+    help_wrap(out, "a b", 77, 2); /* "b" would be in column 80, which is too far */
     help_wrap(out, word, 10, 2);
     fclose(out);
     assert_memory_equal(text, "one two\n\na\n  b\nxxx", strlen("one two\n\na\n  b\nxxx"));
@@ -165,7 +167,7 @@ static const struct command commands[] = {
     { 0 },
 };
 
-/* Words are separated by single spaces; the last one may be empty. */
+/* Completes a command line. Words are separated by single spaces; the last one may be empty. */
 static void check(const char *words, const char *expected)
 {
     const struct program program = { .name = "my-program", .commands = commands };

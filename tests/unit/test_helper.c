@@ -12,7 +12,7 @@ struct call {
     sem_t may_return;
     sem_t released; /* posted when the helper releases its data */
     int count;
-    sigset_t mask; /* of the thread */
+    sigset_t mask; /* signal mask of the thread */
 };
 
 static void wait_and_count(void *data)
@@ -81,7 +81,7 @@ static void a_hanging_helper_is_abandoned(void **state)
     assert_false(helper_wait(helper, clock_now().monotonic_ns + NS_PER_MS));
     assert_null(helper_close(helper));
     let_it_return(&call);
-    check_released(&call); /* by the thread */
+    check_released(&call); /* released by the thread */
     assert_int_equal(call.count, 1);
 }
 

@@ -76,7 +76,7 @@ static void the_child_keeps_only_one_descriptor_open(void **state)
     close(fds[1]);
     assert_int_equal(read(fds[0], &byte, 1), 1);
     assert_int_equal(byte, 'y');
-    assert_int_equal(read(fds[0], &byte, 1), 0); /* descriptor 0 was the last copy */
+    assert_int_equal(read(fds[0], &byte, 1), 0); /* EOF: descriptor 0 was the last copy */
     hidden_child_reap(pid);
     close(fds[0]);
 }
@@ -101,7 +101,7 @@ static void the_child_keeps_its_standard_output(void **state)
     assert_int_equal(read(rows[0], &byte, 1), 1);
     assert_int_equal(byte, 'y');
     close(wakes[1]);
-    assert_int_equal(read(rows[0], &byte, 1), 0); /* descriptor 1 was the last copy */
+    assert_int_equal(read(rows[0], &byte, 1), 0); /* EOF: descriptor 1 was the last copy */
     hidden_child_reap(pid);
     close(rows[0]);
 }

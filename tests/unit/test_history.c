@@ -33,7 +33,7 @@ static bool is_same(double a, double b)
     return (isnan(a) && isnan(b)) || fabs(a - b) < 1e-9 * fabs(a) + 1e-12;
 }
 
-/* A lower bound that equals the value is omitted: readers assume it. */
+/* A lower bound that equals the value is omitted; readers assume so. */
 static void a_row_contains_every_figure_with_its_bounds(void **state)
 {
     struct example *example = example_new();

@@ -25,7 +25,7 @@ static void ticks_are_converted_to_nanoseconds(void **state)
 
     assert_int_equal(cpu_stat_parse(TEXT, 100, &stat), 0);
     assert_int_equal(stat.user_ns,
-                     18100000000); /* with nice time; guest time is already in both */
+                     18100000000); /* includes nice time; guest time is contained in both */
     assert_int_equal(stat.system_ns, 9280000000);
     assert_int_equal(stat.iowait_ns, 13670000000);
     assert_int_equal(stat.steal_ns, 60000000);
@@ -38,7 +38,7 @@ static void each_cpu_has_its_busy_time(void **state)
 
     assert_int_equal(cpu_stat_parse_each(TEXT, 100, list, ARRAY_SIZE(list)), 2);
     assert_int_equal(list[0].number, 0);
-    assert_int_equal(list[0].busy_ns, 15190000000); /* without idle time and I/O wait */
+    assert_int_equal(list[0].busy_ns, 15190000000); /* excludes idle time and I/O wait */
     assert_int_equal(list[1].number, 1);
     assert_int_equal(list[1].busy_ns, 12190000000);
     assert_int_equal(cpu_stat_parse_each(TEXT, 100, list, 1), 1);
@@ -143,7 +143,7 @@ static void processes_are_counted_and_other_folders_are_not(void **state)
     struct fake_root fake;
 
     fake_root_init(&fake);
-    assert_true(process_count_read(&fake.root) == UNKNOWN); /* there is no /proc */
+    assert_true(process_count_read(&fake.root) == UNKNOWN); /* /proc is missing */
     fake_root_write(&fake, "proc/1/stat", "");
     fake_root_write(&fake, "proc/42/stat", "");
     fake_root_write(&fake, "proc/sys/x", "");
@@ -413,8 +413,8 @@ static void slow_figures_are_read_once_a_minute_or_on_request(void **state)
     "device server:/home mounted on /home with fstype nfs4 statvers=1.1\n\tbytes:\t" bytes "\n"
 #define PORT "sys/class/infiniband/mlx5_0/ports/1/counters/port_"
 
-/* NFS counts from the first reading. RDMA ports are searched for only after 100 ms, to spare
- * short commands the cost. */
+/* NFS traffic counts from the first reading. RDMA ports are searched for only after 100 ms,
+ * to spare short commands the cost. */
 static void rdma_and_nfs_traffic_is_counted_since_they_were_found(void **state)
 {
     struct machine *machine = machine_new();
@@ -444,8 +444,8 @@ static void rdma_and_nfs_traffic_is_counted_since_they_were_found(void **state)
     machine_free(machine);
 }
 
-/* On a live machine, mountstats is read only if mountinfo lists an NFS mount; the cost of a
- * read limits how often. */
+/* On a live machine, mountstats is read only if mountinfo lists an NFS mount, and only as
+ * often as the cost of a read allows. */
 static void mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often(void **state)
 {
     struct machine *machine = machine_new();

@@ -43,7 +43,8 @@ static void the_marker_in_the_template_is_replaced_by_the_runs(void **state)
     buffer_done(&out);
 }
 
-/* A name may contain any text: only our end tag closes the element; the JSON is complete. */
+/* A name may contain any text: only spoor's own end tag closes the element, and the JSON is
+ * complete. */
 static void text_in_a_report_cannot_close_the_script_element(void **state)
 {
     struct example *example = *state;
@@ -117,7 +118,7 @@ static void a_template_without_marker_is_refused(void **state)
     buffer_done(&out);
 }
 
-/* Passes in builds with and without the page. */
+/* Passes both in builds with and in builds without the page. */
 static void a_build_without_the_page_returns_an_error(void **state)
 {
     struct spoor_error err = { 0 };

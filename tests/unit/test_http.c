@@ -16,7 +16,7 @@
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n"
 
-/* A server in a child process. Each connection gets the next answer; the child writes the
+/* A server in a child process. Each connection gets the next answer. The child writes the
  * requests to a pipe and exits after the last answer. */
 struct server {
     pid_t pid;
@@ -69,7 +69,7 @@ static struct server server_start(const char *const *answers)
     server.pid = fork();
     assert_true(server.pid >= 0);
     if (server.pid == 0) {
-        alarm(120); /* a failing test does not stop the server */
+        alarm(120); /* kills the server if a failing test does not stop it */
         close(pipes[0]);
         serve(listener, pipes[1], answers);
     }
@@ -201,7 +201,7 @@ static void a_signature_with_a_line_break_is_refused(void **state)
     http_close(http);
 }
 
-/* A metadata service never redirects; a server that does is something else. */
+/* A metadata service never redirects; a server that redirects is some other service. */
 static void redirects_are_followed_unless_local(void **state)
 {
     struct server target = server_start((const char *const[]){ OK "\r\nok", NULL });
@@ -259,7 +259,7 @@ static void failures_have_error_codes(void **state)
     http_close(http);
 }
 
-/* No process accepts the connection, so no response arrives. */
+/* No process accepts the connection, so there is no response. */
 static void a_request_ends_at_its_time_limit(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,

@@ -68,8 +68,8 @@ static void the_main_process_can_be_tracked_alone(void **state)
     fake_root_done(&fake);
 }
 
-/* Changes the characters written by the process and by its first thread, and returns the job's
- * count. `process_chars` includes exited threads and waited-for children. */
+/* Changes the counts of characters written by the process and by its first thread, and
+ * returns the job's count. `process_chars` includes exited threads and waited-for children. */
 static uint64_t written_alone(struct fake_job *f, unsigned process_chars, unsigned thread_chars,
                               unsigned child_faults)
 {
@@ -129,7 +129,7 @@ static void put_bytes(struct fake_root *fake, const char *name, const char *byte
     fclose(file);
 }
 
-/* The first child exited before the second started, although a look read both. */
+/* The first child exited before the second started, although one look read both. */
 static void process_events_limit_the_maximum_number_of_processes(void **state)
 {
     struct fake_job f;
@@ -195,19 +195,19 @@ static void the_time_of_an_exited_agent_is_kept(void **state)
     struct root none = ROOT_CLOSED;
 
     agents_note(&agents, (struct process_id){ 11, 1 });
-    agents_note(&agents, (struct process_id){ 11, 1 }); /* each search reports it again */
+    agents_note(&agents, (struct process_id){ 11, 1 }); /* searches report an agent again */
     agents_note(&agents, (struct process_id){ 12, 1 });
     assert_int_equal(agents.live_count, 2);
     agents_end(&agents, (struct process_id){ 11, 1 }, 5 * SECOND);
     agents_end(&agents, (struct process_id){ 11, 1 }, 5 * SECOND);
-    agents_end(&agents, (struct process_id){ 13, 1 }, 7 * SECOND); /* not an agent */
+    agents_end(&agents, (struct process_id){ 13, 1 }, 7 * SECOND); /* 13 is not an agent */
     assert_int_equal(agents_cpu_ns(&agents, &none), 5 * SECOND);
     for (pid_t pid = 100; pid < 100 + 2 * AGENTS_MAX; pid++)
         agents_note(&agents, (struct process_id){ pid, 1 });
     assert_int_equal(agents.live_count, AGENTS_MAX);
 }
 
-/* A subreaper of the job reaps an agent, and another process gets its pid. */
+/* A subreaper in the job reaps an agent, and another process gets the agent's PID. */
 static void a_process_that_reuses_the_pid_of_an_agent_is_not_an_agent(void **state)
 {
     struct agents agents = { .live_count = 0 };
@@ -256,7 +256,7 @@ static void processes_are_found_by_their_parents_without_children_files(void **s
     struct fake_job f;
 
     fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, false);
-    /* the grandchild has the smaller pid: one pass over /proc is not enough */
+    /* The grandchild has the smaller PID, so one pass over /proc is not enough. */
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 12, .parent = 10 });
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 11, .parent = 12 });
     fake_process_put(&f.fake, &(struct fake_process){ .pid = 13, .parent = 1 });
@@ -276,11 +276,11 @@ static void memory_of_an_unseen_process_is_unknown(void **state)
     assert_false(is_known(f.reading.memory.of[GROUP_MAIN].total_bytes));
     assert_false(is_known(f.reading.memory.of[GROUP_JOB].total_bytes));
     assert_int_equal(f.reading.memory.of[GROUP_DESCENDANTS].total_bytes,
-                     0); /* there are no descendants */
+                     0); /* the job has no descendants */
     fake_job_end(&f);
 }
 
-/* Children that a process waited for before we attached to it do not belong to the run. */
+/* Children that a process waited for before spoor attached to it do not belong to the run. */
 static void memory_of_children_that_exited_unseen_is_unknown(void **state)
 {
     struct fake_process main_process = { .pid = 10,
@@ -385,7 +385,7 @@ static void context_switches_are_known_once_main_has_ended(void **state)
     assert_int_equal(root_open("/", &root), 0);
     assert_int_equal(job_init(&job, &root, &options, SECOND), 0);
     assert_int_equal(counter_of(&job, 2 * SECOND, USAGE_VOLUNTARY_SWITCHES), 0);
-    job.main.has_program = true; /* as after exec */
+    job.main.has_program = true; /* simulates a main process that has called exec */
     assert_false(is_known(counter_of(&job, 3 * SECOND, USAGE_VOLUNTARY_SWITCHES)));
     gated_job_begin(&gated);
     assert_int_equal(waitid(P_PID, (id_t)gated.pid, &info, WEXITED | WNOWAIT), 0);
@@ -413,8 +413,8 @@ static void wait_until_asleep(const struct root *root, pid_t pid)
     cached_file_close(&file);
 }
 
-/* Starts a process on the real machine that sleeps at its gate, and attaches to it. It has no
- * sanitizer thread, which would wake up now and then. */
+/* Starts a real process that sleeps at its gate, and attaches to it. The process must not
+ * have a sanitizer thread, which would wake up now and then. */
 static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct root *root)
 {
     struct job_options options = { .disabled = ~0u & ~(unsigned)SOURCE_CLOCK };
@@ -423,7 +423,7 @@ static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct roo
     gated_job_start(sleeper, do_nothing);
     options.pid = sleeper->pid;
     assert_int_equal(root_open(NULL, root), 0);
-    wait_until_asleep(root, sleeper->pid); /* it may not have run at all yet */
+    wait_until_asleep(root, sleeper->pid); /* before that, it may not have run at all */
     assert_int_equal(job_init(job, root, &options, SECOND), 0);
     do {
         clock_ns = job->roster.list[0].reading.clock_ns;
@@ -442,7 +442,7 @@ static void idle_processes_are_skipped_for_ten_seconds(void **state)
     begin_sleeper(&sleeper, &job, &root);
     job.roster.list[0].reading.rss_bytes = mark;
     job_refresh(&job, 10 * SECOND, false);
-    assert_int_equal(job.roster.list[0].reading.rss_bytes, mark); /* was not read */
+    assert_int_equal(job.roster.list[0].reading.rss_bytes, mark); /* was not read again */
     job_refresh(&job, 11 * SECOND, false);
     assert_true(job.roster.list[0].reading.rss_bytes != mark);
     /* Once the process is reaped, its CPU clock no longer exists. */

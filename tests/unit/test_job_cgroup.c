@@ -81,7 +81,7 @@ static void refaults_are_converted_from_pages(void **state)
         { "anon 1\nfile 5\nworkingset_refault_anon 3\nworkingset_refault_file 7\n", 7 },
         { "anon 1\nfile 5\nworkingset_refault 8\n", 8 }, /* before Linux 5.9 */
         { "anon 1\nfile 5\n", UNKNOWN },
-        /* Version 1: the total_ values include child cgroups. */
+        /* Version 1: values with the prefix "total_" include child cgroups. */
         { "workingset_refault_file 2\ntotal_cache 70\ntotal_rss 200\n"
           "total_workingset_refault_file 9\n",
           9 },
@@ -127,7 +127,7 @@ static void regions_of_a_gpu_are_summed(void **state)
         { XE "vram0 90\n" XE "vram1 0\n", "0000:04:00.0", 90, 90 },
         { AMD "vram 7", "0000:03:00.0", 7, 7 }, /* truncated */
         { text, "0000:03:00.1", UNKNOWN, UNKNOWN },
-        { text, "", UNKNOWN, UNKNOWN }, /* a part of a GPU has no address */
+        { text, "", UNKNOWN, UNKNOWN }, /* a part of a GPU has no PCI address */
         { "", "0000:03:00.0", UNKNOWN, UNKNOWN },
         { AMD "vram max\n", "0000:03:00.0", UNKNOWN, UNKNOWN },
         { AMD "vram0 1\n" AMD "vram1 max\n", "0000:03:00.0", UNKNOWN, UNKNOWN },
@@ -212,7 +212,7 @@ static void a_job_cgroup_is_created_and_removed(void **state)
     job_cgroup_read(&job_cgroup, &reading);
     assert_true(is_known(reading.cpu_ns));
     (void)snprintf(own, sizeof(own), "/%s", job_cgroup.folders[CGROUP_TREE_UNIFIED].own.path);
-    /* The child is still alive, so it is moved back to the parent cgroup. */
+    /* The child is still alive, so it must be moved back to the parent cgroup. */
     job_cgroup_close(&job_cgroup);
     assert_int_equal(access(own, F_OK), -1);
     end_child(child, end_fd);
@@ -292,8 +292,8 @@ static bool holds_child(const struct given *given, const struct cgroup *cgroup)
     return cgroup_holds_only(&given->root, cgroup, given->child);
 }
 
-/* Controllers enabled for the job are disabled first: the kernel allows no process in a cgroup
- * that has controllers enabled for its children. */
+/* Controllers enabled for the job must be disabled first: the kernel allows no process in a
+ * cgroup that has controllers enabled for its children. */
 static void a_remaining_process_is_moved_to_the_parent(void **state)
 {
     struct given given;
@@ -309,7 +309,7 @@ static void a_remaining_process_is_moved_to_the_parent(void **state)
     given_remove(&given);
 }
 
-/* A controller that another program has enabled stays enabled, so the child cannot be moved to
+/* A controller that another program enabled stays enabled, so the child cannot be moved to
  * the parent. */
 static void errors_name_a_cgroup_that_cannot_be_removed(void **state)
 {
@@ -362,7 +362,7 @@ static void a_directory_that_is_not_a_cgroup_is_refused(void **state)
 
 #define GIVEN "sys/fs/cgroup/given"
 
-/* Without a graphics driver, the write that enables dmem is saved. */
+/* Without a graphics driver, dmem is not enabled, which saves a write. */
 static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
 {
     static const char *const last[] = { "+io", "+dmem" };
@@ -374,7 +374,7 @@ static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
     fake.root.is_live = true;
     fake_root_write(&fake, GIVEN "/cgroup.controllers", "memory pids io dmem\n");
     for (size_t i = 0; i < ARRAY_SIZE(last); i++) {
-        /* In a plain file, each write overwrites the start of the previous one. */
+        /* In a plain file, each write overwrites the beginning of the previous one. */
         fake_root_write(&fake, GIVEN "/cgroup.subtree_control", "");
         job_cgroup_open(&job_cgroup, &fake.root, getpid(), getpid(), NULL, "/" GIVEN,
                         empty_environment);
@@ -387,8 +387,8 @@ static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
     fake_root_done(&fake);
 }
 
-/* In version 2, all files are in one folder; in version 1, dmem has its own hierarchy. A cgroup
- * that contains the tracker may count other jobs. */
+/* In version 2, all files are in one folder; in version 1, dmem has its own hierarchy. A
+ * cgroup that contains the tracker may count other jobs, too. */
 static void gpu_memory_is_read_from_the_jobs_cgroup(void **state)
 {
     static const struct cgroup v2 = { .path = "unified/a", .is_v2 = true };

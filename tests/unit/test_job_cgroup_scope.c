@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unit tests have no real systemd: this tests only whether it would be called.
+/* Unit tests have no real systemd, so this tests only whether systemd would be called.
  * test_systemd_scope.c tests the call. */
 #include <stdio.h>
 #include <string.h>
@@ -108,8 +108,8 @@ static void a_job_stays_in_a_cgroup_with_a_limit(void **state)
     }
 }
 
-/* Scopes of the user's manager are below the user's slice too, but scopes of the system's
- * manager are not. */
+/* Scopes of the user's manager are inside the user's slice; scopes of the system's manager
+ * are not. */
 static void a_limit_of_the_users_slice_still_applies(void **state)
 {
     fake_root_write(*state, USER_SLICE "/memory.max", "1073741824\n");

@@ -7,7 +7,7 @@
 
 #define SECOND NS_PER_SECOND
 
-/* The usage of a child moves to the parent that waits for it. */
+/* The kernel adds the usage of a child to the parent that waits for it. */
 static void a_waited_for_child_is_counted_once(void **state)
 {
     struct fake_job f;
@@ -24,11 +24,12 @@ static void a_waited_for_child_is_counted_once(void **state)
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 65);
     assert_int_equal(f.reading.process_count, 1);
-    assert_int_equal(f.reading.parts.first_ns, SECOND / 10); /* without the child */
+    assert_int_equal(f.reading.parts.first_ns, SECOND / 10); /* excludes the child */
     fake_job_end(&f);
 }
 
-/* The parent counts the child's time in whole ticks: less than the child's own clock showed. */
+/* The parent counts the child's time in whole ticks, which is less than the child's own
+ * clock showed. */
 static void a_waited_for_child_keeps_the_time_of_its_clock(void **state)
 {
     struct fake_job f;
@@ -70,7 +71,7 @@ static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
     /* No file has the context switches of all threads. */
     assert_false(is_known(f.reading.usage.counter[USAGE_VOLUNTARY_SWITCHES]));
     assert_false(is_known(f.reading.usage.counter[USAGE_INVOLUNTARY_SWITCHES]));
-    /* The exit record of an attached process has the counts of its whole life. */
+    /* The exit record of an attached process contains the counts of its whole life. */
     f.job.process_events.has_peaks = true;
     f.job.process_events.started_tasks = f.job.process_events.recorded_tasks = 1;
     f.job.process_events.recorded.counter[USAGE_VOLUNTARY_SWITCHES] = 5;
@@ -81,14 +82,14 @@ static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
     fake_job_end(&f);
 }
 
-/* A child of vfork() that has not called exec takes a page fault now and then. */
+/* A child of vfork() that has not called exec has a page fault now and then. */
 static void a_child_without_its_own_memory_is_not_counted_as_a_descendant(void **state)
 {
     struct fake_process parent = { .pid = 10, .resident_pages = 9, .child_minor_faults = 1 };
     struct fake_job f;
 
     fake_job_begin(&f, &parent, true);
-    f.job.is_spawned = true; /* by PID 1, the tracker */
+    f.job.is_spawned = true; /* started by PID 1, the tracker */
     f.job.tracker_pid = 1;
     parent.child_minor_faults = 7;
     fake_process_put(&f.fake, &parent);
@@ -104,8 +105,8 @@ static void a_child_without_its_own_memory_is_not_counted_as_a_descendant(void *
     fake_job_end(&f);
 }
 
-/* The kernel adds the child's counts to the parent before it removes the child. This look is
- * in between. */
+/* The kernel adds the child's counts to the parent before it removes the child. This look
+ * happens in between. */
 static void a_process_being_reaped_is_counted_once(void **state)
 {
     struct fake_process parent = { .pid = 10, .user_ticks = 10, .children = "11 " };
@@ -128,7 +129,7 @@ static void a_process_being_reaped_is_counted_once(void **state)
     parent.written_chars = 1000;
     fake_process_put(&f.fake, &child);
     fake_process_put(&f.fake, &parent);
-    f.now_ns += 100 * SECOND; /* every file is due */
+    f.now_ns += 100 * SECOND; /* makes every file due */
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 60);
     assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);
@@ -136,7 +137,7 @@ static void a_process_being_reaped_is_counted_once(void **state)
     fake_job_end(&f);
 }
 
-/* A glance accounts for both exits: the zombie and its parent, which had waited for it. */
+/* A glance accounts for the exits of the zombie and of its parent, which had waited for it. */
 static void a_zombie_reaped_with_its_parent_is_counted_once(void **state)
 {
     struct fake_process parent = { .pid = 10, .children = "11 " };
@@ -157,7 +158,7 @@ static void a_zombie_reaped_with_its_parent_is_counted_once(void **state)
     parent.written_chars = 1000;
     fake_process_put(&f.fake, &parent);
     job_glance(&f.job, f.now_ns + SECOND);
-    f.now_ns += 100 * SECOND; /* every file is due */
+    f.now_ns += 100 * SECOND; /* makes every file due */
     fake_job_look(&f);
     assert_int_equal(f.reading.usage.counter[USAGE_WRITTEN_CHARS], 1000);
     fake_job_end(&f);
@@ -194,7 +195,8 @@ static void begin_with_two_children(struct fake_job *f)
     fake_job_look(f);
 }
 
-/* The parent has waited for its children and then called exec: they look as if it had not. */
+/* The parent has waited for its children and then called exec, which makes it look as if it
+ * had not. */
 static void put_waited(struct fake_job *f)
 {
     fake_process_put(&f->fake, &(struct fake_process){ .pid = 10,
@@ -225,7 +227,8 @@ static void a_waited_for_child_seen_by_a_glance_is_counted_once(void **state)
     end_with_two_children(&f);
 }
 
-/* The second child is reaped after it was read, while the first one's exit is accounted for. */
+/* The second child is reaped after it was read, while spoor accounts for the exit of the
+ * first. */
 static void children_that_exit_during_a_reading_are_counted_once(void **state)
 {
     struct fake_job f;
@@ -237,7 +240,7 @@ static void children_that_exit_during_a_reading_are_counted_once(void **state)
     end_with_two_children(&f);
 }
 
-/* Parent and child exit between two looks: the parent's last figures did not include the
+/* Parent and child exit between two looks, and the parent's last figures do not include the
  * child's. */
 static void a_parent_and_child_that_exit_together_are_both_counted(void **state)
 {
@@ -267,7 +270,7 @@ static void totals_never_fall(void **state)
     fake_process_put(&f.fake,
                      &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 50 });
     fake_job_look(&f);
-    fake_process_end(&f.fake, 11); /* reaped after the parent was read */
+    fake_process_end(&f.fake, 11); /* the child is reaped after the parent was read */
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 60);
     fake_job_end(&f);
@@ -324,11 +327,11 @@ static void peaks_are_kept_after_their_process_has_exited(void **state)
     assert_int_equal(f.reading.rss_peak_bytes[GROUP_DESCENDANTS], 5000 * 4096);
     assert_int_equal(f.reading.memory.of[GROUP_DESCENDANTS].total_bytes, 0);
     assert_false(is_known(
-        f.reading.rss_bound_bytes[GROUP_JOB])); /* known only for jobs that we started */
+        f.reading.rss_bound_bytes[GROUP_JOB])); /* known only for jobs that spoor started */
     fake_job_end(&f);
 }
 
-/* After a PID was reused, two processes may look like each other's parent. */
+/* After a PID was reused, two processes may each appear to be the other's parent. */
 static void a_cycle_of_parents_does_not_loop_forever(void **state)
 {
     struct fake_job f;

@@ -20,7 +20,8 @@ static void put_memory(struct fake_job *f, unsigned pages, unsigned shared_kib)
     fake_root_write(&f->fake, "proc/10/smaps_rollup", text);
 }
 
-/* The parts of a peak between samples are the last parts read, plus the growth since then. */
+/* The parts of a peak between samples are the parts that were read last, plus the increase
+ * since then. */
 static void the_parts_of_a_peak_add_up_to_its_total(void **state)
 {
     const struct memory_split *at_peak;
@@ -47,7 +48,7 @@ static void the_parts_of_a_peak_add_up_to_its_total(void **state)
     fake_job_end(&f);
 }
 
-/* A reading has the maximum since the last reading and, separately, the current value. */
+/* A reading contains the maximum since the last reading and, separately, the current value. */
 static void the_peak_is_kept_when_the_current_value_falls(void **state)
 {
     struct fake_job f;
@@ -112,8 +113,8 @@ static void put_machine_memory(struct fake_job *f, unsigned megabytes)
     fake_root_write(&f->fake, "proc/meminfo", text);
 }
 
-/* A process whose memory was all shared when it was read; its page faults since then may have
- * copied `copied_mb`. */
+/* Writes a process whose memory was all shared when it was read. Its page faults since then
+ * may have copied `copied_mb`. */
 static void put_fork(struct fake_job *f, int pid, unsigned copied_mb)
 {
     char path[64], text[256];
@@ -136,8 +137,8 @@ static void put_fork(struct fake_job *f, int pid, unsigned copied_mb)
     fake_root_write(&f->fake, path, text);
 }
 
-/* A process and its fork are read. Then the fork has page faults and the machine uses more
- * memory, in four steps with a glance after each. */
+/* A process and its fork are read. Then, in four steps with a glance after each, the fork
+ * has page faults and the machine uses more memory. */
 static void begin_copies(struct fake_job *f)
 {
     fake_job_begin(f, &(struct fake_process){ .pid = 10, .children = "11 " }, true);
@@ -178,7 +179,8 @@ static void expected_copies_of_unread_forks_are_counted(void **state)
     fake_job_end(&f);
 }
 
-/* The private memory of unopened forks counts in every figure, but in no lower bound. */
+/* The private memory of forks that were not opened counts in every figure, but in no lower
+ * bound. */
 static void private_memory_of_unopened_forks_is_counted(void **state)
 {
     struct fake_job f;

@@ -16,13 +16,13 @@
 
 #define SERVICE "test-job-socket"
 
-/* Valid after job_listener_stop() only. */
+/* Valid only after job_listener_stop(). */
 struct asked {
     unsigned count;
     char last[JOB_REQUEST_BYTES];
 };
 
-/* Answers "<REQUEST>", but does not answer "x". */
+/* Answers "<REQUEST>"; does not answer the request "x". */
 static void echo(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
 {
     struct asked *asked = data;
@@ -53,7 +53,7 @@ static int send_request(const char *request, size_t length)
     return fd;
 }
 
-/* Returns the length of the answer, or 0 if there is no answer. Closes the socket. */
+/* Returns the length of the answer, or 0 if there is none. Closes the socket. */
 static ssize_t take_answer(int fd, char answer[JOB_REQUEST_BYTES])
 {
     struct pollfd answered = { .fd = fd, .events = POLLIN };
@@ -118,7 +118,7 @@ static void a_request_is_answered(void **state)
     assert_int_equal(ask("x", 1, answer), 0);
     assert_int_equal(ask("a\0b", 3, answer), 0);
     job_listener_stop(&listener);
-    assert_int_equal(asked.count, 2); /* the request with a NUL was skipped */
+    assert_int_equal(asked.count, 2); /* the request that contains a NUL was skipped */
     assert_string_equal(asked.last, "x");
 }
 
@@ -152,14 +152,15 @@ static spoor_session *start_session(void)
     return session;
 }
 
-/* Called in a child. */
+/* Exits with a message; called in a child. */
 static void exit_refused(const char *message)
 {
     (void)message;
     _exit(100);
 }
 
-/* Calls phase_send() in a child. Returns the number of trackers reached, or 100 if refused. */
+/* Calls phase_send() in a child. Returns the number of trackers reached, or 100 if the call
+ * was refused. */
 static int send_in_child(const char *name, bool is_stop)
 {
     pid_t pid = fork();
@@ -176,14 +177,14 @@ static int send_in_child(const char *name, bool is_stop)
 static void child_starts_and_stops_a_phase(void **state)
 {
     spoor_session *session = start_session();
-    int around = send_in_child("x", false); /* trackers that run this test */
+    int around = send_in_child("x", false); /* trackers around this test */
     struct job_run run = { .session = session };
     struct job_listener listener;
     struct spoor_error err;
 
     assert_int_equal(phase_listener_start(&listener, &run, &err), 0);
     assert_int_equal(send_in_child("a name", false), around + 1);
-    assert_int_equal(spoor_phase_stop(session, "a name", &err), 0); /* the child started it */
+    assert_int_equal(spoor_phase_stop(session, "a name", &err), 0); /* started by the child */
     assert_int_equal(spoor_phase_start(session, "b", &err), 0);
     assert_int_equal(send_in_child("b", true), around + 1);
     assert_int_equal(spoor_phase_stop(session, "b", &err), -ENOENT);

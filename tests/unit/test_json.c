@@ -364,7 +364,7 @@ static void hostile_text_is_escaped(void **state)
     assert_holds(&out, "\"command\": [\"a\\\"b\", \"\\u001b[2J\", "
                        "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\", \"\", \"\\n\"],\n");
     assert_holds(&out, "\"a\\\"\\n\": \"x\",\n      \"novalue\": \"\",\n      \"\": \"\",\n"
-                       "      \"kk\": \"0\",\n      \"k\": \"2\"\n"); /* the last k counts */
+                       "      \"kk\": \"0\",\n      \"k\": \"2\"\n"); /* the last k is used */
     assert_holds(&out, "\"name\": \"\\\"}], \\u202e\",\n");
     assert_holds(&out, "{\"code\": \"lost\", \"message\": \"row\\n\\u001b[31m\\\"two\\\"\"}\n");
     buffer_done(&out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_keeper.c - requests to the keeper and the use of its responses. The test provides the
- * responses. */
+/* test_keeper.c - requests to the keeper and how its responses are used. The test provides
+ * the responses. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -133,7 +133,7 @@ static void gpus_are_requested_with_their_memory_in_gib(void **state)
     const struct server_filter filter = { .needs = &needs };
 
     check_query(&filter, 3, SERVERS "3&vcpus_min=4&memory_min=2&gpu_min=2&gpu_memory_total=21");
-    memcpy(needs.gpu_vendor, "nvidia", sizeof("nvidia")); /* not in the query: request more */
+    memcpy(needs.gpu_vendor, "nvidia", sizeof("nvidia")); /* not in the query: asks for more */
     check_query(&filter, 3,
                 SERVERS "100&vcpus_min=4&memory_min=2&gpu_min=2&gpu_memory_total=21");
 }
@@ -297,19 +297,19 @@ static const struct {
                                                                                  "\"price\""
                                                                                  ": 5") "]",
       4 },
-    /* the first on-demand price of another region */
+    /* uses the first on-demand price of another region */
     { "[" ENTRY("eu-west-1", "spot", "Linux", ", \"price\": 1") "," ENTRY(
           "us-east-1", "ondemand", "Linux",
           ", \"price\": 3") "," ENTRY("us-east-2", "ondemand", "Linux", ", \"price\": 2") "]",
       3 },
-    /* no usable price */
+    /* no entry has a usable price */
     { "[" ENTRY("eu-west-1", "ondemand", "Linux", ", \"price\": null") "," ENTRY(
           "eu-west-1", "ondemand", "Linux",
           ", \"price\": \"4\"") "," ENTRY("eu-west-1", "ondemand", "Linux",
                                           ", \"price\": -4") "," ENTRY("eu-west-1", "ondemand",
                                                                        "Linux", "") "]",
       NO },
-    /* not USD per hour */
+    /* prices are not in USD per hour */
     { "[" ENTRY(
           "eu-west-1", "ondemand", "Linux",
           ", \"price\": 9, \"unit\": \"month\"") "," ENTRY("eu-west-1", "ondemand", "Linux",

@@ -114,7 +114,7 @@ static void a_batch_script_of_slurm_is_not_a_rank(void **state)
     assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
     assert_node(launch, 0, 4, "n03");
 
-    /* The step IDs of the batch script and of the shell that salloc starts. */
+    /* The step IDs that Slurm gives to the batch script and to the shell started by salloc. */
     assert_rank(READ(SLURM_JOB, "SLURM_STEP_ID=4294967291"), NULL, UNKNOWN, UNKNOWN, UNKNOWN,
                 UNKNOWN);
     launch = READ(SLURM_JOB, "SLURM_STEP_ID=4294967290");
@@ -156,7 +156,7 @@ static void the_rank_comes_from_open_mpi_and_the_job_from_the_scheduler(void **s
 
     assert_job(launch, NULL, "3473145857", NULL);
     assert_rank(launch, "open-mpi", 5, 8, 1, 4);
-    assert_node(launch, UNKNOWN, UNKNOWN, NULL); /* NODE_RANK is not the node's rank */
+    assert_node(launch, UNKNOWN, UNKNOWN, NULL); /* NODE_RANK is not the number of the node */
 
     launch = READ(OPEN_MPI, "PBS_JOBID=77.head", "PBS_TASKNUM=3", "PBS_NODENUM=0",
                   "PBS_O_WORKDIR=/work");
@@ -169,7 +169,7 @@ static void the_rank_comes_from_open_mpi_and_the_job_from_the_scheduler(void **s
     assert_job(launch, "lsf", "88", "3473145857");
     assert_rank(launch, "open-mpi", 5, 8, 1, 4);
 
-    /* On other nodes, mpirun's daemons are tasks of a step: SLURM_PROCID numbers them. */
+    /* On other nodes, mpirun's daemons are tasks of a Slurm step, numbered by SLURM_PROCID. */
     launch = READ(OPEN_MPI, SLURM_JOB, "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=3");
     assert_job(launch, "slurm", "1234", "3473145857");
     assert_rank(launch, "open-mpi", 5, 8, 1, 4);
@@ -223,7 +223,7 @@ static void flux_takes_precedence_over_its_pmi_variables(void **state)
     assert_node(launch, UNKNOWN, 2, NULL);
     assert_job(launch, NULL, "f2Vx", NULL);
 
-    /* Flux in a Slurm job: srun starts the brokers of Flux. */
+    /* Flux inside a Slurm job: srun starts the Flux brokers. */
     launch = READ("FLUX_JOB_ID=f2Vx", "FLUX_TASK_RANK=2", "FLUX_JOB_SIZE=4", SLURM_JOB,
                   "SLURM_STEP_ID=0");
     assert_rank(launch, "flux", 2, 4, UNKNOWN, UNKNOWN);
@@ -293,7 +293,7 @@ static void ranks_of_the_htcondor_parallel_universe_are_recognized(void **state)
                 1, 2, UNKNOWN, UNKNOWN);
 }
 
-/* Two nodes with four ranks each. Put RANK, LOCAL_RANK and GROUP_RANK before it. */
+/* Two nodes with four ranks each; used after RANK, LOCAL_RANK and GROUP_RANK. */
 #define TORCHRUN \
     "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "GROUP_WORLD_SIZE=2", "TORCHELASTIC_RESTART_COUNT=1"
 
@@ -311,7 +311,7 @@ static void a_rank_alone_does_not_identify_torchrun(void **state)
     assert_node(launch, 1, 2, NULL);
     assert_job(launch, NULL, "exp-7", NULL);
     assert_true(launch.restart == 1);
-    /* torchrun sets the ID "none" if the user gave none. */
+    /* torchrun sets the ID to "none" if the user gave none. */
     assert_job(
         READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=none"),
         NULL, NULL, NULL);

@@ -10,7 +10,7 @@
 
 #define MIB (1ull << 20)
 
-/* A machine with 8 CPUs and 1 GiB, and process 42 on it. */
+/* Writes a machine with 8 CPUs and 1 GiB, and process 42. */
 static void write_machine(struct fake_root *fake)
 {
     fake_root_write(fake, "proc/stat",
@@ -91,7 +91,7 @@ static void affinity_limits_cpus_and_is_named_as_the_source(void **state)
     fake_root_done(&fake);
 }
 
-/* As on a machine with thousands of CPUs, for a user with many groups. */
+/* Simulates a machine with thousands of CPUs, and a user with many groups. */
 static void a_list_of_cpus_is_read_in_full(void **state)
 {
     static char text[800 << 10];
@@ -270,7 +270,7 @@ static void limits_of_the_batch_system_apply(void **state)
     assert_float_equal(limits.cpus, 4, 0);
     assert_int_equal(limits.memory_bytes, 512 * MIB);
 
-    write_v2(&fake); /* the cgroup's limit is lower */
+    write_v2(&fake); /* the cgroup has the lower limit */
     fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "100000 100000\n");
     fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1048576\n");
     read_limits(&fake.root, slurm_per_node, &limits);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output to a terminal, even if the terminal is blocked. */
+/* Tests output to a terminal, even to a blocked one. */
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
@@ -99,7 +99,7 @@ static void a_partly_written_frame_is_completed_first(void **state)
     live_screen_draw(&terminal.screen, "dropped", 1);
     while (terminal.got.length < strlen(BEFORE AFTER) + MANY) {
         read_until(&terminal, terminal.got.length + 1);
-        live_screen_draw(&terminal.screen, "next", 1); /* drawn once there is room */
+        live_screen_draw(&terminal.screen, "next", 1); /* drawn as soon as there is room */
     }
     live_screen_clear(&terminal.screen);
     while (strcmp(terminal.got.text + terminal.got.length - strlen(END), END) != 0)
@@ -150,7 +150,7 @@ static void a_closed_terminal_is_not_an_error(void **state)
     assert_true(terminal.screen.is_drawn);
     close(terminal.master);
     live_screen_draw(&terminal.screen, "frame", 1);
-    assert_int_equal(terminal.screen.unsent.length, 0); /* the frame is dropped */
+    assert_int_equal(terminal.screen.unsent.length, 0); /* the frame was dropped */
     live_screen_clear(&terminal.screen);
     assert_false(terminal.screen.is_drawn);
     terminal.master = -1;
@@ -167,7 +167,7 @@ static void terminal_modes_are_restored(void **state)
     assert_int_equal(dup2(terminal.screen.fd, STDIN_FILENO), STDIN_FILENO);
     assert_int_equal(tcgetattr(STDIN_FILENO, &before), 0);
     live_screen_take_modes(&terminal.screen);
-    live_screen_take_modes(&terminal.screen); /* keeps the modes saved before */
+    live_screen_take_modes(&terminal.screen); /* keeps the modes that were saved before */
     assert_int_equal(tcgetattr(STDIN_FILENO, &during), 0);
     live_screen_clear(&terminal.screen);
     assert_int_equal(tcgetattr(STDIN_FILENO, &after), 0);
@@ -302,11 +302,11 @@ static void samples_close_together_cause_no_spike(void **state)
     add(&view, 1, 5.5, 1, 1);
     assert_true(fabs(view.curves[0].now - 0.5) < 1e-9);
     add(&view, 1.01, 5.6, 1, 1);
-    assert_true(fabs(view.curves[0].now - 0.5) < 1e-9); /* unchanged: too soon */
+    assert_true(fabs(view.curves[0].now - 0.5) < 1e-9); /* unchanged: it is too soon */
     assert_true(fabs(view.curves[0].max - 0.5) < 1e-9);
 }
 
-/* The only sample between 1 and 2 seconds is close to the one before it. */
+/* The only sample between 1 and 2 seconds is close to the previous one. */
 static void samples_close_together_leave_no_gap(void **state)
 {
     const double *columns;
@@ -320,7 +320,7 @@ static void samples_close_together_leave_no_gap(void **state)
     columns = &view.curves[0].columns[LIVE_CURVE_COLUMNS - 3];
     assert_true(fabs(columns[0] - 1) < 1e-9 && fabs(columns[1] - 2) < 1e-9 &&
                 fabs(columns[2] - 2) < 1e-9);
-    add(&view, 6, 7, 1, 1); /* the tracker was stopped */
+    add(&view, 6, 7, 1, 1); /* simulates a stopped tracker */
     assert_true(isnan(view.curves[0].columns[LIVE_CURVE_COLUMNS - 2]));
     live_view_done(&view);
 }
@@ -390,7 +390,7 @@ static void rows_without_a_value_are_left_out(void **state)
     buffer_done(&out);
 }
 
-/* A tree that is as deep as it is large: process i is a child of process i - 1. */
+/* A tree that is as deep as possible: process i is a child of process i - 1. */
 enum { DEEP = 100 };
 
 static struct spoor_sample deep_sample(struct spoor_process_sample processes[DEEP],

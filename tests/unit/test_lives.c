@@ -66,7 +66,7 @@ static void only_processes_alive_together_add_up(void **state)
     assert_int_equal(lives_bound_bytes(&lives), 150);
 }
 
-/* The event of a start may arrive after the event of a later exit. */
+/* The event of a start may arrive after the event of an exit that happened later. */
 static void a_process_reported_late_is_added_to_processes_that_have_exited_since(void **state)
 {
     struct process first = { .pid = 1 }, second = { .pid = 2 };
@@ -91,7 +91,7 @@ static void a_long_lived_process_is_added_to_all_later_ones(void **state)
     for (uint64_t i = 1; i <= 5; i++) {
         lives_start(&lives, &other, 10 * i);
         end(&lives, &other, 10 * i + 5, i);
-        lives_close_moments(&lives, &roster); /* the first is alive: nothing is final */
+        lives_close_moments(&lives, &roster); /* process 1 is alive: nothing is final */
     }
     end(&lives, first, 30, 100);
     assert_int_equal(lives_bound_bytes(&lives), 103);
@@ -101,7 +101,7 @@ static void a_long_lived_process_is_added_to_all_later_ones(void **state)
     roster_done(&roster);
 }
 
-/* Ten processes of 1 byte at a time, and one of 100 bytes that outlives them all. */
+/* Ten processes of 1 byte run in turn, while one of 100 bytes outlives them all. */
 static void many_processes_have_an_upper_bound(void **state)
 {
     struct process first = { .pid = 1 }, others[10] = { 0 };
@@ -116,7 +116,7 @@ static void many_processes_have_an_upper_bound(void **state)
     }
     end(&lives, &first, count, 100);
     assert_in_range(lives.count, 1, LIVES_MOMENTS_MAX);
-    /* Merging moments adds up some lives that did not overlap: a few tens here. */
+    /* Merged moments add up some lives that did not overlap: a few tens of bytes here. */
     assert_in_range(lives_bound_bytes(&lives), 110, 100 + 64);
 }
 

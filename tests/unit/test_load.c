@@ -126,7 +126,7 @@ static void numbers_without_a_short_decimal_form_are_the_same_after_loading(void
     assert_same(example);
 }
 
-/* Bytes that are not UTF-8 become U+FFFD in JSON; loading does not change that. */
+/* In JSON, bytes that are not UTF-8 become U+FFFD; loading does not change these. */
 static void hostile_text_is_the_same_after_loading(void **state)
 {
     static const char *const bytes[] = { "\xff\xc0\xaf", "a\xe2\x82", NULL };
@@ -217,7 +217,7 @@ static void gpus_are_the_same_after_loading(void **state)
     };
     assert_same_json(example);
     devices[0].figures[GPU_JOB_MEMORY].peak = 0;
-    assert_same(example); /* the job used no GPU: the text names the models */
+    assert_same(example); /* the job used no GPU, so the text names the models */
     devices[0].figures[GPU_JOB_MEMORY].peak = UNKNOWN;
     assert_same(example);
     example->gpu = (struct gpu_view){ .state = GPU_PENDING };
@@ -303,7 +303,7 @@ static void missing_keys_are_unknown_and_new_keys_ignored(void **state)
     assert_string_equal(record_find(record.figures, "cpu.total_seconds").reason,
                         "not in this report");
     assert_true(record_find(record.figures, "memory.combined.total_rss_bytes").value > 4.9);
-    /* Every format can be written. */
+    /* All formats can be written. */
     text_write(&record, &style, &out);
     csv_write(&record, &style, &out);
     json_write(&record, &style, &out);
@@ -314,7 +314,7 @@ static void missing_keys_are_unknown_and_new_keys_ignored(void **state)
     record_done(&record);
 }
 
-/* Loads a text. If it is accepted, its record must be writable. */
+/* Loads a text. If it is accepted, writing the record must succeed. */
 static void try(const char *text, size_t length)
 {
     static const struct format_style style = { false, true, TEXT_COLUMNS, true };
@@ -350,7 +350,8 @@ static bool use_one(unsigned *left)
 }
 
 /* Replaces each value of the tree by other values: by all of them in `make test-full`,
- * otherwise by two of them in turn. All figures are alike: only `*figures` are descended. */
+ * otherwise by two of them in turn. Since all figures have the same form, descends into only
+ * `*figures` of them. */
 static void swap_values(json_t *root, json_t *at, unsigned *figures)
 {
     static size_t turn;
@@ -476,7 +477,7 @@ static void errors_name_the_file_that_cannot_be_read(void **state)
 
 #define REPORT "{\"schema\": \"spoor/1\", \"run\": {}, \"context\": "
 
-/* Loads a report and writes it again. Returns the text from the context on, or NULL. */
+/* Loads a report and writes it again. Returns the text that starts at the context, or NULL. */
 static const char *context_again(const char *report, struct buffer *out)
 {
     struct spoor_error err = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_measures.c - the sources of values, on a fixture machine with a job cgroup of version
- * 2. */
+/* test_measures.c - the sources of values, on a fixture machine whose job has a cgroup of
+ * version 2. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -57,7 +57,7 @@ static void prepare(struct machine *m)
     put_process(m);
 }
 
-/* Tracks the job as if the cgroup had been created for it. */
+/* Tracks the job as if its cgroup had been created by spoor. */
 static void begin(struct machine *m)
 {
     struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
@@ -192,7 +192,7 @@ static void storage_of_hundreds_of_disks_is_counted(void **state)
     end(&m);
 }
 
-/* The cgroup had counted the work of processes that were never waited for. */
+/* The cgroup had counted work of processes that were never waited for. */
 static void cpu_time_does_not_jump_if_the_cgroup_is_removed(void **state)
 {
     const struct origin *origin;

@@ -19,7 +19,7 @@ static void mappings_resolve_ambiguous_sums(void **state)
     memory_end(&f);
 }
 
-/* By default, and if smaps is disabled, only the sums of smaps_rollup are used. */
+/* By default, and if smaps is disabled, only the sums in smaps_rollup are used. */
 static void mappings_are_read_only_on_request(void **state)
 {
     struct memory_fixture f;
@@ -38,8 +38,8 @@ static void mappings_are_read_only_on_request(void **state)
     memory_end(&f);
 }
 
-/* A file mapped twice, the second time at 50 MB: 150 of 200 resident MB are distinct.
- * Between reads the total changes with the resident size, but does not jump to it. */
+/* A file is mapped twice, the second time at 50 MB, so 150 of 200 resident MB are distinct.
+ * Between reads, the total follows the resident size, without jumping to it. */
 static void a_file_mapped_twice_counts_once(void **state)
 {
     struct memory_fixture f;
@@ -64,7 +64,7 @@ static void set_tokens(struct memory_fixture *f, int64_t tokens_ns)
     f->budget.tokens_ns = tokens_ns;
 }
 
-/* The budget grows by 0.25 ms each second; as much again repays the credit. */
+/* The budget grows by 0.25 ms each second; the same amount repays the credit. */
 static void a_read_is_delayed_until_the_budget_allows_it(void **state)
 {
     struct memory_fixture f;
@@ -103,7 +103,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
     assert_int_equal(f.estimate.of[GROUP_JOB].private_bytes, 50 * MB);
     assert_int_equal(f.estimate.of[GROUP_DESCENDANTS].total_bytes, 60 * MB);
-    /* The child exits: its own memory is freed, shared memory stays with main. */
+    /* The child exits: its own memory is freed, while main keeps the shared memory. */
     roster_member(&f.roster, CHILD)->reading.rss_bytes = 0;
     memory_follow(&f);
     assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 90 * MB);
@@ -112,7 +112,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     memory_end(&f);
 }
 
-/* Children touch, page by page, shared memory that main already maps. */
+/* The children touch, page by page, shared memory that main maps already. */
 static void growth_of_memory_that_main_also_maps_is_not_added(void **state)
 {
     struct memory_fixture f;
@@ -135,8 +135,8 @@ static void growth_of_memory_that_main_also_maps_is_not_added(void **state)
     memory_end(&f);
 }
 
-/* The anonymous memory of a program that was loaded after the last read is private. Before
- * exec, the process is a copy of its parent and has no private memory. */
+/* If a program was loaded after the last read, its anonymous memory is private. Before exec,
+ * the process is a copy of its parent and has no private memory. */
 static void memory_of_a_new_program_counts_in_full(void **state)
 {
     struct memory_fixture f;
@@ -155,7 +155,7 @@ static void memory_of_a_new_program_counts_in_full(void **state)
     memory_end(&f);
 }
 
-/* Main has forked, and has not written since: no page is private. */
+/* Main has forked and not written since, so no page is private. */
 static void unchanged_shared_memory_is_not_added_again(void **state)
 {
     struct memory_fixture f;
@@ -171,7 +171,7 @@ static void unchanged_shared_memory_is_not_added_again(void **state)
     memory_end(&f);
 }
 
-/* Main had 50 MB before the read and has 60 MB after it: which of them was read is unknown. */
+/* Main had 50 MB before the read and 60 MB after it; which of the two was read is unknown. */
 static void growth_during_a_read_causes_another(void **state)
 {
     struct memory_fixture f;
@@ -192,7 +192,7 @@ static void growth_during_a_read_causes_another(void **state)
     memory_end(&f);
 }
 
-/* Growth by 1 % does not cause another read: the memory of a single process is private. */
+/* An increase by 1 % does not cause another read: the memory of a single process is private. */
 static void growth_after_the_walk_is_not_lost(void **state)
 {
     struct memory_fixture f;
@@ -227,7 +227,8 @@ static void without_detail_only_totals_are_known(void **state)
     memory_end(&f);
 }
 
-/* Main, whose 100 MB were read, and a child: with two processes, sizes are not sufficient. */
+/* Adds main, of which 100 MB were read, and a child: with two processes, their sizes are not
+ * sufficient. */
 static void begin_pair(struct memory_fixture *f)
 {
     memory_begin(f, SPOOR_DETAIL_AUTO);
@@ -252,8 +253,8 @@ static void page_tables_are_read_at_a_new_maximum(void **state)
 
     begin_pair(&f);
     assert_false(is_read_at_glance(&f, 100));
-    assert_false(is_read_at_glance(&f, 101)); /* too little growth */
-    assert_false(is_read_at_glance(&f, 60));  /* not a maximum */
+    assert_false(is_read_at_glance(&f, 101)); /* the increase is too small */
+    assert_false(is_read_at_glance(&f, 60));  /* the size is not a maximum */
     f.sharing.activity = JOB_GROWS;           /* a larger maximum will follow */
     assert_false(is_read_at_glance(&f, 120));
     f.sharing.activity = JOB_RUNS;
@@ -266,7 +267,7 @@ static void page_tables_are_read_at_a_new_maximum(void **state)
     memory_end(&f);
 }
 
-/* A running job is read on credit only if credit for three reads is left. */
+/* A running job is read on credit only if enough credit for three reads is left. */
 static void a_read_at_a_maximum_may_exceed_the_budget(void **state)
 {
     struct memory_fixture f;
@@ -286,7 +287,7 @@ static void a_read_at_a_maximum_may_exceed_the_budget(void **state)
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 3);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 100 });
-    memory_update(&f); /* less than before */
+    memory_update(&f); /* smaller than before */
     assert_int_equal(f.sharing.reads, 3);
     memory_end(&f);
 }
@@ -307,8 +308,8 @@ static void a_peak_is_read_even_if_the_read_is_expensive(void **state)
     }
 }
 
-/* Two processes share all of their 100 MB. One maps 1 MB more while the other is read: both
- * results may include that megabyte. */
+/* Two processes share all of their 100 MB. One maps 1 MB more while the other is being read,
+ * so both results may include that megabyte. */
 static void memory_that_moves_during_a_read_is_not_counted_twice(void **state)
 {
     struct memory_fixture f;
@@ -323,8 +324,8 @@ static void memory_that_moves_during_a_read_is_not_counted_twice(void **state)
     memory_end(&f);
 }
 
-/* Main was read when all of its 90 MB were private; then its child mapped them all, and was
- * read. */
+/* Main was read when all of its 90 MB were private; then its child mapped all of them, and
+ * was read. */
 static void memory_that_becomes_shared_counts_once(void **state)
 {
     struct memory_fixture f;
@@ -339,7 +340,7 @@ static void memory_that_becomes_shared_counts_once(void **state)
     memory_end(&f);
 }
 
-/* Anonymous memory of a single process is private: its size is sufficient. */
+/* The anonymous memory of a single process is private, so its size is sufficient. */
 static void a_single_process_is_read_when_its_mappings_change(void **state)
 {
     struct memory_fixture f;
@@ -359,13 +360,13 @@ static void a_single_process_is_read_when_its_mappings_change(void **state)
     memory_end(&f);
 }
 
-/* A decrease is not a maximum: it causes a read only if the budget allows one more. */
+/* A decrease is not a maximum, so it causes a read only if the budget allows one more. */
 static void a_read_for_a_maximum_has_priority(void **state)
 {
     struct memory_fixture f;
 
     begin_pair(&f);
-    set_tokens(&f, (int64_t)NS_PER_MS / 4); /* grows by 0.25 ms a second */
+    set_tokens(&f, (int64_t)NS_PER_MS / 4); /* the budget grows by 0.25 ms a second */
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 90 });
     memory_update(&f); /* a read would take 0.4 ms */
     assert_int_equal(f.sharing.reads, 1);
@@ -376,7 +377,8 @@ static void a_read_for_a_maximum_has_priority(void **state)
     memory_end(&f);
 }
 
-/* Main, two forks with 1 MB and 3 MB of private memory, and ten forks that were not opened. */
+/* Adds main, two forks with 1 MB and 3 MB of private memory, and ten forks that were not
+ * opened. */
 static void begin_crowd(struct memory_fixture *f)
 {
     memory_begin(f, SPOOR_DETAIL_AUTO);
@@ -401,7 +403,7 @@ static void unopened_forks_are_estimated_from_forks_that_were_read(void **state)
     begin_crowd(&f);
     memory_put(&f,
                &(struct fake_memory){ .pid = CHILD, .own = 3, .shared = 9, .shared_pss = 3 });
-    /* The two opened forks are read again, but not the sizes of all processes. */
+    /* The two opened forks are read again, but the sizes of the other processes are not. */
     memory_sharing_expect_forks(&f.sharing, &f.roster, 10, MAIN);
     assert_int_equal(f.sharing.expected.total_bytes, (13 + 10 * 3) * MB);
     memory_update(&f); /* does not read the unopened forks */
@@ -413,7 +415,7 @@ static void unopened_forks_are_estimated_from_forks_that_were_read(void **state)
     memory_end(&f);
 }
 
-/* The ten forks have been opened: they have no private memory. */
+/* The ten forks have been opened, and turn out to have no private memory. */
 static void a_full_read_replaces_the_estimate_for_forks(void **state)
 {
     struct memory_fixture f;
@@ -431,7 +433,7 @@ static void a_full_read_replaces_the_estimate_for_forks(void **state)
     memory_end(&f);
 }
 
-/* The ten forks exited before they were opened: nothing corrects the estimate. */
+/* The ten forks exited before they were opened, so nothing corrects the estimate. */
 static void a_read_keeps_the_estimated_peak_of_exited_forks(void **state)
 {
     struct memory_fixture f;

@@ -7,7 +7,7 @@
 #include "fake_memory.h"
 #include "unit_test.h"
 
-/* The child exited after it was read, but before the survey ended: its statm is 0. */
+/* The child exited after it was read but before the survey ended, so its statm is 0. */
 static void an_exit_during_the_read_keeps_the_safe_bound(void **state)
 {
     struct memory_fixture f;
@@ -36,7 +36,7 @@ static void an_empty_smaps_file_means_that_the_process_exited(void **state)
     memory_end(&f);
 }
 
-/* The mappings of a child are gone when they are to be read: the sums are used. */
+/* The child's mappings are gone when spoor reads them, so the sums are used. */
 static void a_process_without_mappings_causes_no_correction(void **state)
 {
     struct memory_fixture f;
@@ -57,7 +57,8 @@ static void an_unreadable_process_makes_sharing_unknown(void **state)
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 30 });
-    /* Root may read every file, so the file becomes a folder, which not even root can read. */
+    /* Root may read every file, so replace the file by a folder, which not even root can
+     * read. */
     (void)snprintf(path, sizeof(path), "%s/proc/%d/smaps_rollup", f.fake.path, CHILD);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -71,7 +72,7 @@ static void an_unreadable_process_makes_sharing_unknown(void **state)
     memory_end(&f);
 }
 
-/* 100 MB of the same content: one page, though the kernel counts all of it as resident. */
+/* 100 MB of equal content are one page, though the kernel counts all of it as resident. */
 static void pages_merged_by_ksm_are_not_counted_as_resident_memory(void **state)
 {
     struct memory_fixture f;
@@ -115,11 +116,11 @@ static void memory_borrowed_by_a_vfork_child_is_counted_once(void **state)
     assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
     assert_int_equal(f.estimate.of[GROUP_MAIN].total_bytes, 100 * MB);
     assert_int_equal(f.estimate.of[GROUP_DESCENDANTS].total_bytes, 0);
-    /* The parent's size may have been read before it grew. */
+    /* The parent's size may have been read before the parent grew. */
     child->reading.rss_bytes = 150 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.of[GROUP_JOB].total_bytes, 100 * MB);
-    /* After exec the child has its own memory. */
+    /* After exec, the child has its own memory. */
     child->reading.rss_bytes = 100 * MB;
     child->has_exec = true;
     child->reading.borrows_memory = false;
@@ -140,7 +141,7 @@ static void page_faults_are_converted_with_the_page_size_of_the_machine(void **s
     memory_end(&f);
 }
 
-/* Between reads PSS follows the private memory of each process. */
+/* Between reads, PSS follows the private memory of each process. */
 static void pss_follows_private_memory(void **state)
 {
     struct memory_fixture f;
@@ -159,7 +160,7 @@ static void pss_follows_private_memory(void **state)
     memory_end(&f);
 }
 
-/* The process is larger after the read than its result: it grew, and maps nothing twice. */
+/* The process is larger after the read than in its result: it grew, and maps nothing twice. */
 static void growth_during_a_read_is_not_a_double_mapping(void **state)
 {
     struct memory_fixture f;

@@ -66,7 +66,7 @@ static void every_truncated_line_is_refused(void **state)
         memcpy(text, LINE, length);
         text[length] = '\0';
         assert_int_equal(mountinfo_parse_line(text, &mount), -EBADMSG);
-        /* a newline does not complete it */
+        /* not even a newline completes the line */
         text[length] = '\n';
         text[length + 1] = '\0';
         if (length < strlen(LINE) - strlen(" rw,memory\n"))
@@ -223,7 +223,7 @@ static void disk_writes_exclude_network_and_virtual_file_systems(void **state)
     }
 }
 
-/* Writes a mountinfo line that shows "/" as a disk, whatever it is on this machine. */
+/* Writes a mountinfo line that describes "/" as a disk, whatever it is on this machine. */
 static void describe_root_folder(char *buf, size_t size)
 {
     struct stat root;
@@ -274,7 +274,7 @@ static void a_filesystem_mounted_twice_is_counted_once(void **state)
     root_close(&root);
 }
 
-/* The datasets of a pool share its free space, and each uses some of its own. */
+/* The datasets of a pool share its free space, and each uses some space of its own. */
 static void datasets_of_a_pool_share_its_free_space(void **state)
 {
     const struct mounts datasets[] = { { 100, 30, 70 }, { 80, 10, 65 }, { 5, 5, 0 } };
@@ -327,7 +327,7 @@ static void a_mount_list_contains_each_pool_and_disk_once(void **state)
     }
     assert_string_equal(list.items[0].type, "zfs");
     assert_string_equal(list.items[2].type, "ext4");
-    /* three datasets against one; other programs may write a little meanwhile */
+    /* three datasets compared with one; other programs may write a little meanwhile */
     assert_true(list.items[0].space.used_bytes >= 2 * list.items[1].space.used_bytes);
     mount_list_done(&list);
 }

@@ -73,7 +73,7 @@ static void recommended_gpus_are_the_maximum_busy_at_once(void **state)
         { 0, 0, 0, 0, 0 },
         { 0.01, 0.3, 100 * MIB, 1, 128 * MIB },
         { 0.6, 1.5, 20 * GIB, 2, 24 * GIB },
-        { 1.2, 2.5, 30 * GIB, 2, 36 * GIB }, /* the memory is on one GPU */
+        { 1.2, 2.5, 30 * GIB, 2, 36 * GIB }, /* the memory is on one of the GPUs */
         { 3, 4, 0, 4, 0 },
         { 0, 0, 1 * GIB, 1, 2 * GIB }, /* the run used GPU memory, so it needs a GPU */
     };
@@ -119,7 +119,7 @@ static void all_gpus_that_held_memory_are_needed(void **state)
 
 /* ---- CPUs and time ---------------------------------------------------------- */
 
-/* A run of 8 h that used this many cores in each hour. */
+/* Sets the curve of a run of 8 h that used this many cores in each hour. */
 static void set_curve(struct record *run, float *cores)
 {
     enum { HOURS = 8 };
@@ -357,7 +357,7 @@ static void a_quantile_excludes_the_largest(void **state)
     assert_int_equal(needs_combine(list, COUNT, 0.95, &needs), 0);
     assert_true(is_value(&needs.memory_bytes, 23 * GIB)); /* 19 GiB times 1.2 */
     assert_true(is_value(&needs.cpus, 1));
-    /* the run on 8 CPUs would take 4800 s on one; the longest run is left out */
+    /* on one CPU, the run on 8 CPUs would take 4800 s; the longest run is left out */
     assert_true(is_value(&needs.seconds, 5760));
     assert_says(&needs.seconds, "10 min 00 s, 1 h 20 min with 1 CPU, times 1.2");
     assert_int_equal(needs.would_fail_runs, 1); /* the run of 6000 s; 20 GiB fit into 23 */
@@ -369,7 +369,7 @@ static void a_quantile_excludes_the_largest(void **state)
     assert_int_equal(needs.would_fail_runs, 0);
 }
 
-/* The order of the runs does not matter. */
+/* The result does not depend on the order of the runs. */
 static void a_larger_successful_run_replaces_a_guess(void **state)
 {
     struct record *run = *state;

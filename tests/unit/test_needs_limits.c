@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs that hit a limit, and facts that predecessors do not record. */
+/* Tests runs that hit a limit, and facts that predecessors do not record. */
 #include <math.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ static void a_run_out_of_memory_needs_twice_its_limit_if_the_peak_is_unknown(voi
     assert_true(is_value(&needs.memory_bytes, 2 * GIB));
 }
 
-/* The whole machine ran out of memory: the limit of the job does not matter. */
+/* The whole machine ran out of memory, so the limit of the job is irrelevant. */
 static void a_machine_out_of_memory_doubles_the_peak(void **state)
 {
     struct record_warning warning = { "oom", "the job was killed" };
@@ -109,7 +109,7 @@ static void a_run_near_its_limit_may_need_more(void **state)
     run->memory_limit_source = "cgroup.memory.max";
     fake_run_set(run, "memory.job_peak_bytes", GIB);
     assert_true(find_needs(run).memory_bytes.is_guess);
-    /* The rest is charged to other cgroups. */
+    /* The rest of the memory is charged to other cgroups. */
     fake_run_set(run, "memory.job_peak_bytes", 0.5 * GIB);
     assert_false(find_needs(run).memory_bytes.is_guess);
 }
@@ -160,7 +160,7 @@ static void a_full_cgroup_that_reads_files_again_may_need_more(void **state)
     run->memory_limit_source = "cgroup.memory.max";
     needs = find_needs(run);
     assert_says(&needs.memory_bytes, "the run re-read 12.0 GB that did not fit in memory");
-    fake_run_set(run, "io.read_bytes", 200e9); /* 12 GB are a small part of it */
+    fake_run_set(run, "io.read_bytes", 200e9); /* 12 GB are a small part of this */
     needs = find_needs(run);
     assert_null(strstr(needs.memory_bytes.why, "re-read"));
 }
@@ -172,7 +172,7 @@ static void a_throttled_run_gets_more_cpus_than_its_quota(void **state)
         bool is_guess;
     } rows[] = {
         { 2, 2, 8, 60, 4, true }, /* twice the quota */
-        { 2, 2, 3, 60, 3, true }, /* no more than its threads */
+        { 2, 2, 3, 60, 3, true }, /* no more CPUs than threads */
         { 2, 2, (double)NAN, 60, 4, true },
         { 0.5, 0.5, 1, 60, 1, true }, /* a quota of half a CPU */
         { 0.3, 2, 8, 5, 1, false },   /* throttled only in bursts */

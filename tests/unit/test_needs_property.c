@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties that hold for the needs of any run: 10,000 generated runs, alone and combined. */
+/* Properties that hold for the needs of any run: tests 10,000 generated runs, alone and
+ * combined. */
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static bool one_in(double count)
     return random_to(count) < 1;
 }
 
-/* From 1 to `end`, small numbers as often as large ones. */
+/* Returns a number from 1 to `end`; each order of magnitude is equally likely. */
 static double random_size(double end)
 {
     return exp(random_to(log(end)));
@@ -58,7 +59,7 @@ static double random_cores(double most)
     return random_to(most);
 }
 
-/* A curve with the precision of a JSON report. */
+/* Makes a curve with the precision of a JSON report. */
 static void make_curve(struct made_run *run, size_t points)
 {
     struct record_curve *curve = &run->record.curve;
@@ -102,12 +103,12 @@ static void make_gpus(struct made_run *run)
         return;
     fake_run_set(&run->record, "gpu.memory.combined_bytes", total);
     if (one_in(4))
-        return; /* their utilization is unknown */
+        return; /* the utilization of these GPUs is unknown */
     fake_run_set(&run->record, "gpu.job_utilization.max_gpus", random_to((double)count));
     fake_run_set(&run->record, "gpu.job_utilization.mean_gpus", random_to(1));
 }
 
-/* A run that fails, runs out of memory, is throttled, or has figures that are unknown. */
+/* Makes a run that fails, runs out of memory, is throttled, or has unknown figures. */
 static void make_trouble(struct made_run *run)
 {
     struct record *record = &run->record;
@@ -128,7 +129,7 @@ static void make_trouble(struct made_run *run)
         *fake_run_figure(record, "cpu.mean_cores") = record_unknown_figure("not measured");
 }
 
-/* Makes a random run; its curve, if any, has at most `points_max` points. */
+/* Makes a random run; its curve, if it has one, has at most `points_max` points. */
 static void make_run(struct made_run *run, double margin, size_t points_max)
 {
     *run = (struct made_run){ .margin = margin };
@@ -265,8 +266,8 @@ static void combine(struct together *all)
     assert_int_equal(all->needs.runs, all->count);
 }
 
-/* The combined needs cover the needs of each run, with two exceptions: a larger run
- * replaces a guess, and a run may take less time on more CPUs. */
+/* The combined needs cover the needs of each run, with two exceptions: a larger run replaces
+ * a guess, and a run may take less time on more CPUs. */
 static void assert_largest(const struct together *all)
 {
     assert_int_equal(all->needs.would_fail_runs, 0);
@@ -330,7 +331,7 @@ static void needs_of_many_runs_cover_the_usage_of_each(void **state)
             assert_largest(&all);
         failing += all.needs.would_fail_runs;
     }
-    assert_true(failing > 0); /* assert_few_fail() has seen failing runs */
+    assert_true(failing > 0); /* proves that assert_few_fail() has seen failing runs */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_nfs.c - bytes of NFS mounts in mountstats, each superblock once. */
+/* test_nfs.c - bytes of NFS mounts in mountstats, counting each superblock once. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void nfs_bytes_are_counted_from_the_first_reading(void **state)
     assert_true(table.is_exact);
 }
 
-/* One file system mounted twice, and another one with the same counters. */
+/* One file system is mounted twice; another one has the same counters. */
 static void an_nfs_superblock_mounted_twice_is_counted_once(void **state)
 {
 #define ALL(read)                                                    \
@@ -73,7 +73,7 @@ static void an_nfs_superblock_mounted_twice_is_counted_once(void **state)
 static void new_nfs_mounts_are_counted_from_their_mount_time(void **state)
 {
     assert_bytes(MOUNT("0:52", "/home"), STATS("/home", "99", "0 0 0 0 500 600 7 8"), 0, 0, 0);
-    /* One superblock is older than the run: another namespace had mounted it. */
+    /* One superblock is older than the run: it was mounted in another namespace before. */
     assert_bytes(MOUNT("0:52", "/home") MOUNT("0:60", "/old") MOUNT("0:61", "/new"),
                  STATS("/home", "109", "0 0 0 0 501 600 7 8")
                      STATS("/old", "5000", "0 0 0 0 1000 1000 7 8")
@@ -94,7 +94,7 @@ static void damaged_texts_are_refused(void **state)
         { PROC, OTHERS, -ENOENT },
         { PROC, "device nfsd mounted on /proc/fs/nfsd with fstype nfsd\n", -ENOENT },
         { MOUNT("0:52", "/home"), OTHERS, -EBADMSG },
-        { PROC, STATS("/home", "9", "1 2 3 4 5 6 7 8"), -EBADMSG }, /* not yet in mountinfo */
+        { PROC, STATS("/home", "9", "1 2 3 4 5 6 7 8"), -EBADMSG }, /* not in mountinfo yet */
         { MOUNT("0:52", "/a"), STATS("/b", "9", "1 2 3 4 5 6 7 8"), -EBADMSG },
         { MOUNT("0:52", "/a"), STATS("/a", "9", "1 2 3 4 5"), -EBADMSG },
         { MOUNT("0:52", "/a"), STATS("/a", "9", "1 2 3 4 5 -6 7 8"), -EBADMSG },

@@ -209,7 +209,7 @@ static void the_locale_does_not_change_numbers(void **state)
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (!setlocale(LC_ALL, names[i]))
-            continue; /* not installed, but C.UTF-8 is */
+            continue; /* not installed, unlike C.UTF-8 */
         check_number(0.5, "0.5");
         check_number(1234567.25, "1234567.25");
         assert_string_equal(number_bytes(1.46e9).text, "1.46 GB");
@@ -330,7 +330,7 @@ static void numbers_of_four_digits_have_no_trailing_zeros(void **state)
     buffer_done(&out);
 }
 
-/* Even if they are stored as a float, as in curves. */
+/* Numbers may be stored as float, as in curves. */
 static void numbers_that_were_read_are_written_unchanged(void **state)
 {
     struct buffer first = { 0 }, second = { 0 };

@@ -54,7 +54,7 @@ static void the_cursor_stops_after_the_number(void **state)
     assert_ptr_equal(cursor, text + 4);
     cursor++;
     assert_int_equal(number_read(&cursor, &value), 0);
-    assert_ptr_equal(cursor, text + 6); /* the 'e' is not part of the number */
+    assert_ptr_equal(cursor, text + 6); /* the 'e' does not belong to the number */
     cursor = text + 8;
     assert_int_equal(number_read(&cursor, &value), -EBADMSG);
     assert_ptr_equal(cursor, text + 8);

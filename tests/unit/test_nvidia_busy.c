@@ -51,7 +51,7 @@ static void a_sample_after_a_gap_covers_one_period(void **state)
     assert_int_equal(meter.busy_ns, MS(100));
     assert_int_equal(meter.covered_ns, MS(210)); /* the rest is neither busy nor idle */
     assert_true(busy_meter_add(&meter, 1100000 + 2 * BUSY_HOLE_US + 1, 100, NOW_US));
-    assert_int_equal(meter.busy_ns, MS(1600)); /* just short enough */
+    assert_int_equal(meter.busy_ns, MS(1600)); /* just short enough to count */
 }
 
 static void a_damaged_sample_is_dropped(void **state)
@@ -112,7 +112,7 @@ static void idle_time_is_covered_up_to_its_end(void **state)
 
     busy_meter_begin(&meter, 1000000);
     busy_meter_add_idle(&meter, 11000000);
-    busy_meter_add_idle(&meter, 10000000); /* already covered */
+    busy_meter_add_idle(&meter, 10000000); /* this time is already covered */
     assert_int_equal(meter.covered_ns, MS(10000));
     assert_int_equal(meter.busy_ns, 0);
     assert_false(busy_meter_add(&meter, 11000000, 100, NOW_US));
@@ -130,7 +130,7 @@ static void the_period_is_the_shortest_plausible_one(void **state)
     assert_int_equal(busy_learn_period(0, 5000000), 0);
 }
 
-/* Compares doubles: assert_int_equal() would convert -1 to unsigned, which is 0 on ARM. */
+/* Compares as double: assert_int_equal() would convert -1 to unsigned, which is 0 on ARM. */
 static void values_of_every_type_are_read(void **state)
 {
     static const struct {

@@ -24,7 +24,8 @@ static bool all_have_ended(pid_t pid, const void *data)
     return true;
 }
 
-/* Adds the answer of a driver whose samples are 200 ms apart, `now_ms` after the start. */
+/* Adds the answer of a driver whose samples are 200 ms apart, received `now_ms` after the
+ * start. */
 static void answer(struct nvidia_clients *clients, const struct nvml_process_usage *usage,
                    size_t count, uint64_t now_ms)
 {
@@ -40,7 +41,8 @@ static void answer(struct nvidia_clients *clients, const struct nvml_process_usa
     assert_int_equal(nvidia_clients_add(clients, &all), 0);
 }
 
-/* Adds an answer without processes: all have ended. The device was busy for this long. */
+/* Adds an answer without processes, because all have exited. The device was busy for this
+ * long. */
 static void end_all(struct nvidia_clients *clients, uint64_t device_busy_ns, uint64_t now_ms)
 {
     const struct nvidia_answer all = {
@@ -102,7 +104,7 @@ static void time_whose_samples_may_still_arrive_is_not_covered_yet(void **state)
     struct nvidia_clients clients = { 0 };
 
     nvidia_clients_begin(&clients, AT(0));
-    add(&clients, 10, 400, 50, 605); /* the sample of 600 may not have arrived yet */
+    add(&clients, 10, 400, 50, 605); /* the sample at 600 ms may not have arrived yet */
     assert_int_equal(clients.covered_ns, MS(400));
     add(&clients, 10, 600, 50, 650);
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(300));
@@ -248,7 +250,7 @@ static void busy_times_of_processes_are_limited_by_the_busy_time_of_the_device(v
     assert_in_range(nvidia_clients_find(&clients, 10)->busy_ns, MS(600) - 1, MS(600));
     assert_in_range(nvidia_clients_find(&clients, 11)->busy_ns, MS(200) - 1, MS(200));
     assert_int_equal(nvidia_clients_find(&clients, 12)->busy_ns,
-                     0); /* no busy time is left for it */
+                     0); /* no busy time is left for this process */
     nvidia_clients_done(&clients);
 }
 

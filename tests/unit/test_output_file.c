@@ -115,7 +115,7 @@ static void add_old(const struct fixture *f, const char *name, time_t age_second
     close(fd);
 }
 
-/* 5000000 is above all possible PIDs. */
+/* 5000000 is above all possible PIDs, so no such process exists. */
 static void temporary_files_of_dead_processes_are_removed(void **state)
 {
     const struct fixture *f = *state;
@@ -125,7 +125,7 @@ static void temporary_files_of_dead_processes_are_removed(void **state)
     add_old(f, ".spoor-5000000-6afb183a27506a30-0.tmp", 7200);
     assert_int_equal(replace(f->path, "one", false), 0);
     check_count(f, 1);
-    add_old(f, ".spoor-5000000-6afb183a27506a30-0.tmp", 60); /* another machine may write it */
+    add_old(f, ".spoor-5000000-6afb183a27506a30-0.tmp", 60); /* perhaps from another machine */
     add_old(f, own, 7200);
     add_old(f, ".spoor-5000000-6afb183a27506a30-0.csv", 7200);
     add_old(f, ".spoor-x-0.tmp", 7200);
@@ -145,7 +145,8 @@ static void no_clobber_creates_a_file_only_if_the_name_is_free(void **state)
     check_count(f, 1);
 }
 
-/* Makes a system call fail in this process, as on a file system that does not support it. */
+/* Makes a system call fail in this process, as on a file system that does not support the
+ * call. */
 static void deny(long number, int code)
 {
     struct sock_filter filter[] = {
@@ -161,7 +162,7 @@ static void deny(long number, int code)
         _exit(77);
 }
 
-/* vfat and some FUSE file systems have no links; NFS cannot rename without replacing. */
+/* vfat and some FUSE file systems do not support links; NFS cannot rename without replacing. */
 static void no_clobber_needs_neither_links_nor_renameat2(void **state)
 {
     const struct fixture *f = *state;
@@ -183,8 +184,8 @@ static void no_clobber_needs_neither_links_nor_renameat2(void **state)
     check_count(f, 1);
 }
 
-/* The file must be created with its final mode: another user could open it before its mode is
- * changed. */
+/* The file must be created with its final mode: before a change of the mode, another user
+ * could open it. */
 static void exit_with_first_mode(const char *path, bool is_private)
 {
     struct replacement new_file;
@@ -301,7 +302,7 @@ static void only_inherited_writable_descriptors_are_accepted(void **state)
     close(fds[0]);
 }
 
-/* Each child finds the end of the file, then writes a byte there. */
+/* Each child seeks to the end of the file, then writes a byte there. */
 static void a_lock_excludes_other_processes(void **state)
 {
     const struct fixture *f = *state;
@@ -342,7 +343,7 @@ static void a_lock_does_not_conflict_with_flock(void **state)
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
     assert_int_equal(flock(held, LOCK_EX), 0);
-    output_file_lock(fd); /* does not wait */
+    output_file_lock(fd); /* must not wait */
     assert_int_equal(fcntl(held, F_OFD_SETLK, &lock), -1);
     output_file_unlock(fd);
     assert_int_equal(fcntl(held, F_OFD_SETLK, &lock), 0);

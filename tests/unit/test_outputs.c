@@ -195,7 +195,7 @@ static void a_page_is_written_in_addition(void **state)
         end(&f);
         return;
     }
-    f.settings.is_append = true; /* does not apply to pages */
+    f.settings.is_append = true; /* append does not apply to pages */
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.count, 2);
     assert_int_equal(f.outputs.items[0].format, SPOOR_HTML);
@@ -203,7 +203,7 @@ static void a_page_is_written_in_addition(void **state)
     assert_int_equal(f.outputs.items[1].fd, STDERR_FILENO);
     assert_int_equal(f.outputs.items[1].format, SPOOR_TEXT);
     set_output(&f, f.path);
-    assert_int_equal(plan(&f), -EINVAL); /* the same file twice */
+    assert_int_equal(plan(&f), -EINVAL); /* both paths are the same file */
     set_output(&f, NULL);
     f.settings.is_append = false;
     f.settings.is_no_clobber = true;
@@ -339,7 +339,7 @@ static void a_descriptor_must_be_open_for_writing(void **state)
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.count, 2);
     assert_int_equal(f.outputs.items[0].fd, fd);
-    assert_int_equal(fcntl(fd, F_SETFD, FD_CLOEXEC), 0); /* not inherited, but our own */
+    assert_int_equal(fcntl(fd, F_SETFD, FD_CLOEXEC), 0); /* opened by spoor, not inherited */
     assert_int_equal(plan(&f), -EBADF);
     close(fd);
     end(&f);

@@ -24,7 +24,7 @@ static struct budget plenty(void)
     return budget;
 }
 
-/* Simulates the next glance. Returns the time from it to the one after it. */
+/* Simulates the next glance. Returns the time until the following glance. */
 static uint64_t next_gap(struct pace *pace, struct budget *budget, uint64_t cost_ns,
                          enum activity_state state)
 {
@@ -42,7 +42,7 @@ static void glances_are_frequent_while_a_job_grows(void **state)
     assert_int_equal(pace_wake_ns(&pace), START + 5 * MS);
     for (int i = 0; i < 100; i++)
         assert_int_equal(next_gap(&pace, &budget, MS / 10, JOB_GROWS), 5 * MS);
-    /* After an expensive glance the gap is longer. */
+    /* After an expensive glance, the gap is longer. */
     assert_in_range(next_gap(&pace, &budget, 8 * MS, JOB_GROWS), 32 * MS, 40 * MS);
 }
 
@@ -61,7 +61,7 @@ static void gaps_between_glances_double_while_nothing_changes(void **state)
     assert_int_equal(next_gap(&pace, &budget, MS / 10, JOB_GROWS), 5 * MS);
 }
 
-/* The job's CPU time pays for all glances, even expensive ones. */
+/* The budget earned by the job's CPU time covers all glances, even expensive ones. */
 static void the_budget_stretches_the_gaps(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
@@ -75,7 +75,7 @@ static void the_budget_stretches_the_gaps(void **state)
         spent_ns += MS;
         (void)next_gap(&pace, &budget, MS, JOB_GROWS);
     }
-    /* a quarter of 0.35 % of 100 s, and the initial tokens */
+    /* a quarter of 0.35 % of 100 s, plus the initial tokens */
     assert_in_range(spent_ns, 90 * MS, 105 * MS);
     assert_true(budget.postponed[SPENT_GLANCES] > 70);
 }
@@ -147,7 +147,7 @@ static void samples_are_taken_at_absolute_deadlines(void **state)
     struct pace pace = begin(100 * MS);
 
     assert_int_equal(pace.deadline_ns, START + 100 * MS);
-    assert_int_equal(pace_sampled(&pace, START + 50 * MS), 0); /* requested, not due */
+    assert_int_equal(pace_sampled(&pace, START + 50 * MS), 0); /* a requested sample */
     assert_int_equal(pace.deadline_ns, START + 100 * MS);
     assert_int_equal(pace_sampled(&pace, START + 130 * MS), 0);
     assert_int_equal(pace.deadline_ns, START + 200 * MS);
@@ -155,7 +155,8 @@ static void samples_are_taken_at_absolute_deadlines(void **state)
     assert_int_equal(pace.deadline_ns, START + 600 * MS);
 }
 
-/* Simulates glances for 30 s. Returns the number of early samples, and checks their gaps. */
+/* Simulates glances for 30 s. Returns the number of early samples, and checks the gaps
+ * between them. */
 static unsigned early_samples(enum activity_state activity, struct budget *budget,
                               uint64_t cost_ns, bool is_fine)
 {

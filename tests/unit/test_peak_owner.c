@@ -21,10 +21,10 @@ static void page_faults_determine_the_owner_of_a_peak(void **state)
         { { 300 * MB, 20 * MB, 72000, 100, 4096 }, { true, true } },
         { { 300 * MB, 20 * MB, 72000, 400, 4096 }, { true, false } },
         { { 300 * MB, 20 * MB, 600, 400, 4096 }, { true, false } },
-        /* A program that was seen close to its maximum. */
+        /* A program that was seen close to its peak. */
         { { 200 * MB, 199 * MB, 0, 100, 4096 }, { true, false } },
         { { 200 * MB, 190 * MB, 100, 100, 4096 }, { true, false } },
-        /* The same with pages of 64 KiB. */
+        /* A program on a machine with pages of 64 KiB. */
         { { 300 * MB, 20 * MB, 4600, 400, 65536 }, { true, false } },
         { { 300 * MB, 20 * MB, 0, 400, 65536 }, { false, true } },
     };

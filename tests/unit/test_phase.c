@@ -87,7 +87,7 @@ static void phases_beyond_the_limit_are_added_to_earlier_ones(void **state)
     assert_int_equal(spoor_phase_stop(session, "epoch", &err), -ENOENT);
     assert_int_equal(spoor_phase_start(session, "new", &err), 0);
     assert_int_equal(spoor_phase_start(session, "newer", &err), 0);
-    assert_int_equal(spoor_phase_start(session, "epoch", &err), 0); /* open twice */
+    assert_int_equal(spoor_phase_start(session, "epoch", &err), 0); /* already open */
     assert_int_equal(spoor_phase_start(session, "epoch", &err), 0);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(spoor_phase_stop(session, i ? "newer" : "new", &err), 0);

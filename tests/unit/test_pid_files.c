@@ -169,7 +169,7 @@ static void the_high_water_mark_is_read_from_status(void **state)
     assert_int_equal(status.swap_bytes, 3072);
     assert_int_equal(status.threads, 2);
     assert_true(status.ignores_child_signal);
-    assert_false(is_known(status.rss_shmem_bytes)); /* no such line */
+    assert_false(is_known(status.rss_shmem_bytes)); /* the line is missing */
 }
 
 static void status_is_read_beyond_many_groups(void **state)
@@ -207,7 +207,8 @@ static void a_hostile_name_cannot_fake_a_line(void **state)
 {
     struct pid_status status;
 
-    /* The kernel writes a newline in a name as \n, so a name cannot start a line. */
+    /* The kernel writes a newline in a name as \
+     * , so a name cannot start a line. */
     assert_int_equal(pid_status_parse("Name:\tVmHWM: 77 kB\\nTgid:\t7\nTgid:\t42\n", &status),
                      0);
     assert_int_equal(status.thread_group, 42);

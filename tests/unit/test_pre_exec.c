@@ -7,7 +7,7 @@
 #include "job/member.h"
 #include "unit_test.h"
 
-/* A child of vfork() that uses the memory of its parent and started at boot. */
+/* Returns a child of vfork() that uses its parent's memory and started at boot. */
 static struct member of_vfork(void)
 {
     return (struct member){ .id.pid = getpid(),
@@ -15,7 +15,7 @@ static struct member of_vfork(void)
                             .id.start_ticks = 1 };
 }
 
-/* Returns the start time, in ticks, of a process that is young until the test ends. */
+/* Returns a start time, in ticks, with which a process counts as young until the test ends. */
 static uint64_t now_ticks(void)
 {
     struct timespec now;
@@ -40,7 +40,7 @@ static void a_young_process_may_not_have_called_exec(void **state)
 {
     struct member member = of_vfork();
 
-    assert_false(is_pre_exec(&member)); /* it started long ago and sleeps */
+    assert_false(is_pre_exec(&member)); /* started long ago, and sleeps */
     member.id.start_ticks = now_ticks();
     assert_true(is_pre_exec(&member));
     member.reading.is_zombie = true;
@@ -53,7 +53,7 @@ static void a_process_waiting_for_a_cpu_stays_young(void **state)
 
     member.reading.is_busy = true;
     assert_true(is_pre_exec(&member));
-    member.reading.cpu_ns = 50 * NS_PER_MS; /* it has run long enough without exec */
+    member.reading.cpu_ns = 50 * NS_PER_MS; /* has run for too long to be before exec */
     assert_false(is_pre_exec(&member));
 }
 

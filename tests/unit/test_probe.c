@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_probe.c - probes of `spoor doctor` if no process can be started. */
+/* test_probe.c - the probes of `spoor doctor` if no process can be started. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

@@ -11,7 +11,7 @@
 #include "source/events/proc_connector.h"
 #include "unit_test.h"
 
-/* A datagram as the kernel sends it: two headers, then the event. */
+/* A datagram as sent by the kernel: two headers, then the event. */
 struct datagram {
     unsigned char bytes[256];
     size_t size;
@@ -33,7 +33,7 @@ static struct proc_event fork_event(int tid, int pid)
 {
     struct proc_event event = { .what = PROC_EVENT_FORK, .timestamp_ns = 5000000000 };
 
-    event.event_data.fork.parent_pid = 8; /* the thread that forked */
+    event.event_data.fork.parent_pid = 8; /* the thread that called fork() */
     event.event_data.fork.parent_tgid = 7;
     event.event_data.fork.child_pid = tid;
     event.event_data.fork.child_tgid = pid;
@@ -98,7 +98,7 @@ static void other_events_are_ignored(void **state)
 
     make(&datagram, &event);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -ENOMSG);
-    event.what = PROC_EVENT_NONE; /* a reply to another request */
+    event.what = PROC_EVENT_NONE; /* a reply to the request of another process */
     make(&datagram, &event);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -ENOMSG);
     event = fork_event(42, 42);
@@ -120,7 +120,7 @@ static void a_truncated_datagram_is_refused(void **state)
     assert_int_equal(seen.pid, -1);
 }
 
-/* Each length in turn is larger than the data, or too small. */
+/* Each length field in turn is larger than the data, or too small. */
 static void wrong_lengths_are_refused(void **state)
 {
     struct proc_event event = fork_event(42, 42);
@@ -136,7 +136,7 @@ static void wrong_lengths_are_refused(void **state)
     make(&datagram, &event);
     memcpy(datagram.bytes + sizeof(struct nlmsghdr) + offsetof(struct cn_msg, len), &length, 2);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -EBADMSG);
-    length = 17; /* an event, but not all of it */
+    length = 17; /* an incomplete event */
     memcpy(datagram.bytes + sizeof(struct nlmsghdr) + offsetof(struct cn_msg, len), &length, 2);
     assert_true(proc_connector_parse(datagram.bytes, datagram.size, &seen) < 0);
     assert_int_equal(seen.pid, -1);
@@ -191,8 +191,9 @@ static void the_kernel_reports_every_process(void **state)
     tally.parent_pid = job.pid;
     events.fd = connector.fd;
     gated_job_begin(&job);
-    /* Reads continuously, as a tracker does: events cover the whole machine, and the buffer is
-     * limited. The last exit may be reported only after a wait for it has returned. */
+    /* Reads continuously, as a tracker does: events cover the whole machine, and the buffer
+     * is limited. The last exit may be reported only after the wait for the process has
+     * returned. */
     do {
         (void)poll(&events, 1, 5);
         has_ended = has_ended || gated_job_has_ended(&job);

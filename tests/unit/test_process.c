@@ -9,7 +9,7 @@
 #include "run/process.h"
 #include "unit_test.h"
 
-/* 10 -> 20 -> 30 (zombie), 10 -> 40 by a second thread. */
+/* Creates a tree: 10 -> 20 -> 30 (zombie), and 10 -> 40, started by a second thread. */
 static void make_tree(struct fake_root *fake)
 {
     static const struct {

@@ -10,7 +10,7 @@
 #include "job/source_names.h"
 #include "unit_test.h"
 
-/* Above all possible PIDs: no such process exists. */
+/* These PIDs are above all possible ones, so no such processes exist. */
 enum { MAIN = 5000000, OTHER = 6000000 };
 
 static struct roster roster;
@@ -142,7 +142,7 @@ static void concurrent_threads_are_counted(void **state)
     end(&events);
 }
 
-/* The exit of a joined thread is reported after the start of the next one. */
+/* The exit of a joined thread may be reported after the start of the next thread. */
 static void consecutive_threads_are_not_counted_as_concurrent(void **state)
 {
     struct process_events events;
@@ -158,8 +158,8 @@ static void consecutive_threads_are_not_counted_as_concurrent(void **state)
     end(&events);
 }
 
-/* On a busy machine, the exits of a wave of threads may be reported long after the next wave
- * has begun. */
+/* On a busy machine, the exits of one wave of threads may be reported long after the next
+ * wave has begun. */
 static void threads_of_consecutive_waves_are_not_counted_as_concurrent(void **state)
 {
     enum { WAVE = 8, LATE = 3 };
@@ -204,7 +204,7 @@ static void a_process_ends_with_its_last_thread(void **state)
 
     begin(&events, false);
     thread(&events, PROCESS_FORKED, MAIN);
-    exited(&events, MAIN); /* the first of its two threads */
+    exited(&events, MAIN); /* one of the two threads exits */
     assert_int_equal(events.now.processes, 1);
     forked(&events, MAIN, MAIN + 1);
     assert_int_equal(events.peak.processes, 2);
@@ -214,7 +214,7 @@ static void a_process_ends_with_its_last_thread(void **state)
     end(&events);
 }
 
-/* The exit event of main may or may not have been read yet. */
+/* The exit event of main may or may not have been read. */
 static void survivors_of_main_do_not_depend_on_its_exit_event(void **state)
 {
     struct process_events events;
@@ -245,14 +245,15 @@ static void only_descendants_count(void **state)
     forked(&events, MAIN, MAIN + 1);
     exited(&events, MAIN);
     forked(&events, MAIN + 1, MAIN + 2);
-    forked(&events, MAIN, MAIN + 3); /* a PID reused by a foreign process */
+    forked(&events, MAIN, MAIN + 3); /* a foreign process has reused the PID */
     assert_int_equal(events.started_count, 3);
     assert_int_equal(events.now.processes, 2);
     assert_true(events.is_exact);
     end(&events);
 }
 
-/* The ring reports only processes of the job, even if the event of a fork was lost. */
+/* The ring reports only processes of the job, so an exit of an unknown process means that a
+ * fork event was lost. */
 static void an_exit_without_a_fork_means_that_events_were_lost(void **state)
 {
     struct process_events events;
@@ -274,7 +275,7 @@ static void a_reused_pid_is_another_process(void **state)
         exited(&events, MAIN + 1);
     }
     forked(&events, MAIN, MAIN + 1);
-    forked(&events, MAIN, MAIN + 1); /* the exit event was lost */
+    forked(&events, MAIN, MAIN + 1); /* the exit event of the PID's previous process was lost */
     assert_int_equal(events.started_count, 6);
     assert_int_equal(events.now.processes, 2);
     end(&events);
@@ -291,7 +292,7 @@ static void add_open(pid_t pid, uint64_t start_ticks)
     assert_non_null(roster_add_member(&roster, &member));
 }
 
-/* A search may find a process before its event is read. */
+/* A search may find a process before the event of its fork is read. */
 static void a_process_found_by_a_search_is_not_added_again(void **state)
 {
     struct process_event event = { .kind = PROCESS_FORKED,
@@ -301,7 +302,7 @@ static void a_process_found_by_a_search_is_not_added_again(void **state)
     struct process_events events;
 
     begin(&events, true);
-    add_open(MAIN + 1, UINT32_MAX); /* started after any event */
+    add_open(MAIN + 1, UINT32_MAX); /* has started later than any event */
     process_events_note(&events, &event);
     assert_non_null(roster_member(&roster, MAIN + 1));
     assert_int_equal(events.started_count, 2);
@@ -316,8 +317,8 @@ static void a_process_found_by_a_search_is_not_added_again(void **state)
     end(&events);
 }
 
-/* The start time of a process includes the 100 s that the machine was suspended before; the
- * time of the event does not. */
+/* The start time of a process includes the 100 s during which the machine was suspended
+ * earlier; the time of an event does not. */
 static void a_process_is_recognized_after_a_suspend(void **state)
 {
     enum { HOUR = 3600 };
@@ -336,14 +337,14 @@ static void a_process_is_recognized_after_a_suspend(void **state)
                            (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
     process_events_note(&events, &event);
     assert_non_null(roster_member(&roster, MAIN + 1));
-    event.pid = MAIN + 2; /* an older process with this PID started 100 s earlier */
+    event.pid = MAIN + 2; /* an older process with this PID, started 100 s earlier */
     add_open(MAIN + 2, event.time_ns / (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
     process_events_note(&events, &event);
     assert_null(roster_member(&roster, MAIN + 2));
     end(&events);
 }
 
-/* After events were lost, a search finds the processes, and their events count again. */
+/* After events were lost, a search finds the processes, and later events count again. */
 static void processes_whose_events_were_lost_are_found_by_a_search(void **state)
 {
     struct process_events events;
@@ -363,7 +364,7 @@ static void processes_whose_events_were_lost_are_found_by_a_search(void **state)
     assert_int_equal(events.now.processes, 2);
     process_events_note(&events, &(struct process_event){
                                      .kind = PROCESS_EXITED, .pid = MAIN + 1, .time_ns = 1 });
-    process_events_resume(&events); /* the exited process is not counted again */
+    process_events_resume(&events); /* must not count the exited process again */
     assert_int_equal(events.now.processes, 1);
     assert_int_equal(events.started_count, 2);
     end(&events);
@@ -403,7 +404,7 @@ static void long_lived_processes_are_announced_parents_first(void **state)
     assert_int_equal(events.settled_peak.processes, 1);
     exited(&events, MAIN + 8);
     announced = (struct announced){ 0 };
-    for (int i = 0; i < 2; i++) /* the second call announces none */
+    for (int i = 0; i < 2; i++) /* the second call must announce no process */
         process_events_announce(&events, UINT64_MAX, announce, &announced);
     assert_int_equal(announced.count, 2);
     assert_int_equal(announced.pids[0], MAIN + 9);
@@ -429,7 +430,7 @@ static void the_job_ends_with_its_last_process(void **state)
     end(&events);
 }
 
-/* perf reports an exit if a process calls exec on a set-uid program. */
+/* perf reports an exit when a process calls exec on a set-uid program. */
 static void an_exit_event_of_a_living_process_makes_counts_inexact(void **state)
 {
     struct process_event event = { .kind = PROCESS_EXITED };
@@ -451,7 +452,7 @@ static void an_exit_event_of_a_living_process_makes_counts_inexact(void **state)
     event.pid = MAIN;
     process_events_note(&events, &event);
     assert_int_equal(events.now.processes, 0);
-    assert_int_equal(process_events_ended_ns(&events), 0); /* a process is alive */
+    assert_int_equal(process_events_ended_ns(&events), 0); /* unknown: a process is alive */
     gated_job_begin(&job);
     gated_job_end(&job);
     end(&events);
@@ -475,7 +476,7 @@ static int run_many_threads(void)
     return 0;
 }
 
-/* The records would cost more than all other events. */
+/* Exit records of so many threads would cost more than all other events. */
 static void records_of_very_many_threads_are_not_requested(void **state)
 {
     struct gated_job job;

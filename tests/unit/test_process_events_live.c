@@ -29,8 +29,8 @@ struct watched {
     struct gated_job job;
 };
 
-/* Returns false, with a message, if the source is not available: the job then does not
- * start. */
+/* Starts a job. Returns false, with a message, if the source is not available; then the job
+ * is not started. */
 static bool start(struct watched *w, size_t kind, int (*work)(void))
 {
     assert_int_equal(root_open(NULL, &w->root), 0);
@@ -54,7 +54,7 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
     return false;
 }
 
-/* Reads events as a tracker does until the job has ended. Returns false, with a message, if
+/* Reads events as a tracker does, until the job has ended. Returns false, with a message, if
  * other programs started so many processes that events were lost. */
 static bool finish(struct watched *w)
 {
@@ -68,7 +68,7 @@ static bool finish(struct watched *w)
     assert_int_equal(status, 0);
     process_events_drain(&w->process_events, false);
     /* The connector may report the exit after the wait has returned, and other processes of
-     * the machine before it. */
+     * the machine before that. */
     while (events.fd >= 0 && w->process_events.now.processes > 0 &&
            w->process_events.connector.lost_count == 0) {
         (void)poll(&events, 1, -1);
@@ -93,8 +93,8 @@ static void done(struct watched *w)
     root_close(&w->root);
 }
 
-/* Returns how many exited processes may still count as alive: one per CPU with the connector,
- * which may report exits late. */
+/* Returns how many exited processes may still count as alive: one per CPU with the
+ * connector, which may report exits late. */
 static uint64_t late_ends(const struct process_events *events)
 {
     return events->connector.fd < 0 ? 0 : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -136,7 +136,7 @@ static void consecutive_processes_are_all_counted(void **state)
     count_job(start_three_hundred, 301, 2);
 }
 
-/* Starts ten children that wait for the end of a pipe. */
+/* Starts ten children that wait for end of file on a pipe. */
 static int start_ten_at_once(void)
 {
     int gate[2], status = 0;
@@ -203,7 +203,7 @@ static void *exec_in_a_thread(void *data)
     return data;
 }
 
-/* The exec in the second thread ends the first thread, but not the process. */
+/* The second thread calls exec, which ends the first thread but not the process. */
 static int exec_from_a_thread(void)
 {
     pthread_t id;
@@ -227,7 +227,7 @@ static int fork_and_leave(void)
     return pid < 0;
 }
 
-/* The job waits for its last descendant through a pipe that all of them hold open. */
+/* The job waits for its last descendant through a pipe that all descendants hold open. */
 static int start_a_daemon(void)
 {
     int end[2];
@@ -259,7 +259,8 @@ static void daemons_are_counted(void **state)
         skip();
 }
 
-/* A second thread, which exists when the process is attached to and exits before the first. */
+/* Runs as the second thread, which exists when spoor attaches to the process and exits
+ * before the first thread. */
 static void *end_when_told(void *data)
 {
     char byte;
@@ -312,7 +313,7 @@ static void an_adopted_process_outlives_its_first_thread(void **state)
 
 struct newborn {
     unsigned count;
-    unsigned gone_count; /* already waited for */
+    unsigned gone_count; /* already waited for, so not readable */
     pid_t pid;           /* a process that exists */
 };
 
@@ -328,7 +329,7 @@ static bool remember(pid_t pid, void *data)
     return false;
 }
 
-/* One child that exits and one that is stopped: only the second can be read. */
+/* Starts one child that exits and one that is stopped: only the stopped one can be read. */
 static int stop_with_a_child(void)
 {
     pid_t pid;
@@ -418,7 +419,7 @@ static void peaks_of_exited_processes_are_kept(void **state)
             continue;
         if (has_peaks) {
             assert_true(w.process_events.has_peaks);
-            /* Both processes also contain the memory of this test. */
+            /* Both processes also include the memory of this test. */
             assert_in_range(w.process_events.peak_bytes[GROUP_MAIN], MAIN_BYTES, UNKNOWN - 1);
             assert_in_range(w.process_events.peak_bytes[GROUP_DESCENDANTS] -
                                 w.process_events.peak_bytes[GROUP_MAIN],

@@ -33,8 +33,8 @@ static void put(struct fake_job *f, int pid, const char *name, const char *comma
     fake_root_write(&f->fake, path, command);
 }
 
-/* The machine is suspended after a process has started, before the next search finds the
- * process. */
+/* The machine is suspended after a process has started, but before the next search finds
+ * that process. */
 static void a_suspend_does_not_move_the_start_of_a_process(void **state)
 {
     const uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -55,7 +55,7 @@ static void a_suspend_does_not_move_the_start_of_a_process(void **state)
     fake_job_end(&f);
 }
 
-/* An attached job with earlier usage. */
+/* The job had used CPU time before spoor attached to it. */
 static void usage_before_the_first_reading_is_not_counted(void **state)
 {
     struct fake_process main = main_process;
@@ -128,7 +128,7 @@ static void after_exec_the_name_and_the_command_are_updated(void **state)
     fake_job_end(&f);
 }
 
-/* A process that sleeps from now on is not read again. */
+/* From here on the process sleeps, so it is not read again. */
 static void a_missing_command_is_read_later(void **state)
 {
     struct process_table table;
@@ -179,7 +179,7 @@ static void the_largest_gpu_memory_is_kept(void **state)
     fake_job_look(&f);
     job_note_gpu(&f.job, 10, 200);
     job_note_gpu(&f.job, 10, 100);
-    job_note_gpu(&f.job, 77, 900); /* it does not belong to the job */
+    job_note_gpu(&f.job, 77, 900); /* this process does not belong to the job */
     table = list(&f, UNKNOWN);
     assert_int_equal(table.list[0].gpu_bytes, 200);
     process_table_done(&table);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events and exit records of exited processes. */
+/* Tests events and exit records of exited processes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int set_up(void **state)
         .taskstats = TASKSTATS_CLOSED,
         .roster = &f->roster,
     };
-    f->events.taskstats.fd = 0; /* records exist: exited processes wait for them */
+    f->events.taskstats.fd = 0; /* with exit records, exited processes wait for their record */
     roster_add(&f->roster, MAIN)->threads = 1;
     *state = f;
     return 0;
@@ -116,7 +116,7 @@ static void an_unopened_process_is_listed_from_its_exit_record(void **state)
     assert_int_equal(entry->written_bytes, 8192);
     assert_true(entry->has_wait_status);
     assert_int_equal(entry->wait_status, 3 << 8);
-    /* The parent has waited for the child, so its counts include the child's bytes. */
+    /* The parent has waited for the child, so the parent's counts include the child's bytes. */
     assert_int_equal(roster_member(&f->roster, MAIN)->notes.foreign_io.read_bytes, 4096);
 }
 

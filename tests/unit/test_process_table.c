@@ -87,7 +87,7 @@ static void the_largest_are_kept_and_the_others_summed(void **state)
     struct process_table table = { 0 };
     uint64_t total_ns = 0;
 
-    /* In no order; the more CPU time a process has used, the smaller its memory. */
+    /* The order is arbitrary; the more CPU time a process has used, the smaller its memory. */
     for (int i = 0; i < COUNT; i++) {
         uint64_t cpu_ns = (uint64_t)(i * 7919 % COUNT) * (uint64_t)MS;
         uint64_t peak_bytes = (uint64_t)(COUNT - i * 7919 % COUNT) << 20;
@@ -102,7 +102,7 @@ static void the_largest_are_kept_and_the_others_summed(void **state)
         assert_true(table.list[i].cpu_ns >= (COUNT - PROCESSES_BY_CPU) * MS ||
                     table.list[i].peak_bytes > (uint64_t)(COUNT - PROCESSES_BY_MEMORY) << 20);
     assert_int_equal(table.other_count, 2);
-    assert_string_equal(table.others[0].name, "as"); /* most CPU time first */
+    assert_string_equal(table.others[0].name, "as"); /* sorted by CPU time, descending */
     assert_string_equal(table.others[1].name, "cc1");
     assert_int_equal(table.others[0].peak_bytes, (uint64_t)(COUNT - PROCESSES_BY_MEMORY) << 20);
     assert_int_equal(sum_cpu(&table), total_ns);
@@ -113,7 +113,7 @@ static void the_largest_are_kept_and_the_others_summed(void **state)
     process_table_done(&table);
 }
 
-/* The kernel keeps 15 bytes of a name. */
+/* The kernel keeps only 15 bytes of a name. */
 static void the_number_of_names_is_limited(void **state)
 {
     struct process_table table = { 0 };
@@ -155,7 +155,7 @@ static void missing_cpu_time_belongs_to_unknown_processes(void **state)
     process_table_done(&table);
 }
 
-/* Processes that no look found were not counted. */
+/* Processes that no look found are not counted. */
 static void without_events_the_number_of_unknown_processes_is_unknown(void **state)
 {
     struct process_table table = { 0 };
@@ -202,7 +202,8 @@ static void estimates_are_scaled_to_the_cpu_time_of_the_job(void **state)
     process_table_done(&table);
 }
 
-/* An estimate is at most one clock tick of 10 ms too small: more belongs to other processes. */
+/* An estimate is at most one clock tick of 10 ms too small; any further time belongs to
+ * other processes. */
 static void estimates_grow_by_at_most_a_tick(void **state)
 {
     struct process_table table = { 0 };
@@ -215,7 +216,7 @@ static void estimates_grow_by_at_most_a_tick(void **state)
     add_estimate(&table, 2, "sh", 0, 10 * MS);
     process_table_finish(&table, 100 * MS, 1);
     assert_int_equal(table.list[0].cpu_ns, 20 * MS);
-    assert_false(is_known(table.unknown.count)); /* not 0: some process used the rest */
+    assert_false(is_known(table.unknown.count)); /* not 0: an unknown process used the rest */
     assert_int_equal(table.unknown.cpu_ns, 80 * MS);
     process_table_done(&table);
 

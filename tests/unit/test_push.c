@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_push.c - pushes of rows; the test replaces the network. */
+/* test_push.c - pushes rows; the test replaces the network. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- settings ----------------------------------------------------------- */
 
-static const char *variables[8]; /* names and values in turn */
+static const char *variables[8]; /* names and values, alternating */
 
 static const char *get(const char *name)
 {
@@ -192,7 +192,7 @@ static void test_samples_closer_than_the_interval_are_merged(void **state)
     assert_string_equal(network.body.text,
                         ELAPSED "10000\n" RSS "1 10000\n" READ "5 10000\n" /* the first row */
                         ELAPSED "11500\n" RSS "9 11500\n" READ "7 11500\n");
-    /* The next batch starts at the last row, and its counter does not fall. */
+    /* The next batch starts at the last row, and its counter does not decrease. */
     assert_int_equal(push(*state, ROW("12.6", "3", "1")), 0);
     assert_string_equal(network.body.text, ELAPSED "12600\n" RSS "1 12600\n" READ "7 12600\n");
 }

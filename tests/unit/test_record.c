@@ -70,8 +70,8 @@ static void figures_are_found_by_their_path(void **state)
     example_free(example);
 }
 
-/* A tag given twice has its last value. Keys that differ only in bytes that are not UTF-8 are
- * the same in JSON. */
+/* If a tag is given twice, the last value is used. Keys that differ only in bytes that are
+ * not UTF-8 are equal in JSON. */
 static void each_tag_key_is_unique(void **state)
 {
     static const char *const tags[] = { "a=1", "\xff=2", "b", "a=3", "\xfe=4", NULL };
@@ -113,7 +113,7 @@ static void the_curve_contains_rates_of_counters_and_values_of_gauges(void **sta
     assert_true(cpu->is_rate && !memory->is_rate);
     assert_true(isnan(cpu->high[0]) && fabsf(cpu->high[3] - 3.5f) < 1e-6f);
     assert_true(fabsf(memory->high[3] - 1.2e9f) < 1);
-    assert_null(curve_find(&record.curve, "job_swap_bytes")); /* never known */
+    assert_null(curve_find(&record.curve, "job_swap_bytes")); /* its values were never known */
     assert_null(curve_find(&record.curve, "job_rss_peak_bytes"));
     record_done(&record);
     example_free(example);

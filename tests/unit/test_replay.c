@@ -62,7 +62,7 @@ static void figures_and_a_curve_are_computed_from_rows(void **state)
     replay_free(replay);
 }
 
-/* A tracker may take several samples before it notices the end of the job. */
+/* A tracker may take several samples before it notices that the job has ended. */
 static void rows_after_the_end_of_the_job_are_not_in_its_curve(void **state)
 {
     struct replay *replay = begin();
@@ -88,7 +88,7 @@ static void rows_after_the_end_of_the_job_are_not_in_its_curve(void **state)
     replay_free(replay);
 }
 
-/* Each row covers the time since the previous one; the first covers an interval. */
+/* Each row covers the time since the previous row; the first row covers one interval. */
 static void rates_and_growth_add_up(void **state)
 {
     static const enum replay_kind kinds[] = { REPLAY_GROWTH, REPLAY_RATE };

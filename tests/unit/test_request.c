@@ -157,7 +157,7 @@ static void requests_for_batch_systems_contain_gibibytes_and_gpus(void **state)
                    "request_gpus = 4\n");
 }
 
-/* Eight ranks with 1.5 CPUs and half a GPU each, and the memory of the largest node. */
+/* Eight ranks use 1.5 CPUs and half a GPU each; memory is that of the largest node. */
 static void a_request_for_a_group_contains_nodes_and_tasks(void **state)
 {
     static const char note[] =
@@ -259,7 +259,7 @@ static void a_guess_is_marked_in_the_request(void **state)
                    "docker run --cpus=1 --memory=2g IMAGE\n");
 }
 
-/* Without any known figure the syntax is still valid. */
+/* Even without any known figure, the syntax is valid. */
 static void a_request_without_figures_contains_only_comments(void **state)
 {
     for (size_t i = 0; request_get(i); i++) {
@@ -278,7 +278,7 @@ static void a_request_without_figures_contains_only_comments(void **state)
     }
 }
 
-/* The option lists all formats. */
+/* The help of the option lists all formats. */
 static void every_format_is_a_value_of_the_option(void **state)
 {
     const struct option *option = NULL;

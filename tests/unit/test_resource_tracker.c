@@ -46,7 +46,7 @@ static void the_agent_accepts_a_dialect(void **state)
     assert_int_equal(PARSE(AGENT, &settings, &err, "--dialect=resource-tracker-0.1",
                            "--dialect", "resource-tracker-0.3"),
                      0);
-    assert_string_equal(settings.dialect, "resource-tracker-0.3"); /* the last value counts */
+    assert_string_equal(settings.dialect, "resource-tracker-0.3"); /* the last value is used */
     tracker_settings_done(&settings);
     assert_int_equal(PARSE(AGENT, &settings, &err, "--pid", "42"), 0);
     assert_null(settings.dialect);
@@ -248,7 +248,7 @@ static void errors_name_the_file_and_the_line(void **state)
     }
 }
 
-/* A valid file, truncated at each byte, then with changed bytes. */
+/* A valid file is truncated at each byte; then each byte is changed. */
 static void hostile_text_is_harmless(void **state)
 {
     static const char good[] = "[job]\nname = \"a\\tb\\u00e9\" # c\r\npid = 42\n[[t.u]]\n"
@@ -289,7 +289,7 @@ static void hostile_text_is_harmless(void **state)
     assert_in_range(names, 100, 2000 - errors);
 }
 
-/* The error is at the end of each file. */
+/* In each file, the error is at the end. */
 static void an_invalid_file_changes_nothing(void **state)
 {
     static const char *const bad[] = {

@@ -8,7 +8,7 @@
 
 enum { MANY = 100000 };
 
-/* The largest allocation of results.c. */
+/* Size of the largest allocation made by results.c. */
 static size_t largest_bytes;
 
 void *__real_calloc(size_t count, size_t size);
@@ -21,7 +21,7 @@ void *__wrap_calloc(size_t count, size_t size)
     return __real_calloc(count, size);
 }
 
-/* Writes results without blocks, but not the end of the document. */
+/* Writes results without blocks, up to but not including the end of the document. */
 static void write_start(struct buffer *out)
 {
     struct results results = { .block_count = 0 };
@@ -32,7 +32,7 @@ static void write_start(struct buffer *out)
     assert_memory_equal(out->text + out->length, "]\n}", 3);
 }
 
-/* A block of two bytes in a hostile file must not use a kilobyte of memory. */
+/* A block that takes two bytes in a hostile file must not use a kilobyte of memory. */
 static void blocks_without_calls_use_no_memory(void **state)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };

@@ -35,7 +35,7 @@ static void an_added_process_is_found(void **state)
     assert_int_equal(roster.process_count, 1);
     assert_int_equal(roster_find(&roster, 42)->threads, 3);
     assert_null(roster_find(&roster, 43));
-    assert_null(roster_member(&roster, 42)); /* not open */
+    assert_null(roster_member(&roster, 42)); /* its files are not open */
     roster_done(&roster);
     assert_null(roster_find(&roster, 42));
 }
@@ -68,7 +68,7 @@ static void the_roster_grows_and_keeps_all_processes(void **state)
     roster_done(&roster);
 }
 
-/* PIDs that share a slot, in a table of maximum load: compared with a plain array. */
+/* Uses PIDs that share a slot, in a table of maximum load, and compares with a plain array. */
 static void removal_keeps_the_other_processes(void **state)
 {
     enum { PIDS = 512 };
@@ -168,14 +168,14 @@ static void parents_come_before_their_children(void **state)
     roster_order(&roster, 1);
     for (size_t i = 0; i < roster.count; i++)
         assert_ptr_equal(roster_member(&roster, roster.list[i].id.pid), &roster.list[i]);
-    assert_int_equal(roster.list[0].id.pid, 50); /* not part of the sort */
+    assert_int_equal(roster.list[0].id.pid, 50); /* this process is not part of the sort */
     assert_int_equal(roster.list[1].id.pid, 43);
     assert_int_equal(roster.list[2].id.pid, 44);
     assert_int_equal(roster.list[3].id.pid, 45);
     roster_done(&roster);
 }
 
-/* PIDs wrapped around within one tick. */
+/* PIDs may wrap around within one tick. */
 static void a_parent_may_have_a_larger_pid(void **state)
 {
     static const struct {

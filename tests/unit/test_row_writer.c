@@ -29,8 +29,8 @@ static void check_rows(const char *text, size_t length, int count)
 
 static void all_rows_are_in_the_file(void **state)
 {
-    /* Several times the size of the queue. The writer may be slow on a busy machine, so the
-     * test waits for it after every FITS rows. */
+    /* ROWS is several times the size of the queue. The writer may be slow on a busy machine,
+     * so the test waits for it after every FITS rows. */
     enum { ROWS = 5000, FITS = 500 };
     struct buffer text = { 0 };
     struct writer_process writer;
@@ -157,7 +157,7 @@ static void wait_does_not_return_the_writer_process(void **state)
     fake_root_done(&fake);
 }
 
-/* The process that added the rows exits: its writer still writes them. */
+/* The process that added the rows exits; its writer still writes them. */
 static void rows_are_written_after_their_creator_exited(void **state)
 {
     enum { ROWS = 50 };
@@ -192,8 +192,7 @@ static void limit_file_size(pid_t pid, rlim_t bytes)
     assert_int_equal(prlimit(pid, RLIMIT_FSIZE, &limit, NULL), 0);
 }
 
-/* `path` names `file` or a descriptor that is open for it. There is room for two and a half
- * rows. */
+/* `path` is `file` or a descriptor opened for it. There is room for two and a half rows. */
 static void check_full_disk(const char *path, const char *file)
 {
     struct buffer text = { 0 };
@@ -237,7 +236,7 @@ static void a_full_disk_leaves_only_complete_rows(void **state)
     fake_root_done(&fake);
 }
 
-/* A job that writes to the same file loses nothing. */
+/* If a job writes to the same file, none of its output is lost. */
 static void rows_of_other_writers_are_not_truncated(void **state)
 {
     struct buffer text = { 0 };

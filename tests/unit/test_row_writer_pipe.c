@@ -75,7 +75,7 @@ static void a_descriptor_gets_the_header_and_the_rows(void **state)
     assert_int_equal(writer_process_close(&writer, NULL).lost_rows, 0);
     assert_int_equal(read(fds[0], text, 7), 7);
     assert_memory_equal(text, "header\n", 7);
-    assert_int_equal(count_lines(fds[0]), 3); /* to the end: no writer is left */
+    assert_int_equal(count_lines(fds[0]), 3); /* reads to end of file, so no writer is left */
     close(fds[0]);
     buffer_done(&header);
 }
@@ -142,7 +142,7 @@ static int fill_named_pipe(struct writer_process *writer, const char *path)
     return -1;
 }
 
-/* Tries up to ten times, as a busy machine may be slow. `path`: a named pipe, or NULL. */
+/* Tries up to ten times, since a busy machine may be slow. `path`: a named pipe, or NULL. */
 static void check_end_is_soon(const char *path, uint64_t least_lost)
 {
     uint64_t least_ns = UINT64_MAX;
@@ -201,7 +201,7 @@ static pid_t start_reader(int fd, int most, bool is_slow, _Atomic int *taken)
     _exit(0);
 }
 
-/* The reader takes a byte every 5 ms, for 10 s; the next row would fit after 20 s. */
+/* The reader reads a byte every 5 ms, for 10 s; the next row would fit only after 20 s. */
 static void the_writer_gives_up_on_a_slow_reader(void **state)
 {
     enum { LONG = 2000 };
@@ -221,7 +221,7 @@ static void the_writer_gives_up_on_a_slow_reader(void **state)
     (void)munmap(taken, sizeof(*taken));
 }
 
-/* Tries up to ten times, as the reader may be too slow on a busy machine. */
+/* Tries up to ten times, since the reader may be too slow on a busy machine. */
 static void a_fast_reader_gets_all_rows(void **state)
 {
     _Atomic int *taken =

@@ -26,7 +26,7 @@ static void assert_job(const uint64_t *value, uint64_t private, uint64_t shared)
     assert_int_equal(value[METRIC_JOB_SHARED], shared);
 }
 
-/* A program that has loaded 450 MB of libraries since its memory was read. */
+/* A program has loaded 450 MB of libraries since its memory was read. */
 static void parts_older_than_the_total_are_unknown(void **state)
 {
     struct sample sample;
@@ -40,7 +40,7 @@ static void parts_older_than_the_total_are_unknown(void **state)
     assert_job(sample.moment, UNKNOWN, UNKNOWN);
     assert_int_equal(sample.value[METRIC_MAIN_PRIVATE], UNKNOWN);
     assert_int_equal(sample.value[METRIC_JOB_RSS], 1350);
-    assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 800); /* the peak is not lost */
+    assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 800); /* the peak is kept */
 }
 
 static void a_small_unexplained_part_counts_as_shared(void **state)
@@ -55,7 +55,7 @@ static void a_small_unexplained_part_counts_as_shared(void **state)
     assert_int_equal(sample.value[METRIC_MAIN_SHARED], 210);
 }
 
-/* Private memory was highest at another moment than the total. */
+/* Private memory reached its maximum at another moment than the total. */
 static void parts_are_read_at_the_moment_of_the_total(void **state)
 {
     struct sample sample;
@@ -94,8 +94,8 @@ static void main_and_descendants_add_up_to_the_job(void **state)
 
 /* ---- clock of the job ------------------------------------------------------ */
 
-/* An attached process without a source of events: it ended before the last sample, at an
- * unknown time. */
+/* An attached process without a source of events exited at an unknown time before the last
+ * sample. */
 static void the_last_sample_of_an_ended_job_is_not_late(void **state)
 {
     static struct sampler sampler;
@@ -199,7 +199,7 @@ static uint64_t reported(struct sampler *sampler, struct gpu_view *view, uint64_
     return sample.value[METRIC_JOB_GPU_BUSY];
 }
 
-/* A driver's samples come late; until then the busy time is extrapolated. */
+/* A driver's samples arrive late; until then, busy time is extrapolated. */
 static void busy_time_may_decrease_only_in_the_last_sample(void **state)
 {
     static struct sampler sampler;
@@ -212,7 +212,7 @@ static void busy_time_may_decrease_only_in_the_last_sample(void **state)
     assert_int_equal(reported(&sampler, &view, 4 * NS_PER_SECOND, true), 4 * NS_PER_SECOND);
 }
 
-/* The driver responded at the peak of the job's memory, and not since. */
+/* The driver last responded when the job's memory was at its peak. */
 static void gauges_of_a_silent_driver_are_in_the_sample(void **state)
 {
     static struct sampler sampler;

@@ -34,7 +34,7 @@ static void open_file(struct fixture *f, const char *name, const char *dialect)
     sample_clear(&f->sample);
 }
 
-/* Ends the file and returns its content, which is valid until close_file(). */
+/* Ends the file and returns its content, which remains valid until close_file(). */
 static const char *end_file(struct fixture *f, struct buffer *text)
 {
     samples_file_end(&f->file);
@@ -58,7 +58,7 @@ static void add_sample(struct fixture *f, uint64_t elapsed_ns, bool is_last)
                      is_last);
 }
 
-/* Adds a sample a second later. */
+/* Adds a sample one second after the previous one. */
 static void add_job(struct fixture *f, uint64_t processes, uint64_t pss_bytes)
 {
     f->sample.moment[METRIC_JOB_PROCESSES] = f->sample.value[METRIC_JOB_PROCESSES] = processes;
@@ -86,9 +86,9 @@ static void an_ended_job_keeps_its_last_values(void **state)
     add_job(&f, 1, 5 * MIB);
     add_job(&f, 3, 7 * MIB);
     add_job(&f, 0, 0);
-    add_job(&f, 0, 0); /* keeps the values once more */
+    add_job(&f, 0, 0); /* the values are kept once more */
     add_job(&f, 2, 9 * MIB);
-    add_job(&f, 1, 0); /* about to exit: its memory is already freed */
+    add_job(&f, 1, 0); /* the process is about to exit and has freed its memory */
     rows = end_file(&f, &text);
     assert_int_equal(text.length, 5 * COLUMNS * sizeof(double));
     check_job(rows, 0, 2, 7);
@@ -116,14 +116,14 @@ static void a_sample_soon_after_a_row_becomes_part_of_the_next_row(void **state)
     open_file(&f, "rows.jsonl", "resource-tracker");
     add_sample(&f, 0, false);
     add_sample(&f, NS_PER_SECOND, false);
-    add_sample(&f, NS_PER_SECOND + 400 * NS_PER_MS, false); /* at the start of a phase */
+    add_sample(&f, NS_PER_SECOND + 400 * NS_PER_MS, false); /* when a phase starts */
     add_sample(&f, 2 * NS_PER_SECOND, false);
     add_sample(&f, 2 * NS_PER_SECOND + 400 * NS_PER_MS, true);
     assert_int_equal(count_lines(end_file(&f, &text)), 3);
     close_file(&f, &text);
 }
 
-/* Adds a sample of a job that has used this much CPU time, all of it in user mode. */
+/* Adds a sample of a job that has used this much CPU time, all in user mode. */
 static void add_cpu(struct fixture *f, uint64_t elapsed_ms, uint64_t cpu_ms, bool is_last)
 {
     f->sample.value[METRIC_JOB_CPU] = f->sample.value[METRIC_JOB_USER] = cpu_ms * NS_PER_MS;
@@ -132,7 +132,8 @@ static void add_cpu(struct fixture *f, uint64_t elapsed_ms, uint64_t cpu_ms, boo
     add_sample(f, elapsed_ms * NS_PER_MS, is_last);
 }
 
-/* A process table has: timestamp, pid, children, utime, stime, cpu_usage. */
+/* Checks the process table, with the columns timestamp, pid, children, utime, stime,
+ * cpu_usage. */
 static void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
@@ -148,7 +149,7 @@ static void a_short_last_row_has_the_rate_of_two_rows(void **state)
     add_cpu(&f, 0, 0, false);
     add_cpu(&f, 1000, 1000, false);
     add_cpu(&f, 2000, 1500, false);
-    add_cpu(&f, 2004, 1512, true); /* by itself, 3 cores */
+    add_cpu(&f, 2004, 1512, true); /* on its own, this interval would show 3 cores */
     assert_int_equal(count_lines(end_file(&f, &text)), 4);
     assert_has(text.text, "\n2.0,42,\"\",1.0,0,1.0,");
     assert_has(text.text, "\n3.0,42,\"\",0.5,0,0.5,");
@@ -216,7 +217,7 @@ static void devices_of_a_short_last_row_have_the_rates_of_two_rows(void **state)
     close_file(&f, &text);
 }
 
-/* Only the columns of spoor name the GPUs in the header. */
+/* Only spoor's own columns name the GPUs in the header. */
 static void rows_wait_for_the_list_of_gpus(void **state)
 {
     struct fixture f = { .gpu.state = GPU_PENDING };
@@ -235,7 +236,7 @@ static void rows_wait_for_the_list_of_gpus(void **state)
     close_file(&f, &text);
 }
 
-/* Memory for the waiting rows ran out. */
+/* There was no memory for the waiting rows. */
 static void rows_that_cannot_be_buffered_are_reported_as_lost(void **state)
 {
     struct fixture f = { .gpu.state = GPU_PENDING };

@@ -144,7 +144,7 @@ static void damaged_json_is_not_a_row(void **state)
     refuse_all(&table, rows, ARRAY_SIZE(rows));
 }
 
-/* See docs/DIALECTS.md. */
+/* docs/DIALECTS.md lists the units. */
 static void tables_of_resource_tracker_have_other_units(void **state)
 {
     AUTO_DONE struct sample_table process = begin(

@@ -180,7 +180,7 @@ int __wrap_fsync(int fd)
     return sync_error == 0 ? 0 : -1;
 }
 
-/* After a power failure the file is the old report or the new one, never empty. */
+/* After a power failure, the file is either the old report or the new one, never empty. */
 static void a_report_is_synced_to_disk_before_it_replaces_another(void **state)
 {
     struct stat status;

@@ -44,8 +44,8 @@ static const char removed[] =
 
 enum { AT_MEMBER = 112, AT_BODY = 184 };
 
-/* Returns the first `size` bytes in memory of exactly that size: the sanitizer detects reads
- * beyond it. */
+/* Returns the first `size` bytes in an allocation of exactly that size, so that the
+ * sanitizer detects reads beyond the end. */
 static uint8_t *copy(size_t size)
 {
     uint8_t *data = malloc(size ? size : 1);
@@ -154,7 +154,7 @@ static void damaged_messages_are_refused(void **state)
     }
 }
 
-/* Sets every byte to values that lengths and types do not expect: the sanitizers report
+/* Sets every byte to values that are unusual for lengths and types: the sanitizers report
  * invalid reads. */
 static void no_changed_byte_causes_an_invalid_read(void **state)
 {

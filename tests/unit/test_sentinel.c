@@ -37,7 +37,7 @@ static void an_empty_file_is_valid(void **state)
     buffer_done(&packed);
 }
 
-/* Large enough for several pieces of output, and hardly compressible. */
+/* The text is large enough for several pieces of output, and hardly compressible. */
 static void large_text_survives_a_round_trip(void **state)
 {
     enum { SIZE = 300000 };

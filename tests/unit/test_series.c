@@ -34,7 +34,8 @@ static void rates_are_in_base_units_per_second(void **state)
     assert_near(counter_rate(METRIC_JOB_READ, 1000, 3000, NS_PER_SECOND / 2), 4000);
 }
 
-/* Nor if a value is unknown, such as the bytes of a removed disk or interface. */
+/* There is no rate either if a value is unknown, such as the bytes of a removed disk or
+ * interface. */
 static void without_elapsed_time_there_is_no_rate(void **state)
 {
     assert_true(isnan(counter_rate(METRIC_JOB_CPU, 0, 5, 0)));
@@ -137,7 +138,8 @@ static void a_merged_point_keeps_high_low_and_mean(void **state)
     series_done(&run.series);
 }
 
-/* A week at 10 ms is 60 million samples; 32771 are enough to halve the series five times. */
+/* A week of samples every 10 ms is 60 million; 32771 are enough to halve the series five
+ * times. */
 static void peaks_are_kept_in_a_long_run(void **state)
 {
     static const unsigned counts[] = { 3, 1023, 1024, 1025, 2047, 2048, 2049, 5000, 32771 };
@@ -168,7 +170,7 @@ static void peaks_are_kept_in_a_long_run(void **state)
         assert_int_equal(fast, peak_at > 0);
         assert_int_equal(run.series.ends_ns[run.series.count - 1],
                          (counts[k] - 1) * NS_PER_SECOND);
-        assert_true(fabs(sum - (cpu - 1)) <= 1e-3 * cpu); /* no growth is lost either */
+        assert_true(fabs(sum - (cpu - 1)) <= 1e-3 * cpu); /* no increase is lost, either */
         series_done(&run.series);
     }
 }
@@ -201,7 +203,7 @@ static void add_started(struct run *run, double seconds, uint64_t count)
     append(run, &sample, &no_gpus);
 }
 
-/* Some processes turn out not to belong to the job after they were counted. */
+/* Some processes are found not to belong to the job after they were counted. */
 static void a_decreasing_counter_has_no_negative_rate(void **state)
 {
     static const uint64_t counts[][8] = { { 1, 3, 6, 2, 2, 5, 5, 4 },
@@ -275,7 +277,7 @@ static void after_the_end_of_the_job_its_gauges_are_unknown(void **state)
     assert_true(is_flat(get(&run, METRIC_JOB_PAGE_CACHE, 1), 7)); /* known from its cgroup */
     assert_true(is_flat(get(&run, METRIC_HOST_SWAP_USED, 1), 0));
     add_threads(&run, 2, 0);
-    add_threads(&run, 3, 2); /* the job had not ended */
+    add_threads(&run, 3, 2); /* the job had not ended here */
     add_threads(&run, 4, 0);
     assert_true(is_flat(get(&run, METRIC_JOB_THREADS, 1), 0));
     assert_true(is_flat(get(&run, METRIC_JOB_RSS, 2), 0));

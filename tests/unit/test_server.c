@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_server.c - a machine, faked by files, is described as text and as JSON. */
+/* test_server.c - describes a machine, faked by files, as text and as JSON. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void describe(const struct root *root, const struct spoor_cloud *cloud,
 
     assert_int_equal(server_facts_read(root, no_variable, &facts), 0);
     assert_int_equal(record_fill_machine(&host, &limits, &no_gpus, &facts, cloud, &record), 0);
-    server_facts_done(&facts); /* the record has copies */
+    server_facts_done(&facts); /* the record has its own copies */
     if (format == SPOOR_JSON)
         machine_write_json(&record, out);
     else

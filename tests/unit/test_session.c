@@ -19,7 +19,7 @@
 #include "spoor/spoor.h"
 #include "unit_test.h"
 
-/* A child that waits for the end of a pipe. */
+/* A child that waits for end of file on a pipe. */
 struct child {
     pid_t pid;
     int end_fd;
@@ -161,8 +161,8 @@ static void samples_are_taken_automatically(void **state)
     assert_int_equal(spoor_session_start(session, &err), 0);
     assert_int_equal(spoor_session_latest(session, values, count), count);
     first_host_seconds = values[host_cpu];
-    /* Spins until the machine's CPU time has changed in a later sample, which only the thread
-     * takes. */
+    /* Spins until the machine's CPU time has changed in a later sample. Only the session's
+     * thread takes samples here. */
     while (!(values[host_cpu] > first_host_seconds))
         assert_int_equal(spoor_session_latest(session, values, count), count);
     end_child(&child);
@@ -206,7 +206,7 @@ struct seen {
     double last_elapsed_seconds;
     double last_unix_seconds;
     double rss_bytes; /* of the main process, at the first sample */
-    size_t rss;       /* index of that metric */
+    size_t rss;       /* index of this metric */
     bool is_in_order;
 };
 
@@ -272,7 +272,7 @@ static void the_caller_can_set_the_time_of_the_second_sample(void **state)
     spoor_session *session;
 
     options.pid = child.pid;
-    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* the third would come in an hour */
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* the third sample would be due in an hour */
     options.second_sample_ns = clock_now().monotonic_ns + 20 * NS_PER_MS;
     options.sample_seen = count_sample;
     options.sample_data = &count;
@@ -349,7 +349,7 @@ static void a_report_replaces_a_file_atomically(void **state)
     assert_int_equal(stat(path, &before), 0);
     assert_int_equal(spoor_session_save(session, SPOOR_CSV, path, SPOOR_REPLACE, &err), 0);
     assert_int_equal(stat(path, &after), 0);
-    assert_true(before.st_ino != after.st_ino); /* renamed, not written over */
+    assert_true(before.st_ino != after.st_ino); /* replaced by a rename, not overwritten */
     assert_int_equal(spoor_session_save(session, SPOOR_CSV, path, SPOOR_APPEND, &err), 0);
     assert_int_equal(stat(path, &before), 0);
     assert_true(before.st_size > after.st_size && before.st_size < 2 * after.st_size);
@@ -421,7 +421,7 @@ static void a_session_without_a_job_measures_the_host(void **state)
     session = spoor_session_close(session);
 }
 
-/* Our child is a descendant, which is not counted. */
+/* The child of this test is a descendant, and must not be counted. */
 static void a_session_may_exclude_descendants(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -454,7 +454,7 @@ static void closing_twice_is_harmless_and_complete(void **state)
             assert_int_equal(spoor_session_start(session, &err), 0);
         assert_null(spoor_session_close(session));
     }
-    /* After 100 sessions the next descriptor is still a small number. */
+    /* After 100 sessions, the next descriptor must still be a small number. */
     {
         int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 

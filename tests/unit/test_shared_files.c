@@ -60,8 +60,8 @@ static void sizes_are_0_without_mappings(void **state)
     assert_int_equal(files.total[GROUP_JOB], 0);
 }
 
-/* Three processes map 150 MB each of a file of 300 MB, at 0, 75 and 150 MB. An outsider maps
- * all of it, so that PSS is less than the mapped size. */
+/* Three processes map 150 MB each of a file of 300 MB, at 0, 75 and 150 MB. A process
+ * outside the job maps all of it, so PSS is less than the mapped size. */
 static void disjoint_parts_of_a_file_add_up(void **state)
 {
     struct memory_areas areas;
@@ -81,7 +81,7 @@ static void disjoint_parts_of_a_file_add_up(void **state)
     assert_int_equal(files.rss[GROUP_JOB], 451 * MB);
 }
 
-/* 0-100 and 50-150 of one file in one process: each page of the middle is mapped twice. */
+/* One process maps 0-100 and 50-150 of a file, so each page in the middle is mapped twice. */
 static void a_file_mapped_twice_counts_once(void **state)
 {
     struct memory_areas areas;
@@ -146,7 +146,7 @@ static void an_inode_of_another_device_is_another_file(void **state)
     assert_int_equal(files.total[GROUP_JOB], 20 * MB);
 }
 
-/* 25,600 addresses of the same page. */
+/* Maps the same page at 25,600 addresses. */
 static void merged_pages_count_by_their_pss(void **state)
 {
     const struct smaps_area area = {
@@ -174,7 +174,7 @@ static uint32_t mixed(uint32_t *seed)
     return *seed >> 8;
 }
 
-/* Finds the heaviest set of areas that do not overlap by trying all sets. */
+/* Returns the weight of the heaviest set of areas that do not overlap, by trying all sets. */
 static uint64_t heaviest(const struct memory_areas *areas)
 {
     uint64_t best = 0;
@@ -278,8 +278,8 @@ static void many_areas_of_one_file_are_processed_quickly(void **state)
     assert_int_equal(files.total[GROUP_MAIN], 100000 * MB);
 }
 
-/* Both share 100 MB. The child copies 4 MB of them after the sums of both were read, before
- * their mappings are read. */
+/* Both processes share 100 MB. The child copies 4 MB of them after the sums of both were
+ * read, but before their mappings are read. */
 static void pages_copied_between_the_reads_are_not_shared(void **state)
 {
     const struct memory_view views[] = {

@@ -9,7 +9,8 @@
 #define MB (1024u * 1024u)
 
 /* A process with `own` bytes of private memory, `shared` bytes that `sharers` processes map,
- * and `library` bytes of a library that outsiders map too, with a PSS of `library_share`. */
+ * and `library` bytes of a library that processes outside the job map too, with a PSS of
+ * `library_share`. */
 static struct memory_view view(uint64_t own, uint64_t shared, unsigned sharers,
                                uint64_t library, uint64_t library_share)
 {
@@ -49,7 +50,7 @@ static void a_single_process_has_its_resident_size(void **state)
     assert_int_equal(estimate.of[GROUP_DESCENDANTS].total_bytes, 0);
 }
 
-/* Four processes that share 300 MB: main and three children. */
+/* Four processes, main and three children, share 300 MB. */
 static void shared_pages_count_once(void **state)
 {
     struct memory_view views[4];
@@ -62,12 +63,14 @@ static void shared_pages_count_once(void **state)
     assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 304 * MB);
     assert_int_equal(estimate.of[GROUP_JOB].private_bytes, 4 * MB);
     assert_int_equal(estimate.of[GROUP_JOB].shared_bytes, 300 * MB);
-    /* Main is an outsider to the three children; they still map all 300 MB. */
+    /* For the group of the three children, main is a process outside; the children still map
+     * all 300 MB. */
     assert_int_equal(estimate.of[GROUP_DESCENDANTS].total_bytes, 303 * MB);
     assert_int_equal(estimate.pss_bytes, 304 * MB);
 }
 
-/* A library that outsiders map too: its PSS is too low, its largest user is a lower bound. */
+/* Processes outside the job map the library too, so its PSS is too low; its largest resident
+ * size is a lower bound. */
 static void a_library_counts_with_its_largest_resident_size(void **state)
 {
     struct memory_view views[] = { view(10 * MB, 0, 1, 20 * MB, MB),
@@ -79,13 +82,14 @@ static void a_library_counts_with_its_largest_resident_size(void **state)
     assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 40 * MB);
 }
 
-/* A child ended between two reads: parts of different instants must not be added up. */
+/* A child exited between two reads: parts read at different moments must not be added up. */
 static void inconsistent_readings_keep_the_safe_bound(void **state)
 {
     struct memory_view views[2];
     struct memory_estimate estimate;
 
-    /* The first was read while two processes shared the memory, the second after one ended. */
+    /* The first process was read while two processes shared the memory, the second after one
+     * had exited. */
     views[0] = view(0, 100 * MB, 2, 0, 0);
     views[0].group = GROUP_MAIN;
     views[1] = view(0, 100 * MB, 1, 0, 0);
@@ -95,7 +99,7 @@ static void inconsistent_readings_keep_the_safe_bound(void **state)
     assert_int_equal(estimate.of[GROUP_JOB].total_bytes, 100 * MB);
 }
 
-/* 100 MB of addresses, a hundred for each page: PSS counts 1 MB. */
+/* 100 MB of addresses map each page a hundred times: PSS counts 1 MB. */
 static void merged_pages_count_by_their_pss(void **state)
 {
     struct memory_view views[] = { view(2 * MB, 0, 1, 0, 0) };
@@ -110,7 +114,7 @@ static void merged_pages_count_by_their_pss(void **state)
     assert_int_equal(estimate.of[GROUP_JOB].private_bytes, 2 * MB);
 }
 
-/* Shared pages that no other process of the job maps may be mapped twice by one process. */
+/* One process may map shared pages twice if no other process of the job maps them. */
 static void a_possible_double_mapping_is_suspected(void **state)
 {
     struct memory_view views[] = { view(10 * MB, 0, 1, 40 * MB, 20 * MB),
@@ -164,7 +168,7 @@ static void the_memory_split_at_the_highest_total_is_kept(void **state)
         { MEMORY_SPLIT_UNKNOWN, { 5, 2, 3 }, true },
         { { 5, 2, 3 }, MEMORY_SPLIT_UNKNOWN, false },
         { { 5, 2, 3 }, { 6, 6, 0 }, true },
-        { { 5, 2, 3 }, { 5, 3, 2 }, true }, /* of equal totals, the later */
+        { { 5, 2, 3 }, { 5, 3, 2 }, true }, /* of equal totals, the later one is used */
         { { 5, 2, 3 }, { 4, 4, 0 }, false },
         { { 9, UNKNOWN, UNKNOWN }, { 5, 2, 3 }, true }, /* known parts are preferred */
         { { 5, 2, 3 }, { 9, UNKNOWN, UNKNOWN }, false },

@@ -34,7 +34,7 @@ static void signals_from_a_process_are_forwarded(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         for (size_t j = 0; j < ARRAY_SIZE(codes); j++)
             assert_true(is_wanted(signals[i], codes[j], OTHER, false, true));
-        assert_true(is_wanted(signals[i], SI_USER, 0, false, true)); /* another pid namespace */
+        assert_true(is_wanted(signals[i], SI_USER, 0, false, true)); /* other PID namespace */
     }
     assert_true(is_wanted(SIGRTMIN, SI_QUEUE, OTHER, false, true));
 }
@@ -45,7 +45,7 @@ static void signals_from_the_terminal_are_not_forwarded(void **state)
 
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         assert_false(is_wanted(signals[i], SI_KERNEL, 0, false, true));
-        /* The command has left our process group. */
+        /* The command has left spoor's process group. */
         assert_true(is_wanted(signals[i], SI_KERNEL, 0, false, false));
     }
 }
@@ -95,8 +95,8 @@ static void fault_and_stop_signals_sent_by_a_process_are_forwarded(void **state)
 
 /* ---- reraise ------------------------------------------------------------ */
 
-/* Returns the wait status of a process that blocks all signals, ignores this one and reraises
- * it. Its buffered output goes to `output_fd`. */
+/* Returns the wait status of a process that blocks all signals, ignores this signal and
+ * reraises it. The process's buffered output goes to `output_fd`. */
 static int status_after(int number, int output_fd)
 {
     int wait_status;
@@ -202,9 +202,9 @@ static void a_signal_ends_stalled_work(void **state)
     (void)sigfillset(&signals);
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-        (void)raise(numbers[i]); /* pending, as if it arrived during the work */
+        (void)raise(numbers[i]); /* pending, as if the signal had arrived during the work */
         if (i > 0)
-            (void)raise(SIGINT); /* and a second one, which shortens the wait */
+            (void)raise(SIGINT); /* a second signal shortens the wait */
         assert_true(run_interruptible(stall, NULL) < 0);
         assert_true(waitpid(-1, NULL, 0) > 0); /* the worker was killed */
     }
@@ -227,7 +227,8 @@ static void work_has_time_to_finish_after_a_signal(void **state)
 
 /* ---- stop --------------------------------------------------------------- */
 
-/* Starts a process in its own group, which is not orphaned: the kernel does not drop a stop. */
+/* Starts a process in its own group. The group is not orphaned, so the kernel does not
+ * discard a stop signal. */
 static pid_t start_tracker(void (*run)(int arg), int arg)
 {
     pid_t pid = fork();
@@ -271,8 +272,8 @@ static void a_blocked_stop_signal_still_stops_the_tracker(void **state)
 
 static int told_fd;
 
-/* A tracker whose command stops itself by `number`, then exits with 7. The tracker writes the
- * PID of the command to told_fd, stops with it, and exits with its code. */
+/* Runs a tracker whose command stops itself by `number`, then exits with 7. The tracker
+ * writes the PID of the command to told_fd, stops with the command, and exits with its code. */
 static void track(int number)
 {
     siginfo_t info = { 0 };
@@ -293,7 +294,7 @@ static void track(int number)
     stop_with(command, info.si_status);
     if (waitpid(command, &wait_status, 0) != command)
         _exit(2);
-    /* No other child is left. */
+    /* There must be no other child. */
     if (waitpid(-1, NULL, WNOHANG | __WALL) >= 0)
         _exit(3);
     _exit(WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 100 + WTERMSIG(wait_status));
@@ -330,7 +331,7 @@ static void sigcont_to_the_tracker_continues_the_command(void **state)
     assert_int_equal(kill(tracker, SIGCONT), 0);
     assert_exits_with(tracker, 7);
     stop_both(SIGSTOP, &tracker, &command);
-    assert_int_equal(kill(-tracker, SIGCONT), 0); /* the group, as a shell does */
+    assert_int_equal(kill(-tracker, SIGCONT), 0); /* signals the group, as a shell does */
     assert_exits_with(tracker, 7);
 }
 

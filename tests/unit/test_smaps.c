@@ -98,7 +98,8 @@ static void lines_may_be_divided_between_reads(void **state)
     }
 }
 
-/* A path may be 4095 bytes of anything but a newline, and may look like a line of the file. */
+/* A path may be up to 4095 bytes of anything but a newline, and may look like a line of the
+ * file. */
 static void the_name_of_a_mapping_is_not_parsed_as_data(void **state)
 {
     static const char *const names[] = { "Rss: 1000 kB", "5-6 r--p 0 0:0 0", "/a (deleted)",
@@ -217,7 +218,7 @@ static void the_rollup_has_merged_pages(void **state)
     assert_int_equal(rollup.merged, 1024);
 }
 
-/* The kernel fills both files from the same page tables. */
+/* The kernel computes both files from the same page tables. */
 static void areas_add_up_to_the_rollup(void **state)
 {
     struct smaps_rollup rollup;

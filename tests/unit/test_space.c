@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linked with --wrap=mounts_read and mounts_may_stall: disks respond when this test allows it.
+ * Linked with --wrap=mounts_read and --wrap=mounts_may_stall: disks respond when this test
+ * allows it.
  */
 #include <errno.h>
 #include <glob.h>
@@ -29,7 +30,7 @@ bool __wrap_mounts_may_stall(const char *text)
     return may_stall;
 }
 
-/* Held by the test while disks do not respond. */
+/* The test holds this lock while disks must not respond. */
 static pthread_mutex_t disks = PTHREAD_MUTEX_INITIALIZER;
 
 int __wrap_mounts_read(const struct root *root, const char *text, struct mounts *ret,
@@ -41,7 +42,7 @@ int __wrap_mounts_read(const struct root *root, const char *text, struct mounts 
     return __real_mounts_read(root, text, ret, ret_list);
 }
 
-/* Returns the result of space_read(); -ENOENT: this machine has no disk. */
+/* Returns the result of space_read(); -ENOENT if this machine has no disk. */
 static int read_now(struct space *space, const struct root *root)
 {
     struct mounts mounts = { 0 };
@@ -63,7 +64,7 @@ static void a_reading_does_not_wait_for_a_hanging_disk(void **state)
         skip();
     pthread_mutex_lock(&disks);
     assert_int_equal(read_now(&space, &root), -ETIMEDOUT);
-    assert_int_equal(read_now(&space, &root), -ETIMEDOUT); /* starts no second thread */
+    assert_int_equal(read_now(&space, &root), -ETIMEDOUT); /* must not start a second thread */
     pthread_mutex_unlock(&disks);
     while (read_now(&space, &root) == -ETIMEDOUT)
         continue;
@@ -109,7 +110,7 @@ static void a_hanging_disk_query_can_be_abandoned(void **state)
         (void)sched_yield();
 }
 
-/* Starting a thread costs more than reading the disks. */
+/* Starting a thread costs more than reading these disks. */
 static void disks_that_cannot_block_need_no_thread(void **state)
 {
     struct space space = { 0 };

@@ -132,7 +132,7 @@ static void another_process_continues_from_the_saved_position(void **state)
     fixture.run_fd = -1;
 }
 
-/* The space of sent rows is freed if the file system supports it. */
+/* The space of sent rows is freed if the file system supports this. */
 static void sent_rows_take_no_space(void **state)
 {
     char path[PATH_MAX + 16], line[1024];
@@ -206,7 +206,7 @@ static void a_damaged_spool_is_not_opened(void **state)
     assert_int_equal(spool_open("/tmp/no/such", &fixture.spool), -ENOENT);
 }
 
-/* As if the owner had been killed while it removed the spool. */
+/* Simulates an owner that was killed while it removed the spool. */
 static void an_abandoned_spool_is_removed(void **state)
 {
     char path[PATH_MAX], run[PATH_MAX + 16];

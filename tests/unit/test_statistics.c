@@ -31,7 +31,8 @@ static size_t read_values(const json_t *row, const char *name, double *ret)
     return json_array_size(values);
 }
 
-/* A null in the row means unknown. A value that the row does not have is not compared. */
+/* Compares a value with the row. In the row, null means unknown; values missing from the row
+ * are not compared. */
 static void assert_value(const json_t *row, const char *name, double value)
 {
     const json_t *expected = json_object_get(row, name);
@@ -120,7 +121,7 @@ static void a_quantile_is_the_value_at_the_nearest_rank(void **state)
 
 /* ---- known distributions -------------------------------------------------- */
 
-/* xorshift64*: the same numbers on every machine. */
+/* xorshift64*, which returns the same numbers on every machine. */
 struct generator {
     uint64_t state;
 };
@@ -171,7 +172,7 @@ static void draw(struct generator *generator, double (*next)(struct generator *g
 }
 
 enum { PAIRS = 1000 };
-/* 5 % of the pairs, plus 3 standard deviations of the binomial distribution. */
+/* Allows 5 % of the pairs, plus 3 standard deviations of the binomial distribution. */
 #define ALARMS_MOST (0.05 * PAIRS + 3 * sqrt(PAIRS * 0.05 * 0.95))
 
 static void equal_distributions_are_reported_as_different_in_less_than_5_percent(void **state)
@@ -282,7 +283,7 @@ static void the_tolerance_for_equal_runs_is_two_percent(void **state)
     assert_int_equal(statistics.outliers, 0);
 }
 
-/* More values than are compared pair by pair. */
+/* The values are too many for all pairs to be compared. */
 static void the_ratio_of_many_values_is_nearly_exact(void **state)
 {
     static double a[VALUES_MAX], b[VALUES_MAX];

@@ -44,7 +44,7 @@ static void the_deviation_of_equal_numbers_is_0(void **state)
     check(values, ARRAY_SIZE(values), 0.216, 0.216, 0.216, 0);
 }
 
-/* Sums of squares would lose the small deviation of numbers far from 0. */
+/* Sums of squares would lose the small deviation of numbers that are far from 0. */
 static void the_deviation_of_large_numbers_is_accurate(void **state)
 {
     static const double values[] = { 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16 };
@@ -124,7 +124,7 @@ static void calls_of_a_recursive_block_are_nested(void **state)
 
 static void an_unfinished_block_is_not_counted_as_a_call(void **state)
 {
-    /* Killed in the block. */
+    /* The process was killed in the block. */
     CHECK(0, 0, { 7, "b", 'S', 0 });
     /* The end of the first call was lost. */
     CHECK(1, 2, { 7, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 7, "b", 'E', 3 });
@@ -137,7 +137,7 @@ static void calls_of_different_processes_are_separate(void **state)
     CHECK(2, 7, { 8, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 8, "b", 'E', 5 }, { 7, "b", 'E', 3 });
 }
 
-/* A call may start in the same tick as the end of the previous one. */
+/* A call may start in the same tick in which the previous call ends. */
 static void rows_with_the_same_time_keep_their_order(void **state)
 {
     const struct step steps[] = {

@@ -81,12 +81,12 @@ static void a_short_interval_causes_no_peak_rate(void **state)
     add(&summary, 1000, METRIC_JOB_CPU, 1000 * NS_PER_MS);
     add(&summary, 1001, METRIC_JOB_CPU, 1100 * NS_PER_MS); /* 100 cores for 1 ms */
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
-    /* The growth is not lost: it counts in the window that contains it. */
+    /* The usage is not lost: it counts in the window that contains it. */
     add(&summary, 2000, METRIC_JOB_CPU, 2500 * NS_PER_MS);
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1.5);
 }
 
-/* The tracker had to wait between taking the time and reading the counter. */
+/* The tracker was delayed between taking the time and reading the counter. */
 static void a_rate_is_taken_between_the_readings_of_its_counter(void **state)
 {
     struct summary summary;
@@ -107,7 +107,7 @@ static void a_rate_is_taken_between_the_readings_of_its_counter(void **state)
     assert_near(summary.tally[METRIC_JOB_READ].max_rate, 1000);
 }
 
-/* The job ends in the middle of a second; the machine's counter is read two seconds later. */
+/* The job exits in the middle of a second; the machine's counter is read two seconds later. */
 static void a_late_reading_does_not_raise_the_peak_of_the_machine(void **state)
 {
     struct summary summary;
@@ -131,7 +131,7 @@ static void a_late_reading_does_not_raise_the_peak_of_the_machine(void **state)
     assert_int_equal(tally->last_ns, 5 * NS_PER_SECOND / 2);
 }
 
-/* One busy core, with a counter that grows in steps of 10 ms and is read every millisecond. */
+/* One core is busy; the counter grows in steps of 10 ms and is read every millisecond. */
 static void a_coarse_counter_causes_no_fast_rate(void **state)
 {
     struct summary summary;
@@ -171,7 +171,7 @@ static void a_reset_counter_has_no_negative_rate(void **state)
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
 }
 
-/* The processes of an agent are counted until it is recognized. */
+/* The processes of an agent are counted until spoor recognizes the agent. */
 static void usage_of_an_agent_recognized_late_is_removed(void **state)
 {
     struct summary summary;
@@ -218,7 +218,7 @@ static void a_phase_continues_from_the_counters_of_the_run(void **state)
     summary_init(&phase, NS_PER_SECOND);
     add(&run, 0, METRIC_JOB_GPU_BUSY, UNKNOWN);
     add(&run, 1000, METRIC_JOB_GPU_BUSY, 500);
-    add(&phase, 2000, METRIC_JOB_GPU_BUSY, UNKNOWN); /* the driver does not respond now */
+    add(&phase, 2000, METRIC_JOB_GPU_BUSY, UNKNOWN); /* the driver does not respond */
     summary_continue(&phase, &run);
     add(&phase, 3000, METRIC_JOB_GPU_BUSY, 700);
     assert_int_equal(phase.tally[METRIC_JOB_GPU_BUSY].first, 500);
@@ -299,7 +299,7 @@ static void a_resumed_phase_excludes_the_time_between_its_parts(void **state)
     assert_int_equal(cpu->last_ns - cpu->first_ns, 3000 * NS_PER_MS);
     assert_int_equal(phase.ended_ns - phase.started_ns, 3000 * NS_PER_MS);
     assert_int_equal(phase.started_realtime_ns, 6000 * NS_PER_MS);
-    /* The rate within a part, never across the gap between the parts. */
+    /* The rate is computed within each part, never across the gap between the parts. */
     assert_near(cpu->max_rate, 500 / 1e9);
 }
 
@@ -320,7 +320,7 @@ static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)
     assert_false(is_known(phase.tally[METRIC_JOB_CPU].first)); /* unknown values stay unknown */
 }
 
-/* Another source reports more CPU time, used at an unknown time. */
+/* Another source reports additional CPU time, which was used at an unknown time. */
 static void missed_cpu_time_is_added_only_to_totals(void **state)
 {
     struct summary summary;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_surrounding.c - a job in the cgroup of its tracker, on fixture machines. */
+/* test_surrounding.c - a job in the same cgroup as its tracker, on fixture machines. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ static void put_memory(struct step *step, uint64_t anon, uint64_t file, uint64_t
     put_number(step, V2 "/memory.peak", peak);
 }
 
-/* Lists the tracker, the job and further processes. */
+/* Lists the tracker, the job and `other` processes in the cgroup. */
 static void put_processes(struct step *step, const char *path, const char *others)
 {
     char text[128];
@@ -110,8 +110,8 @@ static void start(struct step *step, enum spoor_cgroup cgroup)
                      0);
 }
 
-/* The cgroup (version 2) of a task. Before the run it used 90 s of CPU time, with a peak of
- * 500 MiB. The tracker has 2 MiB of anonymous memory in it. */
+/* Writes the version 2 cgroup of a task. Before the run it used 90 s of CPU time, with a
+ * peak of 500 MiB. The tracker has 2 MiB of anonymous memory in this cgroup. */
 static void begin(struct step *step, const char *others)
 {
     put_machine(step, "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
@@ -159,7 +159,7 @@ static void growth_of_the_cgroup_belongs_to_the_job(void **state)
     assert_int_equal(value(&s, METRIC_JOB_CPU), 1500 * NS_PER_MS);
     assert_true(origin(&s, METRIC_JOB_CPU)->is_exact);
     assert_string_equal(origin(&s, METRIC_JOB_CPU)->source, "cgroup.cpu.stat");
-    /* 3 MiB were there at the start, 1 MiB of it page cache: less than 1 % is uncertain. */
+    /* 3 MiB were charged at the start, 1 MiB of it page cache: less than 1 % is uncertain. */
     assert_int_equal(value(&s, METRIC_JOB_MEMORY_PEAK), 1000 * MIB);
     assert_true(origin(&s, METRIC_JOB_MEMORY_PEAK)->is_exact);
     assert_int_equal(value(&s, METRIC_JOB_ANON), 700 * MIB);
@@ -170,7 +170,7 @@ static void growth_of_the_cgroup_belongs_to_the_job(void **state)
     end(&s);
 }
 
-/* The cgroup's count includes the tracker's files, so it is used only if the count of the
+/* The cgroup also counts the tracker's files, so its count is used only if the sum over
  * processes is known to be incomplete. */
 static void storage_is_counted_by_the_cgroup_if_processes_are_missing(void **state)
 {
@@ -228,7 +228,7 @@ static void a_peak_is_at_least_its_parts_and_never_0(void **state)
     assert_false(is_known(value(&s, METRIC_JOB_MEMORY_PEAK)));
     assert_string_equal(origin(&s, METRIC_JOB_MEMORY_PEAK)->reason,
                         "the job ended before its memory was seen");
-    put_memory(&s, 3 * MIB, 0, 3 * MIB, 500 * MIB); /* earlier page cache was freed */
+    put_memory(&s, 3 * MIB, 0, 3 * MIB, 500 * MIB); /* earlier page cache has been freed */
     put_cpu(&s, 90100);
     look(&s, SAMPLE_LAST);
     assert_int_equal(value(&s, METRIC_JOB_ANON), MIB);
@@ -251,7 +251,7 @@ static void an_earlier_peak_is_only_a_bound(void **state)
     end(&s);
 }
 
-/* For example, a shell that waits for the tracker. */
+/* The foreign process may be a shell that waits for the tracker. */
 static void foreign_processes_leave_only_an_upper_bound(void **state)
 {
     struct step s;
@@ -300,8 +300,8 @@ static void processes_in_child_cgroups_are_checked(void **state)
     end(&s);
 }
 
-/* A process of the job that no sample has found yet, the writer of the samples, and a process
- * that has exited since it was listed. */
+/* Lists a process of the job that no sample has found yet, the writer of the samples, and a
+ * process that has exited since it was listed. */
 static void descendants_of_the_tracker_are_not_foreign(void **state)
 {
     struct step s;
@@ -317,7 +317,7 @@ static void descendants_of_the_tracker_are_not_foreign(void **state)
     end(&s);
 }
 
-/* Earlier readings are kept. */
+/* Earlier readings stay valid. */
 static void foreign_processes_that_enter_later_make_counts_inexact(void **state)
 {
     struct step s;
@@ -360,7 +360,7 @@ static void a_removed_cgroup_keeps_its_last_reading(void **state)
     end(&s);
 }
 
-/* Each hierarchy is checked by itself: this task has its own cgroup for memory, but not for
+/* Each hierarchy is checked separately: this task has its own cgroup for memory, but not for
  * CPU time. */
 static void version_1_has_one_cgroup_per_controller(void **state)
 {
@@ -390,7 +390,7 @@ static void version_1_has_one_cgroup_per_controller(void **state)
     end(&s);
 }
 
-/* Version 1 does not list processes of outer PID namespaces, but there may be some. */
+/* Version 1 does not list processes of outer PID namespaces, so there may be hidden ones. */
 static void version_1_cgroup_in_a_pid_namespace_gives_only_an_upper_bound(void **state)
 {
     struct step s;
@@ -423,7 +423,8 @@ static void a_cgroup_that_cannot_be_read_is_not_used(void **state)
     end(&s);
 }
 
-/* Only the root of a hierarchy has a release agent. The kernel charges no memory to it. */
+/* Only the root of a hierarchy has a release agent. The kernel charges no memory to the
+ * root. */
 static void the_root_cgroup_of_version_1_gives_no_bound(void **state)
 {
     struct step s;
@@ -453,7 +454,7 @@ static void surrounding_cgroup_is_not_used_if_cgroups_are_off(void **state)
     end(&s);
 }
 
-/* In a container, the cgroup is the root of the cgroup namespace. */
+/* In a container, the root of the cgroup namespace is the container's cgroup. */
 static void processes_in_a_namespaced_root_cgroup_are_not_treated_as_escaped(void **state)
 {
     struct step s;

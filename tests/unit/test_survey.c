@@ -19,7 +19,7 @@ static void put_stat(struct memory_fixture *f, int pid, unsigned faults)
     memory_write(f, pid, "stat", text);
 }
 
-/* The fixture in which the child copies pages while main is read. */
+/* The fixture in which the child copies pages while main is being read. */
 static struct memory_fixture *copying;
 
 int __real_smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_rollup *ret);
@@ -53,7 +53,7 @@ static void pages_copied_before_the_process_is_read_are_counted(void **state)
     memory_end(&f);
 }
 
-/* Neither their page tables nor their sizes are read: they have no files. */
+/* The processes have no files, so neither page tables nor sizes can be read. */
 static void page_tables_of_many_small_processes_are_not_walked(void **state)
 {
     struct memory_fixture f = { 0 };
@@ -74,7 +74,7 @@ static void page_tables_of_many_small_processes_are_not_walked(void **state)
     assert_int_equal(survey.count, CROWD);
     assert_false(survey.has_ended);
     assert_int_equal(views[1].private_total, MB);
-    /* Only a walk shows the pages shared by a copy and its parent. */
+    /* Only a walk shows which pages a copy shares with its parent. */
     roster_member(&f.roster, CHILD + 1)->has_exec = false;
     roster_member(&f.roster, CHILD + 1)->parent_pid = CHILD + 2;
     assert_int_equal(survey_plan(&f.roster, false, SURVEY_PAGE_NS).walk_count, 4);
@@ -82,7 +82,7 @@ static void page_tables_of_many_small_processes_are_not_walked(void **state)
     memory_end(&f);
 }
 
-/* Only walked processes have files. */
+/* Only processes that are walked have files. */
 static void walk_some_of_many(unsigned shared_mb, int each)
 {
     enum { ALIKE = 40, ALL = ALIKE + 2, OTHER = CHILD + ALIKE };
@@ -103,9 +103,9 @@ static void walk_some_of_many(unsigned shared_mb, int each)
             (void)memory_add(&f, CHILD + i, (1 + shared_mb) * MB);
     }
     memory_put(&f, &(struct fake_memory){ .pid = OTHER, .own = 3, .shared = shared_mb - 2 });
-    roster_member(&f.roster, OTHER)->reading.faults = 700; /* it has copied pages */
+    roster_member(&f.roster, OTHER)->reading.faults = 700; /* the process has copied pages */
     roster_member(&f.roster, CHILD + 1)->reading.rss_bytes -=
-        5 * PAGE_BYTES; /* it is still growing */
+        5 * PAGE_BYTES; /* the process is still growing */
     for (int i = CHILD; i <= OTHER; i++)
         roster_member(&f.roster, i)->has_exec = false;
     survey = survey_plan(&f.roster, false, SURVEY_PAGE_NS);
@@ -135,8 +135,8 @@ static void only_some_of_many_similar_large_copies_are_walked(void **state)
     walk_some_of_many(999, 21);
 }
 
-/* Learns from twenty walks over this much memory that took `us` each. Returns the expected
- * time of the next walk, in microseconds. */
+/* Records twenty walks over this much memory that took `us` each. Returns the expected time
+ * of the next walk, in microseconds. */
 static uint64_t learned_us(size_t processes, uint64_t megabytes, uint64_t us, double *page_ns)
 {
     const struct survey survey = { .walk_count = processes, .walk_bytes = megabytes * MB };
@@ -153,7 +153,7 @@ static void the_cost_of_a_walk_is_estimated_from_the_last(void **state)
     assert_in_range(learned_us(2, 1000, 6000, &page_ns), 5900, 6100);
     assert_in_range(learned_us(2, 1000, 30000, &page_ns), 29000, 31000);
     assert_in_range(learned_us(2, 1000, 1000, &page_ns), 950, 1060);
-    /* Huge pages, and then small ones again. */
+    /* Huge pages, followed by small pages again. */
     assert_in_range(learned_us(1, 10000, 20, &page_ns), 20, 300);
     assert_in_range(learned_us(1, 10000, 40000, &page_ns), 38000, 42000);
 }

@@ -19,8 +19,8 @@
 
 /* ---- systemd scope --------------------------------------------------------- */
 
-/* Timeouts: for managers that respond (only a hung test reaches it), and for managers that do
- * not. */
+/* Timeouts: for managers that respond (reached only if the test hangs), and for managers
+ * that do not. */
 #define PATIENT_NS (20 * NS_PER_SECOND)
 #define HASTY_NS (40 * NS_PER_MS)
 
@@ -30,7 +30,7 @@ static uint64_t deadline_in(uint64_t time_ns)
 }
 
 /* Connects to a manager that behaves like `manner` and makes the call, each with its own
- * timeout. If connecting fails, returns its error minus 1000. */
+ * timeout. If the connection fails, returns the error minus 1000. */
 static int converse_within(struct fake_manager *fake, enum fake_manner manner,
                            uint64_t connect_ns, uint64_t start_ns)
 {
@@ -109,7 +109,7 @@ static void a_manager_that_refuses_the_login_is_not_called(void **state)
         int r = converse(&fake, cases[i].manner);
 
         if (cases[i].manner == FAKE_HANGS_UP && r == -1000 - EPIPE)
-            r = -1000 - ECONNRESET; /* closed before our first message */
+            r = -1000 - ECONNRESET; /* closed before the first message */
         assert_int_equal(r, cases[i].result - 1000);
         assert_int_equal(fake.call_length, 0);
     }
@@ -136,7 +136,7 @@ static void every_call_ends_by_its_deadline(void **state)
 {
     static const struct {
         enum fake_manner manner;
-        uint64_t connect_ns; /* a successful login may take its time */
+        uint64_t connect_ns; /* a successful login may take some time */
         int result;
     } cases[] = {
         { FAKE_IS_MUTE, HASTY_NS, -ETIMEDOUT - 1000 },
@@ -221,7 +221,7 @@ static void wait_does_not_return_the_keeper_process(void **state)
     assert_int_equal(waitpid(keeper->pid, NULL, WNOHANG), -1);
 }
 
-/* The tracker is the parent of the keeper, as it is of orphans of the job. */
+/* The keeper is a child of the tracker, like orphans of the job. */
 static void the_keeper_is_not_counted_as_part_of_a_job(void **state)
 {
     struct scope_keeper *keeper = get(state);
@@ -281,7 +281,7 @@ static void a_stopped_keeper_can_be_ended(void **state)
     scope_keeper_stop(keeper); /* a second call is harmless */
 }
 
-/* Simulates a tracker that is killed. The keeper must not outlive it. */
+/* Simulates the kill of a tracker. The keeper must not outlive the tracker. */
 static void the_keeper_exits_with_the_tracker(void **state)
 {
     int fds[2];

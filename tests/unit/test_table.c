@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_table.c - tables written by other programs: their content is not trusted. */
+/* test_table.c - tables written by other programs, whose content is not trusted. */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static void a_row_must_have_as_many_cells_as_the_header(void **state)
     assert_non_null(strstr(err.message, "3 cells, but the header has 2"));
 }
 
-/* A view could have endless rows, by joins or recursion. */
+/* A view could return endless rows, by joins or recursion. */
 static void a_view_is_not_accepted_as_a_table(void **state)
 {
     struct folder *folder = *state;

@@ -21,7 +21,7 @@ enum { ATTRIBUTES = sizeof(struct nlmsghdr) + sizeof(struct genlmsghdr) };
 _Static_assert(offsetof(struct taskstats, ac_tgid) == TGID_OFFSET, "as the reader has it");
 #endif
 
-/* A datagram that is being built; it ends at `size`. */
+/* A datagram under construction; it ends at `size`. */
 struct datagram {
     unsigned char bytes[4096];
     size_t size;
@@ -42,7 +42,7 @@ static void put_attribute(struct datagram *d, uint16_t type, const void *value, 
     put(d, value, size);
 }
 
-/* Begins an attribute that contains others; close_nest() fills in its length. */
+/* Begins an attribute that contains other attributes; close_nest() fills in its length. */
 static size_t open_nest(struct datagram *d, uint16_t type)
 {
     size_t start = d->size;
@@ -142,7 +142,7 @@ static void an_idle_child_may_have_no_memory_of_its_own(void **state)
     struct exit_record record;
     struct datagram d;
 
-    fields.flags |= 0x01; /* it has not called exec */
+    fields.flags |= 0x01; /* the process has not called exec */
     make(&d, &fields);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
     assert_true(record.may_be_borrowed);
@@ -213,7 +213,7 @@ static void the_exit_of_one_thread_does_not_end_its_process(void **state)
     assert_true(record.is_last_of_several);
     assert_int_equal(record.tick_ns, 72000000);
     assert_int_equal(record.run_ns, 70500000);
-    assert_int_equal(record.read_bytes, 4096); /* bytes of the thread */
+    assert_int_equal(record.read_bytes, 4096); /* bytes of the thread alone */
 }
 
 static void an_old_kernel_does_not_report_the_process(void **state)
@@ -233,7 +233,7 @@ static void an_old_kernel_does_not_report_the_process(void **state)
     assert_int_equal(record.peak_rss_bytes, PEAK_KIB * 1024);
 }
 
-/* Only version 15 has its fields at other offsets. */
+/* Version 15 is the only one that has these fields at other offsets. */
 static void an_unreadable_peak_is_unknown(void **state)
 {
     struct fields fields = new_kernel;
@@ -265,7 +265,7 @@ static void a_truncated_datagram_is_refused(void **state)
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
         if (size < sizeof(struct nlmsghdr))
             continue;
-        memcpy(d.bytes, &size, sizeof(size)); /* the header has the same size */
+        memcpy(d.bytes, &size, sizeof(size)); /* the header's length field has the same size */
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
         end(&d);
     }

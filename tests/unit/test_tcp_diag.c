@@ -33,7 +33,7 @@ static void put_attribute(struct datagram *d, uint16_t type, const void *value, 
     put(d, value, size);
 }
 
-/* A message about a socket with the cookie 0x100000002 and the cgroup 77. */
+/* Writes a message about a socket with the cookie 0x100000002 and the cgroup 77. */
 static void put_socket(struct datagram *d, uint8_t state, const struct tcp_info *info,
                        size_t info_size)
 {
@@ -94,7 +94,7 @@ static void payload_bytes_and_identifiers_of_a_socket_are_read(void **state)
     assert_int_equal(tcp.inode, 4711);
     assert_int_equal(tcp.cgroup_id, 77);
     assert_int_equal(tcp.received_bytes + tcp.may_count_fin, 1001);
-    assert_int_equal(tcp.sent_bytes, 500); /* without retransmitted bytes */
+    assert_int_equal(tcp.sent_bytes, 500); /* excludes retransmitted bytes */
     assert_false(tcp.is_listening);
     assert_true(parsed(LISTEN, &carried, sizeof(carried)).is_listening);
 }
@@ -106,7 +106,7 @@ static void the_fin_of_the_peer_is_not_counted_as_payload(void **state)
 
     assert_int_equal(parsed(CLOSE_WAIT, &carried, sizeof(carried)).received_bytes, 1000);
     assert_false(parsed(CLOSE_WAIT, &carried, sizeof(carried)).may_count_fin);
-    /* The FIN may arrive between the kernel's readings of the state and of the count. */
+    /* The FIN may arrive between the kernel's reading of the state and of the count. */
     assert_int_equal(parsed(ESTABLISHED, &carried, sizeof(carried)).received_bytes, 1000);
     assert_int_equal(closed.received_bytes, 1000); /* assumes a FIN, not a reset */
     assert_true(closed.may_count_fin);
@@ -118,7 +118,7 @@ static void an_old_kernel_counts_acknowledged_bytes(void **state)
     struct tcp_socket tcp =
         parsed(ESTABLISHED, &carried, offsetof(struct tcp_info, tcpi_bytes_sent));
 
-    assert_int_equal(tcp.sent_bytes, 501); /* without the SYN */
+    assert_int_equal(tcp.sent_bytes, 501); /* excludes the SYN */
     assert_int_equal(tcp.received_bytes + tcp.may_count_fin, 1001);
 }
 
@@ -245,7 +245,7 @@ static void a_connection_is_listed_looked_up_and_reported(void **state)
     close(server);
     close(client);
     own.sent_bytes = 0;
-    while (own.sent_bytes == 0) /* the reports come a moment later */
+    while (own.sent_bytes == 0) /* the reports arrive a moment later */
         assert_int_equal(tcp_diag_drain(reports, see_own, &own), 0);
     assert_int_equal(own.sent_bytes, 1000);
     assert_int_equal(own.received_bytes, 10);

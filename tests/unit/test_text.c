@@ -26,8 +26,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Writes without colour and checks properties of every report: it fits a screen of 80
- * columns and no line ends with blanks. Returns the number of lines. */
+/* Writes a report without colour and checks properties of every report: it fits a screen of
+ * 80 columns, and no line ends with spaces. Returns the number of lines. */
 static size_t write_text(const struct example *example, bool has_unicode, struct buffer *out)
 {
     size_t lines = 0;
@@ -89,7 +89,7 @@ static void the_full_report_has_25_lines(void **state)
     buffer_done(&out);
 }
 
-/* One process, no limit, no traffic on the network, no tags. */
+/* The job has one process, no limit, no network traffic and no tags. */
 static void a_plain_job_has_20_lines(void **state)
 {
     struct example *example = *state;

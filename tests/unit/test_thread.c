@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linked with --wrap=thread_start_quiet: threads start if this test allows it; and with
- * --wrap=job_cgroup_remove: it checks that the session is not locked meanwhile.
+ * Linked with --wrap=thread_start_quiet: threads start only if this test allows it. Also linked
+ * with --wrap=job_cgroup_remove, whose wrapper checks that the session is not locked.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static int lock_error = -1;
 
 void __wrap_job_cgroup_remove(struct job_cgroup *job_cgroup);
 
-/* The lock times out if the caller holds the mutex. */
+/* If the caller holds the mutex, locking it times out. */
 void __wrap_job_cgroup_remove(struct job_cgroup *job_cgroup)
 {
     struct timespec deadline;
@@ -128,10 +128,10 @@ static void wait_at(const struct spoor_sample *sample, void *data)
 
     (void)sample;
     if (obstacle->count++ == 0)
-        return; /* the caller takes the first sample */
+        return; /* called by the thread that opens the session, for the first sample */
     (void)!write(obstacle->begun_fds[1], "", 1);
     (void)!read(obstacle->wait_fds[0], &byte, 1);
-    (void)!write(obstacle->begun_fds[1], "", 1); /* no longer blocked */
+    (void)!write(obstacle->begun_fds[1], "", 1); /* the callback no longer blocks */
 }
 
 /* Opens a session whose thread takes an endless sample. */
@@ -181,8 +181,8 @@ static void *ask_for_sample(void *data)
     return NULL;
 }
 
-/* After the end of the job a listener waits for such a caller, but not as long as for a thread
- * that hangs. */
+/* After the end of the job, a listener waits for such a caller, but not as long as for a
+ * thread that hangs. */
 static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
 {
     struct obstacle obstacle;
@@ -194,10 +194,10 @@ static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
 
     assert_int_equal(pthread_create(&thread, NULL, ask_for_sample, &asker), 0);
     assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1);
-    (void)poll(NULL, 0, 10); /* time for it to start waiting */
+    (void)poll(NULL, 0, 10); /* time for the caller to start waiting */
     assert_int_equal(spoor_session_stop_within(session, 1000000, NULL), -ETIMEDOUT);
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += 7; /* less than for a thread that hangs */
+    deadline.tv_sec += 7; /* shorter than the timeout for a thread that hangs */
     assert_int_equal(pthread_timedjoin_np(thread, NULL, &deadline), 0);
     let_go_on(&obstacle);
     assert_int_equal(spoor_session_stop(session, NULL), 0);
@@ -231,7 +231,7 @@ static void a_hanging_thread_blocks_no_caller(void **state)
     obstacle_done(&obstacle);
 }
 
-/* A sanitizer checks that the thread frees everything. */
+/* A sanitizer checks that the thread frees all its memory. */
 static void a_session_with_a_hanging_thread_can_be_closed(void **state)
 {
     static struct obstacle obstacle; /* the thread uses it after the session is closed */
@@ -243,9 +243,9 @@ static void a_session_with_a_hanging_thread_can_be_closed(void **state)
     assert_null(spoor_session_close(session));
     let_go_on(&obstacle);
     assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1);
-    while (count_open("eventfd") > count) /* nothing else reports the end of such a thread */
+    while (count_open("eventfd") > count) /* only this shows that the thread has ended */
         (void)usleep(1000);
-    assert_int_equal(obstacle.count, 2); /* there was no call after the session was closed */
+    assert_int_equal(obstacle.count, 2); /* not called after the session was closed */
     obstacle_done(&obstacle);
 }
 
@@ -261,7 +261,7 @@ static void *stop_session(void *data)
     return (void *)(intptr_t)spoor_session_stop(data, NULL);
 }
 
-/* Calls `act` in several threads at once. Returns how many of them get 0. */
+/* Calls `act` in several threads at once. Returns how many of the calls return 0. */
 static int count_successes(void *(*act)(void *data), spoor_session *session)
 {
     enum { THREADS = 4 };

@@ -18,11 +18,11 @@
 struct result {
     int code;              /* exit code, or -errno of exec */
     bool has_children;     /* some process of the job is still running */
-    bool is_by_our_signal; /* as reported by supervise() */
+    bool is_by_our_signal; /* as returned by supervise() */
 };
 
-/* Runs and supervises a command as spoor does, but without a session. `is_late`: supervises it
- * only after it has ended. */
+/* Runs and supervises a command as spoor does, but without a session. If `is_late`, starts
+ * to supervise only after the command has exited. */
 static struct result supervise_late(const char *const *argv, bool waits_for_all, bool is_late)
 {
     siginfo_t info;
@@ -50,7 +50,7 @@ static struct result supervise_command(const char *const *argv, bool waits_for_a
     return supervise_late(argv, waits_for_all, false);
 }
 
-/* Called in a separate process, whose settings it may change. */
+/* Called in a separate process, so it may change process settings. */
 typedef struct result (*supervisor_fn)(const char *const *argv, bool waits_for_all);
 
 static struct result run_under(supervisor_fn supervisor, const char *const *argv,
@@ -66,7 +66,7 @@ static struct result run_under(supervisor_fn supervisor, const char *const *argv
     if (pid == 0) {
         close(answer[0]);
         result = supervisor(argv, waits_for_all);
-        (void)!write(answer[1], &result, sizeof(result)); /* on failure the read fails */
+        (void)!write(answer[1], &result, sizeof(result)); /* on failure, read() fails too */
         close(answer[1]);
         _exit(0);
     }
@@ -110,7 +110,7 @@ static void a_failed_exec_returns_its_errno(void **state)
 
     assert_int_equal(run(missing, false).code, -ENOENT);
     assert_int_equal(run(folder, false).code, -EACCES);
-    assert_false(run(folder, false).has_children); /* reaped */
+    assert_false(run(folder, false).has_children); /* the child was reaped */
 }
 
 static void the_child_waits_until_the_gate_opens(void **state)
@@ -123,8 +123,8 @@ static void the_child_waits_until_the_gate_opens(void **state)
     assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &mask), 0);
     assert_int_equal(spawn_start((char *const *)(uintptr_t)argv, &spawn, NULL), 0);
     assert_int_equal(waitid(P_PID, (id_t)spawn.pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
-    assert_int_equal(info.si_pid, 0); /* alive */
-    close(spawn.gate_fd);             /* as if we had died */
+    assert_int_equal(info.si_pid, 0); /* the child is alive */
+    close(spawn.gate_fd);             /* simulates the death of the tracker */
     close(spawn.exec_fd);
     assert_int_equal(waitid(P_PID, (id_t)spawn.pid, &info, WEXITED), 0);
     assert_int_equal(info.si_code, CLD_EXITED);
@@ -209,7 +209,7 @@ static void signals_sent_to_the_tracker_reach_the_job_once(void **state)
     assert_int_equal(kill(supervisor, SIGTERM), 0);
     assert_int_equal(waitid(P_PID, (id_t)supervisor, &info, WEXITED), 0);
     assert_int_equal(info.si_code, CLD_EXITED);
-    assert_int_equal(info.si_status, 41); /* one USR1, then TERM */
+    assert_int_equal(info.si_status, 41); /* the script counts one USR1, then TERM ends it */
     close(voice[0]);
 }
 
@@ -217,7 +217,7 @@ static void signals_from_the_job_are_not_sent_back(void **state)
 {
     assert_int_equal(shell("n=0; trap 'n=$((n + 1))' USR1; kill -USR1 $PPID; kill -USR1 $$;"
                            "kill -USR1 $PPID; exit $((40 + n))"),
-                     41); /* its signal to itself, not those sent to us */
+                     41); /* counts the signal to itself, not those sent to spoor */
 }
 
 static void orphans_are_waited_for_on_request(void **state)
@@ -234,7 +234,7 @@ static void orphans_are_waited_for_on_request(void **state)
     assert_int_equal(dup2(gate[0], 9), 9);
     result = run(waits, false);
     assert_int_equal(result.code, 5);
-    assert_true(result.has_children); /* it reads until we close the pipe */
+    assert_true(result.has_children); /* the orphan reads until the pipe is closed */
     close(gate[0]);
     close(gate[1]);
     close(9);
@@ -246,16 +246,17 @@ static void orphans_are_waited_for_on_request(void **state)
 static struct result supervise_in_its_own_group(const char *const *argv, bool waits_for_all)
 {
     (void)setpgid(0, 0);
-    (void)signal(SIGINT, SIG_DFL); /* ignored if we run in the background */
+    (void)signal(SIGINT, SIG_DFL); /* ignored if the test runs in the background */
     return supervise_late(argv, waits_for_all, true);
 }
 
-/* The exit may be seen before the signal is handled, though the signal arrived first. */
+/* Supervision may see the exit before it handles the signal, although the signal arrived
+ * first. */
 static void death_by_a_signal_to_the_whole_process_group_is_recognized(void **state)
 {
     static const char *const alone[] = { "sh", "-c", "kill -TERM $$", NULL };
     static const char *const interrupts[] = { "sh", "-c", "kill -INT 0", NULL };
-    /* A child in the background of a shell ignores the interrupt. */
+    /* A background child of a shell ignores the interrupt. */
     static const char *const leaves_one[] = {
         "sh", "-c", "(while kill -0 $$ 2>/dev/null; do :; done) & kill -INT 0", NULL
     };
@@ -267,7 +268,7 @@ static void death_by_a_signal_to_the_whole_process_group_is_recognized(void **st
     result = run_under(supervise_in_its_own_group, leaves_one, true);
     assert_int_equal(result.code, 128 + SIGINT);
     assert_true(result.is_by_our_signal);
-    assert_false(result.has_children); /* one interrupt does not end the wait */
+    assert_false(result.has_children); /* one interrupt must not end the wait */
     result = run(alone, false);
     assert_int_equal(result.code, 128 + SIGTERM);
     assert_false(result.is_by_our_signal);

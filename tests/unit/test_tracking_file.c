@@ -39,7 +39,7 @@ static const struct tracking_facts facts = {
                  [TRACKING_EXPECTED_CORES] = 3 },
 };
 
-/* One process without descendants. */
+/* The row of one process without descendants. */
 static const double lone[TRACKING_COLUMNS] = {
     [TRACKING_MAIN_RAM] = 0.341860352,
     [TRACKING_COMBINED_RAM] = 0.341860352,
@@ -93,7 +93,7 @@ static struct tracking_writer opened(const char *path)
     return writer;
 }
 
-/* Returns when the row is in the file. */
+/* Adds a row and waits until it is in the file. */
 static void add(struct tracking_writer *writer, const double *row)
 {
     assert_int_equal(tracking_writer_add(writer, row, NULL), 0);
@@ -127,7 +127,7 @@ static void check_last_line(const char *path, const char *expected)
     assert_string_equal(text + length - strlen(expected), expected);
 }
 
-/* Checks the rows of a query: cells are separated by '|', rows end with a newline. */
+/* Checks the result of a query: '|' separates cells, a newline ends each row. */
 static void check_query(const char *path, const char *sql, const char *expected)
 {
     char text[8192] = "";
@@ -163,7 +163,7 @@ static void csv_files_contain_facts_a_header_and_a_line_per_row(void **state)
 
     check_text(folder->csv, FACT_LINES ROW_HEADER);
     add(&writer, lone);
-    /* The row is on disk before the end of the run. */
+    /* The row is on disk before the run ends. */
     check_text(folder->csv, FACT_LINES ROW_HEADER LONE_LINE);
     memcpy(row, lone, sizeof(row));
     row[TRACKING_DESCENDANTS_N_THREADS] = 2;
@@ -182,7 +182,7 @@ static void sqlite_files_contain_a_table_of_facts_and_one_of_rows(void **state)
     char beside[128];
 
     add(&writer, lone);
-    /* A concurrent reader finds the row. */
+    /* A concurrent reader sees the row. */
     check_query(folder->sqlite, "SELECT count(*) FROM data", "1\n");
     add(&writer, lone);
     assert_int_equal(tracking_writer_close(&writer, NULL), 0);
@@ -298,7 +298,7 @@ static void an_existing_file_is_kept_or_replaced(void **state)
                        paths[i]);
         assert_string_equal(err.message, expected);
         assert_int_equal(writer.process.pid, 0);
-        /* Until there are rows, the old file stays. */
+        /* The old file remains until there are rows. */
         assert_int_equal(start(&writer, paths[i], true, &err), 0);
         assert_int_equal(tracking_writer_close(&writer, NULL), 0);
         check_rows(folder, paths[i], 1);
@@ -334,8 +334,8 @@ static void a_missing_folder_is_reported(void **state)
     assert_int_equal(start(&writer, "/no/such/t.sqlite", true, &err), -ENOENT);
 }
 
-/* Adds a row that cannot be written. Adds another if the first call was too early to return the
- * failure. */
+/* Adds a row that cannot be written; adds another if the first call returned before the
+ * failure was known. */
 static int add_in_vain(struct tracking_writer *writer, struct spoor_error *err)
 {
     int r = tracking_writer_add(writer, lone, err);
@@ -367,7 +367,7 @@ static void a_removed_file_causes_one_warning(void **state)
     }
 }
 
-/* Limits the size of the files of a process to `bytes`. */
+/* Limits the size of files that a process may write to `bytes`. */
 static void set_file_limit(pid_t pid, rlim_t bytes)
 {
     struct rlimit limit;

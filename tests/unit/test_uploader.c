@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_uploader.c - the names of batches, and their summary.
- * (tests/functional/test_upload.py tests the uploads.) */
+/* test_uploader.c - names of batches, and their summary. tests/functional/test_upload.py
+ * tests the uploads. */
 #include <errno.h>
 #include <string.h>
 

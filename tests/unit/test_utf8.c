@@ -23,8 +23,8 @@ static void lines_break_at_the_last_blank_that_fits(void **state)
     check("abc de", &wrap, "abc de");
     check("abc def", &wrap, "abc\n  def");
     check("abc def ghij k lmn", &wrap, "abc\n  def ghij\n  k lmn");
-    check("ab   cdefgh", &wrap, "ab\n  cdefgh"); /* blanks at a break are dropped */
-    check("a  b", &wrap, "a  b");                /* others stay */
+    check("ab   cdefgh", &wrap, "ab\n  cdefgh"); /* spaces at a line break are dropped */
+    check("a  b", &wrap, "a  b");                /* other spaces are kept */
 }
 
 static void a_long_word_is_split(void **state)

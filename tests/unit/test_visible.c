@@ -7,7 +7,7 @@
 
 #include "base/compiler.h"
 
-/* In order of PCI addresses. */
+/* Sorted by PCI address. */
 static const struct gpu_device devices[] = {
     { .uuid = "GPU-bbbb2222", .pci_address = "0000:0a:00.0" },
     { .uuid = "GPU-aaaa1111", .pci_address = "0000:3b:00.0" },
@@ -28,7 +28,7 @@ static const char *chosen(enum visible_source source, const char *text, size_t f
 
     for (size_t i = 0; i < COUNT; i++) {
         list[i] = &devices[i];
-        selected[i] = true; /* earlier values do not matter */
+        selected[i] = true; /* replaces any earlier value */
     }
     assert_int_equal(visible_select(source, text, list, COUNT, selected, note), faults);
     for (size_t i = 0; i < COUNT; i++)
@@ -83,7 +83,7 @@ static void the_option_may_be_all_or_none(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "0,all", 1, NULL), "x.....");
 }
 
-/* Such a word in a variable needs no special case: it names no GPU. */
+/* Such a word needs no special case in a variable: it names no GPU. */
 static void special_words_in_a_variable_select_no_gpu(void **state)
 {
     static const struct {
@@ -101,7 +101,7 @@ static void special_words_in_a_variable_select_no_gpu(void **state)
         assert_string_equal(chosen(words[i].source, words[i].text, 1, NULL), "......");
 }
 
-/* CUDA treats these as the end of the list. */
+/* CUDA ends the list at each of these values. */
 static void cuda_accepts_only_numbers_and_uuids(void **state)
 {
     static const char *const items[] = { "0-1", "2:0", "0000:3b:00.0", "3b:00.0" };

@@ -64,13 +64,13 @@ static void without_a_pidfd_the_process_is_polled(void **state)
     assert_int_equal(watch_open(pid, &watch, NULL), 0);
     if (watch.pid_fd >= 0)
         close(watch.pid_fd);
-    watch.pid_fd = -1; /* as on a kernel without pidfds */
+    watch.pid_fd = -1; /* simulates a kernel without pidfds */
     assert_int_equal(watch_identify(&watch), 0);
     assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
     assert_int_equal(end, WATCH_TIME_IS_UP);
     close(gate_fd);
     assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
-    assert_int_equal(end, WATCH_PROCESS_ENDED); /* a zombie has ended */
+    assert_int_equal(end, WATCH_PROCESS_ENDED); /* a zombie counts as ended */
     assert_int_equal(watch_wait_status(&watch, &wait_status), -ENODATA);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     watch_close(&watch);
@@ -89,7 +89,7 @@ static void duration_and_signals_end_the_watch_but_not_the_process(void **state)
     assert_int_equal(raise(SIGTERM), 0);
     assert_int_equal(watch_wait(&watch, 0, &end, NULL), 0);
     assert_int_equal(end, WATCH_INTERRUPTED);
-    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* alive */
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* the child is alive */
     close(gate_fd);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     watch_close(&watch);

@@ -15,7 +15,7 @@
 enum { ADD, FAIL, STALL, SLOW };
 #define WAIT_NS (60 * NS_PER_SECOND)
 
-/* Shared with the child. */
+/* Memory shared with the child. */
 struct seen {
     _Atomic uint64_t sum;
     _Atomic bool has_ended;
@@ -125,7 +125,7 @@ static void closing_does_not_wait_for_a_stalled_record(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-/* The queue of the killed writer fills up; later rows do not wait for room. */
+/* The queue of the killed writer fills up; later rows must not wait for room. */
 static void adding_records_does_not_wait_for_a_killed_writer(void **state)
 {
     static const char filler[4000];
@@ -142,7 +142,7 @@ static void adding_records_does_not_wait_for_a_killed_writer(void **state)
     for (int i = 0; i < ROWS; i++)
         writer_process_put(&process, ADD, 1, filler, sizeof(filler));
     assert_true(process.dropped_rows > ROWS / 2);
-    /* Waiting 50 ms for room for each of them would take longer. */
+    /* Waiting 50 ms for each row would take longer. */
     assert_true(clock_now().monotonic_ns - start_ns < process.dropped_rows * 50 * NS_PER_MS);
     end = writer_process_close(&process, NULL);
     assert_int_equal(end.error, -ECHILD);
@@ -179,7 +179,7 @@ static void an_abandoned_writer_processes_no_more_records(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-/* Adding does not wait, though there would be room within 20 ms. */
+/* Adding does not wait, although there would be room within 20 ms. */
 static void records_for_a_slow_reader_are_dropped_if_the_queue_is_full(void **state)
 {
     static const char filler[4000];

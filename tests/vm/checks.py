@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the machine's reports: the rules of the truth suite, and checks that only cgroup v2
-allows: the source of each figure, and that no cgroup is left.
+"""Checks the reports of the machine: by the rules of the truth suite, and by checks that only cgroup v2 allows: the
+source of each figure, and that no cgroup is left.
 
-A check yields (its subject, whether it holds, the figures).
+A check yields (subject, whether it holds, the figures).
 """
 import json
 
 import rules  # from the truth suite
 
-# A process reads its clock before its exit. Its start and its exit take up to a third of the work
-# under emulation. So CPU time may exceed the truth here; the truth suite shows on a real machine
+# A process reads its clock before its exit. Under emulation, its start and its exit take up to a
+# third of the work. So CPU time may exceed the truth here; the truth suite shows on a real machine
 # that nothing is counted twice.
 UNSEEN_PART = 0.6
 UNSEEN_SECONDS = 0.2
-LIMIT_BYTES = 256 << 20  # limit of the place "limited"
+LIMIT_BYTES = 256 << 20  # limit in the place "limited"
 LARGE_BYTES = 200 << 20  # much more than the memory of spoor itself
 MIB = 1 << 20
 
@@ -28,7 +28,8 @@ def shown(measure):
 
 
 def check_truth(run, report, truth):
-    """The rules of the suite, except for CPU time: its allowance differs, and is for more only."""
+    """Applies the rules of the truth suite, except for CPU time, whose allowance differs and
+    only permits a higher value."""
     rows = rules.judge({key: true for key, true in truth.items() if key != "cpu_seconds"},
                        report, {key: far for key, far in run.must.items() if key in truth})
     for row in rows:
@@ -52,7 +53,7 @@ def check_source(report, path, source):
 
 
 def check_sources(run, report, truth):
-    """The source of each figure in each place."""
+    """Checks the source of each figure in each place."""
     cpu, peak = report["cpu"]["total_seconds"], report["memory"]["job_peak_bytes"]
     if run.leaf != "none":
         yield from check_source(report, "cpu.total_seconds", "cgroup.cpu.stat")
@@ -72,7 +73,7 @@ def check_sources(run, report, truth):
                    f"true {truth.get('job_peak_bytes')}, at most {peak.get('high')}")
         return
     if run.leaf == "around" and peak["source"] in (None, "cgroup.memory.current"):
-        # An earlier job in the same cgroup had more.
+        # An earlier job in the same cgroup had a higher peak.
         yield "an earlier peak is not taken for this one", not peak["exact"], shown(peak)
         return
     yield from check_source(report, "memory.job_peak_bytes", "cgroup.memory.peak")
@@ -88,18 +89,18 @@ def check_oom(report):
     kills = report["events"]["oom_kills"]
     yield "the OOM kill is counted", kills["value"] == 1, shown(kills)
     yield "the signal is named", report["run"]["signal"] == "SIGKILL", report["run"]["signal"]
-    # The limit of the cgroup above applies to the job cgroup.
+    # The limit of the parent cgroup applies to the job cgroup.
     peak = report["memory"]["job_peak_bytes"]
     yield "the peak is the limit", near(peak["value"], LIMIT_BYTES, 0.03), shown(peak)
 
 
 def skip_reason(parts):
-    """The reason why a job could not do its work on this machine; "" if it could."""
+    """Returns the reason why a job could not do its work on this machine; "" if it could."""
     return parts.get("output", "").strip() if parts.get("status") == "77" else ""
 
 
 def check_end(run, parts):
-    """The exit of spoor, and anything it left."""
+    """Checks the exit of spoor, and that nothing is left."""
     output = parts.get("output", "")
     yield (f"the status is {run.status}", parts.get("status") == run.status,
            f"{parts.get('status')}: {output[-300:]}")
@@ -112,7 +113,7 @@ def check_end(run, parts):
 
 
 def check(run, parts):
-    """All checks of a run; `parts` is the machine's output."""
+    """Runs all checks on a run; `parts` is the machine's output."""
     yield from check_end(run, parts)
     if run.name == "refused":
         return

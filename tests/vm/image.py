@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the files that the machine boots: Debian's own kernel, an initramfs that finds the disk,
-and the disk.
+"""Builds the files that the machine boots: Debian's own kernel, an initramfs that finds the disk, and the disk.
 
-Nothing is installed on this machine: the kernel's package is downloaded and the few required files
-are extracted. The initramfs holds busybox and the modules for the disk; all else is on the disk, an
-ext4 file system, because files on a tmpfs would count as memory of the job instead of page cache.
+Nothing is installed on the host: the kernel's package is downloaded and the few required files are extracted. The
+initramfs contains busybox and the modules for the disk; everything else is on the disk, an ext4 file system, because
+files on a tmpfs would count as memory of the job instead of page cache.
 """
 import gzip
 import os
@@ -17,14 +16,14 @@ import tarfile
 
 META_PACKAGES = {"x86_64": "linux-image-amd64", "aarch64": "linux-image-arm64"}
 MODULES = ["virtio_pci", "virtio_blk", "crc32c_generic", "ext4"]
-# The extracted files: the kernel, and the modules that a disk and ext4 may need.
+# Files to extract: the kernel, and the modules that a disk and ext4 may need.
 KERNEL_FILES = re.compile(r"boot/vmlinuz|modules\.builtin$|kernel/drivers/virtio/.*\.ko$|"
                           r"kernel/(drivers/block|fs|fs/ext4|fs/jbd2|lib|crypto)/[^/]*\.ko$")
 DISK_BYTES = 6 << 30  # sparse
 
 
 def call(*command, **options):
-    """The output of a command that must succeed."""
+    """Returns the output of a command that must succeed."""
     return subprocess.run([str(word) for word in command], check=True, text=True,
                           stdout=subprocess.PIPE, **options).stdout
 
@@ -41,7 +40,7 @@ def fetch_kernel(folder):
                 unpack_kernel(package, unpacked)
             return unpacked
         except (subprocess.CalledProcessError, TypeError):
-            # There is no index yet, or it names a version that the archive no longer has.
+            # There is no package index yet, or it names a version that the archive no longer has.
             if not may_retry:
                 raise SystemExit("vm: Debian's kernel cannot be downloaded") from None
             call("apt-get", "update", "-qq")
@@ -63,7 +62,7 @@ def unpack_kernel(package, unpacked):
 
 
 def module_order(kernel):
-    """The module files in load order. A name without a file is built into the kernel."""
+    """Returns the module files in load order. A module without a file is built into the kernel."""
     files = {path.stem.replace("-", "_"): path for path in kernel.rglob("*.ko")}
     builtin = {pathlib.Path(line).stem.replace("-", "_") for path in
                kernel.rglob("modules.builtin") for line in path.read_text().splitlines()}
@@ -88,7 +87,7 @@ def module_order(kernel):
 
 
 def cpio_entry(number, name, mode, data=b"", device=(0, 0)):
-    """One file of a cpio archive in the "newc" format of the kernel's initramfs."""
+    """Returns one file of a cpio archive in the "newc" format of the kernel's initramfs."""
     fields = [number, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(name) + 1, 0]
     entry = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
     entry += b"\0" * (-len(entry) % 4) + data
@@ -96,7 +95,7 @@ def cpio_entry(number, name, mode, data=b"", device=(0, 0)):
 
 
 def make_initramfs(target, script, kernel):
-    """A folder tree with busybox, the modules in load order and the script as /init."""
+    """Returns a folder tree with busybox, the modules in load order and the script as /init."""
     modules = module_order(kernel)
     files = [(name, stat.S_IFDIR | 0o755, b"") for name in
              ("bin", "dev", "proc", "sys", "modules", "disk")]
@@ -111,7 +110,7 @@ def make_initramfs(target, script, kernel):
 
 
 def libraries(binary):
-    """Files that the loader maps for a program, the loader included."""
+    """Returns the files that the loader maps for a program, including the loader."""
     listed = subprocess.run(["ldd", binary], text=True, check=False, stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL).stdout
     return re.findall(r"(?:=> |^\s+)(/\S+)", listed, re.M)
@@ -126,7 +125,8 @@ def add_program(tree, source, path):
 
 
 def make_tree(tree, init):
-    """The contents of the disk besides the programs: a root file system with busybox, and an init."""
+    """Creates the contents of the disk except the programs: a root file system with busybox, and
+    an init."""
     shutil.rmtree(tree, ignore_errors=True)
     for name in ("bin", "sbin", "dev", "proc", "sys", "etc", "tmp", "work"):
         (tree / name).mkdir(parents=True)
@@ -138,7 +138,8 @@ def make_tree(tree, init):
 
 
 def make_disk(target, tree):
-    """An ext4 file system in a sparse file, filled from a folder; root owns all of it."""
+    """Creates an ext4 file system in a sparse file, filled from a folder; all files belong to
+    root."""
     target.unlink(missing_ok=True)
     with open(target, "wb") as file:
         file.truncate(DISK_BYTES)

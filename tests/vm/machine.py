@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the emulated machine and reads its output: see init for the lines."""
+"""Runs the emulated machine and reads its output: tests/vm/init describes the lines."""
 import os
 import re
 import shlex
@@ -8,14 +8,14 @@ import time
 
 MEMORY = "4G"
 CPUS = "2"
-# For each architecture: the kind of machine, the kernel's name of the console, and whether there
-# are further serial lines, named ttyS1 and on.
+# For each architecture: the machine type, the kernel's name of the console, and whether there are
+# further serial lines, named ttyS1 and so on.
 KINDS = {"x86_64": ("pc", "ttyS0", True), "aarch64": ("virt", "ttyAMA0", False)}
 
 
 def serial_lines(results, has_lines):
-    """Options for serial lines that write to files, as ttyS1 and on. If the machine has none they are
-    PCI cards; ttyS0 of these is unused."""
+    """Returns options for serial lines that write to files, as ttyS1 and so on. If the machine
+    has no such lines, they are PCI cards, whose ttyS0 is unused."""
     if has_lines:
         return [word for path in results for word in ("-serial", f"file:{path}")]
     ends = ["null", *(f"file,path={path}" for path in results)]
@@ -24,8 +24,9 @@ def serial_lines(results, has_lines):
 
 
 def command(kernel, initramfs, disk, console, results):
-    """`results`: a file for each serial line after the console's. Always software emulation: unlike
-    /dev/kvm it works on every test machine."""
+    """Returns the command that runs the machine. `results`: a file for each serial line after
+    the console's. Always uses software emulation, which, unlike /dev/kvm, works on every test
+    machine."""
     architecture = os.uname().machine
     kind, console_line, has_lines = KINDS[architecture]
     words = [f"qemu-system-{architecture}", "-M", kind, "-accel", "tcg,thread=multi", "-cpu", "max",
@@ -38,7 +39,8 @@ def command(kernel, initramfs, disk, console, results):
 
 
 def run(words, limit_seconds):
-    """Runs it to its end. Returns the seconds it took, None if it had to be stopped."""
+    """Runs the machine until it shuts down. Returns how many seconds that took; None if it had
+    to be killed."""
     started = time.monotonic()
     with subprocess.Popen(words, stdin=subprocess.DEVNULL) as machine:
         try:
@@ -50,13 +52,13 @@ def run(words, limit_seconds):
 
 
 def script_line(run_):
-    """A line of the script that the machine runs."""
+    """Returns a line of the script that the machine runs."""
     return shlex.join(["run_one", run_.place, run_.name, *run_.words()]) + "\n"
 
 
 def parse(text):
-    """(facts, runs): the parts before the first run, and {(place, name): {part: text}}. A machine
-    that ended in order has a fact "over"."""
+    """Returns (facts, runs): the parts before the first run, and {(place, name): {part: text}}.
+    If the machine shut down in order, there is a fact "over"."""
     facts, runs = {}, {}
     current = facts
     for section in re.split(r"^@@", text.replace("\r", ""), flags=re.M)[1:]:

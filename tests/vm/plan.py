@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs in the machine, and their places, which init defines."""
+"""The runs in the machine, and their places, which tests/vm/init defines."""
 import dataclasses
 import shlex
 
@@ -7,17 +7,17 @@ import cases  # from the truth suite
 
 FOLDER = "/sys/fs/cgroup/folder"
 
-# Places where the job gets a cgroup with all controllers, one where it gets a bare one, and one where
-# the cgroup around spoor is read.
+# Places where the job gets a cgroup with all controllers, a place where it gets a cgroup without,
+# and a place where the cgroup around spoor is read.
 LEAF = ("root", "limited", "scope", "folder")
 BARE = ("crowded",)
 AROUND = ("plain",)
 
-# Two lists of cases run beside each other, one for each CPU of the machine.
+# Two lists of places, whose cases run at the same time, one list on each CPU of the machine.
 STREAMS = (("root", "limited"), ("scope", "folder", "crowded", "plain", "shared"))
 
-# The places of a case of the truth suite, if not as root and as the user of a scope. Cases that do
-# not depend on the user run once.
+# The places of a case of the truth suite, unless it runs as root and as the user of a scope. Cases
+# that do not depend on the user run once.
 PLACES = {
     "spike 500 MB 100 ms": ("root", "folder", "plain"),
     "spike by read": ("scope",),
@@ -50,8 +50,8 @@ PLACES = {
     "20 in turn": ("scope",),
     "nothing": ("scope",),
 }
-# Figures that must be near there, exact or not: those that the kernel counts. A sampled figure
-# depends on the speed of the machine; only its bounds are checked here.
+# Figures that must be near the truth, exact or not: those that the kernel counts. A sampled figure
+# depends on the speed of the machine, so only its bounds are checked here.
 MUST = ("cpu_seconds", "main_rss_bytes", "written_chars", "written_bytes")
 
 
@@ -61,14 +61,14 @@ class Run:
     name: str
     place: str
     job: str
-    options: tuple = ()  # options of spoor run; None: the job is the whole command
+    options: tuple = ()  # options of spoor run; None: the job is the entire command
     status: str = "0"
     must: dict = dataclasses.field(default_factory=dict)  # as in the truth suite
     has_truth: bool = True
 
     @property
     def leaf(self):
-        """The cgroup that the job gets: all, bare, around or none."""
+        """Returns the cgroup that the job gets: all, bare, around or none."""
         if "off" in (self.options or ()):
             return "none"
         return ("all" if self.place in LEAF else "bare" if self.place in BARE else
@@ -93,17 +93,17 @@ def truth_runs():
 
 
 def own_runs():
-    """Runs that need cgroups: see checks.py."""
+    """Yields runs that need cgroups: see checks.py."""
     yield Run("oom", "limited", "grow", status="137", has_truth=False)
     for place in ("root", "scope"):
         yield Run("off", place, "brief", ("--cgroup", "off"))
         yield Run("require", place, "brief", ("--cgroup", "require"))
     for place in ("crowded", "plain"):
         yield Run("refused", place, "brief", ("--cgroup", "require"), "125", has_truth=False)
-    yield Run("crash", "root", "/sbin/crash", None)  # last: it sets the clock
+    yield Run("crash", "root", "/sbin/crash", None)  # must be last, because it sets the clock
 
 
 def streams():
-    """The runs of each stream, in order."""
+    """Returns the runs of each stream, in order."""
     runs = [*truth_runs(), *own_runs()]
     return [[run for run in runs if run.place in places] for places in STREAMS]

@@ -1,8 +1,8 @@
-// build.mjs OUTPUT [DEPFILE] - bundle the report page into one HTML file.
+// build.mjs OUTPUT [DEPFILE] - bundles the report page into one HTML file.
 //
-// The file has the line <!--spoor-data-->, where the program puts the data. DEPFILE lists what the
-// page was made of, for ninja. The page's policy allows its own script and style by their hashes, so
-// that nothing else in the file can run.
+// The file contains the line <!--spoor-data-->, where the program inserts the data. DEPFILE
+// lists the inputs of the page, for ninja. The page's security policy allows only its own
+// script and style, by their hashes, so that nothing else in the file can run.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { build } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const [output = join(here, "dist/report.html"), depfile] = process.argv.slice(2);
 const template = join(here, "src/template.html");
-const license = join(here, "node_modules/uplot/LICENSE"); // every copy of uPlot carries it
+const license = join(here, "node_modules/uplot/LICENSE"); // every copy of uPlot must include its license
 
 async function bundle(entry, options) {
   const { outputFiles, metafile } = await build({
@@ -47,7 +47,7 @@ const parts = {
 let page = readFileSync(template, "utf8");
 for (const [place, text] of Object.entries(parts)) {
   if (page.split(place).length !== 2) throw new Error(`expected ${place} exactly once`);
-  page = page.replace(place, () => text); // "$&" in a bundle is not a pattern
+  page = page.replace(place, () => text); // a function, because "$&" in the text would be a pattern
 }
 
 if (page.split("<!--spoor-data-->").length !== 2)

@@ -1,4 +1,4 @@
-// The page in Debian's Chromium. CHROMIUM names another one.
+// Tests the page in Debian's Chromium, or in the browser named by CHROMIUM.
 
 import { defineConfig } from "@playwright/test";
 
@@ -8,7 +8,7 @@ export default defineConfig({
   outputDir: "test-results/output",
   fullyParallel: true,
   workers: 2,
-  timeout: 120_000, // also on a busy machine
+  timeout: 120_000, // sufficient on a busy machine
   expect: { timeout: 20_000 },
   reporter: process.env.REPORT_FILE ? [["junit", { outputFile: process.env.REPORT_FILE }]] : "list",
   use: {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log the samples of a running tracker to Weights & Biases, MLflow, TensorBoard or Aim.
 
-Each module has one class, which is used beside a tracker:
+Each module has one class, which is used together with a tracker:
 
     from spoor.integrations.mlflow import MlflowLogger
 

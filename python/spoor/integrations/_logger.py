@@ -11,18 +11,19 @@ from .._program import Error, make_error, warn
 from .._report import Snapshot
 from .._tracker import Tracker
 
-_STOP_SECONDS = 5.0  # how long stop() waits for a tool that does not return
+_STOP_SECONDS = 5.0  # how long stop() waits for a logging tool that does not return
 MEGABYTE = 1e-6
 MEBIBYTE = 2.0**-20
 PERCENT = 100.0
 
-# Maps names of a tool to a value (below) and its factor. In names of GPU values, {} is the number of the GPU.
+# Maps names in a logging tool to a value (below) and its factor. In names of GPU values, {} stands
+# for the number of the GPU.
 Names = Mapping[str, tuple[str, float]]
 
 
 class Value(NamedTuple):
-    name: str                   # its name in the tool
-    gpu: Union[int, str, None]  # the GPU that it belongs to: 0, or "0_1" for the part 0:1
+    name: str                   # the name in the logging tool
+    gpu: Union[int, str, None]  # the GPU of the value: 0, or "0_1" for the part 0:1
     value: float
 
 
@@ -36,7 +37,8 @@ def _increase(now: Snapshot, before: Snapshot, name: str) -> Optional[float]:
 
 
 def _values(now: Snapshot, before: Snapshot, first: Snapshot, seconds: float) -> dict[str, Optional[float]]:
-    """The metrics of a sample, and values derived from two: means since `before`, amounts since `first`."""
+    """Returns the metrics of a sample, and values derived from two samples: means since
+    `before`, amounts since `first`."""
     used, available = now["host_memory_used_bytes"], now["host_memory_available_bytes"]
     space, free = now["host_disk_space_used_bytes"], now["host_disk_space_free_bytes"]
     total = None if used is None or available is None else used + available

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of a tracker in a run of Aim."""
+"""Logs samples of a tracker to a run of Aim."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of a tracker in a run of MLflow."""
+"""Logs samples of a tracker to a run of MLflow."""
 from __future__ import annotations
 
 import time

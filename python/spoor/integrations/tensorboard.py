@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of a tracker in TensorBoard."""
+"""Logs samples of a tracker to TensorBoard."""
 from __future__ import annotations
 
 from typing import Any

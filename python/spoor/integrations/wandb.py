@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of a tracker in a run of Weights & Biases."""
+"""Logs samples of a tracker to a run of Weights & Biases."""
 from __future__ import annotations
 
 from importlib import import_module

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compares expressions and commands.
 
-# Measures an expression: seconds, CPU seconds, and bytes above those at its start, at its peak and after it.
-# Free memory is returned to the system before: an expression that reuses it would seem to need none.
+# Measures an expression: seconds, CPU seconds, and memory at its peak and after it, in bytes above that at its start.
+# Returns free memory to the system first: an expression that reused it would seem to need none.
 measure_growth <- function(expr) {
   release_memory()
   tracker <- spoor_start(detail = "always")
@@ -20,7 +20,7 @@ measure_growth <- function(expr) {
 }
 
 release_memory <- function() {
-  for (i in 1:2) gc(full = TRUE) # the second one frees pages that the first one has emptied
+  for (i in 1:2) gc(full = TRUE) # the second run frees pages that the first run has emptied
   .Call(C_spoor_trim)
 }
 
@@ -41,7 +41,7 @@ peak_ram <- function(...) {
   do.call(rbind, c(unname(rows), stringsAsFactors = FALSE))
 }
 
-# The columns of `spoor bench`. low and high are the 95 % interval of the median, by ranks.
+# The columns of `spoor bench`. low and high are the 95 % confidence interval of the median, derived from ranks.
 summarize_runs <- function(figure, command, values) {
   values <- sort(values)
   count <- length(values)
@@ -58,7 +58,7 @@ spoor_bench <- function(..., runs = 10L, commands = NULL) {
   labels <- vapply(calls, label_call, "")
   if (!is.null(names(calls))) labels <- ifelse(nzchar(names(calls)), names(calls), labels)
   caller <- parent.frame()
-  used <- lapply(rep(seq_along(calls), runs), function(i) # they take turns
+  used <- lapply(rep(seq_along(calls), runs), function(i) # the expressions take turns
     c(unlist(measure_growth(eval(calls[[i]], caller))), command = i))
   used <- as.data.frame(do.call(rbind, used))
   do.call(rbind, unlist(lapply(c("time", "cpu", "memory"), function(figure)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The chunk option spoor=TRUE of knitr: the usage of a chunk is shown after it.
+# The knitr chunk option spoor=TRUE, which shows the usage of a chunk after the chunk.
 
 chunk_hook <- function(before, options, envir) {
   if (before) {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The curves of a run in base graphics.
+# Plots the curves of a run in base graphics.
 
 COLORS <- c(job = "#0072B2", host = "#999999", phase = "#E69F00")
 
-# Values in a unit that is easy to read, with its name.
+# Converts values to a readable unit; returns the values and the name of the unit.
 scale_bytes <- function(most) {
   power <- if (is.finite(most) && most > 0) min(4, floor(log(most, 1000))) else 0
   list(by = 1000^power, name = c("B", "kB", "MB", "GB", "TB")[power + 1])
@@ -56,7 +56,7 @@ plot.spoor_usage <- function(x, main = NULL, ...) {
     unit <- if (panel$bytes) scale_bytes(max(values, panel$most, na.rm = TRUE)) else list(by = 1, name = "")
     draw_panel(frame$seconds, values, sub("%s", unit$name, panel$label, fixed = TRUE), panel$most, phases, unit$by)
     if (identical(panel, panels[[1]])) {
-      named <- phases[strwidth(phases$name) < phases$elapsed_seconds, ] # others would overlap
+      named <- phases[strwidth(phases$name) < phases$elapsed_seconds, ] # other names would overlap
       if (nrow(named))
         text(named$start_seconds + named$elapsed_seconds / 2, par("usr")[4], named$name, pos = 1, offset = 0.3)
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The program spoor: where it is, its options, its failures, and calls of it.
+# The program spoor: its path, its options, its failures, and calls of the program.
 
 fail <- function(message, code = NA_character_, class = NULL)
   stop(structure(class = c(class, "spoor_error", "error", "condition"),
@@ -7,7 +7,7 @@ fail <- function(message, code = NA_character_, class = NULL)
 
 is_program <- function(path) file.access(path, 1L) == 0 && !dir.exists(path)
 
-# The path of the program, or "".
+# Returns the path of the program, or "".
 find_program <- function() {
   named <- c(getOption("spoor.program", ""), Sys.getenv("SPOOR_BIN"))
   named <- named[nzchar(named)]
@@ -26,7 +26,7 @@ get_program <- function() {
   program
 }
 
-# list(interval = 0.5, tag = c(a = "b"), no_clobber = TRUE) as words of a command line.
+# Converts list(interval = 0.5, tag = c(a = "b"), no_clobber = TRUE) to words of a command line.
 option_words <- function(options) {
   if (length(options) && (is.null(names(options)) || !all(nzchar(names(options)))))
     fail("options must be named, such as name = \"fit\"", "EINVAL")
@@ -58,13 +58,13 @@ call_program <- function(words, input = NULL) {
 
 read_json <- function(text) .Call(C_spoor_json, paste(text, collapse = "\n"))
 
-# A JSON string.
+# Formats a JSON string.
 quote_json <- function(text) {
   text <- gsub("([\"\\\\])", "\\\\\\1", enc2utf8(as.character(text)))
   paste0("\"", gsub("[[:cntrl:]]", " ", text), "\"")
 }
 
-# Lists of single values as JSON: a list with names is an object.
+# Converts a list of single values to JSON: a list with names becomes an object.
 write_json <- function(value) {
   if (is.list(value)) {
     items <- vapply(value, write_json, "")

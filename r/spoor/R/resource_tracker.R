@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ResourceTracker: the class of the package resource.tracker, over the agent of the program resource-tracker. The
+# ResourceTracker: the class of the package resource.tracker, based on the agent of the program resource-tracker. The
 # agent writes the rows of both tables to temporary files, as 8-byte numbers.
 
 # The columns of each table, with their titles.
@@ -26,7 +26,7 @@ STATS <- list(process_cpu_usage = c("mean", "max"), process_memory_mib = c("mean
               process_gpu_utilized = c("mean", "max"), system_disk_space_used_gb = "max",
               system_net_recv_bytes = "sum", system_net_sent_bytes = "sum")
 
-# A machine is shared if it uses more than the process, by a factor and an amount: columns of both tables.
+# A machine is shared if it uses more than the process, by this factor or amount: columns of both tables.
 SHARED <- list(list("cpu_usage", "cpu_usage", 1.25, 0.25), list("memory_mib", "memory_used_mib", 1.5, 512),
                list("gpu_usage", "gpu_usage", 1.25, 0.2), list("gpu_vram_mib", "gpu_vram_mib", 1.25, 512))
 
@@ -36,7 +36,7 @@ lookup <- function(...) {
   ask(agent, ...)
 }
 
-# A server with the keys of the keeper. For a server from a CSV file, only some are known.
+# Returns a server with the keys of the keeper. For a server from a CSV file, only some keys are known.
 describe_server <- function(server)
   server$details %||% list(
     vendor_id = server$vendor, server_id = server$name, api_reference = server$name, region_id = server$region,
@@ -55,7 +55,7 @@ read_rows <- function(path, table) {
   frame
 }
 
-# Rows count by their length: the first and the last are shorter than the others.
+# Rows are weighted by their length, because the first and the last row are shorter than the others.
 mean_of_rows <- function(values, times, start) {
   weights <- pmax(diff(c(as.numeric(start), as.numeric(times))), 0)
   if (!any(weights > 0)) weights[] <- 1
@@ -75,7 +75,7 @@ guess_allocation <- function(process, system, start) {
 
 # ---- the page ----
 
-# {"cpu.total_seconds": x} as {"cpu": {"total_seconds": x}}.
+# Converts {"cpu.total_seconds": x} to {"cpu": {"total_seconds": x}}.
 nest <- function(figures) {
   parts <- lapply(names(figures), function(path)
     Reduce(function(value, name) structure(list(value), names = name),
@@ -85,7 +85,7 @@ nest <- function(figures) {
 
 format_time <- function(time) paste0(format(time, "%Y-%m-%dT%H:%M:%OS3", tz = "UTC"), "Z")
 
-# The page of a tracker. The program makes it from facts, as a JSON report, and the rows.
+# The page of a tracker. The program creates it from facts, given as a JSON report, and the rows.
 make_page <- function(facts, server, recommendation, figures, frame) {
   id <- paste(sprintf("%02x", sample.int(256, 16, replace = TRUE) - 1L), collapse = "")
   report <- c(list(
@@ -109,7 +109,7 @@ make_page <- function(facts, server, recommendation, figures, frame) {
   utils::write.csv(rows, file, row.names = FALSE, na = "", quote = FALSE)
   page <- paste(call_program(c("report", "--format=html", "--output=-", "-", file), write_json(report)),
                 collapse = "\n")
-  # As a text the page begins as the predecessor's; save() writes it with its first line.
+  # As text, the page begins like that of the predecessor; save() writes it with its first line.
   page <- sub("^<!doctype html>\\s*<html[^>]*>", "<html><!-- from <code>R</code> -->", page)
   structure(list(text = page, save = function(path) {
     writeLines(c("<!doctype html>", page), path, useBytes = TRUE)
@@ -258,7 +258,7 @@ tracker_class <- function() R6::R6Class("ResourceTracker", cloneable = FALSE,
     .pid = NULL, children = TRUE, interval = 1, tables = NULL, discovers = NULL, agent = NULL, start_time = NULL,
     stop_time = NULL, rows = list(), figures = NULL, server = NULL, cloud = NULL,
     wait_for_first = function() if (self$running) self$wait_for_samples(1, max(5, 5 * private$interval)),
-    # By the program, with the formulas of resource-tracker; a peak between two rows counts.
+    # The program computes it with the formulas of resource-tracker, which include peaks between two rows.
     recommend = function() {
       private$wait_for_first()
       stats <- self$stats()
@@ -278,7 +278,7 @@ tracker_class <- function() R6::R6Class("ResourceTracker", cloneable = FALSE,
       unlink(unlist(private$rows))
     }))
 
-# A generator that needs the package R6 only when it is used.
+# A class generator that needs the package R6 only when it is used.
 ResourceTracker <- list(new = function(...) {
   if (!requireNamespace("R6", quietly = TRUE)) stop("ResourceTracker needs the package 'R6'")
   if (is.null(state$class)) state$class <- tracker_class()

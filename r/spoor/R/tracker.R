@@ -5,7 +5,7 @@ PROTOCOL <- 2
 MOST_SECONDS <- 30 # how long an agent may take to answer
 
 state <- new.env(parent = emptyenv())
-state$trackers <- list() # that run, the newest last
+state$trackers <- list() # running trackers, the newest last
 
 # ---- agents ----
 
@@ -27,7 +27,7 @@ open_agent <- function(words, name = "spoor") {
 
 close_agent <- function(agent) .Call(C_spoor_close, agent$pointer)
 
-# The answer to a request; those before it belong to requests that were interrupted.
+# Returns the answer to a request. Earlier answers belong to interrupted requests.
 read_answer <- function(agent, id) {
   repeat {
     line <- .Call(C_spoor_receive, agent$pointer, MOST_SECONDS)
@@ -45,7 +45,7 @@ ask <- function(agent, op, ...) {
   if (agent$owner != Sys.getpid()) fail("the tracker belongs to the process that started it")
   agent$last_id <- agent$last_id + 1
   arguments <- vapply(list(...), quote_json, "")
-  # The newline in front ends a request that was interrupted.
+  # The newline in front ends an interrupted request.
   request <- sprintf("\n{\"id\":%d,\"op\":%s,\"arguments\":[%s]}\n", agent$last_id, quote_json(op),
                      paste(arguments, collapse = ","))
   if (!.Call(C_spoor_send, agent$pointer, request))
@@ -53,7 +53,7 @@ ask <- function(agent, op, ...) {
   read_answer(agent, agent$last_id)
 }
 
-# Once tracking has started, a failure of the tracker does not fail the user's code: it is a warning.
+# Once tracking has started, a failure of the tracker is only a warning and does not stop the user's code.
 try_asking <- function(agent, op, ...)
   tryCatch(ask(agent, op, ...), error = function(error) {
     warning("tracking: ", conditionMessage(error), call. = FALSE)
@@ -75,7 +75,7 @@ spoor_start <- function(interval = NULL, pid = Sys.getpid(), budget = 5, ...) {
 
 is_running <- function(tracker) !is.null(tracker$agent) && is.null(tracker$usage)
 
-# The tracker that was started last in this process.
+# Returns the tracker that was started last in this process.
 current_tracker <- function() {
   for (tracker in rev(state$trackers)) if (tracker$agent$owner == Sys.getpid()) return(tracker)
 }
@@ -133,12 +133,12 @@ spoor_phase <- function(name, expr, tracker = current_tracker()) {
 mark_phase <- function(tracker, word, name) {
   if (!is.null(tracker) && is_running(tracker)) try_asking(tracker$agent, paste0("phase-", word), name)
   else if (is_in_run())
-    # The row that is written besides is for other tools.
+    # The row that this also writes is for other tools.
     system2(find_program(), shQuote(c("phase", "-q", paste0("--file=", file.path(tempdir(), "phases.csv")),
                                       word, name)), stdout = FALSE, stderr = FALSE)
 }
 
-# Whether this process is part of a `spoor run`.
+# Returns whether this process is part of a `spoor run`.
 is_in_run <- function() {
   if (!identical(state$owner, Sys.getpid())) {
     state$owner <- pid <- Sys.getpid()

@@ -40,7 +40,7 @@ FIGURES <- list(
   written_bytes = c("io", "written_bytes"), max_processes = c("processes", "max_concurrent"),
   started_processes = c("processes", "started"))
 
-# The part of a report at a path, as a data frame of one row.
+# Returns the part of a report at a path, as a data frame with one row.
 get_figure <- function(report, path) {
   for (name in path) report <- report[[name]]
   if (!is.list(report)) report <- list(value = report, exact = TRUE)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent.c - processes of the program spoor that work for this R session, and the socket that is their
- * standard input and output.
+ * agent.c - processes of the program spoor that work for this R session, and the socket that is
+ * their standard input and output.
  *
- * They are not our children: an intermediate process starts them and exits, so that no wait() and no
- * SIGCHLD of R, of parallel or of another package reports them. They exit when our end of the socket is
- * closed, which the kernel does however R ends. A forked child of R closes its copy at once; it would
- * keep them alive.
+ * They are not children of R: an intermediate process starts them and exits, so that no wait()
+ * and no SIGCHLD of R, of parallel or of another package reports them. They exit when R's end
+ * of the socket is closed, which the kernel does however R exits. A forked child of R closes
+ * its copy at once, because the copy would keep them alive.
  */
 #include "spoor.h"
 
@@ -29,19 +29,19 @@
 
 enum {
     STACK_BYTES = 128 << 10,
-    INTERRUPT_MS = 100, /* how often a wait looks for Ctrl-C */
-    END_MS = 1000,      /* how long the program has to end */
+    INTERRUPT_MS = 100, /* how often a wait checks for Ctrl-C */
+    END_MS = 1000,      /* how long the program may take to exit */
 };
 
 struct agent {
     int fd; /* -1: closed */
     pid_t pid;
-    char *text; /* that was received after the last line */
+    char *text; /* received after the last line */
     size_t length, capacity;
     struct agent *next;
 };
 
-static struct agent *agents; /* the open ones */
+static struct agent *agents; /* the open agents */
 
 /* ---- start ---------------------------------------------------------------- */
 
@@ -53,8 +53,8 @@ struct launch {
     pid_t pid;
 };
 
-/* In the intermediate process, which shares our memory and exits with the result. The name marks it as
- * part of a tracker: its memory must not be counted as the job's. */
+/* Runs in the intermediate process, which shares R's memory and exits with the result. Its
+ * name marks it as part of a tracker, so that its memory is not counted as the job's. */
 static int launch_program(void *data)
 {
     struct launch *launch = data;
@@ -64,7 +64,8 @@ static int launch_program(void *data)
                        launch->arguments, environ);
 }
 
-/* 0 or an errno value. The intermediate process has no exit signal, so only __WALL waits for it. */
+/* Returns 0 or an errno value. The intermediate process has no exit signal, so only __WALL
+ * waits for it. */
 static int run_intermediate(struct launch *launch)
 {
     char *stack = R_alloc(STACK_BYTES, 1);
@@ -83,7 +84,7 @@ static int run_intermediate(struct launch *launch)
     return status;
 }
 
-/* 0 or an errno value. */
+/* Returns 0 or an errno value. */
 static int start_program(struct launch *launch, int fd)
 {
     sigset_t none, all;
@@ -94,7 +95,7 @@ static int start_program(struct launch *launch, int fd)
     posix_spawnattr_init(&launch->attributes);
     posix_spawnattr_setsigmask(&launch->attributes, &none);
     posix_spawnattr_setsigdefault(&launch->attributes, &all);
-    /* A session of its own: Ctrl-C at the terminal is not for it. */
+    /* The program gets its own session, so that Ctrl-C at the terminal does not reach it. */
     posix_spawnattr_setflags(&launch->attributes, POSIX_SPAWN_SETSIGMASK |
                                                       POSIX_SPAWN_SETSIGDEF |
                                                       POSIX_SPAWN_SETSID);
@@ -110,7 +111,7 @@ static int start_program(struct launch *launch, int fd)
 
 /* ---- end ------------------------------------------------------------------ */
 
-/* The kernel makes orphans the children of PID 1, as R may be in a container, and of subreapers. */
+/* Orphans become children of PID 1, which R may be in a container, or of a subreaper. */
 static bool adopts_orphans(void)
 {
     int is_subreaper = 0;
@@ -152,7 +153,7 @@ static void finalize(SEXP pointer)
     R_ClearExternalPtr(pointer);
 }
 
-/* In a forked child. */
+/* Called in a forked child. */
 static void forget_agents(void)
 {
     for (; agents; agents = agents->next) {
@@ -239,7 +240,8 @@ SEXP spoor_send(SEXP pointer, SEXP text)
     return Rf_ScalarLogical(TRUE);
 }
 
-/* Waits up to some time for output and adds it to the text. 0: the program has ended; -1: there was none. */
+/* Waits up to some time for output and appends it to the text. Returns 0 if the program has
+ * exited, -1 if there was no output. */
 static ssize_t receive_some(struct agent *agent, int milliseconds)
 {
     struct pollfd input = { .fd = agent->fd, .events = POLLIN };

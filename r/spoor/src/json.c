@@ -9,7 +9,7 @@
 enum { DEPTH_MAX = 64, FIRST_ELEMENTS = 16 };
 
 struct reader {
-    const char *at; /* ends with a NUL */
+    const char *at; /* terminated by a NUL */
     int depth;
 };
 
@@ -50,7 +50,7 @@ static uint32_t read_hex(struct reader *reader)
     return number;
 }
 
-/* The character of "\u", as UTF-8. Returns its length. */
+/* Reads the character of "\u", as UTF-8. Returns its length. */
 static size_t read_unicode(struct reader *reader, char *ret)
 {
     uint32_t code = read_hex(reader);
@@ -60,7 +60,7 @@ static size_t read_unicode(struct reader *reader, char *ret)
         code = 0x10000 + ((code - 0xd800) << 10) + ((read_hex(reader) - 0xdc00) & 0x3ff);
     }
     if (code == 0)
-        fail(reader); /* R has no strings with NUL */
+        fail(reader); /* R strings cannot contain NUL */
     if (code < 0x80) {
         ret[0] = (char)code;
         return 1;
@@ -73,7 +73,7 @@ static size_t read_unicode(struct reader *reader, char *ret)
     return more + 1;
 }
 
-/* An escape is never shorter than its character. */
+/* An escape sequence is never shorter than its character. */
 static SEXP read_string(struct reader *reader)
 {
     static const char escapes[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
@@ -115,7 +115,7 @@ static SEXP read_string(struct reader *reader)
 
 /* ---- arrays and objects --------------------------------------------------- */
 
-/* A vector instead of a list, if all elements are numbers or null, or all are strings. */
+/* Converts a list to a vector, if all elements are numbers or null, or all are strings. */
 static SEXP simplify(SEXP list)
 {
     R_xlen_t length = Rf_xlength(list), numbers = 0, strings = 0;

@@ -7,18 +7,20 @@
 
 /* ---- processes of the program (agent.c) ---------------------------------- */
 
-/* Starts the program at `path` with these arguments, the first of which is the name it runs under.
- * Returns an external pointer, whose finalizer closes it. */
+/* Starts the program at `path` with these arguments, the first of which is the name under
+ * which it runs. Returns an external pointer, whose finalizer closes the agent. */
 SEXP spoor_open(SEXP path, SEXP arguments);
 
-/* Writes a text to the standard input of the program. FALSE: the program has ended. */
+/* Writes a text to the standard input of the program. Returns FALSE if the program has
+ * exited. */
 SEXP spoor_send(SEXP pointer, SEXP text);
 
-/* The next line of its standard output, within some seconds. NULL: the program has ended; NA: the
- * time is over. */
+/* Returns the next line of the program's standard output. NULL: the program has exited; NA:
+ * no line within `seconds`. */
 SEXP spoor_receive(SEXP pointer, SEXP seconds);
 
-/* Closes the input of the program and waits up to a second for its end. May be repeated. */
+/* Closes the input of the program and waits up to a second until it exits. May be called
+ * again. */
 SEXP spoor_close(SEXP pointer);
 
 /* Returns memory that R has freed to the system. */
@@ -26,8 +28,8 @@ SEXP spoor_trim(void);
 
 /* ---- JSON (json.c) -------------------------------------------------------- */
 
-/* A text as lists: an object is a named list; an array of numbers or of strings a vector, of others a
- * list; null is NULL, in a vector NA. */
+/* Converts JSON text to lists: an object becomes a named list; an array of numbers or of
+ * strings a vector, any other array a list; null becomes NULL, or NA in a vector. */
 SEXP spoor_json(SEXP text);
 
 #endif

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* Otherwise malloc() would keep large blocks after the first free(). */
+    /* Without this, malloc() would keep large blocks after the first free(). */
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES);
     fd = open(argv[1], O_RDWR | O_CLOEXEC);
     rounds = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

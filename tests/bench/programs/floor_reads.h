@@ -28,7 +28,7 @@ struct floor_reads {
 int floor_open(pid_t main_pid, struct floor_reads *ret);
 void floor_close(struct floor_reads *reads);
 
-/* Sums over all processes. */
+/* Sums over all processes of the job. */
 struct floor_sums {
     uint64_t cpu_ns;
     uint64_t resident_pages;

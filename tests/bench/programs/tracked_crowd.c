@@ -82,7 +82,7 @@ void tracked_crowd_start(const char *crowd, const char *count, bool is_attached,
 
 void tracked_crowd_end(struct tracked_crowd *crowd)
 {
-    (void)kill(crowd->pid, SIGKILL); /* its children are killed with it, and we reap them */
+    (void)kill(crowd->pid, SIGKILL); /* its children are killed with it, and reaped here */
     while (wait(NULL) > 0 || errno == EINTR)
         continue;
     crowd->session = spoor_session_close(crowd->session);

@@ -2,8 +2,8 @@
 /*
  * borrow MIB HOW - touches that much memory and starts a child that shares it. HOW is "vfork",
  * which suspends the parent until the child calls exec or exits, or "clone", which does not.
- * The child prints a line, waits for one on stdin and calls exec; if HOW ends in "-exit", it
- * exits instead. The parent then prints a line and waits for one, too.
+ * The child prints a line, waits for a line on stdin and calls exec; if HOW ends in "-exit", it
+ * exits instead. The parent then prints a line and waits for a line, too.
  */
 #include <sched.h>
 #include <signal.h>

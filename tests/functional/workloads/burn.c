@@ -17,7 +17,7 @@ static double cpu_seconds(void)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* Measures from this call on: the clock of a process includes the time before exec. */
+/* Starts the measurement here: the clock of a process includes the time before exec. */
 static void spin(double seconds)
 {
     double end = cpu_seconds() + seconds;

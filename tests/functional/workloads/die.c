@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* die SIGNAL - kills itself with a signal, without leaving a core file. */
+/* die SIGNAL - kills itself by a signal, without writing a core file. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -2,9 +2,9 @@
 /*
  * forks N [deep] - starts N processes that live at the same time, all children of the first
  * process or, with "deep", each the child of the previous one. Prints "ready" once all of them
- * run, and ends them at the end of its input.
+ * run, and ends them at end of file on its input.
  *
- * Each of them writes a byte to the pipe `ready`, then reads from the pipe `gate`. Only the
+ * Each process writes a byte to the pipe `ready`, then reads from the pipe `gate`. Only the
  * first process keeps the write end of `gate` open; closing it ends the others.
  */
 #include <stdio.h>

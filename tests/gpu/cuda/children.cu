@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * children SECONDS MIB... - a child for each amount, which holds it that long; the parent makes
- * no CUDA call and waits. Each child prints "ready" and writes its own truth.
+ * children SECONDS MIB... - starts a child for each amount, which holds that much GPU memory
+ * that long; the parent makes no CUDA call and waits. Each child prints "ready" and writes its
+ * own truth.
  */
 #include <sys/wait.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hold MIB SECONDS - allocates GPU memory and keeps it that long; with 0 MiB it has only a
- * context. */
+/* hold MIB SECONDS - allocates GPU memory and keeps it that long; with 0 MiB it creates only
+ * a context. */
 #include "load.cuh"
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spike MIB HOLD_MS AFTER_MS SECONDS - a run of SECONDS with a context; AFTER_MS after it is
- * ready it allocates GPU memory, keeps it for HOLD_MS and frees it.
+ * spike MIB HOLD_MS AFTER_MS SECONDS - keeps a context for SECONDS. AFTER_MS after it is ready,
+ * it allocates GPU memory, keeps it for HOLD_MS and frees it.
  *
  * The memory existed for at least held_ms (from the end of the allocation to the start of the
  * free) and at most whole_ms (both calls included).

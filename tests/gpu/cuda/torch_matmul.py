@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_matmul.py SECONDS - multiplies matrices with PyTorch and reports its usage.
 
-As the CUDA loads (load.cuh): "ready" on stdout, one line of JSON to the file of TRUTH. The context
-is the device's memory in use minus PyTorch's own: correct if nothing else uses the device.
+Like the CUDA loads (load.cuh), it prints "ready" on stdout and writes one line of JSON to the
+file named by TRUTH. The memory of the context is the device's memory in use minus PyTorch's own,
+which is correct if nothing else uses the device.
 """
 import json
 import os

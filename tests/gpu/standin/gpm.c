@@ -57,9 +57,9 @@ EXPORT int nvmlGpmMigSampleGet(nvml_device device, unsigned gpu_instance,
     return standin_enter("nvmlGpmMigSampleGet", device);
 }
 
-/* Metric 1 is "gpm N INSTANCE PERCENT"; INSTANCE "all" is the whole device. The other metrics,
- * of whole devices only, are "gpm N metric ID VALUE". Returns false if the script has no
- * value. */
+/* Metric 1 is "gpm N INSTANCE PERCENT"; INSTANCE "all" is the whole device. The other
+ * metrics, which only whole devices have, are "gpm N metric ID VALUE". Returns false if the
+ * script has no value. */
 static bool find_value(const struct snapshot *snapshot, unsigned id, double *ret)
 {
     char words[96], rest[16] = "all";

@@ -72,7 +72,7 @@ unsigned standin_times(const char *call)
     return 0;
 }
 
-/* The rest of the script's last line "WORD CALL ..."; NULL: no such line. */
+/* Returns the rest of the script's last line "WORD CALL ..."; NULL if there is no such line. */
 static const char *said_of(const char *word, const char *call)
 {
     char words[96];

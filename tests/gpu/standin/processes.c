@@ -23,7 +23,8 @@ static bool has_grown(const char *call, unsigned room, unsigned *count)
     return true;
 }
 
-/* The number of elements that the call reports as written; the script may override it. */
+/* Returns the number of elements that the call reports as written; the script may override
+ * it. */
 static unsigned said(const char *call, size_t written)
 {
     const char *line;
@@ -34,7 +35,7 @@ static unsigned said(const char *call, size_t written)
     return line ? (unsigned)script_number(&line, 0) : (unsigned)written;
 }
 
-/* The index of a process in the list written so far; `found` if it is not listed. */
+/* Returns the index of a process in the list written so far; `found` if it is not listed. */
 static size_t place_of(unsigned pid, const char *list, size_t stride, size_t found)
 {
     size_t place = 0;
@@ -230,7 +231,7 @@ static void put_process_usage(struct samples *samples, unsigned pid, uint64_t st
                                                         .encoder_percent = encoder_percent() };
 }
 
-/* One sample of a process in the script. */
+/* One process sample of the script. */
 struct usage_sample {
     unsigned pid, percent;
     uint64_t stamp_us;
@@ -238,7 +239,7 @@ struct usage_sample {
 
 enum { USAGE_MAX = 4096 };
 
-/* Whether the process was on a list of the device and is no longer. */
+/* Returns whether the process was on a list of the device but is no longer. */
 static bool has_ended(const char *device, unsigned pid)
 {
     static const char *const lists[] = { "compute", "graphics", "mps" };

@@ -90,7 +90,7 @@ uint64_t script_number(const char **cursor, uint64_t missing)
     return value;
 }
 
-/* Skips the "@MS " of a line; NULL: the line is not true yet. */
+/* Skips the "@MS " of a line. Returns NULL if the line does not apply yet. */
 static const char *active(const struct script *script, const char *line)
 {
     const char *cursor = line + 1;
@@ -110,7 +110,7 @@ const char *script_line(const struct script *script, size_t n, const char *words
         if (fact && strncmp(fact, words, length) == 0 && strchr(" \t\n", fact[length]) &&
             n-- == 0)
             return skip_blanks(fact + length);
-        /* Not strcspn(): it reads the whole script if a sanitizer checks strings strictly. */
+        /* Not strcspn(): if a sanitizer checks strings strictly, it reads the whole script. */
         while (*line && *line++ != '\n')
             continue;
     }

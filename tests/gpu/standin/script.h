@@ -55,13 +55,13 @@ struct script {
 /* Appends the call to the file of calls. */
 void script_note_call(const char *call);
 
-/* Whether the script file exists. */
+/* Returns whether the script file exists. */
 bool script_is_there(void);
 
 /* Reads the script file; a missing file is an empty script. */
 void script_load(struct script *script, uint64_t started_ns);
 
-/* The text after `words` on the `n`th line (from 0) that begins with them, or NULL. */
+/* Returns the text after `words` on the `n`th line (from 0) that begins with them, or NULL. */
 const char *script_line(const struct script *script, size_t n, const char *words);
 
 /* Like script_line(), for the last such line. */

@@ -33,7 +33,7 @@ struct node {
 int standin_enter(const char *call, nvml_device device);
 const struct script *standin_script(void);
 
-/* The node of a handle. */
+/* Returns the node of a handle. */
 const struct node *standin_node(nvml_device device);
 
 /* Builds "WORD N REST", the start of a line. */
@@ -42,10 +42,10 @@ const char *standin_words(char buf[96], const char *word, nvml_device device, co
 /* Reads a number of a device. Returns false if the script has none. */
 bool standin_number(nvml_device device, const char *key, uint64_t *ret);
 
-/* The time of day when the library was started. */
+/* Returns the time of day when the library was started. */
 uint64_t standin_started_us(void);
 
-/* How often `call` was made before with a `grow` line for it in the script. */
+/* Returns how often `call` was made before while the script had a `grow` line for it. */
 unsigned standin_times(const char *call);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deny ERROR CALL[,CALL...] COMMAND [ARGUMENT...] - runs a command for which some system calls
- * fail.
+ * deny ERROR CALL[,CALL...] COMMAND [ARGUMENT...] - runs a command whose calls of some system
+ * calls fail.
  *
  * ERROR is EPERM, EACCES or ENOSYS; each CALL is a name from the table below. Children inherit
  * the filter, as in a container.

@@ -18,7 +18,7 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Deliberately does not free the memory. */
+/* Uses memory and CPU time. Deliberately does not free the memory. */
 static void use(size_t mib, double seconds)
 {
     volatile char *memory = malloc(mib << 20);
@@ -31,7 +31,7 @@ static void use(size_t mib, double seconds)
         continue;
 }
 
-/* Reports its usage, and exits when the other end of `until` is closed. */
+/* Reports the child's usage, and exits when the other end of `until` is closed. */
 static void run_child(int say, int until)
 {
     double used;

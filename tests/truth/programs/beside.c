@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beside FILE - a process that belongs to no job: it holds 200 MB, and reads and computes until
- * FILE exists, for at most 15 s. Writes an empty line to standard output once it holds its
- * memory.
+ * beside FILE - a process that does not belong to the job: it holds 200 MB, and reads and
+ * computes until FILE exists, for at most 15 s. Writes an empty line to standard output once it
+ * holds its memory.
  */
 #include <time.h>
 #include <unistd.h>

@@ -55,7 +55,7 @@ static void act_in_burst(void *data)
     memory = touch(burst->bytes);
     meet(burst->place); /* all have grown */
     left_ms = began_ms + (double)burst->milliseconds - now_ms();
-    /* On a slow machine growing may take all of the time. */
+    /* On a slow machine, growing may use up all of the time. */
     if (left_ms < (double)burst->milliseconds / 4)
         left_ms = (double)burst->milliseconds / 4;
     hold_ms((long)left_ms);

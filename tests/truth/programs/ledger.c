@@ -53,8 +53,8 @@ struct ledger {
     double started_seconds;                  /* start of the main process, since boot */
     double phases[PHASES_MAX][FIGURE_COUNT]; /* NaN: not recorded */
     int64_t cpu_at_gate_ns; /* CPU time of the main process when the counting began */
-    /* CPU time of a process and the children that it had waited for, when it added its clock.
-     * The slot depends on the pid; living processes seldom share one. */
+    /* CPU time of a process and of the children that it had waited for, when the process
+     * added its clock. The PID selects the slot; living processes seldom share one. */
     struct {
         pid_t pid;
         int64_t cpu_ns;
@@ -106,7 +106,8 @@ static double boot_seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* When this process was forked, in seconds since boot, as precise as a clock tick. */
+/* Returns when this process was forked, in seconds since boot, to the precision of a clock
+ * tick. */
 static double start_seconds(void)
 {
     enum { FIELDS_BEFORE_START = 20 }; /* after the name, see proc(5) */
@@ -144,7 +145,7 @@ void ledger_open(void)
     }
 }
 
-/* The CPU time that process `added_by` has added so far. */
+/* CPU time that the process `added_by` has added so far. */
 static int64_t added_ns;
 static pid_t added_by;
 

@@ -24,10 +24,10 @@
 
 enum figure {
     CPU_SECONDS,
-    PEAK_RSS_BYTES, /* distinct pages that the job maps, at the peak */
+    PEAK_RSS_BYTES, /* distinct pages mapped by the job, at the peak */
     MAIN_RSS_BYTES,
     DESCENDANTS_RSS_BYTES,
-    PRIVATE_BYTES, /* pages that only one process maps; has its own peak */
+    PRIVATE_BYTES, /* pages that only one process maps, at their own peak */
     SHARED_BYTES,
     JOB_PEAK_BYTES, /* all memory charged to the job, page cache included */
     ANON_BYTES,
@@ -38,10 +38,10 @@ enum figure {
     PROCESSES, /* in total */
     CONCURRENT,
     THREADS,                 /* at once */
-    UNSEEN_CPU_MICROSECONDS, /* CPU time of exits, which no clock of a process includes */
+    UNSEEN_CPU_MICROSECONDS, /* CPU time of exits, which no process clock includes */
     ELAPSED_SECONDS,         /* from the start of the main process to ledger_set_elapsed() */
     MINOR_FAULTS,            /* page faults without a disk read */
-    SHARED_BYTES_AT_MOST,    /* an upper bound of SHARED_BYTES, if that is not known exactly */
+    SHARED_BYTES_AT_MOST,    /* an upper bound of SHARED_BYTES if the exact value is unknown */
     CPU_WAIT_SECONDS,        /* time that runnable threads waited for a CPU */
     LOOPBACK_RECEIVED_BYTES, /* by TCP connections within the job */
     LOOPBACK_SENT_BYTES,
@@ -64,10 +64,11 @@ void ledger_add_end(pid_t pid, const struct rusage *usage);
 void ledger_burn_to_ms(long milliseconds);
 enum { ENOUGH_CPU_MS = 500 };
 
-/* The CPU time of the job that is recorded so far. */
+/* Returns the CPU time of the job that has been recorded so far. */
 int64_t ledger_cpu_ns(void);
 
-/* CPU time, by the kernel's count, of all children that this process has waited for. */
+/* Returns the kernel's count of the CPU time of all children that this process has waited
+ * for. */
 int64_t waited_cpu_ns(void);
 
 /* Adds waited_cpu_ns(), for children that do not add their own clock, such as other programs.

@@ -38,7 +38,7 @@ static void map_once(void)
     read_pages(memory, bytes);
     hold_ms(HOLD_MS);
     release(memory, bytes);
-    close(fd); /* its pages are freed now, not after the CPU clock was read */
+    close(fd); /* frees the pages now, before the CPU clock is read */
     ledger_set_lone_memory(base + (double)bytes);
 }
 
@@ -112,7 +112,7 @@ static void run_children(void (*act)(void *), struct part parts[CHILDREN])
         parts[i].place = i == 0 ? meeting_of(CHILDREN + 1) : parts[0].place;
         pids[i] = start(act, &parts[i]);
     }
-    meet(parts[0].place); /* the late children begin */
+    meet(parts[0].place); /* the late children start */
     meet(parts[0].place);
     hold_ms(HOLD_MS);
     meet(parts[0].place);

@@ -39,7 +39,7 @@ static void act_inside(void *data)
     move_to(place->folders);
     meet(place->meeting);
     meet(place->meeting); /* the other process has moved and is about to exit */
-    _exit(0);             /* this one used no CPU time while it was tracked */
+    _exit(0);             /* this process used no CPU time while it was tracked */
 }
 
 int main(int argc, char **argv)

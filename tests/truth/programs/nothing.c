@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nothing - a job that ends at once: its CPU time is less than a tick. */
+/* nothing - a job that exits at once: its CPU time is less than a tick. */
 #include "ledger.h"
 
 int main(void)

@@ -26,8 +26,8 @@ static double own_cpu_seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Sends a mark to the tracker, which is the parent of this process, and waits until the tracker
- * has taken its sample. */
+/* Sends a mark to the tracker, which is the parent of this process, and waits until the
+ * tracker has taken its sample. */
 static void mark(const char *word, int phase)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rename - a process whose name looks like the fields that follow it in /proc/PID/stat. */
+/* rename - a process whose name looks like the fields that follow the name in
+ * /proc/PID/stat. */
 #include <sys/prctl.h>
 
 #include "ledger.h"

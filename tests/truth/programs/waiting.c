@@ -24,8 +24,8 @@ static double seconds_of(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Replaces the start time in `data` with the waiting time. A thread's time starts at its
- * creation, because it then waits for its first turn. */
+/* Replaces the start time in `data` with the waiting time. A thread's time starts when it is
+ * created, because it then waits for its first turn. */
 static void *act(void *data)
 {
     double *started = data;

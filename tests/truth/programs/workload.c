@@ -63,7 +63,7 @@ static void *map(size_t bytes, int flags)
 
     if (memory == MAP_FAILED)
         ledger_fail("mmap");
-    /* Fails on a kernel without huge pages, which has small pages anyway. */
+    /* Fails on a kernel without huge pages, where all pages are small anyway. */
     madvise(memory, bytes, MADV_NOHUGEPAGE);
     return memory;
 }
@@ -246,7 +246,7 @@ void write_file(size_t bytes)
         if (write(fd, piece, MIB) != (ssize_t)MIB)
             ledger_fail("write");
     }
-    if (fdatasync(fd) < 0) /* unwritten pages that are dropped never reach a disk */
+    if (fdatasync(fd) < 0) /* without a flush, dropped pages would never be written to disk */
         ledger_fail("fdatasync");
     close(fd);
     release(piece, MIB);

@@ -18,7 +18,7 @@
 #define MB ((size_t)1000000)
 #define MIB ((size_t)1 << 20)
 
-/* A numeric argument; ends the job if it is missing or invalid. */
+/* Returns a numeric argument; ends the job if the argument is missing or invalid. */
 long number_argument(int argc, char **argv, int index);
 
 /* Burns CPU time of the calling thread. */
@@ -38,12 +38,14 @@ void release(char *memory, size_t bytes);
 void write_pages(char *memory, size_t bytes);
 void read_pages(const char *memory, size_t bytes);
 
-/* Resident bytes of this process, by the kernel's current count. */
+/* Returns the resident bytes of this process, by the kernel's current count. */
 double resident_bytes(void);
 
-/* The value of a line of /proc/self/smaps_rollup, in bytes; 0 if there is no such line. */
+/* Returns the value of a line of /proc/self/smaps_rollup, in bytes; 0 if there is no such
+ * line. */
 double rollup_bytes(const char *key);
-/* Bytes that only this process maps. Walks all its pages: call it before touch(). */
+/* Returns the bytes that only this process maps. Walks all its pages: call it before
+ * touch(). */
 double private_bytes(void);
 
 /* A place where `count` processes or threads wait for each other, any number of times. */

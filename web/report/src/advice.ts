@@ -49,7 +49,7 @@ function amounts(recommendation: Recommendation): [string, string, string][] {
     });
 }
 
-// Some browsers refuse storage to pages from a file.
+// Some browsers refuse storage to pages opened from a file.
 function remember(name?: string): string | null {
   try {
     if (name) localStorage.setItem(REMEMBERED, name);
@@ -92,7 +92,7 @@ function requestLines(requests: Request[], integration: string): HTMLElement {
   );
 }
 
-// "Choices: 1 CPU, 14 h 30 min; 2 CPUs, 8 h 00 min"
+// Returns "Choices: 1 CPU, 14 h 30 min; 2 CPUs, 8 h 00 min".
 function choicesText(choices: Choice[]): string {
   const texts = choices.map((each) => `${counted(each.cpus, "CPU")}, ${timeStep(each.seconds)}`);
   return `Choices: ${texts.join("; ")}`;

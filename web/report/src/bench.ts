@@ -1,4 +1,5 @@
-// The runs of `spoor bench`: a box plot for each figure, and the list of runs. The program has computed the statistics.
+// The runs of `spoor bench`: a box plot for each figure, and the list of runs. The program
+// computes the statistics.
 
 import { visible } from "./command";
 import { COLORS } from "./compare";
@@ -37,7 +38,7 @@ function svg(tag: string, attributes: Attributes, ...children: Element[]): SVGEl
   return element;
 }
 
-// The values of a figure, and the position of each as a share of the width.
+// The values of a figure, and the position of each value as a share of the width.
 export class Scale {
   readonly ticks: number[];
   private readonly from: number;
@@ -67,7 +68,7 @@ function line(x1: string, x2: string, y1: number, y2: number, style: string): SV
   return svg("line", { x1, x2, y1, y2, class: style });
 }
 
-// Dots that would hide each other lie above each other.
+// Dots that would hide each other are stacked.
 function dots(cell: BenchCell, scale: Scale): SVGElement[] {
   return cell.values.map((value, index) =>
     svg("circle", {
@@ -79,8 +80,8 @@ function dots(cell: BenchCell, scale: Scale): SVGElement[] {
   );
 }
 
-// The box is the middle half of the runs; the line through it is the median, the bar below it the interval of the
-// median.
+// The box spans the middle half of the runs; the line through it is the median, and the bar
+// below it the confidence interval of the median.
 function box(figure: BenchFigure, cell: BenchCell, scale: Scale): SVGElement {
   const at = (value: number | null) => scale.percent(number(value));
   const width = `${Number.parseFloat(at(cell.upper_quartile)) - Number.parseFloat(at(cell.lower_quartile))}%`;
@@ -105,7 +106,7 @@ function box(figure: BenchFigure, cell: BenchCell, scale: Scale): SVGElement {
   );
 }
 
-// "2.65 times (2.64 to 2.67)"
+// Returns "2.65 times (2.64 to 2.67)".
 export function ratioText(figure: BenchFigure, index: number): string {
   const cell = figure.commands[index]!;
   if (figure.commands.length < 2 || cell.median === null) return "";
@@ -203,7 +204,7 @@ function columns(open: (index: number) => void): TableColumn<NumberedRun>[] {
   ];
 }
 
-// `open` shows one of the runs.
+// `open` opens the view of one of the runs.
 export function benchView(bench: Bench, runs: Run[], open: (index: number) => void): View {
   const rows = runs.map((run, index) => ({ index, run }));
   const root = h(

@@ -1,4 +1,4 @@
-// The surroundings of the run: machine, cloud, limits, energy, and the cost of tracking.
+// Context of the run: machine, cloud, limits, energy, and the cost of tracking.
 
 import { h } from "./dom";
 import * as format from "./format";
@@ -52,8 +52,8 @@ function price(run: Run): Fact[] {
   ]);
 }
 
-// For a job that spoor tracked, null means no limit. Other programs do not look for limits, and a
-// table of samples, which names no machine, has none.
+// For a job that spoor tracked, null means no limit. Other programs do not record limits, nor
+// does a table of samples, which names no machine.
 function areLimitsKnown(run: Run): boolean {
   const { cpus, memory_bytes: memory } = run.limits ?? {};
   if (typeof cpus === "number" || typeof memory === "number") return true;

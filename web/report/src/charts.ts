@@ -1,4 +1,4 @@
-// The charts of a run: a table of all charts, without those that the run has no data for.
+// The charts of a run: a table of all charts, from which charts without data are removed.
 
 import { isKnown, isZero } from "./curve";
 import { type Unit, units } from "./format";
@@ -14,7 +14,8 @@ import {
   valueAt,
 } from "./report";
 
-// Roles have the same color in every chart; the other colors distinguish the lines of a chart.
+// Roles have the same color in every chart; the other colors only distinguish the lines of a
+// chart.
 export type Color =
   | "job"
   | "main"
@@ -26,8 +27,8 @@ export type Color =
   | "third"
   | "fourth";
 
-// stack: an area on top of the areas before it. peak: a line through the highest values. range: a
-// line through the means, in a band from the lowest to the highest.
+// stack: an area on top of the previous areas. peak: a line through the highest values. range:
+// a line through the means, in a band from the lowest to the highest value.
 export type Style = "stack" | "peak" | "range";
 
 export interface Line {
@@ -37,9 +38,9 @@ export interface Line {
   style: Style;
   dashed?: boolean;
   isHidden?: boolean;
-  insteadOf?: string; // this column is shown only if that one is missing
-  figure?: string; // the path of its peak in the report
-  peak?: number; // that figure; NaN: unknown
+  insteadOf?: string; // a column; this line is shown only if that column is missing
+  figure?: string; // the path of the line's peak in the report
+  peak?: number; // the value of that figure; NaN: unknown
 }
 
 export interface Limit {
@@ -56,7 +57,7 @@ export interface Chart {
   maximum?: number; // the axis reaches at least this value
   lines: Line[];
   limit?: Limit;
-  mark?: { column: string; figure: Measure }; // the peak of the report, with its bounds
+  mark?: { column: string; figure: Measure }; // the peak in the report, with its bounds
 }
 
 interface Definition {
@@ -68,7 +69,7 @@ interface Definition {
   maximum?: number;
   lines: Line[];
   limit?: (run: Run) => Limit | undefined;
-  mark?: string; // the column whose peak is drawn with its bounds
+  mark?: string; // the column whose peak is marked with its bounds
 }
 
 function line(
@@ -114,7 +115,7 @@ const definitions: Definition[] = [
       line("job_private_bytes", "private", "first", "stack"),
       line("job_shared_bytes", "shared", "second", "stack"),
       line("job_rss_bytes", "job", "job", "peak", { figure: "memory.combined.total_rss_bytes" }),
-      // resource_tracker has only this column.
+      // resource_tracker has only the PSS column.
       line("job_pss_bytes", "job (PSS)", "job", "peak", { insteadOf: "job_rss_bytes" }),
       line("job_page_cache_bytes", "page cache", "third", "range"),
       line("job_swap_bytes", "swap", "fourth", "range"),
@@ -224,7 +225,8 @@ const definitions: Definition[] = [
 
 const GPU_COLORS: Color[] = ["first", "second", "third", "fourth"];
 
-// "gpu0_1_utilization": the name of each GPU in the columns, and its name for people.
+// Returns the name of each GPU in column names such as "gpu0_1_utilization", and its display
+// name.
 export function gpuNames(curve: Curve): [string, string][] {
   const names = new Set<string>();
   for (const column of Object.keys(curve.columns)) {
@@ -234,7 +236,7 @@ export function gpuNames(curve: Curve): [string, string][] {
   return [...names].map((name) => [name, `GPU ${name.slice(3).replace("_", ":")}`]);
 }
 
-// One line per GPU; with a single GPU, also the part that the job used.
+// Returns one line per GPU; with a single GPU, also a line for the part that the job used.
 function gpuLines(curve: Curve, suffix: string, ofJob?: string): Line[] {
   const names = gpuNames(curve);
   const [only] = names;
@@ -250,7 +252,7 @@ function gpuLines(curve: Curve, suffix: string, ofJob?: string): Line[] {
   );
 }
 
-// Rows of other trackers may have only the sum over all GPUs.
+// The rows of other trackers may contain only the sum over all GPUs.
 function gpuUse(curve: Curve): Definition {
   const each = gpuLines(curve, "utilization", "job_utilization");
   const head = { id: "gpu", title: "GPU use" };
@@ -267,7 +269,7 @@ function gpuUse(curve: Curve): Definition {
   };
 }
 
-// One GPU: the parts that worked; several: the SMs of each.
+// For one GPU, shows the parts that worked; for several, the SMs of each GPU.
 function gpuWork(curve: Curve): Definition {
   const [only, ...others] = gpuNames(curve);
   const lines =
@@ -322,7 +324,7 @@ function allDefinitions(curve: Curve): Definition[] {
   ];
 }
 
-// Lines that add nothing: unknown, or an area that is always 0.
+// Leaves out lines that add nothing: unknown values, or an area that is always 0.
 function linesOf(definition: Definition, curve: Curve): Line[] {
   const known = definition.lines.filter(
     ({ column, insteadOf }) =>
@@ -332,7 +334,7 @@ function linesOf(definition: Definition, curve: Curve): Line[] {
     ({ column, isHidden, style }) =>
       !isZero(curve.columns[column]!) || (!isHidden && style !== "stack" && known.length <= 2),
   );
-  // Without a job, the chart is about the host.
+  // If there is no job, the chart is about the host.
   return shown.some((line) => !line.isHidden)
     ? shown
     : shown.map((line) => ({ ...line, isHidden: false }));
@@ -378,13 +380,13 @@ export function chartsOf(run: Run): Charts {
   return result;
 }
 
-// The figures by which runs are compared: one line per run.
+// The figures by which runs are compared, with one line per run.
 export const comparedColumns: {
   title: string;
   note?: string;
   column: string;
   other?: string;
-  figure?: string; // the path of its peak in the report
+  figure?: string; // the path of the line's peak in the report
   unit: Unit;
 }[] = [
   {

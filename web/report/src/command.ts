@@ -1,7 +1,7 @@
-// Commands as text that can be pasted into a shell and that shows hidden characters:
+// Formats commands so that they can be pasted into a shell and show hidden characters;
 // src/text/escape.c does the same.
 
-// Characters that are invisible, or that change how others look.
+// Characters that are invisible, or that change how other characters are displayed.
 const UNSAFE =
   /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\ufffe\uffff\u{1fffe}\u{1ffff}\u{e0000}-\u{e0fff}]/gu;
 
@@ -19,7 +19,8 @@ export function visible(text: string): string {
   return text.replace(UNSAFE, escaped);
 }
 
-// A word: plain, 'quoted', or with escapes as in $'a\nb'.
+// Returns a word as is, 'quoted', or with escapes as in $'a
+// b'.
 export function quoted(word: string): string {
   if (visible(word) !== word) return `$'${visible(word.replace(/[\\']/g, "\\$&"))}'`;
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
@@ -27,7 +28,7 @@ export function quoted(word: string): string {
 
 const LENGTH_MAX = 300;
 
-// The beginning of a long text.
+// Returns the beginning of a long text.
 export function shortened(text: string): string {
   const characters = [...text];
   return characters.length > LENGTH_MAX ? `${characters.slice(0, LENGTH_MAX).join("")}…` : text;

@@ -1,4 +1,4 @@
-// Several runs side by side: a column each in a table, a line each in the charts.
+// Several runs side by side: each is a column in a table, and a line in the charts.
 
 import { type Chart, type Color, comparedColumns } from "./charts";
 import { isKnown, isZero } from "./curve";
@@ -12,7 +12,7 @@ import { endingOf } from "./verdict";
 
 export const COLORS: Color[] = ["main", "descendants", "first", "second", "fourth", "third"];
 
-// Names that distinguish the runs.
+// Returns names that distinguish the runs.
 export function runNames(runs: Run[]): string[] {
   const titles = runs.map(titleOf);
   return titles.map((title, index) => {
@@ -52,7 +52,7 @@ const rows: ComparedRow[] = [
   figure("GPU energy", "energy.gpu_joules", format.energy),
 ];
 
-// "+12 %" or "15 times" the first run.
+// Returns the difference from the first run, as "+12 %" or "15 times".
 export function changeText(value: number, first: number): string {
   if (!(value >= 0) || !(first > 0)) return "";
   const change = value / first - 1;
@@ -113,7 +113,7 @@ function table(runs: Run[], names: string[]): HTMLElement {
   );
 }
 
-// The points of a column at other times: the value of the point that covers each.
+// Resamples a column at other times: each point gets the value of the point that covers it.
 function resampled(curve: Curve, column: Column, seconds: number[]): Column {
   let at = 0;
   const pick = seconds.map((end) => {
@@ -129,7 +129,7 @@ function resampled(curve: Curve, column: Column, seconds: number[]): Column {
   };
 }
 
-// The column of each run, or the other column for runs without it.
+// Returns the column of each run; for runs without it, the column `other`.
 export function mergedCurve(runs: Run[], column: string, other = ""): Curve {
   const ends = new Set<number>();
   for (const { curve } of runs) for (const end of curve?.seconds ?? []) ends.add(end);

@@ -1,4 +1,4 @@
-// Arithmetic on the columns of a curve. A point covers the time since the point before it.
+// Arithmetic on the columns of a curve. A point covers the time since the previous point.
 
 import type { Column, Curve } from "./report";
 
@@ -17,7 +17,7 @@ export function isZero(column: Column): boolean {
   return column.high.every((value) => value === null || value === 0);
 }
 
-// A point covers several samples and keeps their extremes.
+// Returns whether a point covers several samples, of which it keeps the extremes.
 export function isReduced(column: Column): boolean {
   return column.mean !== undefined || column.low !== undefined;
 }
@@ -26,14 +26,14 @@ export function meansOf(column: Column): Values {
   return column.mean ?? column.high;
 }
 
-// A point covers the time since the one before. A line begins at a known point, so the first known
-// value is also drawn at the point before it.
+// A point covers the time since the previous point. A line begins at a known point, so the
+// first known value is also drawn at the point before it.
 export function heldBack(values: Values): Values {
   const first = values.findIndex((value) => typeof value === "number");
   return values.map((value, index) => (index === first - 1 ? values[first]! : value));
 }
 
-// The highest value among the points that cover a part of from..to.
+// Returns the highest value among the points that cover a part of from..to.
 export function highestIn(seconds: number[], lines: Values[], from: number, to: number): number {
   const first = seconds.findIndex((end) => end >= from);
   const last = seconds.findIndex((end) => end >= to);
@@ -44,7 +44,7 @@ export function highestIn(seconds: number[], lines: Values[], from: number, to: 
   return Math.max(0, ...peaks);
 }
 
-// The highest value among the points first..last.
+// Returns the highest value among the points first..last.
 export function peakOf(values: Values, first = 0, last = values.length - 1): Peak | null {
   let peak: Peak | null = null;
   for (let index = Math.max(first, 0); index <= last; index++) {
@@ -54,7 +54,7 @@ export function peakOf(values: Values, first = 0, last = values.length - 1): Pea
   return peak;
 }
 
-// The mean over time, of the points that are known.
+// Returns the mean over time of the known points.
 export function meanOf(curve: Curve, column: Column): number {
   const means = meansOf(column);
   let sum = 0;
@@ -68,7 +68,7 @@ export function meanOf(curve: Curve, column: Column): number {
   return seconds > 0 ? sum / seconds : (peakOf(means)?.value ?? Number.NaN);
 }
 
-// Each area on top of those before it; unknown if one of them is.
+// Stacks each area on the areas before it; a value is unknown if any of its parts is.
 export function stacked(parts: Values[]): Values[] {
   const stack: Values[] = [];
   for (const part of parts) {
@@ -83,9 +83,9 @@ export function stacked(parts: Values[]): Values[] {
   return stack;
 }
 
-// The parts of a gauge, scaled to their total: they may be read less often than it, and their highest
-// values may be of different moments. If the parts explain less than half of the total, they are
-// unknown.
+// Scales the parts of a gauge to their total: the parts may be read less often than the total,
+// and their highest values may occur at different moments. If the parts explain less than half
+// of the total, they are unknown.
 export function scaledTo(total: Values, parts: Values[]): Values[] {
   const factors = total.map((whole, index) => {
     const sum = parts.reduce((sum, part) => sum + (part[index] ?? Number.NaN), 0);
@@ -100,7 +100,7 @@ export function scaledTo(total: Values, parts: Values[]): Values[] {
   );
 }
 
-// Parts and their total may be read at different moments: no part is drawn above the total.
+// Parts and their total may be read at different moments, so limit each part to the total.
 export function capped(values: Values, total: Values): Values {
   return values.map((value, index) => {
     const most = total[index];
@@ -108,7 +108,7 @@ export function capped(values: Values, total: Values): Values {
   });
 }
 
-// The columns as CSV, with the names of sample rows.
+// Returns the columns as CSV, with the same names as in rows of samples.
 export function columnName(name: string, column: Column): string {
   if (column.kind === "gauge") return name;
   if (name.endsWith("_cpu_seconds")) return name.replace(/seconds$/, "cores");

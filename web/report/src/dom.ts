@@ -1,4 +1,4 @@
-// Elements. Text is only ever set as text: no data is parsed as HTML.
+// Creates elements. Text is always set as text: no data is parsed as HTML.
 
 type Child = Node | string | null | undefined | false;
 
@@ -61,7 +61,8 @@ export function section(id: string, title: string, ...children: Child[]): HTMLEl
   );
 }
 
-// A table that scrolls sideways. The classes show at which ends there are more columns.
+// Creates a table that scrolls horizontally. Its classes show at which ends there are more
+// columns.
 export function scrollArea(label: string, table: HTMLElement): HTMLElement {
   const area = h("div", {
     class: "table-scroll",
@@ -82,7 +83,7 @@ export function scrollArea(label: string, table: HTMLElement): HTMLElement {
   return area;
 }
 
-// Text for screen readers when the keyboard changes the page.
+// Announces text to screen readers when the keyboard changes the page.
 export function announce(text: string): void {
   const region = document.getElementById("announcer");
   if (region) region.textContent = text;

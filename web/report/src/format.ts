@@ -1,4 +1,4 @@
-// Numbers for people, rounded as in the text report (src/text/number.c).
+// Formats numbers for readers, rounded as in the text report (src/text/number.c).
 
 const UNKNOWN = "n/a";
 
@@ -8,7 +8,7 @@ function fixed(value: number, decimals: number, unit: string): string {
   return (Math.floor(value * power + 0.5) / power).toFixed(decimals) + unit;
 }
 
-// The limits are the values at which rounding reaches the next digit.
+// The limits are the values from which rounding yields one digit more.
 function threeDigits(value: number, unit: string): string {
   return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
 }
@@ -81,7 +81,7 @@ export function dollars(value: number): string {
   return Number.isNaN(value) ? UNKNOWN : `$${value < 1 ? value.toFixed(4) : value.toFixed(2)}`;
 }
 
-// "1 CPU", "8 CPUs".
+// Returns "1 CPU" or "8 CPUs".
 export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value > 0.5 && value < 1.5 ? one : many}`;
 }
@@ -90,7 +90,7 @@ export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-// The sizes of requests to schedulers: whole MiB, and whole GiB from 1 GiB.
+// Returns a size for requests to schedulers: whole MiB, or whole GiB from 1 GiB.
 export function memoryStep(value: number): string {
   return value < 2 ** 30 ? `${count(value / 2 ** 20)} MiB` : `${count(value / 2 ** 30)} GiB`;
 }
@@ -101,18 +101,18 @@ export function timeStep(seconds: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
 }
 
-// "2026-11-16 11:16:19 UTC" of an RFC 3339 date.
+// Formats an RFC 3339 date as "2026-11-16 11:16:19 UTC".
 export function date(text: string | null | undefined): string {
   return text && text.length >= 19 ? `${text.slice(0, 10)} ${text.slice(11, 19)} UTC` : "";
 }
 
-// The units of charts: the texts of a value and of a tick of the axis.
+// A unit of a chart: how to format a value, and a tick of the axis.
 export interface Unit {
   text(value: number): string;
   tick(value: number): string;
 }
 
-// "1.50 GB" is "1.5 GB" on an axis, "2.00" is "2".
+// Shortens axis labels: "1.50 GB" to "1.5 GB", "2.00" to "2".
 export function trimmed(text: string): string {
   return text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 }
@@ -124,12 +124,12 @@ function unit(
   return { text, tick: (value) => (value === 0 ? "0" : tick(value)) };
 }
 
-// Ticks may be closer to each other than texts of values can show.
+// Ticks may be closer together than three digits can distinguish.
 function threeDigitsTick(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
-// "1.28–1.35 GB"; one text if both texts are equal.
+// Returns "1.28–1.35 GB", or a single text if both texts are equal.
 export function rangeText(unit: Unit, low: number, high: number): string {
   const [from, to] = [unit.text(low), unit.text(high)];
   if (from === to) return to;
@@ -150,7 +150,7 @@ export const units = {
   celsius: unit(celsius),
 };
 
-// A moment on the time axis, in a unit that fits the distance of the ticks.
+// Formats a moment on the time axis, in a unit that fits the distance between ticks.
 export function moment(seconds: number): string {
   if (seconds === 0) return "0";
   if (seconds < 0) return `-${moment(-seconds)}`;

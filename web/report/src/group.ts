@@ -1,10 +1,11 @@
-// The ranks of a group: their names, the sentences of the verdict about them, and the report of one.
+// The ranks of a group: their names, the sentences about them in the verdict, and the report of
+// a single rank.
 
 import { visible } from "./command";
 import { bytes, capitalized, percent, rangeText, short, units } from "./format";
 import { type Group, type GroupNode, type Measure, number, type Rank, type Run } from "./report";
 
-const NAMED_MAX = 5; // in a sentence
+const NAMED_MAX = 5; // most names in a sentence
 const UNEVEN = 1.2; // times the mean
 const IDLE = 0.05; // of the mean CPU time
 
@@ -28,7 +29,7 @@ function listed(names: string[], count = names.length): string {
   return rest > 0 ? `${shown} and ${rest} more` : shown;
 }
 
-// "14 of 16 ranks reported"; empty if all did.
+// Returns "14 of 16 ranks reported"; an empty text if all did.
 export function missingText({ ranks, reported }: Group): string {
   return number(ranks) > number(reported) ? `${reported} of ${ranks} ranks reported` : "";
 }
@@ -93,7 +94,7 @@ function balance(run: Run): string {
   return known.length > 0 ? `The ranks are balanced: ${known.map(ratioText).join(", ")}.` : "";
 }
 
-// As in the text report.
+// Uses the same words as the text report.
 function idle(run: Run): string {
   const ranks = run.rank_table!;
   const mean = ranks.reduce((sum, rank) => sum + (rank.cpu_seconds ?? 0), 0) / ranks.length;
@@ -107,7 +108,7 @@ export function groupSentences(run: Run): string[] {
   return [missing, failed, balance, idle, node].map((sentence) => sentence(run));
 }
 
-// The report of one rank, from the data in the report of the group.
+// Extracts the report of one rank from the report of the group.
 export function rankRun(run: Run, index: number): Run {
   const rank = run.rank_table![index]!;
   const { seconds = [], cores, memory_bytes: memory } = run.rank_curves ?? {};

@@ -1,4 +1,4 @@
-// The command, the machine, the times and the exit of the run.
+// Shows the command, the machine, the times and the exit status of the run.
 
 import { shortened, visible } from "./command";
 import { curveCsv, rowsCsv } from "./curve";
@@ -97,7 +97,7 @@ function facts(run: Run): [string, string][] {
   return all.filter(([, text]) => text !== "").map(([name, text]) => [name, visible(text)]);
 }
 
-// A long text is cut; a command can be shown in full.
+// A long title is truncated; a command can be expanded.
 function titleParts(run: Run): [HTMLElement, ...HTMLElement[]] {
   const command = commandOf(run);
   const title = titleOf(run);

@@ -1,4 +1,5 @@
-// Heat maps of the ranks of a group: a line of cells for each rank, one map for CPU and one for memory.
+// Heat maps of the ranks of a group, with a line of cells for each rank: one map for CPU and
+// one for memory.
 
 import { announce, button, h } from "./dom";
 import { moment, type Unit, units } from "./format";
@@ -9,17 +10,17 @@ import { color } from "./theme";
 import { TimeAxis } from "./time_axis";
 
 const LEFT = 44; // room for the numbers of the ranks
-const RIGHT = 24; // half the width of a time
-const BOTTOM = 20; // room for the times
-const HEIGHT_MAX = 600; // height of the cells; with more ranks, several share a line
+const RIGHT = 24; // half the width of a time label
+const BOTTOM = 20; // room for the time labels
+const HEIGHT_MAX = 600; // of all cells together; with more ranks, several share a line
 const PITCH_MAX = 16;
 const HEIGHT_WANTED = 320;
 const LABEL_DISTANCE = 16;
 const MISSING_ALPHA = 120;
-const PITCH_THIN = 4; // below this height of a line, a missing rank has its full color
+const PITCH_THIN = 4; // if lines are thinner than this, a missing rank has its full color
 const FONT = "11px system-ui, sans-serif";
 
-// A rank, possibly missing.
+// One rank, which may be missing.
 interface Row {
   rank: number | null;
   host: string | null;
@@ -32,7 +33,8 @@ interface Place {
   cell: number;
 }
 
-// If ranks share a line, the map shows the least busy of them, and the one with the most memory.
+// If several ranks share a line, the CPU map shows the least busy of them, and the memory map
+// the one with the most memory.
 interface Kind {
   id: "cpu" | "memory";
   title: string;
@@ -65,14 +67,14 @@ function rgb(name: string): Rgb {
   return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
-// The color of a share between 0 and 1, on a scale of three.
+// Returns the color for a share between 0 and 1, on a scale of three colors.
 export function blend([low, middle, high]: Rgb[], share: number): Rgb {
   const [from, to] = share < 0.5 ? [low!, middle!] : [middle!, high!];
   const part = (share < 0.5 ? share : share - 0.5) * 2;
   return from.map((value, index) => Math.round(value + (to[index]! - value) * part)) as Rgb;
 }
 
-// The rows that share a line.
+// Returns the rows that share a line.
 export function rowsOfLine(line: number, lines: number, rows: number): [number, number] {
   return [Math.floor((line * rows) / lines), Math.floor(((line + 1) * rows) / lines)];
 }
@@ -97,7 +99,7 @@ class HeatMap {
   readonly root: HTMLElement;
   readonly highest: number;
   private readonly canvas = h("canvas");
-  private readonly cells = h("canvas"); // a pixel for each cell
+  private readonly cells = h("canvas"); // has one pixel for each cell
   private scale = "";
 
   constructor(
@@ -154,13 +156,13 @@ class HeatMap {
     return number(this.values[row.index]?.[cell]);
   }
 
-  // The row of a line that the cell shows.
+  // Returns which row of a line the cell shows.
   rowAt(line: number, cell: number): number {
     const { rows, lines } = this.owner;
     const [from, to] = rowsOfLine(line, lines, rows.length);
     let best = from;
     for (let row = from + 1; row < to; row++) {
-      if (rows[best]!.index < 0) break; // missing ranks are never hidden
+      if (rows[best]!.index < 0) break; // a missing rank is always shown
       const [value, other] = [this.valueAt(rows[row]!, cell), this.valueAt(rows[best]!, cell)];
       const isBetter = Number.isNaN(other) || this.kind.isBetter(value, other);
       if (rows[row]!.index < 0 || isBetter) best = row;
@@ -168,7 +170,7 @@ class HeatMap {
     return best;
   }
 
-  // Makes the image of the cells, if the order or the theme changed.
+  // Paints the image of the cells if the order or the theme has changed.
   private paint(): void {
     const { rows, lines, pitch, cellCount, order } = this.owner;
     const scale = ["low", "middle", "high"].map((name) => rgb(`${this.kind.id}-${name}`));

@@ -1,4 +1,4 @@
-// Data of the program that started the run: earlier runs, and servers to rent.
+// Data of the program that started the run: earlier runs, and servers for rent.
 
 import { h, section } from "./dom";
 import * as format from "./format";
@@ -18,7 +18,7 @@ function numeric<Row>(
   };
 }
 
-// Columns that are empty everywhere are left out.
+// Leaves out columns that are empty in every row.
 function known<Row>(columns: TableColumn<Row>[], rows: Row[]): TableColumn<Row>[] {
   return columns.filter(({ text }) => rows.some((row) => text(row) !== ""));
 }

@@ -1,11 +1,12 @@
-// The layout of the timeline: each process gets the first lane that is free when it starts.
+// The layout of the timeline: each process gets the first lane that is free when the process
+// starts.
 
 export interface Life {
   from: number;
   to: number;
 }
 
-// The lane of each life, in the order given. Lives must be sorted by their start.
+// Returns the lane of each life, in the same order. Lives must be sorted by start time.
 export function assignLanes(lives: Life[]): number[] {
   const ends: number[] = [];
   return lives.map(({ from, to }) => {

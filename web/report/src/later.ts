@@ -1,5 +1,6 @@
-// Work that the first screen does not need. It is done in order: a task at a time while the browser is
-// idle after loading, or all at once if a reader or a printer needs it.
+// Work that the first screen does not need. It is done in order: one task at a time while the
+// browser is idle after loading, or all at once when it is needed for reading on or for
+// printing.
 
 const tasks: (() => void)[] = [];
 let isScheduled = false;

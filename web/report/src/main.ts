@@ -1,4 +1,4 @@
-// The report page: reads the data in the page and shows it.
+// The report page: reads the data embedded in the page and shows it.
 
 import { benchView } from "./bench";
 import { compareView, runNames } from "./compare";
@@ -30,13 +30,14 @@ class Page {
     new ResizeObserver(() => this.current?.resize()).observe(this.place);
   }
 
-  // The page of one group also has a view of each rank.
+  // The page of a single group also has a view of each rank.
   private get hasRanks(): boolean {
     return this.runs.length === 1 && (this.runs[0]!.rank_table ?? []).length > 1;
   }
 
   private addTabs(): void {
-    // A bench has too many runs for a button each, and a group too many ranks: their lists open them.
+    // A bench has too many runs, and a group too many ranks, for a button each: their lists
+    // open them instead.
     const names = this.bench
       ? ["All runs"]
       : this.hasRanks

@@ -1,4 +1,4 @@
-// Marks on a chart besides its lines: phases, the limit, peaks and their bounds.
+// Marks drawn over the lines of a chart: phases, the limit, peaks and their bounds.
 
 import uPlot from "uplot";
 import type { Chart } from "./charts";
@@ -19,7 +19,7 @@ export interface Labeled {
   label: string;
   color: string;
   values: Values;
-  figure: number; // its peak in the report; NaN: unknown
+  figure: number; // the line's peak in the report; NaN: unknown
 }
 
 interface Box {
@@ -31,18 +31,19 @@ interface Box {
 
 const FONT = "11px system-ui, sans-serif";
 const LABELS_MAX = 2;
-const NAME_MAX = 20; // in characters: the color of the mark identifies a longer name
-// A peak much lower than the highest needs no label.
+const NAME_MAX = 20; // in characters; a longer name is identified by the color of its mark
+// Peaks much lower than the highest peak are not labeled.
 const NOTABLE_PEAK = 0.25;
-// A limit further above the data than this would flatten the curves: it is named at the top.
+// A limit that is further above the data than this would flatten the curves, so its name is
+// shown at the top instead.
 const LIMIT_IN_VIEW = 2.5;
 const BOUND_USEFUL = 2;
-// Room for a label above the highest value.
+// Leaves room for a label above the highest value.
 const LABEL_ROOM = 1.3;
 const LABEL_ROOM_TALL = 1.22;
 const ROUNDING = 0.001;
 
-// A bound of twice the value is of little use.
+// A bound of more than twice the value is of little use.
 export function usefulBound(figure: Measure): number | null {
   const { value, high } = figure;
   if (value === null || typeof high !== "number") return null;
@@ -53,8 +54,9 @@ export function isLimitInView(chart: Chart, peak: number): boolean {
   return chart.limit !== undefined && chart.limit.value <= LIMIT_IN_VIEW * peak;
 }
 
-// The top of the y axis. The peaks of the report may be above those of the samples, but they belong to
-// the whole run: if a part of it is shown, a peak that is far above would flatten the curves.
+// Returns the top of the y axis. The peaks in the report may be above those of the samples, but
+// they belong to the whole run: if only part of the run is shown, a peak far above it would
+// flatten the curves.
 export function topOf(chart: Chart, peak: number, figures: number[] = [], isWhole = false): number {
   const room = chart.isTall ? LABEL_ROOM_TALL : LABEL_ROOM;
   if (chart.maximum !== undefined) return Math.max(chart.maximum, peak) * room;
@@ -95,9 +97,10 @@ interface Label extends Box {
   ink: string;
 }
 
-const DOT = 3; // radius of a mark in pixels
+const DOT = 3; // radius of a marker in pixels
 
-// Texts are placed first and drawn last, on the color of the card: no line strikes them through.
+// Texts are placed first and drawn last, on the color of the card, so that no line crosses
+// them.
 class Labels {
   private readonly placed: Label[] = [];
 
@@ -105,7 +108,8 @@ class Labels {
     this.u.ctx.font = scaledFont();
   }
 
-  // Places a text above y, or beside x if there is no room above; inside the plot. False: no room.
+  // Places a text inside the plot: above y, or beside x if there is no room above. Returns
+  // false if there is no room at all.
   place(text: string, x: number, y: number, ink: string, align: Align = "center"): boolean {
     const { ctx, bbox } = this.u;
     const pad = 4 * ratio();
@@ -162,7 +166,8 @@ function drawLimitLine(u: uPlot, { limit }: Chart): void {
   ctx.stroke();
 }
 
-// Below its line; at the right end, or at the left one if a peak has taken that.
+// Places the name of the limit below its line, at the right end, or at the left end if a peak
+// occupies the right one.
 function nameLimit(u: uPlot, chart: Chart, labels: Labels): void {
   const { bbox } = u;
   const { limit } = chart;
@@ -174,7 +179,7 @@ function nameLimit(u: uPlot, chart: Chart, labels: Labels): void {
     if (labels.place(text, x, y, color("limit-text"), "right")) return;
 }
 
-// The x of a mark: its whole width is inside the plot.
+// Returns the x of a mark whose whole width is inside the plot.
 function markX(u: uPlot, seconds: number): number {
   const { left, width } = u.bbox;
   const room = (DOT + 1) * ratio();
@@ -193,8 +198,8 @@ function drawDot(u: uPlot, x: number, y: number, ink: string): void {
   ctx.stroke();
 }
 
-// A diamond at the report's peak, above the samples, and a whisker up to its bound. If the axis ends
-// below them, as it may when a part of the run is shown, an arrow is in their place.
+// Draws a diamond at the report's peak, above the samples, and a whisker up to its bound. If
+// the axis ends below them, as it may when part of the run is shown, an arrow replaces them.
 function drawMark(u: uPlot, chart: Chart, x: number, sampled: number, labels: Labels): void {
   const { ctx } = u;
   const figure = chart.mark!.figure;
@@ -228,8 +233,8 @@ function drawMark(u: uPlot, chart: Chart, x: number, sampled: number, labels: La
   labels.place(text, x, at(bound ?? value), color("ink"));
 }
 
-// The peak of the report, if it is the peak of the whole run: samples may have missed it, and
-// values of the curve have four digits.
+// Returns the peak in the report, if it is the peak of the whole run: samples may have missed
+// it, and values of the curve have only four digits.
 export function peakValue({ value, index }: Peak, { values, figure }: Labeled): number {
   const isWhole = peakOf(values)?.index === index;
   return isWhole && figure >= value * (1 - ROUNDING) ? figure : value;
@@ -254,7 +259,7 @@ function drawPeaks(u: uPlot, chart: Chart, lines: Labeled[], labels: Labels, mar
     .map(({ line, peak }) => ({ line, peak: peak!, value: peakValue(peak!, line) }))
     .sort((a, b) => b.value - a.value);
   const highest = Math.max(marked, peaks[0]?.value ?? 0);
-  // A job too short for a sample has no line of its own: the peak shown is the host's.
+  // A job too short for a sample has no line, so the peak shown is the host's.
   const isNamed = lines.length > 1 || marked > 0 || lines[0]?.label === "host";
   for (const { line, peak, value } of peaks.slice(0, LABELS_MAX)) {
     if (value < NOTABLE_PEAK * highest) continue;
@@ -269,7 +274,7 @@ function drawPeaks(u: uPlot, chart: Chart, lines: Labeled[], labels: Labels, mar
   }
 }
 
-// The marked column's peak, if it is in view.
+// Returns the peak of the marked column, if it is in view.
 function markedPeak(u: uPlot, marked: Values): { x: number; value: number } | null {
   const peak = peakOf(marked);
   if (!peak) return null;

@@ -1,4 +1,4 @@
-// The phases of the job: names over the charts, and a table.
+// The phases of the job: their names above the charts, and a table.
 
 import { button, h, section } from "./dom";
 import * as format from "./format";
@@ -18,11 +18,12 @@ export function spansOf(run: Run): Span[] {
     .filter(({ from, to }) => to >= from);
 }
 
-const ROW = 22; // of phases that overlap
-// More would keep keyboard users from the charts; the table lists all of them.
+const ROW = 22; // height of a row; overlapping phases are in different rows
+// More tab stops would keep keyboard users from reaching the charts; the table lists all
+// phases.
 const TAB_STOPS_MAX = 30;
 
-// A strip above the charts; pressing a name shows only that phase.
+// A strip above the charts; clicking a name shows only that phase.
 export class PhaseStrip {
   readonly root: HTMLElement;
   private readonly labels: [Span, HTMLElement][];

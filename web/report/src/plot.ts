@@ -1,4 +1,4 @@
-// One chart: a heading with the legend, whose values follow the cursor, and the curves below it.
+// One chart: a heading with a legend, whose values follow the cursor, and the curves below it.
 
 import uPlot from "uplot";
 import type { Chart, Line } from "./charts";
@@ -20,19 +20,19 @@ import type { Column, Curve } from "./report";
 import { color } from "./theme";
 import type { TimeAxis } from "./time_axis";
 
-// The plot areas of all charts and the lanes of the timeline begin and end at the same x.
+// The plot areas of all charts and the lanes of the timeline start and end at the same x.
 export const GUTTER_LEFT = 62;
-export const GUTTER_RIGHT = 28; // half of a tick's text
+export const GUTTER_RIGHT = 28; // half the width of a tick label
 const HEIGHT = 124;
 const HEIGHT_TALL = 168;
 export const SELECTION_MIN = 6; // pixels
-// Between the ticks of units that are not divided.
+// Distances between ticks for units that cannot be divided.
 const WHOLE_STEPS = Array.from({ length: 18 }, (_, power) => power).flatMap((power) =>
   [1, 2, 5].map((digit) => digit * 10 ** power),
 );
 const WHOLE_UNITS = [units.count, units.bytes, units.bytesPerSecond, units.celsius];
-// A point covers the time since the one before it, and unknown points are not drawn: at any x, a
-// line is at the value that the legend shows.
+// A point covers the time since the previous point, and unknown points are not drawn: at any x,
+// a line has the value that the legend shows.
 const STEPS = uPlot.paths.stepped!({ align: -1, alignGaps: -1 });
 const FONT = "11px system-ui, sans-serif";
 
@@ -43,13 +43,13 @@ function heightOf(chart: Chart): number {
 interface Item {
   line: Line;
   column: Column;
-  area: Values; // the height of its area
+  area: Values; // the height of the line's area
   isShown: boolean;
   value: HTMLElement;
   button: HTMLButtonElement;
 }
 
-// A point at 0 makes the first point cover its time.
+// Adds a point at 0, so that the first point covers the time before it.
 function fromZero(seconds: number[], values: Values): Values {
   return (seconds[0] ?? 0) > 0 ? [values[0] ?? null, ...values] : values;
 }
@@ -133,7 +133,8 @@ export class Plot {
     return item;
   }
 
-  // The areas of a gauge reach the line of the job, which is drawn through its highest values.
+  // The areas of a gauge must reach the line of the job, which is drawn through its highest
+  // values.
   private fitAreas(): void {
     const areas = this.items.filter(({ line }) => line.style === "stack");
     const job = this.items.find(({ line }) => line.style === "peak" && line.color === "job");
@@ -149,7 +150,7 @@ export class Plot {
     this.draw(this.width);
   }
 
-  // The lines whose peaks are worth a label.
+  // Returns the lines whose peaks deserve a label.
   private labeled(): Labeled[] {
     const shown = this.items.filter(({ isShown }) => isShown);
     const own = shown.filter(({ line }) => line.color !== "host" && line.style !== "stack");
@@ -162,8 +163,8 @@ export class Plot {
     }));
   }
 
-  // The arrays and series of the visible lines. Areas come first, so that lines are drawn over
-  // them.
+  // Returns the arrays and series of the visible lines. Areas come first, so that lines are
+  // drawn over them.
   private layers(): { data: Values[]; series: uPlot.Series[]; bands: uPlot.Band[] } {
     const result = {
       data: [] as Values[],
@@ -173,7 +174,7 @@ export class Plot {
     const add = (values: Values, series: uPlot.Series) => {
       result.data.push(heldBack(fromZero(this.curve.seconds, values)));
       result.series.push({ points: { show: false }, paths: STEPS, ...series });
-      return result.series.length; // its index in uPlot, where 0 is the time
+      return result.series.length; // the index in uPlot's data, where 0 is the time
     };
     const shown = this.items.filter(({ isShown }) => isShown);
     const areas = shown.filter(({ line }) => line.style === "stack");
@@ -218,7 +219,7 @@ export class Plot {
     });
   }
 
-  // Creates the chart again: after a change of the theme, or of the visible lines.
+  // Creates the chart again after a change of the theme or of the visible lines.
   draw(width: number): void {
     this.u?.destroy();
     const { data, series, bands } = this.layers();
@@ -339,7 +340,7 @@ export class Plot {
     this.legend();
   }
 
-  // The point that covers the cursor: the first that ends at or after it.
+  // Returns the point that covers the cursor: the first point that ends at or after it.
   private indexAt(seconds: number): number {
     const ends = this.curve.seconds;
     let low = 0;
@@ -361,12 +362,12 @@ export class Plot {
       item.value.textContent = index < 0 ? this.peakText(item) : this.pointText(item, index);
   }
 
-  // Room for the values, so that the row does not move with the cursor.
+  // Reserves room for the values, so that the row does not move with the cursor.
   private reserve(): void {
     for (const item of this.items) item.value.style.minWidth = `${this.peakText(item).length}ch`;
   }
 
-  // The peak of the report, or the highest of the samples.
+  // Returns the peak in the report, or else the highest sample.
   private peakText({ line, column }: Item): string {
     const figure = line.peak ?? Number.NaN;
     return this.chart.unit.text(
@@ -374,7 +375,7 @@ export class Plot {
     );
   }
 
-  // The value that is drawn at a point; both ends of a range.
+  // Returns the value drawn at a point; for a range, both of its ends.
   private pointText({ line, column, area }: Item, index: number): string {
     const at = (values: Values) => values[index] ?? Number.NaN;
     if (line.style === "peak") return this.chart.unit.text(at(column.high));
@@ -415,7 +416,7 @@ export class Plot {
   }
 }
 
-// Without areas, the job's line is filled; so is the host's if it is the only one.
+// If there are no areas, the job's line is filled, and the host's if it is the only line.
 function isFilled(line: Line, shown: number): boolean {
   return line.style === "peak" && (line.color === "job" || shown === 1);
 }

@@ -8,7 +8,7 @@ import { Plot } from "./plot";
 import type { Curve } from "./report";
 import type { TimeAxis } from "./time_axis";
 
-// The number of charts that fit on a screen below the usage table.
+// How many charts fit on a screen below the usage table.
 const MADE_FIRST = 2;
 const WIDTH_UNKNOWN = 600; // before the page is laid out
 
@@ -41,8 +41,8 @@ export class PlotList {
     return this.plots[0]?.width ?? 0;
   }
 
-  // All charts are equally wide: measuring each would make the browser lay out the page as often.
-  // Charts that are not visible at first can wait.
+  // All charts have the same width, so measure it once: measuring each would make the browser
+  // lay out the page as often. Charts that are not visible at first can wait.
   draw(isFirst: boolean): void {
     const width = this.width || WIDTH_UNKNOWN;
     for (const plot of this.plots) if (!isFirst || plot.isInView) plot.draw(width);

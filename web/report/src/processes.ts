@@ -1,4 +1,4 @@
-// The processes: a timeline of the largest, and a table of all.
+// The processes: a timeline of the largest, and a table of all listed processes.
 
 import { visible } from "./command";
 import { h, section } from "./dom";
@@ -11,7 +11,7 @@ import { Timeline } from "./timeline";
 
 const ROWS_AT_FIRST = 15;
 
-// One process, or the sum of the processes of one name.
+// One process, or the sum of all processes with one name.
 interface ProcessRow {
   process: Process | null;
   group: ProcessGroup | null;
@@ -28,7 +28,7 @@ function lifeOf(process: Process | null, end: number): number {
   return (process.ended_seconds ?? end) - process.started_seconds;
 }
 
-// An attached process has started before the run.
+// An attached process started before the run.
 export function startText(seconds: number): string {
   return seconds < 0 ? `−${format.duration(-seconds)}` : format.duration(seconds);
 }
@@ -79,11 +79,11 @@ function columnsOf(rows: ProcessRow[], end: number): TableColumn<ProcessRow>[] {
       kind: "code",
     },
   ];
-  // A column that is empty everywhere is left out.
+  // Leaves out columns that are empty in every row.
   return columns.filter(({ text }) => rows.some((row) => text(row) !== ""));
 }
 
-// Text about the processes that are not listed.
+// Returns a text about the processes that are not listed.
 function restText(others: ProcessGroup[]): string {
   const counted = others.filter(({ count }) => (count ?? 0) > 0);
   if (counted.every(({ name }) => name === null)) return "the names of the others are not known";
@@ -91,7 +91,7 @@ function restText(others: ProcessGroup[]): string {
   return `the others are summed by name${isAllNamed ? "" : " if it is known"}`;
 }
 
-// "The 212 largest of 5212 processes; the others are summed by name."
+// Returns "The 212 largest of 5212 processes; the others are summed by name."
 export function coverage(run: Run, largest: Process[], others: ProcessGroup[]): string {
   const summed = others.reduce((sum, group) => sum + (group.count ?? 0), 0);
   const cpu = [...largest, ...others].reduce((sum, { cpu_seconds }) => sum + (cpu_seconds ?? 0), 0);

@@ -1,4 +1,4 @@
-// The sections of a group: its ranks over time, and tables of ranks and of nodes.
+// The sections of a group: the ranks over time, and tables of ranks and nodes.
 
 import { visible } from "./command";
 import { h, section } from "./dom";
@@ -22,7 +22,7 @@ function numeric<Row>(
   return { title, key, text: shown, kind: "number", ...more };
 }
 
-// A column that is empty, or 0, everywhere is left out.
+// Leaves out columns that are empty or 0 in every row.
 function tableOf<Row>(columns: TableColumn<Row>[], rows: Row[], caption: string): HTMLElement {
   const used = columns.filter(
     ({ isRowHeader, key }) => isRowHeader || rows.some((row) => Boolean(key(row))),

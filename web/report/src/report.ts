@@ -1,6 +1,6 @@
 // The data of the page: JSON reports of the schema spoor/1 with their curves.
 //
-// A number that is not known is null in the data and NaN here, never 0.
+// An unknown number is null in the data and NaN in this code, never 0.
 
 import { quoted, visible } from "./command";
 
@@ -56,21 +56,21 @@ export interface Need {
   why: string;
 }
 
-// The lines for the next run in the syntax of a scheduler or workflow manager.
+// A request for the next run, as lines in the syntax of a scheduler or workflow manager.
 export interface Request {
   name: string; // "sbatch"
   title: string; // "Slurm"
   text: string;
 }
 
-// CPUs, and the time to request with them.
+// A number of CPUs, and the time to request with it.
 export interface Choice {
   cpus: number;
   seconds: number;
 }
 
 export interface Recommendation {
-  note?: string | null; // a sentence about the runs it was made from
+  note?: string | null; // a sentence about the runs that the recommendation is based on
   choices?: Choice[];
   requests?: Request[];
   cpus?: Need;
@@ -120,7 +120,7 @@ export interface Server {
   usd_per_hour?: number | null;
 }
 
-// Data of another program about the run, such as the workflow manager that started it.
+// Data from another program about the run, such as the workflow manager that started the run.
 export interface Context {
   integration?: string | null;
   status_failed?: boolean | null;
@@ -128,7 +128,7 @@ export interface Context {
   cloud?: Record<string, unknown> | null;
   current?: PastRun | null;
   historical?: PastRun[] | null;
-  recommendation?: Recommendation | null; // from this run and the earlier ones
+  recommendation?: Recommendation | null; // based on this run and the earlier runs
   servers?: Server[] | null;
   servers_reason?: string | null;
   usd_per_hour?: number | null;
@@ -140,9 +140,9 @@ export interface Quantiles {
   p95?: number | null;
 }
 
-// TCP connections of the job with one address.
+// TCP connections of the job with one remote address.
 export interface Remote {
-  address: string | null; // null: several
+  address: string | null; // null: several addresses
   connections: number;
   received_bytes: number;
   sent_bytes: number;
@@ -161,7 +161,7 @@ export interface Group {
   reported: number | null;
   nodes_expected?: number | null;
   deciding_node?: string | null; // the node with the most memory
-  imbalance?: Record<string, number | null>; // the largest rank / the mean
+  imbalance?: Record<string, number | null>; // the largest rank divided by the mean
   missing?: MissingRank[];
 }
 
@@ -197,7 +197,7 @@ export interface Rank {
   restart: number | null;
 }
 
-// Cells of equal length; one list per row of the table of ranks.
+// Cells of equal length, with one list per row of the table of ranks.
 export interface RankCurves {
   seconds?: number[];
   cores?: (number | null)[][];
@@ -259,7 +259,8 @@ export interface Run extends Section {
   context?: Context;
 }
 
-// A figure of a command of `spoor bench` over its runs. The ratio is to the best command.
+// A figure of one command of `spoor bench` over its runs. The ratio is relative to the best
+// command.
 export interface BenchCell {
   median: number | null;
   low: number | null;
@@ -308,7 +309,7 @@ function isMeasure(value: unknown): value is Measure {
   return typeof value === "object" && value !== null && "value" in value && "source" in value;
 }
 
-// The measure at a path such as "memory.combined.total_rss_bytes".
+// Returns the measure at a path such as "memory.combined.total_rss_bytes".
 export function measureAt(section: Section, path: string): Measure | null {
   let at: unknown = section;
   for (const key of path.split(".")) {
@@ -331,7 +332,7 @@ const NOT_MEASURED = new Set([
   ...["group", "nodes", "rank_table", "rank_curves"],
 ]);
 
-// Every measure of a report with its path, in the order of the report.
+// Yields every measure of a report with its path, in the order of the report.
 export function* measuresOf(section: Section, prefix = ""): Generator<[string, Measure]> {
   for (const [key, value] of Object.entries(section)) {
     if (typeof value !== "object" || value === null) continue;
@@ -341,7 +342,7 @@ export function* measuresOf(section: Section, prefix = ""): Generator<[string, M
   }
 }
 
-// Rows that `spoor system` writes have no job.
+// Rows written by `spoor system` have no job.
 export function isSystem(run: Run): boolean {
   return run.system !== undefined;
 }
@@ -353,25 +354,26 @@ export function wasOutOfMemory(run: Run): boolean {
   );
 }
 
-// The memory of such a run is that of its largest node, and its curve is the sum of all nodes.
+// The memory of a run on many nodes is that of its largest node, and its curve is the sum over
+// all nodes.
 export function hasManyNodes(run: Run): boolean {
   return (run.nodes ?? []).length > 1;
 }
 
-// Whether memory with page cache is worth mentioning beside the memory of the processes.
+// Returns whether memory with page cache differs notably from the memory of the processes.
 export function isCacheNotable(withCache: number, peak: number): boolean {
   return withCache > 1.02 * peak;
 }
 
-// Page cache that was evicted and read again; NaN if it is too little to matter.
+// Returns the page cache that was evicted and read again; NaN if it is too little to matter.
 export function rereadBytesOf(run: Run): number {
   const bytes = valueAt(run, "memory.refaulted_bytes");
   return bytes >= 1e7 && !(bytes < 0.1 * valueAt(run, "io.read_bytes")) ? bytes : Number.NaN;
 }
 
-// The memory that counts against the limit. The limit of a cgroup applies to the memory charged to
-// it, page cache included, not to the resident memory of its processes. If both are about equal, the
-// figure of the rest of the report is used.
+// Returns the memory that counts against the limit. The limit of a cgroup applies to the memory
+// charged to the cgroup, page cache included, not to the resident memory of its processes. If
+// both are about equal, returns the figure that the rest of the report uses.
 export function limitedMemoryOf(run: Run): number {
   const charged = valueAt(run, "memory.job_peak_bytes");
   const resident = valueAt(run, "memory.combined.total_rss_bytes");
@@ -384,7 +386,7 @@ export function recommendationOf(run: Run): Recommendation | undefined {
   return run.context ? (run.context.recommendation ?? undefined) : run.recommendation;
 }
 
-// The GPUs assigned to the job.
+// Returns the GPUs assigned to the job.
 export function gpusOf(run: Run): Gpu[] {
   const selected = new Set(run.limits?.gpus ?? []);
   return (run.host?.gpus ?? []).filter(

@@ -20,7 +20,7 @@ import { usageOf } from "./usage";
 
 export interface View {
   root: HTMLElement;
-  draw(isFirst: boolean): void; // when it is shown first, and after a change of the theme
+  draw(isFirst: boolean): void; // called when it is first shown, and when the theme changes
   resize(): void;
 }
 
@@ -76,7 +76,7 @@ function chartsSection(run: Run, axis: TimeAxis, spans: Span[]): [HTMLElement?, 
   return [root, plots];
 }
 
-// The first screen is made at once, the rest after that.
+// Creates the first screen at once, and the rest afterwards.
 export function runView(run: Run, openRank?: (index: number) => void): View {
   const axis = new TimeAxis(Math.max(elapsedOf(run) || 0, run.curve?.seconds.at(-1) ?? 0, 1e-3));
   const spans = spansOf(run);

@@ -11,13 +11,13 @@ export function download(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-// Makes a file name from any text.
+// Converts any text to a file name.
 export function fileName(title: string, suffix: string): string {
   const safe = title.replace(/[^\w.-]+/g, "-").replace(/^[-.]+|[-.]+$/g, "");
   return `${safe.slice(0, 60) || "report"}${suffix}`;
 }
 
-// For pages in a frame that may not use the clipboard.
+// For pages in a frame without access to the clipboard.
 function copyBySelection(text: string): boolean {
   const area = h("textarea", { class: "visually-hidden", "aria-hidden": "true" });
   area.value = text;

@@ -1,4 +1,4 @@
-// The source of each number: one row per figure, folded at first.
+// The source of each number: one row per figure, initially folded.
 
 import { h, scrollArea } from "./dom";
 import * as format from "./format";

@@ -10,14 +10,14 @@ export interface TableColumn<Row> {
   kind?: "number" | "text" | "code";
   isRowHeader?: boolean;
   isBad?: (row: Row) => boolean;
-  isMinor?: boolean; // omitted on paper, which is too narrow
-  press?: (row: Row) => void; // the cell is a button
+  isMinor?: boolean; // omitted when printed, because paper is too narrow
+  press?: (row: Row) => void; // makes the cell a button
 }
 
 export interface TableOptions {
   caption: string;
-  sorted?: number; // the initial sort column, in descending order
-  limit?: number; // more rows than this are shown on request
+  sorted?: number; // the column by which the table is sorted at first, in descending order
+  limit?: number; // rows beyond this number are shown on request
 }
 
 function isMissing(key: number | string): boolean {
@@ -83,7 +83,7 @@ export class Table<Row> {
   }
 
   private sort(index: number): void {
-    // The first click sorts numbers in descending order, texts in ascending order.
+    // The first click sorts numbers in descending order and texts in ascending order.
     if (index === this.sorted) this.isDescending = !this.isDescending;
     else this.isDescending = this.columns[index]!.kind === "number";
     this.sorted = index;

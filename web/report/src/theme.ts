@@ -8,7 +8,7 @@ export function color(name: string, alpha = 1): string {
     value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
     cache.set(name, value);
   }
-  // All are written as #rrggbb.
+  // All colors are written as #rrggbb.
   return alpha === 1
     ? value
     : value +
@@ -17,8 +17,8 @@ export function color(name: string, alpha = 1): string {
           .padStart(2, "0");
 }
 
-// Calls back when the reader's setting changes, and before and after printing, which is always
-// light.
+// Calls the listener when the reader's color scheme changes, and before and after printing,
+// which is always light.
 export function onThemeChange(listener: () => void): void {
   const change = () => {
     cache.clear();

@@ -4,7 +4,8 @@ import { moment } from "./format";
 
 type Listener = () => void;
 
-// Distances of ticks, in seconds; longer ones are 1, 2, 5, 10, 20... times the last.
+// Distances between ticks, in seconds; longer distances are 1, 2, 5, 10, 20... times the last
+// one.
 const TIME_STEPS = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900,
   1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
@@ -47,7 +48,7 @@ export class TimeAxis {
     for (const listener of this.views) listener();
   }
 
-  // Zooms around the cursor if it is in view, otherwise around the middle.
+  // Zooms around the cursor if it is in view, otherwise around the center.
   zoomBy(factor: number): void {
     const { cursor } = this;
     const isInView = cursor !== null && cursor >= this.from && cursor <= this.to;
@@ -70,12 +71,12 @@ export class TimeAxis {
     for (const listener of this.cursors) listener();
   }
 
-  // The position of a moment in view: 0 at the left end, 1 at the right one.
+  // Returns the position of a moment in the view: 0 at the left end, 1 at the right end.
   share(seconds: number): number {
     return (seconds - this.from) / (this.to - this.from);
   }
 
-  // The distance of ticks, for a width in pixels.
+  // Returns the distance between ticks for a width in pixels.
   step(width: number): number {
     const room = width < NARROW ? PIXELS_PER_TICK_NARROW : PIXELS_PER_TICK;
     const least = ((this.to - this.from) * room) / Math.max(width, 1);

@@ -1,5 +1,5 @@
-// The lives of the largest processes, as lanes on the time axis of the charts. Busier processes have
-// stronger colors.
+// The lifetimes of the largest processes, as lanes on the time axis of the charts. Darker bars
+// used more CPU.
 
 import { visible } from "./command";
 import { announce, h } from "./dom";
@@ -12,8 +12,8 @@ import type { TimeAxis } from "./time_axis";
 
 const LANE = 18;
 const LANE_DENSE = 12;
-const LANES_DENSE = 40; // from here on
-const NAME_MIN = 27; // in pixels: a narrower bar would show single letters of its name
+const LANES_DENSE = 40; // from this number of lanes on, they are narrower
+const NAME_MIN = 27; // in pixels: a narrower bar would show only single letters of its name
 const WIDTH_UNKNOWN = 900; // before the page is laid out
 const TINT_MIN = 10;
 const TINT_MAX = 60;
@@ -61,7 +61,7 @@ export class Timeline {
   private readonly ticks: HTMLElement;
   private readonly cursor: HTMLElement;
   private readonly selection = h("div", { class: "selection", hidden: true });
-  private grabbed: number | null = null; // the start of a drag, as a share of the width
+  private grabbed: number | null = null; // where a drag started, as a share of the width
   private readonly details: HTMLElement;
   private readonly bands: [Span, HTMLElement][];
   private current = 0;
@@ -177,9 +177,9 @@ export class Timeline {
 
   private place(): void {
     const width = (this.width || WIDTH_UNKNOWN) - GUTTER_LEFT - GUTTER_RIGHT;
-    // The share of the width that is covered.
+    // Places an element, which covers a share of the width.
     const place = (element: HTMLElement, from: number, to: number): number => {
-      // The name of a bar begins at the visible start of the bar.
+      // The name of a bar starts where the bar becomes visible.
       const left = Math.max(0, this.axis.share(from));
       const right = Math.min(1.01, this.axis.share(to));
       element.style.left = `${left * 100}%`;
@@ -198,7 +198,7 @@ export class Timeline {
     this.placeCursor();
   }
 
-  // The size of the lanes, which are as wide as the charts.
+  // Sets the size of the lanes, which are as wide as the charts.
   resize(width: number): void {
     if (width === this.width) return;
     this.width = width;
@@ -221,7 +221,7 @@ export class Timeline {
     return this.axis.from + share * (this.axis.to - this.axis.from);
   }
 
-  // A finger scrolls; other pointers select.
+  // Touch scrolls; other pointers select.
   private grab(event: PointerEvent): void {
     if (event.pointerType !== "touch" && event.button === 0) this.grabbed = this.shareAt(event);
   }

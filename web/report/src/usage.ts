@@ -22,7 +22,7 @@ import {
 
 type Text = (value: number) => string;
 
-// A figure of the report by its path, or a value computed from the curve.
+// A figure of the report, given by its path, or a value computed from the curve.
 type Cell = { path: string; text: Text } | { value: number; text: Text } | null;
 
 interface UsageRow {
@@ -64,7 +64,8 @@ function row(name: string, parts: Partial<UsageRow>): UsageRow {
   };
 }
 
-// The distribution of the usage over time: one spike, or always?
+// Returns the distribution of the usage over time, which shows whether a peak was a single
+// spike.
 function quantilesOf(found: Quantiles | undefined, text: Text): Partial<UsageRow> {
   const [p50, p95] = [number(found?.p50), number(found?.p95)];
   return Number.isNaN(p50) ? {} : { p50: { value: p50, text }, p95: { value: p95, text } };
@@ -88,7 +89,8 @@ function cpuRow(run: Run): UsageRow {
   });
 }
 
-// Threads that were ready to run, but had no CPU: worth a row if they waited a quarter of the time they ran.
+// Threads that were ready to run but had no CPU. They get a row if they waited at least a
+// quarter of the time they ran.
 function waitRows(run: Run): UsageRow[] {
   const path = "cpu.wait_seconds";
   const wait = valueAt(run, path);
@@ -124,7 +126,7 @@ function memoryRows(run: Run): UsageRow[] {
     ];
   const nearLimit = number(run.distribution?.near_memory_limit_seconds);
   const showsCache = isCacheNotable(withCache, peak);
-  // The limit of a cgroup applies to the row with page cache.
+  // The limit of a cgroup applies to memory with page cache.
   const limited = limitedMemoryOf(run);
   const isLimited = !showsCache || limited !== withCache;
   const rows = [
@@ -193,7 +195,7 @@ function gpuRows(run: Run): UsageRow[] {
   ];
 }
 
-// The report of a machine has rates.
+// The report of a machine contains rates.
 function systemTransferRows(run: Run): UsageRow[] {
   const kinds: [string, string, string][] = [
     ["Disk read", "system.disk.read_bytes_per_second", "host_disk_read_bytes"],
@@ -263,8 +265,8 @@ function countRows(run: Run): UsageRow[] {
   ];
 }
 
-// No mean is above its peak, although values of the curve have only four digits. A figure takes
-// precedence; of two values of the curve, the mean does, because its total is exact.
+// No mean may be above its peak, although values of the curve have only four digits. Figures
+// take precedence; of two values of the curve, the mean does, because its total is exact.
 function ordered(run: Run, row: UsageRow): UsageRow {
   const { mean, peak } = row;
   const isAbove = numberOf(run, mean) > numberOf(run, peak); // not if one is unknown
@@ -295,7 +297,7 @@ function sourceOf(run: Run, path: string): string {
   return `${measure.exact ? "exact" : "sampled"}, from ${measure.source}`;
 }
 
-// A figure links to its source.
+// Creates a cell; a figure links to its source.
 function cell(run: Run, content: Cell, openSource: (path: string) => void): HTMLElement {
   if (!content) return h("td", { class: "number" });
   const value = numberOf(run, content);
@@ -315,7 +317,7 @@ function cell(run: Run, content: Cell, openSource: (path: string) => void): HTML
   );
 }
 
-const FULL = 0.9; // share of the memory limit: close to being killed
+const FULL = 0.9; // this share of the memory limit means that the job was close to being killed
 
 function meter(share: number, isLimit: boolean): HTMLElement {
   if (!(share >= 0)) return h("td");
@@ -332,7 +334,7 @@ function meter(share: number, isLimit: boolean): HTMLElement {
   );
 }
 
-// Columns that no row fills are left out.
+// Leaves out columns that are empty in every row.
 function columnsOf(rows: UsageRow[]): string[] {
   const isFilled: Record<string, (row: UsageRow) => boolean> = {
     peak: ({ peak }) => peak !== null,

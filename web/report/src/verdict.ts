@@ -1,4 +1,4 @@
-// The report in at most four sentences.
+// Summarizes the report in at most four sentences.
 
 import { bytes, capitalized, count, counted, duration, percent } from "./format";
 import { groupSentences, missingText } from "./group";
@@ -19,13 +19,14 @@ import {
 
 const SENTENCES_MAX = 4;
 const SENTENCES_OF_GROUP = 7;
-const NOTABLE_STALL = 0.1; // of the time
-const NOTABLE_CORES = 0.01; // less is an idle job
-const NOTABLE_FOREIGN = 0.05; // of a GPU
-// A GPU that is busy for this share of the time, and of whose SMs less than that share works, could do more.
+const NOTABLE_STALL = 0.1; // share of the time
+const NOTABLE_CORES = 0.01; // below this, the job is idle
+const NOTABLE_FOREIGN = 0.05; // share of a GPU
+// A GPU that is busy for this share of the time, while less than this share of its SMs works,
+// could do more.
 const NOTABLE_BUSY = 0.5;
 const NOTABLE_SM = 0.3;
-// Its tensor cores are idle below these shares of the time and of the work of its SMs.
+// Tensor cores are idle below these shares of the time and of the work of the SMs.
 const IDLE = 0.005;
 const TENSOR_OF_SM = 0.1;
 
@@ -115,7 +116,7 @@ function gpu(run: Run): string {
   const total = gpuMemoryOf(run);
   const filled =
     peak > 0 && total > 0 ? `; ${bytes(peak)} of ${bytes(total)} of GPU memory was used` : "";
-  // A GPU that others kept busy was not idle.
+  // If other processes kept the GPU busy, it was not idle.
   if (isShared) return `The job used ${which} ${percent(own / gpus)} of the time${filled}.`;
   const sm = valueAt(run, "gpu.work.sm_gpus");
   if (busy / gpus >= NOTABLE_BUSY && sm < NOTABLE_SM * busy) {
@@ -133,7 +134,8 @@ function isOfHost(run: Run, path: string): boolean {
   return measureAt(run, path)?.source?.startsWith("host.") ?? false;
 }
 
-// Other processes may cause all pressure of the host: it matters only to a job that ran or used disks.
+// The pressure of the host may be caused by other processes, so it matters only to a job that
+// ran or used disks.
 function wasIdle(run: Run): boolean {
   return !(
     valueAt(run, "cpu.mean_cores") >= NOTABLE_CORES ||
@@ -142,7 +144,8 @@ function wasIdle(run: Run): boolean {
   );
 }
 
-// Pages that were evicted before the run count too: only a job that lacked memory re-read its own.
+// Pages that were evicted before the run are counted too, so only a job that lacked memory is
+// known to have re-read its own pages.
 function rereads(run: Run): string {
   const read = rereadBytesOf(run);
   const isFull = limitedMemoryOf(run) >= 0.95 * number(run.limits?.memory_bytes);

@@ -1,7 +1,7 @@
-// Reports in the form that the program writes, for the tests and for looking at the page.
+// Reports in the format that the program writes, for the tests and for viewing the page.
 //
-// All are made up, but their parts agree: the peak of a curve is not above that of its figure, and
-// the CPU time of the processes adds up to that of the job.
+// All are invented, but consistent: the peak of a curve is not above that of its figure, and
+// the CPU times of the processes add up to the job's.
 
 import type {
   Bench,
@@ -21,7 +21,7 @@ const GB = 1e9;
 const GIB = 2 ** 30;
 const START = Date.parse("2026-11-16T09:14:03.250Z");
 
-// Numbers from 0 to 1, the same in every run of the tests.
+// Returns numbers from 0 to 1 that are the same in every run of the tests.
 export function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -51,7 +51,8 @@ interface ColumnShape {
   most?: number;
 }
 
-// A curve of `points` points over `seconds`; reduced if it has more samples than points.
+// Returns a curve of `points` points over `seconds`; reduced if there are more samples than
+// points.
 function curve(
   seconds: number,
   points: number,
@@ -287,7 +288,8 @@ function highest(run: Run, column: string): number | null {
   return values.length > 0 ? Math.max(...values) : null;
 }
 
-// Makes the figures of a run agree: those of the curve, and the CPU time of all processes with the job's.
+// Makes the figures of a run agree with the curve, and the CPU times of all processes with the
+// job's.
 function balance(run: Run): void {
   const cpu = run.cpu as { max_cores: Measure; threads: { combined: Measure } };
   const peaks: [Measure, string][] = [
@@ -307,7 +309,7 @@ function balance(run: Run): void {
 
 // ---- jobs -------------------------------------------------------------------
 
-// An assembly of an hour in four phases, at one sample per second.
+// A genome assembly of an hour in four phases, with one sample per second.
 export function cpuJob(points = 256, samples = 3600): Run {
   const seconds = 3600;
   const run = job({
@@ -561,7 +563,7 @@ export function gpuJob(): Run {
   return run;
 }
 
-// Eight GPUs, of which the run used some.
+// A job on a machine with eight GPUs, of which it used some.
 export function manyGpusJob(): Run {
   const run = gpuJob();
   run.phases = [
@@ -692,7 +694,7 @@ export function oomJob(): Run {
   return run;
 }
 
-// A command that did nothing, so that almost nothing is known.
+// A command that did nothing, so almost every figure is unknown.
 export function emptyJob(): Run {
   const run = job({
     name: null,
@@ -712,7 +714,7 @@ export function emptyJob(): Run {
   return run;
 }
 
-// A build: thousands of short processes, of which the report names the largest.
+// A build: thousands of short processes, of which the report lists only the largest.
 export function buildJob(): Run {
   const seconds = 94;
   const run = job({
@@ -798,7 +800,7 @@ export function buildJob(): Run {
   return run;
 }
 
-// A million samples, of which the page holds 2,000 points, with one peak that no mean shows.
+// A million samples, reduced to 2,000 points, with one peak that no mean shows.
 export const HIDDEN_PEAK = 4.321e9;
 
 export function millionSamplesJob(): Run {
@@ -846,7 +848,7 @@ export function hostileJob(): Run {
   return run;
 }
 
-// The machine without a job, as `spoor system` reports it.
+// A machine without a job, as reported by `spoor system`.
 export function systemReport(): Run {
   const run = cpuJob(60, 60);
   run.run = {
@@ -882,7 +884,7 @@ export function systemReport(): Run {
   return run;
 }
 
-// A step of a flow that was run before.
+// A workflow step that has earlier runs.
 export function flowStep(): Run {
   const run = failedJob();
   const past = (seconds: number) => ({
@@ -924,7 +926,7 @@ export function pageData(...runs: Run[]): PageData {
   return { schema: "spoor-page/1", runs };
 }
 
-// The element that the program puts into the template.
+// Returns the element that the program inserts into the template.
 export function dataElement(data: PageData): string {
   const text = JSON.stringify(data).replaceAll("<", "\\u003c");
   return `<script id="spoor-data" type="application/json">${text}</script>`;
@@ -942,7 +944,7 @@ function second(): Run {
   return run;
 }
 
-// Five runs of long names; the later ones took longer.
+// Five runs with long names; the later runs took longer.
 function five(): Run[] {
   return [1, 1.1, 1.25, 0.8, 1.5].map((factor, index) => {
     const run = index === 4 ? oomJob() : cpuJob(200, 3600);
@@ -956,7 +958,7 @@ function five(): Run[] {
 
 const BENCH_COMMANDS = ["gzip -kf data", "zstd -qf data", "<b>xz</b>"];
 
-// Two commands of 12 runs, and one whose runs failed.
+// Two commands with 12 runs each, and one whose runs failed.
 function bench(): PageData {
   const random = randomNumbers(5);
   const runs = Array.from({ length: 36 }, (_, index) => {
@@ -1009,7 +1011,7 @@ function bench(): PageData {
   return { ...pageData(...runs), bench: summary };
 }
 
-// As in a file that was edited.
+// An edited file may contain such a report.
 function endless(): Run {
   const run = cpuJob();
   run.run.elapsed_seconds = 1e11;

@@ -13,7 +13,7 @@ export interface GroupOptions {
   host?: (node: number) => string;
 }
 
-// Memory grows to its full size; the load of a rank depends on its number and the time.
+// Memory grows to its full size; the load of a rank depends on its number and on the time.
 function curvesOf(rank: number, isIdle: boolean): { cores: number[]; memory: number[] } {
   const cells = Array.from({ length: CELLS }, (_, cell) => (cell + 1) / CELLS);
   const wave = (share: number) => 0.1 * Math.sin(share * 40 + rank * 1.7);

@@ -1,8 +1,10 @@
-// load_time.mjs PAGE... - measures the load time of pages in Chromium, beside an empty page.
+// load_time.mjs PAGE... - measures the load time of pages in Chromium, compared with an empty
+// page.
 //
-// From the start of the navigation until the load event has ended, and until the frame after it is
-// painted, with the charts of the first screen. The pages take turns, so that other
-// load of the machine slows all of them. The CPU time of the page's main thread does not depend on it.
+// Measures from the start of the navigation until the load event has ended, and until the next
+// frame is painted, which includes the charts of the first screen. The pages take turns, so
+// that other load on the machine slows down all of them. The CPU time of the page's main thread
+// does not depend on other load.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -58,7 +60,7 @@ const results = new Map(files.map((file) => [file, []]));
 for (let round = 0; round <= ROUNDS; round++)
   for (const file of files) {
     const times = await load(browser, pathToFileURL(file).href);
-    if (round > 0) results.get(file).push(times); // the first round fills caches
+    if (round > 0) results.get(file).push(times); // the first round only fills caches
   }
 await browser.close();
 

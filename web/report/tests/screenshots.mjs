@@ -1,4 +1,5 @@
-// screenshots.mjs FOLDER - the pictures of the docs: light, dark, and on a phone.
+// screenshots.mjs FOLDER - takes the pictures for the documentation: light, dark, and on a
+// phone.
 
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -16,20 +16,20 @@ _PACKAGES = ("resource_tracker", "spoor")
 
 
 class _Card(CardDecorator):
-    """A card that is made even if the step has failed."""
+    """A card that is created even if the step has failed."""
 
     def task_finished(self, step_name, flow, graph, is_task_ok, *rest):
         super().task_finished(step_name, flow, graph, True, *rest)
 
 
 def _is_true(value):
-    """Converts a text to a bool: --with track_resources:create_card=false passes a text."""
+    """Converts a text to a bool, because --with track_resources:create_card=false passes a text."""
     return str(value).lower() not in ("false", "0", "no", "none", "")
 
 
 def _allow_merge(flow, artifact_name):
-    """Makes merge_artifacts() in a join skip the artifact, unless `include` names it: the branches have
-    different values, so it would fail."""
+    """Makes merge_artifacts() in a join skip the artifact, unless `include` names it: its values
+    differ between the branches, so the merge would fail."""
     merge = flow.merge_artifacts
 
     def merge_artifacts(inputs, exclude=None, include=None):
@@ -101,16 +101,16 @@ class TrackResourcesDecorator(StepDecorator):
                for card in decorators):
             return
         options = {name: self.attributes[name] for name in ("artifact_name", "servers")}
-        # Added as if it were in the flow: otherwise Metaflow adds a plain card of this type to
-        # tasks.
+        # Add the card as if it were in the flow: otherwise Metaflow adds a plain card of this type
+        # to tasks.
         card = _Card(attributes={"type": _CARD_TYPE, "id": f"resource_tracker_{step_name}",
                                  "options": options}, statically_defined=True)
-        decorators.append(card)  # it is initialized after this decorator
+        decorators.append(card)  # Metaflow initializes it after this decorator
         cards = [card for card in decorators if isinstance(card, CardDecorator)]
-        CardDecorator._set_card_counts_per_step(step_name, len(cards))  # other decorators may come before
+        CardDecorator._set_card_counts_per_step(step_name, len(cards))  # other decorators may have added cards before
 
     def add_to_package(self):
-        """A task on another machine needs the packages as well."""
+        """Adds the packages that a task needs on another machine."""
         for package in _PACKAGES:
             yield from _files_of(package)
 

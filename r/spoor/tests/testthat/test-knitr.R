@@ -4,7 +4,7 @@ test_that("a chunk with spoor=TRUE shows its usage", {
   text <- c("```{r, spoor=TRUE}", "spoor_phase('part', 6 * 7)", "```", "", "```{r}", "1", "```")
   output <- knitr::knit(text = text, quiet = TRUE)
   expect_match(output, "## [1] 42", fixed = TRUE)
-  expect_length(gregexpr("## Elapsed", output, fixed = TRUE)[[1]], 1) # of the first chunk alone
+  expect_length(gregexpr("## Elapsed", output, fixed = TRUE)[[1]], 1) # only for the first chunk
   expect_match(output, "##   part", fixed = TRUE)
   expect_null(current_tracker())
 })

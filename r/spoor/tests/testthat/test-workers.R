@@ -1,10 +1,10 @@
-# Own memory of this process in bytes, by the kernel.
+# Returns the private memory of this process in bytes, by the kernel's count.
 own_bytes <- function() {
   lines <- grep("^Private_", readLines("/proc/self/smaps_rollup"), value = TRUE)
   1024 * sum(as.numeric(gsub("\\D", "", lines)))
 }
 
-# A worker with 200 MB: the memory of R that it has copied, and a vector. It waits for the others and for a sample.
+# A worker with 200 MB: R memory that the worker has copied, and a vector. It waits for the other workers and a sample.
 work <- function(i, folder, samples) {
   gc()
   x <- numeric((200e6 - own_bytes()) / 8)
@@ -19,12 +19,12 @@ test_that("two workers of 200 MB are 400 MB, where gc() reports nothing of them"
   folder <- tempfile()
   dir.create(folder)
   samples <- tempfile(fileext = ".csv")
-  release_memory() # of other tests
+  release_memory() # memory left by other tests
   u <- spoor_track({
     before <- spoor_snapshot()[["job_rss_bytes"]]
     gc(reset = TRUE)
     parallel::mclapply(1:2, work, folder, samples, mc.cores = 2)
-    seen_by_r <- sum(gc()[, 6]) # MB, the method of peakRAM
+    seen_by_r <- sum(gc()[, 6]) # in MB; peakRAM measures it this way
   }, interval = 0.05, detail = "always", samples = samples)
   grown <- summary(u)["peak_memory_bytes", "value"] - before
   expect_gt(grown, 380e6)

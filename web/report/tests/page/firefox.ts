@@ -1,5 +1,6 @@
-// Debian's Firefox, driven through Marionette, the protocol of its own test tools: messages in JSON, each
-// after its length, over a local connection. Playwright drives only a Firefox of its own.
+// Controls Debian's Firefox through Marionette, the protocol of Firefox's test tools: JSON
+// messages, each preceded by its length, over a local connection. Playwright supports only its
+// own Firefox.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +12,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 export const FIREFOX = process.env.FIREFOX ?? "/usr/bin/firefox-esr";
 
-// A free port, nothing fetched, and no window but ours.
+// Uses a free port, fetches nothing, and opens no other window.
 const SETTINGS = {
   "marionette.port": 0,
   "app.update.disabledForTesting": true,
@@ -77,7 +78,7 @@ export class Firefox {
       if (colon < 0 || this.received.length < end) return;
       const message = JSON.parse(this.received.subarray(colon + 1, end).toString());
       this.received = this.received.subarray(end);
-      if (Array.isArray(message)) this.answers.push(message as Answer); // the first is a greeting
+      if (Array.isArray(message)) this.answers.push(message as Answer); // the first message is a greeting
       this.arrived();
     }
   }
@@ -99,7 +100,7 @@ export class Firefox {
     await this.ask("WebDriver:Navigate", { url });
   }
 
-  // The value that a script returns, in the page or in the browser itself.
+  // Returns the value of a script that runs in the page or in the browser itself.
   async evaluate<T>(script: string, context: "content" | "chrome" = "content"): Promise<T> {
     await this.ask("Marionette:SetContext", { value: context });
     const result = await this.ask("WebDriver:ExecuteScript", { script, args: [] });
@@ -107,7 +108,7 @@ export class Firefox {
     return (result as { value: T }).value;
   }
 
-  // Errors and warnings about a page.
+  // Returns errors and warnings about a page.
   async complaints(url: string): Promise<string[]> {
     const all = await this.evaluate<string[]>(
       "return Services.console.getMessageArray().map((message) => message.toString())",

@@ -1,4 +1,4 @@
-// The ranks of a group: heat maps, tables, and the view of one rank.
+// The ranks of a group: heat maps, tables, and the view of a single rank.
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { FOLDER } from "./setup";
 
 const LEFT = 44;
 
-// The color of a map at the middle of a rank's line, at a share of the time.
+// Returns the color of a map at the middle of a rank's line, at a share of the time.
 async function pixel(page: Page, map: string, rank: number, ranks: number, share = 0.5) {
   return page.locator(`#heat-${map} canvas`).evaluate(
     (element, [rank, ranks, share, left]) => {

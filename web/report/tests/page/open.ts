@@ -1,4 +1,4 @@
-// Opens a page of the fixtures, and fails a test whose page logs an error or sends a request.
+// Opens a page of the fixtures. Fails the test if the page logs an error or sends a request.
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -8,7 +8,7 @@ import { FOLDER } from "./setup";
 export { expect };
 
 export interface Report {
-  open(name: string): Promise<Page>; // of a fixture
+  open(name: string): Promise<Page>; // opens the page of a fixture
   openFile(path: string): Promise<Page>;
 }
 
@@ -32,7 +32,7 @@ export const test = base.extend<{ report: Report }>({
   },
 });
 
-// The page is complete, and every chart has its canvas.
+// Waits until the page is complete and every chart has its canvas.
 async function allDrawn(page: Page): Promise<void> {
   await page.waitForFunction(() => {
     const plots = [...document.querySelectorAll(".plot")];

@@ -1,4 +1,5 @@
-// The policy of the page: its own script and style run, and nothing else, in Chromium and in Firefox.
+// The security policy of the page: only its own script and style run, in Chromium and in
+// Firefox.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +8,7 @@ import { FIREFOX, Firefox } from "./firefox";
 import { expect, test } from "./open";
 import { FOLDER, TEMPLATE } from "./setup";
 
-// A page with HTML that was added later.
+// HTML that is added to a page afterwards.
 const ADDED = `<script>document.title = "owned"</script>
 <img src="data:," onerror="document.title = 'owned'">
 <iframe srcdoc="<script>parent.document.title = 'owned'</script>"></iframe>

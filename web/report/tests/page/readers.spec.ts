@@ -1,4 +1,4 @@
-// All readers: light and dark, a phone, a screen reader, paper.
+// Different readers: light and dark mode, a phone, a screen reader, paper.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-// Pages that the program writes: SPOOR_BINARY, with the stand-in for NVIDIA's library beside it.
+// Pages written by the program SPOOR_BINARY, with the stand-in for NVIDIA's library next to it.
 
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import type { Run } from "../../src/report";
 import { expect, test } from "./open";
 
 const spoor = process.env.SPOOR_BINARY ?? "";
-const DEADLINE_MS = 60_000; // for a job that would wait forever
+const DEADLINE_MS = 60_000; // kills a job that would wait forever
 test.skip(spoor === "", "SPOOR_BINARY names no program");
 
 function newFolder(): string {
@@ -81,7 +81,8 @@ test("a GPU job, on the stand-in", async ({ report }) => {
       "",
     ].join("\n"),
   );
-  // The job uses the GPU until the driver has reported its processes and its power often enough.
+  // The job uses the GPU until the driver has reported the job's processes and power often
+  // enough.
   const job = `
     printf 'process 0 compute %s 1073741824\\ndevice 0 used 3000000000\\n' $$ >>"$SPOOR_NVML_SCRIPT"
     count() { grep -c "$1" "$SPOOR_NVML_CALLS" 2>/dev/null || echo 0; }

@@ -1,4 +1,4 @@
-// Every section, for every kind of job.
+// Every section of the page, for every kind of job.
 
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -51,7 +51,7 @@ test("eight GPUs have a line each", async ({ report }) => {
   const tops = await page
     .locator(".phase-strip button")
     .evaluateAll((labels) => labels.map((label) => (label as HTMLElement).style.top));
-  expect(tops).toEqual(["0px", "22px", "22px", "0px"]); // phases inside a phase
+  expect(tops).toEqual(["0px", "22px", "22px", "0px"]); // two phases inside another phase
 });
 
 test("a failed job has its exit code in the verdict", async ({ report }) => {
@@ -111,7 +111,7 @@ test("a million samples are reduced and keep every peak", async ({ report }) => 
   await expect(cache.locator(".value")).toHaveText("4.32 GB");
 });
 
-// The charts and the rows of processes that exist at the load event.
+// The charts and process rows that exist at the load event.
 interface Loaded {
   charts: string[];
   processes: number;

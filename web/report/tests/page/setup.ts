@@ -1,4 +1,4 @@
-// Before the tests: bundles the page, and writes one for each fixture.
+// Runs before the tests: bundles the page, and writes one page for each fixture.
 
 import { execFileSync } from "node:child_process";
 import { dirname, join } from "node:path";

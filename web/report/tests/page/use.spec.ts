@@ -64,7 +64,7 @@ test("private and shared memory add up to the job's", async ({ report }) => {
       return Number(digits) * { MB: 1e6, GB: 1e9 }[unit!]!;
     };
     const parts = (await amount("private")) + (await amount("shared"));
-    expect(Math.abs(parts / (await amount("job")) - 1)).toBeLessThan(0.01); // they have three digits
+    expect(Math.abs(parts / (await amount("job")) - 1)).toBeLessThan(0.01); // the values have three digits
   }
 });
 
@@ -93,7 +93,7 @@ test("a phase can be zoomed to", async ({ report }) => {
   const page = await report.open("cpu");
   await page.getByRole("button", { name: "Zoom to the phase sort" }).click();
   await expect(page.locator(".range")).toHaveText("25 min 12 s to 33 min");
-  // The name of a process that started earlier is not cut off.
+  // The name of a process that started earlier must not be cut off.
   await expect(page.locator(".bar.main")).toHaveCSS("left", "0px");
   await page.getByRole("button", { name: "Whole run" }).click();
   await expect(page.locator(".range")).toHaveText("0 to 1 h");
@@ -191,7 +191,7 @@ test("a bench has box plots and a list of its runs", async ({ report }) => {
     "zstd -qf data",
     "<b>xz</b>",
   ]);
-  await expect(page.locator(".box-plot")).toHaveCount(2); // one command has no runs that count
+  await expect(page.locator(".box-plot")).toHaveCount(2); // no run of one command counts
   await expect(page.locator(".box-plot .dot")).toHaveCount(24);
   await expect(page.locator(".bench-row").first()).toContainText("3.00 times (2.85 to 3.15)");
   await expect(page.locator(".bench-row").nth(1)).toContainText("lowest");
@@ -254,5 +254,5 @@ test("the zoom bar hides what scrolls below it", async ({ report }) => {
       [section.x + section.width * share, 12],
     );
   for (const share of [0.02, 0.3, 0.6]) expect(await atTop(share)).toBe("H2");
-  expect(await atTop(0.95)).toBe("DIV"); // the buttons
+  expect(await atTop(0.95)).toBe("DIV"); // the zoom buttons
 });

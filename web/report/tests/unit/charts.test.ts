@@ -198,7 +198,7 @@ describe("the peak of a line", () => {
   it("is the peak of the samples in a part of the run, or without a figure", () => {
     expect(peakValue({ index: 2, value: 2 }, line(7.1))).toBe(2);
     expect(peakValue({ index: 1, value: 5.235 }, line(Number.NaN))).toBe(5.235);
-    expect(peakValue({ index: 1, value: 5.235 }, line(3))).toBe(5.235); // of another figure
+    expect(peakValue({ index: 1, value: 5.235 }, line(3))).toBe(5.235); // the peak of another figure
   });
 
   it("equals the value of the usage table", () => {

@@ -92,7 +92,7 @@ describe("points", () => {
     ];
     expect(highestIn(seconds, lines, 0.5, 1.5)).toBe(3);
     expect(highestIn(seconds, lines, 1.2, 1.4)).toBe(2);
-    expect(highestIn(seconds, lines, 1.2, 2.1)).toBe(8); // it ends behind the window
+    expect(highestIn(seconds, lines, 1.2, 2.1)).toBe(8); // the point ends after the window
     expect(highestIn(seconds, lines, 3.5, 4)).toBe(0);
     expect(highestIn(seconds, [], 0, 3)).toBe(0);
   });

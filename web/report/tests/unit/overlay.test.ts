@@ -14,7 +14,8 @@ beforeAll(() => {
   vi.stubGlobal("getComputedStyle", () => ({ getPropertyValue: () => "#000000" }));
 });
 
-// The marks over a chart of memory that grows until the end of the run, with an axis up to `top`.
+// Draws the marks over a chart of memory that grows until the end of the run, with an axis up
+// to `top`.
 function drawn(chart: Chart, top: number, lines: Labeled[] = []): Call[] {
   const calls: Call[] = [];
   const ctx = new Proxy({} as Record<string, unknown>, {

@@ -74,7 +74,7 @@ describe("the verdict", () => {
     const memory = run.memory as Record<string, object>;
     const pressure = run.pressure as Record<string, object>;
     memory.refaulted_bytes = { value: 12e9, source: "cgroup.memory.stat", exact: false };
-    expect(verdictOf(run).join()).not.toContain("re-read"); // evicted before the run, perhaps
+    expect(verdictOf(run).join()).not.toContain("re-read"); // the pages may have been evicted before the run
     memory.job_peak_bytes = { value: 8e9, source: "cgroup.memory.peak", exact: true };
     expect(verdictOf(run)[2]).toBe("The job re-read 12.0 GB that did not fit in memory.");
     const seconds = run.run.elapsed_seconds as number;

@@ -4,7 +4,7 @@ from metaflow.cards import MetaflowCard
 
 
 class TrackedResourcesCard(MetaflowCard):
-    """The usage of a task: the page of resource_tracker."""
+    """Shows the usage of a task, as the page of resource_tracker."""
 
     type = "tracked_resources"
 
