@@ -17,8 +17,8 @@
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
-/* Selects the history of this program: a directory, "yes" for the default directory, or "no"
- * for no history; NULL: use $SPOOR_HISTORY. The text is borrowed. */
+/* Selects the history of this program: a directory (it contains a slash), or any other word or NULL
+ * for $SPOOR_HISTORY or the default directory. The text is borrowed. */
 void history_choose(const char *value);
 
 /* Returns whether a value is a directory (it contains a slash), not a word. */

@@ -119,8 +119,7 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
 {
     static const struct environment cases[] = {
         { { NULL }, "xxxx", NULL },
-        /* CUDA_VISIBLE_DEVICES is parsed as CUDA does, and takes precedence over the other
-         * variables. */
+        /* CUDA_VISIBLE_DEVICES is parsed as CUDA does, and precedes the other variables. */
         { { "CUDA_VISIBLE_DEVICES=2" }, "..x.", NULL },
         { { "CUDA_VISIBLE_DEVICES=GPU-1" }, ".x..", NULL },
         { { "CUDA_VISIBLE_DEVICES=1,9,2" }, ".x..", NULL },

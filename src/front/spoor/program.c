@@ -87,11 +87,11 @@ static const struct command commands[] = {
         .about =
             "Track a running process and all its descendants until it exits, --duration has "
             "passed, or you press Ctrl-C, which stops the tracking but not the process. NAME "
-            "is the --name of a 'spoor run', or the name of one of your processes; apart from "
-            "its descendants, no other process may have that name. With --cgroup, track every "
-            "process in a cgroup until it is empty, or until only spoor itself is left in it. "
-            "On a terminal, show the current figures; q or Ctrl-C stops tracking and prints "
-            "the report. Exit code: 0, or 125 if there was nothing to track.",
+            "is the --name of a 'spoor run', or the name of one of your processes; the name "
+            "must be unique, not counting descendants of the process. With --cgroup, track "
+            "every process in a cgroup until it is empty, or until only spoor itself is left "
+            "in it. On a terminal, show the current figures; q or Ctrl-C stops tracking and "
+            "prints the report. Exit code: 0, or 125 if there was nothing to track.",
         .notes = PRECEDENCE,
         .example = "spoor attach --duration 1m 4242",
         .work = command_attach,
@@ -104,9 +104,9 @@ static const struct command commands[] = {
         .about =
             "Track a process as attach does, controlled by the program that started the "
             "agent: it writes requests to the agent's standard input and reads the responses "
-            "from its standard output, one JSON object per line: see spoor-agent(1). The agent "
-            "exits at the end of its input. Exit code: 0, or 125 if there was nothing to "
-            "track.",
+            "from its standard output, one JSON object per line: see spoor-agent(1). The "
+            "agent exits at the end of its input. Exit code: 0, or 125 if there was nothing "
+            "to track.",
         .is_hidden = true,
         .ignores_variables = true,
         .main = command_agent,
@@ -118,10 +118,10 @@ static const struct command commands[] = {
         .summary = "show the usage of the machine",
         .about =
             "Measure this machine for one interval, or for --duration, and show its CPU, "
-            "memory, disks, network, GPUs and pressure on standard output. Rates are means "
-            "over that time; levels are read at its end. On a terminal, show the current "
-            "figures until q or Ctrl-C is pressed, and then the report. Exit code: 0, or 125 "
-            "if the report could not be written.",
+            "memory, disks, network, GPUs and pressure on standard output. Rates are "
+            "averages over that time; other values, such as memory in use, are read at its "
+            "end. On a terminal, show the current figures until q or Ctrl-C is pressed, and "
+            "then the report. Exit code: 0, or 125 if the report could not be written.",
         .example = "spoor system -i 5 -f json",
         .ignores_variables = true, /* SPOOR_* variables apply to runs only */
         .work = command_system,
@@ -134,10 +134,10 @@ static const struct command commands[] = {
         .about =
             "List every 'spoor run' of this user on this machine with its time, CPU, memory "
             "and, if it uses GPUs, GPU memory. Jobs tracked by 'spoor attach', gpu-tracker, "
-            "resource-tracker or Python are not listed. On a terminal, refresh the list every "
-            "second until q or Ctrl-C is pressed; otherwise, or with -f or -o, list once. The "
-            "figures come from the latest sample of each run; watch measures nothing itself. "
-            "Exit code: 0, even if there are no runs.",
+            "resource-tracker or Python are not listed. On a terminal, refresh the list "
+            "every second until q or Ctrl-C is pressed; otherwise, or with -f or -o, list "
+            "once. The figures come from the latest sample of each run; watch measures "
+            "nothing itself. Exit code: 0, even if there are no runs.",
         .example = "spoor watch -f json",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_watch,
@@ -170,12 +170,12 @@ static const struct command commands[] = {
         .complete = COMPLETE_FILES,
         .summary = "show stored runs as a page with charts, or in another format",
         .about =
-            "Read stored runs and write them to one page with charts, or show them in another "
-            "format. A FILE is a report stored as JSON (- for stdin), a --samples file, even "
-            "of an interrupted run, a tracking file of gpu-tracker, or a run of the history: "
-            "@FILTER or an ID, see 'spoor help history'. If a report and the samples of the "
-            "same run are given, the page has both. Exit code: 0, or 125 if a file could not "
-            "be read or written.",
+            "Read stored runs and write them to one page with charts, or show them in "
+            "another format. A FILE is a report stored as JSON (- for stdin), a --samples "
+            "file, even of an interrupted run, a tracking file of gpu-tracker, or a run of "
+            "the history: @FILTER or an ID, see 'spoor help history'. If a report and the "
+            "samples of the same run are given, the page has both. Exit code: 0, or 125 if a "
+            "file could not be read or written.",
         .example = "spoor report --open report.json",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_report,
@@ -189,13 +189,13 @@ static const struct command commands[] = {
         .complete = COMPLETE_FILES,
         .summary = "merge the ranks of a job into one report",
         .about =
-            "Merge the reports of the ranks in DIRECTORY, which 'spoor run --group' wrote, at "
-            "any time: while ranks still run, or after some were killed. CPU time, I/O and "
-            "energy are summed; memory is the memory of the node that used the most, since "
-            "limits apply per node; figures of the machine count once per node, each GPU "
-            "once. Ranks that did not finish are listed. If a rank ran more than once, its "
-            "last attempt counts. 'spoor report DIRECTORY' shows the same. Exit code: 0, or "
-            "125 if there is nothing to merge.",
+            "Merge the rank reports that 'spoor run --group' wrote to DIRECTORY. This works "
+            "at any time, even while ranks are running or after some were killed. CPU time, "
+            "I/O and energy are summed; memory is the memory of the node that used the most, "
+            "since limits apply per node; figures of the machine count once per node, each "
+            "GPU once. Ranks that did not finish are listed. If a rank ran more than once, "
+            "its last attempt counts. 'spoor report DIRECTORY' shows the same. Exit code: 0, "
+            "or 125 if there is nothing to merge.",
         .example = "spoor merge spoor-1234.0",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_merge,
@@ -227,15 +227,17 @@ static const struct command commands[] = {
         .complete = COMPLETE_FILES,
         .summary = "compare runs, and show which figures differ",
         .about =
-            "Compare sets of runs with the first set. RUNS is a file of reports (JSON, one or "
-            "several), a file of --samples, a tracking file of gpu-tracker, a directory of "
-            "reports, or runs of the history: @FILTER or an ID, see 'spoor help history'. A "
-            "single set is divided by --by. For one run against one, a figure differs if its "
-            "bounds do not overlap and it changes by more than half a percent; for one "
-            "against six or more, if it is outside their usual range; for several against "
-            "several, if a rank test (Mann-Whitney) finds a difference at 5 %; the change is "
-            "the Hodges-Lehmann estimate with its 95 % interval. Exit code: 0, even if they "
-            "differ, or 125 if a file could not be read.",
+            "Compare sets of runs with the first set. RUNS is a file of reports (JSON, one "
+            "or several), a file of --samples, a tracking file of gpu-tracker, a directory "
+            "of reports, or runs of the history: @FILTER or an ID, see 'spoor help history'. "
+            "If only one set is given, --by splits it into sets. If two single runs are "
+            "compared, a figure differs if its bounds (the range of its possible true "
+            "values) do not overlap and it changes by more than 0.5 %. If a single run is "
+            "compared with six or more, a figure differs if it is outside their usual range. "
+            "If two sets of runs are compared, a figure differs if a rank test "
+            "(Mann-Whitney) finds a difference at the 5 % level; the change is the "
+            "Hodges-Lehmann estimate with its 95 % confidence interval. Exit code: 0, even "
+            "if they differ, or 125 if a file could not be read.",
         .example = "spoor compare before.json after.json",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_compare,
@@ -253,10 +255,10 @@ static const struct command commands[] = {
             "of --baseline. Each run is compared with the last 20 of these that started "
             "before it and succeeded on the same kind of machine; a figure is too high if it "
             "exceeds their median by more than 4 spreads (1.4826 times the median absolute "
-            "deviation; at least 0.5 % of the median) and by more than --tolerance. Print one "
-            "line for each limit that is exceeded. Exit code: 0; 1 if a limit is exceeded, or "
-            "could not be checked because the figure is unknown; 125 if a file could not be "
-            "read or there are too few earlier runs.",
+            "deviation; at least 0.5 % of the median) and by more than --tolerance. Print "
+            "one line for each limit that is exceeded. Exit code: 0; 1 if a limit is "
+            "exceeded, or could not be checked because the figure is unknown; 125 if a file "
+            "could not be read or there are too few earlier runs.",
         .example = "spoor check --max memory=2GiB --max time=10m report.json",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_check,
@@ -269,15 +271,16 @@ static const struct command commands[] = {
             "[FILTER...] | show ID | stats [FILTER...] | prune | import FILE... | push URL",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
-        .summary = "list the runs that were kept, and what they used",
+        .summary = "list saved runs and what they used",
         .about =
-            "List the runs that 'spoor run --save' kept, the newest last. A FILTER is a list "
-            "of conditions that must all hold, separated by commas: name=train, "
-            "tag.KEY=VALUE, host=, user=, id=, exit!=0, command~TEXT (contains), since=30d, "
-            "until=2026-11-01, and last, previous or last=N. Other commands take such runs as "
-            "@FILTER, for example 'spoor report @last', or by their ID. The history is kept "
-            "only if --save, SPOOR_HISTORY or the config file turns it on: command lines can "
-            "hold secrets. Exit code: 0, or 125 if the history could not be read or written.",
+            "List the runs that 'spoor run --save' saved, newest last. A FILTER is a list of "
+            "conditions that must all hold, separated by commas: name=train, tag.KEY=VALUE, "
+            "host=, user=, id=, exit!=0, command~TEXT (contains), since=30d, "
+            "until=2026-11-01, and last, previous or last=N. Other commands take such runs "
+            "as @FILTER, for example 'spoor report @last', or by their ID. The history is "
+            "kept only if --save, SPOOR_HISTORY or the config file turns it on: command "
+            "lines can hold secrets. Exit code: 0, or 125 if the history could not be read "
+            "or written.",
         .example = "spoor history name=train,since=30d",
         .subcommands = history_commands,
         .ignores_variables = true, /* the variables are for runs */
@@ -290,19 +293,20 @@ static const struct command commands[] = {
         .summary = "show what can be measured on this machine",
         .about =
             "For each quantity, list the sources that can measure it, best first. For each "
-            "source, show whether it works on this machine, and if not, why and how to fix it. "
-            "Use the same --detail and --cgroup as for 'spoor run'.",
+            "source, show whether it works on this machine, and if not, why and how to fix "
+            "it. Use the same --detail and --cgroup as for 'spoor run'.",
         .work = command_doctor,
     },
     {
         .name = "info",
         .options = &settings_table,
         .scope = SCOPE_INFO,
-        .summary = "show this machine, its GPUs and its cloud",
+        .summary = "describe this machine, its GPUs and its cloud instance",
         .about =
-            "Show this machine, the limits of a job on it, and its GPUs with the numbers and "
-            "UUIDs that --gpus accepts. If the firmware names a cloud, query its metadata "
-            "service, for one second at most, and keep the response until reboot.",
+            "Describe this machine, the limits that apply to a job on it, and its GPUs, with "
+            "the numbers and UUIDs that --gpus accepts. If the firmware identifies a cloud "
+            "provider, query its metadata service, for one second at most, and cache the "
+            "response until reboot.",
         .work = command_info,
     },
     {
@@ -317,8 +321,8 @@ static const struct command commands[] = {
             "Mark the start or end of a phase. In a 'spoor run', the report lists the phase "
             "with its own figures. With --file, append a row to FILE: the calling process, "
             "the name of the phase, start or stop, and the time; 'gpu-tracker sub-track "
-            "analyze' reports what each phase used. Outside a run and without --file, print a "
-            "warning and append the row to PID-START.csv in the working directory, named "
+            "analyze' reports what each phase used. Outside a run and without --file, print "
+            "a warning and append the row to PID-START.csv in the working directory, named "
             "after the PID and start time of the calling process. Exit code: 0, even if a "
             "warning was printed; 125 if the row could not be written.",
         .example = "spoor phase start load; ./load.sh; spoor phase stop load",

@@ -289,7 +289,7 @@ static const struct option rows[] = {
 { '\0', "stf",     "<sub-track-file>", "the file of code block starts and stops (.csv or .sqlite), with the columns process_id, code_block_name, position (0: start, 1: stop) and timestamp; combine creates it", COMBINE | ANALYZE | NO_FILE | OPTION_REQUIRED, TEXT(sub_tracking_file), .complete = COMPLETE_FILES },
 { 'p',  "path",    "<file-path>",      "a sub-tracking file to combine; may be repeated. A single path must be a directory: all its files are combined", COMBINE | NO_FILE | OPTION_REQUIRED | OPTION_REPEATABLE, LIST(paths), .complete = COMPLETE_FILES },
 { 'o',  "output",  "<output>",         "write the report to this file instead of stdout", ANALYZE | COMPARE | NO_FILE, TEXT(output), .complete = COMPLETE_FILES },
-{ 'f',  "format",  "<format>",         "format of the report: text (default) or json; compare reads the json of analyze", ANALYZE | COMPARE | NO_FILE, TEXT(format), .complete = "text json" },
+{ 'f',  "format",  "<format>",         "format of the report: text (default) or json; compare reads the JSON reports that analyze writes", ANALYZE | COMPARE | NO_FILE, TEXT(format), .complete = "text json" },
 { '\0', "cconfig", "<config-file>",    "read file_path_map and statistic from a JSON file; options override them", COMPARE | NO_FILE | OPTION_CONFIG_FILE, TEXT(config), .complete = COMPLETE_FILES },
 { 'm',  "map",     "<name>=<file-path>", "a name for a tracking session and the JSON file with its results; may be repeated", COMPARE | NO_FILE | OPTION_REPEATABLE, LIST(maps), .check = check_map, .complete = COMPLETE_FILES },
 { '\0', "file_path_map", "", "", COMPARE | OPTION_FILE_ONLY | OPTION_REPEATABLE, LIST(config_maps), .check = check_map },
