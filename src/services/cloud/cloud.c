@@ -562,18 +562,13 @@ void cloud_cache_write(const struct root *root, environment_get *get_variable,
     CLEANUP(buffer_done) struct buffer text = { 0 };
     CLEANUP(buffer_done) struct buffer path = { 0 };
     char boot_id[64];
-    struct replacement file;
 
     if (read_boot_id(root, boot_id, sizeof(boot_id)) < 0 ||
         find_path(get_variable, true, &path) < 0)
         return;
     describe(key, boot_id, facts, &text);
-    if (buffer_error(&text) < 0 || replacement_open(&file, path.text, true) < 0)
-        return;
-    if (buffer_write(&text, file.fd) < 0)
-        replacement_cancel(&file);
-    else
-        (void)replacement_commit(&file, false); /* on failure the service is queried again */
+    /* On failure the service is queried again. */
+    (void)replacement_write(path.text, &text, (struct replacement_style){ .is_private = true });
 }
 
 /* ---- the cloud of this machine ------------------------------------------ */

@@ -307,23 +307,11 @@ int spool_for_each(bool is_newest_first, void (*each)(const char *path, void *da
 static int replace_file(const struct spool *spool, const char *name, const struct buffer *text,
                         bool is_synced)
 {
-    struct replacement replacement = { .fd = -1 };
+    const struct replacement_style style = { .is_private = true, .is_synced = is_synced };
     char path[PATH_MAX];
-    int r = buffer_error(text);
+    int r = name_file(spool, name, path);
 
-    if (r == 0)
-        r = name_file(spool, name, path);
-    if (r == 0)
-        r = replacement_open(&replacement, path, true);
-    if (r < 0)
-        return r;
-    r = buffer_write(text, replacement.fd);
-    if (r == 0 && is_synced && fdatasync(replacement.fd) < 0)
-        r = -errno;
-    if (r == 0)
-        return replacement_commit(&replacement, false);
-    replacement_cancel(&replacement);
-    return r;
+    return r < 0 ? r : replacement_write(path, text, style);
 }
 
 /* Creates a file with `size` zeros. */
