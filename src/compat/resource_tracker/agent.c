@@ -458,7 +458,7 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
                        streams, err);
     if (has_upload)
         streams[options.stream_count++] =
-            (struct spoor_stream){ tracking->upload.rows_path, UPLOAD_DIALECT, "csv" };
+            (struct spoor_stream){ tracking->upload.rows.path, UPLOAD_DIALECT, "csv" };
     if (r < 0 || (settings->pid == 0 && options.stream_count == 0))
         return r;
     tracking->has_process = settings->pid != 0;

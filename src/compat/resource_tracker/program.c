@@ -364,7 +364,7 @@ static void add_upload(struct run *run)
     run->options.sample_seen = begin_upload;
     run->options.sample_data = run;
     run->streams[run->options.stream_count++] =
-        (struct spoor_stream){ run->upload.rows_path, DIALECT, "csv" };
+        (struct spoor_stream){ run->upload.rows.path, DIALECT, "csv" };
 }
 
 static int resource_tracker_main(const struct command *command, int argc, char **argv)

@@ -355,10 +355,10 @@ static int open_push(struct exporter *exporter, const struct settings *settings,
     if (r < 0)
         return r;
     if (settings->is_no_clobber)
-        (void)unlink(process->rows_path); /* otherwise the stream would refuse it */
+        (void)unlink(process->rows.path); /* otherwise the stream would refuse it */
     exporter->pushes[exporter->push_count++].option = is_otlp ? "--otlp" : "--push";
     exporter->streams[options->stream_count++] =
-        (struct spoor_stream){ .path = process->rows_path, .format = "jsonl" };
+        (struct spoor_stream){ .path = process->rows.path, .format = "jsonl" };
     options->streams = exporter->streams;
     return 0;
 }

@@ -611,7 +611,7 @@ int upload_process_start(const struct upload_order *order, struct upload_process
     CLEANUP(buffer_done) struct buffer description = { 0 };
     struct upload_process process = { .wait_ns = order->settings->wait_ns };
     struct spool spool;
-    int n, r = write_description(order, &description);
+    int r = write_description(order, &description);
 
     if (r < 0)
         return error_sys(err, r, "cannot describe the run");
@@ -619,10 +619,8 @@ int upload_process_start(const struct upload_order *order, struct upload_process
     if (r < 0)
         return r;
     memcpy(process.path, spool.path, sizeof(process.path));
-    n = snprintf(process.rows_path, sizeof(process.rows_path), "%s/%s", spool.path,
-                 spool_rows(&spool));
-    r = n < 0 || (size_t)n >= sizeof(process.rows_path) ? -ENAMETOOLONG
-                                                        : start(order, &spool, &process);
+    process.rows = spool_file(&spool, spool_rows(&spool));
+    r = start(order, &spool, &process);
     if (r < 0) {
         close(process.run_fd);
         spool_remove(&spool);
