@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "compat/gpu_tracker/tracking.h"
 #include "compat/tracking/table.h"
 #include "front/arguments.h"
@@ -340,19 +339,6 @@ static void print_warning(const char *message)
     gpu_tracker_warning("%s", message);
 }
 
-static int listen_for_blocks(void *data, pid_t pid, struct spoor_error *err)
-{
-    (void)err;
-    tracking_listen(data, pid);
-    return 0;
-}
-
-static void started(void *data, spoor_session *session, pid_t pid)
-{
-    (void)pid;
-    tracking_started(data, session);
-}
-
 static int run_command(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
@@ -360,9 +346,9 @@ static int run_command(struct tracking *tracking)
         .command = settings->words.items,
         .session = SPOOR_OPTIONS_INIT,
         .warn = print_warning,
-        .prepare = listen_for_blocks,
+        .prepare = tracking_listen,
         .prepare_data = tracking,
-        .started = started,
+        .started = tracking_started,
         .started_data = tracking,
     };
     struct spoor_error err = { 0 };
@@ -414,7 +400,7 @@ static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
         return gpu_tracker_error("%s", err.message);
     failure = tracking_prepare(&tracking, &err);
     code = failure ? gpu_tracker_error("%s", failure) : run_command(&tracking);
-    tracking_done(&tracking);
+    gpu_tracker_gpus_done(&tracking.gpus);
     return code;
 }
 

@@ -324,11 +324,6 @@ const char *tracking_prepare(struct tracking *tracking, struct spoor_error *err)
     return failure;
 }
 
-void tracking_done(struct tracking *tracking)
-{
-    gpu_tracker_gpus_done(&tracking->gpus);
-}
-
 /* ---- meanwhile ----------------------------------------------------------- */
 
 static void add_row(struct tracking *tracking, const double row[TRACKING_COLUMNS])
@@ -354,41 +349,41 @@ static void see_sample(const struct spoor_sample *sample, void *data)
     tracking->row_seconds = sample->unix_seconds;
 }
 
-static double take_row(struct tracking *tracking, double wanted_after)
-{
-    int r;
-
-    tracking->wanted_after = wanted_after;
-    r = spoor_session_sample(tracking->session, NULL);
-    tracking->wanted_after = (double)NAN;
-    return r < 0 ? (double)NAN : tracking->row_seconds;
-}
-
 static void answer_request(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
 {
     struct tracking *tracking = data;
     double wanted_after, row_seconds;
+    int r;
 
     if (decimal_parse(request, &wanted_after) < 0)
         return;
-    row_seconds = take_row(tracking, wanted_after);
+    tracking->wanted_after = wanted_after;
+    r = spoor_session_sample(tracking->session, NULL);
+    tracking->wanted_after = (double)NAN;
+    row_seconds = tracking->row_seconds;
     tracking_writer_wait(&tracking->file);
-    if (!isnan(row_seconds))
+    if (r == 0 && !isnan(row_seconds))
         (void)snprintf(ret, JOB_REQUEST_BYTES, "%s",
                        decimal_float(row_seconds).text); /* fits */
 }
 
-void tracking_listen(struct tracking *tracking, pid_t pid)
+int tracking_listen(void *data, pid_t pid, struct spoor_error *err)
 {
+    struct tracking *tracking = data;
+
+    (void)err;
     /* On failure, code blocks get only the rows that are written anyway. */
     if (tracking->settings->tracking_path)
         (void)job_listener_open(&tracking->requests, "gpu-tracker-rows", pid);
+    return 0;
 }
 
-void tracking_started(struct tracking *tracking, spoor_session *session)
+void tracking_started(void *data, spoor_session *session, pid_t pid)
 {
+    struct tracking *tracking = data;
     struct spoor_error err;
 
+    (void)pid;
     tracking->session = session;
     if (!tracking->settings->tracking_path)
         return;
