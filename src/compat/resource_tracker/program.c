@@ -324,10 +324,8 @@ static int run_command(struct run *run, char **command)
     struct track_options options = { .command = command,
                                      .session = run->options,
                                      .warn = warn };
-    int code = program_run(&resource_tracker_program, &options, finish, run);
 
-    upload_process_cancel(&run->upload); /* no effect if the command was tracked */
-    return code;
+    return program_run(&resource_tracker_program, &options, finish, run);
 }
 
 /* Waits until the process ends or a signal arrives. */
@@ -341,7 +339,6 @@ static int follow(struct run *run)
         warn_about_lost_samples(attachment.session);
         tracker_upload_end(&run->upload, 0, run->settings->is_quiet);
     }
-    upload_process_cancel(&run->upload); /* no effect if the process was tracked */
     return code;
 }
 
@@ -389,10 +386,10 @@ static int resource_tracker_main(const struct command *command, int argc, char *
     job = arguments.first_operand < argc ? argv + arguments.first_operand : NULL;
     tracker_upload_start(&settings, (const char *const *)job, &run.upload);
     add_upload(&run);
-    if (job)
-        return run_command(&run, job);
-    run.options.pid = settings.pid;
-    return follow(&run);
+    run.options.pid = job ? 0 : settings.pid;
+    code = job ? run_command(&run, job) : follow(&run);
+    upload_process_cancel(&run.upload); /* no effect if something was tracked */
+    return code;
 }
 
 /* ---- the program -------------------------------------------------------- */
