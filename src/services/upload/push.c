@@ -14,7 +14,6 @@
 #include "base/parse.h"
 #include "base/reserve.h"
 #include "services/upload/spool.h"
-#include "text/escape.h"
 
 enum { LABELS_MAX = 128, HEADERS_MAX = 16 };
 
