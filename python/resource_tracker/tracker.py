@@ -7,7 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from spoor._program import EndedError, Error, LazyModule, warn
+from spoor._program import Error, LazyModule, warn, warn_of_failure
 
 from ._combine import combine_frames, default_specs, guess_allocation
 from ._loop import PidTracker, ProcessTracker, SystemTracker
@@ -265,13 +265,13 @@ class ResourceTracker:
         try:
             self._report_upload(tracking.finish_upload(int(exit_code), status))
         except Error as error:
-            self._report_failure(error)
+            warn_of_failure(self, error)
 
     def _stop_tracking(self, tracking: Tracking) -> None:
         try:
             self._totals = tracking.stop()
         except Error as error:
-            self._report_failure(error)
+            warn_of_failure(self, error)
         self.stop_time = time.time()
         for message in tracking.warnings:
             warn(message)
@@ -305,13 +305,6 @@ class ResourceTracker:
                 self.stop()
             else:
                 self.stop(exit_code=1, run_status="failed")
-
-    def _report_failure(self, error: Error) -> None:
-        if not isinstance(error, EndedError):
-            warn(str(error))
-        elif not self._has_warned:
-            self._has_warned = True
-            warn(f"tracking has stopped: {error}")
 
     # ---- metrics ----
 
@@ -381,7 +374,7 @@ class ResourceTracker:
             try:
                 self._totals = self._tracking.agent.ask("figures")["figures"]
             except Error as error:
-                self._report_failure(error)
+                warn_of_failure(self, error)
         return dict(self._totals or {})
 
     def stats(self, specs: Sequence[StatSpec] | None = None) -> dict[str, dict[str, Any]]:
@@ -418,7 +411,7 @@ class ResourceTracker:
             try:
                 self._server_info = get_server_info()
             except Error as error:
-                self._report_failure(error)
+                warn_of_failure(self, error)
                 return None
         return {"allocation": guess_allocation(self.process_metrics, self.system_metrics, self.start_time),
                 **self._server_info}
