@@ -102,16 +102,20 @@ int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_erro
 
 enum { BUSY_MS = 10000 };
 
+static void add_header(struct csv_writer *csv)
+{
+    for (size_t i = 0; i < SUB_TRACKING_COLUMNS; i++)
+        csv_add_text(csv, sub_tracking_columns[i]);
+    csv_end_row(csv);
+}
+
 /* Formats the lines to add, in memory. */
 static void make_lines(bool has_header, const struct phase_mark *mark, struct buffer *out)
 {
     struct csv_writer csv = { .out = out, .dialect = &csv_python };
 
-    if (has_header) {
-        for (size_t i = 0; i < SUB_TRACKING_COLUMNS; i++)
-            csv_add_text(&csv, sub_tracking_columns[i]);
-        csv_end_row(&csv);
-    }
+    if (has_header)
+        add_header(&csv);
     csv_add_i64(&csv, mark->process_id);
     csv_add_text(&csv, mark->name);
     csv_add_i64(&csv, mark->is_stop);
@@ -268,9 +272,7 @@ static int combine_csv(const char *path, const char *const *files, size_t count,
 
     if (to.fd < 0)
         return error_sys(err, errno, "File %s", path);
-    for (size_t i = 0; i < SUB_TRACKING_COLUMNS; i++)
-        csv_add_text(&csv, sub_tracking_columns[i]);
-    csv_end_row(&csv);
+    add_header(&csv);
     for (size_t i = 0; i < count && r == 0; i++)
         r = copy_csv(files[i], &to, err);
     if (r == 0)
