@@ -24,6 +24,7 @@
 #include "services/cloud/cloud.h"
 #include "source/host/devices.h"
 #include "source/host/facts.h"
+#include "text/json_member.h"
 
 /* ---- the run ---------------------------------------------------------------- */
 
@@ -222,8 +223,8 @@ static int load(const char *path, json_t **ret, struct spoor_error *err)
 static int apply(const json_t *order, struct upload_settings *settings, struct spoor_error *err)
 {
     const json_t *interval = json_object_get(order, "interval");
-    const char *token = json_string_value(json_object_get(order, "token"));
-    const char *url = json_string_value(json_object_get(order, "api_url"));
+    const char *token = member_text(order, "token");
+    const char *url = member_text(order, "api_url");
     int r = upload_settings_read(environment_own, settings, err);
 
     if (r == 0 && token)

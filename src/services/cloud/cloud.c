@@ -16,6 +16,7 @@
 #include "base/parse.h"
 #include "output/output_file.h"
 #include "services/http.h"
+#include "text/json_member.h"
 #include "text/json_writer.h"
 #include "text/number.h"
 
@@ -493,13 +494,6 @@ static json_t *load(const char *path)
     return json_loads(text.text, JSON_REJECT_DUPLICATES, NULL);
 }
 
-static bool is_text(const json_t *document, const char *key, const char *expected)
-{
-    const char *text = json_string_value(json_object_get(document, key));
-
-    return text && strcmp(text, expected) == 0;
-}
-
 static int take_facts(const json_t *document, struct cloud_facts *ret)
 {
     struct cloud_facts facts = { 0 };
@@ -530,8 +524,8 @@ int cloud_cache_read(const struct root *root, environment_get *get_variable,
         find_path(get_variable, false, &path) < 0)
         return -ENOENT;
     document = load(path.text);
-    if (is_text(document, "boot_id", boot_id) && is_text(document, "service", key->url) &&
-        is_text(document, "vendor", key->vendor))
+    if (member_is(document, "boot_id", boot_id) && member_is(document, "service", key->url) &&
+        member_is(document, "vendor", key->vendor))
         r = take_facts(document, ret);
     json_decref(document);
     return r;
