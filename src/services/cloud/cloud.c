@@ -53,15 +53,6 @@ static const struct dmi_rule rules[] = {
     { "ovh", { { DMI_SYS_VENDOR, "OpenStack Foundation" } } },
 };
 
-#define TO(member) \
-    offsetof(struct cloud_facts, member), sizeof(((struct cloud_facts *)0)->member)
-#define FIELD(name, member)              \
-    {                                    \
-        .key = (name), STORE(TO(member)) \
-    }
-#define STORE(...) STORE_AT(__VA_ARGS__)
-#define STORE_AT(at, length) .offset = (at), .size = (length)
-
 /* clang-format off */
 static const struct cloud_vendor vendors[] = {
     {
@@ -72,8 +63,8 @@ static const struct cloud_vendor vendors[] = {
         .token_header = "X-aws-ec2-metadata-token",
         .requests = { {
             .path = "/latest/dynamic/instance-identity/document",
-            .fields = { FIELD("region", region), FIELD("availabilityZone", zone),
-                        FIELD("instanceType", instance_type), FIELD("accountId", account) },
+            .fields = { { "region", CLOUD_REGION }, { "availabilityZone", CLOUD_ZONE },
+                        { "instanceType", CLOUD_INSTANCE_TYPE }, { "accountId", CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -85,15 +76,15 @@ static const struct cloud_vendor vendors[] = {
         .requests = { {
             .path = "/computeMetadata/v1/instance/zone",
             .syntax = CLOUD_TEXT,
-            .fields = { FIELD(NULL, zone), { STORE(TO(region)), .drops_suffix = true } },
+            .fields = { { NULL, CLOUD_ZONE }, { NULL, CLOUD_REGION, .drops_suffix = true } },
         }, {
             .path = "/computeMetadata/v1/instance/machine-type",
             .syntax = CLOUD_TEXT,
-            .fields = { FIELD(NULL, instance_type) },
+            .fields = { { NULL, CLOUD_INSTANCE_TYPE } },
         }, {
             .path = "/computeMetadata/v1/project/project-id",
             .syntax = CLOUD_TEXT,
-            .fields = { FIELD(NULL, account) },
+            .fields = { { NULL, CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -102,9 +93,9 @@ static const struct cloud_vendor vendors[] = {
         .header = "Metadata: true",
         .requests = { {
             .path = "/metadata/instance?api-version=2021-02-01",
-            .fields = { FIELD("compute.location", region), FIELD("compute.zone", zone),
-                        FIELD("compute.vmSize", instance_type),
-                        FIELD("compute.subscriptionId", account) },
+            .fields = { { "compute.location", CLOUD_REGION }, { "compute.zone", CLOUD_ZONE },
+                        { "compute.vmSize", CLOUD_INSTANCE_TYPE },
+                        { "compute.subscriptionId", CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -113,8 +104,8 @@ static const struct cloud_vendor vendors[] = {
         .requests = { {
             .path = "/hetzner/v1/metadata", /* its instance-id is the number of the machine */
             .syntax = CLOUD_LINES,
-            .fields = { FIELD("region:", region), FIELD("availability-zone:", zone),
-                        FIELD("instance-type:", instance_type) },
+            .fields = { { "region:", CLOUD_REGION }, { "availability-zone:", CLOUD_ZONE },
+                        { "instance-type:", CLOUD_INSTANCE_TYPE } },
         } },
     },
     {
@@ -122,7 +113,7 @@ static const struct cloud_vendor vendors[] = {
         .url = LINK_LOCAL,
         .requests = { {
             .path = "/metadata/v1.json",
-            .fields = { { .key = "cloud_name", .expected = "upcloud" }, FIELD("region", region) },
+            .fields = { { .key = "cloud_name", .expected = "upcloud" }, { "region", CLOUD_REGION } },
         } },
     },
     {
@@ -134,13 +125,13 @@ static const struct cloud_vendor vendors[] = {
             .fields = { { .key = "services.0.address", .expected = OVH_DNS } },
         }, {
             .path = "/openstack/latest/meta_data.json", /* "nova" is a default of OpenStack */
-            .fields = { { .key = "availability_zone", STORE(TO(zone)), .unknown = "nova" },
-                        { .key = "availability_zone", STORE(TO(region)), .unknown = "nova" } },
+            .fields = { { "availability_zone", CLOUD_ZONE, .unknown = "nova" },
+                        { "availability_zone", CLOUD_REGION, .unknown = "nova" } },
         }, {
             .path = "/latest/meta-data/instance-type",
             .syntax = CLOUD_TEXT,
             .is_optional = true,
-            .fields = { FIELD(NULL, instance_type) },
+            .fields = { { NULL, CLOUD_INSTANCE_TYPE } },
         } },
     },
     {
@@ -150,8 +141,8 @@ static const struct cloud_vendor vendors[] = {
         .token_header = "X-aliyun-ecs-metadata-token",
         .requests = { {
             .path = "/latest/dynamic/instance-identity/document",
-            .fields = { FIELD("region-id", region), FIELD("zone-id", zone),
-                        FIELD("instance-type", instance_type), FIELD("owner-account-id", account) },
+            .fields = { { "region-id", CLOUD_REGION }, { "zone-id", CLOUD_ZONE },
+                        { "instance-type", CLOUD_INSTANCE_TYPE }, { "owner-account-id", CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -159,7 +150,7 @@ static const struct cloud_vendor vendors[] = {
         .url = LINK_LOCAL,
         .requests = { {
             .path = "/v1.json",
-            .fields = { FIELD("region.regioncode", region) },
+            .fields = { { "region.regioncode", CLOUD_REGION } },
         } },
     },
 };
@@ -262,6 +253,21 @@ static int copy_field(const struct cloud_request *request, const struct cloud_fi
 
 /* ---- facts ---------------------------------------------------------------- */
 
+#define FACT(member)                                   \
+    {                                                  \
+#member, offsetof(struct cloud_facts, member), \
+            sizeof(((struct cloud_facts *)0)->member)  \
+    }
+
+static const struct {
+    const char *key; /* in the cache */
+    size_t offset, size;
+} members[] = {
+    [CLOUD_VENDOR] = FACT(vendor),   [CLOUD_REGION] = FACT(region),
+    [CLOUD_ZONE] = FACT(zone),       [CLOUD_INSTANCE_TYPE] = FACT(instance_type),
+    [CLOUD_ACCOUNT] = FACT(account),
+};
+
 /* Stores a value. -EBADMSG: it is too long, or shows that this is another service. */
 static int take_value(const struct cloud_field *field, char *value, struct cloud_facts *facts)
 {
@@ -273,15 +279,15 @@ static int take_value(const struct cloud_field *field, char *value, struct cloud
         return 0;
     if (dash)
         *dash = '\0';
-    if (strlen(value) >= field->size)
+    if (strlen(value) >= members[field->fact].size)
         return -EBADMSG;
-    memcpy((char *)facts + field->offset, value, strlen(value) + 1);
+    memcpy((char *)facts + members[field->fact].offset, value, strlen(value) + 1);
     return 0;
 }
 
 static bool is_field(const struct cloud_field *field)
 {
-    return field->size > 0 || field->expected;
+    return field->fact != CLOUD_NO_FACT || field->expected;
 }
 
 int cloud_answer_parse(const struct cloud_request *request, const char *text,
@@ -437,17 +443,6 @@ int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t ti
 
 enum { FILE_MAX = 16 << 10 };
 
-static const struct {
-    const char *key;
-    size_t offset, size;
-} members[] = {
-#define MEMBER(name)                                                                       \
-    {                                                                                      \
-#name, offsetof(struct cloud_facts, name), sizeof(((struct cloud_facts *)0)->name) \
-    }
-    MEMBER(vendor), MEMBER(region), MEMBER(zone), MEMBER(instance_type), MEMBER(account),
-};
-
 /* ---- its path --------------------------------------------------------------- */
 
 /* Reads the boot ID, which changes at every boot. -ENOENT: unknown. */
@@ -498,7 +493,7 @@ static int take_facts(const json_t *document, struct cloud_facts *ret)
 {
     struct cloud_facts facts = { 0 };
 
-    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+    for (size_t i = CLOUD_VENDOR; i < ARRAY_SIZE(members); i++) {
         const json_t *value = json_object_get(document, members[i].key);
 
         if (json_is_null(value))
@@ -541,7 +536,7 @@ static void describe(const struct cloud_cache_key *key, const char *boot_id,
     json_begin(&json, NULL, '{');
     json_add_text(&json, "boot_id", boot_id);
     json_add_text(&json, "service", key->url);
-    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+    for (size_t i = CLOUD_VENDOR; i < ARRAY_SIZE(members); i++) {
         json_add_known_text(&json, members[i].key, (const char *)facts + members[i].offset);
     }
     json_end(&json);
