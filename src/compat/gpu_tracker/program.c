@@ -242,28 +242,20 @@ static int split_command(struct gpu_tracker_settings *settings, struct spoor_err
 
 int gpu_tracker_settings_check(struct gpu_tracker_settings *settings, struct spoor_error *err)
 {
-    int r = check_sleep_time(settings->sleep_time, &settings->sleep_seconds, err);
-
-    if (r == 0)
-        r = check_cores(settings->core_count, &settings->expected_core_count, err);
-    if (r == 0)
-        r = check_unit(settings->ram_unit_name, usage_memory_units, "gigabytes", "RAM",
-                       &settings->ram_unit, err);
-    if (r == 0)
-        r = check_unit(settings->gpu_ram_unit_name, usage_memory_units, "gigabytes", "GPU RAM",
-                       &settings->gpu_ram_unit, err);
-    if (r == 0)
-        r = check_unit(settings->time_unit_name, usage_time_units, "hours", "time",
-                       &settings->time_unit, err);
-    if (r == 0 && settings->tracking_path && table_check_name(settings->tracking_path, err) < 0)
-        r = -EINVAL;
-    if (r == 0)
-        r = check_brand(settings->gpu_brand, err);
-    if (r == 0)
-        r = gpu_tracker_format_parse(settings->format, &settings->style.format, err);
-    if (r == 0)
-        r = check_spelling(settings->spelling, &settings->style.is_descendents, err);
-    return r < 0 || !settings->command ? r : split_command(settings, err);
+    if (check_sleep_time(settings->sleep_time, &settings->sleep_seconds, err) < 0 ||
+        check_cores(settings->core_count, &settings->expected_core_count, err) < 0 ||
+        check_unit(settings->ram_unit_name, usage_memory_units, "gigabytes", "RAM",
+                   &settings->ram_unit, err) < 0 ||
+        check_unit(settings->gpu_ram_unit_name, usage_memory_units, "gigabytes", "GPU RAM",
+                   &settings->gpu_ram_unit, err) < 0 ||
+        check_unit(settings->time_unit_name, usage_time_units, "hours", "time",
+                   &settings->time_unit, err) < 0 ||
+        (settings->tracking_path && table_check_name(settings->tracking_path, err) < 0) ||
+        check_brand(settings->gpu_brand, err) < 0 ||
+        gpu_tracker_format_parse(settings->format, &settings->style.format, err) < 0 ||
+        check_spelling(settings->spelling, &settings->style.is_descendents, err) < 0)
+        return -EINVAL;
+    return settings->command ? split_command(settings, err) : 0;
 }
 
 /* ---- tracking a command -------------------------------------------------
