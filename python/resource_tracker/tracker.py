@@ -14,8 +14,9 @@ from ._loop import PidTracker, ProcessTracker, SystemTracker
 from .column_maps import NEWEST, check_dialect
 from .helpers import is_partition, logger, render_csv_row
 from .tiny_data_frame import StatSpec, TinyDataFrame
+from .tracker_procfs import old_system_stats as get_system_stats
 from .tracker_procfs import (get_pid_children, get_pid_proc_io, get_pid_proc_times,
-                             get_pid_pss_rollup, get_pid_rss, old_process_stats, old_system_stats)
+                             get_pid_pss_rollup, get_pid_rss, old_process_stats)
 
 if TYPE_CHECKING:
     from . import report as _report
@@ -39,12 +40,6 @@ def get_pid_stats(pid: int, children: bool = True) -> dict[str, Any]:
     """The usage of a process so far, with its descendants unless children is False: in
     clock ticks and kB, as version 0.1. tracker_procfs.get_process_stats is the newer one."""
     return old_process_stats("pss", pid, children)
-
-
-def get_system_stats() -> dict[str, Any]:
-    """The usage of the machine so far: in clock ticks, kB and sectors, as version 0.1.
-    tracker_procfs.get_system_stats is the newer one."""
-    return old_system_stats()
 
 
 def _describe_process(pid: int) -> dict[str, Any]:

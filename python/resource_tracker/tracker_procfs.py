@@ -152,7 +152,8 @@ def _readme_system_stats() -> dict[str, Any]:
 
 
 def old_system_stats() -> dict[str, Any]:
-    """The usage of the machine so far in clock ticks, kB and sectors of 512 bytes."""
+    """The usage of the machine so far: in clock ticks, kB and sectors of 512 bytes, as version 0.1.
+    get_system_stats() is the newer one."""
     old = _old_system_stats("Active(anon)", "Inactive(anon)")
     old["disk_stats"] = {disk: {"read_sectors": total["read_bytes"] // 512,
                                 "write_sectors": total["write_bytes"] // 512}
