@@ -227,21 +227,18 @@ static const json_t *find_json(const json_t *value, const char *path)
     return value;
 }
 
-static int copy_json(const json_t *document, const char *path, char *buf, size_t size)
-{
-    const json_t *value = find_json(document, path);
-
-    return json_is_string(value) ? cloud_value_copy(json_string_value(value),
-                                                    json_string_length(value), buf, size)
-                                 : -EBADMSG;
-}
-
 static int copy_field(const struct cloud_request *request, const struct cloud_field *field,
                       const char *text, const json_t *document, char value[VALUE_SIZE])
 {
+    const json_t *found;
+
     switch (request->syntax) {
     case CLOUD_JSON:
-        return copy_json(document, field->key, value, VALUE_SIZE);
+        found = find_json(document, field->key);
+        return json_is_string(found)
+                   ? cloud_value_copy(json_string_value(found), json_string_length(found),
+                                      value, VALUE_SIZE)
+                   : -EBADMSG;
     case CLOUD_LINES:
         text = parse_key(text, field->key);
         break;

@@ -145,20 +145,13 @@ int push_settings(const char *url, const char *run_id, environment_get *get,
     return r < 0 ? r : set_headers(get("SPOOR_PUSH_HEADERS"), ret, err);
 }
 
-/* Returns the variable for metrics or, if it is empty, the general variable. */
-static const char *otlp_variable(environment_get *get, const char *metrics, const char *general)
-{
-    const char *value = get(metrics);
-
-    return value && *value ? value : get(general);
-}
-
 int otlp_settings(const char *url, environment_get *get, struct upload_settings *ret,
                   struct spoor_error *err)
 {
     const char *whole = get("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT");
     const char *base = get("OTEL_EXPORTER_OTLP_ENDPOINT");
     const char *interval = get("OTEL_METRIC_EXPORT_INTERVAL");
+    const char *headers = get("OTEL_EXPORTER_OTLP_METRICS_HEADERS");
     char joined[sizeof(ret->url)];
     uint64_t interval_ms;
     int r;
@@ -174,10 +167,9 @@ int otlp_settings(const char *url, environment_get *get, struct upload_settings 
     if (r == 0 && interval && parse_whole_u64(interval, &interval_ms) == 0 &&
         interval_ms >= 100)
         ret->interval_ns = interval_ms * NS_PER_MS;
-    return r < 0 ? r
-                 : set_headers(otlp_variable(get, "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
-                                             "OTEL_EXPORTER_OTLP_HEADERS"),
-                               ret, err);
+    if (!headers || !*headers)
+        headers = get("OTEL_EXPORTER_OTLP_HEADERS");
+    return r < 0 ? r : set_headers(headers, ret, err);
 }
 
 /* ---- rows --------------------------------------------------------------- */

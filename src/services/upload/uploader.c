@@ -385,16 +385,6 @@ static void trim(const char *path, void *data)
     }
 }
 
-/* Removes the oldest kept runs until the others fit the limit. Returns the number of rows
- * dropped. */
-static uint64_t kept_runs_trim(uint64_t limit_bytes)
-{
-    struct trim state = { .limit_bytes = limit_bytes };
-
-    (void)spool_for_each(true, trim, &state); /* on failure nothing is dropped */
-    return state.dropped_rows;
-}
-
 /* ---- the process that uploads -------------------------------------------
  *
  * The protocol, over a socket: we write a byte when the run begins, and shut down our direction
@@ -492,10 +482,12 @@ static void send_kept_runs(struct child *child)
 
 static void follow_run(struct child *child)
 {
+    struct trim kept = { .limit_bytes = child->settings.disk_limit_bytes };
     uint64_t due_ns = clock_now().monotonic_ns;
     bool has_kept = true;
 
-    child->dropped_rows = kept_runs_trim(child->settings.disk_limit_bytes);
+    (void)spool_for_each(true, trim, &kept); /* on failure nothing is dropped */
+    child->dropped_rows = kept.dropped_rows;
     child->back_off_ns = smaller(BACK_OFF_MIN_NS, child->settings.interval_ns);
     for (bool has_batch = false; !child->is_over; has_batch = true) {
         due_ns = work(child, due_ns, has_batch);
