@@ -231,15 +231,6 @@ static int check_spelling(const char *text, bool *ret, struct spoor_error *err)
     return 0;
 }
 
-static int split_command(struct gpu_tracker_settings *settings, struct spoor_error *err)
-{
-    int r = words_split(settings->command, &settings->words, err);
-
-    if (r == 0 && settings->words.count == 0)
-        r = error_set(err, EINVAL, "Empty command provided.");
-    return r;
-}
-
 int gpu_tracker_settings_check(struct gpu_tracker_settings *settings, struct spoor_error *err)
 {
     if (check_sleep_time(settings->sleep_time, &settings->sleep_seconds, err) < 0 ||
@@ -255,7 +246,11 @@ int gpu_tracker_settings_check(struct gpu_tracker_settings *settings, struct spo
         gpu_tracker_format_parse(settings->format, &settings->style.format, err) < 0 ||
         check_spelling(settings->spelling, &settings->style.is_descendents, err) < 0)
         return -EINVAL;
-    return settings->command ? split_command(settings, err) : 0;
+    if (settings->command && words_split(settings->command, &settings->words, err) < 0)
+        return -ENOMEM;
+    return settings->command && settings->words.count == 0
+               ? error_set(err, EINVAL, "Empty command provided.")
+               : 0;
 }
 
 /* ---- tracking a command -------------------------------------------------

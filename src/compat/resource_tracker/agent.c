@@ -84,12 +84,6 @@ static void add_memory(const struct meminfo *memory, struct json_writer *json)
     add_mib(json, "memory_inactive_mib", memory->inactive_bytes);
 }
 
-/* A pool is listed by its name, since its datasets are mounted in several places. */
-static bool mount_is_pool(const struct mount_item *mount)
-{
-    return strncmp(mount->source, "zfs:", 4) == 0;
-}
-
 static void add_devices(const struct devices *devices, struct json_writer *json)
 {
     json_begin(json, "disk_stats", '{');
@@ -103,8 +97,10 @@ static void add_devices(const struct devices *devices, struct json_writer *json)
     json_begin(json, "disk_spaces", '{');
     for (size_t i = 0; i < devices->mounts.count; i++) {
         const struct mount_item *mount = &devices->mounts.items[i];
+        /* A pool is listed by its name, since its datasets are mounted in several places. */
+        bool is_pool = strncmp(mount->source, "zfs:", 4) == 0;
 
-        json_begin(json, mount_is_pool(mount) ? mount->source : mount->point, '{');
+        json_begin(json, is_pool ? mount->source : mount->point, '{');
         json_add_u64(json, "total", mount->space.total_bytes);
         json_add_u64(json, "used",
                      sub_known(mount->space.total_bytes, mount->space.free_bytes));

@@ -623,15 +623,6 @@ void analysis_close(struct analysis **ret)
     free(analysis);
 }
 
-static int keep_timestamp(struct analysis *analysis, double timestamp)
-{
-    if (reserve(&analysis->timestamps, &analysis->timestamp_capacity,
-                analysis->timestamp_count + 1, sizeof(timestamp)) < 0)
-        return -ENOMEM;
-    analysis->timestamps[analysis->timestamp_count++] = timestamp;
-    return 0;
-}
-
 static void add_row(struct spread tallies[MEASUREMENTS], const double row[TRACKING_COLUMNS])
 {
     for (size_t i = 0; i < MEASUREMENTS; i++)
@@ -650,7 +641,11 @@ int analysis_add(const double row[TRACKING_COLUMNS], void *data)
         if (calls_contain(block->joined, block->joined_count, timestamp))
             add_row(block->usage, row);
     }
-    return keep_timestamp(analysis, timestamp);
+    if (reserve(&analysis->timestamps, &analysis->timestamp_capacity,
+                analysis->timestamp_count + 1, sizeof(timestamp)) < 0)
+        return -ENOMEM;
+    analysis->timestamps[analysis->timestamp_count++] = timestamp;
+    return 0;
 }
 
 static int compare_timestamps(const void *left, const void *right)
