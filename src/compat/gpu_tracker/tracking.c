@@ -198,19 +198,6 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
     return r;
 }
 
-/* Like gpu_tracker_gpus_find(), but uses the GPUs of the session, which had more time to
- * wait for drivers. */
-static int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const char *brand,
-                                struct gpu_tracker_gpus *ret)
-{
-    *ret = (struct gpu_tracker_gpus){ .brand = brand };
-    if (spoor_session_gpus(session, gpu_tracker_gpus_add, ret, NULL) < 0)
-        return pass_over_silence(uuids, ret);
-    if (ret->uuids.count == 0) /* to report the reason */
-        return gpu_tracker_gpus_find(uuids, brand, ret);
-    return gpu_tracker_gpus_choose(ret, uuids);
-}
-
 /* ---- tracking ----------------------------------------------------------- */
 
 /* The parts of a report. A figure belongs to the first part whose key occurs in its path. */
@@ -475,17 +462,23 @@ static double find_figure(void *data, const char *path)
 }
 
 /* Replaces the list of GPUs by the session's: at the start, drivers may not have responded
- * yet. */
+ * yet. It is too late to reject --guuids. */
 static void take_gpus(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
+    struct gpu_tracker_gpus *gpus = &tracking->gpus;
 
     if (!tracking->finds_gpus_later || !tracking->session)
         return;
-    gpu_tracker_gpus_done(&tracking->gpus);
-    (void)gpu_tracker_gpus_ask(tracking->session, settings->gpu_uuids, settings->gpu_brand,
-                               &tracking->gpus); /* too late to reject --guuids */
-    tracking->facts = read_facts(settings, &tracking->gpus);
+    gpu_tracker_gpus_done(gpus);
+    gpus->brand = settings->gpu_brand;
+    if (spoor_session_gpus(tracking->session, gpu_tracker_gpus_add, gpus, NULL) < 0)
+        (void)pass_over_silence(settings->gpu_uuids, gpus);
+    else if (gpus->uuids.count == 0) /* to report the reason */
+        (void)gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
+    else
+        (void)gpu_tracker_gpus_choose(gpus, settings->gpu_uuids);
+    tracking->facts = read_facts(settings, gpus);
     tracking->finds_gpus_later = false;
     warn_of_no_gpus(tracking);
 }

@@ -329,17 +329,6 @@ static void begin_upload(const struct spoor_sample *sample, void *data)
     run->has_begun = true;
 }
 
-/* Adds a second stream of the samples, for the uploads of the run. */
-static void add_upload(struct run *run)
-{
-    if (run->upload.pid == 0)
-        return;
-    run->options.sample_seen = begin_upload;
-    run->options.sample_data = run;
-    run->streams[run->options.stream_count++] =
-        (struct spoor_stream){ run->upload.rows.path, DIALECT, "csv" };
-}
-
 static int resource_tracker_main(const struct command *command, int argc, char **argv)
 {
     CLEANUP(tracker_settings_done) struct tracker_settings settings;
@@ -369,7 +358,12 @@ static int resource_tracker_main(const struct command *command, int argc, char *
     run.options.stream_count = settings.is_quiet ? 0 : 1;
     job = arguments.first_operand < argc ? argv + arguments.first_operand : NULL;
     tracker_upload_start(&settings, (const char *const *)job, &run.upload);
-    add_upload(&run);
+    if (run.upload.pid != 0) {
+        run.options.sample_seen = begin_upload;
+        run.options.sample_data = &run;
+        run.streams[run.options.stream_count++] =
+            (struct spoor_stream){ run.upload.rows.path, DIALECT, "csv" };
+    }
     run.options.pid = job ? 0 : settings.pid;
     code = job ? run_command(&run, job) : follow(&run);
     upload_process_cancel(&run.upload); /* no effect if something was tracked */
