@@ -40,27 +40,20 @@ HUMAN_NAMES_MAPPING = {
     "gpu_vram_mib": "VRAM used",
     "gpu_utilized": "GPUs in use",
     # Names in older versions.
-    "memory": "memory usage",
     "pss": "memory usage",
     "read_bytes": "disk read",
     "write_bytes": "disk write",
-    "memory_free": "free memory",
-    "memory_used": "used memory",
-    "memory_buffers": "memory buffers",
-    "memory_cached": "memory page/file cached",
-    "memory_active": "active memory",
-    "memory_inactive": "inactive memory",
     "memory_active_anon": "active anonymous memory",
     "memory_inactive_anon": "inactive anonymous memory",
-    "gpu_vram": "VRAM used",
 }
+HUMAN_NAMES_MAPPING.update({name[:-len("_mib")]: title for name, title in HUMAN_NAMES_MAPPING.items()
+                            if name.endswith("_mib")})
 
 # Bytes per unit, for columns in units other than bytes.
 BYTES_PER_UNIT = {name: _MIB for name in HUMAN_NAMES_MAPPING if name.endswith("_mib")}
 BYTES_PER_UNIT.update((name, _GB) for name in HUMAN_NAMES_MAPPING if name.endswith("_gb"))
-BYTES_PER_UNIT.update((name, _KIB) for name in (
-    "memory", "pss", "memory_free", "memory_used", "memory_buffers", "memory_cached",
-    "memory_active", "memory_inactive", "memory_active_anon", "memory_inactive_anon"))
+BYTES_PER_UNIT.update((name, _KIB) for name in HUMAN_NAMES_MAPPING
+                      if name == "pss" or (name.startswith("memory") and not name.endswith("_mib")))
 BYTES_PER_UNIT["gpu_vram"] = _MIB
 
 # The server is shared if, on average, the whole machine uses more than the process, by this factor

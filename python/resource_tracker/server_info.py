@@ -10,10 +10,6 @@ from spoor._agent import Call
 _MIB = 1 << 20
 
 
-def _most_common(names: list[str]) -> str:
-    return max(names, key=names.count, default="")
-
-
 def get_server_info() -> dict[str, Any]:
     """Returns os, vcpus, memory_mib; gpu_count, gpu_names, gpu_name (the most common one) and
     gpu_memory_mib (of all GPUs). Also returns other facts found by spoor: cpu_model,
@@ -25,6 +21,6 @@ def get_server_info() -> dict[str, Any]:
     gpu_bytes = sum(gpu["memory_bytes"] or 0 for gpu in host["gpus"])
     return {"os": os.uname().sysname, "vcpus": host["cpus"],
             "memory_mib": round(host["memory_bytes"] / _MIB, 2), "gpu_count": len(names),
-            "gpu_names": names, "gpu_name": _most_common(names),
+            "gpu_names": names, "gpu_name": max(names, key=names.count, default=""),
             "gpu_memory_mib": round(gpu_bytes / _MIB, 2), "cpu_model": host["cpu_model"],
             **found["server"]}

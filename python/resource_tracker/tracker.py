@@ -7,15 +7,16 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from spoor._program import EndedError, Error, LazyModule, warn
+from spoor._program import Error, LazyModule, warn, warn_of_failure
 
 from ._combine import combine_frames, default_specs, guess_allocation
 from ._loop import PidTracker, ProcessTracker, SystemTracker
 from .column_maps import NEWEST, check_dialect
 from .helpers import is_partition, logger, render_csv_row
 from .tiny_data_frame import StatSpec, TinyDataFrame
+from .tracker_procfs import old_system_stats as get_system_stats
 from .tracker_procfs import (get_pid_children, get_pid_proc_io, get_pid_proc_times,
-                             get_pid_pss_rollup, get_pid_rss, old_process_stats, old_system_stats)
+                             get_pid_pss_rollup, get_pid_rss, old_process_stats)
 
 if TYPE_CHECKING:
     from . import report as _report
@@ -40,12 +41,6 @@ def get_pid_stats(pid: int, children: bool = True) -> dict[str, Any]:
     in clock ticks and kB, as in version 0.1. tracker_procfs.get_process_stats is the newer
     function."""
     return old_process_stats("pss", pid, children)
-
-
-def get_system_stats() -> dict[str, Any]:
-    """Returns the usage of the machine so far: in clock ticks, kB and sectors, as in version
-    0.1. tracker_procfs.get_system_stats is the newer function."""
-    return old_system_stats()
 
 
 def _describe_process(pid: int) -> dict[str, Any]:
@@ -268,13 +263,13 @@ class ResourceTracker:
         try:
             self._report_upload(tracking.finish_upload(int(exit_code), status))
         except Error as error:
-            self._report_failure(error)
+            warn_of_failure(self, error)
 
     def _stop_tracking(self, tracking: Tracking) -> None:
         try:
             self._totals = tracking.stop()
         except Error as error:
-            self._report_failure(error)
+            warn_of_failure(self, error)
         self.stop_time = time.time()
         for message in tracking.warnings:
             warn(message)
@@ -308,13 +303,6 @@ class ResourceTracker:
                 self.stop()
             else:
                 self.stop(exit_code=1, run_status="failed")
-
-    def _report_failure(self, error: Error) -> None:
-        if not isinstance(error, EndedError):
-            warn(str(error))
-        elif not self._has_warned:
-            self._has_warned = True
-            warn(f"tracking has stopped: {error}")
 
     # ---- metrics ----
 
@@ -385,7 +373,7 @@ class ResourceTracker:
             try:
                 self._totals = self._tracking.agent.ask("figures")["figures"]
             except Error as error:
-                self._report_failure(error)
+                warn_of_failure(self, error)
         return dict(self._totals or {})
 
     def stats(self, specs: Sequence[StatSpec] | None = None) -> dict[str, dict[str, Any]]:
@@ -423,7 +411,7 @@ class ResourceTracker:
             try:
                 self._server_info = get_server_info()
             except Error as error:
-                self._report_failure(error)
+                warn_of_failure(self, error)
                 return None
         return {"allocation": guess_allocation(self.process_metrics, self.system_metrics, self.start_time),
                 **self._server_info}

@@ -11,6 +11,7 @@ import os
 from typing import Any, Callable, Iterable, Iterator
 
 from spoor._program import NoProcessError
+from spoor._run import stat_fields
 
 from .column_maps import NEWEST, OLDEST, README
 
@@ -151,7 +152,8 @@ def _readme_system_stats() -> dict[str, Any]:
 
 
 def old_system_stats() -> dict[str, Any]:
-    """Returns the usage of the machine so far in clock ticks, kB and sectors of 512 bytes."""
+    """Returns the usage of the machine so far in clock ticks, kB and sectors of 512 bytes, as version 0.1
+    did. get_system_stats() is the newer function."""
     old = _old_system_stats("Active(anon)", "Inactive(anon)")
     old["disk_stats"] = {disk: {"read_sectors": total["read_bytes"] // 512,
                                 "write_sectors": total["write_bytes"] // 512}
@@ -223,11 +225,9 @@ def get_pid_proc_times(pid: int, children: bool = True) -> dict[str, int]:
     """Returns CPU time in clock ticks, {"utime": N, "stime": N}. With children, includes the
     time of children that have exited and were waited for."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()  # a name may contain anything
+        utime, stime, cutime, cstime = map(int, stat_fields(pid)[11:15])
     except _GONE:
         return {"utime": 0, "stime": 0}
-    utime, stime, cutime, cstime = map(int, fields[11:15])
     return {"utime": utime + (cutime if children else 0),
             "stime": stime + (cstime if children else 0)}
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from . import _library
 from ._program import EndedError, Error, find_program, make_error
-from ._run import parent
+from ._run import parent, stat_fields
 
 _PROTOCOL = 2
 # Time limits for an agent that is stopped (SIGSTOP), and for one that is only slow.
@@ -52,8 +52,7 @@ def _socket_pair() -> list[socket.socket]:
 def _is_stopped(pid: int) -> bool:
     """Returns whether a process is stopped, by SIGSTOP or a debugger."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in b"Tt"
+        return stat_fields(pid)[0] in b"Tt"
     except (OSError, IndexError):
         return False
 

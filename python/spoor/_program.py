@@ -111,3 +111,12 @@ def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
         warnings.warn(message, category, stacklevel=level)
     except RuntimeWarning:
         warnings.showwarning(message, category, frame.f_code.co_filename, frame.f_lineno)
+
+
+def warn_of_failure(tracker: Any, error: Error) -> None:
+    """Warns of a failure of the tracker, but only once that its agent has ended."""
+    if not isinstance(error, EndedError):
+        warn(str(error))
+    elif not tracker._has_warned:
+        tracker._has_warned = True
+        warn(f"tracking has stopped: {error}")

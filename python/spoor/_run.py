@@ -25,11 +25,16 @@ _owner = 0             # PID of the process that searched for them
 
 # ---- ancestors and sockets ----
 
+def stat_fields(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat after the name, which may contain anything: the state first."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()
+
+
 def parent(pid: int) -> int:
     """Returns the PID of the parent of a process; 0 if there is none."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[1])
+        return int(stat_fields(pid)[1])
     except (OSError, ValueError, IndexError):
         return 0
 

@@ -8,7 +8,7 @@ import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Optional, TypeVar, Union
 
-from ._program import EndedError, Error, make_error, option_list, warn
+from ._program import EndedError, Error, make_error, option_list, warn, warn_of_failure
 from ._report import Snapshot
 from ._result import Page, Path, Result
 from ._run import tell_runs
@@ -223,7 +223,7 @@ class Tracker:
         _trackers().append(self)
         _current.set(weakref.ref(self))
         if not self._agent.ready["pid"]:
-            self._report_failure(EndedError("the tracker ended unexpectedly"))
+            warn_of_failure(self, EndedError("the tracker ended unexpectedly"))
         return self
 
     def stop(self) -> Result:
@@ -236,7 +236,7 @@ class Tracker:
             answer = self._agent.stop()
             result = Result(answer["report"], answer["text"], samples=self._samples)
         except Error as error:
-            self._report_failure(error)
+            warn_of_failure(self, error)
             result = Result(None, reason=str(error))
         self._agent.close()
         self._agent = None
@@ -290,13 +290,6 @@ class Tracker:
             raise Error("the tracker is not running")
         return agent.ask(op, *arguments)
 
-    def _report_failure(self, error: Error) -> None:
-        if not isinstance(error, EndedError):
-            warn(str(error))
-        elif not self._has_warned:
-            self._has_warned = True
-            warn(f"tracking has stopped: {error}")
-
     def _tell(self, op: str, *arguments: str) -> None:
         """Sends an optional request like _ask; a failure is only a warning."""
         if self._agent is None:
@@ -304,7 +297,7 @@ class Tracker:
         try:
             self._agent.ask(op, *arguments, is_quick=True)
         except Error as error:
-            self._report_failure(error)
+            warn_of_failure(self, error)
 
     def sample(self) -> None:
         """Takes an additional sample now."""

@@ -8,7 +8,6 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 

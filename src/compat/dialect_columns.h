@@ -5,7 +5,6 @@
 #define COMPAT_DIALECT_COLUMNS_H
 
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "output/dialect.h"
 
 /* Offsets in a sample. */

@@ -22,6 +22,7 @@
 #include "output/output_file.h"
 #include "record/load.h"
 #include "record/row.h"
+#include "text/json_member.h"
 #include "text/line_reader.h"
 
 /* Change INDEX_VERSION if the tables or their contents change. */
@@ -116,16 +117,9 @@ struct indexer {
     int64_t damaged;
 };
 
-static double number_of(const json_t *row, const char *name)
-{
-    const json_t *value = json_object_get(row, name);
-
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
 static double date_of(const json_t *row, const char *name)
 {
-    const char *text = json_string_value(json_object_get(row, name));
+    const char *text = member_text(row, name);
     double seconds;
 
     return text && clock_parse(text, &seconds) == 0 ? seconds : (double)NAN;
@@ -136,7 +130,7 @@ static double figure_of(const json_t *row, const struct run_figure *figure)
     char name[ROW_NAME_SIZE];
 
     row_name(figure->path ? figure->path : "run.elapsed_seconds", name);
-    return number_of(row, name);
+    return member_number(row, name);
 }
 
 static int add_tags(struct indexer *indexer, json_t *row)
@@ -166,7 +160,7 @@ static int add_line(struct indexer *indexer, const char *text, size_t length)
     static const char *const texts[] = { "name", "command", "host", "user", "job" };
     json_error_t error;
     json_auto_t *row = json_loadb(text, length, 0, &error);
-    const char *id = json_string_value(json_object_get(row, "id"));
+    const char *id = member_text(row, "id");
     sqlite3_stmt *add = indexer->add_run;
     int place = 1;
 
@@ -178,7 +172,7 @@ static int add_line(struct indexer *indexer, const char *text, size_t length)
     bind_number(add, place++, date_of(row, "started_at"));
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         bind_text(add, place++, json_string_value(json_object_get(row, texts[i])));
-    bind_number(add, place++, number_of(row, "exit_code"));
+    bind_number(add, place++, member_number(row, "exit_code"));
     for (size_t i = 0; i < RUN_FIGURES; i++)
         bind_number(add, place++, figure_of(row, &run_figures[i]));
     (void)sqlite3_bind_int64(add, place++, indexer->file);

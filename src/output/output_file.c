@@ -436,3 +436,20 @@ void replacement_cancel(struct replacement *replacement)
     replacement->fd = -1;
     (void)unlink(replacement->temporary);
 }
+
+int replacement_write(const char *path, const struct buffer *text,
+                      struct replacement_style style)
+{
+    struct replacement file;
+    int r = replacement_open(&file, path, style.is_private);
+
+    if (r < 0)
+        return r;
+    r = buffer_write(text, file.fd);
+    if (r == 0 && style.is_synced)
+        r = replacement_sync(&file);
+    if (r == 0)
+        return replacement_commit(&file, style.is_no_clobber);
+    replacement_cancel(&file);
+    return r;
+}

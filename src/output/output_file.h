@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "spoor/spoor.h"
+#include "text/buffer.h"
 
 /* How a file will be written. */
 enum output_mode {
@@ -98,5 +99,13 @@ int replacement_sync(const struct replacement *replacement);
  * failure the temporary file is removed. 0 or -errno. */
 int replacement_commit(struct replacement *replacement, bool is_no_clobber);
 void replacement_cancel(struct replacement *replacement);
+
+/* Replaces a file by a text, with these steps. `is_private` and `is_no_clobber` as above. 0 or
+ * -errno. */
+struct replacement_style {
+    bool is_private, is_synced, is_no_clobber;
+};
+int replacement_write(const char *path, const struct buffer *text,
+                      struct replacement_style style);
 
 #endif

@@ -96,21 +96,11 @@ static int append(const struct record *records, size_t count, const struct forma
     return r;
 }
 
-static int replace(const struct buffer *text, const char *path, bool is_no_clobber)
+static int replace(const struct buffer *text, const char *path, enum spoor_save how)
 {
-    struct replacement new_file;
-    int r = replacement_open(&new_file, path, false);
-
-    if (r == 0) {
-        r = buffer_write(text, new_file.fd);
-        if (r == 0)
-            r = replacement_sync(&new_file);
-        if (r == 0)
-            r = replacement_commit(&new_file, is_no_clobber);
-        else
-            replacement_cancel(&new_file);
-    }
-    return r;
+    return replacement_write(path, text,
+                             (struct replacement_style){
+                                 .is_synced = true, .is_no_clobber = how == SPOOR_NO_CLOBBER });
 }
 
 static int write_special(const struct buffer *text, const char *path, struct spoor_error *err)
@@ -148,8 +138,7 @@ static int save(const struct record *records, size_t count, enum spoor_format fo
     r = make_text(records, count, row, &style, &text, err);
     if (r < 0)
         return r;
-    return is_special ? write_special(&text, path, err)
-                      : replace(&text, path, how == SPOOR_NO_CLOBBER);
+    return is_special ? write_special(&text, path, err) : replace(&text, path, how);
 }
 
 /* ---- for callers -------------------------------------------------------------- */
@@ -229,6 +218,6 @@ int save_text(const struct buffer *text, int fd, const char *path, enum spoor_sa
     if (r == 0)
         r = fd >= 0               ? buffer_write(text, fd)
             : how == SPOOR_APPEND ? append_text(text, path)
-                                  : replace(text, path, how == SPOOR_NO_CLOBBER);
+                                  : replace(text, path, how);
     return r < 0 ? error_sys(err, r, "cannot write '%s'", path) : 0;
 }

@@ -99,6 +99,16 @@ void json_add_null(struct json_writer *json, const char *key)
     buffer_add_text(json->out, "null");
 }
 
+/* Begins a value, or adds null if it is not known. Returns whether the caller writes a value. */
+static bool begin_known(struct json_writer *json, const char *key, bool is_known_value)
+{
+    if (is_known_value)
+        json_begin_value(json, key);
+    else
+        json_add_null(json, key);
+    return is_known_value;
+}
+
 void json_add_known_text(struct json_writer *json, const char *key, const char *text)
 {
     json_add_text(json, key, text && *text ? text : NULL);
@@ -106,21 +116,14 @@ void json_add_known_text(struct json_writer *json, const char *key, const char *
 
 void json_add_text(struct json_writer *json, const char *key, const char *text)
 {
-    if (!text) {
-        json_add_null(json, key);
-        return;
-    }
-    json_begin_value(json, key);
-    add_string(json, text);
+    if (begin_known(json, key, text))
+        add_string(json, text);
 }
 
 void json_add_number(struct json_writer *json, const char *key, double value)
 {
-    if (!isfinite(value)) {
-        json_add_null(json, key);
+    if (!begin_known(json, key, isfinite(value)))
         return;
-    }
-    json_begin_value(json, key);
     if (style_of(json)->is_python)
         buffer_add_text(json->out, decimal_float(value).text);
     else
@@ -129,22 +132,14 @@ void json_add_number(struct json_writer *json, const char *key, double value)
 
 void json_add_u64(struct json_writer *json, const char *key, uint64_t value)
 {
-    if (!is_known(value)) {
-        json_add_null(json, key);
-        return;
-    }
-    json_begin_value(json, key);
-    number_write_u64(value, json->out);
+    if (begin_known(json, key, is_known(value)))
+        number_write_u64(value, json->out);
 }
 
 void json_add_seconds(struct json_writer *json, const char *key, uint64_t nanoseconds)
 {
-    if (!is_known(nanoseconds)) {
-        json_add_null(json, key);
-        return;
-    }
-    json_begin_value(json, key);
-    number_write_seconds(nanoseconds, 0, json->out);
+    if (begin_known(json, key, is_known(nanoseconds)))
+        number_write_seconds(nanoseconds, 0, json->out);
 }
 
 void json_add_bool(struct json_writer *json, const char *key, bool value)
@@ -157,11 +152,8 @@ void json_add_document(struct json_writer *json, const char *key, const struct b
 {
     size_t start;
 
-    if (document->length == 0) {
-        json_add_null(json, key);
+    if (!begin_known(json, key, document->length > 0))
         return;
-    }
-    json_begin_value(json, key);
     start = json->out->length;
     buffer_add(json->out, document->text, document->length);
     if (buffer_error(json->out) < 0)

@@ -90,34 +90,34 @@ static void every_vendor_has_a_metadata_request(void **state)
         if (!vendor)
             continue;
         assert_non_null(vendor->requests[0].path);
-        assert_true(first->size > 0 || first->expected);
+        assert_true(first->fact != CLOUD_NO_FACT || first->expected);
         assert_true(vendor->is_guess == !!first->expected || !vendor->is_guess);
     }
 }
 
 /* ---- cloud answer ------------------------------------------------------- */
 
-#define TO(member)                                  \
-    .offset = offsetof(struct cloud_facts, member), \
-    .size = sizeof(((struct cloud_facts *)0)->member)
-
 static const struct cloud_request json = {
     .path = "/x",
-    .fields = { { .key = "a.b", TO(region) }, { .key = "list.1.c", TO(zone) } },
+    .fields = { { .key = "a.b", .fact = CLOUD_REGION },
+                { .key = "list.1.c", .fact = CLOUD_ZONE } },
 };
 static const struct cloud_request text = {
     .path = "/x",
     .syntax = CLOUD_TEXT,
-    .fields = { { TO(zone), .unknown = "nova" }, { TO(region), .drops_suffix = true } },
+    .fields = { { .fact = CLOUD_ZONE, .unknown = "nova" },
+                { .fact = CLOUD_REGION, .drops_suffix = true } },
 };
 static const struct cloud_request lines = {
     .path = "/x",
     .syntax = CLOUD_LINES,
-    .fields = { { .key = "region:", TO(region) }, { .key = "type:", TO(instance_type) } },
+    .fields = { { .key = "region:", .fact = CLOUD_REGION },
+                { .key = "type:", .fact = CLOUD_INSTANCE_TYPE } },
 };
 static const struct cloud_request proof = {
     .path = "/x",
-    .fields = { { .key = "name", .expected = "me" }, { .key = "region", TO(region) } },
+    .fields = { { .key = "name", .expected = "me" },
+                { .key = "region", .fact = CLOUD_REGION } },
 };
 
 static void values_are_found_in_responses(void **state)

@@ -114,7 +114,7 @@ static void another_process_continues_from_the_saved_position(void **state)
     assert_batch(HEADER "1,2\n3,4\n", 2, &end);
     assert_int_equal(spool_advance(&fixture.spool, end, 0), 0);
     append("5,6\n");
-    memcpy(path, fixture.spool.path, sizeof(path));
+    memcpy(path, fixture.spool.path, sizeof(fixture.spool.path));
     assert_int_equal(spool_open(path, &again), -EBUSY);
     assert_false(spool_run_is_over(&fixture.spool));
     close(fixture.run_fd);
@@ -195,7 +195,7 @@ static void a_damaged_spool_is_not_opened(void **state)
     };
     char path[PATH_MAX];
 
-    memcpy(path, fixture.spool.path, sizeof(path));
+    memcpy(path, fixture.spool.path, sizeof(fixture.spool.path));
     spool_close(&fixture.spool);
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
         write_state(damaged[i]);
@@ -211,7 +211,7 @@ static void an_abandoned_spool_is_removed(void **state)
 {
     char path[PATH_MAX], run[PATH_MAX + 16];
 
-    memcpy(path, fixture.spool.path, sizeof(path));
+    memcpy(path, fixture.spool.path, sizeof(fixture.spool.path));
     snprintf(run, sizeof(run), "%s/%s", path, SPOOL_RUN);
     assert_int_equal(unlink(run), 0);
     assert_int_equal(spool_open(path, &fixture.spool), -EBUSY);

@@ -32,7 +32,7 @@ static void keep_warning(void *data, const char *message)
 
 static void agent_state_done(struct agent_state *state)
 {
-    tracking_done(&state->tracking);
+    gpu_tracker_gpus_done(&state->tracking.gpus);
     text_list_done(&state->warnings);
 }
 
@@ -116,8 +116,8 @@ static int serve(struct agent_state *state, pid_t pid)
         tracking_finish(&state->tracking);
         return agent_refuse(err.code, err.message);
     }
-    tracking_listen(&state->tracking, pid);
-    tracking_started(&state->tracking, attachment.session);
+    (void)tracking_listen(&state->tracking, pid, NULL); /* cannot fail */
+    tracking_started(&state->tracking, attachment.session, pid);
     if (attachment.session)
         spoor_session_release_samples(attachment.session);
     agent_begin_ready(&ready);

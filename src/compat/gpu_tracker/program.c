@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "compat/gpu_tracker/tracking.h"
 #include "compat/tracking/table.h"
 #include "front/arguments.h"
@@ -233,39 +232,26 @@ static int check_spelling(const char *text, bool *ret, struct spoor_error *err)
     return 0;
 }
 
-static int split_command(struct gpu_tracker_settings *settings, struct spoor_error *err)
-{
-    int r = words_split(settings->command, &settings->words, err);
-
-    if (r == 0 && settings->words.count == 0)
-        r = error_set(err, EINVAL, "Empty command provided.");
-    return r;
-}
-
 int gpu_tracker_settings_check(struct gpu_tracker_settings *settings, struct spoor_error *err)
 {
-    int r = check_sleep_time(settings->sleep_time, &settings->sleep_seconds, err);
-
-    if (r == 0)
-        r = check_cores(settings->core_count, &settings->expected_core_count, err);
-    if (r == 0)
-        r = check_unit(settings->ram_unit_name, usage_memory_units, "gigabytes", "RAM",
-                       &settings->ram_unit, err);
-    if (r == 0)
-        r = check_unit(settings->gpu_ram_unit_name, usage_memory_units, "gigabytes", "GPU RAM",
-                       &settings->gpu_ram_unit, err);
-    if (r == 0)
-        r = check_unit(settings->time_unit_name, usage_time_units, "hours", "time",
-                       &settings->time_unit, err);
-    if (r == 0 && settings->tracking_path && table_check_name(settings->tracking_path, err) < 0)
-        r = -EINVAL;
-    if (r == 0)
-        r = check_brand(settings->gpu_brand, err);
-    if (r == 0)
-        r = gpu_tracker_format_parse(settings->format, &settings->style.format, err);
-    if (r == 0)
-        r = check_spelling(settings->spelling, &settings->style.is_descendents, err);
-    return r < 0 || !settings->command ? r : split_command(settings, err);
+    if (check_sleep_time(settings->sleep_time, &settings->sleep_seconds, err) < 0 ||
+        check_cores(settings->core_count, &settings->expected_core_count, err) < 0 ||
+        check_unit(settings->ram_unit_name, usage_memory_units, "gigabytes", "RAM",
+                   &settings->ram_unit, err) < 0 ||
+        check_unit(settings->gpu_ram_unit_name, usage_memory_units, "gigabytes", "GPU RAM",
+                   &settings->gpu_ram_unit, err) < 0 ||
+        check_unit(settings->time_unit_name, usage_time_units, "hours", "time",
+                   &settings->time_unit, err) < 0 ||
+        (settings->tracking_path && table_check_name(settings->tracking_path, err) < 0) ||
+        check_brand(settings->gpu_brand, err) < 0 ||
+        gpu_tracker_format_parse(settings->format, &settings->style.format, err) < 0 ||
+        check_spelling(settings->spelling, &settings->style.is_descendents, err) < 0)
+        return -EINVAL;
+    if (settings->command && words_split(settings->command, &settings->words, err) < 0)
+        return -ENOMEM;
+    return settings->command && settings->words.count == 0
+               ? error_set(err, EINVAL, "Empty command provided.")
+               : 0;
 }
 
 /* ---- tracking a command -------------------------------------------------
@@ -341,19 +327,6 @@ static void print_warning(const char *message)
     gpu_tracker_warning("%s", message);
 }
 
-static int listen_for_blocks(void *data, pid_t pid, struct spoor_error *err)
-{
-    (void)err;
-    tracking_listen(data, pid);
-    return 0;
-}
-
-static void started(void *data, spoor_session *session, pid_t pid)
-{
-    (void)pid;
-    tracking_started(data, session);
-}
-
 static int run_command(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
@@ -361,9 +334,9 @@ static int run_command(struct tracking *tracking)
         .command = settings->words.items,
         .session = SPOOR_OPTIONS_INIT,
         .warn = print_warning,
-        .prepare = listen_for_blocks,
+        .prepare = tracking_listen,
         .prepare_data = tracking,
-        .started = started,
+        .started = tracking_started,
         .started_data = tracking,
     };
     struct spoor_error err = { 0 };
@@ -415,7 +388,7 @@ static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
         return gpu_tracker_error("%s", err.message);
     failure = tracking_prepare(&tracking, &err);
     code = failure ? gpu_tracker_error("%s", failure) : run_command(&tracking);
-    tracking_done(&tracking);
+    gpu_tracker_gpus_done(&tracking.gpus);
     return code;
 }
 

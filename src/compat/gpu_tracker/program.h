@@ -4,7 +4,6 @@
 #define COMPAT_GPU_TRACKER_PROGRAM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "compat/gpu_tracker/report.h"

@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "compat/tracking/tracking_file.h"
 #include "spoor/spoor.h"

@@ -198,19 +198,6 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
     return r;
 }
 
-/* Like gpu_tracker_gpus_find(), but uses the GPUs of the session, which had more time to
- * wait for drivers. */
-static int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const char *brand,
-                                struct gpu_tracker_gpus *ret)
-{
-    *ret = (struct gpu_tracker_gpus){ .brand = brand };
-    if (spoor_session_gpus(session, gpu_tracker_gpus_add, ret, NULL) < 0)
-        return pass_over_silence(uuids, ret);
-    if (ret->uuids.count == 0) /* query again to report the reason */
-        return gpu_tracker_gpus_find(uuids, brand, ret);
-    return gpu_tracker_gpus_choose(ret, uuids);
-}
-
 /* ---- tracking ----------------------------------------------------------- */
 
 /* The parts of a report. A figure belongs to the first part whose key occurs in its path. */
@@ -324,11 +311,6 @@ const char *tracking_prepare(struct tracking *tracking, struct spoor_error *err)
     return failure;
 }
 
-void tracking_done(struct tracking *tracking)
-{
-    gpu_tracker_gpus_done(&tracking->gpus);
-}
-
 /* ---- meanwhile ----------------------------------------------------------- */
 
 static void add_row(struct tracking *tracking, const double row[TRACKING_COLUMNS])
@@ -354,41 +336,41 @@ static void see_sample(const struct spoor_sample *sample, void *data)
     tracking->row_seconds = sample->unix_seconds;
 }
 
-static double take_row(struct tracking *tracking, double wanted_after)
-{
-    int r;
-
-    tracking->wanted_after = wanted_after;
-    r = spoor_session_sample(tracking->session, NULL);
-    tracking->wanted_after = (double)NAN;
-    return r < 0 ? (double)NAN : tracking->row_seconds;
-}
-
 static void answer_request(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
 {
     struct tracking *tracking = data;
     double wanted_after, row_seconds;
+    int r;
 
     if (decimal_parse(request, &wanted_after) < 0)
         return;
-    row_seconds = take_row(tracking, wanted_after);
+    tracking->wanted_after = wanted_after;
+    r = spoor_session_sample(tracking->session, NULL);
+    tracking->wanted_after = (double)NAN;
+    row_seconds = tracking->row_seconds;
     tracking_writer_wait(&tracking->file);
-    if (!isnan(row_seconds))
+    if (r == 0 && !isnan(row_seconds))
         (void)snprintf(ret, JOB_REQUEST_BYTES, "%s",
                        decimal_float(row_seconds).text); /* fits */
 }
 
-void tracking_listen(struct tracking *tracking, pid_t pid)
+int tracking_listen(void *data, pid_t pid, struct spoor_error *err)
 {
+    struct tracking *tracking = data;
+
+    (void)err;
     /* On failure, code blocks get only the rows that are written anyway. */
     if (tracking->settings->tracking_path)
         (void)job_listener_open(&tracking->requests, "gpu-tracker-rows", pid);
+    return 0;
 }
 
-void tracking_started(struct tracking *tracking, spoor_session *session)
+void tracking_started(void *data, spoor_session *session, pid_t pid)
 {
+    struct tracking *tracking = data;
     struct spoor_error err;
 
+    (void)pid;
     tracking->session = session;
     if (!tracking->settings->tracking_path)
         return;
@@ -480,17 +462,23 @@ static double find_figure(void *data, const char *path)
 }
 
 /* Replaces the list of GPUs by the session's: at the start, drivers may not have responded
- * yet. */
+ * yet. It is too late to reject --guuids. */
 static void take_gpus(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
+    struct gpu_tracker_gpus *gpus = &tracking->gpus;
 
     if (!tracking->finds_gpus_later || !tracking->session)
         return;
-    gpu_tracker_gpus_done(&tracking->gpus);
-    (void)gpu_tracker_gpus_ask(tracking->session, settings->gpu_uuids, settings->gpu_brand,
-                               &tracking->gpus); /* too late to reject --guuids */
-    tracking->facts = read_facts(settings, &tracking->gpus);
+    gpu_tracker_gpus_done(gpus);
+    gpus->brand = settings->gpu_brand;
+    if (spoor_session_gpus(tracking->session, gpu_tracker_gpus_add, gpus, NULL) < 0)
+        (void)pass_over_silence(settings->gpu_uuids, gpus);
+    else if (gpus->uuids.count == 0) /* to report the reason */
+        (void)gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
+    else
+        (void)gpu_tracker_gpus_choose(gpus, settings->gpu_uuids);
+    tracking->facts = read_facts(settings, gpus);
     tracking->finds_gpus_later = false;
     warn_of_no_gpus(tracking);
 }

@@ -77,9 +77,8 @@ struct tracking {
 /* Reads the facts of the machine and creates the tracking file; an old file stays until
  * tracking_started(). The caller sets the members up to finds_gpus_later. Returns NULL, or
  * why it failed, with the code in `err`: a requested GPU does not exist, or the file cannot
- * be created. */
+ * be created. The caller calls gpu_tracker_gpus_done(&tracking->gpus), even after a failure. */
 const char *tracking_prepare(struct tracking *tracking, struct spoor_error *err);
-void tracking_done(struct tracking *tracking);
 
 /* Sets the interval, the GPUs and the receiver of the samples, which are held until
  * spoor_session_release_samples(). */
@@ -90,12 +89,13 @@ void tracking_configure(struct tracking *tracking, struct spoor_options *options
  * interval. A request to the service "gpu-tracker-rows" (run/job_socket.h) is one number: 0 if
  * a block is about to start, or the start time of the block that has just stopped, in seconds
  * since 1970. A sample is taken, which becomes a row by the rules of rows_take(). The response
- * is the time of the latest row; no response is sent before tracking_started(). */
-void tracking_listen(struct tracking *tracking, pid_t pid);
+ * is the time of the latest row; no response is sent before tracking_started(). Returns 0: both
+ * functions have the types of track_options.prepare and .started. */
+int tracking_listen(void *tracking, pid_t pid, struct spoor_error *err);
 
 /* Called when the job runs, before the first sample is delivered: replaces an old tracking
  * file. `session` NULL: nothing is tracked. */
-void tracking_started(struct tracking *tracking, spoor_session *session);
+void tracking_started(void *tracking, spoor_session *session, pid_t pid);
 
 /* Called after the last sample: completes the tracking file. */
 void tracking_finish(struct tracking *tracking);

@@ -42,7 +42,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,11 +68,6 @@
 
 /* ---- the machine -------------------------------------------------------- */
 
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-    return is_known(a) && is_known(b) ? sub_floor0(a, b) : UNKNOWN;
-}
-
 static void add_mib(struct json_writer *json, const char *key, uint64_t bytes)
 {
     json_add_number(json, key, as_number(bytes) / BYTES_PER_MIB); /* NaN becomes null */
@@ -82,19 +76,12 @@ static void add_mib(struct json_writer *json, const char *key, uint64_t bytes)
 static void add_memory(const struct meminfo *memory, struct json_writer *json)
 {
     add_mib(json, "memory_free_mib", memory->free_bytes);
-    add_mib(json, "memory_used_mib", minus(memory->total_bytes, memory->available_bytes));
+    add_mib(json, "memory_used_mib", sub_known(memory->total_bytes, memory->available_bytes));
     add_mib(json, "memory_buffers_mib", memory->buffers_bytes);
     add_mib(json, "memory_cached_mib",
             sum_u64(memory->page_cache_bytes, memory->reclaimable_bytes));
     add_mib(json, "memory_active_mib", memory->active_bytes);
     add_mib(json, "memory_inactive_mib", memory->inactive_bytes);
-}
-
-/* Whether a mount belongs to a ZFS pool. A pool is listed by name, since its datasets are
- * mounted in several places. */
-static bool mount_is_pool(const struct mount_item *mount)
-{
-    return strncmp(mount->source, "zfs:", 4) == 0;
 }
 
 static void add_devices(const struct devices *devices, struct json_writer *json)
@@ -110,10 +97,13 @@ static void add_devices(const struct devices *devices, struct json_writer *json)
     json_begin(json, "disk_spaces", '{');
     for (size_t i = 0; i < devices->mounts.count; i++) {
         const struct mount_item *mount = &devices->mounts.items[i];
+        /* A pool is listed by its name, since its datasets are mounted in several places. */
+        bool is_pool = strncmp(mount->source, "zfs:", 4) == 0;
 
-        json_begin(json, mount_is_pool(mount) ? mount->source : mount->point, '{');
+        json_begin(json, is_pool ? mount->source : mount->point, '{');
         json_add_u64(json, "total", mount->space.total_bytes);
-        json_add_u64(json, "used", minus(mount->space.total_bytes, mount->space.free_bytes));
+        json_add_u64(json, "used",
+                     sub_known(mount->space.total_bytes, mount->space.free_bytes));
         json_add_u64(json, "free", mount->space.free_bytes);
         json_end(json);
     }
@@ -142,7 +132,7 @@ static int add_machine(struct machine *machine, struct json_writer *json,
     json_add_number(json, "timestamp", (double)now.realtime_ns / 1e9);
     json_add_u64(json, "processes", reading.process_count);
     json_add_seconds(json, "utime", reading.cpu.user_ns);
-    json_add_seconds(json, "stime", minus(reading.cpu.system_ns, reading.cpu.interrupt_ns));
+    json_add_seconds(json, "stime", sub_known(reading.cpu.system_ns, reading.cpu.interrupt_ns));
     add_memory(&reading.memory, json);
     add_devices(&devices, json);
     json_add_u64(json, "net_recv_bytes", reading.network.in);
@@ -459,7 +449,7 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
                        streams, err);
     if (has_upload)
         streams[options.stream_count++] =
-            (struct spoor_stream){ tracking->upload.rows_path, UPLOAD_DIALECT, "csv" };
+            (struct spoor_stream){ tracking->upload.rows.path, UPLOAD_DIALECT, "csv" };
     if (r < 0 || (settings->pid == 0 && options.stream_count == 0))
         return r;
     tracking->has_process = settings->pid != 0;

@@ -32,24 +32,12 @@
 #include "services/cloud/cloud.h"
 #include "services/prices/catalog.h"
 #include "services/prices/keeper.h"
+#include "text/json_member.h"
 #include "text/json_writer.h"
 
 #define MIB 1048576.0
 
 enum { VENDORS_MAX = 32, COUNT_DEFAULT = 10 };
-
-/* Returns a text member of an object; NULL: there is no such member. */
-static const char *text_of(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
 
 /* ---- this machine ----------------------------------------------------------- */
 
@@ -107,13 +95,13 @@ int lookup_servers(void *data, const struct agent_request *request, struct json_
     CLEANUP(keeper_close) struct keeper keeper = { 0 };
     json_auto_t *order = json_loads(request->arguments[0], 0, NULL);
     const json_t *list = json_object_get(order, "vendors");
-    double count = number_of(order, "count");
+    double count = member_number(order, "count");
     const char *vendors[VENDORS_MAX + 1] = { 0 };
     struct needs needs;
     struct server_filter filter = { .needs = &needs,
                                     .vendors = json_array_size(list) > 0 ? vendors : NULL,
-                                    .architecture = text_of(order, "architecture") };
-    struct server_table table = { .source = text_of(order, "catalog"),
+                                    .architecture = member_text(order, "architecture") };
+    struct server_table table = { .source = member_text(order, "catalog"),
                                   .catalog = &keeper.catalog,
                                   .run_seconds = (double)NAN,
                                   .run_price = (double)NAN };
@@ -125,10 +113,10 @@ int lookup_servers(void *data, const struct agent_request *request, struct json_
     for (size_t i = 0; i < json_array_size(list) && i < VENDORS_MAX; i++)
         vendors[i] = json_string_value(json_array_get(list, i));
     (void)needs_combine(NULL, 0, 1, &needs);
-    needs.cpus.value = number_of(order, "cpus");
-    needs.memory_bytes.value = number_of(order, "memory_mib") * MIB;
-    needs.gpus.value = number_of(order, "gpus");
-    needs.vram_bytes.value = number_of(order, "vram_mib") * MIB;
+    needs.cpus.value = member_number(order, "cpus");
+    needs.memory_bytes.value = member_number(order, "memory_mib") * MIB;
+    needs.gpus.value = member_number(order, "gpus");
+    needs.vram_bytes.value = member_number(order, "vram_mib") * MIB;
     if (!(needs.cpus.value >= 0) || !(needs.memory_bytes.value >= 0))
         return error_set(err, EINVAL, "CPUs and memory must be numbers");
     table.count = count >= 1 && count <= SERVERS_MAX ? (size_t)count : COUNT_DEFAULT;
@@ -147,8 +135,8 @@ int lookup_price(void *data, const struct agent_request *request, struct json_wr
 {
     CLEANUP(keeper_close) struct keeper keeper = { 0 };
     json_auto_t *order = json_loads(request->arguments[0], 0, NULL);
-    const char *vendor = text_of(order, "vendor"), *name = text_of(order, "server");
-    const char *region = text_of(order, "region");
+    const char *vendor = member_text(order, "vendor"), *name = member_text(order, "server");
+    const char *region = member_text(order, "region");
     double price = (double)NAN;
     int r;
 
@@ -157,7 +145,7 @@ int lookup_price(void *data, const struct agent_request *request, struct json_wr
         return error_set(err, EINVAL, "expected a JSON object");
     if (!vendor || !name)
         return error_set(err, EINVAL, "the vendor and the server must be texts");
-    r = keeper_open(environment_own, text_of(order, "catalog"), &keeper, err);
+    r = keeper_open(environment_own, member_text(order, "catalog"), &keeper, err);
     if (r == 0)
         r = keeper_find_price(&keeper, vendor, name, region ? region : "", &price, err);
     if (r == 0)

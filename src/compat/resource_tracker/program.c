@@ -258,30 +258,6 @@ struct run {
     bool has_begun; /* the upload has begun */
 };
 
-/* Returns the stream of the samples of the run. */
-static struct spoor_stream make_stream(const struct tracker_settings *settings)
-{
-    return (struct spoor_stream){
-        .path = settings->output_path ? settings->output_path : "/dev/stderr",
-        .dialect = DIALECT,
-        .format = settings->format == TRACKER_CSV ? "csv" : "jsonl",
-    };
-}
-
-/* Borrows from the settings and the stream. */
-static struct spoor_options make_options(const struct tracker_settings *settings,
-                                         const struct spoor_stream *stream)
-{
-    struct spoor_options options = SPOOR_OPTIONS_INIT;
-
-    options.interval_ns = settings->interval_ns;
-    options.name = settings->job_name;
-    options.tags = (const char *const *)settings->tags.items;
-    options.streams = stream;
-    options.stream_count = settings->is_quiet ? 0 : 1;
-    return options;
-}
-
 /* Called before a command starts: afterwards, a file that cannot be written must not stop the
  * command. */
 static int check_output(const struct spoor_stream *stream, struct spoor_error *err)
@@ -324,10 +300,8 @@ static int run_command(struct run *run, char **command)
     struct track_options options = { .command = command,
                                      .session = run->options,
                                      .warn = warn };
-    int code = program_run(&resource_tracker_program, &options, finish, run);
 
-    upload_process_cancel(&run->upload); /* no effect if the command was tracked */
-    return code;
+    return program_run(&resource_tracker_program, &options, finish, run);
 }
 
 /* Waits until the process ends or a signal arrives. */
@@ -341,7 +315,6 @@ static int follow(struct run *run)
         warn_about_lost_samples(attachment.session);
         tracker_upload_end(&run->upload, 0, run->settings->is_quiet);
     }
-    upload_process_cancel(&run->upload); /* no effect if the process was tracked */
     return code;
 }
 
@@ -356,22 +329,11 @@ static void begin_upload(const struct spoor_sample *sample, void *data)
     run->has_begun = true;
 }
 
-/* Adds a second stream of the samples, for the uploads of the run. */
-static void add_upload(struct run *run)
-{
-    if (run->upload.pid == 0)
-        return;
-    run->options.sample_seen = begin_upload;
-    run->options.sample_data = run;
-    run->streams[run->options.stream_count++] =
-        (struct spoor_stream){ run->upload.rows_path, DIALECT, "csv" };
-}
-
 static int resource_tracker_main(const struct command *command, int argc, char **argv)
 {
     CLEANUP(tracker_settings_done) struct tracker_settings settings;
     struct arguments arguments = ARGUMENTS_INIT(&resource_tracker_program, command, &settings);
-    struct run run = { .settings = &settings };
+    struct run run = { .settings = &settings, .options = SPOOR_OPTIONS_INIT };
     struct spoor_error err = { 0 };
     char **job;
     int code;
@@ -382,17 +344,30 @@ static int resource_tracker_main(const struct command *command, int argc, char *
         return code;
     if (tracker_config_read(&arguments, settings.config_path, &err) < 0)
         return complain("%s", err.message);
-    run.streams[0] = make_stream(&settings);
+    run.streams[0] = (struct spoor_stream){
+        .path = settings.output_path ? settings.output_path : "/dev/stderr",
+        .dialect = DIALECT,
+        .format = settings.format == TRACKER_CSV ? "csv" : "jsonl",
+    };
     if (!settings.is_quiet && check_output(&run.streams[0], &err) < 0)
         return complain("%s", err.message);
-    run.options = make_options(&settings, run.streams);
+    run.options.interval_ns = settings.interval_ns;
+    run.options.name = settings.job_name;
+    run.options.tags = (const char *const *)settings.tags.items;
+    run.options.streams = run.streams;
+    run.options.stream_count = settings.is_quiet ? 0 : 1;
     job = arguments.first_operand < argc ? argv + arguments.first_operand : NULL;
     tracker_upload_start(&settings, (const char *const *)job, &run.upload);
-    add_upload(&run);
-    if (job)
-        return run_command(&run, job);
-    run.options.pid = settings.pid;
-    return follow(&run);
+    if (run.upload.pid != 0) {
+        run.options.sample_seen = begin_upload;
+        run.options.sample_data = &run;
+        run.streams[run.options.stream_count++] =
+            (struct spoor_stream){ run.upload.rows.path, DIALECT, "csv" };
+    }
+    run.options.pid = job ? 0 : settings.pid;
+    code = job ? run_command(&run, job) : follow(&run);
+    upload_process_cancel(&run.upload); /* no effect if something was tracked */
+    return code;
 }
 
 /* ---- the program -------------------------------------------------------- */

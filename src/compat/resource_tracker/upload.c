@@ -24,6 +24,7 @@
 #include "services/cloud/cloud.h"
 #include "source/host/devices.h"
 #include "source/host/facts.h"
+#include "text/json_member.h"
 
 /* ---- the run ---------------------------------------------------------------- */
 
@@ -222,19 +223,17 @@ static int load(const char *path, json_t **ret, struct spoor_error *err)
 static int apply(const json_t *order, struct upload_settings *settings, struct spoor_error *err)
 {
     const json_t *interval = json_object_get(order, "interval");
-    const char *token = json_string_value(json_object_get(order, "token"));
-    const char *url = json_string_value(json_object_get(order, "api_url"));
-    int r = upload_settings_read(environment_own, settings, err);
+    const char *token = member_text(order, "token");
+    const char *url = member_text(order, "api_url");
 
-    if (r == 0 && token)
-        r = upload_settings_set_token(settings, token, err);
-    if (r == 0 && url)
-        r = upload_settings_set_url(settings, url, err);
-    if (r == 0 && interval && !json_is_null(interval))
-        r = upload_settings_set_interval(settings, json_number_value(interval), err);
-    if (r == 0 && *settings->token == '\0')
-        r = error_set(err, EINVAL, "there is no token to upload with");
-    return r;
+    if (upload_settings_read(environment_own, settings, err) < 0 ||
+        (token && upload_settings_set_token(settings, token, err) < 0) ||
+        (url && upload_settings_set_url(settings, url, err) < 0) ||
+        (interval && !json_is_null(interval) &&
+         upload_settings_set_interval(settings, json_number_value(interval), err) < 0))
+        return -EINVAL;
+    return *settings->token == '\0' ? error_set(err, EINVAL, "there is no token to upload with")
+                                    : 0;
 }
 
 static int write_metadata(const json_t *order, struct buffer *ret, struct spoor_error *err)

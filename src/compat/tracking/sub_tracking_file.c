@@ -59,14 +59,11 @@ static int read_row(struct table *table, struct block_log *log, struct spoor_err
 {
     int64_t process_id = 0, position = 0;
     double timestamp = 0;
-    int r = table_integer(table, PROCESS_ID, &process_id, err);
 
-    if (r == 0)
-        r = table_integer(table, POSITION, &position, err);
-    if (r == 0)
-        r = table_number(table, TIMESTAMP, &timestamp, err);
-    if (r < 0)
-        return r;
+    if (table_integer(table, PROCESS_ID, &process_id, err) < 0 ||
+        table_integer(table, POSITION, &position, err) < 0 ||
+        table_number(table, TIMESTAMP, &timestamp, err) < 0)
+        return -EBADMSG;
     if (position != 0 && position != 1)
         return table_refuse(table, err, "invalid position %lld: must be 0 (start) or 1 (stop)",
                             (long long)position);
@@ -102,16 +99,20 @@ int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_erro
 
 enum { BUSY_MS = 10000 };
 
+static void add_header(struct csv_writer *csv)
+{
+    for (size_t i = 0; i < SUB_TRACKING_COLUMNS; i++)
+        csv_add_text(csv, sub_tracking_columns[i]);
+    csv_end_row(csv);
+}
+
 /* Formats the lines to add, in memory. */
 static void make_lines(bool has_header, const struct phase_mark *mark, struct buffer *out)
 {
     struct csv_writer csv = { .out = out, .dialect = &csv_python };
 
-    if (has_header) {
-        for (size_t i = 0; i < SUB_TRACKING_COLUMNS; i++)
-            csv_add_text(&csv, sub_tracking_columns[i]);
-        csv_end_row(&csv);
-    }
+    if (has_header)
+        add_header(&csv);
     csv_add_i64(&csv, mark->process_id);
     csv_add_text(&csv, mark->name);
     csv_add_i64(&csv, mark->is_stop);
@@ -157,26 +158,21 @@ static int append_csv(const char *path, const struct phase_mark *mark, bool is_g
 static int insert(sqlite3 *db, const struct phase_mark *mark)
 {
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_exec(db,
-                            "BEGIN IMMEDIATE;"
-                            "CREATE TABLE IF NOT EXISTS data (process_id INTEGER, "
-                            "code_block_name VARCHAR, position INTEGER, timestamp FLOAT)",
-                            NULL, NULL, NULL);
+    int code = SQLITE_ERROR;
 
-    if (code == SQLITE_OK)
-        code = sqlite3_prepare_v2(db,
-                                  "INSERT INTO data (process_id, code_block_name, position, "
-                                  "timestamp) VALUES (?, ?, ?, ?)",
-                                  -1, &statement, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_int64(statement, 1, mark->process_id);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_text(statement, 2, mark->name, -1, SQLITE_STATIC);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_int(statement, 3, mark->is_stop);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_double(statement, 4, mark->timestamp);
-    if (code == SQLITE_OK)
+    if (sqlite3_exec(db,
+                     "BEGIN IMMEDIATE;"
+                     "CREATE TABLE IF NOT EXISTS data (process_id INTEGER, "
+                     "code_block_name VARCHAR, position INTEGER, timestamp FLOAT)",
+                     NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(db,
+                           "INSERT INTO data (process_id, code_block_name, position, "
+                           "timestamp) VALUES (?, ?, ?, ?)",
+                           -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_bind_int64(statement, 1, mark->process_id) == SQLITE_OK &&
+        sqlite3_bind_text(statement, 2, mark->name, -1, SQLITE_STATIC) == SQLITE_OK &&
+        sqlite3_bind_int(statement, 3, mark->is_stop) == SQLITE_OK &&
+        sqlite3_bind_double(statement, 4, mark->timestamp) == SQLITE_OK)
         code = sqlite3_step(statement);
     sqlite3_finalize(statement);
     return code == SQLITE_DONE ? sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) : code;
@@ -186,16 +182,12 @@ static int append_sqlite(const char *path, const struct phase_mark *mark,
                          struct spoor_error *err)
 {
     sqlite3 *db = NULL;
-    int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
     int r = 0;
 
-    if (code == SQLITE_OK)
-        code = sqlite3_busy_timeout(db, BUSY_MS);
-    if (code == SQLITE_OK)
-        code = table_distrust(db);
-    if (code == SQLITE_OK)
-        code = insert(db, mark);
-    if (code != SQLITE_OK)
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+            SQLITE_OK ||
+        sqlite3_busy_timeout(db, BUSY_MS) != SQLITE_OK || table_distrust(db) != SQLITE_OK ||
+        insert(db, mark) != SQLITE_OK)
         r = error_set(err, EIO, "cannot write '%s': %s", path, sqlite3_errmsg(db));
     sqlite3_close(db);
     return r;
@@ -268,9 +260,7 @@ static int combine_csv(const char *path, const char *const *files, size_t count,
 
     if (to.fd < 0)
         return error_sys(err, errno, "File %s", path);
-    for (size_t i = 0; i < SUB_TRACKING_COLUMNS; i++)
-        csv_add_text(&csv, sub_tracking_columns[i]);
-    csv_end_row(&csv);
+    add_header(&csv);
     for (size_t i = 0; i < count && r == 0; i++)
         r = copy_csv(files[i], &to, err);
     if (r == 0)
@@ -302,12 +292,10 @@ static int combine_sqlite(const char *path, const char *const *files, size_t cou
                           struct spoor_error *err)
 {
     sqlite3 *db = NULL;
-    int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
     int r = 0;
 
-    if (code == SQLITE_OK)
-        code = table_distrust(db);
-    if (code != SQLITE_OK)
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+        table_distrust(db) != SQLITE_OK)
         r = error_set(err, EIO, "File %s: %s", path, sqlite3_errmsg(db));
     for (size_t i = 0; i < count && r == 0; i++) {
         r = run(db, "ATTACH DATABASE ? AS input", files[i], err);

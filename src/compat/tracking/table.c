@@ -2,7 +2,6 @@
 #include "compat/tracking/table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdarg.h>

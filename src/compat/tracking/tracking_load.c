@@ -49,23 +49,17 @@ static uint64_t gpu_count(const struct tracking *tracking)
 /* Rows have only sums over all GPUs. With one GPU, the sum is the value of that GPU. */
 static struct series_gpus only_gpu(const struct replay_row *row)
 {
+    static const enum metric metrics[GPU_MEASURE_COUNT] = {
+        [GPU_MEMORY] = METRIC_HOST_GPU_MEMORY,
+        [GPU_JOB_MEMORY] = METRIC_JOB_GPU_MEMORY,
+        [GPU_UTILIZATION] = METRIC_HOST_GPU_UTILIZATION,
+    };
     struct series_gpus gpus = { .count = 1, .places = { { 0, -1 } } };
 
     for (size_t i = 0; i < SERIES_GPU_MEASURES; i++) {
-        double value = (double)NAN;
+        enum metric metric = metrics[series_gpu_measure(i)]; /* 0: not in the file */
 
-        switch ((int)series_gpu_measure(i)) {
-        case GPU_MEMORY:
-            value = row->value[METRIC_HOST_GPU_MEMORY];
-            break;
-        case GPU_JOB_MEMORY:
-            value = row->value[METRIC_JOB_GPU_MEMORY];
-            break;
-        case GPU_UTILIZATION:
-            value = row->value[METRIC_HOST_GPU_UTILIZATION];
-            break;
-        }
-        gpus.values[0][i] = (float)value;
+        gpus.values[0][i] = metric ? (float)row->value[metric] : NAN;
     }
     return gpus;
 }

@@ -21,6 +21,7 @@
 #include "run/job_socket.h"
 #include "run/process.h"
 #include "run/watch.h"
+#include "text/json_member.h"
 #include "text/json_writer.h"
 #include "text/number.h"
 
@@ -42,26 +43,19 @@ struct watched_runs {
     struct json_writer *json; /* each status is also written here, unless NULL */
 };
 
-static double number_of(const json_t *status, const char *key)
-{
-    const json_t *value = json_object_get(status, key);
-
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
 static void read_status(const json_t *status, struct watched_run *run)
 {
-    const char *name = json_string_value(json_object_get(status, "name"));
-    const char *command = json_string_value(json_object_get(status, "command"));
+    const char *name = member_text(status, "name");
+    const char *command = member_text(status, "command");
 
     run->pid = (pid_t)json_integer_value(json_object_get(status, "pid"));
     (void)snprintf(run->title, sizeof(run->title), "%s%s%s", name ? name : "", name ? "  " : "",
                    command ? command : ""); /* fits */
-    run->elapsed_seconds = number_of(status, "elapsed_seconds");
-    run->sampled_seconds = number_of(status, "sampled_seconds");
-    run->cpu_seconds = number_of(status, "job_cpu_seconds");
-    run->rss_bytes = number_of(status, "job_rss_bytes");
-    run->gpu_bytes = number_of(status, "job_gpu_memory_bytes");
+    run->elapsed_seconds = member_number(status, "elapsed_seconds");
+    run->sampled_seconds = member_number(status, "sampled_seconds");
+    run->cpu_seconds = member_number(status, "job_cpu_seconds");
+    run->rss_bytes = member_number(status, "job_rss_bytes");
+    run->gpu_bytes = member_number(status, "job_gpu_memory_bytes");
     run->cores = run->cpu_seconds / run->sampled_seconds;
 }
 
@@ -295,7 +289,7 @@ struct wanted {
 static void compare_name(pid_t tracker, const char *status, void *data)
 {
     json_auto_t *object = status ? json_loads(status, 0, NULL) : NULL;
-    const char *name = json_string_value(json_object_get(object, "name"));
+    const char *name = member_text(object, "name");
     struct wanted *wanted = data;
 
     (void)tracker;

@@ -226,18 +226,10 @@ static int replace(void *data, unsigned kind, const void *bytes, size_t size,
                    struct spoor_error *err)
 {
     struct buffer text = { .text = (char *)(uintptr_t)bytes, .length = size };
-    struct replacement file;
-    int r = replacement_open(&file, data, false);
 
     (void)kind;
     (void)err;
-    if (r < 0)
-        return r;
-    r = buffer_write(&text, file.fd);
-    if (r == 0)
-        return replacement_commit(&file, false);
-    replacement_cancel(&file);
-    return r;
+    return replacement_write(data, &text, (struct replacement_style){ 0 });
 }
 
 static int end_file(void *data, struct spoor_error *err)
@@ -363,10 +355,10 @@ static int open_push(struct exporter *exporter, const struct settings *settings,
     if (r < 0)
         return r;
     if (settings->is_no_clobber)
-        (void)unlink(process->rows_path); /* the stream would refuse to overwrite it */
+        (void)unlink(process->rows.path); /* the stream would refuse to overwrite it */
     exporter->pushes[exporter->push_count++].option = is_otlp ? "--otlp" : "--push";
     exporter->streams[options->stream_count++] =
-        (struct spoor_stream){ .path = process->rows_path, .format = "jsonl" };
+        (struct spoor_stream){ .path = process->rows.path, .format = "jsonl" };
     options->streams = exporter->streams;
     return 0;
 }

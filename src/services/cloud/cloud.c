@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include "base/parse.h"
 #include "output/output_file.h"
 #include "services/http.h"
+#include "text/json_member.h"
 #include "text/json_writer.h"
 #include "text/number.h"
 
@@ -54,15 +53,6 @@ static const struct dmi_rule rules[] = {
     { "ovh", { { DMI_SYS_VENDOR, "OpenStack Foundation" } } },
 };
 
-#define TO(member) \
-    offsetof(struct cloud_facts, member), sizeof(((struct cloud_facts *)0)->member)
-#define FIELD(name, member)              \
-    {                                    \
-        .key = (name), STORE(TO(member)) \
-    }
-#define STORE(...) STORE_AT(__VA_ARGS__)
-#define STORE_AT(at, length) .offset = (at), .size = (length)
-
 /* clang-format off */
 static const struct cloud_vendor vendors[] = {
     {
@@ -73,8 +63,8 @@ static const struct cloud_vendor vendors[] = {
         .token_header = "X-aws-ec2-metadata-token",
         .requests = { {
             .path = "/latest/dynamic/instance-identity/document",
-            .fields = { FIELD("region", region), FIELD("availabilityZone", zone),
-                        FIELD("instanceType", instance_type), FIELD("accountId", account) },
+            .fields = { { "region", CLOUD_REGION }, { "availabilityZone", CLOUD_ZONE },
+                        { "instanceType", CLOUD_INSTANCE_TYPE }, { "accountId", CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -86,15 +76,15 @@ static const struct cloud_vendor vendors[] = {
         .requests = { {
             .path = "/computeMetadata/v1/instance/zone",
             .syntax = CLOUD_TEXT,
-            .fields = { FIELD(NULL, zone), { STORE(TO(region)), .drops_suffix = true } },
+            .fields = { { NULL, CLOUD_ZONE }, { NULL, CLOUD_REGION, .drops_suffix = true } },
         }, {
             .path = "/computeMetadata/v1/instance/machine-type",
             .syntax = CLOUD_TEXT,
-            .fields = { FIELD(NULL, instance_type) },
+            .fields = { { NULL, CLOUD_INSTANCE_TYPE } },
         }, {
             .path = "/computeMetadata/v1/project/project-id",
             .syntax = CLOUD_TEXT,
-            .fields = { FIELD(NULL, account) },
+            .fields = { { NULL, CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -103,9 +93,9 @@ static const struct cloud_vendor vendors[] = {
         .header = "Metadata: true",
         .requests = { {
             .path = "/metadata/instance?api-version=2021-02-01",
-            .fields = { FIELD("compute.location", region), FIELD("compute.zone", zone),
-                        FIELD("compute.vmSize", instance_type),
-                        FIELD("compute.subscriptionId", account) },
+            .fields = { { "compute.location", CLOUD_REGION }, { "compute.zone", CLOUD_ZONE },
+                        { "compute.vmSize", CLOUD_INSTANCE_TYPE },
+                        { "compute.subscriptionId", CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -114,8 +104,8 @@ static const struct cloud_vendor vendors[] = {
         .requests = { {
             .path = "/hetzner/v1/metadata", /* instance-id is the number of the machine */
             .syntax = CLOUD_LINES,
-            .fields = { FIELD("region:", region), FIELD("availability-zone:", zone),
-                        FIELD("instance-type:", instance_type) },
+            .fields = { { "region:", CLOUD_REGION }, { "availability-zone:", CLOUD_ZONE },
+                        { "instance-type:", CLOUD_INSTANCE_TYPE } },
         } },
     },
     {
@@ -123,7 +113,7 @@ static const struct cloud_vendor vendors[] = {
         .url = LINK_LOCAL,
         .requests = { {
             .path = "/metadata/v1.json",
-            .fields = { { .key = "cloud_name", .expected = "upcloud" }, FIELD("region", region) },
+            .fields = { { .key = "cloud_name", .expected = "upcloud" }, { "region", CLOUD_REGION } },
         } },
     },
     {
@@ -135,13 +125,13 @@ static const struct cloud_vendor vendors[] = {
             .fields = { { .key = "services.0.address", .expected = OVH_DNS } },
         }, {
             .path = "/openstack/latest/meta_data.json", /* "nova" is a default of OpenStack */
-            .fields = { { .key = "availability_zone", STORE(TO(zone)), .unknown = "nova" },
-                        { .key = "availability_zone", STORE(TO(region)), .unknown = "nova" } },
+            .fields = { { "availability_zone", CLOUD_ZONE, .unknown = "nova" },
+                        { "availability_zone", CLOUD_REGION, .unknown = "nova" } },
         }, {
             .path = "/latest/meta-data/instance-type",
             .syntax = CLOUD_TEXT,
             .is_optional = true,
-            .fields = { FIELD(NULL, instance_type) },
+            .fields = { { NULL, CLOUD_INSTANCE_TYPE } },
         } },
     },
     {
@@ -151,8 +141,8 @@ static const struct cloud_vendor vendors[] = {
         .token_header = "X-aliyun-ecs-metadata-token",
         .requests = { {
             .path = "/latest/dynamic/instance-identity/document",
-            .fields = { FIELD("region-id", region), FIELD("zone-id", zone),
-                        FIELD("instance-type", instance_type), FIELD("owner-account-id", account) },
+            .fields = { { "region-id", CLOUD_REGION }, { "zone-id", CLOUD_ZONE },
+                        { "instance-type", CLOUD_INSTANCE_TYPE }, { "owner-account-id", CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -160,7 +150,7 @@ static const struct cloud_vendor vendors[] = {
         .url = LINK_LOCAL,
         .requests = { {
             .path = "/v1.json",
-            .fields = { FIELD("region.regioncode", region) },
+            .fields = { { "region.regioncode", CLOUD_REGION } },
         } },
     },
 };
@@ -237,21 +227,18 @@ static const json_t *find_json(const json_t *value, const char *path)
     return value;
 }
 
-static int copy_json(const json_t *document, const char *path, char *buf, size_t size)
-{
-    const json_t *value = find_json(document, path);
-
-    return json_is_string(value) ? cloud_value_copy(json_string_value(value),
-                                                    json_string_length(value), buf, size)
-                                 : -EBADMSG;
-}
-
 static int copy_field(const struct cloud_request *request, const struct cloud_field *field,
                       const char *text, const json_t *document, char value[VALUE_SIZE])
 {
+    const json_t *found;
+
     switch (request->syntax) {
     case CLOUD_JSON:
-        return copy_json(document, field->key, value, VALUE_SIZE);
+        found = find_json(document, field->key);
+        return json_is_string(found)
+                   ? cloud_value_copy(json_string_value(found), json_string_length(found),
+                                      value, VALUE_SIZE)
+                   : -EBADMSG;
     case CLOUD_LINES:
         text = parse_key(text, field->key);
         break;
@@ -262,6 +249,21 @@ static int copy_field(const struct cloud_request *request, const struct cloud_fi
 }
 
 /* ---- facts ---------------------------------------------------------------- */
+
+#define FACT(member)                                   \
+    {                                                  \
+#member, offsetof(struct cloud_facts, member), \
+            sizeof(((struct cloud_facts *)0)->member)  \
+    }
+
+static const struct {
+    const char *key; /* in the cache */
+    size_t offset, size;
+} members[] = {
+    [CLOUD_VENDOR] = FACT(vendor),   [CLOUD_REGION] = FACT(region),
+    [CLOUD_ZONE] = FACT(zone),       [CLOUD_INSTANCE_TYPE] = FACT(instance_type),
+    [CLOUD_ACCOUNT] = FACT(account),
+};
 
 /* Stores a value. -EBADMSG: it is too long, or shows that this is another service. */
 static int take_value(const struct cloud_field *field, char *value, struct cloud_facts *facts)
@@ -274,15 +276,15 @@ static int take_value(const struct cloud_field *field, char *value, struct cloud
         return 0;
     if (dash)
         *dash = '\0';
-    if (strlen(value) >= field->size)
+    if (strlen(value) >= members[field->fact].size)
         return -EBADMSG;
-    memcpy((char *)facts + field->offset, value, strlen(value) + 1);
+    memcpy((char *)facts + members[field->fact].offset, value, strlen(value) + 1);
     return 0;
 }
 
 static bool is_field(const struct cloud_field *field)
 {
-    return field->size > 0 || field->expected;
+    return field->fact != CLOUD_NO_FACT || field->expected;
 }
 
 int cloud_answer_parse(const struct cloud_request *request, const char *text,
@@ -438,17 +440,6 @@ int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t ti
 
 enum { FILE_MAX = 16 << 10 };
 
-static const struct {
-    const char *key;
-    size_t offset, size;
-} members[] = {
-#define MEMBER(name)                                                                       \
-    {                                                                                      \
-#name, offsetof(struct cloud_facts, name), sizeof(((struct cloud_facts *)0)->name) \
-    }
-    MEMBER(vendor), MEMBER(region), MEMBER(zone), MEMBER(instance_type), MEMBER(account),
-};
-
 /* ---- its path --------------------------------------------------------------- */
 
 /* Reads the boot ID, which changes at every boot. -ENOENT: unknown. */
@@ -495,18 +486,11 @@ static json_t *load(const char *path)
     return json_loads(text.text, JSON_REJECT_DUPLICATES, NULL);
 }
 
-static bool is_text(const json_t *document, const char *key, const char *expected)
-{
-    const char *text = json_string_value(json_object_get(document, key));
-
-    return text && strcmp(text, expected) == 0;
-}
-
 static int take_facts(const json_t *document, struct cloud_facts *ret)
 {
     struct cloud_facts facts = { 0 };
 
-    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+    for (size_t i = CLOUD_VENDOR; i < ARRAY_SIZE(members); i++) {
         const json_t *value = json_object_get(document, members[i].key);
 
         if (json_is_null(value))
@@ -532,8 +516,8 @@ int cloud_cache_read(const struct root *root, environment_get *get_variable,
         find_path(get_variable, false, &path) < 0)
         return -ENOENT;
     document = load(path.text);
-    if (is_text(document, "boot_id", boot_id) && is_text(document, "service", key->url) &&
-        is_text(document, "vendor", key->vendor))
+    if (member_is(document, "boot_id", boot_id) && member_is(document, "service", key->url) &&
+        member_is(document, "vendor", key->vendor))
         r = take_facts(document, ret);
     json_decref(document);
     return r;
@@ -549,7 +533,7 @@ static void describe(const struct cloud_cache_key *key, const char *boot_id,
     json_begin(&json, NULL, '{');
     json_add_text(&json, "boot_id", boot_id);
     json_add_text(&json, "service", key->url);
-    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+    for (size_t i = CLOUD_VENDOR; i < ARRAY_SIZE(members); i++) {
         json_add_known_text(&json, members[i].key, (const char *)facts + members[i].offset);
     }
     json_end(&json);
@@ -562,18 +546,13 @@ void cloud_cache_write(const struct root *root, environment_get *get_variable,
     CLEANUP(buffer_done) struct buffer text = { 0 };
     CLEANUP(buffer_done) struct buffer path = { 0 };
     char boot_id[64];
-    struct replacement file;
 
     if (read_boot_id(root, boot_id, sizeof(boot_id)) < 0 ||
         find_path(get_variable, true, &path) < 0)
         return;
     describe(key, boot_id, facts, &text);
-    if (buffer_error(&text) < 0 || replacement_open(&file, path.text, true) < 0)
-        return;
-    if (buffer_write(&text, file.fd) < 0)
-        replacement_cancel(&file);
-    else
-        (void)replacement_commit(&file, false); /* on failure the service is queried again */
+    /* On failure the service is queried again. */
+    (void)replacement_write(path.text, &text, (struct replacement_style){ .is_private = true });
 }
 
 /* ---- the cloud of this machine ------------------------------------------ */

@@ -60,11 +60,21 @@ enum cloud_syntax {
     CLOUD_TEXT,  /* the response is the value */
 };
 
+/* The members of struct cloud_facts. */
+enum cloud_fact {
+    CLOUD_NO_FACT,
+    CLOUD_VENDOR,
+    CLOUD_REGION,
+    CLOUD_ZONE,
+    CLOUD_INSTANCE_TYPE,
+    CLOUD_ACCOUNT
+};
+
 /* A value in a response. */
 struct cloud_field {
     const char
         *key; /* "compute.vmSize", "services.0.address", "region:"; NULL: the whole text */
-    size_t offset, size;  /* place in struct cloud_facts; 0, 0: not stored */
+    enum cloud_fact fact; /* where to store it */
     const char *expected; /* the value must equal this text; NULL: any value */
     const char *unknown;  /* value that means unknown */
     bool drops_suffix;    /* drops the last part: "europe-west1-b" becomes "europe-west1" */

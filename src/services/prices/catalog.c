@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/reserve.h"
@@ -475,9 +476,7 @@ enum { NAME_COLUMNS = 32 };
 
 static size_t shown_count(const struct server_table *table)
 {
-    size_t count = table->catalog ? table->catalog->count : 0;
-
-    return count < table->count ? count : table->count;
+    return table->catalog ? smaller(table->catalog->count, table->count) : 0;
 }
 
 static void add_money(double usd, struct buffer *out)
@@ -515,12 +514,11 @@ enum { TABLE_COLUMNS = ARRAY_SIZE(table_columns) };
 
 static void add_text(const struct page *page, const char *text, struct buffer *out)
 {
-    struct buffer safe = { 0 };
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
 
     page_escape(page, text, &safe);
     if (safe.text)
         page_cut(safe.text, NAME_COLUMNS, out);
-    buffer_done(&safe);
 }
 
 /* Adds nothing if the value is unknown or 0. */
@@ -557,15 +555,12 @@ static size_t width_of(const struct page *page, const struct server_table *table
     size_t width = 0, title = utf8_columns(table_column->title);
 
     for (size_t row = 0; row < shown_count(table); row++) {
-        struct buffer cell = { 0 };
-        size_t used;
+        CLEANUP(buffer_done) struct buffer cell = { 0 };
 
         add_cell(page, table, row, table_column, &cell);
-        used = cell.text ? utf8_columns(cell.text) : 0;
-        width = used > width ? used : width;
-        buffer_done(&cell);
+        width = larger(width, cell.text ? utf8_columns(cell.text) : 0);
     }
-    return width == 0 ? 0 : width > title ? width : title;
+    return width == 0 ? 0 : larger(width, title);
 }
 
 static void add_padded(const char *text, size_t width, bool is_right, struct buffer *line)
@@ -580,7 +575,7 @@ static void add_padded(const char *text, size_t width, bool is_right, struct buf
 static void write_rows(const struct server_table *table, struct page *page)
 {
     size_t widths[TABLE_COLUMNS];
-    struct buffer title = { 0 };
+    CLEANUP(buffer_done) struct buffer title = { 0 };
 
     for (size_t i = 0; i < TABLE_COLUMNS; i++) {
         widths[i] = width_of(page, table, &table_columns[i]);
@@ -590,30 +585,28 @@ static void write_rows(const struct server_table *table, struct page *page)
     }
     page_add(page, PAGE_DIM, title.text ? title.text : "");
     page_blank(page);
-    buffer_done(&title);
     for (size_t row = 0; row < shown_count(table); row++) {
-        struct buffer line = { 0 };
+        CLEANUP(buffer_done) struct buffer line = { 0 };
 
         for (size_t i = 0; i < TABLE_COLUMNS; i++) {
-            struct buffer cell = { 0 };
+            CLEANUP(buffer_done) struct buffer cell = { 0 };
 
-            if (widths[i] > 0)
-                add_cell(page, table, row, &table_columns[i], &cell);
-            if (widths[i] > 0)
-                add_padded(cell.text ? cell.text : "", widths[i],
-                           table_columns[i].kind != KIND_TEXT, &line);
-            buffer_done(&cell);
+            if (widths[i] == 0)
+                continue;
+            add_cell(page, table, row, &table_columns[i], &cell);
+            add_padded(cell.text ? cell.text : "", widths[i],
+                       table_columns[i].kind != KIND_TEXT, &line);
         }
         page_add(page, PAGE_PLAIN, line.text ? line.text : "");
         page_blank(page);
-        buffer_done(&line);
     }
 }
 
 /* Writes "This run   $0.0041  2 min 34 s on aws m5.large in eu-west-1 at $0.0960 per hour". */
 static void write_run(const struct server_table *table, struct page *page)
 {
-    struct buffer cost = { 0 }, details = { 0 };
+    CLEANUP(buffer_done) struct buffer cost = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
 
     if (!table->run_server)
         return;
@@ -636,15 +629,13 @@ static void write_run(const struct server_table *table, struct page *page)
     }
     page_row(page, table->has_many_runs ? "Longest run" : "This run",
              cost.text ? cost.text : "", details.text);
-    buffer_done(&cost);
-    buffer_done(&details);
 }
 
 void server_table_write_text(const struct server_table *table, const struct format_style *style,
                              struct buffer *out)
 {
     struct page page = { out, style->has_color, style->has_unicode, style->columns };
-    struct buffer note = { 0 };
+    CLEANUP(buffer_done) struct buffer note = { 0 };
 
     write_run(table, &page);
     if (!table->catalog)
@@ -658,7 +649,6 @@ void server_table_write_text(const struct server_table *table, const struct form
     buffer_add_text(&note, ")");
     page_add(&page, PAGE_DIM, note.text ? note.text : "");
     page_blank(&page);
-    buffer_done(&note);
     if (shown_count(table) > 0)
         write_rows(table, &page);
 }
@@ -668,7 +658,7 @@ void server_table_write_text(const struct server_table *table, const struct form
 static void add_server(const struct server_table *table, const struct server *server,
                        struct json_writer *json)
 {
-    struct buffer details = { 0 };
+    CLEANUP(buffer_done) struct buffer details = { 0 };
 
     json_begin(json, NULL, '{');
     json_add_known_text(json, "vendor", server->vendor);
@@ -685,7 +675,6 @@ static void add_server(const struct server_table *table, const struct server *se
     catalog_add_row(table->catalog, server->row, &details);
     json_add_document(json, "details", &details); /* null if there are no details */
     json_end(json);
-    buffer_done(&details);
 }
 
 static void add_run(const struct server_table *table, struct json_writer *json)

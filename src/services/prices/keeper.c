@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "services/http.h"
 #include "text/escape.h"
+#include "text/json_member.h"
 #include "text/number.h"
 
 #define GIB 1073741824.0
@@ -162,18 +163,11 @@ int keeper_find_servers(struct keeper *keeper, const struct server_filter *filte
 
 /* ---- prices --------------------------------------------------------------- */
 
-static bool has_text(const json_t *object, const char *key, const char *expected)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text && strcmp(text, expected) == 0;
-}
-
 static bool has_other_text(const json_t *object, const char *key, const char *expected)
 {
     const json_t *value = json_object_get(object, key);
 
-    return value && !json_is_null(value) && !has_text(object, key, expected);
+    return value && !json_is_null(value) && !member_is(object, key, expected);
 }
 
 /* Returns NaN if the entry is not an hourly on-demand price in USD for Linux. */
@@ -181,8 +175,8 @@ static double price_of(const json_t *entry)
 {
     const json_t *price = json_object_get(entry, "price");
 
-    if (!has_text(entry, "allocation", "ondemand") ||
-        !has_text(entry, "operating_system", "Linux") ||
+    if (!member_is(entry, "allocation", "ondemand") ||
+        !member_is(entry, "operating_system", "Linux") ||
         has_other_text(entry, "unit", "hour") || has_other_text(entry, "currency", "USD") ||
         !json_is_number(price) || json_number_value(price) < 0)
         return (double)NAN;
@@ -224,9 +218,9 @@ int keeper_find_price(struct keeper *keeper, const char *vendor, const char *ser
 
         if (isnan(price))
             continue;
-        if (isnan(found) || has_text(entry, "region_id", region))
+        if (isnan(found) || member_is(entry, "region_id", region))
             found = price;
-        if (has_text(entry, "region_id", region))
+        if (member_is(entry, "region_id", region))
             break;
     }
     json_decref(list);

@@ -14,7 +14,7 @@
 #include "base/parse.h"
 #include "base/reserve.h"
 #include "services/upload/spool.h"
-#include "text/escape.h"
+#include "text/json_member.h"
 
 enum { LABELS_MAX = 128, HEADERS_MAX = 16 };
 
@@ -88,6 +88,7 @@ static int set_url(const char *url, const char *path, const char *id,
                     : strncmp(url, "http://", 7) == 0 ? 7
                                                       : 0;
     size_t host = strcspn(url + scheme, "/?#");
+    bool has_path = url[scheme + host] != '\0' && strcmp(url + scheme + host, "/") != 0;
     int n;
 
     for (const char *c = url; *c; c++)
@@ -99,12 +100,11 @@ static int set_url(const char *url, const char *path, const char *id,
         return error_set(err, EINVAL,
                          "no password in a URL, since it is stored with samples that wait: use "
                          "the variable SPOOR_PUSH_HEADERS or OTEL_EXPORTER_OTLP_HEADERS");
-    if (strcmp(url + scheme + host, "/") == 0)
+    if (has_path)
+        n = snprintf(ret->url, sizeof(ret->url), "%s", url);
+    else
         n = snprintf(ret->url, sizeof(ret->url), "%.*s%s%s", (int)(scheme + host), url, path,
                      id);
-    else
-        n = snprintf(ret->url, sizeof(ret->url), "%s%s%s", url, url[scheme + host] ? "" : path,
-                     url[scheme + host] ? "" : id);
     return n < 0 || (size_t)n >= sizeof(ret->url)
                ? error_set(err, EINVAL, "the URL is too long")
                : 0;
@@ -145,20 +145,13 @@ int push_settings(const char *url, const char *run_id, environment_get *get,
     return r < 0 ? r : set_headers(get("SPOOR_PUSH_HEADERS"), ret, err);
 }
 
-/* Returns the variable for metrics or, if it is empty, the general variable. */
-static const char *otlp_variable(environment_get *get, const char *metrics, const char *general)
-{
-    const char *value = get(metrics);
-
-    return value && *value ? value : get(general);
-}
-
 int otlp_settings(const char *url, environment_get *get, struct upload_settings *ret,
                   struct spoor_error *err)
 {
     const char *whole = get("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT");
     const char *base = get("OTEL_EXPORTER_OTLP_ENDPOINT");
     const char *interval = get("OTEL_METRIC_EXPORT_INTERVAL");
+    const char *headers = get("OTEL_EXPORTER_OTLP_METRICS_HEADERS");
     char joined[sizeof(ret->url)];
     uint64_t interval_ms;
     int r;
@@ -174,24 +167,16 @@ int otlp_settings(const char *url, environment_get *get, struct upload_settings 
     if (r == 0 && interval && parse_whole_u64(interval, &interval_ms) == 0 &&
         interval_ms >= 100)
         ret->interval_ns = interval_ms * NS_PER_MS;
-    return r < 0 ? r
-                 : set_headers(otlp_variable(get, "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
-                                             "OTEL_EXPORTER_OTLP_HEADERS"),
-                               ret, err);
+    if (!headers || !*headers)
+        headers = get("OTEL_EXPORTER_OTLP_HEADERS");
+    return r < 0 ? r : set_headers(headers, ret, err);
 }
 
 /* ---- rows --------------------------------------------------------------- */
 
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
 static void read_gpu(const json_t *object, struct export_gpu *ret)
 {
-    const char *uuid = json_string_value(json_object_get(object, "uuid"));
+    const char *uuid = member_text(object, "uuid");
     const json_t *part = json_object_get(object, "part");
 
     *ret = (struct export_gpu){
@@ -200,7 +185,7 @@ static void read_gpu(const json_t *object, struct export_gpu *ret)
     };
     (void)snprintf(ret->uuid, sizeof(ret->uuid), "%s", uuid ? uuid : "");
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        ret->values[i] = number_of(object, gpu_measure_row((enum gpu_measure)i)->name);
+        ret->values[i] = member_number(object, gpu_measure_row((enum gpu_measure)i)->name);
 }
 
 /* Parses a row of samples. Returns false if the text is not a row. */
@@ -209,12 +194,12 @@ static bool read_row(const char *text, size_t length, struct export_sample *ret)
     json_auto_t *row = json_loadb(text, length, 0, NULL);
     const json_t *gpus = json_object_get(row, "gpus");
 
-    *ret = (struct export_sample){ .unix_seconds = number_of(row, "timestamp"),
-                                   .elapsed_seconds = number_of(row, "elapsed_seconds"),
+    *ret = (struct export_sample){ .unix_seconds = member_number(row, "timestamp"),
+                                   .elapsed_seconds = member_number(row, "elapsed_seconds"),
                                    .cpu_limit = (double)NAN,
                                    .memory_limit_bytes = (double)NAN };
     for (int i = 0; i < METRIC_COUNT; i++)
-        ret->values[i] = number_of(row, metric_row((enum metric)i)->published.name);
+        ret->values[i] = member_number(row, metric_row((enum metric)i)->published.name);
     for (size_t i = 0; i < json_array_size(gpus) && i < EXPORT_GPUS_MAX; i++)
         read_gpu(json_array_get(gpus, i), &ret->gpus[ret->gpu_count++]);
     return ret->unix_seconds >= 0 && ret->elapsed_seconds >= 0;
@@ -392,12 +377,12 @@ int push_send(struct push_state *state, const struct sentinel *api, const struct
 
     state->retry_ns = 0;
     metadata = json_object_get(run, "metadata");
-    id = json_string_value(json_object_get(json_object_get(metadata, "labels"), "run_id"));
+    id = member_text(json_object_get(metadata, "labels"), "run_id");
     if (r < 0 || !id)
         return error_set(err, EBADMSG, "'%s' is damaged", spool->path);
     if (strcmp(state->run_id, id) != 0)
         state->run_id[0] = '\0';
-    interval_seconds = number_of(metadata, "interval_seconds");
+    interval_seconds = member_number(metadata, "interval_seconds");
     r = read_rows(batch, state, interval_seconds, &samples);
     if (r < 0)
         return error_set(err, ENOMEM, "out of memory");

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "text/escape.h"
 #include "text/number.h"
 
@@ -60,15 +61,6 @@ static bool is_name(const char *text, size_t length)
     return length > 0;
 }
 
-static int find_bucket(const char *uri, const char **ret, size_t *ret_length)
-{
-    if (strncmp(uri, SCHEME, strlen(SCHEME)) != 0)
-        return -EINVAL;
-    *ret = uri + strlen(SCHEME);
-    *ret_length = strcspn(*ret, "/");
-    return is_name(*ret, *ret_length) ? 0 : -EINVAL;
-}
-
 /* Adds the URL of a bucket, without a slash at the end. A name with dots becomes a part of
  * the path, because Amazon's wildcard certificate does not match it as a host. `region` may
  * be empty. */
@@ -76,13 +68,12 @@ static int add_bucket_url(const char *uri, const char *region, const char *base,
                           struct buffer *out)
 {
     const char *dot = *region ? "." : "";
-    const char *bucket;
-    size_t length;
-    int size;
+    const char *bucket = begins_with(uri, SCHEME) ? uri + strlen(SCHEME) : "";
+    size_t length = strcspn(bucket, "/");
+    int size = (int)length;
 
-    if (find_bucket(uri, &bucket, &length) < 0)
+    if (!is_name(bucket, length))
         return -EINVAL;
-    size = (int)length;
     if (base && *base)
         buffer_format(out, "%s/%.*s", base, size, bucket);
     else if (memchr(bucket, '.', length))
@@ -373,21 +364,17 @@ struct sentinel sentinel_of(const struct upload_settings *settings)
 
 /* ---- requests --------------------------------------------------------------- */
 
-/* Returns whether the same request may succeed later. */
-static bool is_for_now(int status)
-{
-    return status >= 500 || status == 408 || status == 425 || status == 429;
-}
-
 /* The message contains the start of the response, in which the service explains a rejection. */
 static int check_status(const char *url, const struct http_response *response,
                         struct spoor_error *err)
 {
-    if (http_is_success(response->status))
+    int status = response->status;
+    bool may_succeed_later = status >= 500 || status == 408 || status == 425 || status == 429;
+
+    if (http_is_success(status))
         return 0;
-    return error_set(err, is_for_now(response->status) ? EIO : EPERM,
-                     "%.200s: HTTP status %d: %.150s", url, response->status,
-                     response->body.text);
+    return error_set(err, may_succeed_later ? EIO : EPERM, "%.200s: HTTP status %d: %.150s",
+                     url, status, response->body.text);
 }
 
 /* Sends a request. `run_id` and `action` NULL: registers a run. `body` NULL: an empty body. */

@@ -20,21 +20,20 @@
 #include "output/output_file.h"
 #include "text/json_writer.h"
 
-static int name_file(const struct spool *spool, const char *name, char path[PATH_MAX])
+struct spool_file spool_file(const struct spool *spool, const char *name)
 {
-    int n = snprintf(path, PATH_MAX, "%s/%s", spool->path, name);
+    struct spool_file file;
 
-    return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+    (void)snprintf(file.path, sizeof(file.path), "%s/%s", spool->path, name); /* fits */
+    return file;
 }
 
 /* Returns the descriptor or -errno. */
 static int open_file(const struct spool *spool, const char *name, int flags)
 {
-    char path[PATH_MAX];
-    int r = name_file(spool, name, path);
-    int fd = r < 0 ? r : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+    int fd = open(spool_file(spool, name).path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 
-    return r == 0 && fd < 0 ? -errno : fd;
+    return fd < 0 ? -errno : fd;
 }
 
 /* ---- rows --------------------------------------------------------------- */
@@ -307,23 +306,9 @@ int spool_for_each(bool is_newest_first, void (*each)(const char *path, void *da
 static int replace_file(const struct spool *spool, const char *name, const struct buffer *text,
                         bool is_synced)
 {
-    struct replacement replacement = { .fd = -1 };
-    char path[PATH_MAX];
-    int r = buffer_error(text);
+    const struct replacement_style style = { .is_private = true, .is_synced = is_synced };
 
-    if (r == 0)
-        r = name_file(spool, name, path);
-    if (r == 0)
-        r = replacement_open(&replacement, path, true);
-    if (r < 0)
-        return r;
-    r = buffer_write(text, replacement.fd);
-    if (r == 0 && is_synced && fdatasync(replacement.fd) < 0)
-        r = -errno;
-    if (r == 0)
-        return replacement_commit(&replacement, false);
-    replacement_cancel(&replacement);
-    return r;
+    return replacement_write(spool_file(spool, name).path, text, style);
 }
 
 /* Creates a file with `size` zeros. */
@@ -342,7 +327,6 @@ static int make_file(const struct spool *spool, const char *name, size_t size)
 
 int spool_write_end(const struct spool *spool, const struct buffer *text)
 {
-    char path[PATH_MAX], space_path[PATH_MAX];
     AUTO_CLOSE int fd = open_file(spool, END_SPACE, 0);
     int r = fd < 0 ? fd : buffer_error(text);
 
@@ -350,11 +334,8 @@ int spool_write_end(const struct spool *spool, const struct buffer *text)
         r = buffer_write(text, fd);
     if (r == 0 && ftruncate(fd, (off_t)text->length) < 0)
         r = -errno;
-    if (r == 0)
-        r = name_file(spool, SPOOL_END, path);
-    if (r == 0)
-        r = name_file(spool, END_SPACE, space_path);
-    if (r == 0 && rename(space_path, path) < 0)
+    if (r == 0 &&
+        rename(spool_file(spool, END_SPACE).path, spool_file(spool, SPOOL_END).path) < 0)
         r = -errno;
     return r;
 }
@@ -389,11 +370,8 @@ static uint64_t load_count(const json_t *object, const char *key)
 int spool_load(const struct spool *spool, const char *name, json_t **ret)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    char path[PATH_MAX];
-    int r = name_file(spool, name, path);
+    int r = buffer_read_file(&text, spool_file(spool, name).path, FILE_MAX_BYTES);
 
-    if (r == 0)
-        r = buffer_read_file(&text, path, FILE_MAX_BYTES);
     if (r < 0)
         return r;
     *ret = json_loadb(text.text, text.length, 0, NULL);
@@ -567,9 +545,8 @@ void spool_remove(struct spool *spool)
 bool spool_run_is_over(const struct spool *spool)
 {
     AUTO_CLOSE int fd = -1;
-    char path[PATH_MAX];
 
-    if (name_file(spool, SPOOL_END, path) == 0 && access(path, F_OK) == 0)
+    if (access(spool_file(spool, SPOOL_END).path, F_OK) == 0)
         return true;
     fd = open_file(spool, SPOOL_RUN, 0);
     return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;

@@ -33,8 +33,11 @@
 
 struct json_t;
 
+/* Leaves room for the name of a file. */
+enum { SPOOL_PATH_SIZE = PATH_MAX - 16 };
+
 struct spool {
-    char path[PATH_MAX];
+    char path[SPOOL_PATH_SIZE];
     int lock_fd; /* descriptor of the directory; -1: closed */
     /* run.json */
     char api_url[1024];
@@ -52,6 +55,12 @@ struct spool {
     {                 \
         .lock_fd = -1 \
     }
+
+/* The path of a file of a spool. */
+struct spool_file {
+    char path[PATH_MAX];
+};
+struct spool_file spool_file(const struct spool *spool, const char *name);
 
 /* Returns the name of the file with the rows. */
 static inline const char *spool_rows(const struct spool *spool)

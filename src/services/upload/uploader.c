@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -387,16 +386,6 @@ static void trim(const char *path, void *data)
     }
 }
 
-/* Removes the oldest kept runs until the others fit the limit. Returns the number of rows
- * dropped. */
-static uint64_t kept_runs_trim(uint64_t limit_bytes)
-{
-    struct trim state = { .limit_bytes = limit_bytes };
-
-    (void)spool_for_each(true, trim, &state); /* on failure nothing is dropped */
-    return state.dropped_rows;
-}
-
 /* ---- the process that uploads -------------------------------------------
  *
  * The protocol, over a socket: we write a byte when the run begins, and shut down our direction
@@ -494,10 +483,12 @@ static void send_kept_runs(struct child *child)
 
 static void follow_run(struct child *child)
 {
+    struct trim kept = { .limit_bytes = child->settings.disk_limit_bytes };
     uint64_t due_ns = clock_now().monotonic_ns;
     bool has_kept = true;
 
-    child->dropped_rows = kept_runs_trim(child->settings.disk_limit_bytes);
+    (void)spool_for_each(true, trim, &kept); /* on failure nothing is dropped */
+    child->dropped_rows = kept.dropped_rows;
     child->back_off_ns = smaller(BACK_OFF_MIN_NS, child->settings.interval_ns);
     for (bool has_batch = false; !child->is_over; has_batch = true) {
         due_ns = work(child, due_ns, has_batch);
@@ -612,7 +603,7 @@ int upload_process_start(const struct upload_order *order, struct upload_process
     CLEANUP(buffer_done) struct buffer description = { 0 };
     struct upload_process process = { .wait_ns = order->settings->wait_ns };
     struct spool spool;
-    int n, r = write_description(order, &description);
+    int r = write_description(order, &description);
 
     if (r < 0)
         return error_sys(err, r, "cannot describe the run");
@@ -620,10 +611,8 @@ int upload_process_start(const struct upload_order *order, struct upload_process
     if (r < 0)
         return r;
     memcpy(process.path, spool.path, sizeof(process.path));
-    n = snprintf(process.rows_path, sizeof(process.rows_path), "%s/%s", spool.path,
-                 spool_rows(&spool));
-    r = n < 0 || (size_t)n >= sizeof(process.rows_path) ? -ENAMETOOLONG
-                                                        : start(order, &spool, &process);
+    process.rows = spool_file(&spool, spool_rows(&spool));
+    r = start(order, &spool, &process);
     if (r < 0) {
         close(process.run_fd);
         spool_remove(&spool);

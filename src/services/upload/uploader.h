@@ -73,8 +73,8 @@ int kept_runs_send(struct uploader *uploader, struct kept_report *ret);
  */
 
 struct upload_process {
-    char path[PATH_MAX];      /* directory of the spool */
-    char rows_path[PATH_MAX]; /* file that the tracker writes the rows to */
+    char path[SPOOL_PATH_SIZE]; /* directory of the spool */
+    struct spool_file rows;     /* file that the tracker writes the rows to */
     uint64_t wait_ns;
     int run_fd;
     int fd;    /* socket to the process */

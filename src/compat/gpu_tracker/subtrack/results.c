@@ -199,25 +199,20 @@ struct cell_text cell_number(double value)
     return cell;
 }
 
-/* Counts characters: their display width depends on the terminal. */
-static size_t width_of_safe(const char *text)
+/* Returns the width of the text as it is written, with unsafe characters escaped. Counts
+ * characters: their display width depends on the terminal. */
+static size_t width(const char *text)
 {
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
     size_t count = 0;
     uint32_t character;
     int length;
 
+    escape_unsafe(text, &safe);
+    text = safe.text ? safe.text : "";
     for (; (length = utf8_decode(text, &character)) != 0; count++)
         text += length > 0 ? length : 1;
     return count;
-}
-
-/* Returns the width of the text as it is written, with unsafe characters escaped. */
-static size_t width(const char *text)
-{
-    CLEANUP(buffer_done) struct buffer safe = { 0 };
-
-    escape_unsafe(text, &safe);
-    return safe.text ? width_of_safe(safe.text) : 0;
 }
 
 static size_t index_width(const struct text_table *table)
@@ -628,15 +623,6 @@ void analysis_close(struct analysis **ret)
     free(analysis);
 }
 
-static int keep_timestamp(struct analysis *analysis, double timestamp)
-{
-    if (reserve(&analysis->timestamps, &analysis->timestamp_capacity,
-                analysis->timestamp_count + 1, sizeof(timestamp)) < 0)
-        return -ENOMEM;
-    analysis->timestamps[analysis->timestamp_count++] = timestamp;
-    return 0;
-}
-
 static void add_row(struct spread tallies[MEASUREMENTS], const double row[TRACKING_COLUMNS])
 {
     for (size_t i = 0; i < MEASUREMENTS; i++)
@@ -655,7 +641,11 @@ int analysis_add(const double row[TRACKING_COLUMNS], void *data)
         if (calls_contain(block->joined, block->joined_count, timestamp))
             add_row(block->usage, row);
     }
-    return keep_timestamp(analysis, timestamp);
+    if (reserve(&analysis->timestamps, &analysis->timestamp_capacity,
+                analysis->timestamp_count + 1, sizeof(timestamp)) < 0)
+        return -ENOMEM;
+    analysis->timestamps[analysis->timestamp_count++] = timestamp;
+    return 0;
 }
 
 static int compare_timestamps(const void *left, const void *right)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_member.h - members of a JSON object that was read with jansson. Not for the library, which
+ * does without a JSON parser. */
+#ifndef TEXT_JSON_MEMBER_H
+#define TEXT_JSON_MEMBER_H
+
+#include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* NULL: there is no such member, or it is not a string. */
+static inline const char *member_text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static inline bool member_is(const json_t *object, const char *key, const char *expected)
+{
+    const char *text = member_text(object, key);
+
+    return text && strcmp(text, expected) == 0;
+}
+
+/* NaN: there is no such member, or it is not a number. */
+static inline double member_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+#endif
