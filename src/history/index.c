@@ -504,9 +504,7 @@ static struct history_run run_at(sqlite3_stmt *select)
 }
 
 int history_select(struct history_index *index, const struct history_filter *filter,
-                   int (*each)(const struct history_run *run, void *data,
-                               struct spoor_error *err),
-                   void *data, struct spoor_error *err)
+                   history_see_run *each, void *data, struct spoor_error *err)
 {
     AUTO_FINALIZE sqlite3_stmt *select = prepare_select(index, filter);
     int code, r = 0;

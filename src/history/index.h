@@ -77,12 +77,12 @@ struct history_run {
 int history_index_open(const char *folder, struct history_index *ret, struct spoor_error *err);
 void history_index_close(struct history_index *index);
 
+typedef int history_see_run(const struct history_run *run, void *data, struct spoor_error *err);
+
 /* Calls each(run, data, err) for the runs that a filter selects, oldest first, until it
  * fails. */
 int history_select(struct history_index *index, const struct history_filter *filter,
-                   int (*each)(const struct history_run *run, void *data,
-                               struct spoor_error *err),
-                   void *data, struct spoor_error *err);
+                   history_see_run *each, void *data, struct spoor_error *err);
 
 /* Adds the whole row of a run to a buffer, without its newline. */
 int history_read(const struct history_run *run, struct buffer *out, struct spoor_error *err);
