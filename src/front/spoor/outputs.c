@@ -70,19 +70,22 @@ static const char *stdout_name(const char *path)
     return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
 }
 
-static void add(struct outputs *outputs, enum spoor_format format, int fd, const char *path)
+static struct output *add(struct outputs *outputs, enum spoor_format format, int fd,
+                          const char *path)
 {
-    outputs->items[outputs->count++] =
+    struct output *output = &outputs->items[outputs->count++];
+
+    *output =
         (struct output){ .format = format, .fd = fd, .path = path, .save = outputs->save };
+    return output;
 }
 
 /* Text on a descriptor may have color, text in a file has none. */
 static void add_descriptor(struct outputs *outputs, const struct settings *settings,
                            enum spoor_format format, int fd, const char *name)
 {
-    add(outputs, format, fd, name);
-    if (outputs_has_color(settings->color, fd))
-        outputs->items[outputs->count - 1].flags = SPOOR_COLOR;
+    add(outputs, format, fd, name)->flags =
+        outputs_has_color(settings->color, fd) ? SPOOR_COLOR : 0;
 }
 
 static int plan_special(const char *path, enum spoor_format format, struct outputs *plan,
@@ -92,8 +95,7 @@ static int plan_special(const char *path, enum spoor_format format, struct outpu
 
     if (r < 0)
         return r;
-    add(plan, format, r, path);
-    plan->items[plan->count - 1].owns_fd = true;
+    add(plan, format, r, path)->owns_fd = true;
     return 0;
 }
 
@@ -134,8 +136,7 @@ static int plan_page(const struct settings *settings, struct outputs *plan,
                      "--append does not apply to a page: '%s' will be replaced; for a page of "
                      "several runs, use 'spoor report FILE...'",
                      path);
-    add(plan, SPOOR_HTML, -1, path);
-    plan->items[plan->count - 1].save = save;
+    add(plan, SPOOR_HTML, -1, path)->save = save;
     return 0;
 }
 
@@ -262,8 +263,7 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
         return r;
     plan->streams = &settings->samples;
     if (settings->print && !place_template(settings, plan)) {
-        add(plan, SPOOR_TEXT, STDERR_FILENO, "stderr");
-        plan->items[plan->count - 1].print = settings->print;
+        add(plan, SPOOR_TEXT, STDERR_FILENO, "stderr")->print = settings->print;
     } else if (writes_to_stderr(settings, plan)) {
         format = settings->outputs.count > 0 ? SPOOR_TEXT : format;
         add_descriptor(plan, settings, format, STDERR_FILENO, "stderr");
