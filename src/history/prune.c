@@ -2,7 +2,6 @@
 #include "history/index.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 /* command_compare.c - compare sets of runs, and check runs against limits or earlier runs. */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

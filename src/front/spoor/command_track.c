@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/error.h"
 #include "front/agent.h"
 #include "front/spoor/export.h"
 #include "front/spoor/live.h"
