@@ -340,8 +340,8 @@ static const char *go_to(struct json_writer *json, struct place *place, const ch
 
 /* Adds the fields of a table that belong to the whole record; `base` is the struct that
  * holds them. */
-static void add_sections_of(struct json_writer *json, const struct field_table *table,
-                            const struct record *record, const void *base)
+static void add_sections(struct json_writer *json, const struct field_table *table,
+                         const struct record *record, const void *base)
 {
     struct place place = { .record = record };
 
@@ -351,12 +351,6 @@ static void add_sections_of(struct json_writer *json, const struct field_table *
         add_field(json, go_to(json, &place, field->path), field, base);
     }
     leave_to(json, &place, 0);
-}
-
-static void add_sections(struct json_writer *json, const struct field_table *table,
-                         const struct record *record)
-{
-    add_sections_of(json, table, record, record);
 }
 
 static void add_figures(struct json_writer *json, const struct spoor_figure *figures,
@@ -452,7 +446,7 @@ static void add_group(struct json_writer *json, const struct record *record)
 
     if (!group)
         return;
-    add_sections_of(json, &record_group_fields, record, group);
+    add_sections(json, &record_group_fields, record, group);
     add_nodes(json, group);
     add_list(json, &record_rank_list, group);
     json_begin(json, "rank_curves", '{');
@@ -498,9 +492,9 @@ void json_add_report(struct json_writer *json, const struct record *record, size
 {
     json_begin(json, NULL, '{');
     json_add_text(json, "schema", RECORD_SCHEMA);
-    add_sections(json, &record_run_fields, record);
+    add_sections(json, &record_run_fields, record, record);
     add_launch(json, record);
-    add_sections(json, &record_machine_fields, record);
+    add_sections(json, &record_machine_fields, record, record);
     add_figures(json, record->figures, record);
     add_system(json, record);
     add_phases(json, record);
@@ -509,8 +503,8 @@ void json_add_report(struct json_writer *json, const struct record *record, size
                            use == JSON_FOR_PAGE ? RECOMMENDATION_REQUESTS
                                                 : RECOMMENDATION_PLAIN);
     if (!record->system)
-        add_sections(json, &record_distribution_fields, record);
-    add_sections(json, &record_tracker_fields, record);
+        add_sections(json, &record_distribution_fields, record, record);
+    add_sections(json, &record_tracker_fields, record, record);
     add_group(json, record);
     curve_add_json(json, &record->curve, curve_points);
     add_list(json, &record_warning_list, record);
@@ -546,7 +540,7 @@ void rank_write_begin(const struct record *record, struct buffer *out)
 
     json_begin(&json, NULL, '{');
     json_add_text(&json, "schema", RECORD_SCHEMA);
-    add_sections(&json, &fields, record);
+    add_sections(&json, &fields, record, record);
     add_launch(&json, record);
     json_end(&json);
     buffer_add(out, "\n", 1);
@@ -604,7 +598,7 @@ void machine_write_json(const struct record *record, struct buffer *out)
     json_begin(&json, NULL, '{');
     json_add_text(&json, "schema", RECORD_SCHEMA);
     json_add_text(&json, "hostname", record->host);
-    add_sections(&json, &record_machine_fields, record);
+    add_sections(&json, &record_machine_fields, record, record);
     json_add_text(&json, "gpus_reason", record->gpus_reason);
     if (record->server)
         add_server(&json, record);

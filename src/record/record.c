@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "record/group.h"
 #include "series/figure.h"
 
 /* ---- curve ----------------------------------------------------------------- */
@@ -235,7 +236,7 @@ double record_charged_bytes(const struct record *record)
 {
     const char *source = record->memory_limit_source;
 
-    return source && strncmp(source, "cgroup.", strlen("cgroup.")) == 0
+    return source && begins_with(source, "cgroup.")
                ? record_value(record, "memory.job_peak_bytes")
                : (double)NAN;
 }
@@ -475,6 +476,57 @@ static const struct field mount[] = {
     COUNT(record_mount, free_bytes),
 };
 
+/* The ranks of a job. */
+static const struct field group[] = {
+    { "group.ranks", FIELD_COUNT, offsetof(struct record_group, ranks) },
+    { "group.reported", FIELD_COUNT, offsetof(struct record_group, reported) },
+    { "group.nodes_expected", FIELD_COUNT, offsetof(struct record_group, nodes_expected) },
+    { "group.deciding_node", FIELD_TEXT, offsetof(struct record_group, deciding_node) },
+    { "group.imbalance.cpu", FIELD_NUMBER, offsetof(struct record_group, cpu_imbalance) },
+    { "group.imbalance.memory", FIELD_NUMBER, offsetof(struct record_group, memory_imbalance) },
+    { "group.imbalance.elapsed", FIELD_NUMBER,
+      offsetof(struct record_group, elapsed_imbalance) },
+    { "group.imbalance.wait", FIELD_NUMBER, offsetof(struct record_group, wait_imbalance) },
+};
+
+static const struct field missing[] = {
+    COUNT(record_missing, rank),
+    TEXT(record_missing, host),
+    ROW(FIELD_DATE, record_missing, started_at),
+    TEXT(record_missing, reason),
+};
+
+static const struct field node[] = {
+    TEXT(record_node, host),
+    COUNT(record_node, node),
+    COUNT(record_node, ranks),
+    COUNT(record_node, reported),
+    NUMBER(record_node, cpu_seconds),
+    NUMBER(record_node, elapsed_seconds),
+    COUNT(record_node, cpus),
+    COUNT(record_node, memory_limit_bytes),
+    ROW(FIELD_TEXTS, record_node, gpus),
+};
+
+static const struct field rank[] = {
+    COUNT(record_rank, rank),
+    COUNT(record_rank, local_rank),
+    TEXT(record_rank, host),
+    TEXT(record_rank, id),
+    NUMBER(record_rank, started_seconds),
+    NUMBER(record_rank, elapsed_seconds),
+    NUMBER(record_rank, cpu_seconds),
+    NUMBER(record_rank, mean_cores),
+    COUNT(record_rank, peak_rss_bytes),
+    COUNT(record_rank, gpu_memory_bytes),
+    COUNT(record_rank, read_bytes),
+    COUNT(record_rank, written_bytes),
+    NUMBER(record_rank, wait_seconds),
+    COUNT(record_rank, exit_code),
+    TEXT(record_rank, signal),
+    COUNT(record_rank, restart),
+};
+
 #define TABLE(rows)              \
     {                            \
         (rows), ARRAY_SIZE(rows) \
@@ -493,6 +545,7 @@ const struct field_table *const record_tables[RECORD_TABLES] = {
 const struct field_table record_phase_fields = TABLE(phase);
 const struct field_table record_server_fields = TABLE(server);
 const struct field_table record_cloud_fields = TABLE(cloud);
+const struct field_table record_group_fields = TABLE(group);
 
 #define LIST(path, rows, type, base, items, count)                            \
     {                                                                         \
@@ -521,6 +574,18 @@ const struct list_field record_system_lists[RECORD_SYSTEM_LISTS] = {
     LIST("system.interfaces", interface, record_interface, record_system, interfaces.items,
          interfaces.count),
     LIST("system.mounts", mount, record_mount, record_system, mounts.items, mounts.count),
+};
+
+const struct list_field record_missing_list =
+    LIST("group.missing", missing, record_missing, record_group, missing, missing_count);
+const struct list_field record_node_list =
+    LIST("nodes", node, record_node, record_group, nodes, node_count);
+const struct list_field record_rank_list =
+    LIST("rank_table", rank, record_rank, record_group, ranks_seen, seen_count);
+
+const enum metric group_metrics[GROUP_COLUMNS] = {
+    [GROUP_CPU] = METRIC_JOB_CPU, [GROUP_RSS] = METRIC_JOB_RSS, METRIC_JOB_READ,
+    METRIC_JOB_WRITTEN,           METRIC_JOB_GPU_MEMORY,        METRIC_JOB_GPU_UTILIZATION,
 };
 
 void field_table_clear(const struct field_table *table, void *base)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/parse.h"
 #include "base/unknown.h"
 #include "job/budget.h"
 #include "sample/metric.h"
@@ -255,6 +256,12 @@ struct spoor_figure record_find(const struct spoor_figure *figures, const char *
 
 /* Returns the value of a figure of the run; NaN: unknown. */
 double record_value(const struct record *record, const char *path);
+
+/* Whether a source measures the whole machine, for lack of a cgroup of the job. */
+static inline bool source_is_host(const char *source)
+{
+    return source && begins_with(source, "host.");
+}
 
 /* Whether the exit code is known and not 0. */
 static inline bool record_has_failed(const struct record *record)
