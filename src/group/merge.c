@@ -313,7 +313,6 @@ static int merge_gpu_list(struct merge *merge)
     struct record *ret = merge->ret;
     struct gpu_seen *devices, *places;
     size_t count = 0, total = 0;
-    int r;
 
     for (size_t i = 0; i < merge->ended_count; i++)
         total += merge->ended[i]->record.gpu_count;
@@ -350,11 +349,23 @@ static int merge_gpu_list(struct merge *merge)
     }
     ret->gpu_count = count;
     number_gpus(ret, places);
-    r = select_users(merge, devices, total);
-    return r;
+    return select_users(merge, devices, total);
 }
 
 /* ---- nodes and ranks ----------------------------------------------------------- */
+
+/* Add a value to a sum; unknown ones are left out. */
+static void add_known(uint64_t *sum, uint64_t value)
+{
+    if (is_known(value))
+        *sum = sum_u64(known_or_0(*sum), value);
+}
+
+static void add_number(double *sum, double value)
+{
+    if (!isnan(value))
+        *sum = isnan(*sum) ? value : *sum + value;
+}
 
 static uint64_t count_of(double value)
 {
@@ -405,15 +416,12 @@ static int add_nodes(struct merge *merge)
         node->memory = from->ended > 0 ? from->memory : record_unknown_figure(merge->missing);
         for (size_t k = 0; k < from->ended; k++) {
             const struct group_rank *rank = from->ranks[k];
-            double seconds = rank->record.figures[cpu].value;
 
             raise_to(&node->cpus, rank->record.cpus);
             raise_to(&node->memory_limit_bytes, rank->record.memory_limit_bytes);
             start = fmin(start, rank->curve.start);
             end = fmax(end, rank->curve.start + rank->record.elapsed_seconds);
-            if (!isnan(seconds))
-                node->cpu_seconds =
-                    isnan(node->cpu_seconds) ? seconds : node->cpu_seconds + seconds;
+            add_number(&node->cpu_seconds, rank->record.figures[cpu].value);
         }
         node->elapsed_seconds = from->ended > 0 ? end - start : (double)NAN;
         list_node_gpus(merge, from, node);
@@ -434,10 +442,8 @@ static double wait_of(const struct group_rank *rank)
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
         struct spoor_figure figure = record_find(rank->record.figures, paths[i]);
 
-        if (isnan(figure.value) ||
-            (figure.source && strncmp(figure.source, "host.", strlen("host.")) == 0))
-            continue;
-        sum = isnan(sum) ? figure.value : sum + figure.value;
+        if (!source_is_host(figure.source))
+            add_number(&sum, figure.value);
     }
     return sum;
 }
@@ -708,12 +714,6 @@ static void copy_first(struct merge *merge)
     }
 }
 
-static void add_known(uint64_t *sum, uint64_t value)
-{
-    if (is_known(value))
-        *sum = sum_u64(known_or_0(*sum), value);
-}
-
 /* The group gets the exit code of the first rank that failed. */
 static void sum_ranks(struct merge *merge)
 {
@@ -730,11 +730,7 @@ static void sum_ranks(struct merge *merge)
         add_known(&ret->samples, rank->record.samples);
         add_known(&ret->late_samples, rank->record.late_samples);
         raise_to(&ret->tracker_max_rss_bytes, rank->record.tracker_max_rss_bytes);
-        if (!isnan(rank->record.tracker_cpu_seconds))
-            ret->tracker_cpu_seconds =
-                isnan(ret->tracker_cpu_seconds)
-                    ? rank->record.tracker_cpu_seconds
-                    : ret->tracker_cpu_seconds + rank->record.tracker_cpu_seconds;
+        add_number(&ret->tracker_cpu_seconds, rank->record.tracker_cpu_seconds);
     }
 }
 
@@ -751,7 +747,7 @@ static double limit_cpus(const struct node *node, const char **ret_source)
         if (isnan(rank->record.cpus_limit))
             continue;
         is_shared |= rank->record.cpus_limit_source &&
-                     strncmp(rank->record.cpus_limit_source, "cgroup.", strlen("cgroup.")) == 0;
+                     begins_with(rank->record.cpus_limit_source, "cgroup.");
         *ret_source = rank->record.cpus_limit_source;
         largest = fmax(largest, rank->record.cpus_limit);
         cpus = fmax(cpus, is_known(rank->record.cpus) ? (double)rank->record.cpus

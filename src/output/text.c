@@ -255,26 +255,19 @@ static void limit_write(const struct record *record, struct page *page)
     page_row(page, "  limit", number_limit(limit).text, details.text);
 }
 
-static bool is_of_host(const struct record *record, const char *path)
-{
-    struct spoor_figure figure = record_find(record->figures, path);
-
-    return figure.source && strncmp(figure.source, "host.", 5) == 0;
-}
-
 /* "12.0 GB  evicted from the page cache, then read again, 41.0 s stalled for memory". */
 static void refaults_write(const struct record *record, struct page *page)
 {
     double bytes = record_refaulted_bytes(record);
-    double stalled = record_value(record, "pressure.memory_seconds");
+    struct spoor_figure stalled = record_find(record->figures, "pressure.memory_seconds");
     CLEANUP(buffer_done) struct buffer details = { 0 };
 
     if (isnan(bytes))
         return;
     buffer_add_text(&details, "evicted from the page cache, then read again");
-    if (stalled > 0 && !is_of_host(record, "pressure.memory_seconds"))
+    if (stalled.value > 0 && !source_is_host(stalled.source))
         buffer_format(page_item(&details), "%s stalled for memory",
-                      number_duration(stalled).text);
+                      number_duration(stalled.value).text);
     page_row(page, "  re-read", number_bytes(bytes).text, details.text);
 }
 
@@ -370,7 +363,7 @@ static void pressure_write(const struct record *record, struct page *page)
     static const double notable = 0.1; /* share of the time */
     struct number first = { "" };
     CLEANUP(buffer_done) struct buffer details = { 0 };
-    bool is_shared = is_of_host(record, kinds[0].path);
+    bool is_shared = source_is_host(record_find(record->figures, kinds[0].path).source);
     /* The number of nodes or ranks in the sum. */
     double parts = !record->group ? 1
                    : is_shared    ? (double)record->group->node_count
@@ -445,7 +438,7 @@ static void add_cpu_model(const struct page *page, const char *model, struct buf
         size_t skipped = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
-            if (strncmp(model, marks[i], strlen(marks[i])) == 0)
+            if (begins_with(model, marks[i]))
                 skipped = strlen(marks[i]);
         }
         if (skipped == 0)

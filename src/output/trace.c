@@ -102,8 +102,7 @@ static void add_phase(struct trace *trace, const struct record_phase *phase, siz
 
 static bool is_shown(const struct curve_column *column)
 {
-    return strncmp(column->name, "job_", strlen("job_")) == 0 ||
-           strncmp(column->name, "gpu", strlen("gpu")) == 0;
+    return begins_with(column->name, "job_") || begins_with(column->name, "gpu");
 }
 
 /* A rate is shown by its mean, a level by its highest value, from the start of each point on. */
