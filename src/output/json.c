@@ -470,14 +470,6 @@ static void add_recommendation(struct json_writer *json, const struct record *re
     recommendation_add_json(json, &needs, extra);
 }
 
-static void add_context(struct json_writer *json, const struct record *record)
-{
-    if (!record->context)
-        return;
-    json_begin_value(json, "context");
-    buffer_add(json->out, record->context, strlen(record->context));
-}
-
 static void add_launch(struct json_writer *json, const struct record *record)
 {
     if (!record->launch)
@@ -508,7 +500,10 @@ void json_add_report(struct json_writer *json, const struct record *record, size
     add_group(json, record);
     curve_add_json(json, &record->curve, curve_points);
     add_list(json, &record_warning_list, record);
-    add_context(json, record);
+    if (record->context) {
+        json_begin_value(json, "context");
+        buffer_add(json->out, record->context, strlen(record->context));
+    }
     json_end(json);
 }
 

@@ -41,20 +41,15 @@ struct export_sample export_sample_of(const struct spoor_sample *sample)
 }
 
 /* Counters that may fall keep the earlier value if it is higher. fmax() ignores NaN. */
-static void keep_counters(struct export_sample *ret, const struct export_sample *before)
-{
-    for (int i = 0; i < METRIC_COUNT; i++) {
-        if (metric_row((enum metric)i)->may_fall)
-            ret->values[i] = fmax(ret->values[i], before->values[i]);
-    }
-}
-
 void export_sample_follow(struct export_sample *sample, const struct export_sample *later)
 {
     struct export_sample before = *sample;
 
     *sample = *later;
-    keep_counters(sample, &before);
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        if (metric_row((enum metric)i)->may_fall)
+            sample->values[i] = fmax(sample->values[i], before.values[i]);
+    }
 }
 
 void export_sample_fold(struct export_sample *sample, const struct export_sample *later)
@@ -157,12 +152,8 @@ static void add_value(const struct writer *writer, struct family *family, const 
 static void add_gpu_labels(const char *labels, unsigned index, int part, const char *uuid,
                            struct buffer *out)
 {
-    CLEANUP(buffer_done) struct buffer number = { 0 };
-
     buffer_add_text(out, labels);
-    buffer_format(&number, part < 0 ? "%u" : "%u:%d", index, part);
-    if (buffer_error(&number) == 0)
-        export_add_label("gpu", number.text, out);
+    export_add_label("gpu", gpu_place_text((struct gpu_place){ index, part }, ':').text, out);
     export_add_label("uuid", uuid, out);
 }
 

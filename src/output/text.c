@@ -43,14 +43,6 @@ static void add_title(const struct record *record, const struct page *page, stru
         buffer_format(text, "process %s", number_count(as_number(record->pid)).text);
 }
 
-static void headline_write(const struct record *record, struct page *page)
-{
-    struct buffer text = { 0 };
-
-    add_title(record, page, &text);
-    page_headline(page, &text);
-}
-
 /* Adds whether the command itself was killed, or some of its descendants. */
 static void add_out_of_memory(const struct record *record, struct buffer *out)
 {
@@ -516,7 +508,10 @@ static void tracker_write(const struct record *record, struct page *page)
 
 static void job_write(const struct record *record, struct page *page)
 {
-    headline_write(record, page);
+    struct buffer title = { 0 };
+
+    add_title(record, page, &title);
+    page_headline(page, &title);
     ending_write(record, page);
     group_verdict_write(record, page);
     page_row(page, "Elapsed", number_duration(record->elapsed_seconds).text, NULL);

@@ -4,7 +4,6 @@
  * the curves of the job and of GPUs as counters. Times are microseconds since the first run started.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/unknown.h"

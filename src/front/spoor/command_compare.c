@@ -263,14 +263,6 @@ static void add_notes(const struct compared *compared, struct page *page)
             "bench').");
 }
 
-/* "First: a.json (20 runs)" */
-static void add_first(const struct run_group *first, struct buffer *out)
-{
-    buffer_add_text(out, "First: ");
-    escape_unsafe(first->label, out);
-    buffer_format(out, " (runs: %zu)\n\n", first->count);
-}
-
 static int write_table(const struct compared *compared, enum spoor_format format,
                        const struct format_style *style, struct buffer *out)
 {
@@ -293,8 +285,11 @@ static int write_table(const struct compared *compared, enum spoor_format format
             shown[table.column_count++] = columns[i];
     }
     r = each_change(compared, collect_row, &table);
-    if (format != SPOOR_CSV && has_set_column(compared))
-        add_first(first, out);
+    if (format != SPOOR_CSV && has_set_column(compared)) {
+        buffer_add_text(out, "First: ");
+        escape_unsafe(first->label, out);
+        buffer_format(out, " (runs: %zu)\n\n", first->count);
+    }
     table_write(&table, format, style, out);
     if (format != SPOOR_CSV)
         add_notes(compared, &page);

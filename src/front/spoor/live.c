@@ -315,15 +315,6 @@ bool live_shares_stdout(void)
            fstat(STDERR_FILENO, &err) == 0 && out.st_rdev == err.st_rdev;
 }
 
-/* Returns a text with the key that ends the view, if the view reads keys. */
-static const char *hint_of(const struct live *live)
-{
-    if (!live->has_keys)
-        return NULL;
-    return live->screen.has_modes ? "q or Ctrl-C: end with a report"
-                                  : "Ctrl-C: end with a report";
-}
-
 /* Must be called with screen_mutex held. */
 static void draw(struct live *live, const struct live_view *view)
 {
@@ -339,7 +330,9 @@ static void draw(struct live *live, const struct live_view *view)
         return;
     if (live->has_keys)
         live_screen_take_modes(screen);
-    style.hint = hint_of(live);
+    style.hint = !live->has_keys     ? NULL
+                 : screen->has_modes ? "q or Ctrl-C: end with a report"
+                                     : "Ctrl-C: end with a report";
     live_screen_read_size(screen, &style.columns, &style.lines);
     if (live->is_line) {
         live_view_write_line(view, &style, &text);
