@@ -823,6 +823,8 @@ static void describe(struct merge *merge)
 
 static int merge_all(struct merge *merge)
 {
+    static int (*const steps[])(struct merge * merge) = { merge_gpu_list, merge_figures,
+                                                          add_nodes, add_ranks, list_missing };
     int r = merge_select(merge);
 
     if (r < 0)
@@ -835,15 +837,8 @@ static int merge_all(struct merge *merge)
                        (unsigned long long)merge->size);
         merge->missing = record_text(merge->ret, text);
     }
-    r = merge_gpu_list(merge);
-    if (r == 0)
-        r = merge_figures(merge);
-    if (r == 0)
-        r = add_nodes(merge);
-    if (r == 0)
-        r = add_ranks(merge);
-    if (r == 0)
-        r = list_missing(merge);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(steps); i++)
+        r = steps[i](merge);
     if (r < 0)
         return r;
     describe(merge);
