@@ -56,6 +56,7 @@ void history_filter_done(struct history_filter *filter);
 /* ---- the index ---- */
 
 struct sqlite3;
+struct sqlite3_stmt;
 
 /* A zeroed struct is closed. */
 struct history_index {
@@ -93,6 +94,10 @@ int history_load(const struct history_run *run, struct record *ret, struct spoor
 /* Records the ID of a run that is about to be added. Returns 1 if it is new, 0 if the
  * history already has it, or -errno. */
 int history_note_id(struct history_index *index, const char *id, struct spoor_error *err);
+
+/* A prepared statement; NULL on failure. */
+struct sqlite3_stmt *history_prepare(struct history_index *index, const char *sql);
+void history_finalize(struct sqlite3_stmt **statement);
 
 /* Sets an error from the last failure of SQLite; removes the index if it is damaged. */
 int history_index_fail(struct history_index *index, struct spoor_error *err);
