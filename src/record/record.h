@@ -269,7 +269,7 @@ static inline bool record_has_failed(const struct record *record)
     return is_known(record->exit_code) && record->exit_code != 0;
 }
 
-/* Sets `cores` and `memory` from the curve (distribution.c). */
+/* Sets `cores` and `memory` from the curve: one spike, or constant use? */
 void record_fill_distribution(struct record *record);
 
 /* Returns the memory that counts against the limit of a cgroup: the peak of the job's
