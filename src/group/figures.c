@@ -49,9 +49,7 @@ static void sum_add(struct sum *sum, const struct spoor_figure *part)
     sum->has_bounds |= !isnan(part->low) || !isnan(part->high);
 }
 
-static const char *format_reason(struct merge *merge, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static const char *format_reason(struct merge *merge, const char *fmt, ...)
+static const char *PRINTF_LIKE(2, 3) format_reason(struct merge *merge, const char *fmt, ...)
 {
     char text[400];
     va_list arguments;

@@ -21,9 +21,7 @@
 
 enum { WARNINGS_MAX = 64 };
 
-static void warn(struct merge *merge, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-
-static void warn(struct merge *merge, const char *code, const char *fmt, ...)
+static void PRINTF_LIKE(3, 4) warn(struct merge *merge, const char *code, const char *fmt, ...)
 {
     struct record *ret = merge->ret;
     char message[512];

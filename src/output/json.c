@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "output/format.h"
 #include "output/recommendation.h"
@@ -149,33 +148,12 @@ static void add_field(struct json_writer *json, const char *key, const struct fi
 {
     const void *at = field_at(field, base);
 
-    switch (field->kind) {
-    case FIELD_TEXT:
-        json_add_text(json, key, *(const char *const *)at);
-        break;
-    case FIELD_COUNT:
-        json_add_u64(json, key, *(const uint64_t *)at);
-        break;
-    case FIELD_NUMBER:
-        json_add_number(json, key, *(const double *)at);
-        break;
-    case FIELD_DATE:
-        json_add_known_text(json, key, clock_format(*(const double *)at).text);
-        break;
-    case FIELD_FLAG:
-        json_add_bool(json, key, *(const bool *)at);
-        break;
-    case FIELD_IF_TRUE:
-        if (*(const bool *)at)
-            json_add_bool(json, key, true);
-        break;
-    case FIELD_TEXTS:
+    if (field_add_json(json, key, field, base))
+        return;
+    if (field->kind == FIELD_TEXTS)
         add_texts(json, key, *(const char *const *const *)at);
-        break;
-    case FIELD_TAGS:
+    else
         add_tags(json, key, at);
-        break;
-    }
 }
 
 /* The paths of the table must not contain dots. */

@@ -9,10 +9,12 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "record/group.h"
 #include "series/figure.h"
+#include "text/json_writer.h"
 #include "text/number.h"
 
 /* ---- curve ----------------------------------------------------------------- */
@@ -687,4 +689,34 @@ void field_table_clear(const struct field_table *table, void *base)
             break; /* the caller has zeroed them: unknown */
         }
     }
+}
+
+bool field_add_json(struct json_writer *json, const char *key, const struct field *field,
+                    const void *base)
+{
+    const void *at = field_at(field, base);
+
+    switch (field->kind) {
+    case FIELD_TEXT:
+        json_add_text(json, key, *(const char *const *)at);
+        break;
+    case FIELD_COUNT:
+        json_add_u64(json, key, *(const uint64_t *)at);
+        break;
+    case FIELD_NUMBER:
+        json_add_number(json, key, *(const double *)at);
+        break;
+    case FIELD_DATE:
+        json_add_known_text(json, key, clock_format(*(const double *)at).text);
+        break;
+    case FIELD_FLAG:
+    case FIELD_IF_TRUE:
+        if (field->kind == FIELD_FLAG || *(const bool *)at)
+            json_add_bool(json, key, *(const bool *)at);
+        break;
+    case FIELD_TEXTS:
+    case FIELD_TAGS:
+        return false;
+    }
+    return true;
 }

@@ -341,6 +341,13 @@ extern const struct list_field record_warning_list;
 /* The first fields of a GPU identify it. */
 enum { RECORD_GPU_IDENTITY = 5 };
 
+struct json_writer;
+
+/* Adds a field to a document. Returns false for lists of texts and for tags, which each document
+ * writes in its own way. */
+bool field_add_json(struct json_writer *json, const char *key, const struct field *field,
+                    const void *base);
+
 /* Sets every field of a struct to unknown; flags are false. */
 void field_table_clear(const struct field_table *table, void *base);
 

@@ -169,12 +169,6 @@ static const char *const verdicts[] = {
     [VERDICT_DIFFERS] = "differs",
 };
 
-/* A figure that is unknown or 0 in all runs has no row. */
-static bool is_shown(const struct figure_change *change)
-{
-    return change->a.statistics.max > 0 || change->b.statistics.max > 0;
-}
-
 /* "1.46 GB", with the bounds of a single run: "1.46 GB (1.4 GB to 1.5 GB)". */
 static void add_value(const struct run_figure *figure, const struct set_figure *set,
                       struct table *table)
@@ -237,10 +231,12 @@ static int each_change(const struct compared *compared,
     return r;
 }
 
+/* A figure that is unknown or 0 in all runs has no row, unless it was requested. */
 static void collect_row(const struct compared *compared, size_t figure, size_t group,
                         const struct figure_change *change, void *data)
 {
-    if (is_shown(change) || compared->settings->figures)
+    if (change->a.statistics.max > 0 || change->b.statistics.max > 0 ||
+        compared->settings->figures)
         add_row(compared, &compared->figures.items[figure], &compared->groups.items[group],
                 change, data);
 }
