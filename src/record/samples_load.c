@@ -108,6 +108,19 @@ static int find_columns(struct sample_table *table)
 
 /* ---- rows ----------------------------------------------------------------------- */
 
+/* Sets the kind of each counter of the table in a replay. */
+static void sample_table_set_kinds(const struct sample_table *table, struct replay *replay)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct sample_column *column = &table->columns[i];
+
+        for (size_t k = 0; k < 2 && column->use == COLUMN_METRIC; k++) {
+            if (column->metrics[k] >= 0)
+                replay_set_kind(replay, column->metrics[k], column->kind);
+        }
+    }
+}
+
 /* Several columns may be parts of one metric. */
 static void add_part(double *value, double part)
 {
@@ -496,19 +509,10 @@ static void loading_done(struct loading *loading)
 
 static int begin_run(struct loading *loading, struct open_run *run)
 {
-    const struct sample_table *table = &loading->table;
-
     *run = (struct open_run){ .replay = replay_new() };
     if (!run->replay)
         return error_set(loading->err, ENOMEM, "out of memory");
-    for (size_t i = 0; i < table->count; i++) {
-        const struct sample_column *column = &table->columns[i];
-
-        for (size_t k = 0; k < 2 && column->use == COLUMN_METRIC; k++) {
-            if (column->metrics[k] >= 0)
-                replay_set_kind(run->replay, column->metrics[k], column->kind);
-        }
-    }
+    sample_table_set_kinds(&loading->table, run->replay);
     return 0;
 }
 

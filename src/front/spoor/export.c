@@ -504,9 +504,9 @@ void exporter_end(struct exporter *exporter)
 }
 
 /* Without a run there is nothing to push. */
-void exporter_close(struct exporter **ret)
+void exporter_close(struct exporter **handle)
 {
-    struct exporter *exporter = take_ptr(*ret);
+    struct exporter *exporter = take_ptr(*handle);
 
     if (!exporter)
         return;

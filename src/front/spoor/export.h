@@ -41,6 +41,6 @@ void exporter_stop(struct exporter *exporter);
 void exporter_end(struct exporter *exporter);
 
 /* Must be called after the session is closed. Sets the pointer to NULL. */
-void exporter_close(struct exporter **exporter);
+void exporter_close(struct exporter **handle);
 
 #endif

@@ -674,9 +674,9 @@ void live_stop(struct live *live)
     (void)sigemptyset(&live->signals);
 }
 
-void live_close(struct live **ret)
+void live_close(struct live **view)
 {
-    struct live *live = take_ptr(*ret);
+    struct live *live = take_ptr(*view);
 
     if (!live)
         return;

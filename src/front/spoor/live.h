@@ -191,7 +191,7 @@ bool live_shares_stdout(void);
 struct live *live_open(const struct live_options *options, struct spoor_error *err);
 int live_start(struct live *live, struct spoor_error *err);
 void live_stop(struct live *live);
-void live_close(struct live **live);
+void live_close(struct live **view);
 
 /* Opens a view, if the settings and the terminal allow it, and sets the options. `has_keys`: for a command that has the
  * terminal for itself; the view is started, too. NULL: there is no view. */
