@@ -52,9 +52,7 @@ static void print_text(const char *prefix, const char *text)
         (void)buffer_write(&line, STDERR_FILENO); /* a failure cannot be reported anywhere */
 }
 
-static void print_message(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
-
-static void print_message(const char *prefix, const char *fmt, va_list args)
+static void PRINTF_LIKE(2, 0) print_message(const char *prefix, const char *fmt, va_list args)
 {
     AUTO_FREE char *text = NULL;
 

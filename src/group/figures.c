@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "group/ranks.h"
 #include "series/figure.h"
 
@@ -50,9 +49,7 @@ static void sum_add(struct sum *sum, const struct spoor_figure *part)
     sum->has_bounds |= !isnan(part->low) || !isnan(part->high);
 }
 
-static const char *format_reason(struct merge *merge, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static const char *format_reason(struct merge *merge, const char *fmt, ...)
+static const char *PRINTF_LIKE(2, 3) format_reason(struct merge *merge, const char *fmt, ...)
 {
     char text[400];
     va_list arguments;
@@ -122,7 +119,7 @@ static bool is_of_host(const struct merge *merge, size_t index)
         const char *source = merge->ended[i]->record.figures[index].source;
 
         if (source)
-            return strncmp(source, "host.", strlen("host.")) == 0;
+            return source_is_host(source);
     }
     return false;
 }
@@ -144,8 +141,7 @@ static bool is_left_to_others(const struct group_rank *rank, size_t index)
 {
     bool is_left = false;
 
-    if (strncmp(figure_path(index), "gpu.", strlen("gpu.")) != 0 ||
-        !isnan(rank->record.figures[index].value))
+    if (!begins_with(figure_path(index), "gpu.") || !isnan(rank->record.figures[index].value))
         return false;
     for (size_t i = 0; !is_left && i < rank->of_node->ended; i++)
         is_left = !isnan(rank->of_node->ranks[i]->record.figures[index].value);

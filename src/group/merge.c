@@ -21,9 +21,7 @@
 
 enum { WARNINGS_MAX = 64 };
 
-static void warn(struct merge *merge, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-
-static void warn(struct merge *merge, const char *code, const char *fmt, ...)
+static void PRINTF_LIKE(3, 4) warn(struct merge *merge, const char *code, const char *fmt, ...)
 {
     struct record *ret = merge->ret;
     char message[512];
@@ -313,7 +311,6 @@ static int merge_gpu_list(struct merge *merge)
     struct record *ret = merge->ret;
     struct gpu_seen *devices, *places;
     size_t count = 0, total = 0;
-    int r;
 
     for (size_t i = 0; i < merge->ended_count; i++)
         total += merge->ended[i]->record.gpu_count;
@@ -350,11 +347,23 @@ static int merge_gpu_list(struct merge *merge)
     }
     ret->gpu_count = count;
     number_gpus(ret, places);
-    r = select_users(merge, devices, total);
-    return r;
+    return select_users(merge, devices, total);
 }
 
 /* ---- nodes and ranks ----------------------------------------------------------- */
+
+/* Add a value to a sum; unknown ones are left out. */
+static void add_known(uint64_t *sum, uint64_t value)
+{
+    if (is_known(value))
+        *sum = sum_u64(known_or_0(*sum), value);
+}
+
+static void add_number(double *sum, double value)
+{
+    if (!isnan(value))
+        *sum = isnan(*sum) ? value : *sum + value;
+}
 
 static uint64_t count_of(double value)
 {
@@ -405,15 +414,12 @@ static int add_nodes(struct merge *merge)
         node->memory = from->ended > 0 ? from->memory : record_unknown_figure(merge->missing);
         for (size_t k = 0; k < from->ended; k++) {
             const struct group_rank *rank = from->ranks[k];
-            double seconds = rank->record.figures[cpu].value;
 
             raise_to(&node->cpus, rank->record.cpus);
             raise_to(&node->memory_limit_bytes, rank->record.memory_limit_bytes);
             start = fmin(start, rank->curve.start);
             end = fmax(end, rank->curve.start + rank->record.elapsed_seconds);
-            if (!isnan(seconds))
-                node->cpu_seconds =
-                    isnan(node->cpu_seconds) ? seconds : node->cpu_seconds + seconds;
+            add_number(&node->cpu_seconds, rank->record.figures[cpu].value);
         }
         node->elapsed_seconds = from->ended > 0 ? end - start : (double)NAN;
         list_node_gpus(merge, from, node);
@@ -434,10 +440,8 @@ static double wait_of(const struct group_rank *rank)
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
         struct spoor_figure figure = record_find(rank->record.figures, paths[i]);
 
-        if (isnan(figure.value) ||
-            (figure.source && strncmp(figure.source, "host.", strlen("host.")) == 0))
-            continue;
-        sum = isnan(sum) ? figure.value : sum + figure.value;
+        if (!source_is_host(figure.source))
+            add_number(&sum, figure.value);
     }
     return sum;
 }
@@ -708,12 +712,6 @@ static void copy_first(struct merge *merge)
     }
 }
 
-static void add_known(uint64_t *sum, uint64_t value)
-{
-    if (is_known(value))
-        *sum = sum_u64(known_or_0(*sum), value);
-}
-
 /* The group gets the exit code of the first rank that failed. */
 static void sum_ranks(struct merge *merge)
 {
@@ -730,11 +728,7 @@ static void sum_ranks(struct merge *merge)
         add_known(&ret->samples, rank->record.samples);
         add_known(&ret->late_samples, rank->record.late_samples);
         raise_to(&ret->tracker_max_rss_bytes, rank->record.tracker_max_rss_bytes);
-        if (!isnan(rank->record.tracker_cpu_seconds))
-            ret->tracker_cpu_seconds =
-                isnan(ret->tracker_cpu_seconds)
-                    ? rank->record.tracker_cpu_seconds
-                    : ret->tracker_cpu_seconds + rank->record.tracker_cpu_seconds;
+        add_number(&ret->tracker_cpu_seconds, rank->record.tracker_cpu_seconds);
     }
 }
 
@@ -751,7 +745,7 @@ static double limit_cpus(const struct node *node, const char **ret_source)
         if (isnan(rank->record.cpus_limit))
             continue;
         is_shared |= rank->record.cpus_limit_source &&
-                     strncmp(rank->record.cpus_limit_source, "cgroup.", strlen("cgroup.")) == 0;
+                     begins_with(rank->record.cpus_limit_source, "cgroup.");
         *ret_source = rank->record.cpus_limit_source;
         largest = fmax(largest, rank->record.cpus_limit);
         cpus = fmax(cpus, is_known(rank->record.cpus) ? (double)rank->record.cpus
@@ -827,6 +821,8 @@ static void describe(struct merge *merge)
 
 static int merge_all(struct merge *merge)
 {
+    static int (*const steps[])(struct merge * merge) = { merge_gpu_list, merge_figures,
+                                                          add_nodes, add_ranks, list_missing };
     int r = merge_select(merge);
 
     if (r < 0)
@@ -839,15 +835,8 @@ static int merge_all(struct merge *merge)
                        (unsigned long long)merge->size);
         merge->missing = record_text(merge->ret, text);
     }
-    r = merge_gpu_list(merge);
-    if (r == 0)
-        r = merge_figures(merge);
-    if (r == 0)
-        r = add_nodes(merge);
-    if (r == 0)
-        r = add_ranks(merge);
-    if (r == 0)
-        r = list_missing(merge);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(steps); i++)
+        r = steps[i](merge);
     if (r < 0)
         return r;
     describe(merge);

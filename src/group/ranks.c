@@ -9,9 +9,9 @@
 
 #include "base/arithmetic.h"
 #include "base/error.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 #include "record/launch.h"
-#include "series/figure.h"
 
 /* ---- adding --------------------------------------------------------------- */
 
@@ -51,21 +51,6 @@ void group_skip(struct group *group, const char *file, size_t line, const char *
     notes[at].message = record_text(&group->store, text);
 }
 
-static struct group_rank *append(struct group *group)
-{
-    size_t room = group->room > 0 ? 2 * group->room : 64;
-    struct group_rank *ranks;
-
-    if (group->count == group->room) {
-        ranks = reallocarray(group->ranks, room, sizeof(*ranks));
-        if (!ranks)
-            return NULL;
-        group->ranks = ranks;
-        group->room = room;
-    }
-    return &group->ranks[group->count];
-}
-
 /* Keeps only the needed parts of a begin, to save memory: every rank has one. */
 static void keep_begin(struct group *group, struct group_rank *rank)
 {
@@ -103,13 +88,17 @@ int group_add(struct group *group, struct record *record, struct spoor_error *er
                                              .nodes = UNKNOWN,
                                              .restart = UNKNOWN };
     const struct launch *launch = record->launch ? record->launch : &no_launch;
-    struct group_rank *rank = append(group);
-    int r = rank ? check_rank(record, launch, err) : error_set(err, ENOMEM, "out of memory");
+    struct group_rank *rank;
+    int r = check_rank(record, launch, err);
 
-    if (!rank || r < 0) {
+    if (r == 0 &&
+        reserve(&group->ranks, &group->room, group->count + 1, sizeof(*group->ranks)) < 0)
+        r = error_set(err, ENOMEM, "out of memory");
+    if (r < 0) {
         record_done(record);
         return r;
     }
+    rank = &group->ranks[group->count];
     *rank = (struct group_rank){ .record = *record, .launch = launch };
     rank->record.elapsed_seconds = record->elapsed_seconds > 0 ? record->elapsed_seconds : 0;
     group->count++;

@@ -50,19 +50,19 @@ static const char schema[] =
 
 /* ---- SQLite --------------------------------------------------------------- */
 
-static void finalize(sqlite3_stmt **statement)
+void history_finalize(sqlite3_stmt **statement)
 {
     (void)sqlite3_finalize(*statement); /* returns the error of the last step again */
 }
 
-#define AUTO_FINALIZE CLEANUP(finalize)
+#define AUTO_FINALIZE CLEANUP(history_finalize)
 
 static int execute(struct history_index *index, const char *sql)
 {
     return sqlite3_exec(index->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 }
 
-static sqlite3_stmt *prepare(struct history_index *index, const char *sql)
+sqlite3_stmt *history_prepare(struct history_index *index, const char *sql)
 {
     sqlite3_stmt *statement = NULL;
 
@@ -217,12 +217,12 @@ static int read_lines(struct indexer *indexer, int fd)
 static int find_file(struct indexer *indexer, const char *path, const struct stat *status,
                      bool *ret_is_changed)
 {
-    AUTO_FINALIZE sqlite3_stmt *find = prepare(
+    AUTO_FINALIZE sqlite3_stmt *find = history_prepare(
         indexer->index,
         "INSERT INTO file (path, offset, damaged) VALUES (?1, 0, 0) ON CONFLICT DO UPDATE SET "
         "path = path RETURNING number, inode, offset, damaged");
     AUTO_FINALIZE sqlite3_stmt *forget =
-        prepare(indexer->index, "DELETE FROM run WHERE file = ?1");
+        history_prepare(indexer->index, "DELETE FROM run WHERE file = ?1");
     bool is_other;
 
     if (!find || !forget)
@@ -244,9 +244,9 @@ static int find_file(struct indexer *indexer, const char *path, const struct sta
 
 static int keep_file(struct indexer *indexer, const struct stat *status)
 {
-    AUTO_FINALIZE sqlite3_stmt *keep =
-        prepare(indexer->index, "UPDATE file SET inode = ?2, offset = ?3, damaged = ?4, "
-                                "is_seen = 1 WHERE number = ?1");
+    AUTO_FINALIZE sqlite3_stmt *keep = history_prepare(
+        indexer->index, "UPDATE file SET inode = ?2, offset = ?3, damaged = ?4, "
+                        "is_seen = 1 WHERE number = ?1");
 
     if (!keep)
         return -EIO;
@@ -282,12 +282,12 @@ static int index_file(const char *path, void *data, struct spoor_error *err)
 
 static int refresh(struct history_index *index, const char *folder, struct spoor_error *err)
 {
-    AUTO_FINALIZE sqlite3_stmt *add_run =
-        prepare(index, "INSERT OR IGNORE INTO run (id, started, name, command, host, user, "
-                       "job, exit, " FIGURE_NAMES ", file, offset, length) VALUES "
-                       "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    AUTO_FINALIZE sqlite3_stmt *add_run = history_prepare(
+        index, "INSERT OR IGNORE INTO run (id, started, name, command, host, user, "
+               "job, exit, " FIGURE_NAMES ", file, offset, length) VALUES "
+               "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     AUTO_FINALIZE sqlite3_stmt *add_tag =
-        prepare(index, "INSERT OR REPLACE INTO tag (run, key, value) VALUES (?, ?, ?)");
+        history_prepare(index, "INSERT OR REPLACE INTO tag (run, key, value) VALUES (?, ?, ?)");
     struct indexer indexer = { .index = index, .add_run = add_run, .add_tag = add_tag };
     int r;
 
@@ -356,7 +356,7 @@ static void name_database(const char *folder, char ret[PATH_MAX])
 
 static int version_of(struct history_index *index)
 {
-    AUTO_FINALIZE sqlite3_stmt *get = prepare(index, "PRAGMA user_version");
+    AUTO_FINALIZE sqlite3_stmt *get = history_prepare(index, "PRAGMA user_version");
 
     return get && sqlite3_step(get) == SQLITE_ROW ? sqlite3_column_int(get, 0) : -EIO;
 }
@@ -458,7 +458,7 @@ static sqlite3_stmt *prepare_select(struct history_index *index,
         filter->sorts_by_label ? "name IS NULL, coalesce(name, command, ''), " : "");
     if (buffer_error(&sql) < 0)
         return NULL;
-    select = prepare(index, sql.text);
+    select = history_prepare(index, sql.text);
     for (size_t i = 0; select && i < filter->value_count; i++)
         bind_text(select, (int)i + 1, filter->values[i]);
     return select;
@@ -498,9 +498,7 @@ static struct history_run run_at(sqlite3_stmt *select)
 }
 
 int history_select(struct history_index *index, const struct history_filter *filter,
-                   int (*each)(const struct history_run *run, void *data,
-                               struct spoor_error *err),
-                   void *data, struct spoor_error *err)
+                   history_see_run *each, void *data, struct spoor_error *err)
 {
     AUTO_FINALIZE sqlite3_stmt *select = prepare_select(index, filter);
     int code, r = 0;
@@ -550,9 +548,9 @@ int history_note_id(struct history_index *index, const char *id, struct spoor_er
 
     if (execute(index, "CREATE TEMP TABLE IF NOT EXISTS noted (id TEXT PRIMARY KEY)") < 0)
         return history_index_fail(index, err);
-    note =
-        prepare(index, "INSERT OR IGNORE INTO noted SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM "
-                       "run WHERE id = ?1)");
+    note = history_prepare(
+        index, "INSERT OR IGNORE INTO noted SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM "
+               "run WHERE id = ?1)");
     if (!note)
         return history_index_fail(index, err);
     bind_text(note, 1, id);

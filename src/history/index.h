@@ -56,6 +56,7 @@ void history_filter_done(struct history_filter *filter);
 /* ---- the index ---- */
 
 struct sqlite3;
+struct sqlite3_stmt;
 
 /* A zeroed struct is closed. */
 struct history_index {
@@ -77,12 +78,12 @@ struct history_run {
 int history_index_open(const char *folder, struct history_index *ret, struct spoor_error *err);
 void history_index_close(struct history_index *index);
 
+typedef int history_see_run(const struct history_run *run, void *data, struct spoor_error *err);
+
 /* Calls each(run, data, err) for the runs that a filter selects, oldest first, until it
  * fails. */
 int history_select(struct history_index *index, const struct history_filter *filter,
-                   int (*each)(const struct history_run *run, void *data,
-                               struct spoor_error *err),
-                   void *data, struct spoor_error *err);
+                   history_see_run *each, void *data, struct spoor_error *err);
 
 /* Adds the whole row of a run to a buffer, without its newline. */
 int history_read(const struct history_run *run, struct buffer *out, struct spoor_error *err);
@@ -93,6 +94,10 @@ int history_load(const struct history_run *run, struct record *ret, struct spoor
 /* Records the ID of a run that is about to be added. Returns 1 if it is new, 0 if the
  * history already has it, or -errno. */
 int history_note_id(struct history_index *index, const char *id, struct spoor_error *err);
+
+/* A prepared statement; NULL on failure. */
+struct sqlite3_stmt *history_prepare(struct history_index *index, const char *sql);
+void history_finalize(struct sqlite3_stmt **statement);
 
 /* Sets an error from the last failure of SQLite; removes the index if it is damaged. */
 int history_index_fail(struct history_index *index, struct spoor_error *err);

@@ -2,7 +2,6 @@
 #include "history/index.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -96,27 +95,21 @@ static int rewrite_file(const char *path, sqlite3_stmt *rows, sqlite3_int64 inod
 
 /* ---- all files ------------------------------------------------------------ */
 
-static void finalize(sqlite3_stmt **statement)
-{
-    (void)sqlite3_finalize(*statement);
-}
-
 static int rewrite_files(struct history_index *index, struct spoor_error *err)
 {
-    CLEANUP(finalize) sqlite3_stmt *files = NULL;
-    CLEANUP(finalize) sqlite3_stmt *rows = NULL;
+    CLEANUP(history_finalize)
+    sqlite3_stmt *files = history_prepare(
+        index, "SELECT number, path, inode, offset FROM file WHERE number IN (SELECT file FROM "
+               "run WHERE number IN (SELECT number FROM doomed))");
+    CLEANUP(history_finalize)
+    sqlite3_stmt *rows =
+        files ? history_prepare(index, "SELECT offset, length FROM run WHERE file = ?1 AND "
+                                       "number NOT IN (SELECT number FROM doomed) ORDER BY "
+                                       "offset")
+              : NULL;
     int code;
 
-    if (sqlite3_prepare_v2(
-            index->db,
-            "SELECT number, path, inode, offset FROM file WHERE number IN (SELECT "
-            "file FROM run WHERE number IN (SELECT number FROM doomed))",
-            -1, &files, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(
-            index->db,
-            "SELECT offset, length FROM run WHERE file = ?1 AND number NOT IN (SELECT "
-            "number FROM doomed) ORDER BY offset",
-            -1, &rows, NULL) != SQLITE_OK)
+    if (!rows)
         return history_index_fail(index, err);
     while ((code = sqlite3_step(files)) == SQLITE_ROW) {
         const char *path = (const char *)sqlite3_column_text(files, 1);
@@ -134,12 +127,10 @@ static int rewrite_files(struct history_index *index, struct spoor_error *err)
 
 static uint64_t count(struct history_index *index, const char *sql)
 {
-    CLEANUP(finalize) sqlite3_stmt *query = NULL;
+    CLEANUP(history_finalize) sqlite3_stmt *query = history_prepare(index, sql);
 
-    return sqlite3_prepare_v2(index->db, sql, -1, &query, NULL) == SQLITE_OK &&
-                   sqlite3_step(query) == SQLITE_ROW
-               ? (uint64_t)sqlite3_column_int64(query, 0)
-               : 0;
+    return query && sqlite3_step(query) == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(query, 0)
+                                                      : 0;
 }
 
 /* Lists the runs to remove. Runs of a name, and bytes, are counted from the newest run. */

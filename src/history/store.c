@@ -164,7 +164,7 @@ static int is_rows(const struct dirent *entry)
 }
 
 struct visit {
-    int (*each)(const char *path, void *data, struct spoor_error *err);
+    history_see_file *each;
     void *data;
     struct spoor_error *err;
 };
@@ -195,9 +195,8 @@ static int visit_entries(const char *folder, int (*filter)(const struct dirent *
     return r;
 }
 
-int history_for_each(const char *folder,
-                     int (*each)(const char *path, void *data, struct spoor_error *err),
-                     void *data, struct spoor_error *err)
+int history_for_each(const char *folder, history_see_file *each, void *data,
+                     struct spoor_error *err)
 {
     const struct visit visit = { each, data, err };
     char path[PATH_MAX];
@@ -208,9 +207,8 @@ int history_for_each(const char *folder,
     return visit_entries(path, is_month, &visit);
 }
 
-int history_visit(const char *folder,
-                  int (*each)(const char *path, void *data, struct spoor_error *err),
-                  void *data, struct spoor_error *err)
+int history_visit(const char *folder, history_see_file *each, void *data,
+                  struct spoor_error *err)
 {
     const struct visit visit = { each, data, err };
 

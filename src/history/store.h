@@ -44,15 +44,14 @@ void history_name_host(char name[256]);
  * *ret_is_locked is false on file systems without locks. */
 int history_open_locked(const char *path, int flags, bool *ret_is_locked);
 
-/* Calls each(path, data, err) for every file, sorted by month and host, until it fails. */
-int history_for_each(const char *folder,
-                     int (*each)(const char *path, void *data, struct spoor_error *err),
-                     void *data, struct spoor_error *err);
+typedef int history_see_file(const char *path, void *data, struct spoor_error *err);
 
-/* Calls each(path, data, err) for the files (*.jsonl) of one directory, sorted by name,
- * until it fails. */
-int history_visit(const char *folder,
-                  int (*each)(const char *path, void *data, struct spoor_error *err),
-                  void *data, struct spoor_error *err);
+/* Calls each(path, data, err) for every file, sorted by month and host, until it fails. */
+int history_for_each(const char *folder, history_see_file *each, void *data,
+                     struct spoor_error *err);
+
+/* Does the same for the files (*.jsonl) of one directory, sorted by name. */
+int history_visit(const char *folder, history_see_file *each, void *data,
+                  struct spoor_error *err);
 
 #endif

@@ -2,7 +2,6 @@
 #include "output/chart.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"

@@ -48,7 +48,6 @@ enum chart_unit {
 struct number chart_value(double value, enum chart_unit unit);
 const char *chart_unit_text(enum chart_unit unit); /* " cores"; "" if chart_value() adds one */
 
-void chart_write(const struct record *record, const struct format_style *style,
-                 struct buffer *out);
+record_write chart_write;
 
 #endif

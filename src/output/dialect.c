@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "series/series.h"
 #include "text/json_writer.h"
 #include "text/number.h"
 

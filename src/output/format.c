@@ -47,15 +47,6 @@ static const struct format formats[] = {
     [SPOOR_TRACE] = { .name = "trace", .write_all = trace_write_all },
 };
 
-static const struct {
-    const char *name;
-    enum spoor_format format;
-} versions[] = {
-    { "snakemake-7", SPOOR_SNAKEMAKE },
-    { "snakemake-8", SPOOR_SNAKEMAKE },
-    { "snakemake-9", SPOOR_SNAKEMAKE_9 },
-};
-
 bool path_has_suffix(const char *path, const char *suffix)
 {
     size_t length = strlen(path);
@@ -113,13 +104,13 @@ bool spoor_format_for_path(const char *path, enum spoor_format *ret)
 
 bool format_for_version(const char *name, enum spoor_format *ret)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-        if (strcmp(versions[i].name, name) == 0) {
-            *ret = versions[i].format;
-            return true;
-        }
-    }
-    return false;
+    if (strcmp(name, "snakemake-7") == 0 || strcmp(name, "snakemake-8") == 0)
+        *ret = SPOOR_SNAKEMAKE;
+    else if (strcmp(name, "snakemake-9") == 0)
+        *ret = SPOOR_SNAKEMAKE_9;
+    else
+        return false;
+    return true;
 }
 
 /* ---- The style of text for its destination --------------------------------- */

@@ -25,14 +25,17 @@ struct format_style {
 
 enum { TEXT_COLUMNS = 80, TEXT_COLUMNS_MIN = 60, TEXT_COLUMNS_MAX = 160 };
 
+typedef void record_write(const struct record *record, const struct format_style *style,
+                          struct buffer *out);
+typedef void records_write(const struct record *records, size_t count, struct buffer *out);
+
 struct format {
     const char *name;
-    const char *suffix; /* suffix of file names; NULL: no suffix selects the format */
-    void (*write)(const struct record *record, const struct format_style *style,
-                  struct buffer *out);  /* NULL: write_all() is used */
+    const char *suffix;                 /* of file names; NULL: no suffix selects the format */
+    record_write *write;                /* NULL: write_all() is used */
     void (*header)(struct buffer *out); /* writes the header of a table; NULL: no header */
     /* Writes several records into one document; NULL: they are written one after the other. */
-    void (*write_all)(const struct record *records, size_t count, struct buffer *out);
+    records_write *write_all;
     /* Checks whether this build can write the format; NULL: it can. */
     int (*check)(struct spoor_error *err);
 };
@@ -56,16 +59,13 @@ void format_write(const struct format *format, const struct record *records, siz
                   struct format_style *style, struct buffer *out);
 
 /* Writes one screen for people (text.c). */
-void text_write(const struct record *record, const struct format_style *style,
-                struct buffer *out);
+record_write text_write;
 
 /* Writes requested and used resources in six lines (text.c). */
-void brief_write(const struct record *record, const struct format_style *style,
-                 struct buffer *out);
+record_write brief_write;
 
 /* Writes schema spoor/1, indented, with a final newline (json.c). */
-void json_write(const struct record *record, const struct format_style *style,
-                struct buffer *out);
+record_write json_write;
 
 /* Adds the report to a document, with at most `curve_points` points of the curve. The report
  * page also gets the requests of the recommendation; the file of a group gets no recommendation
@@ -77,8 +77,7 @@ void json_add_report(struct json_writer *json, const struct record *record, size
 /* Write the lines of a rank in the file of its node: its begin record, and its report
  * (json.c). */
 void rank_write_begin(const struct record *record, struct buffer *out);
-void rank_write(const struct record *record, const struct format_style *style,
-                struct buffer *out);
+record_write rank_write;
 
 /* Adds an object: the value with its source and bounds, or the reason why it is unknown
  * (json.c). */
@@ -90,45 +89,38 @@ void curve_add_json(struct json_writer *json, const struct record_curve *curve,
                     size_t max_points);
 
 /* Writes a page with charts (html.c). */
-void html_write_all(const struct record *records, size_t count, struct buffer *out);
+records_write html_write_all;
 
 /* Writes a table of the key figures, one column per run (markdown.c). */
-void markdown_write_all(const struct record *records, size_t count, struct buffer *out);
+records_write markdown_write_all;
 
 /* Writes one row of all figures, after a header if requested (csv.c). RFC 4180, but lines
  * end in "\n". */
-void csv_write(const struct record *record, const struct format_style *style,
-               struct buffer *out);
+record_write csv_write;
 void csv_header(struct buffer *out);
 
 /* Writes the figures as OpenMetrics 1.0; also valid in the text format of Prometheus
  * (openmetrics.c). */
-void openmetrics_write_all(const struct record *records, size_t count, struct buffer *out);
+records_write openmetrics_write_all;
 
 /* Write one row of a benchmark table of Snakemake (snakemake.c). */
-void snakemake_write(const struct record *record, const struct format_style *style,
-                     struct buffer *out);
-void snakemake_9_write(const struct record *record, const struct format_style *style,
-                       struct buffer *out);
+record_write snakemake_write;
+record_write snakemake_9_write;
 void snakemake_header(struct buffer *out);
 
 /* Writes a .command.trace of Nextflow (nextflow.c). */
-void nextflow_write(const struct record *record, const struct format_style *style,
-                    struct buffer *out);
+record_write nextflow_write;
 
 /* Write a run as Slurm's seff and jobstats do (slurm.c). */
-void seff_write(const struct record *record, const struct format_style *style,
-                struct buffer *out);
-void jobstats_write(const struct record *record, const struct format_style *style,
-                    struct buffer *out);
+record_write seff_write;
+record_write jobstats_write;
 
 /* Writes runs as Chrome trace events (trace.c). */
-void trace_write_all(const struct record *records, size_t count, struct buffer *out);
+records_write trace_write_all;
 
 /* Writes a machine without a run as JSON (json.c) or as text (text_system.c). */
 void machine_write_json(const struct record *record, struct buffer *out);
-void machine_write_text(const struct record *record, const struct format_style *style,
-                        struct buffer *out);
+record_write machine_write_text;
 
 /* Writes the tags of a run as shell words: team=blue 'note=two words'. */
 void tags_write(const struct record_tags *tags, struct buffer *out);

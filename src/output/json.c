@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "output/format.h"
 #include "output/recommendation.h"
@@ -149,33 +148,12 @@ static void add_field(struct json_writer *json, const char *key, const struct fi
 {
     const void *at = field_at(field, base);
 
-    switch (field->kind) {
-    case FIELD_TEXT:
-        json_add_text(json, key, *(const char *const *)at);
-        break;
-    case FIELD_COUNT:
-        json_add_u64(json, key, *(const uint64_t *)at);
-        break;
-    case FIELD_NUMBER:
-        json_add_number(json, key, *(const double *)at);
-        break;
-    case FIELD_DATE:
-        json_add_known_text(json, key, clock_format(*(const double *)at).text);
-        break;
-    case FIELD_FLAG:
-        json_add_bool(json, key, *(const bool *)at);
-        break;
-    case FIELD_IF_TRUE:
-        if (*(const bool *)at)
-            json_add_bool(json, key, true);
-        break;
-    case FIELD_TEXTS:
+    if (field_add_json(json, key, field, base))
+        return;
+    if (field->kind == FIELD_TEXTS)
         add_texts(json, key, *(const char *const *const *)at);
-        break;
-    case FIELD_TAGS:
+    else
         add_tags(json, key, at);
-        break;
-    }
 }
 
 /* The paths of the table must not contain dots. */
@@ -341,8 +319,8 @@ static const char *go_to(struct json_writer *json, struct place *place, const ch
 
 /* Adds the fields of a table that belong to the whole record; `base` is the struct that
  * holds them. */
-static void add_sections_of(struct json_writer *json, const struct field_table *table,
-                            const struct record *record, const void *base)
+static void add_sections(struct json_writer *json, const struct field_table *table,
+                         const struct record *record, const void *base)
 {
     struct place place = { .record = record };
 
@@ -352,12 +330,6 @@ static void add_sections_of(struct json_writer *json, const struct field_table *
         add_field(json, go_to(json, &place, field->path), field, base);
     }
     leave_to(json, &place, 0);
-}
-
-static void add_sections(struct json_writer *json, const struct field_table *table,
-                         const struct record *record)
-{
-    add_sections_of(json, table, record, record);
 }
 
 static void add_figures(struct json_writer *json, const struct spoor_figure *figures,
@@ -453,7 +425,7 @@ static void add_group(struct json_writer *json, const struct record *record)
 
     if (!group)
         return;
-    add_sections_of(json, &record_group_fields, record, group);
+    add_sections(json, &record_group_fields, record, group);
     add_nodes(json, group);
     add_list(json, &record_rank_list, group);
     json_begin(json, "rank_curves", '{');
@@ -477,14 +449,6 @@ static void add_recommendation(struct json_writer *json, const struct record *re
     recommendation_add_json(json, &needs, extra);
 }
 
-static void add_context(struct json_writer *json, const struct record *record)
-{
-    if (!record->context)
-        return;
-    json_begin_value(json, "context");
-    buffer_add(json->out, record->context, strlen(record->context));
-}
-
 static void add_launch(struct json_writer *json, const struct record *record)
 {
     if (!record->launch)
@@ -499,9 +463,9 @@ void json_add_report(struct json_writer *json, const struct record *record, size
 {
     json_begin(json, NULL, '{');
     json_add_text(json, "schema", RECORD_SCHEMA);
-    add_sections(json, &record_run_fields, record);
+    add_sections(json, &record_run_fields, record, record);
     add_launch(json, record);
-    add_sections(json, &record_machine_fields, record);
+    add_sections(json, &record_machine_fields, record, record);
     add_figures(json, record->figures, record);
     add_system(json, record);
     add_phases(json, record);
@@ -510,12 +474,15 @@ void json_add_report(struct json_writer *json, const struct record *record, size
                            use == JSON_FOR_PAGE ? RECOMMENDATION_REQUESTS
                                                 : RECOMMENDATION_PLAIN);
     if (!record->system)
-        add_sections(json, &record_distribution_fields, record);
-    add_sections(json, &record_tracker_fields, record);
+        add_sections(json, &record_distribution_fields, record, record);
+    add_sections(json, &record_tracker_fields, record, record);
     add_group(json, record);
     curve_add_json(json, &record->curve, curve_points);
     add_list(json, &record_warning_list, record);
-    add_context(json, record);
+    if (record->context) {
+        json_begin_value(json, "context");
+        buffer_add(json->out, record->context, strlen(record->context));
+    }
     json_end(json);
 }
 
@@ -547,7 +514,7 @@ void rank_write_begin(const struct record *record, struct buffer *out)
 
     json_begin(&json, NULL, '{');
     json_add_text(&json, "schema", RECORD_SCHEMA);
-    add_sections(&json, &fields, record);
+    add_sections(&json, &fields, record, record);
     add_launch(&json, record);
     json_end(&json);
     buffer_add(out, "\n", 1);
@@ -605,7 +572,7 @@ void machine_write_json(const struct record *record, struct buffer *out)
     json_begin(&json, NULL, '{');
     json_add_text(&json, "schema", RECORD_SCHEMA);
     json_add_text(&json, "hostname", record->host);
-    add_sections(&json, &record_machine_fields, record);
+    add_sections(&json, &record_machine_fields, record, record);
     json_add_text(&json, "gpus_reason", record->gpus_reason);
     if (record->server)
         add_server(&json, record);

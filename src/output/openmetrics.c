@@ -15,33 +15,6 @@
 
 /* ---- samples ------------------------------------------------------------ */
 
-/* Offsets of the measures in struct spoor_gpu_sample. */
-static const size_t gpu_offsets[GPU_MEASURE_COUNT] = {
-    [GPU_MEMORY] = offsetof(struct spoor_gpu_sample, memory_bytes),
-    [GPU_JOB_MEMORY] = offsetof(struct spoor_gpu_sample, job_memory_bytes),
-    [GPU_UTILIZATION] = offsetof(struct spoor_gpu_sample, utilization),
-    [GPU_JOB_UTILIZATION] = offsetof(struct spoor_gpu_sample, job_utilization),
-    [GPU_ENCODER_UTILIZATION] = offsetof(struct spoor_gpu_sample, encoder_utilization),
-    [GPU_DECODER_UTILIZATION] = offsetof(struct spoor_gpu_sample, decoder_utilization),
-    [GPU_POWER] = offsetof(struct spoor_gpu_sample, power_watts),
-    [GPU_TEMPERATURE] = offsetof(struct spoor_gpu_sample, temperature_celsius),
-    [GPU_CLOCK] = offsetof(struct spoor_gpu_sample, clock_hertz),
-    [GPU_ENERGY] = offsetof(struct spoor_gpu_sample, energy_joules),
-    [GPU_WORK + GPU_WORK_SM] = offsetof(struct spoor_gpu_sample, sm_active),
-    [GPU_WORK + GPU_WORK_OCCUPANCY] = offsetof(struct spoor_gpu_sample, sm_occupancy),
-    [GPU_WORK + GPU_WORK_TENSOR] = offsetof(struct spoor_gpu_sample, tensor_active),
-    [GPU_WORK + GPU_WORK_FP64] = offsetof(struct spoor_gpu_sample, fp64_active),
-    [GPU_WORK + GPU_WORK_FP32] = offsetof(struct spoor_gpu_sample, fp32_active),
-    [GPU_WORK + GPU_WORK_FP16] = offsetof(struct spoor_gpu_sample, fp16_active),
-    [GPU_WORK + GPU_WORK_DRAM] = offsetof(struct spoor_gpu_sample, dram_active),
-    [GPU_WORK + GPU_WORK_PCIE_SENT] = offsetof(struct spoor_gpu_sample, pcie_sent_bytes),
-    [GPU_WORK + GPU_WORK_PCIE_RECEIVED] =
-        offsetof(struct spoor_gpu_sample, pcie_received_bytes),
-    [GPU_WORK + GPU_WORK_NVLINK_SENT] = offsetof(struct spoor_gpu_sample, nvlink_sent_bytes),
-    [GPU_WORK + GPU_WORK_NVLINK_RECEIVED] =
-        offsetof(struct spoor_gpu_sample, nvlink_received_bytes),
-};
-
 struct export_sample export_sample_of(const struct spoor_sample *sample)
 {
     struct export_sample ret = {
@@ -60,26 +33,23 @@ struct export_sample export_sample_of(const struct spoor_sample *sample)
         gpu->part = from->part;
         memcpy(gpu->uuid, from->uuid, strnlen(from->uuid, sizeof(gpu->uuid) - 1));
         for (int j = 0; j < GPU_MEASURE_COUNT; j++)
-            memcpy(&gpu->values[j], (const char *)from + gpu_offsets[j], sizeof(double));
+            memcpy(&gpu->values[j],
+                   (const char *)from + gpu_measure_row((enum gpu_measure)j)->sample_offset,
+                   sizeof(gpu->values[j]));
     }
     return ret;
 }
 
 /* Counters that may fall keep the earlier value if it is higher. fmax() ignores NaN. */
-static void keep_counters(struct export_sample *ret, const struct export_sample *before)
-{
-    for (int i = 0; i < METRIC_COUNT; i++) {
-        if (metric_row((enum metric)i)->may_fall)
-            ret->values[i] = fmax(ret->values[i], before->values[i]);
-    }
-}
-
 void export_sample_follow(struct export_sample *sample, const struct export_sample *later)
 {
     struct export_sample before = *sample;
 
     *sample = *later;
-    keep_counters(sample, &before);
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        if (metric_row((enum metric)i)->may_fall)
+            sample->values[i] = fmax(sample->values[i], before.values[i]);
+    }
 }
 
 void export_sample_fold(struct export_sample *sample, const struct export_sample *later)
@@ -138,50 +108,52 @@ void export_add_label(const char *name, const char *value, struct buffer *labels
     buffer_add_text(labels, "\"");
 }
 
-static void begin_family(const struct writer *writer, const char *prefix, const char *name,
-                         bool is_counter, const char *help)
+/* The values of one metric. */
+struct family {
+    const char *prefix, *name, *help;
+    bool is_counter, has_begun;
+};
+
+static void begin_family(const struct writer *writer, struct family family)
 {
-    struct name_unit unit = name_unit(name);
+    struct name_unit unit = name_unit(family.name);
     bool is_open = writer->how == EXPOSE_OPENMETRICS;
-    const char *suffix = is_counter && !is_open ? "_total" : "";
+    const char *suffix = family.is_counter && !is_open ? "_total" : "";
 
     if (writer->how == EXPOSE_TIMED)
         return;
-    buffer_format(writer->out, "# TYPE %s%s%s %s\n", prefix, name, suffix,
-                  is_counter ? "counter" : "gauge");
+    buffer_format(writer->out, "# TYPE %s%s%s %s\n", family.prefix, family.name, suffix,
+                  family.is_counter ? "counter" : "gauge");
     if (is_open && unit.suffix)
-        buffer_format(writer->out, "# UNIT %s%s %s\n", prefix, name, unit.suffix);
-    buffer_format(writer->out, "# HELP %s%s%s %s\n", prefix, name, suffix, help);
+        buffer_format(writer->out, "# UNIT %s%s %s\n", family.prefix, family.name, unit.suffix);
+    buffer_format(writer->out, "# HELP %s%s%s %s\n", family.prefix, family.name, suffix,
+                  family.help);
 }
 
-static void add_value(const struct writer *writer, const char *prefix, const char *name,
-                      bool is_counter, const char *labels, double value)
+/* Adds a known value, after the description of its family if it is the first. */
+static void add_value(const struct writer *writer, struct family *family, const char *labels,
+                      double value)
 {
-    buffer_format(writer->out, "%s%s%s{%s} ", prefix, name, is_counter ? "_total" : "", labels);
+    const char *prefix = family->prefix, *name = family->name;
+
+    if (isnan(value))
+        return;
+    if (!family->has_begun)
+        begin_family(writer, *family);
+    family->has_begun = true;
+    buffer_format(writer->out, "%s%s%s{%s} ", prefix, name, family->is_counter ? "_total" : "",
+                  labels);
     number_write(value, writer->out);
     if (writer->how == EXPOSE_TIMED)
         buffer_format(writer->out, " %.0f", writer->unix_seconds * 1e3);
     buffer_add_text(writer->out, "\n");
 }
 
-static void add_metric(const struct writer *writer, const char *name, bool is_counter,
-                       const char *help, const char *labels, double value)
-{
-    if (isnan(value))
-        return;
-    begin_family(writer, EXPORT_PREFIX, name, is_counter, help);
-    add_value(writer, EXPORT_PREFIX, name, is_counter, labels, value);
-}
-
 static void add_gpu_labels(const char *labels, unsigned index, int part, const char *uuid,
                            struct buffer *out)
 {
-    CLEANUP(buffer_done) struct buffer number = { 0 };
-
     buffer_add_text(out, labels);
-    buffer_format(&number, part < 0 ? "%u" : "%u:%d", index, part);
-    if (buffer_error(&number) == 0)
-        export_add_label("gpu", number.text, out);
+    export_add_label("gpu", gpu_place_text((struct gpu_place){ index, part }, ':').text, out);
     export_add_label("uuid", uuid, out);
 }
 
@@ -189,21 +161,15 @@ static void add_gpu_measure(const struct writer *writer, const struct export_sam
                             const char *labels, enum gpu_measure measure)
 {
     const struct gpu_measure_row *row = gpu_measure_row(measure);
-    bool has_begun = false;
+    struct family family = { EXPORT_GPU_PREFIX, row->name, row->help, row->is_counter, false };
 
     for (size_t i = 0; i < sample->gpu_count; i++) {
         const struct export_gpu *gpu = &sample->gpus[i];
         CLEANUP(buffer_done) struct buffer all = { 0 };
 
-        if (isnan(gpu->values[measure]))
-            continue;
-        if (!has_begun)
-            begin_family(writer, EXPORT_GPU_PREFIX, row->name, row->is_counter, row->help);
-        has_begun = true;
         add_gpu_labels(labels, gpu->index, gpu->part, gpu->uuid, &all);
         if (buffer_error(&all) == 0)
-            add_value(writer, EXPORT_GPU_PREFIX, row->name, row->is_counter, all.text,
-                      gpu->values[measure]);
+            add_value(writer, &family, all.text, gpu->values[measure]);
     }
 }
 
@@ -211,19 +177,26 @@ void export_write(const struct export_sample *sample, const char *labels, enum e
                   struct buffer *out)
 {
     struct writer writer = { out, how, sample->unix_seconds };
+    const struct {
+        const char *name, *help;
+        double value;
+    } facts[] = {
+        { "run_elapsed_seconds", "time since the run began", sample->elapsed_seconds },
+        { "job_cpu_limit_cores", "CPUs that the job may use", sample->cpu_limit },
+        { "job_memory_limit_bytes", "memory that the job may use", sample->memory_limit_bytes },
+    };
 
-    add_metric(&writer, "run_elapsed_seconds", false, "time since the run began", labels,
-               sample->elapsed_seconds);
-    add_metric(&writer, "job_cpu_limit_cores", false, "CPUs that the job may use", labels,
-               sample->cpu_limit);
-    add_metric(&writer, "job_memory_limit_bytes", false, "memory that the job may use", labels,
-               sample->memory_limit_bytes);
+    for (size_t i = 0; i < ARRAY_SIZE(facts); i++)
+        add_value(&writer,
+                  &(struct family){ EXPORT_PREFIX, facts[i].name, facts[i].help, false, false },
+                  labels, facts[i].value);
     for (int i = 0; i < METRIC_COUNT; i++) {
         const struct metric_row *row = metric_row((enum metric)i);
+        struct family family = { EXPORT_PREFIX, row->published.name, row->published.help,
+                                 row->published.kind == SPOOR_COUNTER, false };
 
         if (row->otel)
-            add_metric(&writer, row->published.name, row->published.kind == SPOOR_COUNTER,
-                       row->published.help, labels, sample->values[i]);
+            add_value(&writer, &family, labels, sample->values[i]);
     }
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
         add_gpu_measure(&writer, sample, labels, (enum gpu_measure)i);
@@ -278,20 +251,14 @@ static void add_runs(const struct runs *runs, const char *path, const char *help
                      read_number *read, size_t index)
 {
     struct path_name name = name_of(path);
-    bool has_begun = false;
+    struct family family = { RUN_PREFIX, name.text, help, false, false };
 
     for (size_t i = 0; i < runs->count; i++) {
         CLEANUP(buffer_done) struct buffer labels = { 0 };
-        double value = read(&runs->records[i], index);
 
-        if (isnan(value))
-            continue;
-        if (!has_begun)
-            begin_family(&runs->writer, RUN_PREFIX, name.text, false, help);
-        has_begun = true;
         label_run(&runs->records[i], &labels);
-        add_value(&runs->writer, RUN_PREFIX, name.text, false, labels.text ? labels.text : "",
-                  value);
+        add_value(&runs->writer, &family, labels.text ? labels.text : "",
+                  read(&runs->records[i], index));
     }
 }
 
@@ -316,28 +283,23 @@ static double read_system_figure(const struct record *record, size_t index)
 static void add_gpus(const struct runs *runs, enum record_gpu_measure measure)
 {
     struct path_name name = name_of(record_gpu_path(measure));
-    bool has_begun = false;
+    struct family family = { RUN_PREFIX "gpu_device_", name.text,
+                             "a figure of a GPU of the run", false, false };
 
     for (size_t i = 0; i < runs->count; i++) {
         const struct record *record = &runs->records[i];
 
         for (size_t j = 0; j < record->gpu_count; j++) {
             const struct record_gpu *gpu = &record->gpus[j];
-            CLEANUP(buffer_done) struct buffer run = { 0 };
-            CLEANUP(buffer_done) struct buffer labels = { 0 };
+            CLEANUP(buffer_done) struct buffer run = { 0 }, labels = { 0 };
 
-            if (!gpu->is_selected || isnan(gpu->measures[measure].value))
+            if (!gpu->is_selected)
                 continue;
-            if (!has_begun)
-                begin_family(&runs->writer, RUN_PREFIX "gpu_device_", name.text, false,
-                             "a figure of a GPU of the run");
-            has_begun = true;
             label_run(record, &run);
             add_gpu_labels(run.text ? run.text : "", (unsigned)gpu->index,
                            is_known(gpu->part) ? (int)gpu->part : -1,
                            gpu->uuid ? gpu->uuid : "", &labels);
-            add_value(&runs->writer, RUN_PREFIX "gpu_device_", name.text, false, labels.text,
-                      gpu->measures[measure].value);
+            add_value(&runs->writer, &family, labels.text, gpu->measures[measure].value);
         }
     }
 }

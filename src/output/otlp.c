@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "output/export.h"
 #include "text/json_writer.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/unknown.h"
 #include "recommend/scheduler_request.h"
 #include "text/number.h"
 

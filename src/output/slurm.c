@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "output/format.h"

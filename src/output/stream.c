@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -281,22 +280,6 @@ bool stream_write_row(const struct stream *stream, const struct stream_row *row,
 
 /* ---- tables that are appended to ------------------------------------------- */
 
-/* Reads "1" or "0_1" up to the name of a measure. */
-static bool read_place(const char **cursor, struct gpu_place *ret)
-{
-    uint64_t index, part = 0;
-    bool is_part;
-
-    if (parse_u64(cursor, &index) < 0)
-        return false;
-    is_part = (*cursor)[0] == '_' && (*cursor)[1] >= '0' && (*cursor)[1] <= '9';
-    *cursor += is_part;
-    if ((is_part && parse_u64(cursor, &part) < 0) || index > INT_MAX || part > INT_MAX)
-        return false;
-    *ret = (struct gpu_place){ (unsigned)index, is_part ? (int)part : -1 };
-    return true;
-}
-
 /* Finds the GPUs of a header by its columns gpuN_memory_bytes. */
 static struct gpu_columns find_gpus(const char *header)
 {
@@ -306,7 +289,7 @@ static struct gpu_columns find_gpus(const char *header)
         struct gpu_place place;
 
         at += strlen(",gpu");
-        if (read_place(&at, &place) && strncmp(at, "_memory_bytes", 13) == 0 &&
+        if (gpu_place_parse(&at, &place) && strncmp(at, "_memory_bytes", 13) == 0 &&
             gpus.count < GPU_COLUMNS_MAX)
             gpus.places[gpus.count++] = place;
     }

@@ -43,14 +43,6 @@ static void add_title(const struct record *record, const struct page *page, stru
         buffer_format(text, "process %s", number_count(as_number(record->pid)).text);
 }
 
-static void headline_write(const struct record *record, struct page *page)
-{
-    struct buffer text = { 0 };
-
-    add_title(record, page, &text);
-    page_headline(page, &text);
-}
-
 /* Adds whether the out-of-memory killer killed the command itself or some of its
  * descendants. */
 static void add_out_of_memory(const struct record *record, struct buffer *out)
@@ -257,26 +249,19 @@ static void limit_write(const struct record *record, struct page *page)
     page_row(page, "  limit", number_limit(limit).text, details.text);
 }
 
-static bool is_of_host(const struct record *record, const char *path)
-{
-    struct spoor_figure figure = record_find(record->figures, path);
-
-    return figure.source && strncmp(figure.source, "host.", 5) == 0;
-}
-
 /* Writes "12.0 GB  evicted from the page cache, then read again, 41.0 s stalled for memory". */
 static void refaults_write(const struct record *record, struct page *page)
 {
     double bytes = record_refaulted_bytes(record);
-    double stalled = record_value(record, "pressure.memory_seconds");
+    struct spoor_figure stalled = record_find(record->figures, "pressure.memory_seconds");
     CLEANUP(buffer_done) struct buffer details = { 0 };
 
     if (isnan(bytes))
         return;
     buffer_add_text(&details, "evicted from the page cache, then read again");
-    if (stalled > 0 && !is_of_host(record, "pressure.memory_seconds"))
+    if (stalled.value > 0 && !source_is_host(stalled.source))
         buffer_format(page_item(&details), "%s stalled for memory",
-                      number_duration(stalled).text);
+                      number_duration(stalled.value).text);
     page_row(page, "  re-read", number_bytes(bytes).text, details.text);
 }
 
@@ -305,60 +290,46 @@ static void memory_write(const struct record *record, struct page *page)
     limit_write(record, page);
 }
 
-/* Writes page faults: "12345 minor, 3 major". */
-static void events_write(const struct record *record, struct page *page)
+/* Writes rows of two amounts: "12.0 MB  read, 48.0 MB written", "12345  minor, 3 major". */
+static void amounts_write(const struct record *record, struct page *page)
 {
+    enum { IF_KNOWN = 1, IF_ANY = 2, IF_ANY_OR_UNKNOWN = 3 }; /* 0: always */
     static const struct {
-        const char *label, *path, *name, *other_path, *other_name;
-    } events[] = {
-        { "Page faults", "cpu.page_faults.minor", "minor", "cpu.page_faults.major", "major" },
-        { "Context switches", "cpu.context_switches.voluntary", "voluntary",
-          "cpu.context_switches.involuntary", "involuntary" },
+        const char *label;
+        struct number (*text)(double value);
+        const char *path, *name, *other_path, *other_name;
+        int is_shown;
+    } rows[] = {
+        { "Page faults", number_count, "cpu.page_faults.minor", "minor",
+          "cpu.page_faults.major", "major", IF_KNOWN },
+        { "Context switches", number_count, "cpu.context_switches.voluntary", "voluntary",
+          "cpu.context_switches.involuntary", "involuntary", IF_KNOWN },
+        { "Disk I/O", number_bytes, "io.read_bytes", "read", "io.written_bytes", "written", 0 },
+        { "All I/O", number_bytes, "io.read_chars", "read", "io.written_chars",
+          "written, including cache and pipes", 0 },
+        { "TCP", number_bytes, "network.job.received_bytes", "received",
+          "network.job.sent_bytes", "sent by the job", IF_ANY },
+        { "TCP, local", number_bytes, "network.job.loopback_received_bytes", "received",
+          "network.job.loopback_sent_bytes", "sent by the job within this machine", IF_ANY },
+        { "Network", number_bytes, "network.received_bytes", "received", "network.sent_bytes",
+          "sent by the whole host", IF_ANY_OR_UNKNOWN },
+        { "RDMA", number_bytes, "network.rdma.received_bytes", "received",
+          "network.rdma.sent_bytes", "sent by the whole host", IF_ANY },
+        { "NFS", number_bytes, "network.nfs.read_bytes", "read", "network.nfs.written_bytes",
+          "written by the whole host", IF_ANY },
     };
 
-    for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-        double count = record_value(record, events[i].path);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        double value = record_value(record, rows[i].path);
+        double other = record_value(record, rows[i].other_path);
+        bool is_any = value > 0 || other > 0;
 
-        if (!isnan(count))
-            page_row_format(page, events[i].label, number_count(count).text, "%s, %s %s",
-                            events[i].name,
-                            number_count(record_value(record, events[i].other_path)).text,
-                            events[i].other_name);
-    }
-}
-
-/* Bytes in and out: "12.0 MB  read, 48.0 MB written". */
-static void transfers_write(const struct record *record, struct page *page)
-{
-    static const struct {
-        const char *label, *path_in, *in, *path_out, *out;
-        bool is_left_out_if_0, is_left_out_if_unknown;
-    } transfers[] = {
-        { "Disk I/O", "io.read_bytes", "read", "io.written_bytes", "written", false, false },
-        { "All I/O", "io.read_chars", "read", "io.written_chars",
-          "written, including cache and pipes", false, false },
-        { "TCP", "network.job.received_bytes", "received", "network.job.sent_bytes",
-          "sent by the job", true, true },
-        { "TCP, local", "network.job.loopback_received_bytes", "received",
-          "network.job.loopback_sent_bytes", "sent by the job within this machine", true,
-          true },
-        { "Network", "network.received_bytes", "received", "network.sent_bytes",
-          "sent by the whole host", true, false },
-        { "RDMA", "network.rdma.received_bytes", "received", "network.rdma.sent_bytes",
-          "sent by the whole host", true, true },
-        { "NFS", "network.nfs.read_bytes", "read", "network.nfs.written_bytes",
-          "written by the whole host", true, true },
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(transfers); i++) {
-        double in = record_value(record, transfers[i].path_in);
-        double out = record_value(record, transfers[i].path_out);
-
-        if (transfers[i].is_left_out_if_0 && !(in > 0) && !(out > 0) &&
-            (transfers[i].is_left_out_if_unknown || !isnan(in)))
+        if ((rows[i].is_shown == IF_KNOWN && isnan(value)) ||
+            (rows[i].is_shown == IF_ANY && !is_any) ||
+            (rows[i].is_shown == IF_ANY_OR_UNKNOWN && !is_any && !isnan(value)))
             continue;
-        page_row_format(page, transfers[i].label, number_bytes(in).text, "%s, %s %s",
-                        transfers[i].in, number_bytes(out).text, transfers[i].out);
+        page_row_format(page, rows[i].label, rows[i].text(value).text, "%s, %s %s",
+                        rows[i].name, rows[i].text(other).text, rows[i].other_name);
     }
 }
 
@@ -386,7 +357,7 @@ static void pressure_write(const struct record *record, struct page *page)
     static const double notable = 0.1; /* share of the time */
     struct number first = { "" };
     CLEANUP(buffer_done) struct buffer details = { 0 };
-    bool is_shared = is_of_host(record, kinds[0].path);
+    bool is_shared = source_is_host(record_find(record->figures, kinds[0].path).source);
     /* The number of nodes or ranks in the sum. */
     double parts = !record->group ? 1
                    : is_shared    ? (double)record->group->node_count
@@ -461,7 +432,7 @@ static void add_cpu_model(const struct page *page, const char *model, struct buf
         size_t skipped = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
-            if (strncmp(model, marks[i], strlen(marks[i])) == 0)
+            if (begins_with(model, marks[i]))
                 skipped = strlen(marks[i]);
         }
         if (skipped == 0)
@@ -539,15 +510,17 @@ static void tracker_write(const struct record *record, struct page *page)
 
 static void job_write(const struct record *record, struct page *page)
 {
-    headline_write(record, page);
+    struct buffer title = { 0 };
+
+    add_title(record, page, &title);
+    page_headline(page, &title);
     ending_write(record, page);
     group_verdict_write(record, page);
     page_row(page, "Elapsed", number_duration(record->elapsed_seconds).text, NULL);
     cpu_write(record, page);
     memory_write(record, page);
     text_gpu_write(record, page);
-    events_write(record, page);
-    transfers_write(record, page);
+    amounts_write(record, page);
     processes_write(record, page);
     pressure_write(record, page);
     energy_write(record, page);

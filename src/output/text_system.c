@@ -310,7 +310,7 @@ static void add_product(const struct record_server *server, struct page *page,
 {
     const char *vendor = server->vendor, *model = server->model;
 
-    if (vendor && !(model && strncmp(model, vendor, strlen(vendor)) == 0))
+    if (vendor && !(model && begins_with(model, vendor)))
         page_escape(page, vendor, out);
     if (model && out->length > 0)
         buffer_add_text(out, " ");

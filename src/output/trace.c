@@ -4,7 +4,6 @@
  * the curves of the job and of GPUs as counters. Times are microseconds since the first run started.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/unknown.h"
@@ -102,8 +101,7 @@ static void add_phase(struct trace *trace, const struct record_phase *phase, siz
 
 static bool is_shown(const struct curve_column *column)
 {
-    return strncmp(column->name, "job_", strlen("job_")) == 0 ||
-           strncmp(column->name, "gpu", strlen("gpu")) == 0;
+    return begins_with(column->name, "job_") || begins_with(column->name, "gpu");
 }
 
 /* Writes one event per point, at the start of the point: the mean of a rate, or the highest

@@ -563,7 +563,7 @@ static bool is_starved(const struct record *record)
     struct spoor_figure waited = record_find(record->figures, "pressure.cpu_seconds");
 
     return waited.value >= STARVED_SHARE * record->elapsed_seconds && waited.source &&
-           strncmp(waited.source, "host.", strlen("host.")) != 0;
+           !source_is_host(waited.source);
 }
 
 static enum run_condition condition_of(const struct record *record)

@@ -221,10 +221,12 @@ static void write_kubernetes(const struct needs *needs, struct buffer *out)
                       node_gpus(needs));
 }
 
-/* Adds "name=VALUE" to a list. */
-static void add_pair(const char *separator, const char *name, uint64_t value,
-                     struct buffer *out)
+/* Adds "name=VALUE" to a list, if the need is known and not 0. */
+static void add_pair(const struct need *need, const char *separator, const char *name,
+                     uint64_t value, struct buffer *out)
 {
+    if (!is_wanted(need))
+        return;
     if (out->length > 0)
         buffer_add_text(out, separator);
     buffer_format(out, "%s=%" PRIu64, name, value);
@@ -234,12 +236,9 @@ static void write_metaflow(const struct needs *needs, struct buffer *out)
 {
     CLEANUP(buffer_done) struct buffer pairs = { 0 };
 
-    if (is_wanted(&needs->cpus))
-        add_pair(", ", "cpu", node_cpus(needs), &pairs);
-    if (is_wanted(&needs->memory_bytes))
-        add_pair(", ", "memory", megabytes_of(needs), &pairs);
-    if (is_wanted(&needs->gpus))
-        add_pair(", ", "gpu", node_gpus(needs), &pairs);
+    add_pair(&needs->cpus, ", ", "cpu", node_cpus(needs), &pairs);
+    add_pair(&needs->memory_bytes, ", ", "memory", megabytes_of(needs), &pairs);
+    add_pair(&needs->gpus, ", ", "gpu", node_gpus(needs), &pairs);
     add(&needs->seconds, "@timeout(minutes=", minutes_of(needs), ")\n", out);
     if (pairs.length > 0)
         buffer_format(out, "@resources(%s)\n", pairs.text);
@@ -258,12 +257,9 @@ static void write_snakemake(const struct needs *needs, struct buffer *out)
     static const char separator[] = ",\n    ";
     CLEANUP(buffer_done) struct buffer pairs = { 0 };
 
-    if (is_wanted(&needs->memory_bytes))
-        add_pair(separator, "mem_mb", megabytes_of(needs), &pairs);
-    if (is_wanted(&needs->seconds))
-        add_pair(separator, "runtime", minutes_of(needs), &pairs);
-    if (is_wanted(&needs->gpus))
-        add_pair(separator, "gpu", node_gpus(needs), &pairs);
+    add_pair(&needs->memory_bytes, separator, "mem_mb", megabytes_of(needs), &pairs);
+    add_pair(&needs->seconds, separator, "runtime", minutes_of(needs), &pairs);
+    add_pair(&needs->gpus, separator, "gpu", node_gpus(needs), &pairs);
     add(&needs->cpus, "threads: ", node_cpus(needs), "\n", out);
     if (pairs.length > 0)
         buffer_format(out, "resources:\n    %s\n", pairs.text);

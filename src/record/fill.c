@@ -221,14 +221,12 @@ static bool is_ever_known(const struct source *source, size_t column)
 static bool is_of_host(const struct source *source, size_t column)
 {
     enum metric metric;
-    const char *origin;
 
     if (column >= source->series->metric_count)
         return false;
     metric = (enum metric)source->series->metrics[column].metric;
-    origin = source->summary->tally[metric].origin.source;
-    return origin && strncmp(origin, "host.", strlen("host.")) == 0 &&
-           strncmp(metric_row(metric)->published.name, "job_", strlen("job_")) == 0;
+    return source_is_host(source->summary->tally[metric].origin.source) &&
+           begins_with(metric_row(metric)->published.name, "job_");
 }
 
 /* If each point is one sample, its highest, lowest and mean values are equal, except for rates:

@@ -436,17 +436,14 @@ static int load_phase(struct loader *loader, const json_t *object, void *item)
                  : load_figures(loader, object, figure_count(), figure_path, &phase->figures);
 }
 
-static void forget_gpu(struct record_gpu *gpu)
+static int load_gpu(struct loader *loader, const json_t *object, void *item)
 {
+    struct record_gpu *gpu = item;
+
     *gpu = (struct record_gpu){ .index = UNKNOWN, .part = UNKNOWN, .memory_bytes = UNKNOWN };
     for (size_t i = 0; i < RECORD_GPU_MEASURES; i++)
         gpu->measures[i] = record_unknown_figure(NULL);
-}
-
-static int load_gpu(struct loader *loader, const json_t *object, void *item)
-{
-    forget_gpu(item);
-    return load_fields(loader, object, &record_gpu_list.fields, item);
+    return load_fields(loader, object, &record_gpu_list.fields, gpu);
 }
 
 /* Every GPU of the job is in host.gpus as well, with the same numbers. */

@@ -8,9 +8,14 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "record/group.h"
 #include "series/figure.h"
+#include "text/json_writer.h"
+#include "text/number.h"
 
 /* ---- curve ----------------------------------------------------------------- */
 
@@ -90,6 +95,79 @@ void curve_highest(const struct record_curve *curve, const struct curve_column *
                 *at = (double)column->high[i];
         } while (++cell < cells && (double)cell < last);
     }
+}
+
+/* ---- distribution ---------------------------------------------------------- */
+
+#define NEAR_LIMIT 0.9
+
+/* A value, and how long it lasted. */
+struct span {
+    double value, seconds;
+};
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct span *first = a, *second = b;
+
+    return (first->value > second->value) - (first->value < second->value);
+}
+
+/* Returns the smallest value that the usage did not exceed for the share `quantile` of the
+ * time. */
+static double quantile_of(const struct span *sorted, size_t count, double total,
+                          double quantile)
+{
+    double seconds = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        seconds += sorted[i].seconds;
+        if (seconds >= quantile * total * (1 - 1e-9)) /* sums are inexact */
+            return decimal_round(sorted[i].value, 6); /* the curve stores floats */
+    }
+    return (double)NAN;
+}
+
+static void fill_quantiles(const struct record *record, const char *name,
+                           struct record_quantiles *ret)
+{
+    const struct record_curve *curve = &record->curve;
+    const struct curve_column *column = curve_find(curve, name);
+    AUTO_FREE struct span *spans = calloc(curve->count + 1, sizeof(*spans));
+    double total = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; column && spans && i < curve->count; i++) {
+        double seconds = curve->seconds[i] - curve_start(curve, i);
+        double value = curve_get(curve, column, i, i + 1).mean;
+
+        if (!isfinite(value) || !(seconds > 0))
+            continue;
+        spans[count++] = (struct span){ value, seconds };
+        total += seconds;
+    }
+    if (count == 0)
+        return;
+    qsort(spans, count, sizeof(*spans), compare_spans);
+    ret->p50 = quantile_of(spans, count, total, 0.50);
+    ret->p95 = quantile_of(spans, count, total, 0.95);
+    for (size_t i = 0; i < count && is_known(record->memory_limit_bytes); i++) {
+        if (spans[i].value >= NEAR_LIMIT * (double)record->memory_limit_bytes)
+            ret->near_limit_seconds += spans[i].seconds;
+    }
+}
+
+void record_fill_distribution(struct record *record)
+{
+    struct record_quantiles cores = { (double)NAN, (double)NAN, 0 };
+    struct record_quantiles memory = cores;
+
+    fill_quantiles(record, "job_cpu_seconds", &cores);
+    fill_quantiles(record, "job_rss_bytes", &memory);
+    if (isnan(memory.p50) || !is_known(record->memory_limit_bytes))
+        memory.near_limit_seconds = (double)NAN;
+    record->cores = cores;
+    record->memory = memory;
 }
 
 /* ---- record ---------------------------------------------------------------- */
@@ -235,7 +313,7 @@ double record_charged_bytes(const struct record *record)
 {
     const char *source = record->memory_limit_source;
 
-    return source && strncmp(source, "cgroup.", strlen("cgroup.")) == 0
+    return source && begins_with(source, "cgroup.")
                ? record_value(record, "memory.job_peak_bytes")
                : (double)NAN;
 }
@@ -475,6 +553,57 @@ static const struct field mount[] = {
     COUNT(record_mount, free_bytes),
 };
 
+/* The ranks of a job. */
+static const struct field group[] = {
+    { "group.ranks", FIELD_COUNT, offsetof(struct record_group, ranks) },
+    { "group.reported", FIELD_COUNT, offsetof(struct record_group, reported) },
+    { "group.nodes_expected", FIELD_COUNT, offsetof(struct record_group, nodes_expected) },
+    { "group.deciding_node", FIELD_TEXT, offsetof(struct record_group, deciding_node) },
+    { "group.imbalance.cpu", FIELD_NUMBER, offsetof(struct record_group, cpu_imbalance) },
+    { "group.imbalance.memory", FIELD_NUMBER, offsetof(struct record_group, memory_imbalance) },
+    { "group.imbalance.elapsed", FIELD_NUMBER,
+      offsetof(struct record_group, elapsed_imbalance) },
+    { "group.imbalance.wait", FIELD_NUMBER, offsetof(struct record_group, wait_imbalance) },
+};
+
+static const struct field missing[] = {
+    COUNT(record_missing, rank),
+    TEXT(record_missing, host),
+    ROW(FIELD_DATE, record_missing, started_at),
+    TEXT(record_missing, reason),
+};
+
+static const struct field node[] = {
+    TEXT(record_node, host),
+    COUNT(record_node, node),
+    COUNT(record_node, ranks),
+    COUNT(record_node, reported),
+    NUMBER(record_node, cpu_seconds),
+    NUMBER(record_node, elapsed_seconds),
+    COUNT(record_node, cpus),
+    COUNT(record_node, memory_limit_bytes),
+    ROW(FIELD_TEXTS, record_node, gpus),
+};
+
+static const struct field rank[] = {
+    COUNT(record_rank, rank),
+    COUNT(record_rank, local_rank),
+    TEXT(record_rank, host),
+    TEXT(record_rank, id),
+    NUMBER(record_rank, started_seconds),
+    NUMBER(record_rank, elapsed_seconds),
+    NUMBER(record_rank, cpu_seconds),
+    NUMBER(record_rank, mean_cores),
+    COUNT(record_rank, peak_rss_bytes),
+    COUNT(record_rank, gpu_memory_bytes),
+    COUNT(record_rank, read_bytes),
+    COUNT(record_rank, written_bytes),
+    NUMBER(record_rank, wait_seconds),
+    COUNT(record_rank, exit_code),
+    TEXT(record_rank, signal),
+    COUNT(record_rank, restart),
+};
+
 #define TABLE(rows)              \
     {                            \
         (rows), ARRAY_SIZE(rows) \
@@ -493,6 +622,7 @@ const struct field_table *const record_tables[RECORD_TABLES] = {
 const struct field_table record_phase_fields = TABLE(phase);
 const struct field_table record_server_fields = TABLE(server);
 const struct field_table record_cloud_fields = TABLE(cloud);
+const struct field_table record_group_fields = TABLE(group);
 
 #define LIST(path, rows, type, base, items, count)                            \
     {                                                                         \
@@ -523,6 +653,18 @@ const struct list_field record_system_lists[RECORD_SYSTEM_LISTS] = {
     LIST("system.mounts", mount, record_mount, record_system, mounts.items, mounts.count),
 };
 
+const struct list_field record_missing_list =
+    LIST("group.missing", missing, record_missing, record_group, missing, missing_count);
+const struct list_field record_node_list =
+    LIST("nodes", node, record_node, record_group, nodes, node_count);
+const struct list_field record_rank_list =
+    LIST("rank_table", rank, record_rank, record_group, ranks_seen, seen_count);
+
+const enum metric group_metrics[GROUP_COLUMNS] = {
+    [GROUP_CPU] = METRIC_JOB_CPU, [GROUP_RSS] = METRIC_JOB_RSS, METRIC_JOB_READ,
+    METRIC_JOB_WRITTEN,           METRIC_JOB_GPU_MEMORY,        METRIC_JOB_GPU_UTILIZATION,
+};
+
 void field_table_clear(const struct field_table *table, void *base)
 {
     static const uint64_t unknown_count = UNKNOWN;
@@ -547,4 +689,34 @@ void field_table_clear(const struct field_table *table, void *base)
             break; /* zero, as set by the caller, means unknown */
         }
     }
+}
+
+bool field_add_json(struct json_writer *json, const char *key, const struct field *field,
+                    const void *base)
+{
+    const void *at = field_at(field, base);
+
+    switch (field->kind) {
+    case FIELD_TEXT:
+        json_add_text(json, key, *(const char *const *)at);
+        break;
+    case FIELD_COUNT:
+        json_add_u64(json, key, *(const uint64_t *)at);
+        break;
+    case FIELD_NUMBER:
+        json_add_number(json, key, *(const double *)at);
+        break;
+    case FIELD_DATE:
+        json_add_known_text(json, key, clock_format(*(const double *)at).text);
+        break;
+    case FIELD_FLAG:
+    case FIELD_IF_TRUE:
+        if (field->kind == FIELD_FLAG || *(const bool *)at)
+            json_add_bool(json, key, *(const bool *)at);
+        break;
+    case FIELD_TEXTS:
+    case FIELD_TAGS:
+        return false;
+    }
+    return true;
 }

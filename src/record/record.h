@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/parse.h"
 #include "base/unknown.h"
 #include "job/budget.h"
 #include "sample/metric.h"
@@ -256,13 +257,19 @@ struct spoor_figure record_find(const struct spoor_figure *figures, const char *
 /* Returns the value of a figure of the run; NaN: unknown. */
 double record_value(const struct record *record, const char *path);
 
+/* Whether a source measures the whole machine, for lack of a cgroup of the job. */
+static inline bool source_is_host(const char *source)
+{
+    return source && begins_with(source, "host.");
+}
+
 /* Whether the exit code is known and not 0. */
 static inline bool record_has_failed(const struct record *record)
 {
     return is_known(record->exit_code) && record->exit_code != 0;
 }
 
-/* Sets `cores` and `memory` from the curve (distribution.c). */
+/* Sets `cores` and `memory` from the curve: one spike, or constant use? */
 void record_fill_distribution(struct record *record);
 
 /* Returns the memory that counts against the limit of a cgroup: the peak of the job's
@@ -333,6 +340,13 @@ extern const struct list_field record_warning_list;
 
 /* The first fields of a GPU identify it. */
 enum { RECORD_GPU_IDENTITY = 5 };
+
+struct json_writer;
+
+/* Adds a field to a document. Returns false for lists of texts and for tags, which each document
+ * writes in its own way. */
+bool field_add_json(struct json_writer *json, const char *key, const struct field *field,
+                    const void *base);
 
 /* Sets every field of a struct to unknown; flags are false. */
 void field_table_clear(const struct field_table *table, void *base);

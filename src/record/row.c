@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "record/launch.h"
@@ -80,31 +79,14 @@ static void add_field(struct json_writer *json, const struct field *field, const
     char name[ROW_NAME_SIZE];
 
     row_name(field->path, name);
-    switch (field->kind) {
-    case FIELD_TEXT:
+    if (field->kind == FIELD_TEXT)
         json_add_known_text(json, name, *(const char *const *)at);
-        break;
-    case FIELD_COUNT:
-        json_add_u64(json, name, *(const uint64_t *)at);
-        break;
-    case FIELD_NUMBER:
-        json_add_number(json, name, *(const double *)at);
-        break;
-    case FIELD_DATE:
-        json_add_known_text(json, name, clock_format(*(const double *)at).text);
-        break;
-    case FIELD_FLAG:
-    case FIELD_IF_TRUE:
-        if (*(const bool *)at)
-            json_add_bool(json, name, true);
-        break;
-    case FIELD_TEXTS:
+    else if (field->kind == FIELD_TEXTS)
         add_command(json, name, *(const char *const *const *)at);
-        break;
-    case FIELD_TAGS:
+    else if (field->kind == FIELD_TAGS)
         add_tags(json, at);
-        break;
-    }
+    else
+        (void)field_add_json(json, name, field, base); /* the other kinds are always added */
 }
 
 static bool has_field(const struct field *field)

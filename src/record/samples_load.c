@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "base/unknown.h"
 #include "series/figure.h"
 #include "text/number.h"
 
@@ -43,24 +41,20 @@ int sample_column_gpu_measure(const char *name)
 /* Recognizes a column of a GPU such as "gpu0_1_utilization". */
 static bool find_gpu(const char *name, struct sample_column *ret)
 {
-    uint64_t index, part = 0;
-    bool is_part;
+    struct gpu_place place;
     int measure;
 
-    if (strncmp(name, "gpu", 3) != 0)
+    if (!begins_with(name, "gpu"))
         return false;
-    name += 3;
-    if (parse_u64(&name, &index) < 0 || *name++ != '_')
-        return false;
-    is_part = *name >= '0' && *name <= '9';
-    if (is_part && (parse_u64(&name, &part) < 0 || *name++ != '_'))
+    name += strlen("gpu");
+    if (!gpu_place_parse(&name, &place) || *name++ != '_')
         return false;
     measure = sample_column_gpu_measure(name);
-    if (measure < 0 || index > INT_MAX || part > INT_MAX)
+    if (measure < 0)
         return false;
     *ret = (struct sample_column){
         .use = COLUMN_GPU,
-        .gpu = { (unsigned)index, is_part ? (int)part : -1 },
+        .gpu = place,
         .gpu_measure = (size_t)measure,
         .unit = 1,
     };
@@ -378,14 +372,6 @@ static int read_leaf(void *data, const struct leaf *leaf)
     return 0;
 }
 
-static bool read_json_row(const struct sample_table *table, const char *line,
-                          struct replay_row *ret)
-{
-    struct row_reading reading = { .table = table, .row = ret };
-
-    return walk_row(line, read_leaf, &reading) == 0;
-}
-
 /* ---- tables ----------------------------------------------------------------------- */
 
 /* Adds a column name, as "parent.name" if there is a parent. */
@@ -484,8 +470,9 @@ void sample_table_done(struct sample_table *table)
 bool sample_table_read(const struct sample_table *table, const char *line,
                        struct replay_row *ret)
 {
-    bool is_whole =
-        table->is_json ? read_json_row(table, line, ret) : read_csv_row(table, line, ret);
+    struct row_reading reading = { .table = table, .row = ret };
+    bool is_whole = table->is_json ? walk_row(line, read_leaf, &reading) == 0
+                                   : read_csv_row(table, line, ret);
 
     return is_whole && !isnan(ret->unix_seconds);
 }

@@ -100,9 +100,7 @@ static int compare_cells(struct bench_summary *summary, size_t figure)
 
 /* ---- warnings ----------------------------------------------------------- */
 
-static int add_warning(struct bench_summary *summary, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static int add_warning(struct bench_summary *summary, const char *fmt, ...)
+static int PRINTF_LIKE(2, 3) add_warning(struct bench_summary *summary, const char *fmt, ...)
 {
     char **items = reallocarray(summary->warnings, summary->warning_count + 1, sizeof(*items));
     va_list args;

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/unknown.h"
 #include "runs/compare.h"
 #include "text/escape.h"
 

@@ -146,31 +146,22 @@ static struct record *find_report(struct record *runs, size_t count,
     return NULL;
 }
 
-static void add_reports(struct run_set *set)
-{
-    for (size_t i = 0; i < set->source_count; i++) {
-        const struct run_source *source = &set->sources[i];
-
-        for (size_t k = 0; !source->is_lossy && k < source->records.count; k++)
-            set->runs[set->count++] = source->records.items[k];
-    }
-}
-
-static void add_samples(struct run_set *set)
+/* Adds the runs of reports, or those of samples that belong to none of the reports. */
+static void add_runs(struct run_set *set, bool is_lossy)
 {
     size_t report_count = set->count;
 
     for (size_t i = 0; i < set->source_count; i++) {
         const struct run_source *source = &set->sources[i];
 
-        for (size_t k = 0; source->is_lossy && k < source->records.count; k++) {
-            const struct record *samples = &source->records.items[k];
-            struct record *report = find_report(set->runs, report_count, samples);
+        for (size_t k = 0; source->is_lossy == is_lossy && k < source->records.count; k++) {
+            const struct record *run = &source->records.items[k];
+            struct record *report = is_lossy ? find_report(set->runs, report_count, run) : NULL;
 
             if (report)
-                samples_merge(report, samples);
+                samples_merge(report, run);
             else
-                set->runs[set->count++] = *samples;
+                set->runs[set->count++] = *run;
         }
     }
 }
@@ -187,24 +178,12 @@ static int collect_runs(struct run_set *set, struct spoor_error *err)
     set->runs = calloc(total + 1, sizeof(*set->runs));
     if (!set->runs)
         return error_set(err, ENOMEM, "out of memory");
-    add_reports(set);
-    add_samples(set);
+    add_runs(set, false);
+    add_runs(set, true);
     return 0;
 }
 
 /* ---- selectors ---------------------------------------------------------- */
-
-static struct run_source *append_source(struct run_set *set)
-{
-    struct run_source *sources =
-        reallocarray(set->sources, set->source_count + 1, sizeof(*sources));
-
-    if (!sources)
-        return NULL;
-    set->sources = sources;
-    sources[set->source_count] = (struct run_source){ 0 };
-    return &sources[set->source_count];
-}
 
 static int load_history(struct run_source *source, struct spoor_error *err)
 {
@@ -248,14 +227,16 @@ static int add_source(struct run_set *set, const char *path,
                       int (*load)(struct run_source *source, struct spoor_error *err),
                       struct spoor_error *err)
 {
-    struct run_source *source = append_source(set);
+    struct run_source *source =
+        reallocarray(set->sources, set->source_count + 1, sizeof(*source));
     int r;
 
-    if (source)
-        source->path = strdup(path);
-    if (!source || !source->path)
+    if (!source)
         return error_set(err, ENOMEM, "out of memory");
-    r = load(source, err);
+    set->sources = source;
+    source += set->source_count;
+    *source = (struct run_source){ .path = strdup(path) };
+    r = source->path ? load(source, err) : error_set(err, ENOMEM, "out of memory");
     if (r < 0)
         free(source->path);
     else

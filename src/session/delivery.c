@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/reserve.h"
@@ -22,30 +23,12 @@ static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *re
         ret[i] = (struct spoor_gpu_sample){
             .index = gpus.places[i].index,
             .part = gpus.places[i].part,
-            .utilization = values[GPU_UTILIZATION],
-            .job_utilization = values[GPU_JOB_UTILIZATION],
-            .memory_bytes = values[GPU_MEMORY],
-            .job_memory_bytes = values[GPU_JOB_MEMORY],
             .memory_total_bytes = as_number(unit->device.memory_total_bytes),
-            .encoder_utilization = values[GPU_ENCODER_UTILIZATION],
-            .decoder_utilization = values[GPU_DECODER_UTILIZATION],
-            .power_watts = values[GPU_POWER],
-            .temperature_celsius = values[GPU_TEMPERATURE],
-            .clock_hertz = values[GPU_CLOCK],
-            .energy_joules = values[GPU_ENERGY],
             .uuid = gpu_unit_id(unit),
-            .sm_active = values[GPU_WORK + GPU_WORK_SM],
-            .sm_occupancy = values[GPU_WORK + GPU_WORK_OCCUPANCY],
-            .tensor_active = values[GPU_WORK + GPU_WORK_TENSOR],
-            .fp64_active = values[GPU_WORK + GPU_WORK_FP64],
-            .fp32_active = values[GPU_WORK + GPU_WORK_FP32],
-            .fp16_active = values[GPU_WORK + GPU_WORK_FP16],
-            .dram_active = values[GPU_WORK + GPU_WORK_DRAM],
-            .pcie_sent_bytes = values[GPU_WORK + GPU_WORK_PCIE_SENT],
-            .pcie_received_bytes = values[GPU_WORK + GPU_WORK_PCIE_RECEIVED],
-            .nvlink_sent_bytes = values[GPU_WORK + GPU_WORK_NVLINK_SENT],
-            .nvlink_received_bytes = values[GPU_WORK + GPU_WORK_NVLINK_RECEIVED],
         };
+        for (int k = 0; k < GPU_MEASURE_COUNT; k++)
+            memcpy((char *)&ret[i] + gpu_measure_row((enum gpu_measure)k)->sample_offset,
+                   &values[k], sizeof(values[k]));
     }
     return gpus.count;
 }

@@ -164,11 +164,6 @@ static void call(const struct settings *settings, const struct outputs *outputs,
 
 /* ---- all of it ---------------------------------------------------------- */
 
-static bool has_work(const struct settings *settings)
-{
-    return settings->limits.count > 0 || settings->on_exit;
-}
-
 bool after_run_of(const struct settings *settings, const struct outputs *outputs,
                   const struct record *run)
 {
@@ -190,7 +185,7 @@ bool after_run(const struct settings *settings, const struct outputs *outputs,
     struct record run;
     bool is_kept;
 
-    if (!has_work(settings))
+    if (settings->limits.count == 0 && !settings->on_exit)
         return true;
     if (tracking_agent_format(session, SPOOR_JSON, &json, &err) < 0 ||
         record_parse(json.text, json.length, &run, NULL, &err) < 0) {

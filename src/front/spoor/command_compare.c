@@ -2,7 +2,6 @@
 /* command_compare.c - compare sets of runs, and check runs against limits or earlier runs. */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,12 +169,6 @@ static const char *const verdicts[] = {
     [VERDICT_DIFFERS] = "differs",
 };
 
-/* A figure that is unknown or 0 in all runs has no row. */
-static bool is_shown(const struct figure_change *change)
-{
-    return change->a.statistics.max > 0 || change->b.statistics.max > 0;
-}
-
 /* Adds "1.46 GB", with the bounds of a single run: "1.46 GB (1.4 GB to 1.5 GB)". */
 static void add_value(const struct run_figure *figure, const struct set_figure *set,
                       struct table *table)
@@ -238,10 +231,12 @@ static int each_change(const struct compared *compared,
     return r;
 }
 
+/* A figure that is unknown or 0 in all runs has no row, unless it was requested. */
 static void collect_row(const struct compared *compared, size_t figure, size_t group,
                         const struct figure_change *change, void *data)
 {
-    if (is_shown(change) || compared->settings->figures)
+    if (change->a.statistics.max > 0 || change->b.statistics.max > 0 ||
+        compared->settings->figures)
         add_row(compared, &compared->figures.items[figure], &compared->groups.items[group],
                 change, data);
 }
@@ -262,14 +257,6 @@ static void add_notes(const struct compared *compared, struct page *page)
             page, PAGE_DIM, "note",
             "one run each: a difference may be chance. Several runs of each decide ('spoor "
             "bench').");
-}
-
-/* Adds "First: a.json (20 runs)". */
-static void add_first(const struct run_group *first, struct buffer *out)
-{
-    buffer_add_text(out, "First: ");
-    escape_unsafe(first->label, out);
-    buffer_format(out, " (runs: %zu)\n\n", first->count);
 }
 
 static int write_table(const struct compared *compared, enum spoor_format format,
@@ -294,8 +281,11 @@ static int write_table(const struct compared *compared, enum spoor_format format
             shown[table.column_count++] = columns[i];
     }
     r = each_change(compared, collect_row, &table);
-    if (format != SPOOR_CSV && has_set_column(compared))
-        add_first(first, out);
+    if (format != SPOOR_CSV && has_set_column(compared)) {
+        buffer_add_text(out, "First: ");
+        escape_unsafe(first->label, out);
+        buffer_format(out, " (runs: %zu)\n\n", first->count);
+    }
     table_write(&table, format, style, out);
     if (format != SPOOR_CSV)
         add_notes(compared, &page);

@@ -23,7 +23,6 @@
 #include "record/launch.h"
 #include "record/row.h"
 #include "runs/run_set.h"
-#include "text/escape.h"
 
 /* A history, its index, and the runs that the command line selects. */
 struct query {

@@ -95,6 +95,8 @@ struct row {
     char source[64];
     char why_not[192]; /* empty: it is available */
     char remedy[128];  /* empty: none */
+    bool is_first;     /* the first source of its quantity */
+    bool is_served;    /* a better source of the same quantity is in use */
 };
 
 enum { ROWS_MAX = 64 };
@@ -117,28 +119,31 @@ static void collect(const struct spoor_source *source, void *data)
 {
     struct source_list *list = data;
     int width = (int)strlen(source->source);
-    struct row *row;
+    struct row *row = &list->rows[list->count];
 
     if (list->count == ROWS_MAX)
         return;
-    row = &list->rows[list->count++];
     copy(row->quantity, sizeof(row->quantity), source->quantity);
     copy(row->source, sizeof(row->source), source->source);
     copy(row->why_not, sizeof(row->why_not), source->why_not);
     copy(row->remedy, sizeof(row->remedy), source->remedy);
+    row->is_first = list->count++ == 0 || strcmp(row->quantity, row[-1].quantity) != 0;
+    row->is_served = !row->is_first && (row[-1].is_served || !row[-1].why_not[0]);
     if (width > list->source_width)
         list->source_width = width;
     list->available_count += source->is_available;
 }
 
-/* `is_served`: a better source of the same quantity is in use. */
-static void print_row(const struct source_list *list, const struct row *row, bool is_served)
+static void print_row(const struct source_list *list, const struct row *row)
 {
     bool is_available = !row->why_not[0];
     int indent = 8 + list->source_width + 2;
-    const char *word = !is_available ? "no" : is_served ? "yes" : "used";
+    const char *word = !is_available ? "no" : row->is_served ? "yes" : "used";
     const char *color = is_available ? "\033[32m" : "\033[31m";
 
+    if (row->is_first)
+        fprintf(list->out, "\n%s%s%s\n", list->has_color ? "\033[1m" : "", row->quantity,
+                list->has_color ? "\033[0m" : "");
     fprintf(list->out, "  %s%-4s%s  %-*s", list->has_color ? color : "", word,
             list->has_color ? "\033[0m" : "", is_available ? 0 : list->source_width,
             row->source);
@@ -155,27 +160,9 @@ static void print_row(const struct source_list *list, const struct row *row, boo
     }
 }
 
-static void print_rows(const struct source_list *list)
-{
-    bool is_served = false;
-
-    for (size_t i = 0; i < list->count; i++) {
-        const struct row *row = &list->rows[i];
-
-        if (i == 0 || strcmp(row->quantity, list->rows[i - 1].quantity) != 0) {
-            fprintf(list->out, "\n%s%s%s\n", list->has_color ? "\033[1m" : "", row->quantity,
-                    list->has_color ? "\033[0m" : "");
-            is_served = false;
-        }
-        print_row(list, row, is_served);
-        is_served |= !row->why_not[0];
-    }
-}
-
 static void write_sources_json(const struct source_list *list, struct buffer *out)
 {
     struct json_writer json = { .out = out };
-    bool is_served = false;
 
     json_begin(&json, NULL, '{');
     json_add_text(&json, "schema", RECORD_SCHEMA);
@@ -184,17 +171,14 @@ static void write_sources_json(const struct source_list *list, struct buffer *ou
         const struct row *row = &list->rows[i];
         bool is_available = !row->why_not[0];
 
-        if (i == 0 || strcmp(row->quantity, list->rows[i - 1].quantity) != 0)
-            is_served = false;
         json_begin(&json, NULL, '{');
         json_add_text(&json, "quantity", row->quantity);
         json_add_text(&json, "source", row->source);
         json_add_bool(&json, "available", is_available);
-        json_add_bool(&json, "used", is_available && !is_served);
+        json_add_bool(&json, "used", is_available && !row->is_served);
         json_add_text(&json, "reason", is_available ? NULL : row->why_not);
         json_add_text(&json, "fix", row->remedy[0] ? row->remedy : NULL);
         json_end(&json);
-        is_served |= is_available;
     }
     json_end(&json);
     json_end(&json);
@@ -222,7 +206,8 @@ static int write_sources(void *data, const struct output *output,
               "Sources of each quantity on this machine, best first. A run uses those "
               "marked 'used'; those marked 'yes' would work too, those marked 'no' do not.",
               0, 0);
-    print_rows(list);
+    for (size_t i = 0; i < list->count; i++)
+        print_row(list, &list->rows[i]);
     fprintf(list->out, "\n%u of %zu sources are available.\n", list->available_count,
             list->count);
     /* fclose() writes the rest of the page. glibc's succeeds even if there is no memory for

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
@@ -108,8 +107,10 @@ static int list_servers(struct server_search *search, const struct server_filter
 
 /* ---- the search ----------------------------------------------------------- */
 
-static int find(struct server_search *search, const struct settings *settings,
-                const struct needs *needs, struct spoor_error *err)
+/* Searches for servers. Takes as long as the keeper and the metadata service of a cloud may.
+ * The table can be written even after a failure, whose message is its reason. */
+static int server_search_find(struct server_search *search, const struct settings *settings,
+                              const struct needs *needs)
 {
     const struct server_filter filter = {
         .needs = needs,
@@ -119,34 +120,23 @@ static int find(struct server_search *search, const struct settings *settings,
     };
     int r;
 
-    if (isnan(needs->cpus.value) || isnan(needs->memory_bytes.value))
-        return error_set(err, ENODATA,
-                         "no server can be chosen: the reports have no %s of the job",
-                         isnan(needs->memory_bytes.value) ? "peak memory" : "CPU time");
-    find_own_server(search);
-    r = list_servers(search, &filter, settings->catalog_path, settings->server_count, err);
-    if (r < 0)
-        return r;
-    catalog_choose(&search->keeper.catalog, &filter);
-    search->table.catalog = &search->keeper.catalog;
-    return 0;
-}
-
-/* Searches for servers. May take as long as the keeper and the metadata service of a cloud may
- * take together. The table can be written even after a failure: it then contains the reason. */
-static int server_search_find(struct server_search *search, const struct settings *settings,
-                              const struct needs *needs, struct spoor_error *err)
-{
-    int r;
-
     search->table.count = settings->server_count;
     search->table.has_many_runs = search->runs > 1;
     search->table.run_price = (double)NAN;
-    r = find(search, settings, needs, &search->failure);
-    if (r == 0)
-        return 0;
     search->table.reason = search->failure.message;
-    return error_set(err, r, "%s", search->failure.message);
+    if (isnan(needs->cpus.value) || isnan(needs->memory_bytes.value))
+        return error_set(&search->failure, ENODATA,
+                         "no server can be chosen: the reports have no %s of the job",
+                         isnan(needs->memory_bytes.value) ? "peak memory" : "CPU time");
+    find_own_server(search);
+    r = list_servers(search, &filter, settings->catalog_path, settings->server_count,
+                     &search->failure);
+    if (r < 0)
+        return r;
+    search->table.reason = NULL;
+    catalog_choose(&search->keeper.catalog, &filter);
+    search->table.catalog = &search->keeper.catalog;
+    return 0;
 }
 
 /* ---- the command -------------------------------------------------------- */
@@ -237,11 +227,10 @@ static int recommend(struct settings *settings, const struct needs *needs,
                      struct server_search *search)
 {
     struct answer answer = { settings, needs, settings->wants_servers ? &search->table : NULL };
-    struct spoor_error err = { 0 };
     int code = 0, r;
 
-    if (settings->wants_servers && server_search_find(search, settings, needs, &err) < 0)
-        code = complain("%s", err.message);
+    if (settings->wants_servers && server_search_find(search, settings, needs) < 0)
+        code = complain("%s", search->failure.message);
     r = outputs_print(settings, FORMATS_TEXT_JSON, "to standard output", write_needs, &answer);
     return r != 0 ? r : code;
 }

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/error.h"
 #include "front/agent.h"
 #include "front/spoor/export.h"
 #include "front/spoor/live.h"
@@ -154,8 +153,7 @@ static struct live *open_live(const struct settings *settings, char **command,
         return NULL;
     }
     escape_command((const char *const *)command, &title);
-    live =
-        live_begin(settings, LIVE_JOB, title.text ? title.text : "", false, &options->session);
+    live = live_begin(settings, &title, false, &options->session);
     if (live)
         options->stopping = hide_live;
     options->stopping_data = live;
@@ -190,8 +188,8 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
         .prepare_data = settings,
         .started = start_views,
     };
-    CLEANUP(live_cleanup) struct live *live = open_live(settings, command, &options);
-    CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
+    CLEANUP(live_close) struct live *live = open_live(settings, command, &options);
+    CLEANUP(exporter_close) struct exporter *exporter = NULL;
     struct run_report report = { settings, outputs, &options.session, live, NULL, true };
     struct spoor_error err;
     int code;
@@ -223,14 +221,17 @@ int command_run(struct settings *settings, char **command, int count)
 
 /* ---- attach and system ------------------------------------------------------------- */
 
-/* Writes "process 4242 (python3)", or the name of the run or cgroup. */
+/* Writes "process 4242 (python3)", or the name of the run, the cgroup or the machine. */
 static void write_title(const struct settings *settings, struct buffer *out)
 {
+    char host[HOST_NAME_MAX + 1] = "";
+    const char *name = settings->name ? settings->name : settings->cgroup;
     struct pid_stat process = { 0 };
     struct root root = ROOT_CLOSED;
 
-    if (settings->name || settings->cgroup) {
-        escape_terminal(settings->name ? settings->name : settings->cgroup, out);
+    (void)gethostname(host, sizeof(host) - 1); /* empty if unknown */
+    if (name || settings->has_no_job) {
+        escape_terminal(name ? name : host, out);
         return;
     }
     buffer_format(out, "process %d", (int)settings->pid);
@@ -243,14 +244,18 @@ static void write_title(const struct settings *settings, struct buffer *out)
     root_close(&root);
 }
 
+/* A report of the machine that goes to a file or has a format for programs is written at once,
+ * without a view. */
 static struct live *begin_live(const struct settings *settings, struct spoor_options *options)
 {
     CLEANUP(buffer_done) struct buffer title = { 0 };
-    struct live *live;
 
+    if (settings->has_no_job && settings->stream_count == 0 &&
+        (settings->has_format || !isatty(STDOUT_FILENO) || settings->outputs.count > 1 ||
+         strcmp(settings->outputs.items[0], "-") != 0))
+        return NULL;
     write_title(settings, &title);
-    live = live_begin(settings, LIVE_JOB, title.text ? title.text : "", true, options);
-    return live;
+    return live_begin(settings, &title, true, options);
 }
 
 struct system_report {
@@ -271,27 +276,8 @@ static int write_system_report(void *data)
     return code;
 }
 
-/* Opens the live view of the machine. There is none if the report goes to a file or has a
- * format for programs: it is then written at once. */
-static struct live *begin_system_live(const struct settings *settings,
-                                      struct spoor_options *options)
-{
-    char name[HOST_NAME_MAX + 1] = "";
-    CLEANUP(buffer_done) struct buffer title = { 0 };
-    struct live *live;
-
-    if (settings->stream_count == 0 &&
-        (settings->has_format || !isatty(STDOUT_FILENO) || settings->outputs.count > 1 ||
-         strcmp(settings->outputs.items[0], "-") != 0))
-        return NULL;
-    (void)gethostname(name, sizeof(name) - 1); /* empty if unknown */
-    escape_terminal(settings->name ? settings->name : name, &title);
-    live = live_begin(settings, LIVE_HOST, title.text ? title.text : "", true, options);
-    return live;
-}
-
-/* Whether a report of the machine is the only output. With rows or exported samples, the
- * machine is tracked until the end, and the summary is like that of a run. */
+/* Whether a report of the machine is the only output. Rows and exported samples are written
+ * until the end, followed by the kind of summary that a run has. */
 static bool is_once(const struct settings *settings)
 {
     return settings->has_no_job && settings->stream_count == 0 &&
@@ -301,8 +287,8 @@ static bool is_once(const struct settings *settings)
 /* Tracks a process, a cgroup or the machine to the end, and writes the report. */
 static int follow(struct settings *settings, const struct outputs *outputs)
 {
-    CLEANUP(live_cleanup) struct live *live = NULL; /* closed after the session */
-    CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
+    CLEANUP(live_close) struct live *live = NULL; /* after the session */
+    CLEANUP(exporter_close) struct exporter *exporter = NULL;
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
     uint64_t duration_ns = settings->duration_ns; /* 0: no end */
@@ -318,8 +304,7 @@ static int follow(struct settings *settings, const struct outputs *outputs)
     }
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
-    live = settings->has_no_job ? begin_system_live(settings, &options)
-                                : begin_live(settings, &options);
+    live = begin_live(settings, &options);
     if (exporter_open(settings, &options, &exporter, &err) < 0)
         return complain("%s", err.message);
     exporter_start(exporter);

@@ -255,7 +255,7 @@ static int watch_runs(const struct settings *settings, struct table *table)
     };
     CLEANUP(watch_close) struct watch watch = WATCH_CLOSED;
     struct spoor_error err = { 0 };
-    CLEANUP(live_cleanup) struct live *live = live_open(&options, &err);
+    CLEANUP(live_close) struct live *live = live_open(&options, &err);
     enum watch_end end;
 
     if (!live || live_start(live, &err) < 0 || watch_open(0, &watch, &err) < 0)

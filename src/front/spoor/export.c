@@ -419,7 +419,7 @@ static int open_server(struct exporter *exporter, const char *address, struct sp
 int exporter_open(struct settings *settings, struct spoor_options *options,
                   struct exporter **ret, struct spoor_error *err)
 {
-    CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
+    CLEANUP(exporter_close) struct exporter *exporter = NULL;
     int r;
 
     *ret = NULL;
@@ -496,10 +496,12 @@ void exporter_end(struct exporter *exporter)
 }
 
 /* Cancels pushes that were not finished: there was no run. */
-struct exporter *exporter_close(struct exporter *exporter)
+void exporter_close(struct exporter **handle)
 {
+    struct exporter *exporter = take_ptr(*handle);
+
     if (!exporter)
-        return NULL;
+        return;
     for (size_t i = 0; i < exporter->push_count; i++)
         upload_process_cancel(&exporter->pushes[i].process);
     exporter->push_count = 0;
@@ -507,5 +509,4 @@ struct exporter *exporter_close(struct exporter *exporter)
     buffer_done(&exporter->labels);
     (void)pthread_mutex_destroy(&exporter->mutex);
     free(exporter);
-    return NULL;
 }

@@ -40,12 +40,7 @@ void exporter_stop(struct exporter *exporter);
 /* Waits until the remaining samples are pushed, at most 200 ms after exporter_stop(). */
 void exporter_end(struct exporter *exporter);
 
-/* Must be called after the session is closed. Always returns NULL. */
-struct exporter *exporter_close(struct exporter *exporter);
-
-static inline void exporter_cleanup(struct exporter **exporter)
-{
-    *exporter = exporter_close(*exporter);
-}
+/* Must be called after the session is closed. Sets the pointer to NULL. */
+void exporter_close(struct exporter **handle);
 
 #endif

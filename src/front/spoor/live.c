@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
@@ -315,15 +316,6 @@ bool live_shares_stdout(void)
            fstat(STDERR_FILENO, &err) == 0 && out.st_rdev == err.st_rdev;
 }
 
-/* Returns a text with the key that ends the view, if the view reads keys. */
-static const char *hint_of(const struct live *live)
-{
-    if (!live->has_keys)
-        return NULL;
-    return live->screen.has_modes ? "q or Ctrl-C: end with a report"
-                                  : "Ctrl-C: end with a report";
-}
-
 /* Draws a frame. Must be called with screen_mutex held. */
 static void draw(struct live *live, const struct live_view *view)
 {
@@ -339,7 +331,9 @@ static void draw(struct live *live, const struct live_view *view)
         return;
     if (live->has_keys)
         live_screen_take_modes(screen);
-    style.hint = hint_of(live);
+    style.hint = !live->has_keys     ? NULL
+                 : screen->has_modes ? "q or Ctrl-C: end with a report"
+                                     : "Ctrl-C: end with a report";
     live_screen_read_size(screen, &style.columns, &style.lines);
     if (live->is_line) {
         live_view_write_line(view, &style, &text);
@@ -405,16 +399,22 @@ static void take_signal(struct live *live)
     }
 }
 
+static void wake(const struct live *live, enum live_fd fd)
+{
+    uint64_t one = 1;
+
+    /* Cannot block: the counter has room for 1. */
+    (void)!write(live->fds[fd], &one, sizeof(one));
+}
+
 /* Reads keys. Returns false at the end of the input. */
 static bool take_keys(struct live *live)
 {
     char keys[64];
     ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
-    uint64_t one = 1;
 
     if (n > 0 && (memchr(keys, 'q', (size_t)n) || memchr(keys, 'Q', (size_t)n)))
-        /* Cannot block: the counter has room for 1. */
-        (void)!write(live->fds[FD_END], &one, sizeof(one));
+        wake(live, FD_END);
     return n > 0;
 }
 
@@ -474,14 +474,6 @@ static void *run(void *data)
 
 /* ---- for others --------------------------------------------------------- */
 
-static void wake(struct live *live)
-{
-    uint64_t one = 1;
-
-    /* Cannot block: the counter has room for 1. */
-    (void)!write(live->fds[FD_WAKE], &one, sizeof(one));
-}
-
 static void sample_seen(const struct spoor_sample *sample, void *data)
 {
     struct live *live = data;
@@ -491,7 +483,7 @@ static void sample_seen(const struct spoor_sample *sample, void *data)
     live->has_news = true;
     live->sampled_ns = clock_now().monotonic_ns;
     pthread_mutex_unlock(&live->mutex);
-    wake(live);
+    wake(live, FD_WAKE);
 }
 
 int live_end_fd(const struct live *live)
@@ -607,7 +599,7 @@ struct live *live_open(const struct live_options *options, struct spoor_error *e
         open_lookup(live, options->name);
     if (r < 0) {
         (void)error_sys(err, r, "cannot show a live view");
-        live = live_close(live);
+        live_close(&live);
     }
     return live;
 }
@@ -638,13 +630,13 @@ static bool is_covered_by_rows(const struct settings *settings)
     return false;
 }
 
-struct live *live_begin(const struct settings *settings, enum live_scope scope,
-                        const char *title, bool has_keys, struct spoor_options *options)
+struct live *live_begin(const struct settings *settings, const struct buffer *title,
+                        bool has_keys, struct spoor_options *options)
 {
     const struct live_options own = {
-        .title = title,
+        .title = title->text ? title->text : "",
         .name = settings_saves_run(settings) ? settings->name : NULL,
-        .scope = scope,
+        .scope = settings->has_no_job ? LIVE_HOST : LIVE_JOB,
         .interval_ns = settings->interval_ns,
         .has_color = outputs_has_color(settings->color, STDERR_FILENO),
         .has_keys = has_keys,
@@ -658,7 +650,8 @@ struct live *live_begin(const struct settings *settings, enum live_scope scope,
     live = live_open(&own, &err);
     if (!live || (has_keys && live_start(live, &err) < 0)) {
         complain("%s", err.message);
-        return live_close(live);
+        live_close(&live);
+        return NULL;
     }
     options->flags |= SPOOR_LIST_PROCESSES;
     options->sample_seen = sample_seen;
@@ -674,7 +667,7 @@ void live_stop(struct live *live)
         pthread_mutex_lock(&live->mutex);
         live->must_stop = true;
         pthread_mutex_unlock(&live->mutex);
-        wake(live);
+        wake(live, FD_WAKE);
         (void)pthread_join(live->thread, NULL);
         live->has_thread = false;
     }
@@ -683,10 +676,12 @@ void live_stop(struct live *live)
     (void)sigemptyset(&live->signals);
 }
 
-struct live *live_close(struct live *live)
+void live_close(struct live **view)
 {
+    struct live *live = take_ptr(*view);
+
     if (!live)
-        return NULL;
+        return;
     live_stop(live);
     for (size_t i = 0; i < FD_COUNT; i++) {
         if (live->fds[i] >= 0)
@@ -699,5 +694,4 @@ struct live *live_close(struct live *live)
     live_view_done(&live->view);
     free(live->title);
     free(live);
-    return NULL;
 }

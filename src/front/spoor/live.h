@@ -189,25 +189,19 @@ bool live_shares_stdout(void);
 /* A session passes its samples to the view, see live_begin(). Nothing is drawn before
  * live_start(). live_stop() removes the view from the screen and restores the terminal. The view
  * must not be closed before the session. live_open() returns NULL if it fails; live_stop() and
- * live_close() accept NULL, and live_close() returns it. */
+ * live_close() accept NULL, and live_close() sets the pointer to it. */
 struct live *live_open(const struct live_options *options, struct spoor_error *err);
 int live_start(struct live *live, struct spoor_error *err);
 void live_stop(struct live *live);
-struct live *live_close(struct live *live);
+void live_close(struct live **view);
 
 /* Opens a view, if the settings and the terminal allow it, and sets the options. `has_keys`: for a command that has the
  * terminal for itself; the view is started, too. NULL: there is no view. */
-struct live *live_begin(const struct settings *settings, enum live_scope scope,
-                        const char *title, bool has_keys, struct spoor_options *options);
+struct live *live_begin(const struct settings *settings, const struct buffer *title,
+                        bool has_keys, struct spoor_options *options);
 
 /* Returns a descriptor that is readable when the user has pressed q; -1 if `live` is NULL. */
 int live_end_fd(const struct live *live);
-
-/* Destructor for CLEANUP. */
-static inline void live_cleanup(struct live **live)
-{
-    *live = live_close(*live);
-}
 
 /* Removes the view until it is shown again. */
 void live_hide(struct live *live, bool is_hidden);

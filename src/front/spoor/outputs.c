@@ -10,15 +10,19 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/unknown.h"
 #include "front/agent.h"
 #include "front/spoor/program.h"
 #include "front/spoor/template.h"
+#include "group/folder.h"
 #include "history/store.h"
 #include "output/output_file.h"
 #include "output/save.h"
 #include "output/stream.h"
 #include "record/row.h"
+#include "run/process.h"
 #include "services/cloud/cloud.h"
 
 bool outputs_has_color(enum color color, int fd)
@@ -70,19 +74,22 @@ static const char *stdout_name(const char *path)
     return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
 }
 
-static void add(struct outputs *outputs, enum spoor_format format, int fd, const char *path)
+static struct output *add(struct outputs *outputs, enum spoor_format format, int fd,
+                          const char *path)
 {
-    outputs->items[outputs->count++] =
+    struct output *output = &outputs->items[outputs->count++];
+
+    *output =
         (struct output){ .format = format, .fd = fd, .path = path, .save = outputs->save };
+    return output;
 }
 
 /* Text on a descriptor may have color, text in a file has none. */
 static void add_descriptor(struct outputs *outputs, const struct settings *settings,
                            enum spoor_format format, int fd, const char *name)
 {
-    add(outputs, format, fd, name);
-    if (outputs_has_color(settings->color, fd))
-        outputs->items[outputs->count - 1].flags = SPOOR_COLOR;
+    add(outputs, format, fd, name)->flags =
+        outputs_has_color(settings->color, fd) ? SPOOR_COLOR : 0;
 }
 
 static int plan_special(const char *path, enum spoor_format format, struct outputs *plan,
@@ -92,8 +99,7 @@ static int plan_special(const char *path, enum spoor_format format, struct outpu
 
     if (r < 0)
         return r;
-    add(plan, format, r, path);
-    plan->items[plan->count - 1].owns_fd = true;
+    add(plan, format, r, path)->owns_fd = true;
     return 0;
 }
 
@@ -134,8 +140,7 @@ static int plan_page(const struct settings *settings, struct outputs *plan,
                      "--append does not apply to a page: '%s' will be replaced; for a page of "
                      "several runs, use 'spoor report FILE...'",
                      path);
-    add(plan, SPOOR_HTML, -1, path);
-    plan->items[plan->count - 1].save = save;
+    add(plan, SPOOR_HTML, -1, path)->save = save;
     return 0;
 }
 
@@ -263,8 +268,7 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
         return r;
     plan->streams = &settings->samples;
     if (settings->print && !place_template(settings, plan)) {
-        add(plan, SPOOR_TEXT, STDERR_FILENO, "stderr");
-        plan->items[plan->count - 1].print = settings->print;
+        add(plan, SPOOR_TEXT, STDERR_FILENO, "stderr")->print = settings->print;
     } else if (writes_to_stderr(settings, plan)) {
         format = settings->outputs.count > 0 ? SPOOR_TEXT : format;
         add_descriptor(plan, settings, format, STDERR_FILENO, "stderr");
@@ -471,6 +475,78 @@ static void complain_of_lost_rows(const struct outputs *outputs, spoor_session *
     }
 }
 
+/* ---- the group of a rank ---- */
+
+/* Names the group spoor-JOB.STEP in the directory from which the job was submitted. Without
+ * a job ID, the name comes from the launcher: if a rank runs again, its last attempt counts. */
+static int name_default(struct rank_group *group)
+{
+    const struct launch *launch = &group->launch;
+    const char *directory = launch->submit_directory ? launch->submit_directory : ".";
+    int n = snprintf(group->folder, sizeof(group->folder), "%s/spoor-%s%s%s", directory,
+                     launch->job ? launch->job : launch->launcher, launch->step ? "." : "",
+                     launch->step ? launch->step : "");
+
+    if (n < 0 || (size_t)n >= sizeof(group->folder))
+        return -1;
+    for (char *c = group->folder + strlen(directory) + 1; *c; c++)
+        *c = *c == '/' ? '_' : *c;
+    return 0;
+}
+
+/* Returns whether this run is inside a run of the same rank that is in the group already: then
+ * it is not another attempt of the rank. */
+static bool is_within_rank(const struct rank_group *group)
+{
+    pid_t tracker = group_find_running(group->folder, group->launch.rank);
+    struct root root = ROOT_CLOSED;
+    bool is_within = tracker > 0 && root_open(NULL, &root) == 0 &&
+                     process_descends(&root, getpid(), tracker);
+
+    root_close(&root);
+    return is_within;
+}
+
+static bool find_folder(const struct settings *settings, struct rank_group *group)
+{
+    const struct launch *launch = &group->launch;
+
+    launch_read(&group->launch, environment_own);
+    if (settings->group) {
+        (void)snprintf(group->folder, sizeof(group->folder), "%s", settings->group);
+        return strcmp(settings->group, "off") != 0;
+    }
+    return settings->outputs.count == 0 && launch->launcher && is_known(launch->rank) &&
+           is_known(launch->ranks) && launch->ranks > 1 && name_default(group) == 0;
+}
+
+void rank_group_begin(struct settings *settings, char **command, struct rank_group *ret)
+{
+    struct rank_group group = { .is_quiet = settings->is_quiet };
+    char host[HOST_NAME_MAX + 1] = "";
+    struct spoor_error err = { 0 };
+    struct record begin;
+
+    ret->folder[0] = '\0';
+    if (!find_folder(settings, &group) || is_within_rank(&group))
+        return;
+    if (!settings->run_id[0])
+        record_make_id(settings->run_id);
+    (void)gethostname(host, sizeof(host) - 1); /* empty if unknown */
+    record_init(&begin);
+    begin.id = settings->run_id;
+    begin.started_at = (double)(clock_now().realtime_ns / NS_PER_MS) / 1e3;
+    begin.host = host;
+    begin.pid = (uint64_t)getpid();
+    begin.user = getenv("USER"); /* a name service may be slow on a cluster */
+    begin.command = (const char **)(void *)command;
+    begin.launch = launch_is_known(&group.launch) ? &group.launch : NULL;
+    if (group_begin(group.folder, &begin, &err) < 0)
+        program_warn(&spoor_program, "the run is not added to the group: %s", err.message);
+    else
+        *ret = group;
+}
+
 /* ---- the history ----
  *
  * Any failure here is one line on stderr: the job itself has ended. */
@@ -507,13 +583,18 @@ static void save_run(const struct report *report)
 
 static void save_rank(const struct report *report)
 {
+    const struct rank_group *group = report->outputs->group;
     CLEANUP(buffer_done) struct buffer line = { 0 };
     struct spoor_error err = { 0 };
+    int r = format_report(report, SPOOR_RANK, &line, &err);
 
-    if (format_report(report, SPOOR_RANK, &line, &err) < 0)
+    if (r == 0)
+        r = group_end(group->folder, &line, group->launch.ranks, &err);
+    if (r < 0)
         complain("the run is not added to the group: %s", err.message);
-    else
-        rank_group_end(report->outputs->group, &line);
+    else if (r > 0 && !group->is_quiet)
+        program_warn(&spoor_program, "the report of all ranks is in '%s/merged.html'",
+                     group->folder);
 }
 
 static int write_one(const struct report *report, size_t index, struct spoor_error *err)

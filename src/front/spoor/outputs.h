@@ -21,7 +21,7 @@
 #include "text/buffer.h"
 
 /* A run that is one rank of a job. Its report is added to the folder of the group
- * (group/folder.h, rank_group.c). */
+ * (group/folder.h). */
 struct rank_group {
     char folder[PATH_MAX]; /* empty: the run is in no group */
     struct launch launch;
@@ -32,9 +32,6 @@ struct rank_group {
  * the default group. A failure is a warning: the run goes on without a group. Sets the ID of
  * the run. */
 void rank_group_begin(struct settings *settings, char **command, struct rank_group *ret);
-
-/* Adds the report, a line of SPOOR_RANK; a failure is one line on stderr. */
-void rank_group_end(const struct rank_group *group, const struct buffer *line);
 
 /* One report to write, to a descriptor or a file. */
 struct output {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/spoor/settings.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <float.h>
-#include <limits.h>
 #include <math.h>
 #include <strings.h>
 

@@ -2,6 +2,7 @@
 #include "job/gpu/gpu_inventory.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/helper.h"
+#include "base/parse.h"
 #include "job/source_names.h"
 
 /* The largest environment that is read. */
@@ -413,6 +415,21 @@ struct gpu_place_text gpu_place_text(struct gpu_place place, char between)
         (void)snprintf(result.text, sizeof(result.text), "%u%c%d", place.index, between,
                        place.part);
     return result;
+}
+
+bool gpu_place_parse(const char **cursor, struct gpu_place *ret)
+{
+    uint64_t index, part = 0;
+    bool is_part;
+
+    if (parse_u64(cursor, &index) < 0)
+        return false;
+    is_part = (*cursor)[0] == '_' && (*cursor)[1] >= '0' && (*cursor)[1] <= '9';
+    *cursor += is_part;
+    if ((is_part && parse_u64(cursor, &part) < 0) || index > INT_MAX || part > INT_MAX)
+        return false;
+    *ret = (struct gpu_place){ (unsigned)index, is_part ? (int)part : -1 };
+    return true;
 }
 
 /* ---- the list without the drivers --------------------------------------- */

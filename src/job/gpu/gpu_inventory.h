@@ -119,4 +119,7 @@ struct gpu_place_text {
     char text[24];
 } gpu_place_text(struct gpu_place place, char between);
 
+/* Reads "1" or "0_1", and moves the cursor past it. */
+bool gpu_place_parse(const char **cursor, struct gpu_place *ret);
+
 #endif

@@ -2,32 +2,36 @@
 #include "job/gpu/gpu_view.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #include "base/unknown.h"
+#include "spoor/spoor.h"
+
+#define SAMPLE(member) .sample_offset = offsetof(struct spoor_gpu_sample, member)
 
 /* clang-format off */
 static const struct gpu_measure_row rows[GPU_MEASURE_COUNT] = {
-[GPU_MEMORY] =              { "memory_bytes",        "memory in use on the device by all processes, peak since the previous sample", 1, .otel = "hw.gpu.memory.usage" },
-[GPU_JOB_MEMORY] =          { "job_memory_bytes",    "the part of it used by the job, peak since the previous sample", 1, .otel = "spoor.gpu.job_memory.usage" },
-[GPU_UTILIZATION] =         { "utilization",         "share of time the device was busy, 0 to 1, over about the last second", 1e-6, .otel = "hw.gpu.utilization" },
-[GPU_JOB_UTILIZATION] =     { "job_utilization",     "the part of it spent on the job", 1e-6, .otel = "spoor.gpu.job_utilization" },
-[GPU_ENCODER_UTILIZATION] = { "encoder_utilization", "share of time the video encoder was busy", 1e-6, .otel = "hw.gpu.utilization", .attribute = "hw.gpu.task=encoder" },
-[GPU_DECODER_UTILIZATION] = { "decoder_utilization", "share of time the video decoder was busy", 1e-6, .otel = "hw.gpu.utilization", .attribute = "hw.gpu.task=decoder" },
-[GPU_POWER] =               { "power_watts",         "power draw of the device", 1e-3, .otel = "hw.power", .attribute = "hw.type=gpu" },
-[GPU_TEMPERATURE] =         { "temperature_celsius", "temperature of the device", 1, .otel = "hw.temperature", .attribute = "hw.type=gpu" },
-[GPU_CLOCK] =               { "clock_hertz",         "clock rate of its compute cores", 1e6, .otel = "spoor.gpu.clock" },
-[GPU_ENERGY] =              { "energy_joules",       "energy used by the device since the start of the run, estimated by its power since the last counter reading", 1e-6, .otel = "hw.energy", .attribute = "hw.type=gpu", .is_counter = true },
-[GPU_WORK + GPU_WORK_SM] =              { "sm_active",             "share of its multiprocessors (SMs) that worked, 0 to 1, over about the last 10 s; of the whole device, as all work", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=sm" },
-[GPU_WORK + GPU_WORK_OCCUPANCY] =       { "sm_occupancy",          "share of the warps that its SMs can hold", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=warps" },
-[GPU_WORK + GPU_WORK_TENSOR] =          { "tensor_active",         "share of time its tensor cores worked", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=tensor" },
-[GPU_WORK + GPU_WORK_FP64] =            { "fp64_active",           "share of time its FP64 units worked", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=fp64" },
-[GPU_WORK + GPU_WORK_FP32] =            { "fp32_active",           "share of time its FP32 units worked", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=fp32" },
-[GPU_WORK + GPU_WORK_FP16] =            { "fp16_active",           "share of time its FP16 units worked, without tensor cores", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=fp16" },
-[GPU_WORK + GPU_WORK_DRAM] =            { "dram_active",           "share of the bandwidth of its memory in use", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=dram" },
-[GPU_WORK + GPU_WORK_PCIE_SENT] =       { "pcie_sent_bytes",       "bytes that it sent over PCIe while the job used it", 1, .otel = "spoor.gpu.pcie.io", .attribute = "network.io.direction=transmit", .is_counter = true },
-[GPU_WORK + GPU_WORK_PCIE_RECEIVED] =   { "pcie_received_bytes",   "bytes that it received over PCIe", 1, .otel = "spoor.gpu.pcie.io", .attribute = "network.io.direction=receive", .is_counter = true },
-[GPU_WORK + GPU_WORK_NVLINK_SENT] =     { "nvlink_sent_bytes",     "bytes that it sent over NVLink, on AMD over XGMI", 1, .otel = "spoor.gpu.nvlink.io", .attribute = "network.io.direction=transmit", .is_counter = true },
-[GPU_WORK + GPU_WORK_NVLINK_RECEIVED] = { "nvlink_received_bytes", "bytes that it received over NVLink, on AMD over XGMI", 1, .otel = "spoor.gpu.nvlink.io", .attribute = "network.io.direction=receive", .is_counter = true },
+[GPU_MEMORY] =              { "memory_bytes",        "memory in use on the device by all processes, peak since the previous sample", 1, .otel = "hw.gpu.memory.usage", SAMPLE(memory_bytes) },
+[GPU_JOB_MEMORY] =          { "job_memory_bytes",    "the part of it used by the job, peak since the previous sample", 1, .otel = "spoor.gpu.job_memory.usage", SAMPLE(job_memory_bytes) },
+[GPU_UTILIZATION] =         { "utilization",         "share of time the device was busy, 0 to 1, over about the last second", 1e-6, .otel = "hw.gpu.utilization", SAMPLE(utilization) },
+[GPU_JOB_UTILIZATION] =     { "job_utilization",     "the part of it spent on the job", 1e-6, .otel = "spoor.gpu.job_utilization", SAMPLE(job_utilization) },
+[GPU_ENCODER_UTILIZATION] = { "encoder_utilization", "share of time the video encoder was busy", 1e-6, .otel = "hw.gpu.utilization", .attribute = "hw.gpu.task=encoder", SAMPLE(encoder_utilization) },
+[GPU_DECODER_UTILIZATION] = { "decoder_utilization", "share of time the video decoder was busy", 1e-6, .otel = "hw.gpu.utilization", .attribute = "hw.gpu.task=decoder", SAMPLE(decoder_utilization) },
+[GPU_POWER] =               { "power_watts",         "power draw of the device", 1e-3, .otel = "hw.power", .attribute = "hw.type=gpu", SAMPLE(power_watts) },
+[GPU_TEMPERATURE] =         { "temperature_celsius", "temperature of the device", 1, .otel = "hw.temperature", .attribute = "hw.type=gpu", SAMPLE(temperature_celsius) },
+[GPU_CLOCK] =               { "clock_hertz",         "clock rate of its compute cores", 1e6, .otel = "spoor.gpu.clock", SAMPLE(clock_hertz) },
+[GPU_ENERGY] =              { "energy_joules",       "energy used by the device since the start of the run, estimated by its power since the last counter reading", 1e-6, .otel = "hw.energy", .attribute = "hw.type=gpu", .is_counter = true, SAMPLE(energy_joules) },
+[GPU_WORK + GPU_WORK_SM] =              { "sm_active",             "share of its multiprocessors (SMs) that worked, 0 to 1, over about the last 10 s; of the whole device, as all work", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=sm", SAMPLE(sm_active) },
+[GPU_WORK + GPU_WORK_OCCUPANCY] =       { "sm_occupancy",          "share of the warps that its SMs can hold", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=warps", SAMPLE(sm_occupancy) },
+[GPU_WORK + GPU_WORK_TENSOR] =          { "tensor_active",         "share of time its tensor cores worked", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=tensor", SAMPLE(tensor_active) },
+[GPU_WORK + GPU_WORK_FP64] =            { "fp64_active",           "share of time its FP64 units worked", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=fp64", SAMPLE(fp64_active) },
+[GPU_WORK + GPU_WORK_FP32] =            { "fp32_active",           "share of time its FP32 units worked", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=fp32", SAMPLE(fp32_active) },
+[GPU_WORK + GPU_WORK_FP16] =            { "fp16_active",           "share of time its FP16 units worked, without tensor cores", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=fp16", SAMPLE(fp16_active) },
+[GPU_WORK + GPU_WORK_DRAM] =            { "dram_active",           "share of the bandwidth of its memory in use", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=dram", SAMPLE(dram_active) },
+[GPU_WORK + GPU_WORK_PCIE_SENT] =       { "pcie_sent_bytes",       "bytes that it sent over PCIe while the job used it", 1, .otel = "spoor.gpu.pcie.io", .attribute = "network.io.direction=transmit", .is_counter = true, SAMPLE(pcie_sent_bytes) },
+[GPU_WORK + GPU_WORK_PCIE_RECEIVED] =   { "pcie_received_bytes",   "bytes that it received over PCIe", 1, .otel = "spoor.gpu.pcie.io", .attribute = "network.io.direction=receive", .is_counter = true, SAMPLE(pcie_received_bytes) },
+[GPU_WORK + GPU_WORK_NVLINK_SENT] =     { "nvlink_sent_bytes",     "bytes that it sent over NVLink, on AMD over XGMI", 1, .otel = "spoor.gpu.nvlink.io", .attribute = "network.io.direction=transmit", .is_counter = true, SAMPLE(nvlink_sent_bytes) },
+[GPU_WORK + GPU_WORK_NVLINK_RECEIVED] = { "nvlink_received_bytes", "bytes that it received over NVLink, on AMD over XGMI", 1, .otel = "spoor.gpu.nvlink.io", .attribute = "network.io.direction=receive", .is_counter = true, SAMPLE(nvlink_received_bytes) },
 };
 /* clang-format on */
 

@@ -39,6 +39,7 @@ struct gpu_measure_row {
     double scale;                 /* factor from the raw value to the unit in the name */
     const char *otel, *attribute; /* as in struct metric_row */
     bool is_counter;
+    size_t sample_offset; /* of its member of struct spoor_gpu_sample, a double */
 };
 
 const struct gpu_measure_row *gpu_measure_row(enum gpu_measure measure);
