@@ -4,9 +4,6 @@
  * threads it had at once, and the peak memory of those that exited. Unlike sampling, events do not
  * miss short-lived processes.
  *
- *   process_events.c  the sources, and when they are read
- *   process_tally.c   the counts derived from each event
- *
  * The better of two sources is used: the proc connector, or perf's ring buffer of forks and exits. For
  * root, exit records (taskstats) add the memory peaks.
  */
@@ -155,16 +152,10 @@ static inline bool process_events_has_all_records(const struct process_events *e
            events->recorded_tasks == events->started_tasks;
 }
 
-/* ---- for process_tally.c and process_events.c ---- */
-
-bool process_events_add_main(struct process_events *events);
+/* Counts an event, or an exit record; false: the process is unknown, for now or for good. Both are
+ * called by process_events_drain(). */
 void process_events_note(struct process_events *events, const struct process_event *event);
-/* Returns false if the process is unknown, for now or for good. */
 bool process_events_note_record(struct process_events *events,
                                 const struct exit_record *record);
-/* Called when a process has exited. It is released, or kept until its exit records are read. */
-void process_events_end(struct process_events *events, struct process *process);
-/* Called when new processes may be missed from now on, or were missed before. */
-void process_events_mark_incomplete(struct process_events *events);
 
 #endif

@@ -12,7 +12,9 @@
 #include <stdint.h>
 #include <sys/time.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/unknown.h"
 
 enum usage_counter {
     USAGE_CPU_NS,
@@ -38,7 +40,12 @@ struct usage {
     uint64_t counter[USAGE_COUNT];
 };
 
-void usage_clear(struct usage *usage); /* all UNKNOWN */
+/* Makes all counters UNKNOWN. */
+static inline void usage_clear(struct usage *usage)
+{
+    for (int i = 0; i < USAGE_COUNT; i++)
+        usage->counter[i] = UNKNOWN;
+}
 
 /* Converts a time of struct rusage. */
 static inline uint64_t usage_timeval_ns(struct timeval time)
@@ -47,9 +54,22 @@ static inline uint64_t usage_timeval_ns(struct timeval time)
 }
 
 /* Adds known counters. A counter stays UNKNOWN until a known value is added. */
-void usage_add(struct usage *into, const struct usage *usage);
+static inline void usage_add(struct usage *into, const struct usage *usage)
+{
+    for (int i = 0; i < USAGE_COUNT; i++) {
+        if (!is_known(usage->counter[i]))
+            continue;
+        into->counter[i] = is_known(into->counter[i])
+                               ? sum_u64(into->counter[i], usage->counter[i])
+                               : usage->counter[i];
+    }
+}
 
 /* Raises each counter to its value in `floor`: totals never fall. */
-void usage_raise(struct usage *usage, const struct usage *floor);
+static inline void usage_raise(struct usage *usage, const struct usage *floor)
+{
+    for (int i = 0; i < USAGE_COUNT; i++)
+        raise_to(&usage->counter[i], floor->counter[i]);
+}
 
 #endif
