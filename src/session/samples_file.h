@@ -12,11 +12,31 @@
 #ifndef SESSION_SAMPLES_FILE_H
 #define SESSION_SAMPLES_FILE_H
 
+#include "base/writer_process.h"
+#include "output/output_file.h"
 #include "output/stream.h"
 #include "sample/sample.h"
-#include "session/row_writer.h"
 #include "spoor/spoor.h"
 #include "text/buffer.h"
+
+/* ---- row_writer.c: a writer process that appends rows to a file ------------- */
+
+/* Starts the writer, which opens or creates the file and keeps its content. Fails if opening
+ * fails within a moment; after a later failure, rows are lost. "-" and other names of
+ * descriptors, devices and named pipes are only written to. Files are always written to the
+ * end. The reader of a pipe or terminal has 200 ms after the end to read the remaining rows;
+ * rows unread by then are lost. */
+int row_writer_open(struct writer_process *writer, const char *path, enum output_mode mode);
+
+/* Announces rows: a file to be replaced is emptied. If this is never called, a file that was
+ * created is removed again. */
+void row_writer_begin(struct writer_process *writer);
+
+/* Pass on a header, written only to an empty file, and whole rows. Neither call waits long. */
+void row_writer_add_header(struct writer_process *writer, const struct buffer *text);
+void row_writer_add(struct writer_process *writer, const struct buffer *text, uint64_t rows);
+
+/* ---- samples_file.c ---------------------------------------------------------- */
 
 /* A zeroed struct is closed. */
 struct samples_file {
