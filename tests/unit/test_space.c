@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "source/host/mounts.h"
-#include "source/host/space.h"
+#include "source/host/mounts.h"
 #include "text/buffer.h"
 #include "unit_test.h"
 
