@@ -2,19 +2,8 @@
 /*
  * job.h - a process and all its descendants: membership and usage.
  *
- * membership.c     which processes belong to the job
- * exits.c          counters of processes that exit
- * totals.c         the sums, each quantity from the best available source
- * measures.c       the values with their sources
- * cpu_totals.c     CPU time
- * process_notes.c  facts about each process
- * memory_totals.c  memory, and its maximum between two readings
- * glance.c         a look between two samples
- * network.c        bytes of TCP connections
- * job_cgroup.c     a cgroup for the job alone
- * surrounding.c    the tracker's cgroup, for a job without its own
- *
- * job_refresh() reads all processes; job_read() sums up the results.
+ * job_refresh() reads all processes; job_read() sums up the results. docs/ARCHITECTURE.md shows the
+ * files that do it.
  */
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
@@ -43,11 +32,11 @@
 #include "job/roster.h"
 #include "job/source_names.h"
 #include "job/surrounding.h"
-#include "job/usage.h"
 #include "source/host/meminfo.h"
 #include "source/perf/counters.h"
 #include "source/perf/event_set.h"
 #include "source/proc/children.h"
+#include "source/proc/usage.h"
 #include "spoor/spoor.h"
 
 struct job_options {

@@ -24,7 +24,7 @@
 #include "base/process_id.h"
 #include "base/root.h"
 #include "job/process_table.h"
-#include "job/usage.h"
+#include "source/proc/usage.h"
 
 /* Settings of a look. */
 struct look {

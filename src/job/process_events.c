@@ -395,6 +395,7 @@ static void list_unopened(struct process_events *events, const struct process *p
                           const struct exit_record *record)
 {
     struct member *parent = roster_member(events->roster, process->parent_pid);
+    const uint64_t *counter = record->usage.counter;
     bool has_io = !record->is_last_of_several;
     struct process_entry entry = {
         .pid = process->pid,
@@ -403,9 +404,9 @@ static void list_unopened(struct process_events *events, const struct process *p
         .ended_ns = process->ended_ns > 0 ? process->ended_ns : clock_now().monotonic_ns,
         .estimated_ns = estimate_cpu_ns(process, record),
         .peak_bytes = process->peak_bytes > 0 ? process->peak_bytes : UNKNOWN,
-        .read_bytes = has_io ? record->read_bytes : UNKNOWN,
-        .written_bytes = has_io ? record->written_bytes : UNKNOWN,
-        .wait_ns = has_io ? record->cpu_wait_ns : UNKNOWN,
+        .read_bytes = has_io ? counter[USAGE_READ_BYTES] : UNKNOWN,
+        .written_bytes = has_io ? counter[USAGE_WRITTEN_BYTES] : UNKNOWN,
+        .wait_ns = has_io ? counter[USAGE_CPU_WAIT_NS] : UNKNOWN,
         .gpu_bytes = UNKNOWN,
         .has_wait_status = process->has_wait_status,
         .wait_status = process->wait_status,
@@ -413,8 +414,8 @@ static void list_unopened(struct process_events *events, const struct process *p
 
     memcpy(entry.name, record->name, sizeof(entry.name) - 1);
     if (parent && has_io) {
-        parent->notes.foreign_io.read_bytes += record->read_bytes;
-        parent->notes.foreign_io.written_bytes += record->written_bytes;
+        parent->notes.foreign_io.read_bytes += counter[USAGE_READ_BYTES];
+        parent->notes.foreign_io.written_bytes += counter[USAGE_WRITTEN_BYTES];
     }
     process_table_add(&events->roster->ended, &entry);
 }
@@ -423,12 +424,13 @@ static void list_unopened(struct process_events *events, const struct process *p
 static void note_open(const struct process_events *events, struct member *member,
                       const struct exit_record *record)
 {
+    const uint64_t *counter = record->usage.counter;
     char name[PROCESS_NAME_SIZE] = { 0 };
 
-    member->notes.recorded_io.read_bytes += record->read_bytes;
-    member->notes.recorded_io.written_bytes += record->written_bytes;
+    member->notes.recorded_io.read_bytes += counter[USAGE_READ_BYTES];
+    member->notes.recorded_io.written_bytes += counter[USAGE_WRITTEN_BYTES];
     member->notes.recorded_wait_ns =
-        sum_u64(member->notes.recorded_wait_ns, record->cpu_wait_ns);
+        sum_u64(member->notes.recorded_wait_ns, counter[USAGE_CPU_WAIT_NS]);
     if (!record->is_group_exit)
         return;
     member->notes.has_record = true;
@@ -461,25 +463,6 @@ static void list_recorded(struct process_events *events, struct process *process
     }
 }
 
-static void add_record(struct process_events *events, const struct exit_record *record)
-{
-    struct usage usage;
-
-    usage_clear(&usage);
-    usage.counter[USAGE_READ_BYTES] = record->read_bytes;
-    usage.counter[USAGE_WRITTEN_BYTES] = record->written_bytes;
-    usage.counter[USAGE_READ_CHARS] = record->read_chars;
-    usage.counter[USAGE_WRITTEN_CHARS] = record->written_chars;
-    usage.counter[USAGE_MINOR_FAULTS] = record->minor_faults;
-    usage.counter[USAGE_MAJOR_FAULTS] = record->major_faults;
-    usage.counter[USAGE_VOLUNTARY_SWITCHES] = record->voluntary_switches;
-    usage.counter[USAGE_INVOLUNTARY_SWITCHES] = record->involuntary_switches;
-    usage.counter[USAGE_CPU_WAIT_NS] = record->cpu_wait_ns;
-    usage.counter[USAGE_IO_WAIT_NS] = record->io_wait_ns;
-    usage_add(&events->recorded, &usage);
-    events->recorded_tasks++;
-}
-
 bool process_events_note_record(struct process_events *events, const struct exit_record *record)
 {
     struct process *process = roster_find(events->roster, record->tgid);
@@ -493,8 +476,10 @@ bool process_events_note_record(struct process_events *events, const struct exit
         disown(events, process);
     if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
         return true;
-    if (!process->is_foreign)
-        add_record(events, record);
+    if (!process->is_foreign) {
+        usage_add(&events->recorded, &record->usage);
+        events->recorded_tasks++;
+    }
     lives_note_record(process, record);
     list_recorded(events, process, record);
     if (is_main || !record->may_be_borrowed)

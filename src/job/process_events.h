@@ -17,10 +17,10 @@
 #include "base/root.h"
 #include "job/lives.h"
 #include "job/roster.h"
-#include "job/usage.h"
 #include "source/events/fork_ring.h"
 #include "source/events/proc_connector.h"
 #include "source/events/taskstats.h"
+#include "source/proc/usage.h"
 
 /* Processes and threads alive at once. */
 struct heads {

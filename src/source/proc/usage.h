@@ -4,10 +4,10 @@
  *
  * When a parent waits for a child, the kernel adds the child's counters to the parent's. So the
  * sum over living processes, each with its waited-for children, is conserved, and exited
- * processes need not be remembered, unless no process waited for them (see exits.c).
+ * processes need not be remembered, unless no process waited for them (see job/exits.c).
  */
-#ifndef JOB_USAGE_H
-#define JOB_USAGE_H
+#ifndef SOURCE_PROC_USAGE_H
+#define SOURCE_PROC_USAGE_H
 
 #include <stdint.h>
 #include <sys/time.h>
