@@ -585,15 +585,10 @@ static void add_listed(struct walk *walk, const char *text)
 static int read_processes(struct walk *walk, const struct cgroup *cgroup)
 {
     struct children_buffer *buffer = walk->buffer;
-    ssize_t n = -EFBIG;
+    ssize_t n = CHILDREN_UNREAD;
 
-    while (n == -EFBIG) {
-        if (buffer->size > 0)
-            n = root_read(walk->root, buffer->text, buffer->size, "%s/cgroup.procs",
-                          cgroup->path);
-        if (n == -EFBIG && children_buffer_grow(buffer) < 0)
-            return -EFBIG;
-    }
+    while (children_buffer_try(buffer, &n))
+        n = root_read(walk->root, buffer->text, buffer->size, "%s/cgroup.procs", cgroup->path);
     if (n >= 0)
         add_listed(walk, buffer->text);
     return n < 0 ? (int)n : 0;

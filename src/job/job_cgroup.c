@@ -623,13 +623,10 @@ static void read_io(struct job_cgroup *job_cgroup, struct job_cgroup_reading *re
 {
     struct children_buffer *buffer = &job_cgroup->io_text;
     struct cgroup_io io;
-    ssize_t n;
+    ssize_t n = CHILDREN_UNREAD;
 
-    do
-        n = buffer->size == 0
-                ? -EFBIG
-                : read_record(job_cgroup, JOB_CGROUP_FILE_IO, buffer->text, buffer->size);
-    while (n == -EFBIG && children_buffer_grow(buffer) == 0);
+    while (children_buffer_try(buffer, &n))
+        n = read_record(job_cgroup, JOB_CGROUP_FILE_IO, buffer->text, buffer->size);
     if (n < 0 || cgroup_parse_io_stat(buffer->text, &io) < 0)
         return;
     reading->read_bytes = io.read_bytes;
