@@ -385,8 +385,6 @@ void topology_read(const struct root *root, struct topology *ret)
         ret->threads = ret->cores = ret->sockets = UNKNOWN;
 }
 
-/* ---- virtualization -------------------------------------------------------- */
-
 /* ---- containers ----------------------------------------------------------- */
 
 /* A Kubernetes pod is also a container of some runtime: the outer name comes first. */
