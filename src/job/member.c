@@ -84,9 +84,8 @@ static int read_memory(struct member *member, const struct root *root)
         member->reading.size_faults = member->reading.faults;
     member->reading.rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
     member->reading.shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
-    if (!member->reading.borrows_memory &&
-        member->reading.rss_bytes > member->reading.rss_peak_bytes)
-        member->reading.rss_peak_bytes = member->reading.rss_bytes;
+    if (!member->reading.borrows_memory)
+        raise_to(&member->reading.rss_peak_bytes, member->reading.rss_bytes);
     return 0;
 }
 
@@ -249,12 +248,10 @@ static void read_status(struct member *member, const struct root *root)
     if (member->reading.borrows_memory ||
         pid_status_read(root, member_memory_pid(member), &status) < 0)
         return;
-    if (is_known(status.rss_peak_bytes) &&
-        status.rss_peak_bytes > member->reading.rss_peak_bytes)
-        member->reading.rss_peak_bytes = status.rss_peak_bytes;
-    /* The line is missing once a process has released its memory. */
-    member->reading.swap_bytes = is_known(status.swap_bytes) ? status.swap_bytes : 0;
-    member->reading.hugetlb_bytes = is_known(status.hugetlb_bytes) ? status.hugetlb_bytes : 0;
+    raise_to(&member->reading.rss_peak_bytes, status.rss_peak_bytes);
+    /* The lines are missing once a process has released its memory. */
+    member->reading.swap_bytes = known_or_0(status.swap_bytes);
+    member->reading.hugetlb_bytes = known_or_0(status.hugetlb_bytes);
 }
 
 /* Without a CPU clock, the ticks of the stat file are used instead. */
@@ -424,8 +421,8 @@ struct usage member_usage(const struct member *member)
     struct usage usage = member->account.usage;
 
     for (int i = 0; i < USAGE_COUNT; i++) {
-        if (is_known(usage.counter[i]) && is_known(member->account.base.counter[i]))
-            usage.counter[i] = sub_floor0(usage.counter[i], member->account.base.counter[i]);
+        if (is_known(member->account.base.counter[i]))
+            usage.counter[i] = sub_known(usage.counter[i], member->account.base.counter[i]);
     }
     return usage;
 }

@@ -71,23 +71,13 @@ static void count_process(pid_t pid, void *data)
         census->has_others = is_foreign(census->job, pid);
 }
 
-/* Version 1 does not list processes of outer PID namespaces. */
-static bool lists_all(const struct root *root, const struct cgroup *cgroup)
-{
-    static const char initial[] = "pid:[4026531836]";
-    char name[sizeof(initial)];
-
-    return cgroup->is_v2 ||
-           (root_read_link(root, name, sizeof(name), "proc/self/ns/pid") >= 0 &&
-            strcmp(name, initial) == 0);
-}
-
 /* Whether only the tracker and its descendants are in a cgroup. False if it cannot be read. */
 static bool is_ours(struct job *job, const struct cgroup *cgroup, bool is_deep)
 {
     struct census census = { .job = job };
 
-    if (!lists_all(job->root, cgroup))
+    /* Version 1 does not list processes of outer PID namespaces. */
+    if (!cgroup->is_v2 && !pid_namespace_is_first(job->root))
         return false;
     (void)cgroup_each_process(job->root, cgroup, is_deep, &job->children, count_process,
                               &census); /* on failure the tracker is not found */
