@@ -21,7 +21,6 @@
 #include "job/activity.h"
 #include "job/agents.h"
 #include "job/budget.h"
-#include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
 #include "job/exactness.h"
 #include "job/job_cgroup.h"

@@ -17,7 +17,9 @@
 #include "cgroup/cgroup.h"
 #include "cgroup/cgroup_folder.h"
 #include "cgroup/systemd_scope.h"
+#include "job/member.h"
 #include "source/host/host.h"
+#include "source/proc/pid_files.h"
 
 static const char *const controllers[] = { "memory", "pids", "io", "dmem", NULL };
 static const char *const without_gpus[] = { "memory", "pids", "io", NULL };
@@ -543,17 +545,12 @@ static bool read_cpu_stat(struct job_cgroup *job_cgroup, struct cgroup_cpu *ret)
 
 static void read_cpu(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
-    struct cgroup_cpu cpu;
-
-    if (!read_cpu_stat(job_cgroup, &cpu)) {
-        cpu.total_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU);
-        cpu.user_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_USER);
-        cpu.system_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_SYSTEM);
-        reading->split_is_by_ticks = true;
-    }
-    reading->cpu_ns = cpu.total_ns;
-    reading->user_ns = cpu.user_ns;
-    reading->system_ns = cpu.system_ns;
+    if (read_cpu_stat(job_cgroup, &reading->cpu))
+        return;
+    reading->cpu.total_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU);
+    reading->cpu.user_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_USER);
+    reading->cpu.system_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_SYSTEM);
+    reading->split_is_by_ticks = true;
 }
 
 uint64_t job_cgroup_read_cpu_ns(struct job_cgroup *job_cgroup)
@@ -622,15 +619,12 @@ void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory
 static void read_io(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
     struct children_buffer *buffer = &job_cgroup->io_text;
-    struct cgroup_io io;
     ssize_t n = CHILDREN_UNREAD;
 
     while (children_buffer_try(buffer, &n))
         n = read_record(job_cgroup, JOB_CGROUP_FILE_IO, buffer->text, buffer->size);
-    if (n < 0 || cgroup_parse_io_stat(buffer->text, &io) < 0)
-        return;
-    reading->read_bytes = io.read_bytes;
-    reading->written_bytes = io.written_bytes;
+    if (n >= 0)
+        (void)cgroup_parse_io_stat(buffer->text, &reading->io); /* stays unknown on failure */
 }
 
 void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
@@ -650,14 +644,14 @@ void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_r
 static void subtract_others(const struct job_cgroup_reading *others,
                             struct job_cgroup_reading *reading)
 {
-    reading->cpu_ns = sub_known(reading->cpu_ns, others->cpu_ns);
-    reading->user_ns = sub_known(reading->user_ns, others->user_ns);
-    reading->system_ns = sub_known(reading->system_ns, others->system_ns);
+    reading->cpu.total_ns = sub_known(reading->cpu.total_ns, others->cpu.total_ns);
+    reading->cpu.user_ns = sub_known(reading->cpu.user_ns, others->cpu.user_ns);
+    reading->cpu.system_ns = sub_known(reading->cpu.system_ns, others->cpu.system_ns);
     reading->split_is_by_ticks = true;
     reading->memory_peak_bytes =
         sub_known(reading->memory_peak_bytes, others->memory_peak_bytes);
-    reading->read_bytes = sub_known(reading->read_bytes, others->read_bytes);
-    reading->written_bytes = sub_known(reading->written_bytes, others->written_bytes);
+    reading->io.read_bytes = sub_known(reading->io.read_bytes, others->io.read_bytes);
+    reading->io.written_bytes = sub_known(reading->io.written_bytes, others->io.written_bytes);
     reading->threads_peak = UNKNOWN;
 }
 
@@ -670,7 +664,7 @@ static bool is_lost(uint64_t value, uint64_t before)
  * Then the last reading is kept. */
 static void keep_last(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
-    if (is_lost(reading->cpu_ns, job_cgroup->last.cpu_ns) ||
+    if (is_lost(reading->cpu.total_ns, job_cgroup->last.cpu.total_ns) ||
         is_lost(reading->memory_peak_bytes, job_cgroup->last.memory_peak_bytes)) {
         *reading = job_cgroup->last;
         reading->is_gone = true;
@@ -713,4 +707,86 @@ ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t 
     return cached_file_read(&job_cgroup->files[JOB_CGROUP_FILE_PROCS], job_cgroup->root,
                             READ_WHOLE, text, size, "%s/cgroup.procs",
                             job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
+}
+
+/* ---- processes that have left it ----------------------------------------------- */
+
+enum { TEXT_SIZE = 16 * 1024, GROWTH_BYTES = 4 << 20 };
+
+static bool read_text(const struct root *root, pid_t pid, char text[TEXT_SIZE])
+{
+    return root_read(root, text, TEXT_SIZE, "proc/%d/cgroup", (int)pid) > 0;
+}
+
+void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *job_cgroup,
+                        pid_t main_pid)
+{
+    char text[TEXT_SIZE];
+    struct text_part path;
+
+    *escape = (struct cgroup_escape){ 0 };
+    if (!job_cgroup->root || !read_text(job_cgroup->root, main_pid, text))
+        return;
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
+        if (job_cgroup_has(job_cgroup, (enum cgroup_tree)i) &&
+            cgroup_find_path(text, (enum cgroup_controller)i, &path) == 0 &&
+            path.length < sizeof(escape->home[i]))
+            memcpy(escape->home[i], path.start, path.length);
+    }
+}
+
+/* An exiting process is listed in the root of a version 1 hierarchy. */
+static bool is_ending(const struct root *root, struct member *member)
+{
+    struct pid_stat stat;
+
+    return pid_stat_read(&member->files.stat, root, member->id.pid, &stat) < 0 ||
+           stat.is_ending;
+}
+
+static bool is_at_or_below(struct text_part path, const char *home)
+{
+    size_t length = strlen(home);
+
+    if (length == 1) /* the root of a cgroup namespace, "/" */
+        return true;
+    return path.length >= length && strncmp(path.start, home, length) == 0 &&
+           (path.length == length || path.start[length] == '/');
+}
+
+static bool is_watching(const struct cgroup_escape *escape)
+{
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
+        if (escape->home[i][0] != '\0' && !escape->has_left[i])
+            return true;
+    }
+    return false;
+}
+
+void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
+                         struct member *member)
+{
+    char text[TEXT_SIZE];
+    struct text_part path;
+
+    if (!is_watching(escape))
+        return;
+    member->reading.placed_rss_bytes = member->reading.rss_bytes;
+    if (!read_text(root, member->id.pid, text))
+        return;
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
+        if (escape->home[i][0] == '\0' || escape->has_left[i] ||
+            cgroup_find_path(text, (enum cgroup_controller)i, &path) < 0 ||
+            is_at_or_below(path, escape->home[i]))
+            continue;
+        if (is_ending(root, member))
+            return;
+        escape->has_left[i] = true;
+    }
+}
+
+bool cgroup_escape_is_due(const struct cgroup_escape *escape, const struct member *member)
+{
+    return member->reading.rss_bytes > 2 * member->reading.placed_rss_bytes + GROWTH_BYTES &&
+           is_watching(escape);
 }

@@ -65,24 +65,22 @@ enum job_cgroup_file {
 
 /* Totals since the cgroup was created. UNKNOWN: not available. */
 struct job_cgroup_reading {
-    uint64_t cpu_ns, user_ns, system_ns;
+    struct cgroup_cpu cpu;
     bool split_is_by_ticks;     /* version 1: only the sum of user and system time is counted */
     uint64_t memory_peak_bytes; /* including page cache and kernel memory */
     bool memory_peak_is_sampled; /* the largest value seen: the kernel's peak is older */
     struct cgroup_memory memory;
     uint64_t threads_peak;
-    uint64_t read_bytes, written_bytes;
+    struct cgroup_io io;
     uint64_t pressure_ns[PRESSURE_COUNT];
     bool is_gone; /* the cgroup was removed: these are the last values */
 };
 
 #define JOB_CGROUP_READING_UNKNOWN                                                          \
     {                                                                                       \
-        .cpu_ns = UNKNOWN, .user_ns = UNKNOWN, .system_ns = UNKNOWN,                        \
-        .memory_peak_bytes = UNKNOWN,                                                       \
+        .cpu = { UNKNOWN, UNKNOWN, UNKNOWN }, .memory_peak_bytes = UNKNOWN,                 \
         .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN }, .threads_peak = UNKNOWN, \
-        .read_bytes = UNKNOWN, .written_bytes = UNKNOWN,                                    \
-        .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },                                       \
+        .io = { UNKNOWN, UNKNOWN }, .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },           \
     }
 
 struct job_cgroup {
@@ -176,5 +174,33 @@ ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t 
  * no limit ceases to apply, and no service, container or batch system relies on the job's
  * cgroup. */
 bool job_cgroup_may_leave(const struct root *root, const struct cgroups *cgroups, uid_t uid);
+
+/* ---- processes that have left the job cgroup
+ *
+ * The totals of a cgroup are the totals of the job only while all processes of the job are in
+ * that cgroup or below it. Container runtimes move their processes away, and on version 1 a
+ * process may leave the cgroup in the hierarchy of a single controller.
+ */
+
+struct member;
+
+/* Zeroed: there is no job cgroup to leave. */
+struct cgroup_escape {
+    /* Paths as in /proc/PID/cgroup; empty: none. */
+    char home[CGROUP_TREE_COUNT][CGROUP_PATH_SIZE];
+    bool has_left[CGROUP_TREE_COUNT]; /* a process was seen elsewhere */
+};
+
+/* Records the cgroups of the main process; call this as soon as that process is in the job
+ * cgroup. */
+void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *job_cgroup,
+                        pid_t main_pid);
+
+/* Reads the cgroups of a process. */
+void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
+                         struct member *member);
+
+/* Whether a process should be checked: it has grown much since the last check. */
+bool cgroup_escape_is_due(const struct cgroup_escape *escape, const struct member *member);
 
 #endif

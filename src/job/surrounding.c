@@ -125,9 +125,9 @@ static void subtract_tracker(struct job *job)
         grown(surrounding->memory_before_bytes, start->anon_bytes, now.anon_bytes);
     others->memory.anon_bytes =
         grown(others->memory.anon_bytes, start->anon_bytes, now.anon_bytes);
-    others->user_ns = grown(others->user_ns, start->user_ns, now.user_ns);
-    others->system_ns = grown(others->system_ns, start->system_ns, now.system_ns);
-    others->cpu_ns = grown(others->cpu_ns, start->cpu_ns, now.cpu_ns);
+    others->cpu.user_ns = grown(others->cpu.user_ns, start->user_ns, now.user_ns);
+    others->cpu.system_ns = grown(others->cpu.system_ns, start->system_ns, now.system_ns);
+    others->cpu.total_ns = grown(others->cpu.total_ns, start->cpu_ns, now.cpu_ns);
 }
 
 /* ---- for the job ------------------------------------------------------------ */
@@ -167,8 +167,8 @@ void surrounding_open(struct job *job, const struct cgroups *cgroups)
     surrounding->tracker = read_tracker(job);
     job_cgroup_surround(job_cgroup, &alone);
     surrounding->before = job_cgroup->last;
-    surrounding->before.cpu_ns =
-        sub_known(surrounding->before.cpu_ns, agents_cpu_ns(&job->agents, job->root));
+    surrounding->before.cpu.total_ns =
+        sub_known(surrounding->before.cpu.total_ns, agents_cpu_ns(&job->agents, job->root));
     surrounding->memory_before_bytes = job_cgroup_read_memory_bytes(job_cgroup);
     if (job_cgroup_has_memory(job_cgroup))
         job_cgroup->reason = NULL;
@@ -197,7 +197,7 @@ uint64_t surrounding_cpu_ns(struct job *job)
         return UNKNOWN;
     subtract_tracker(job);
     return sub_known(job_cgroup_read_cpu_ns(&job->meters.job_cgroup),
-                     job->meters.job_cgroup.others.cpu_ns);
+                     job->meters.job_cgroup.others.cpu.total_ns);
 }
 
 /* The peak of a small job may be hidden by the memory in use at the start, but is at least as

@@ -116,20 +116,20 @@ static void read_io(struct job *job, struct job_reading *reading)
     const struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     uint64_t *counter = reading->usage.counter;
     uint64_t read, written;
-    uint64_t bound = sum_u64(job_cgroup->written_bytes, job_cgroup->memory.dirty_bytes);
+    uint64_t bound = sum_u64(job_cgroup->io.written_bytes, job_cgroup->memory.dirty_bytes);
 
     for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++)
         take_recorded(job, reading, io_counters[i].counter, io_counters[i].metric);
     read = counter[USAGE_READ_BYTES];
     written = counter[USAGE_WRITTEN_BYTES];
     if (job->meters.job_cgroup.is_adopted && job->storage_is_local) {
-        read = first_known(job_cgroup->read_bytes, read);
-        written = first_known(job_cgroup->written_bytes, written);
+        read = first_known(job_cgroup->io.read_bytes, read);
+        written = first_known(job_cgroup->io.written_bytes, written);
     } else if (!job->meters.job_cgroup.is_adopted) {
         if (job->storage_is_local && is_known(written))
             written = smaller(written, bound);
-        raise_to(&written, job_cgroup->written_bytes);
-        raise_to(&read, job_cgroup->read_bytes);
+        raise_to(&written, job_cgroup->io.written_bytes);
+        raise_to(&read, job_cgroup->io.read_bytes);
     }
     correct_io(reading, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read);
     correct_io(reading, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written);
@@ -159,7 +159,7 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
 
     for (size_t i = 0; i < job->roster.count; i++)
         reading->io_is_denied |= job->roster.list[i].reading.io_is_denied;
-    if (reading->io_is_denied && !is_known(reading->job_cgroup.read_bytes))
+    if (reading->io_is_denied && !is_known(reading->job_cgroup.io.read_bytes))
         counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
     reading->io_is_denied |= job->ledger.has_unknown_chars;
     if (reading->io_is_denied)
@@ -289,7 +289,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     job_read_cpu(job, now_ns, reading);
     if (job->meters.job_cgroup.is_surrounding && !reading->evidence.has_unwaited)
         /* A surrounding cgroup also counts the files of the tracker. */
-        reading->job_cgroup.read_bytes = reading->job_cgroup.written_bytes = UNKNOWN;
+        reading->job_cgroup.io.read_bytes = reading->job_cgroup.io.written_bytes = UNKNOWN;
     read_io(job, reading);
     usage_raise(&reading->usage, &job->ledger.reported);
     job->ledger.reported = reading->usage;

@@ -298,7 +298,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
         ret->value[METRIC_JOB_THREADS] == 0 && !sampler->job.meters.job_cgroup.is_adopted;
     memory_parts_reconcile(ret);
     ret->missed_cpu_ns = sampler->reading.missed_cpu_ns;
-    ret->job_cgroup_cpu_ns = sampler->reading.job_cgroup.cpu_ns;
+    ret->job_cgroup_cpu_ns = sampler->reading.job_cgroup.cpu.total_ns;
 }
 
 /* Called after the CPU times of the job and the machine were read. */

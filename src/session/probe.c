@@ -192,7 +192,7 @@ static const char *probe_leaf_unified(struct trial *trial)
 
 static const char *probe_leaf_cpu(struct trial *trial)
 {
-    return probe_cgroup(trial, is_known(trial->reading.cpu_ns));
+    return probe_cgroup(trial, is_known(trial->reading.cpu.total_ns));
 }
 
 static const char *probe_leaf_memory(struct trial *trial)

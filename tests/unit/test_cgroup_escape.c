@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "fake_job.h"
-#include "job/cgroup_escape.h"
+#include "job/job_cgroup.h"
 #include "unit_test.h"
 
 #define UNIFIED "0::/a/spoor-1-2"

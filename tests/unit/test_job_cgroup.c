@@ -210,7 +210,7 @@ static void a_job_cgroup_is_created_and_removed(void **state)
     assert_true(job_cgroup_read_procs(&job_cgroup, text, sizeof(text)) > 0);
     assert_int_equal(strtol(text, NULL, 10), child);
     job_cgroup_read(&job_cgroup, &reading);
-    assert_true(is_known(reading.cpu_ns));
+    assert_true(is_known(reading.cpu.total_ns));
     (void)snprintf(own, sizeof(own), "/%s", job_cgroup.folders[CGROUP_TREE_UNIFIED].own.path);
     /* The child is still alive, so it is moved back to the parent cgroup. */
     job_cgroup_close(&job_cgroup);
@@ -354,7 +354,7 @@ static void a_directory_that_is_not_a_cgroup_is_refused(void **state)
     assert_string_equal(job_cgroup.reason, "not a cgroup directory");
     assert_false(job_cgroup_has_memory(&job_cgroup));
     job_cgroup_read(&job_cgroup, &reading);
-    assert_false(is_known(reading.cpu_ns));
+    assert_false(is_known(reading.cpu.total_ns));
     assert_false(is_known(reading.memory_peak_bytes));
     job_cgroup_close(&job_cgroup);
     root_close(&root);
