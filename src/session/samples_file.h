@@ -42,18 +42,15 @@ void row_writer_add(struct writer_process *writer, const struct buffer *text, ui
 struct samples_file {
     struct stream stream;
     struct writer_process writer;
-    struct writer_end end; /* set after the end */
-    char *path;            /* owned */
-    bool is_pipe;          /* a descriptor, a device or a named pipe */
-    bool is_shared;        /* other runs may append to the table */
-    _Atomic bool must_end; /* end the file with the next sample, though the session
+    struct writer_end end;   /* set after the end */
+    char *path;              /* owned */
+    bool is_pipe;            /* a descriptor, a device or a named pipe */
+    bool is_shared;          /* other runs may append to the table */
+    _Atomic bool must_end;   /* end the file with the next sample, though the session
                               continues */
-    uint64_t short_ns;     /* a sample this soon after a row becomes part of the next row */
-    pid_t pid;             /* main process of the job; 0: there is none */
-    bool is_main_only;
-    const char *run_id;   /* borrowed; NULL: unknown */
-    char *name;           /* label of the run; owned; NULL: none */
-    bool is_machine_only; /* there is no job */
+    uint64_t short_ns;       /* a sample this soon after a row becomes part of the next row */
+    struct stream_row facts; /* the facts of the run in each row */
+    char *name;              /* label of the run; owned; NULL: none */
     /* Used if rows list devices. */
     struct device_sample devices, previous_devices, older_devices;
     struct buffer row;
