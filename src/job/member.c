@@ -241,11 +241,11 @@ static void read_own_io(struct member *member, const struct root *root)
     member->account.io_faults = before;
 }
 
-static void read_status(struct member *member, const struct root *root)
+void member_read_status(struct member *member, const struct root *root)
 {
     struct pid_status status;
 
-    if (member->reading.borrows_memory ||
+    if (member->reading.borrows_memory || member->reading.is_zombie ||
         pid_status_read(root, member_memory_pid(member), &status) < 0)
         return;
     raise_to(&member->reading.rss_peak_bytes, status.rss_peak_bytes);
@@ -311,8 +311,7 @@ static void read_slow(struct member *member, const struct look *look)
         read_own_io(member, look->root);
     else
         read_io(member, look->root);
-    if (!member->reading.is_zombie)
-        read_status(member, look->root);
+    member_read_status(member, look->root);
     member->reading.slow_clock_ns = member->reading.clock_ns;
     member->reading.slow_read_ns = look->now_ns;
 }
@@ -438,12 +437,6 @@ void member_glance(struct member *member, const struct look *look)
         note_cpu(member, ns, look->now_ns);
 }
 
-void member_read_status(struct member *member, const struct root *root)
-{
-    if (!member->reading.is_zombie)
-        read_status(member, root);
-}
-
 void member_read_name(struct member *member, const struct root *root)
 {
     struct pid_stat stat;
@@ -478,7 +471,7 @@ static int read_first(struct member *member, const struct look *look)
     else if (geteuid() != 0)
         read_io(member, look->root); /* only root may open io after the exit */
     if (look->has_huge_pages)
-        read_status(member, look->root);
+        member_read_status(member, look->root);
     return 0;
 }
 

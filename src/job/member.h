@@ -196,7 +196,7 @@ static inline uint64_t member_peak_bytes(const struct member *member)
     return larger(member->reading.rss_peak_bytes, member->reading.with_huge_bytes);
 }
 
-/* Reads only its status: swapped memory and huge pages. */
+/* Reads only its status: peak, swapped memory and huge pages. Does nothing for a zombie. */
 void member_read_status(struct member *member, const struct root *root);
 
 /* Reads its name again: it may have called exec. */
