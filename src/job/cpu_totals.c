@@ -134,7 +134,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
         .is_alone = evidence->is_alone,
         .exits_ns = product_u64(evidence->exited_count, EXIT_CPU_NS),
         .is_cgroup = job->meters.job_cgroup.is_adopted,
-        .left_cgroup = job_left_cgroup(job, CGROUP_TREE_CPUACCT),
+        .left_cgroup = job_left_cgroup(job, CGROUP_CPUACCT),
         .saw_unwaited = job->ledger.saw_unwaited,
         .is_suspect = job->ledger.is_suspect && evidence->has_ended,
     };
@@ -175,7 +175,7 @@ uint64_t job_whole_cpu_ns(struct job *job)
 {
     /* The surrounding cgroup also counts the tracker. */
     bool misses_some =
-        job->meters.job_cgroup.is_surrounding || job_left_cgroup(job, CGROUP_TREE_CPUACCT);
+        job->meters.job_cgroup.is_surrounding || job_left_cgroup(job, CGROUP_CPUACCT);
     uint64_t job_cgroup_ns =
         misses_some ? UNKNOWN : job_cgroup_read_cpu_ns(&job->meters.job_cgroup);
 

@@ -296,7 +296,7 @@ bool job_measure(const struct job *job, const struct job_reading *reading, enum 
                  struct measure *ret);
 
 /* Whether a process was seen outside of the job cgroup in this hierarchy. */
-static inline bool job_left_cgroup(const struct job *job, enum cgroup_tree tree)
+static inline bool job_left_cgroup(const struct job *job, enum cgroup_controller tree)
 {
     return job->meters.escape.has_left[job_cgroup_tree(&job->meters.job_cgroup, tree)];
 }
@@ -403,7 +403,7 @@ void job_read_discount(const struct job *job, uint64_t ret[GROUP_COUNT]);
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
 /* Whether a count of the job cgroup in this hierarchy is exact. */
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
-                         enum cgroup_tree tree); /* totals.c */
+                         enum cgroup_controller tree); /* totals.c */
 /* Whether all anonymous memory of the cgroup belongs to the job's processes. */
 bool job_anon_is_certain(const struct job *job, const struct job_reading *reading);
 /* Whether the cgroup's peak has risen since the last reading above all values seen. Then the

@@ -18,20 +18,16 @@
 #include "cgroup/cgroup_folder.h"
 #include "cgroup/systemd_scope.h"
 #include "job/member.h"
+#include "source/gpu/drm_device.h"
 #include "source/host/host.h"
 #include "source/proc/pid_files.h"
 
 static const char *const controllers[] = { "memory", "pids", "io", "dmem", NULL };
 static const char *const without_gpus[] = { "memory", "pids", "io", NULL };
 
-static bool may_have_dmem(const struct root *root)
-{
-    return root_exists(root, "sys/class/drm");
-}
-
 static unsigned enable_controllers(const struct root *root, const struct cgroup *cgroup)
 {
-    return cgroup_enable(root, cgroup, may_have_dmem(root) ? controllers : without_gpus);
+    return cgroup_enable(root, cgroup, drm_may_be_here(root) ? controllers : without_gpus);
 }
 
 static const char *explain(int r)
@@ -56,7 +52,7 @@ static const char *explain(int r)
 }
 
 /* Creates a folder and moves the child into it; leaves nothing behind on failure. */
-static int make_folder(struct job_cgroup *job_cgroup, enum cgroup_tree tree,
+static int make_folder(struct job_cgroup *job_cgroup, enum cgroup_controller tree,
                        const struct cgroup *parent, pid_t child)
 {
     struct job_cgroup_folder folder = { .parent = *parent, .is_made = true };
@@ -97,7 +93,7 @@ static void disable_controllers(struct job_cgroup *job_cgroup, const struct cgro
 
 static void step_back(struct job_cgroup *job_cgroup)
 {
-    const struct cgroup *above = &job_cgroup->folders[CGROUP_TREE_UNIFIED].parent;
+    const struct cgroup *above = &job_cgroup->folders[CGROUP_UNIFIED].parent;
 
     if (!cgroup_is_visible(&job_cgroup->tracker_own))
         return;
@@ -109,9 +105,8 @@ static void step_back(struct job_cgroup *job_cgroup)
 static int open_unified(struct job_cgroup *job_cgroup, const struct cgroup *cgroup,
                         pid_t tracker, pid_t child)
 {
-    int r = cgroup_is_visible(cgroup)
-                ? make_folder(job_cgroup, CGROUP_TREE_UNIFIED, cgroup, child)
-                : -ENOENT;
+    int r = cgroup_is_visible(cgroup) ? make_folder(job_cgroup, CGROUP_UNIFIED, cgroup, child)
+                                      : -ENOENT;
 
     if (r == 0)
         step_aside(job_cgroup, cgroup, tracker);
@@ -134,14 +129,14 @@ static int open_v1(struct job_cgroup *job_cgroup, const struct cgroups *cgroups,
         cgroup_read_u64(job_cgroup->root, memory, "memory.use_hierarchy", &is_hierarchical) ==
             0 &&
         is_hierarchical == 1)
-        r = make_folder(job_cgroup, CGROUP_TREE_MEMORY, memory, child);
+        r = make_folder(job_cgroup, CGROUP_MEMORY, memory, child);
     if (cgroup_is_visible(pids) && !pids->is_v2)
-        (void)make_folder(job_cgroup, CGROUP_TREE_PIDS, pids, child);
-    if (!job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED) && cgroup_is_visible(cpuacct) &&
+        (void)make_folder(job_cgroup, CGROUP_PIDS, pids, child);
+    if (!job_cgroup_has(job_cgroup, CGROUP_UNIFIED) && cgroup_is_visible(cpuacct) &&
         !cpuacct->is_v2 && strcmp(cpuacct->path, cgroups->of[CGROUP_CPU].path) != 0)
-        (void)make_folder(job_cgroup, CGROUP_TREE_CPUACCT, cpuacct, child);
-    if (r == 0 && cgroup_is_visible(dmem) && !dmem->is_v2 && may_have_dmem(job_cgroup->root))
-        (void)make_folder(job_cgroup, CGROUP_TREE_DMEM, dmem, child);
+        (void)make_folder(job_cgroup, CGROUP_CPUACCT, cpuacct, child);
+    if (r == 0 && cgroup_is_visible(dmem) && !dmem->is_v2 && drm_may_be_here(job_cgroup->root))
+        (void)make_folder(job_cgroup, CGROUP_DMEM, dmem, child);
     return r;
 }
 
@@ -150,11 +145,11 @@ static int open_given(struct job_cgroup *job_cgroup, const char *path, pid_t chi
 {
     static const struct {
         const char *file;
-        enum cgroup_tree tree;
-    } v1[] = { { "memory.usage_in_bytes", CGROUP_TREE_MEMORY },
-               { "pids.current", CGROUP_TREE_PIDS },
-               { "cpuacct.usage", CGROUP_TREE_CPUACCT },
-               { "dmem.current", CGROUP_TREE_DMEM } };
+        enum cgroup_controller tree;
+    } v1[] = { { "memory.usage_in_bytes", CGROUP_MEMORY },
+               { "pids.current", CGROUP_PIDS },
+               { "cpuacct.usage", CGROUP_CPUACCT },
+               { "dmem.current", CGROUP_DMEM } };
     struct cgroup cgroup = { 0 };
     int r = -ENOTDIR;
     int length = snprintf(cgroup.path, sizeof(cgroup.path), "%s", path + strspn(path, "/"));
@@ -166,7 +161,7 @@ static int open_given(struct job_cgroup *job_cgroup, const char *path, pid_t chi
     cgroup.is_v2 = root_exists(job_cgroup->root, "%s/cgroup.controllers", cgroup.path);
     if (cgroup.is_v2) {
         job_cgroup->enabled = enable_controllers(job_cgroup->root, &cgroup);
-        return make_folder(job_cgroup, CGROUP_TREE_UNIFIED, &cgroup, child);
+        return make_folder(job_cgroup, CGROUP_UNIFIED, &cgroup, child);
     }
     for (size_t i = 0; i < ARRAY_SIZE(v1); i++) {
         if (root_exists(job_cgroup->root, "%s/%s", cgroup.path, v1[i].file))
@@ -376,7 +371,7 @@ static int open_scope(struct job_cgroup *job_cgroup, const struct cgroups *cgrou
     if (asked < 0)
         return asked;
     (void)enable_controllers(job_cgroup->root, &folder.parent); /* systemd removes it */
-    job_cgroup->folders[CGROUP_TREE_UNIFIED] = folder;
+    job_cgroup->folders[CGROUP_UNIFIED] = folder;
     job_cgroup->keeper = keeper;
     return 0;
 }
@@ -412,7 +407,7 @@ static void take_folders(struct job_cgroup *job_cgroup, const struct cgroups *cg
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
         const struct cgroup *cgroup = &cgroups->of[i];
 
-        if (cgroup_is_visible(cgroup) && cgroup->is_v2 == (i == CGROUP_TREE_UNIFIED))
+        if (cgroup_is_visible(cgroup) && cgroup->is_v2 == (i == CGROUP_UNIFIED))
             job_cgroup->folders[i] =
                 (struct job_cgroup_folder){ .own = *cgroup, .is_made = true };
     }
@@ -479,28 +474,28 @@ void job_cgroup_close(struct job_cgroup *job_cgroup)
 
 bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup)
 {
-    if (job_cgroup_has(job_cgroup, CGROUP_TREE_MEMORY))
+    if (job_cgroup_has(job_cgroup, CGROUP_MEMORY))
         return true;
-    return job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED) &&
+    return job_cgroup_has(job_cgroup, CGROUP_UNIFIED) &&
            root_exists(job_cgroup->root, "%s/memory.current",
-                       job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
+                       job_cgroup->folders[CGROUP_UNIFIED].own.path);
 }
 
 /* The name of a file in version 1, with its tree, and in version 2. NULL: none. */
 static const struct {
-    enum cgroup_tree v1_tree;
+    enum cgroup_controller v1_tree;
     const char *v1, *v2;
 } files[JOB_CGROUP_FILE_COUNT] = {
     [JOB_CGROUP_FILE_CPU_STAT] = { .v2 = "cpu.stat" },
-    [JOB_CGROUP_FILE_CPU] = { CGROUP_TREE_CPUACCT, "cpuacct.usage", NULL },
-    [JOB_CGROUP_FILE_CPU_USER] = { CGROUP_TREE_CPUACCT, "cpuacct.usage_user", NULL },
-    [JOB_CGROUP_FILE_CPU_SYSTEM] = { CGROUP_TREE_CPUACCT, "cpuacct.usage_sys", NULL },
-    [JOB_CGROUP_FILE_MEMORY_PEAK] = { CGROUP_TREE_MEMORY, "memory.max_usage_in_bytes",
+    [JOB_CGROUP_FILE_CPU] = { CGROUP_CPUACCT, "cpuacct.usage", NULL },
+    [JOB_CGROUP_FILE_CPU_USER] = { CGROUP_CPUACCT, "cpuacct.usage_user", NULL },
+    [JOB_CGROUP_FILE_CPU_SYSTEM] = { CGROUP_CPUACCT, "cpuacct.usage_sys", NULL },
+    [JOB_CGROUP_FILE_MEMORY_PEAK] = { CGROUP_MEMORY, "memory.max_usage_in_bytes",
                                       "memory.peak" },
-    [JOB_CGROUP_FILE_MEMORY_CURRENT] = { CGROUP_TREE_MEMORY, "memory.usage_in_bytes",
+    [JOB_CGROUP_FILE_MEMORY_CURRENT] = { CGROUP_MEMORY, "memory.usage_in_bytes",
                                          "memory.current" },
-    [JOB_CGROUP_FILE_MEMORY_STAT] = { CGROUP_TREE_MEMORY, "memory.stat", "memory.stat" },
-    [JOB_CGROUP_FILE_THREADS_PEAK] = { CGROUP_TREE_PIDS, "pids.peak", "pids.peak" },
+    [JOB_CGROUP_FILE_MEMORY_STAT] = { CGROUP_MEMORY, "memory.stat", "memory.stat" },
+    [JOB_CGROUP_FILE_THREADS_PEAK] = { CGROUP_PIDS, "pids.peak", "pids.peak" },
     [JOB_CGROUP_FILE_IO] = { .v2 = "io.stat" },
     [JOB_CGROUP_FILE_PRESSURE + PRESSURE_CPU] = { .v2 = "cpu.pressure" },
     [JOB_CGROUP_FILE_PRESSURE + PRESSURE_MEMORY] = { .v2 = "memory.pressure" },
@@ -512,7 +507,7 @@ static ssize_t read_record(struct job_cgroup *job_cgroup, enum job_cgroup_file f
                            size_t size)
 {
     bool is_v1 = files[file].v1 && job_cgroup_has(job_cgroup, files[file].v1_tree);
-    enum cgroup_tree tree = is_v1 ? files[file].v1_tree : CGROUP_TREE_UNIFIED;
+    enum cgroup_controller tree = is_v1 ? files[file].v1_tree : CGROUP_UNIFIED;
     const char *name = is_v1 ? files[file].v1 : files[file].v2;
     ssize_t n;
 
@@ -693,7 +688,7 @@ void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
 
 const char *job_cgroup_dmem_path(const struct job_cgroup *job_cgroup)
 {
-    enum cgroup_tree tree = job_cgroup_tree(job_cgroup, CGROUP_TREE_DMEM);
+    enum cgroup_controller tree = job_cgroup_tree(job_cgroup, CGROUP_DMEM);
 
     return job_cgroup_has(job_cgroup, tree) && !job_cgroup->is_surrounding
                ? job_cgroup->folders[tree].own.path
@@ -702,11 +697,11 @@ const char *job_cgroup_dmem_path(const struct job_cgroup *job_cgroup)
 
 ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size)
 {
-    if (!job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED) || job_cgroup->is_surrounding)
+    if (!job_cgroup_has(job_cgroup, CGROUP_UNIFIED) || job_cgroup->is_surrounding)
         return -ENOENT;
     return cached_file_read(&job_cgroup->files[JOB_CGROUP_FILE_PROCS], job_cgroup->root,
                             READ_WHOLE, text, size, "%s/cgroup.procs",
-                            job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
+                            job_cgroup->folders[CGROUP_UNIFIED].own.path);
 }
 
 /* ---- processes that have left it ----------------------------------------------- */
@@ -728,7 +723,7 @@ void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *j
     if (!job_cgroup->root || !read_text(job_cgroup->root, main_pid, text))
         return;
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
-        if (job_cgroup_has(job_cgroup, (enum cgroup_tree)i) &&
+        if (job_cgroup_has(job_cgroup, (enum cgroup_controller)i) &&
             cgroup_find_path(text, (enum cgroup_controller)i, &path) == 0 &&
             path.length < sizeof(escape->home[i]))
             memcpy(escape->home[i], path.start, path.length);

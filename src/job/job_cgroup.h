@@ -31,16 +31,6 @@
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
 
-/* The hierarchies in which the job cgroup may have a folder. */
-enum cgroup_tree {
-    CGROUP_TREE_UNIFIED = CGROUP_UNIFIED,
-    CGROUP_TREE_MEMORY = CGROUP_MEMORY,
-    CGROUP_TREE_PIDS = CGROUP_PIDS,
-    CGROUP_TREE_CPUACCT = CGROUP_CPUACCT,
-    CGROUP_TREE_DMEM = CGROUP_DMEM, /* memory of GPUs */
-    CGROUP_TREE_COUNT,
-};
-
 struct job_cgroup_folder {
     struct cgroup parent;
     struct cgroup own;
@@ -131,17 +121,18 @@ void job_cgroup_remove(struct job_cgroup *job_cgroup);
 /* Closes and removes the cgroup. The tracker and the rest of the job are moved back. */
 void job_cgroup_close(struct job_cgroup *job_cgroup);
 
-static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup, enum cgroup_tree tree)
+static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup,
+                                  enum cgroup_controller tree)
 {
     return job_cgroup->root && job_cgroup->folders[tree].is_made;
 }
 
 /* The hierarchy that has the files of a controller: its version 1 hierarchy if the job cgroup
  * has a folder there, else version 2. */
-static inline enum cgroup_tree job_cgroup_tree(const struct job_cgroup *job_cgroup,
-                                               enum cgroup_tree v1)
+static inline enum cgroup_controller job_cgroup_tree(const struct job_cgroup *job_cgroup,
+                                                     enum cgroup_controller v1)
 {
-    return job_cgroup_has(job_cgroup, v1) ? v1 : CGROUP_TREE_UNIFIED;
+    return job_cgroup_has(job_cgroup, v1) ? v1 : CGROUP_UNIFIED;
 }
 
 bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup);

@@ -322,7 +322,7 @@ static void search_job(struct search *search, bool is_full)
         search_adopted(search);
         return;
     }
-    if (job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_UNIFIED) && search_leaf(search) &&
+    if (job_cgroup_has(&job->meters.job_cgroup, CGROUP_UNIFIED) && search_leaf(search) &&
         all_are_listed(job))
         return;
     if (job->lists_children)

@@ -135,7 +135,7 @@ static void subtract_tracker(struct job *job)
 static bool has_any(const struct job_cgroup *job_cgroup)
 {
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
-        if (job_cgroup_has(job_cgroup, (enum cgroup_tree)i))
+        if (job_cgroup_has(job_cgroup, (enum cgroup_controller)i))
             return true;
     }
     return false;
@@ -221,7 +221,7 @@ void surrounding_bound(const struct job *job, struct job_reading *reading)
     const struct cgroup *memory = &job->meters.surrounding.memory;
     const struct job_cgroup *job_cgroup = &job->meters.job_cgroup;
     const struct job_cgroup_reading *others = &job_cgroup->others;
-    enum cgroup_tree tree = memory->is_v2 ? CGROUP_TREE_UNIFIED : CGROUP_TREE_MEMORY;
+    enum cgroup_controller tree = memory->is_v2 ? CGROUP_UNIFIED : CGROUP_MEMORY;
     uint64_t spare = sub_floor0(others->memory_peak_bytes, others->memory.anon_bytes);
     bool is_alone = job_cgroup->is_surrounding && job_cgroup->folders[tree].is_made;
 

@@ -20,7 +20,7 @@
 /* ---- completeness of the counts ------------------------------------------------ */
 
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
-                         enum cgroup_tree tree)
+                         enum cgroup_controller tree)
 {
     struct evidence evidence = reading->evidence;
 
@@ -356,7 +356,7 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
     memcpy(reading->thread_peaks, job->marks.thread_peaks, sizeof(reading->thread_peaks));
     raise_to(&reading->thread_peaks[GROUP_JOB], reading->job_cgroup.threads_peak);
     if (is_known(reading->job_cgroup.threads_peak))
-        peak->is_exact = job_cgroup_is_exact(job, reading, CGROUP_TREE_PIDS);
+        peak->is_exact = job_cgroup_is_exact(job, reading, CGROUP_PIDS);
     else
         *peak = origins[METRIC_JOB_THREADS];
     if (events->source && events->is_exact && !events->saw_agent)
@@ -420,12 +420,12 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
                                reading->rss_peak_bytes[GROUP_JOB] };
     struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     struct origin *origin = &reading->origin[METRIC_JOB_MEMORY_PEAK];
-    bool is_v1 = job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_MEMORY);
+    bool is_v1 = job_cgroup_has(&job->meters.job_cgroup, CGROUP_MEMORY);
     bool is_whole;
 
-    reading->left_memory_cgroup = job_left_cgroup(job, CGROUP_TREE_MEMORY);
+    reading->left_memory_cgroup = job_left_cgroup(job, CGROUP_MEMORY);
     origin->source = names[job_cgroup->memory_peak_is_sampled][is_v1];
-    is_whole = job_cgroup_is_exact(job, reading, CGROUP_TREE_MEMORY);
+    is_whole = job_cgroup_is_exact(job, reading, CGROUP_MEMORY);
     surrounding_bound(job, reading);
     origin->is_exact =
         is_whole && !job_cgroup->memory_peak_is_sampled && !reading->memory_is_uncertain;
@@ -456,7 +456,7 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
     for (int i = 0; i < PRESSURE_COUNT; i++)
         /* The pressure of the tracker would count too. */
         reading->origin[METRIC_JOB_CPU_PRESSURE + i].is_exact =
-            job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED) &&
+            job_cgroup_is_exact(job, reading, CGROUP_UNIFIED) &&
             !job->meters.job_cgroup.is_surrounding;
 }
 

@@ -224,7 +224,7 @@ static void collect(spoor_session *session, uint64_t now_ns)
     uint64_t before_ns = looks->cost_ns;
 
     looks->have_left_cgroup =
-        meters->escape.has_left[job_cgroup_tree(&meters->job_cgroup, CGROUP_TREE_DMEM)];
+        meters->escape.has_left[job_cgroup_tree(&meters->job_cgroup, CGROUP_DMEM)];
     if (!has_gpus(session) || !gpu_looks_collect(looks))
         return;
     if (is_opening)

@@ -187,7 +187,7 @@ static const char *probe_leaf_unified(struct trial *trial)
     const struct job_cgroup *cgroup = &trial->job.meters.job_cgroup;
 
     return probe_cgroup(trial,
-                        job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) && !cgroup->is_surrounding);
+                        job_cgroup_has(cgroup, CGROUP_UNIFIED) && !cgroup->is_surrounding);
 }
 
 static const char *probe_leaf_cpu(struct trial *trial)
@@ -625,7 +625,7 @@ static const char *remedy_now(const struct trial *trial, const struct remedy *re
 static const char *name_surrounding(struct trial *trial, const char *source)
 {
     const struct job_cgroup *cgroup = &trial->job.meters.job_cgroup;
-    enum cgroup_tree tree = CGROUP_TREE_UNIFIED;
+    enum cgroup_controller tree = CGROUP_UNIFIED;
 
     while (tree < CGROUP_TREE_COUNT && !job_cgroup_has(cgroup, tree))
         tree++;
