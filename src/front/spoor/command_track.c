@@ -156,8 +156,8 @@ static struct live *open_live(const struct settings *settings, char **command,
     live =
         live_begin(settings, LIVE_JOB, title.text ? title.text : "", false, &options->session);
     if (live)
-        options->stopping = hide_live;
-    options->stopping_data = live;
+        options->supervision.stopping = hide_live;
+    options->supervision.stopping_data = live;
     return live;
 }
 
@@ -181,7 +181,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
     struct track_options options = {
         .command = command,
         .session = session_options(settings),
-        .waits_for_all = settings->wait_for == WAIT_FOR_ALL,
+        .supervision.waits_for_all = settings->wait_for == WAIT_FOR_ALL,
         .reports_untracked = true,
         .takes_phases = true,
         .warn = spoor_warn,
