@@ -319,7 +319,7 @@ int cgroup_parse_quota(const char *text, double *ret_cpus)
 {
     uint64_t quota_us = UNKNOWN, period_us;
 
-    if (strncmp(text, "max ", 4) == 0)
+    if (begins_with(text, "max "))
         text += 4;
     else if (parse_u64(&text, &quota_us) < 0)
         return -EBADMSG;
@@ -552,11 +552,9 @@ void cgroup_watch_read(struct cgroup_watch *watch, const struct root *root,
     (void)cgroup_parse_throttled(text, &ret->throttled_ns);
 }
 
-/* ---- cgroup directory ------------------------------------------------------ */
+/* ---- processes ---------------------------------------------------------- */
 
 enum { DEPTH_MAX = 32, MOUNTINFO_SIZE = 1024 * 1024 };
-
-/* ---- processes ---------------------------------------------------------- */
 
 struct walk {
     const struct root *root;

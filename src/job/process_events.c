@@ -20,6 +20,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/parse.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
 #include "job/source_names.h"
@@ -366,14 +367,10 @@ static void note_exit(struct process_events *events, const struct process_event 
 
 void process_events_note(struct process_events *events, const struct process_event *event)
 {
-    switch (event->kind) {
-    case PROCESS_FORKED:
+    if (event->kind == PROCESS_FORKED)
         note_fork(events, event);
-        break;
-    case PROCESS_EXITED:
+    else
         note_exit(events, event);
-        break;
-    }
 }
 
 /* ---- the process table --------------------------------------------------- */
@@ -474,7 +471,7 @@ bool process_events_note_record(struct process_events *events, const struct exit
     /* An agent, or the process that started it, exited before it could be read. */
     if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main && !process->is_foreign)
         disown(events, process);
-    if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
+    if (begins_with(record->name, OWN_PREFIX))
         return true;
     if (!process->is_foreign) {
         usage_add(&events->recorded, &record->usage);

@@ -41,8 +41,8 @@ struct untracked_scope {
  *
  * In each step, the job gets a share of the energy: its share of all busy CPU time. The CPUs
  * use energy at rest, too, which the job did not cause: the lower bound leaves it out. Power at
- * rest is not known, but at most as high as the lowest power of all steps.
- */
+ * rest is not known, but at most as high as the lowest power of all steps. */
+
 /* Counters; each may be UNKNOWN. */
 struct energy_point {
     uint64_t now_ns, energy_uj, job_ns, busy_ns;
