@@ -241,8 +241,7 @@ static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
 
         if (n < 0) /* without its controller there is no limit */
             continue;
-        if (*unlimited ? strncmp(text, unlimited, strlen(unlimited)) != 0
-                       : text[strspn(text, "\n")] != '\0')
+        if (*unlimited ? !begins_with(text, unlimited) : text[strspn(text, "\n")] != '\0')
             return false;
     }
     return true;

@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "sample/origins.h"
 #include "session/session.h"
 #include "text/number.h"
@@ -134,7 +135,7 @@ static bool has_gpu_open(const struct root *root, pid_t pid)
             0)
             continue; /* not a link, or a long path */
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
-            if (strncmp(path, devices[i], strlen(devices[i])) == 0)
+            if (begins_with(path, devices[i]))
                 return true;
         }
     }

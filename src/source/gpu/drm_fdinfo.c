@@ -225,7 +225,7 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
         line.value = text + line.key_length + 1;
         if (read_identity(&line, &info, &pasid))
             continue;
-        if (strncmp(text, "drm-", 4) == 0)
+        if (begins_with(text, "drm-"))
             read_figure(&line, &info);
         else
             read_old_figure(&line, &info);
@@ -245,7 +245,7 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
 static bool begins_with_any(const char *name, const char *const *prefixes)
 {
     for (; *prefixes; prefixes++) {
-        if (strncmp(name, *prefixes, strlen(*prefixes)) == 0)
+        if (begins_with(name, *prefixes))
             return true;
     }
     return false;
