@@ -320,7 +320,7 @@ int cgroup_parse_quota(const char *text, double *ret_cpus)
 {
     uint64_t quota_us = UNKNOWN, period_us;
 
-    if (strncmp(text, "max ", 4) == 0)
+    if (begins_with(text, "max "))
         text += 4;
     else if (parse_u64(&text, &quota_us) < 0)
         return -EBADMSG;
@@ -554,11 +554,9 @@ void cgroup_watch_read(struct cgroup_watch *watch, const struct root *root,
     (void)cgroup_parse_throttled(text, &ret->throttled_ns);
 }
 
-/* ---- cgroup directory ------------------------------------------------------ */
+/* ---- processes ---------------------------------------------------------- */
 
 enum { DEPTH_MAX = 32, MOUNTINFO_SIZE = 1024 * 1024 };
-
-/* ---- processes ---------------------------------------------------------- */
 
 struct walk {
     const struct root *root;
@@ -587,15 +585,10 @@ static void add_listed(struct walk *walk, const char *text)
 static int read_processes(struct walk *walk, const struct cgroup *cgroup)
 {
     struct children_buffer *buffer = walk->buffer;
-    ssize_t n = -EFBIG;
+    ssize_t n = CHILDREN_UNREAD;
 
-    while (n == -EFBIG) {
-        if (buffer->size > 0)
-            n = root_read(walk->root, buffer->text, buffer->size, "%s/cgroup.procs",
-                          cgroup->path);
-        if (n == -EFBIG && children_buffer_grow(buffer) < 0)
-            return -EFBIG;
-    }
+    while (children_buffer_try(buffer, &n))
+        n = root_read(walk->root, buffer->text, buffer->size, "%s/cgroup.procs", cgroup->path);
     if (n >= 0)
         add_listed(walk, buffer->text);
     return n < 0 ? (int)n : 0;

@@ -28,8 +28,9 @@ enum cgroup_controller {
     CGROUP_MEMORY,
     CGROUP_PIDS,
     CGROUP_CPUACCT,
-    CGROUP_DMEM,
-    CGROUP_CPU,
+    CGROUP_DMEM,       /* memory of GPUs */
+    CGROUP_TREE_COUNT, /* the job cgroup may have a folder in the hierarchies above */
+    CGROUP_CPU = CGROUP_TREE_COUNT,
     CGROUP_CPUSET,
     CGROUP_CONTROLLER_COUNT,
 };

@@ -226,7 +226,7 @@ bool cgroup_is_alone(const struct root *root, const struct cgroup *parent, const
         return false;
     do {
         other = next_below(folder);
-    } while (other && strncmp(other, name, strlen(name)) == 0);
+    } while (other && begins_with(other, name));
     return !other;
 }
 

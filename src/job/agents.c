@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/parse.h"
 #include "source/proc/pid_files.h"
 #include "spoor/spoor.h"
 
@@ -19,7 +20,7 @@ static bool runs_program(const struct root *root, pid_t pid)
 
     if (root_read_link(root, file, sizeof(file), "proc/%d/exe", (int)pid) < 0)
         return true; /* permission denied, or the process is exiting */
-    return strncmp(basename(file), PROGRAM, strlen(PROGRAM)) == 0;
+    return begins_with(basename(file), PROGRAM);
 }
 
 /* Reads the second argument of a process; "" if it is missing or not set up yet. */

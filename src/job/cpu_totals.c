@@ -94,12 +94,12 @@ static void read_split(struct job *job, struct job_reading *reading)
                            reading->processes_are_exact &&
                            (evidence->has_ended || !evidence->has_begun);
     bool by_cgroup = reading->cpu.source == CPU_FROM_CGROUP && !wait4_is_better &&
-                     is_known(reading->job_cgroup.user_ns) &&
-                     is_known(reading->job_cgroup.system_ns);
+                     is_known(reading->job_cgroup.cpu.user_ns) &&
+                     is_known(reading->job_cgroup.cpu.system_ns);
     struct origin *user = &reading->origin[METRIC_JOB_USER];
     const struct cpu_split counted = {
-        by_cgroup ? reading->job_cgroup.user_ns : counter[USAGE_USER_NS],
-        by_cgroup ? reading->job_cgroup.system_ns : counter[USAGE_SYSTEM_NS],
+        by_cgroup ? reading->job_cgroup.cpu.user_ns : counter[USAGE_USER_NS],
+        by_cgroup ? reading->job_cgroup.cpu.system_ns : counter[USAGE_SYSTEM_NS],
     };
     struct cpu_split split =
         cpu_split_divide(&job->ledger.split, counter[USAGE_CPU_NS], counted);
@@ -128,12 +128,13 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     struct cpu_counts counts = {
         .tree_ns = tree_ns(job, counter[USAGE_CPU_NS]),
         .waited_ns = job->is_spawned ? job->ledger.waited_ns : UNKNOWN,
-        .cgroup_ns = has_cgroup ? sub_known(reading->job_cgroup.cpu_ns, agents_ns) : UNKNOWN,
+        .cgroup_ns =
+            has_cgroup ? sub_known(reading->job_cgroup.cpu.total_ns, agents_ns) : UNKNOWN,
         .perf_ns = needs_perf ? sub_known(read_perf_ns(job), agents_ns) : UNKNOWN,
         .is_alone = evidence->is_alone,
         .exits_ns = product_u64(evidence->exited_count, EXIT_CPU_NS),
         .is_cgroup = job->meters.job_cgroup.is_adopted,
-        .left_cgroup = job_left_cgroup(job, CGROUP_TREE_CPUACCT),
+        .left_cgroup = job_left_cgroup(job, CGROUP_CPUACCT),
         .saw_unwaited = job->ledger.saw_unwaited,
         .is_suspect = job->ledger.is_suspect && evidence->has_ended,
     };
@@ -175,7 +176,7 @@ uint64_t job_whole_cpu_ns(struct job *job)
 {
     /* The surrounding cgroup also counts the tracker. */
     bool misses_some =
-        job->meters.job_cgroup.is_surrounding || job_left_cgroup(job, CGROUP_TREE_CPUACCT);
+        job->meters.job_cgroup.is_surrounding || job_left_cgroup(job, CGROUP_CPUACCT);
     uint64_t job_cgroup_ns =
         misses_some ? UNKNOWN : job_cgroup_read_cpu_ns(&job->meters.job_cgroup);
 

@@ -278,11 +278,6 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
     *peak = maxrss_bytes;
 }
 
-static bool has_records(const struct process_events *events)
-{
-    return events->has_peaks && events->taskstats.has_records;
-}
-
 /* Takes the peak of a descendant from its rusage. ru_maxrss of a descendant that we reap is the
  * largest of its own peak, the peaks of children it waited for, and, if it was created by
  * vfork, the peak of its parent, which may be the main process. */
@@ -297,6 +292,8 @@ static void take_descendant_peak(struct job *job, const struct member *member,
 static void take_peak(struct job *job, struct member *member, uint64_t maxrss_bytes,
                       uint64_t faults)
 {
+    const struct process_events *events = &job->process_events;
+
     raise_to(&job->marks.largest_bound_bytes, maxrss_bytes);
     if (member->group != GROUP_MAIN) {
         take_descendant_peak(job, member, maxrss_bytes);
@@ -304,9 +301,10 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
     }
     job->marks.main_bound_bytes = maxrss_bytes;
     job->marks.main_peak_is_exact = maxrss_bytes <= member->reading.rss_peak_bytes;
-    if (member->reading.child_faults == 0 || !has_records(&job->process_events))
+    if (member->reading.child_faults == 0 || !events->has_peaks ||
+        !events->taskstats.has_records)
         take_main_peak(job, member, maxrss_bytes, faults);
-    job->marks.outlived_main = process_events_outlive_main(&job->process_events);
+    job->marks.outlived_main = process_events_outlive_main(events);
 }
 
 static void take_rusage(struct job *job, struct member *member, uint64_t faults)

@@ -46,7 +46,7 @@ void job_note_status_read(struct job *job)
 /* Returns the memory of the job cgroup; UNKNOWN: no cgroup counts all processes. */
 static uint64_t cgroup_bytes(struct job *job)
 {
-    return job_left_cgroup(job, CGROUP_TREE_MEMORY)
+    return job_left_cgroup(job, CGROUP_MEMORY)
                ? UNKNOWN
                : job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 }
@@ -173,7 +173,7 @@ static bool may_have_changed(struct job *job)
     uint64_t bytes = job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 
     if (activity_state(&job->activity) != JOB_GROWS && is_known(bytes) &&
-        !job_left_cgroup(job, CGROUP_TREE_MEMORY) &&
+        !job_left_cgroup(job, CGROUP_MEMORY) &&
         abs_diff(bytes, before_bytes) <= larger(SAME_BYTES, before_bytes / SAME_SHARE))
         return false;
     job->glanced_memory_bytes = bytes;

@@ -208,7 +208,7 @@ static void watch_cgroup(struct job_meters *meters)
 
     if (job_cgroup_has_memory(cgroup))
         meters->cgroup_watch.memory =
-            cgroup->folders[job_cgroup_tree(cgroup, CGROUP_TREE_MEMORY)].own;
+            cgroup->folders[job_cgroup_tree(cgroup, CGROUP_MEMORY)].own;
     job_cgroup_read_pressure(cgroup, &first);
     for (int i = 0; i < PRESSURE_COUNT; i++)
         meters->has_pressure[i] = is_known(first.pressure_ns[i]);

@@ -2,19 +2,8 @@
 /*
  * job.h - a process and all its descendants: membership and usage.
  *
- * membership.c     which processes belong to the job
- * exits.c          counters of processes that exit
- * totals.c         the sums, each quantity from the best available source
- * measures.c       the values with their sources
- * cpu_totals.c     CPU time
- * process_notes.c  facts about each process
- * memory_totals.c  memory, and its maximum between two readings
- * glance.c         a look between two samples
- * network.c        bytes of TCP connections
- * job_cgroup.c     a cgroup for the job alone
- * surrounding.c    the tracker's cgroup, for a job without its own
- *
- * job_refresh() reads all processes; job_read() sums up the results.
+ * job_refresh() reads all processes; job_read() sums up the results. docs/ARCHITECTURE.md shows the
+ * files that do it.
  */
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
@@ -32,7 +21,6 @@
 #include "job/activity.h"
 #include "job/agents.h"
 #include "job/budget.h"
-#include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
 #include "job/exactness.h"
 #include "job/job_cgroup.h"
@@ -43,11 +31,11 @@
 #include "job/roster.h"
 #include "job/source_names.h"
 #include "job/surrounding.h"
-#include "job/usage.h"
 #include "source/host/meminfo.h"
 #include "source/perf/counters.h"
 #include "source/perf/event_set.h"
 #include "source/proc/children.h"
+#include "source/proc/usage.h"
 #include "spoor/spoor.h"
 
 struct job_options {
@@ -308,7 +296,7 @@ bool job_measure(const struct job *job, const struct job_reading *reading, enum 
                  struct measure *ret);
 
 /* Whether a process was seen outside of the job cgroup in this hierarchy. */
-static inline bool job_left_cgroup(const struct job *job, enum cgroup_tree tree)
+static inline bool job_left_cgroup(const struct job *job, enum cgroup_controller tree)
 {
     return job->meters.escape.has_left[job_cgroup_tree(&job->meters.job_cgroup, tree)];
 }
@@ -415,7 +403,7 @@ void job_read_discount(const struct job *job, uint64_t ret[GROUP_COUNT]);
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
 /* Whether a count of the job cgroup in this hierarchy is exact. */
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
-                         enum cgroup_tree tree); /* totals.c */
+                         enum cgroup_controller tree); /* totals.c */
 /* Whether all anonymous memory of the cgroup belongs to the job's processes. */
 bool job_anon_is_certain(const struct job *job, const struct job_reading *reading);
 /* Whether the cgroup's peak has risen since the last reading above all values seen. If so,

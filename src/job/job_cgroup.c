@@ -17,19 +17,17 @@
 #include "cgroup/cgroup.h"
 #include "cgroup/cgroup_folder.h"
 #include "cgroup/systemd_scope.h"
+#include "job/member.h"
+#include "source/gpu/drm_device.h"
 #include "source/host/host.h"
+#include "source/proc/pid_files.h"
 
 static const char *const controllers[] = { "memory", "pids", "io", "dmem", NULL };
 static const char *const without_gpus[] = { "memory", "pids", "io", NULL };
 
-static bool may_have_dmem(const struct root *root)
-{
-    return root_exists(root, "sys/class/drm");
-}
-
 static unsigned enable_controllers(const struct root *root, const struct cgroup *cgroup)
 {
-    return cgroup_enable(root, cgroup, may_have_dmem(root) ? controllers : without_gpus);
+    return cgroup_enable(root, cgroup, drm_may_be_here(root) ? controllers : without_gpus);
 }
 
 static const char *explain(int r)
@@ -54,7 +52,7 @@ static const char *explain(int r)
 }
 
 /* Creates a folder and moves the child into it; leaves nothing behind on failure. */
-static int make_folder(struct job_cgroup *job_cgroup, enum cgroup_tree tree,
+static int make_folder(struct job_cgroup *job_cgroup, enum cgroup_controller tree,
                        const struct cgroup *parent, pid_t child)
 {
     struct job_cgroup_folder folder = { .parent = *parent, .is_made = true };
@@ -95,7 +93,7 @@ static void disable_controllers(struct job_cgroup *job_cgroup, const struct cgro
 
 static void step_back(struct job_cgroup *job_cgroup)
 {
-    const struct cgroup *above = &job_cgroup->folders[CGROUP_TREE_UNIFIED].parent;
+    const struct cgroup *above = &job_cgroup->folders[CGROUP_UNIFIED].parent;
 
     if (!cgroup_is_visible(&job_cgroup->tracker_own))
         return;
@@ -107,9 +105,8 @@ static void step_back(struct job_cgroup *job_cgroup)
 static int open_unified(struct job_cgroup *job_cgroup, const struct cgroup *cgroup,
                         pid_t tracker, pid_t child)
 {
-    int r = cgroup_is_visible(cgroup)
-                ? make_folder(job_cgroup, CGROUP_TREE_UNIFIED, cgroup, child)
-                : -ENOENT;
+    int r = cgroup_is_visible(cgroup) ? make_folder(job_cgroup, CGROUP_UNIFIED, cgroup, child)
+                                      : -ENOENT;
 
     if (r == 0)
         step_aside(job_cgroup, cgroup, tracker);
@@ -132,14 +129,14 @@ static int open_v1(struct job_cgroup *job_cgroup, const struct cgroups *cgroups,
         cgroup_read_u64(job_cgroup->root, memory, "memory.use_hierarchy", &is_hierarchical) ==
             0 &&
         is_hierarchical == 1)
-        r = make_folder(job_cgroup, CGROUP_TREE_MEMORY, memory, child);
+        r = make_folder(job_cgroup, CGROUP_MEMORY, memory, child);
     if (cgroup_is_visible(pids) && !pids->is_v2)
-        (void)make_folder(job_cgroup, CGROUP_TREE_PIDS, pids, child);
-    if (!job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED) && cgroup_is_visible(cpuacct) &&
+        (void)make_folder(job_cgroup, CGROUP_PIDS, pids, child);
+    if (!job_cgroup_has(job_cgroup, CGROUP_UNIFIED) && cgroup_is_visible(cpuacct) &&
         !cpuacct->is_v2 && strcmp(cpuacct->path, cgroups->of[CGROUP_CPU].path) != 0)
-        (void)make_folder(job_cgroup, CGROUP_TREE_CPUACCT, cpuacct, child);
-    if (r == 0 && cgroup_is_visible(dmem) && !dmem->is_v2 && may_have_dmem(job_cgroup->root))
-        (void)make_folder(job_cgroup, CGROUP_TREE_DMEM, dmem, child);
+        (void)make_folder(job_cgroup, CGROUP_CPUACCT, cpuacct, child);
+    if (r == 0 && cgroup_is_visible(dmem) && !dmem->is_v2 && drm_may_be_here(job_cgroup->root))
+        (void)make_folder(job_cgroup, CGROUP_DMEM, dmem, child);
     return r;
 }
 
@@ -148,11 +145,11 @@ static int open_given(struct job_cgroup *job_cgroup, const char *path, pid_t chi
 {
     static const struct {
         const char *file;
-        enum cgroup_tree tree;
-    } v1[] = { { "memory.usage_in_bytes", CGROUP_TREE_MEMORY },
-               { "pids.current", CGROUP_TREE_PIDS },
-               { "cpuacct.usage", CGROUP_TREE_CPUACCT },
-               { "dmem.current", CGROUP_TREE_DMEM } };
+        enum cgroup_controller tree;
+    } v1[] = { { "memory.usage_in_bytes", CGROUP_MEMORY },
+               { "pids.current", CGROUP_PIDS },
+               { "cpuacct.usage", CGROUP_CPUACCT },
+               { "dmem.current", CGROUP_DMEM } };
     struct cgroup cgroup = { 0 };
     int r = -ENOTDIR;
     int length = snprintf(cgroup.path, sizeof(cgroup.path), "%s", path + strspn(path, "/"));
@@ -164,7 +161,7 @@ static int open_given(struct job_cgroup *job_cgroup, const char *path, pid_t chi
     cgroup.is_v2 = root_exists(job_cgroup->root, "%s/cgroup.controllers", cgroup.path);
     if (cgroup.is_v2) {
         job_cgroup->enabled = enable_controllers(job_cgroup->root, &cgroup);
-        return make_folder(job_cgroup, CGROUP_TREE_UNIFIED, &cgroup, child);
+        return make_folder(job_cgroup, CGROUP_UNIFIED, &cgroup, child);
     }
     for (size_t i = 0; i < ARRAY_SIZE(v1); i++) {
         if (root_exists(job_cgroup->root, "%s/%s", cgroup.path, v1[i].file))
@@ -244,8 +241,7 @@ static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
 
         if (n < 0) /* without the controller there is no limit */
             continue;
-        if (*unlimited ? strncmp(text, unlimited, strlen(unlimited)) != 0
-                       : text[strspn(text, "\n")] != '\0')
+        if (*unlimited ? !begins_with(text, unlimited) : text[strspn(text, "\n")] != '\0')
             return false;
     }
     return true;
@@ -374,7 +370,7 @@ static int open_scope(struct job_cgroup *job_cgroup, const struct cgroups *cgrou
     if (asked < 0)
         return asked;
     (void)enable_controllers(job_cgroup->root, &folder.parent); /* systemd removes it */
-    job_cgroup->folders[CGROUP_TREE_UNIFIED] = folder;
+    job_cgroup->folders[CGROUP_UNIFIED] = folder;
     job_cgroup->keeper = keeper;
     return 0;
 }
@@ -410,7 +406,7 @@ static void take_folders(struct job_cgroup *job_cgroup, const struct cgroups *cg
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
         const struct cgroup *cgroup = &cgroups->of[i];
 
-        if (cgroup_is_visible(cgroup) && cgroup->is_v2 == (i == CGROUP_TREE_UNIFIED))
+        if (cgroup_is_visible(cgroup) && cgroup->is_v2 == (i == CGROUP_UNIFIED))
             job_cgroup->folders[i] =
                 (struct job_cgroup_folder){ .own = *cgroup, .is_made = true };
     }
@@ -477,28 +473,28 @@ void job_cgroup_close(struct job_cgroup *job_cgroup)
 
 bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup)
 {
-    if (job_cgroup_has(job_cgroup, CGROUP_TREE_MEMORY))
+    if (job_cgroup_has(job_cgroup, CGROUP_MEMORY))
         return true;
-    return job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED) &&
+    return job_cgroup_has(job_cgroup, CGROUP_UNIFIED) &&
            root_exists(job_cgroup->root, "%s/memory.current",
-                       job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
+                       job_cgroup->folders[CGROUP_UNIFIED].own.path);
 }
 
 /* The name of a file in version 1, with its tree, and in version 2. NULL: none. */
 static const struct {
-    enum cgroup_tree v1_tree;
+    enum cgroup_controller v1_tree;
     const char *v1, *v2;
 } files[JOB_CGROUP_FILE_COUNT] = {
     [JOB_CGROUP_FILE_CPU_STAT] = { .v2 = "cpu.stat" },
-    [JOB_CGROUP_FILE_CPU] = { CGROUP_TREE_CPUACCT, "cpuacct.usage", NULL },
-    [JOB_CGROUP_FILE_CPU_USER] = { CGROUP_TREE_CPUACCT, "cpuacct.usage_user", NULL },
-    [JOB_CGROUP_FILE_CPU_SYSTEM] = { CGROUP_TREE_CPUACCT, "cpuacct.usage_sys", NULL },
-    [JOB_CGROUP_FILE_MEMORY_PEAK] = { CGROUP_TREE_MEMORY, "memory.max_usage_in_bytes",
+    [JOB_CGROUP_FILE_CPU] = { CGROUP_CPUACCT, "cpuacct.usage", NULL },
+    [JOB_CGROUP_FILE_CPU_USER] = { CGROUP_CPUACCT, "cpuacct.usage_user", NULL },
+    [JOB_CGROUP_FILE_CPU_SYSTEM] = { CGROUP_CPUACCT, "cpuacct.usage_sys", NULL },
+    [JOB_CGROUP_FILE_MEMORY_PEAK] = { CGROUP_MEMORY, "memory.max_usage_in_bytes",
                                       "memory.peak" },
-    [JOB_CGROUP_FILE_MEMORY_CURRENT] = { CGROUP_TREE_MEMORY, "memory.usage_in_bytes",
+    [JOB_CGROUP_FILE_MEMORY_CURRENT] = { CGROUP_MEMORY, "memory.usage_in_bytes",
                                          "memory.current" },
-    [JOB_CGROUP_FILE_MEMORY_STAT] = { CGROUP_TREE_MEMORY, "memory.stat", "memory.stat" },
-    [JOB_CGROUP_FILE_THREADS_PEAK] = { CGROUP_TREE_PIDS, "pids.peak", "pids.peak" },
+    [JOB_CGROUP_FILE_MEMORY_STAT] = { CGROUP_MEMORY, "memory.stat", "memory.stat" },
+    [JOB_CGROUP_FILE_THREADS_PEAK] = { CGROUP_PIDS, "pids.peak", "pids.peak" },
     [JOB_CGROUP_FILE_IO] = { .v2 = "io.stat" },
     [JOB_CGROUP_FILE_PRESSURE + PRESSURE_CPU] = { .v2 = "cpu.pressure" },
     [JOB_CGROUP_FILE_PRESSURE + PRESSURE_MEMORY] = { .v2 = "memory.pressure" },
@@ -510,7 +506,7 @@ static ssize_t read_record(struct job_cgroup *job_cgroup, enum job_cgroup_file f
                            size_t size)
 {
     bool is_v1 = files[file].v1 && job_cgroup_has(job_cgroup, files[file].v1_tree);
-    enum cgroup_tree tree = is_v1 ? files[file].v1_tree : CGROUP_TREE_UNIFIED;
+    enum cgroup_controller tree = is_v1 ? files[file].v1_tree : CGROUP_UNIFIED;
     const char *name = is_v1 ? files[file].v1 : files[file].v2;
     ssize_t n;
 
@@ -543,17 +539,12 @@ static bool read_cpu_stat(struct job_cgroup *job_cgroup, struct cgroup_cpu *ret)
 
 static void read_cpu(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
-    struct cgroup_cpu cpu;
-
-    if (!read_cpu_stat(job_cgroup, &cpu)) {
-        cpu.total_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU);
-        cpu.user_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_USER);
-        cpu.system_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_SYSTEM);
-        reading->split_is_by_ticks = true;
-    }
-    reading->cpu_ns = cpu.total_ns;
-    reading->user_ns = cpu.user_ns;
-    reading->system_ns = cpu.system_ns;
+    if (read_cpu_stat(job_cgroup, &reading->cpu))
+        return;
+    reading->cpu.total_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU);
+    reading->cpu.user_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_USER);
+    reading->cpu.system_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_SYSTEM);
+    reading->split_is_by_ticks = true;
 }
 
 uint64_t job_cgroup_read_cpu_ns(struct job_cgroup *job_cgroup)
@@ -622,18 +613,12 @@ void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory
 static void read_io(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
     struct children_buffer *buffer = &job_cgroup->io_text;
-    struct cgroup_io io;
-    ssize_t n;
+    ssize_t n = CHILDREN_UNREAD;
 
-    do
-        n = buffer->size == 0
-                ? -EFBIG
-                : read_record(job_cgroup, JOB_CGROUP_FILE_IO, buffer->text, buffer->size);
-    while (n == -EFBIG && children_buffer_grow(buffer) == 0);
-    if (n < 0 || cgroup_parse_io_stat(buffer->text, &io) < 0)
-        return;
-    reading->read_bytes = io.read_bytes;
-    reading->written_bytes = io.written_bytes;
+    while (children_buffer_try(buffer, &n))
+        n = read_record(job_cgroup, JOB_CGROUP_FILE_IO, buffer->text, buffer->size);
+    if (n >= 0)
+        (void)cgroup_parse_io_stat(buffer->text, &reading->io); /* stays unknown on failure */
 }
 
 void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
@@ -653,14 +638,14 @@ void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_r
 static void subtract_others(const struct job_cgroup_reading *others,
                             struct job_cgroup_reading *reading)
 {
-    reading->cpu_ns = sub_known(reading->cpu_ns, others->cpu_ns);
-    reading->user_ns = sub_known(reading->user_ns, others->user_ns);
-    reading->system_ns = sub_known(reading->system_ns, others->system_ns);
+    reading->cpu.total_ns = sub_known(reading->cpu.total_ns, others->cpu.total_ns);
+    reading->cpu.user_ns = sub_known(reading->cpu.user_ns, others->cpu.user_ns);
+    reading->cpu.system_ns = sub_known(reading->cpu.system_ns, others->cpu.system_ns);
     reading->split_is_by_ticks = true;
     reading->memory_peak_bytes =
         sub_known(reading->memory_peak_bytes, others->memory_peak_bytes);
-    reading->read_bytes = sub_known(reading->read_bytes, others->read_bytes);
-    reading->written_bytes = sub_known(reading->written_bytes, others->written_bytes);
+    reading->io.read_bytes = sub_known(reading->io.read_bytes, others->io.read_bytes);
+    reading->io.written_bytes = sub_known(reading->io.written_bytes, others->io.written_bytes);
     reading->threads_peak = UNKNOWN;
 }
 
@@ -673,7 +658,7 @@ static bool is_lost(uint64_t value, uint64_t before)
  * created by systemd, may be removed as soon as it is empty. */
 static void keep_last(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
-    if (is_lost(reading->cpu_ns, job_cgroup->last.cpu_ns) ||
+    if (is_lost(reading->cpu.total_ns, job_cgroup->last.cpu.total_ns) ||
         is_lost(reading->memory_peak_bytes, job_cgroup->last.memory_peak_bytes)) {
         *reading = job_cgroup->last;
         reading->is_gone = true;
@@ -702,7 +687,7 @@ void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
 
 const char *job_cgroup_dmem_path(const struct job_cgroup *job_cgroup)
 {
-    enum cgroup_tree tree = job_cgroup_tree(job_cgroup, CGROUP_TREE_DMEM);
+    enum cgroup_controller tree = job_cgroup_tree(job_cgroup, CGROUP_DMEM);
 
     return job_cgroup_has(job_cgroup, tree) && !job_cgroup->is_surrounding
                ? job_cgroup->folders[tree].own.path
@@ -711,9 +696,91 @@ const char *job_cgroup_dmem_path(const struct job_cgroup *job_cgroup)
 
 ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size)
 {
-    if (!job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED) || job_cgroup->is_surrounding)
+    if (!job_cgroup_has(job_cgroup, CGROUP_UNIFIED) || job_cgroup->is_surrounding)
         return -ENOENT;
     return cached_file_read(&job_cgroup->files[JOB_CGROUP_FILE_PROCS], job_cgroup->root,
                             READ_WHOLE, text, size, "%s/cgroup.procs",
-                            job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
+                            job_cgroup->folders[CGROUP_UNIFIED].own.path);
+}
+
+/* ---- processes that have left it ----------------------------------------------- */
+
+enum { TEXT_SIZE = 16 * 1024, GROWTH_BYTES = 4 << 20 };
+
+static bool read_text(const struct root *root, pid_t pid, char text[TEXT_SIZE])
+{
+    return root_read(root, text, TEXT_SIZE, "proc/%d/cgroup", (int)pid) > 0;
+}
+
+void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *job_cgroup,
+                        pid_t main_pid)
+{
+    char text[TEXT_SIZE];
+    struct text_part path;
+
+    *escape = (struct cgroup_escape){ 0 };
+    if (!job_cgroup->root || !read_text(job_cgroup->root, main_pid, text))
+        return;
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
+        if (job_cgroup_has(job_cgroup, (enum cgroup_controller)i) &&
+            cgroup_find_path(text, (enum cgroup_controller)i, &path) == 0 &&
+            path.length < sizeof(escape->home[i]))
+            memcpy(escape->home[i], path.start, path.length);
+    }
+}
+
+/* Whether a process is exiting: version 1 then lists it in the root of the hierarchy. */
+static bool is_ending(const struct root *root, struct member *member)
+{
+    struct pid_stat stat;
+
+    return pid_stat_read(&member->files.stat, root, member->id.pid, &stat) < 0 ||
+           stat.is_ending;
+}
+
+static bool is_at_or_below(struct text_part path, const char *home)
+{
+    size_t length = strlen(home);
+
+    if (length == 1) /* the root of a cgroup namespace, "/" */
+        return true;
+    return path.length >= length && strncmp(path.start, home, length) == 0 &&
+           (path.length == length || path.start[length] == '/');
+}
+
+static bool is_watching(const struct cgroup_escape *escape)
+{
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
+        if (escape->home[i][0] != '\0' && !escape->has_left[i])
+            return true;
+    }
+    return false;
+}
+
+void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
+                         struct member *member)
+{
+    char text[TEXT_SIZE];
+    struct text_part path;
+
+    if (!is_watching(escape))
+        return;
+    member->reading.placed_rss_bytes = member->reading.rss_bytes;
+    if (!read_text(root, member->id.pid, text))
+        return;
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
+        if (escape->home[i][0] == '\0' || escape->has_left[i] ||
+            cgroup_find_path(text, (enum cgroup_controller)i, &path) < 0 ||
+            is_at_or_below(path, escape->home[i]))
+            continue;
+        if (is_ending(root, member))
+            return;
+        escape->has_left[i] = true;
+    }
+}
+
+bool cgroup_escape_is_due(const struct cgroup_escape *escape, const struct member *member)
+{
+    return member->reading.rss_bytes > 2 * member->reading.placed_rss_bytes + GROWTH_BYTES &&
+           is_watching(escape);
 }

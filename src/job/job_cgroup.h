@@ -31,16 +31,6 @@
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
 
-/* The hierarchies in which the job cgroup may have a folder. */
-enum cgroup_tree {
-    CGROUP_TREE_UNIFIED = CGROUP_UNIFIED,
-    CGROUP_TREE_MEMORY = CGROUP_MEMORY,
-    CGROUP_TREE_PIDS = CGROUP_PIDS,
-    CGROUP_TREE_CPUACCT = CGROUP_CPUACCT,
-    CGROUP_TREE_DMEM = CGROUP_DMEM, /* memory of GPUs */
-    CGROUP_TREE_COUNT,
-};
-
 struct job_cgroup_folder {
     struct cgroup parent;
     struct cgroup own;
@@ -65,24 +55,22 @@ enum job_cgroup_file {
 
 /* Totals since the cgroup was created. UNKNOWN: not available. */
 struct job_cgroup_reading {
-    uint64_t cpu_ns, user_ns, system_ns;
+    struct cgroup_cpu cpu;
     bool split_is_by_ticks;     /* version 1: only the sum of user and system time is counted */
     uint64_t memory_peak_bytes; /* including page cache and kernel memory */
     bool memory_peak_is_sampled; /* the largest value seen: the kernel's peak is older */
     struct cgroup_memory memory;
     uint64_t threads_peak;
-    uint64_t read_bytes, written_bytes;
+    struct cgroup_io io;
     uint64_t pressure_ns[PRESSURE_COUNT];
     bool is_gone; /* the cgroup was removed: these are the last values */
 };
 
 #define JOB_CGROUP_READING_UNKNOWN                                                          \
     {                                                                                       \
-        .cpu_ns = UNKNOWN, .user_ns = UNKNOWN, .system_ns = UNKNOWN,                        \
-        .memory_peak_bytes = UNKNOWN,                                                       \
+        .cpu = { UNKNOWN, UNKNOWN, UNKNOWN }, .memory_peak_bytes = UNKNOWN,                 \
         .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN }, .threads_peak = UNKNOWN, \
-        .read_bytes = UNKNOWN, .written_bytes = UNKNOWN,                                    \
-        .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },                                       \
+        .io = { UNKNOWN, UNKNOWN }, .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },           \
     }
 
 struct job_cgroup {
@@ -133,17 +121,18 @@ void job_cgroup_remove(struct job_cgroup *job_cgroup);
 /* Closes and removes the cgroup. The tracker and the rest of the job are moved back. */
 void job_cgroup_close(struct job_cgroup *job_cgroup);
 
-static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup, enum cgroup_tree tree)
+static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup,
+                                  enum cgroup_controller tree)
 {
     return job_cgroup->root && job_cgroup->folders[tree].is_made;
 }
 
 /* Returns the hierarchy that has the files of a controller: its version 1 hierarchy if the job
  * cgroup has a folder there, else version 2. */
-static inline enum cgroup_tree job_cgroup_tree(const struct job_cgroup *job_cgroup,
-                                               enum cgroup_tree v1)
+static inline enum cgroup_controller job_cgroup_tree(const struct job_cgroup *job_cgroup,
+                                                     enum cgroup_controller v1)
 {
-    return job_cgroup_has(job_cgroup, v1) ? v1 : CGROUP_TREE_UNIFIED;
+    return job_cgroup_has(job_cgroup, v1) ? v1 : CGROUP_UNIFIED;
 }
 
 bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup);
@@ -176,5 +165,33 @@ ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t 
  * if all limits still apply, and no service, container or batch system relies on the job's
  * cgroup. */
 bool job_cgroup_may_leave(const struct root *root, const struct cgroups *cgroups, uid_t uid);
+
+/* ---- processes that have left the job cgroup
+ *
+ * The totals of a cgroup are the totals of the job only while all processes of the job are in
+ * that cgroup or below it. Container runtimes move their processes away, and on version 1 a
+ * process may leave the cgroup in the hierarchy of a single controller.
+ */
+
+struct member;
+
+/* Zeroed: there is no job cgroup to leave. */
+struct cgroup_escape {
+    /* Paths as in /proc/PID/cgroup; empty: none. */
+    char home[CGROUP_TREE_COUNT][CGROUP_PATH_SIZE];
+    bool has_left[CGROUP_TREE_COUNT]; /* a process was seen elsewhere */
+};
+
+/* Records the cgroups of the main process; call this as soon as that process is in the job
+ * cgroup. */
+void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *job_cgroup,
+                        pid_t main_pid);
+
+/* Reads the cgroups of a process. */
+void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
+                         struct member *member);
+
+/* Whether a process should be checked because it has grown a lot since the last check. */
+bool cgroup_escape_is_due(const struct cgroup_escape *escape, const struct member *member);
 
 #endif

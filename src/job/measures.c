@@ -146,7 +146,7 @@ static void label_cgroup(const struct job *job, struct origin *origins)
         if (!job->meters.has_pressure[i]) /* the sample has the machine's pressure */
             origins[METRIC_JOB_CPU_PRESSURE + i].source = NULL;
     }
-    if ((job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) && !cgroup->is_surrounding) ||
+    if ((job_cgroup_has(cgroup, CGROUP_UNIFIED) && !cgroup->is_surrounding) ||
         cgroup->is_adopted)
         origins[METRIC_JOB_PROCESSES].source = "cgroup.procs";
     else if (!job->lists_children)

@@ -84,9 +84,8 @@ static int read_memory(struct member *member, const struct root *root)
         member->reading.size_faults = member->reading.faults;
     member->reading.rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
     member->reading.shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
-    if (!member->reading.borrows_memory &&
-        member->reading.rss_bytes > member->reading.rss_peak_bytes)
-        member->reading.rss_peak_bytes = member->reading.rss_bytes;
+    if (!member->reading.borrows_memory)
+        raise_to(&member->reading.rss_peak_bytes, member->reading.rss_bytes);
     return 0;
 }
 
@@ -243,19 +242,17 @@ static void read_own_io(struct member *member, const struct root *root)
     member->account.io_faults = before;
 }
 
-static void read_status(struct member *member, const struct root *root)
+void member_read_status(struct member *member, const struct root *root)
 {
     struct pid_status status;
 
-    if (member->reading.borrows_memory ||
+    if (member->reading.borrows_memory || member->reading.is_zombie ||
         pid_status_read(root, member_memory_pid(member), &status) < 0)
         return;
-    if (is_known(status.rss_peak_bytes) &&
-        status.rss_peak_bytes > member->reading.rss_peak_bytes)
-        member->reading.rss_peak_bytes = status.rss_peak_bytes;
-    /* The line is missing once a process has released its memory. */
-    member->reading.swap_bytes = is_known(status.swap_bytes) ? status.swap_bytes : 0;
-    member->reading.hugetlb_bytes = is_known(status.hugetlb_bytes) ? status.hugetlb_bytes : 0;
+    raise_to(&member->reading.rss_peak_bytes, status.rss_peak_bytes);
+    /* The lines are missing once a process has released its memory. */
+    member->reading.swap_bytes = known_or_0(status.swap_bytes);
+    member->reading.hugetlb_bytes = known_or_0(status.hugetlb_bytes);
 }
 
 /* Reads the CPU clock. Without a clock, the ticks of the stat file are used instead. */
@@ -315,8 +312,7 @@ static void read_slow(struct member *member, const struct look *look)
         read_own_io(member, look->root);
     else
         read_io(member, look->root);
-    if (!member->reading.is_zombie)
-        read_status(member, look->root);
+    member_read_status(member, look->root);
     member->reading.slow_clock_ns = member->reading.clock_ns;
     member->reading.slow_read_ns = look->now_ns;
 }
@@ -426,8 +422,8 @@ struct usage member_usage(const struct member *member)
     struct usage usage = member->account.usage;
 
     for (int i = 0; i < USAGE_COUNT; i++) {
-        if (is_known(usage.counter[i]) && is_known(member->account.base.counter[i]))
-            usage.counter[i] = sub_floor0(usage.counter[i], member->account.base.counter[i]);
+        if (is_known(member->account.base.counter[i]))
+            usage.counter[i] = sub_known(usage.counter[i], member->account.base.counter[i]);
     }
     return usage;
 }
@@ -441,12 +437,6 @@ void member_glance(struct member *member, const struct look *look)
     else if (is_known(member->reading.clock_ns) &&
              cpu_clock_read(look->root, member->id.pid, &ns) == 0)
         note_cpu(member, ns, look->now_ns);
-}
-
-void member_read_status(struct member *member, const struct root *root)
-{
-    if (!member->reading.is_zombie)
-        read_status(member, root);
 }
 
 void member_read_name(struct member *member, const struct root *root)
@@ -483,7 +473,7 @@ static int read_first(struct member *member, const struct look *look)
     else if (geteuid() != 0)
         read_io(member, look->root); /* after the exit only root may open io */
     if (look->has_huge_pages)
-        read_status(member, look->root);
+        member_read_status(member, look->root);
     return 0;
 }
 

@@ -24,7 +24,7 @@
 #include "base/process_id.h"
 #include "base/root.h"
 #include "job/process_table.h"
-#include "job/usage.h"
+#include "source/proc/usage.h"
 
 /* Settings of a look. */
 struct look {
@@ -199,7 +199,7 @@ static inline uint64_t member_peak_bytes(const struct member *member)
     return larger(member->reading.rss_peak_bytes, member->reading.with_huge_bytes);
 }
 
-/* Reads only /proc/PID/status: swapped memory and huge pages. */
+/* Reads only /proc/PID/status: peak, swapped memory and huge pages. Does nothing for a zombie. */
 void member_read_status(struct member *member, const struct root *root);
 
 /* Reads the name of a process again: it may have called exec. */

@@ -10,8 +10,6 @@
  * - A parent can exit before its child, which is then adopted by init, or by us if
  *   we are the subreaper. So membership is remembered: a process belongs
  *   until it exits; and if we spawned the job, every child of ours belongs.
- * - A process that was just created by vfork has its parent's memory until it calls exec: it is
- *   read a little later (member_is_pre_exec()).
  * - An agent is a tracker that a program of the job has started: it does not belong (agents.h).
  * - The process list of the job cgroup is the job, in any order. If a known process is missing
  *   from it, it was moved to another cgroup, where its children will start, too.
@@ -265,14 +263,10 @@ static bool search_leaf(struct search *search)
     struct job *job = search->job;
     struct children_buffer *buffer = &job->children;
     size_t before = job->roster.count;
-    ssize_t n = -EFBIG;
+    ssize_t n = CHILDREN_UNREAD;
 
-    while (n == -EFBIG) {
-        if (buffer->size > 0)
-            n = job_cgroup_read_procs(&job->meters.job_cgroup, buffer->text, buffer->size);
-        if (n == -EFBIG && children_buffer_grow(buffer) < 0)
-            return false;
-    }
+    while (children_buffer_try(buffer, &n))
+        n = job_cgroup_read_procs(&job->meters.job_cgroup, buffer->text, buffer->size);
     if (n < 0 || children_parse(buffer->text, add_listed, search) < 0)
         return false;
     roster_order(&job->roster, before);
@@ -331,7 +325,7 @@ static void search_job(struct search *search, bool is_full)
         search_adopted(search);
         return;
     }
-    if (job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_UNIFIED) && search_leaf(search) &&
+    if (job_cgroup_has(&job->meters.job_cgroup, CGROUP_UNIFIED) && search_leaf(search) &&
         all_are_listed(job))
         return;
     if (job->lists_children)

@@ -250,7 +250,7 @@ static void raise_to_cgroup_peak(struct job *job, struct job_reading *reading)
     uint64_t peak_bytes =
         sub_floor0(reading->job_cgroup.memory_peak_bytes, not_resident_bytes(job, reading));
 
-    if (job_cgroup_is_exact(job, reading, CGROUP_TREE_MEMORY))
+    if (job_cgroup_is_exact(job, reading, CGROUP_MEMORY))
         raise_to_unseen_peak(job, reading, (struct memory_split){ .total_bytes = peak_bytes },
                              "cgroup.memory.peak");
 }

@@ -472,13 +472,13 @@ static void prepare_lists(struct job *job)
     struct job_network *network = &job->network;
     const struct job_cgroup *cgroup = &job->meters.job_cgroup;
     const struct cgroup *own =
-        cgroup->is_adopted ? &cgroup->adopted : &cgroup->folders[CGROUP_TREE_UNIFIED].own;
+        cgroup->is_adopted ? &cgroup->adopted : &cgroup->folders[CGROUP_UNIFIED].own;
     struct stat stat;
 
     network->requests_fd = tcp_diag_open();
     (void)proc_each_fd(job->root, getpid(), add_inherited, job);
     sort_inodes(&network->inherited);
-    if (job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) && !cgroup->is_surrounding) {
+    if (job_cgroup_has(cgroup, CGROUP_UNIFIED) && !cgroup->is_surrounding) {
         AUTO_CLOSE int fd = root_open_dir(job->root, "%s", own->path);
 
         if (own->is_v2 && fd >= 0 && fstat(fd, &stat) == 0) /* its inode number is its ID */

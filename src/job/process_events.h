@@ -4,9 +4,6 @@
  * threads it had at once, and the peak memory of those that exited. Unlike sampling, events do not
  * miss short-lived processes.
  *
- *   process_events.c  the sources, and when they are read
- *   process_tally.c   the counts derived from each event
- *
  * The better of two sources is used: the proc connector, or perf's ring buffer of forks and exits. For
  * root, exit records (taskstats) add the memory peaks.
  */
@@ -20,10 +17,10 @@
 #include "base/root.h"
 #include "job/lives.h"
 #include "job/roster.h"
-#include "job/usage.h"
 #include "source/events/fork_ring.h"
 #include "source/events/proc_connector.h"
 #include "source/events/taskstats.h"
+#include "source/proc/usage.h"
 
 /* Processes and threads alive at once. */
 struct heads {
@@ -156,16 +153,10 @@ static inline bool process_events_has_all_records(const struct process_events *e
            events->recorded_tasks == events->started_tasks;
 }
 
-/* ---- for process_tally.c and process_events.c ---- */
-
-bool process_events_add_main(struct process_events *events);
+/* process_events_drain() calls both. The second one takes an exit record; it returns false if the
+ * process is unknown, for now or for good. */
 void process_events_note(struct process_events *events, const struct process_event *event);
-/* Takes an exit record. Returns false if the process is unknown, for now or for good. */
 bool process_events_note_record(struct process_events *events,
                                 const struct exit_record *record);
-/* Called when a process has exited. It is released, or kept until its exit records are read. */
-void process_events_end(struct process_events *events, struct process *process);
-/* Called when new processes may be missed from now on, or were missed before. */
-void process_events_mark_incomplete(struct process_events *events);
 
 #endif

@@ -3,7 +3,7 @@
  * process_notes.c - fills the table of processes for the report (process_table.h).
  *
  * - An open process is described by its member until it exits. A process that exits before it
- *   is opened is known from its exit record (process_tally.c), or not at all.
+ *   is opened is known from its exit record (process_events.c), or not at all.
  * - A command line is read once, when the process has lived for a while and so has called exec,
  *   and only if the process may be among the largest. It is read again after another exec. If
  *   there are many processes at once, processes that hardly run are skipped.

@@ -87,9 +87,7 @@ static int compare_keys(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;
 
-    if (a->key != b->key)
-        return a->key > b->key ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
+    return a->key != b->key ? compare_u64(b->key, a->key) : compare_u64(a->index, b->index);
 }
 
 /* Marks the `most` entries with the largest keys. Returns the smallest of these keys. */
@@ -178,18 +176,16 @@ static int compare_starts(const void *left, const void *right)
 {
     const struct process_entry *a = left, *b = right;
 
-    if (a->started_ns != b->started_ns)
-        return a->started_ns < b->started_ns ? -1 : 1;
-    return (a->pid > b->pid) - (a->pid < b->pid);
+    return a->started_ns != b->started_ns ? compare_u64(a->started_ns, b->started_ns)
+                                          : a->pid - b->pid;
 }
 
 static int compare_sums(const void *left, const void *right)
 {
     const struct process_sum *a = left, *b = right;
 
-    if (a->cpu_ns != b->cpu_ns)
-        return a->cpu_ns > b->cpu_ns ? -1 : 1;
-    return memcmp(a->name, b->name, PROCESS_NAME_SIZE);
+    return a->cpu_ns != b->cpu_ns ? compare_u64(b->cpu_ns, a->cpu_ns)
+                                  : memcmp(a->name, b->name, PROCESS_NAME_SIZE);
 }
 
 /* Totals of all processes of a table. */

@@ -132,9 +132,9 @@ static int compare_starts(const void *left, const void *right)
 {
     const struct member *a = left, *b = right;
 
-    if (a->id.start_ticks != b->id.start_ticks)
-        return a->id.start_ticks < b->id.start_ticks ? -1 : 1;
-    return (a->id.pid > b->id.pid) - (a->id.pid < b->id.pid);
+    return a->id.start_ticks != b->id.start_ticks
+               ? compare_u64(a->id.start_ticks, b->id.start_ticks)
+               : a->id.pid - b->id.pid;
 }
 
 /* Finds the parent of list[i] among later entries of the same tick; or returns `count`. */

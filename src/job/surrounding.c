@@ -71,25 +71,15 @@ static void count_process(pid_t pid, void *data)
         census->has_others = is_foreign(census->job, pid);
 }
 
-/* Whether a cgroup lists all its processes: version 1 does not list processes of outer PID
- * namespaces. */
-static bool lists_all(const struct root *root, const struct cgroup *cgroup)
-{
-    static const char initial[] = "pid:[4026531836]";
-    char name[sizeof(initial)];
-
-    return cgroup->is_v2 ||
-           (root_read_link(root, name, sizeof(name), "proc/self/ns/pid") >= 0 &&
-            strcmp(name, initial) == 0);
-}
-
 /* Whether only the tracker and its descendants are in a cgroup. False if the cgroup cannot be
  * read. */
 static bool is_ours(struct job *job, const struct cgroup *cgroup, bool is_deep)
 {
     struct census census = { .job = job };
 
-    if (!lists_all(job->root, cgroup))
+    /* Whether a cgroup lists all its processes: version 1 does not list processes of outer PID
+ * namespaces. */
+    if (!cgroup->is_v2 && !pid_namespace_is_first(job->root))
         return false;
     (void)cgroup_each_process(job->root, cgroup, is_deep, &job->children, count_process,
                               &census); /* on failure the tracker is not found */
@@ -139,9 +129,9 @@ static void subtract_tracker(struct job *job)
         grown(surrounding->memory_before_bytes, start->anon_bytes, now.anon_bytes);
     others->memory.anon_bytes =
         grown(others->memory.anon_bytes, start->anon_bytes, now.anon_bytes);
-    others->user_ns = grown(others->user_ns, start->user_ns, now.user_ns);
-    others->system_ns = grown(others->system_ns, start->system_ns, now.system_ns);
-    others->cpu_ns = grown(others->cpu_ns, start->cpu_ns, now.cpu_ns);
+    others->cpu.user_ns = grown(others->cpu.user_ns, start->user_ns, now.user_ns);
+    others->cpu.system_ns = grown(others->cpu.system_ns, start->system_ns, now.system_ns);
+    others->cpu.total_ns = grown(others->cpu.total_ns, start->cpu_ns, now.cpu_ns);
 }
 
 /* ---- for the job ------------------------------------------------------------ */
@@ -149,7 +139,7 @@ static void subtract_tracker(struct job *job)
 static bool has_any(const struct job_cgroup *job_cgroup)
 {
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
-        if (job_cgroup_has(job_cgroup, (enum cgroup_tree)i))
+        if (job_cgroup_has(job_cgroup, (enum cgroup_controller)i))
             return true;
     }
     return false;
@@ -182,8 +172,8 @@ void surrounding_open(struct job *job, const struct cgroups *cgroups)
     surrounding->tracker = read_tracker(job);
     job_cgroup_surround(job_cgroup, &alone);
     surrounding->before = job_cgroup->last;
-    surrounding->before.cpu_ns =
-        sub_known(surrounding->before.cpu_ns, agents_cpu_ns(&job->agents, job->root));
+    surrounding->before.cpu.total_ns =
+        sub_known(surrounding->before.cpu.total_ns, agents_cpu_ns(&job->agents, job->root));
     surrounding->memory_before_bytes = job_cgroup_read_memory_bytes(job_cgroup);
     if (job_cgroup_has_memory(job_cgroup))
         job_cgroup->reason = NULL;
@@ -213,7 +203,7 @@ uint64_t surrounding_cpu_ns(struct job *job)
         return UNKNOWN;
     subtract_tracker(job);
     return sub_known(job_cgroup_read_cpu_ns(&job->meters.job_cgroup),
-                     job->meters.job_cgroup.others.cpu_ns);
+                     job->meters.job_cgroup.others.cpu.total_ns);
 }
 
 /* Raises the peak to the parts that were seen: the memory in use at the start may hide the peak
@@ -237,7 +227,7 @@ void surrounding_bound(const struct job *job, struct job_reading *reading)
     const struct cgroup *memory = &job->meters.surrounding.memory;
     const struct job_cgroup *job_cgroup = &job->meters.job_cgroup;
     const struct job_cgroup_reading *others = &job_cgroup->others;
-    enum cgroup_tree tree = memory->is_v2 ? CGROUP_TREE_UNIFIED : CGROUP_TREE_MEMORY;
+    enum cgroup_controller tree = memory->is_v2 ? CGROUP_UNIFIED : CGROUP_MEMORY;
     uint64_t spare = sub_floor0(others->memory_peak_bytes, others->memory.anon_bytes);
     bool is_alone = job_cgroup->is_surrounding && job_cgroup->folders[tree].is_made;
 

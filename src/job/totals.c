@@ -20,7 +20,7 @@
 /* ---- completeness of the counts ------------------------------------------------ */
 
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
-                         enum cgroup_tree tree)
+                         enum cgroup_controller tree)
 {
     struct evidence evidence = reading->evidence;
 
@@ -117,20 +117,20 @@ static void read_io(struct job *job, struct job_reading *reading)
     const struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     uint64_t *counter = reading->usage.counter;
     uint64_t read, written;
-    uint64_t bound = sum_u64(job_cgroup->written_bytes, job_cgroup->memory.dirty_bytes);
+    uint64_t bound = sum_u64(job_cgroup->io.written_bytes, job_cgroup->memory.dirty_bytes);
 
     for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++)
         take_recorded(job, reading, io_counters[i].counter, io_counters[i].metric);
     read = counter[USAGE_READ_BYTES];
     written = counter[USAGE_WRITTEN_BYTES];
     if (job->meters.job_cgroup.is_adopted && job->storage_is_local) {
-        read = first_known(job_cgroup->read_bytes, read);
-        written = first_known(job_cgroup->written_bytes, written);
+        read = first_known(job_cgroup->io.read_bytes, read);
+        written = first_known(job_cgroup->io.written_bytes, written);
     } else if (!job->meters.job_cgroup.is_adopted) {
         if (job->storage_is_local && is_known(written))
             written = smaller(written, bound);
-        raise_to(&written, job_cgroup->written_bytes);
-        raise_to(&read, job_cgroup->read_bytes);
+        raise_to(&written, job_cgroup->io.written_bytes);
+        raise_to(&read, job_cgroup->io.read_bytes);
     }
     correct_io(reading, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read);
     correct_io(reading, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written);
@@ -161,7 +161,7 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
 
     for (size_t i = 0; i < job->roster.count; i++)
         reading->io_is_denied |= job->roster.list[i].reading.io_is_denied;
-    if (reading->io_is_denied && !is_known(reading->job_cgroup.read_bytes))
+    if (reading->io_is_denied && !is_known(reading->job_cgroup.io.read_bytes))
         counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
     reading->io_is_denied |= job->ledger.has_unknown_chars;
     if (reading->io_is_denied)
@@ -294,7 +294,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     job_read_cpu(job, now_ns, reading);
     if (job->meters.job_cgroup.is_surrounding && !reading->evidence.has_unwaited)
         /* A surrounding cgroup also counts the files of the tracker. */
-        reading->job_cgroup.read_bytes = reading->job_cgroup.written_bytes = UNKNOWN;
+        reading->job_cgroup.io.read_bytes = reading->job_cgroup.io.written_bytes = UNKNOWN;
     read_io(job, reading);
     usage_raise(&reading->usage, &job->ledger.reported);
     job->ledger.reported = reading->usage;
@@ -362,7 +362,7 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
     memcpy(reading->thread_peaks, job->marks.thread_peaks, sizeof(reading->thread_peaks));
     raise_to(&reading->thread_peaks[GROUP_JOB], reading->job_cgroup.threads_peak);
     if (is_known(reading->job_cgroup.threads_peak))
-        peak->is_exact = job_cgroup_is_exact(job, reading, CGROUP_TREE_PIDS);
+        peak->is_exact = job_cgroup_is_exact(job, reading, CGROUP_PIDS);
     else
         *peak = origins[METRIC_JOB_THREADS];
     if (events->source && events->is_exact && !events->saw_agent)
@@ -426,12 +426,12 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
                                reading->rss_peak_bytes[GROUP_JOB] };
     struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     struct origin *origin = &reading->origin[METRIC_JOB_MEMORY_PEAK];
-    bool is_v1 = job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_MEMORY);
+    bool is_v1 = job_cgroup_has(&job->meters.job_cgroup, CGROUP_MEMORY);
     bool is_whole;
 
-    reading->left_memory_cgroup = job_left_cgroup(job, CGROUP_TREE_MEMORY);
+    reading->left_memory_cgroup = job_left_cgroup(job, CGROUP_MEMORY);
     origin->source = names[job_cgroup->memory_peak_is_sampled][is_v1];
-    is_whole = job_cgroup_is_exact(job, reading, CGROUP_TREE_MEMORY);
+    is_whole = job_cgroup_is_exact(job, reading, CGROUP_MEMORY);
     surrounding_bound(job, reading);
     origin->is_exact =
         is_whole && !job_cgroup->memory_peak_is_sampled && !reading->memory_is_uncertain;
@@ -462,7 +462,7 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
     for (int i = 0; i < PRESSURE_COUNT; i++)
         /* A surrounding cgroup also counts the pressure of the tracker. */
         reading->origin[METRIC_JOB_CPU_PRESSURE + i].is_exact =
-            job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED) &&
+            job_cgroup_is_exact(job, reading, CGROUP_UNIFIED) &&
             !job->meters.job_cgroup.is_surrounding;
 }
 

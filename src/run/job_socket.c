@@ -191,9 +191,9 @@ enum { NAME_BYTES = 100, COMMAND_BYTES = 500 };
 
 static int obey(spoor_session *session, const char *request, struct spoor_error *err)
 {
-    if (strncmp(request, START, strlen(START)) == 0)
+    if (begins_with(request, START))
         return spoor_phase_start(session, request + strlen(START), err);
-    if (strncmp(request, STOP, strlen(STOP)) == 0)
+    if (begins_with(request, STOP))
         return spoor_phase_stop(session, request + strlen(STOP), err);
     if (strcmp(request, SAMPLE) == 0)
         return spoor_session_sample(session, err);

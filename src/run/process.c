@@ -98,8 +98,8 @@ static bool is_named(const struct root *root, pid_t pid, const char *name)
 {
     struct pid_stat process;
 
-    return pid != getpid() && pid_stat_read_once(root, pid, &process) == 0 &&
-           !pid_stat_is_zombie(&process) && strncmp(process.comm, name, COMM_LENGTH) == 0;
+    return pid != getpid() && is_alive(root, pid, &process) &&
+           strncmp(process.comm, name, COMM_LENGTH) == 0;
 }
 
 static void collect_named(const struct root *root, const char *name, struct named *ret)

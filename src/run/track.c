@@ -477,17 +477,13 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
 {
     CLEANUP(job_listener_stop) struct job_listener listener = { 0 };
     pid_t inherited[INHERITED_MAX];
-    struct supervise_options supervision = {
-        .waits_for_all = options->waits_for_all,
-        .inherited = inherited,
-        .inherited_count = process_own_children(inherited, INHERITED_MAX),
-        .stopping = options->stopping,
-        .stopping_data = options->stopping_data,
-    };
+    struct supervise_options supervision = options->supervision;
     struct job_run run = { .options = &options->session };
     struct spawn spawn;
     int r;
 
+    supervision.inherited = inherited;
+    supervision.inherited_count = process_own_children(inherited, INHERITED_MAX);
     if (spawn_start(options->command, &spawn, err) < 0)
         return TRACK_REFUSED;
     if ((options->prepare && options->prepare(options->prepare_data, spawn.pid, err) < 0) ||

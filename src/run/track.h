@@ -27,7 +27,8 @@ struct supervise_options {
     /* Children that our process had before the command. They do not belong to the job. */
     const pid_t *inherited;
     size_t inherited_count;
-    /* Called before we stop with the job, and after we continue. NULL: none. */
+    /* Called before we stop with the job, for example by Ctrl-Z, and after we continue. NULL:
+     * none. */
     void (*stopping)(void *data, bool is_stopping);
     void *stopping_data;
 };
@@ -51,10 +52,10 @@ int supervise_exit_code(int wait_status);
 /* ---- a command under a session ------------------------------------------ */
 
 struct track_options {
-    char **command;               /* NULL-terminated; searched in PATH */
-    struct spoor_options session; /* track() sets pid and command, and adds flags */
-    bool waits_for_all;           /* wait until the last process has exited */
-    bool reports_untracked;       /* the caller also reports a job that ran untracked */
+    char **command;                       /* NULL-terminated; searched in PATH */
+    struct spoor_options session;         /* track() sets pid and command, and adds flags */
+    struct supervise_options supervision; /* track() sets pid, session and inherited children */
+    bool reports_untracked;               /* the caller also reports a job that ran untracked */
     bool takes_phases; /* accepts phases from processes of the job: see job_socket.h */
     void (*warn)(const char *message); /* called for problems while the job runs */
     /* Called after the fork, while process `pid` waits to call exec. Libraries loaded in this
@@ -65,10 +66,6 @@ struct track_options {
      * files may be replaced now. NULL: none. */
     void (*started)(void *data, spoor_session *session, pid_t pid);
     void *started_data;
-    /* Called before we stop with the job, for example by Ctrl-Z, and after we continue. NULL:
-     * none. */
-    void (*stopping)(void *data, bool is_stopping);
-    void *stopping_data;
 };
 
 struct tracked {

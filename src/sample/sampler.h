@@ -15,7 +15,6 @@
 #include "base/root.h"
 #include "job/gpu/gpu_view.h"
 #include "job/job.h"
-#include "sample/cpu_energy.h"
 #include "sample/sample.h"
 #include "source/host/devices.h"
 #include "source/host/energy.h"
@@ -37,6 +36,33 @@ struct untracked_scope {
     enum metric first, end; /* equal: there are none */
     const char *reason;
 };
+
+/* The job's share of the energy of the CPUs. Pure.
+ *
+ * In each step, the job gets a share of the energy: its share of all busy CPU time. The CPUs
+ * use energy at rest, too, which the job did not cause: the lower bound leaves it out. Power at
+ * rest is not known, but at most as high as the lowest power of all steps. */
+
+/* Counters; each may be UNKNOWN. */
+struct energy_point {
+    uint64_t now_ns, energy_uj, job_ns, busy_ns;
+};
+
+/* A zeroed struct is empty. */
+struct cpu_energy {
+    struct energy_point last;
+    bool has_begun;
+    double job_uj;
+    double share_seconds; /* time, weighted by the job's share */
+    double least_watts;   /* lowest power of a step; 0: none yet */
+};
+
+/* Steps are at least a fifth of a second long, because busy time comes in ticks; the last one
+ * (`is_last`) may be shorter. */
+void cpu_energy_add(struct cpu_energy *energy, const struct energy_point *point, bool is_last);
+
+/* Returns the lower bound of job_uj. */
+double cpu_energy_low_uj(const struct cpu_energy *energy);
 
 struct sampler {
     const struct root *root; /* borrowed */

@@ -197,15 +197,13 @@ struct series_gpus series_gpus_of(const struct gpu_view *view)
     struct series_gpus gpus = { 0 };
 
     for (size_t i = 0; view->units && i < view->count && gpus.count < SERIES_GPUS_MAX; i++) {
+        double values[GPU_MEASURE_COUNT];
+
         if (!view->units[i].is_selected)
             continue;
-        for (size_t k = 0; k < SERIES_GPU_MEASURES; k++) {
-            uint64_t raw = view->state == GPU_READY
-                               ? view->devices[i].figures[gpu_measures[k]].measure.value
-                               : UNKNOWN;
-
-            gpus.values[gpus.count][k] = (float)gpu_measure_value(gpu_measures[k], raw);
-        }
+        gpu_columns_read(view, view->units[i].place, values);
+        for (size_t k = 0; k < SERIES_GPU_MEASURES; k++)
+            gpus.values[gpus.count][k] = (float)values[gpu_measures[k]];
         gpus.places[gpus.count++] = view->units[i].place;
     }
     return gpus;

@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "sample/origins.h"
 #include "session/session.h"
 #include "text/number.h"
@@ -134,7 +135,7 @@ static bool has_gpu_open(const struct root *root, pid_t pid)
             0)
             continue; /* not a link, or too long */
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
-            if (strncmp(path, devices[i], strlen(devices[i])) == 0)
+            if (begins_with(path, devices[i]))
                 return true;
         }
     }
@@ -224,7 +225,7 @@ static void collect(spoor_session *session, uint64_t now_ns)
     uint64_t before_ns = looks->cost_ns;
 
     looks->have_left_cgroup =
-        meters->escape.has_left[job_cgroup_tree(&meters->job_cgroup, CGROUP_TREE_DMEM)];
+        meters->escape.has_left[job_cgroup_tree(&meters->job_cgroup, CGROUP_DMEM)];
     if (!has_gpus(session) || !gpu_looks_collect(looks))
         return;
     if (is_opening)

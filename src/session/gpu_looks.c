@@ -454,8 +454,10 @@ static void report_silence(struct gpu_looks *looks, struct gpu_view *view)
         if (i < GPU_TOTAL_LEVELS)
             looks->totals.measures[i].value = UNKNOWN;
     }
-    for (size_t i = 0; view->devices && i < view->count; i++)
-        gpu_device_view_explain(&view->devices[i], view->reason);
+    for (size_t i = 0; view->devices && i < view->count; i++) {
+        for (int k = 0; k < GPU_MEASURE_COUNT; k++)
+            view->devices[i].figures[k].measure.origin.reason = view->reason;
+    }
 }
 
 void gpu_looks_view(struct gpu_looks *looks, uint64_t now_ns, struct gpu_view *view)

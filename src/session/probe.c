@@ -83,6 +83,7 @@ struct trial {
     pid_t pid;  /* 0: there is no job, and `error` is the reason */
     int end_fd; /* the process exits when this is closed */
     struct job job;
+    struct job_cgroup_reading reading; /* of its cgroup */
     int error;
     unsigned disabled;
     enum spoor_detail detail;
@@ -122,6 +123,7 @@ static void trial_start(struct trial *trial, const struct root *root,
     if (cgroups_read(root, pid, &cgroups) == 0)
         options.cgroups = &cgroups;
     trial->error = job_init(&trial->job, root, &options, clock_now().monotonic_ns);
+    job_cgroup_read(&trial->job.meters.job_cgroup, &trial->reading);
     if (trial->error == -ENOTSUP) /* no required cgroup: the rows show why */
         trial->error = 0;
 }
@@ -185,12 +187,12 @@ static const char *probe_leaf_unified(struct trial *trial)
     const struct job_cgroup *cgroup = &trial->job.meters.job_cgroup;
 
     return probe_cgroup(trial,
-                        job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) && !cgroup->is_surrounding);
+                        job_cgroup_has(cgroup, CGROUP_UNIFIED) && !cgroup->is_surrounding);
 }
 
 static const char *probe_leaf_cpu(struct trial *trial)
 {
-    return probe_cgroup(trial, is_known(job_cgroup_read_cpu_ns(&trial->job.meters.job_cgroup)));
+    return probe_cgroup(trial, is_known(trial->reading.cpu.total_ns));
 }
 
 static const char *probe_leaf_memory(struct trial *trial)
@@ -200,11 +202,10 @@ static const char *probe_leaf_memory(struct trial *trial)
 
 static const char *probe_leaf_refaults(struct trial *trial)
 {
-    struct job_cgroup_reading reading;
+    const struct cgroup_memory *memory = &trial->reading.memory;
 
-    job_cgroup_read(&trial->job.meters.job_cgroup, &reading);
-    if (!is_known(reading.memory.anon_bytes) || is_known(reading.memory.refaulted_pages))
-        return probe_cgroup(trial, is_known(reading.memory.refaulted_pages));
+    if (!is_known(memory->anon_bytes) || is_known(memory->refaulted_pages))
+        return probe_cgroup(trial, is_known(memory->refaulted_pages));
     trial->remedy = no_remedy;
     return "not supported by this kernel";
 }
@@ -225,18 +226,12 @@ static const char *probe_dmem(struct trial *trial)
 
 static const char *probe_leaf_threads(struct trial *trial)
 {
-    struct job_cgroup_reading reading;
-
-    job_cgroup_read(&trial->job.meters.job_cgroup, &reading);
-    return probe_cgroup(trial, is_known(reading.threads_peak));
+    return probe_cgroup(trial, is_known(trial->reading.threads_peak));
 }
 
 static const char *probe_leaf_pressure(struct trial *trial)
 {
-    struct job_cgroup_reading reading = JOB_CGROUP_READING_UNKNOWN;
-
-    job_cgroup_read_pressure(&trial->job.meters.job_cgroup, &reading);
-    return probe_cgroup(trial, is_known(reading.pressure_ns[PRESSURE_CPU]));
+    return probe_cgroup(trial, is_known(trial->reading.pressure_ns[PRESSURE_CPU]));
 }
 
 static const char *probe_task_clock(struct trial *trial)
@@ -631,7 +626,7 @@ static const char *remedy_now(const struct trial *trial, const struct remedy *re
 static const char *name_surrounding(struct trial *trial, const char *source)
 {
     const struct job_cgroup *cgroup = &trial->job.meters.job_cgroup;
-    enum cgroup_tree tree = CGROUP_TREE_UNIFIED;
+    enum cgroup_controller tree = CGROUP_UNIFIED;
 
     while (tree < CGROUP_TREE_COUNT && !job_cgroup_has(cgroup, tree))
         tree++;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/row_writer.h"
-
+/* row_writer.c - a writer process (base/writer_process.h) that appends rows to a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +11,7 @@
 #include "base/clock.h"
 #include "output/save.h"
 #include "output/stream.h"
+#include "session/samples_file.h"
 
 /* Maximum wait for the file to be opened, to report a failure at once. */
 #define OPEN_MOST_NS (250 * NS_PER_MS)

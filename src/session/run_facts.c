@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/run_facts.h"
-
+/* run_facts.c - name, user, command and launcher of a run, read when the session is opened. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "job/gpu/gpu_inventory.h"
-#include "record/record.h"
+#include "session/session.h"
 #include "source/proc/pid_files.h"
 
 enum { ARGUMENTS_MAX = 4096, CMDLINE_MAX = 128 << 10, ENVIRONMENT_MAX = 1 << 20 };

@@ -67,15 +67,16 @@ int samples_file_open(struct samples_file *file, const struct spoor_stream *stre
 
     *file = (struct samples_file){
         .path = strdup(stream->path),
-        .pid = options->pid,
-        .is_main_only = options->flags & SPOOR_MAIN_ONLY,
-        .is_machine_only = options->pid == 0 && !(options->flags & SPOOR_TRACK_CGROUP),
+        .facts = { .pid = options->pid,
+                   .is_main_only = options->flags & SPOOR_MAIN_ONLY,
+                   .is_machine_only =
+                       options->pid == 0 && !(options->flags & SPOOR_TRACK_CGROUP) },
     };
     if (options->name)
-        file->name = strdup(options->name);
+        file->facts.name = file->name = strdup(options->name);
     if (!file->path || (options->name && !file->name))
         return error_set(err, ENOMEM, "out of memory");
-    r = stream_find(file->path, stream->dialect, stream->format, !file->is_machine_only,
+    r = stream_find(file->path, stream->dialect, stream->format, !file->facts.is_machine_only,
                     &file->stream, err);
     file->is_pipe = stream_descriptor(file->path) >= 0 || output_file_is_special(file->path);
     if (r == 0 && file->stream.dialect)
@@ -189,23 +190,17 @@ static void remember(struct samples_file *file, const struct sample *sample)
 void samples_file_add(struct samples_file *file, const struct sample *sample,
                       const struct gpu_view *gpu, struct samples_machine machine, bool is_last)
 {
-    struct stream_row row = {
-        .sample = sample,
-        .previous = file->has_previous ? &file->previous : NULL,
-        .gpu = gpu,
-        .pid = file->pid,
-        .is_main_only = file->is_main_only,
-        .is_machine_only = file->is_machine_only,
-        .run_id = file->run_id,
-        .name = file->name,
-        .devices = &file->devices,
-        .previous_devices = &file->previous_devices,
-    };
+    struct stream_row row = file->facts;
     bool is_short = file->has_previous &&
                     sub_floor0(sample->elapsed_ns, file->previous.elapsed_ns) < file->short_ns;
 
     if (file->writer.pid == 0 || (is_short && !is_last))
         return;
+    row.sample = sample;
+    row.previous = file->has_previous ? &file->previous : NULL;
+    row.gpu = gpu;
+    row.devices = &file->devices;
+    row.previous_devices = &file->previous_devices;
     if (is_short && file->has_older) {
         row.rates_from = &file->older;
         row.rates_from_devices = &file->older_devices;

@@ -12,28 +12,46 @@
 #ifndef SESSION_SAMPLES_FILE_H
 #define SESSION_SAMPLES_FILE_H
 
+#include "base/writer_process.h"
+#include "output/output_file.h"
 #include "output/stream.h"
 #include "sample/sample.h"
-#include "session/row_writer.h"
 #include "spoor/spoor.h"
 #include "text/buffer.h"
+
+/* ---- row_writer.c: a writer process that appends rows to a file ------------- */
+
+/* Starts the writer, which opens or creates the file and keeps its content. Fails if opening
+ * fails within a moment; after a later failure, rows are lost. "-" and other names of
+ * descriptors, devices and named pipes are only written to. Files are always written to the
+ * end. The reader of a pipe or terminal has 200 ms after the end to read the remaining rows;
+ * rows unread by then are lost. */
+int row_writer_open(struct writer_process *writer, const char *path, enum output_mode mode);
+
+/* Announces rows: a file to be replaced is emptied. If this is never called, a file that was
+ * created is removed again. */
+void row_writer_begin(struct writer_process *writer);
+
+/* Queue a header, which is written only to an empty file, and whole rows. Neither call blocks
+ * for long. */
+void row_writer_add_header(struct writer_process *writer, const struct buffer *text);
+void row_writer_add(struct writer_process *writer, const struct buffer *text, uint64_t rows);
+
+/* ---- samples_file.c ---------------------------------------------------------- */
 
 /* A zeroed struct is closed. */
 struct samples_file {
     struct stream stream;
     struct writer_process writer;
-    struct writer_end end; /* set when the file has ended */
-    char *path;            /* owned */
-    bool is_pipe;          /* a descriptor, a device or a named pipe */
-    bool is_shared;        /* other runs may append to the table */
-    _Atomic bool must_end; /* end the file with the next sample, though the session
+    struct writer_end end;   /* set after the end */
+    char *path;              /* owned */
+    bool is_pipe;            /* a descriptor, a device or a named pipe */
+    bool is_shared;          /* other runs may append to the table */
+    _Atomic bool must_end;   /* end the file with the next sample, though the session
                               continues */
-    uint64_t short_ns;     /* a sample this soon after a row becomes part of the next row */
-    pid_t pid;             /* main process of the job; 0: there is none */
-    bool is_main_only;
-    const char *run_id;   /* borrowed; NULL: unknown */
-    char *name;           /* label of the run; owned; NULL: none */
-    bool is_machine_only; /* there is no job */
+    uint64_t short_ns;       /* a sample this soon after a row becomes part of the next row */
+    struct stream_row facts; /* the facts of the run in each row */
+    char *name;              /* label of the run; owned; NULL: none */
     /* Used if rows list devices. */
     struct device_sample devices, previous_devices, older_devices;
     struct buffer row;

@@ -127,7 +127,7 @@ static int open_streams(spoor_session *session, const struct spoor_options *opti
 
         if (r < 0)
             return r;
-        file->run_id = session->run.id;
+        file->facts.run_id = session->run.id;
     }
     return 0;
 }

@@ -13,6 +13,7 @@
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -20,17 +21,36 @@
 #include "base/root.h"
 #include "job/gpu/gpu_view.h"
 #include "record/fill.h"
+#include "record/launch.h"
 #include "record/limits.h"
+#include "record/record.h"
 #include "sample/sampler.h"
 #include "series/series.h"
 #include "series/summary.h"
 #include "session/gpu_looks.h"
 #include "session/gpu_pace.h"
-#include "session/run_facts.h"
 #include "session/samples_file.h"
 #include "source/host/devices.h"
 #include "source/host/facts.h"
 #include "spoor/spoor.h"
+
+/* Name, user, command and launcher of a run: see run_facts.c. */
+struct run_facts {
+    char id[RUN_ID_SIZE];
+    char *name;         /* NULL: none */
+    char **tags;        /* ended by NULL; NULL: none */
+    char **command;     /* ended by NULL; NULL: not known */
+    char user[64];      /* empty: not known */
+    char cwd[PATH_MAX]; /* empty: not known */
+    char *environment;  /* holds the texts of `launch` */
+    struct launch launch;
+};
+
+/* Copies the options and reads the rest from the kernel. Fails only with -ENOMEM. The caller
+ * must call run_facts_done(), even after a failure. */
+int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
+                   const struct root *root);
+void run_facts_done(struct run_facts *facts);
 
 struct spoor_session {
     /* Members that are fixed when the session is opened. */

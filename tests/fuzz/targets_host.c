@@ -8,7 +8,7 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "fuzz.h"
-#include "session/run_facts.h"
+#include "session/session.h"
 #include "source/events/fork_ring.h"
 #include "source/host/devices.h"
 #include "source/host/facts.h"

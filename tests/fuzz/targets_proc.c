@@ -98,11 +98,19 @@ struct areas {
 static int add_area(const struct smaps_area *area, void *data)
 {
     struct areas *areas = data;
-    const uint64_t values[] = { area->start,         area->end,           area->offset,
-                                area->device,        area->inode,         area->rss,
-                                area->pss,           area->shared_clean,  area->shared_dirty,
-                                area->private_clean, area->private_dirty, area->anonymous,
-                                area->merged };
+    const uint64_t values[] = { area->start,
+                                area->end,
+                                area->offset,
+                                area->device,
+                                area->inode,
+                                area->sizes.rss,
+                                area->sizes.pss,
+                                area->sizes.shared_clean,
+                                area->sizes.shared_dirty,
+                                area->sizes.private_clean,
+                                area->sizes.private_dirty,
+                                area->sizes.anonymous,
+                                area->sizes.merged };
 
     areas->count++;
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)

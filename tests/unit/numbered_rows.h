@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "fake_root.h"
-#include "session/row_writer.h"
+#include "session/samples_file.h"
 
 enum { ROW_BYTES = 1000 };
 #define WAIT_NS (60 * NS_PER_SECOND)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include "fake_job.h"
-#include "job/cgroup_escape.h"
+#include "job/job_cgroup.h"
 #include "unit_test.h"
 
 #define UNIFIED "0::/a/spoor-1-2"
@@ -21,8 +21,8 @@ static void begin(struct escape *e, const char *text)
     fake_process_put(&e->fake, &(struct fake_process){ .pid = 10, .resident_pages = 9 });
     fake_root_write(&e->fake, "proc/10/cgroup", text);
     e->job_cgroup.root = &e->fake.root;
-    e->job_cgroup.folders[CGROUP_TREE_UNIFIED].is_made =
-        e->job_cgroup.folders[CGROUP_TREE_MEMORY].is_made = true;
+    e->job_cgroup.folders[CGROUP_UNIFIED].is_made =
+        e->job_cgroup.folders[CGROUP_MEMORY].is_made = true;
     cgroup_escape_init(&e->escape, &e->job_cgroup, 10);
     e->member = (struct member){ .id.pid = 10, .files.stat = CACHED_FILE_CLOSED };
 }
@@ -40,8 +40,8 @@ static void a_process_in_the_cgroup_or_below_it_has_not_escaped(void **state)
     begin(&e, MEMORY "\n" UNIFIED "\n");
     move(&e, MEMORY "\n" UNIFIED "\n");
     move(&e, MEMORY "/deeper/still\n" UNIFIED "/x\n");
-    assert_false(e.escape.has_left[CGROUP_TREE_UNIFIED]);
-    assert_false(e.escape.has_left[CGROUP_TREE_MEMORY]);
+    assert_false(e.escape.has_left[CGROUP_UNIFIED]);
+    assert_false(e.escape.has_left[CGROUP_MEMORY]);
     fake_root_done(&e.fake);
 }
 
@@ -51,11 +51,11 @@ static void a_process_may_leave_a_single_hierarchy(void **state)
 
     begin(&e, MEMORY "\n" UNIFIED "\n");
     move(&e, "4:memory:/b\n" UNIFIED "\n");
-    assert_false(e.escape.has_left[CGROUP_TREE_UNIFIED]);
-    assert_true(e.escape.has_left[CGROUP_TREE_MEMORY]);
+    assert_false(e.escape.has_left[CGROUP_UNIFIED]);
+    assert_true(e.escape.has_left[CGROUP_MEMORY]);
     move(&e, MEMORY "\n0::/a/spoor-1-23\n"); /* in the unified hierarchy, it is outside */
-    assert_true(e.escape.has_left[CGROUP_TREE_UNIFIED]);
-    assert_true(e.escape.has_left[CGROUP_TREE_MEMORY]);
+    assert_true(e.escape.has_left[CGROUP_UNIFIED]);
+    assert_true(e.escape.has_left[CGROUP_MEMORY]);
     fake_root_done(&e.fake);
 }
 
@@ -67,10 +67,10 @@ static void an_exiting_process_is_not_treated_as_escaped(void **state)
     begin(&e, MEMORY "\n" UNIFIED "\n");
     fake_process_put(&e.fake, &(struct fake_process){ .pid = 10, .state = 'Z' });
     move(&e, "4:memory:/\n" UNIFIED "\n");
-    assert_false(e.escape.has_left[CGROUP_TREE_MEMORY]);
+    assert_false(e.escape.has_left[CGROUP_MEMORY]);
     fake_process_end(&e.fake, 10);
     move(&e, "4:memory:/\n" UNIFIED "\n");
-    assert_false(e.escape.has_left[CGROUP_TREE_MEMORY]);
+    assert_false(e.escape.has_left[CGROUP_MEMORY]);
     fake_root_done(&e.fake);
 }
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_root.h"
-#include "sample/cpu_energy.h"
+#include "sample/sampler.h"
 #include "source/host/energy.h"
 #include "unit_test.h"
 

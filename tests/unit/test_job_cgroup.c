@@ -199,7 +199,7 @@ static void a_job_cgroup_is_created_and_removed(void **state)
     has_cgroups = cgroups_read(&root, getpid(), &cgroups) == 0;
     job_cgroup_open(&job_cgroup, &root, getpid(), child, has_cgroups ? &cgroups : NULL, NULL,
                     empty_environment);
-    if (!job_cgroup_has(&job_cgroup, CGROUP_TREE_UNIFIED)) {
+    if (!job_cgroup_has(&job_cgroup, CGROUP_UNIFIED)) {
         print_message("no job cgroup can be made here: %s\n",
                       job_cgroup.reason ? job_cgroup.reason : "");
         job_cgroup_close(&job_cgroup);
@@ -210,8 +210,8 @@ static void a_job_cgroup_is_created_and_removed(void **state)
     assert_true(job_cgroup_read_procs(&job_cgroup, text, sizeof(text)) > 0);
     assert_int_equal(strtol(text, NULL, 10), child);
     job_cgroup_read(&job_cgroup, &reading);
-    assert_true(is_known(reading.cpu_ns));
-    (void)snprintf(own, sizeof(own), "/%s", job_cgroup.folders[CGROUP_TREE_UNIFIED].own.path);
+    assert_true(is_known(reading.cpu.total_ns));
+    (void)snprintf(own, sizeof(own), "/%s", job_cgroup.folders[CGROUP_UNIFIED].own.path);
     /* The child is still alive, so it must be moved back to the parent cgroup. */
     job_cgroup_close(&job_cgroup);
     assert_int_equal(access(own, F_OK), -1);
@@ -301,7 +301,7 @@ static void a_remaining_process_is_moved_to_the_parent(void **state)
     if (!given_make(&given))
         skip();
     given_track_child(&given);
-    assert_true(holds_child(&given, &given.job_cgroup.folders[CGROUP_TREE_UNIFIED].own));
+    assert_true(holds_child(&given, &given.job_cgroup.folders[CGROUP_UNIFIED].own));
     job_cgroup_remove(&given.job_cgroup);
     assert_false(cgroup_is_visible(&given.job_cgroup.left_behind.cgroup));
     assert_true(holds_child(&given, &given.cgroup));
@@ -337,7 +337,7 @@ static void a_slurm_step_gets_no_cgroup(void **state)
     assert_int_equal(root_open("/", &root), 0);
     job_cgroup_open(&job_cgroup, &root, getpid(), getpid(), NULL, NULL, slurm_environment);
     for (int i = 0; i < CGROUP_TREE_COUNT; i++)
-        assert_false(job_cgroup_has(&job_cgroup, (enum cgroup_tree)i));
+        assert_false(job_cgroup_has(&job_cgroup, (enum cgroup_controller)i));
     assert_string_equal(job_cgroup.reason, "the cgroups of a Slurm step are managed by Slurm");
     job_cgroup_close(&job_cgroup);
     root_close(&root);
@@ -354,7 +354,7 @@ static void a_directory_that_is_not_a_cgroup_is_refused(void **state)
     assert_string_equal(job_cgroup.reason, "not a cgroup directory");
     assert_false(job_cgroup_has_memory(&job_cgroup));
     job_cgroup_read(&job_cgroup, &reading);
-    assert_false(is_known(reading.cpu_ns));
+    assert_false(is_known(reading.cpu.total_ns));
     assert_false(is_known(reading.memory_peak_bytes));
     job_cgroup_close(&job_cgroup);
     root_close(&root);

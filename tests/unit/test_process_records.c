@@ -87,8 +87,7 @@ static const struct exit_record record = {
     .is_group_exit = true,
     .tick_ns = 8 * MS,
     .run_ns = 6 * MS,
-    .read_bytes = 4096,
-    .written_bytes = 8192,
+    .usage.counter = { [USAGE_READ_BYTES] = 4096, [USAGE_WRITTEN_BYTES] = 8192 },
     .name = "sh",
 };
 

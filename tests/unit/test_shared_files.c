@@ -19,11 +19,11 @@ static void put(struct memory_areas *areas, uint64_t inode, uint64_t from, uint6
         .offset = inode ? from * MB : 0,
         .device = 1,
         .inode = inode,
-        .rss = (to - from) * MB,
-        .pss = (own + part) * MB,
-        .shared_clean = (to - from - own) * MB,
-        .private_dirty = own * MB,
-        .anonymous = inode ? 0 : (to - from) * MB,
+        .sizes = { .rss = (to - from) * MB,
+                   .pss = (own + part) * MB,
+                   .shared_clean = (to - from - own) * MB,
+                   .private_dirty = own * MB,
+                   .anonymous = inode ? 0 : (to - from) * MB },
     };
 
     assert_int_equal(memory_areas_add(areas, &area), 0);
@@ -152,11 +152,11 @@ static void merged_pages_count_by_their_pss(void **state)
     const struct smaps_area area = {
         .start = MB,
         .end = 101 * MB,
-        .rss = 100 * MB,
-        .pss = 4096,
-        .shared_dirty = 100 * MB,
-        .anonymous = 100 * MB,
-        .merged = 100 * MB,
+        .sizes = { .rss = 100 * MB,
+                   .pss = 4096,
+                   .shared_dirty = 100 * MB,
+                   .anonymous = 100 * MB,
+                   .merged = 100 * MB },
     };
     struct memory_areas areas;
     struct shared_files files;

@@ -34,7 +34,7 @@ static int note(const struct smaps_area *area, void *data)
     if (seen->count++ == 0)
         seen->first = *area;
     seen->last = *area;
-    seen->rss += area->rss;
+    seen->rss += area->sizes.rss;
     return 0;
 }
 
@@ -61,14 +61,14 @@ static void columns_and_lines_of_an_area_are_read(void **state)
     assert_int_equal(seen.first.offset, 0x1000);
     assert_int_equal(seen.first.device, 0xfeull << 32 | 1);
     assert_int_equal(seen.first.inode, 247136);
-    assert_int_equal(seen.first.rss, 8 * 1024);
-    assert_int_equal(seen.first.pss, 4 * 1024);
-    assert_int_equal(seen.first.shared_clean, 5 * 1024);
-    assert_int_equal(seen.first.shared_dirty, 1024);
-    assert_int_equal(seen.first.private_clean, 2 * 1024);
-    assert_int_equal(seen.first.private_dirty, 0);
-    assert_int_equal(seen.first.anonymous, 3 * 1024);
-    assert_int_equal(seen.first.merged, 1024);
+    assert_int_equal(seen.first.sizes.rss, 8 * 1024);
+    assert_int_equal(seen.first.sizes.pss, 4 * 1024);
+    assert_int_equal(seen.first.sizes.shared_clean, 5 * 1024);
+    assert_int_equal(seen.first.sizes.shared_dirty, 1024);
+    assert_int_equal(seen.first.sizes.private_clean, 2 * 1024);
+    assert_int_equal(seen.first.sizes.private_dirty, 0);
+    assert_int_equal(seen.first.sizes.anonymous, 3 * 1024);
+    assert_int_equal(seen.first.sizes.merged, 1024);
     assert_int_equal(seen.last.start, 0x7ffd00000000);
     assert_int_equal(seen.last.inode, 0);
 }
@@ -127,7 +127,7 @@ static void an_old_kernel_does_not_report_merged_pages(void **state)
                            "Private_Dirty: 0 kB\nAnonymous: 4 kB\n",
                            &seen),
                      0);
-    assert_int_equal(seen.first.merged, 0);
+    assert_int_equal(seen.first.sizes.merged, 0);
 }
 
 static void damaged_text_is_refused(void **state)

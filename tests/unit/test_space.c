@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "source/host/mounts.h"
-#include "source/host/space.h"
 #include "text/buffer.h"
 #include "unit_test.h"
 

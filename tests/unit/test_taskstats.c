@@ -167,8 +167,8 @@ static void an_exit_record_contains_thread_process_and_peak(void **state)
     assert_false(record.may_be_borrowed);
     assert_int_equal(record.tick_ns, 12000000);
     assert_int_equal(record.run_ns, 11500000);
-    assert_int_equal(record.read_bytes, 4096);
-    assert_int_equal(record.written_bytes, 8192);
+    assert_int_equal(record.usage.counter[USAGE_READ_BYTES], 4096);
+    assert_int_equal(record.usage.counter[USAGE_WRITTEN_BYTES], 8192);
     assert_false(record.is_last_of_several);
 }
 
@@ -182,12 +182,12 @@ static void an_exit_record_contains_the_waiting_times(void **state)
     fields.io_wait_ns = 3000000;
     make(&d, &fields);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
-    assert_int_equal(record.cpu_wait_ns, 7000000);
-    assert_int_equal(record.io_wait_ns, 3000000);
+    assert_int_equal(record.usage.counter[USAGE_CPU_WAIT_NS], 7000000);
+    assert_int_equal(record.usage.counter[USAGE_IO_WAIT_NS], 3000000);
     fields.cpu_wait_ns = fields.run_ns = 0; /* a kernel without delay accounting */
     make(&d, &fields);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
-    assert_false(is_known(record.cpu_wait_ns));
+    assert_false(is_known(record.usage.counter[USAGE_CPU_WAIT_NS]));
 }
 
 static void the_exit_of_one_thread_does_not_end_its_process(void **state)
@@ -213,7 +213,8 @@ static void the_exit_of_one_thread_does_not_end_its_process(void **state)
     assert_true(record.is_last_of_several);
     assert_int_equal(record.tick_ns, 72000000);
     assert_int_equal(record.run_ns, 70500000);
-    assert_int_equal(record.read_bytes, 4096); /* bytes of the thread alone */
+    assert_int_equal(record.usage.counter[USAGE_READ_BYTES],
+                     4096); /* bytes of the thread alone */
 }
 
 static void an_old_kernel_does_not_report_the_process(void **state)

@@ -151,7 +151,7 @@ static int track_command(const struct bench *bench, const struct bench_command *
     struct track_options options = {
         .command = command->words,
         .session = session_options(bench->settings),
-        .waits_for_all = bench->settings->wait_for == WAIT_FOR_ALL,
+        .supervision.waits_for_all = bench->settings->wait_for == WAIT_FOR_ALL,
         .takes_phases = true,
         .warn = spoor_warn,
         .prepare = restore_stderr,

@@ -155,8 +155,8 @@ static struct live *open_live(const struct settings *settings, char **command,
     escape_command((const char *const *)command, &title);
     live = live_begin(settings, &title, false, &options->session);
     if (live)
-        options->stopping = hide_live;
-    options->stopping_data = live;
+        options->supervision.stopping = hide_live;
+    options->supervision.stopping_data = live;
     return live;
 }
 
@@ -180,7 +180,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
     struct track_options options = {
         .command = command,
         .session = session_options(settings),
-        .waits_for_all = settings->wait_for == WAIT_FOR_ALL,
+        .supervision.waits_for_all = settings->wait_for == WAIT_FOR_ALL,
         .reports_untracked = true,
         .takes_phases = true,
         .warn = spoor_warn,
@@ -276,8 +276,8 @@ static int write_system_report(void *data)
     return code;
 }
 
-/* Whether a report of the machine is the only output. Rows and exported samples are written
- * until the end, followed by the kind of summary that a run has. */
+/* Whether a report of the machine is the only output. With rows or exported samples, the
+ * machine is tracked until the end, and the summary is like that of a run. */
 static bool is_once(const struct settings *settings)
 {
     return settings->has_no_job && settings->stream_count == 0 &&

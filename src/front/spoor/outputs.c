@@ -494,8 +494,8 @@ static int name_default(struct rank_group *group)
     return 0;
 }
 
-/* Returns whether this run is inside a run of the same rank that is in the group already: then
- * it is not another attempt of the rank. */
+/* Returns whether this run is nested in a run of the same rank that is in the group already. A
+ * nested run is not another attempt of the rank. */
 static bool is_within_rank(const struct rank_group *group)
 {
     pid_t tracker = group_find_running(group->folder, group->launch.rank);

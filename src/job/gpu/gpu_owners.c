@@ -27,7 +27,7 @@ static bool is_owner(const struct gpu_owners *owners, pid_t pid)
 
 int gpu_owners_set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns)
 {
-    size_t place = gpu_pids_place(owners->pids, owners->count, pid);
+    size_t place = gpu_pids_place(owners->pids, owners->count, sizeof(pid), pid);
     size_t behind = owners->count - place;
 
     if (behind == 0 || owners->pids[place] != pid) {
@@ -110,7 +110,7 @@ void gpu_owners_update(struct gpu_owners *owners, const struct roster *roster, u
 
 static void add_foreign(struct gpu_owners *owners, pid_t pid)
 {
-    size_t place = gpu_pids_place(owners->foreign, owners->foreign_count, pid);
+    size_t place = gpu_pids_place(owners->foreign, owners->foreign_count, sizeof(pid), pid);
 
     if (owners->foreign_count == FOREIGN_MAX ||
         reserve(&owners->foreign, &owners->foreign_capacity, owners->foreign_count + 1,

@@ -89,12 +89,6 @@ void gpu_device_view_init(struct gpu_device_view *view, const struct gpu_sources
     view->figures[GPU_JOB_UTILIZATION].measure.origin.source = sources->process_busy;
 }
 
-void gpu_device_view_explain(struct gpu_device_view *view, const char *reason)
-{
-    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        view->figures[i].measure.origin.reason = reason;
-}
-
 void gpu_device_view_renew(struct gpu_device_view *view, const struct gpu_device_view *newer)
 {
     uint64_t memory_bytes = view->figures[GPU_MEMORY].measure.value;

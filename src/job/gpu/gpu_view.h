@@ -2,10 +2,8 @@
 /*
  * gpu_view.h - the current GPU figures, for samples and reports. Pure.
  *
- * The path of a figure: a vendor reads it from its driver (source/gpu), gpu_watch.h calls all
- * vendors and finds the job's processes in their lists, gpu_account.h sums up the figures of
- * each GPU and of the job, session/gpu_looks.h collects several readings, and struct gpu_view
- * is the result. Each value has its source, and a reason if it is unknown (base/measure.h).
+ * docs/ARCHITECTURE.md shows the path of a figure from its driver to here. Each value has its
+ * source, and a reason if it is unknown (base/measure.h).
  */
 #ifndef JOB_GPU_GPU_VIEW_H
 #define JOB_GPU_GPU_VIEW_H
@@ -64,9 +62,6 @@ struct gpu_device_view {
 
 /* Sets all figures to unknown, with these sources. */
 void gpu_device_view_init(struct gpu_device_view *view, const struct gpu_sources *sources);
-
-/* Sets the reason of all unknown figures: static text. */
-void gpu_device_view_explain(struct gpu_device_view *view, const char *reason);
 
 /* Replaces a look that no sample has used with a newer one; memory keeps the larger value. */
 void gpu_device_view_renew(struct gpu_device_view *view, const struct gpu_device_view *newer);

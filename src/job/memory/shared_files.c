@@ -53,15 +53,23 @@ int memory_areas_add_process(struct memory_areas *areas, enum member_group group
     return 0;
 }
 
-static struct area_bytes bytes_of(const struct smaps_area *area)
+static struct area_bytes bytes_of(const struct smaps_rollup *sizes)
 {
-    uint64_t shared = area->shared_clean + area->shared_dirty;
-    struct area_bytes bytes = { .own = area->private_clean + area->private_dirty };
+    uint64_t own = sizes->private_clean + sizes->private_dirty;
 
-    /* A merged page counts once, however many addresses map it: only its PSS shows its size. */
-    bytes.shared = shared > area->merged ? shared - area->merged : 0;
-    bytes.proportional = area->pss > bytes.own ? area->pss - bytes.own : 0;
-    return bytes;
+    return (struct area_bytes){
+        .own = own,
+        /* A merged page counts once, however many addresses map it: only its PSS shows its size. */
+        .shared = sub_floor0(sizes->shared_clean + sizes->shared_dirty, sizes->merged),
+        .proportional = sub_floor0(sizes->pss, own),
+    };
+}
+
+static void add(struct area_bytes *sum, const struct area_bytes *bytes)
+{
+    sum->own += bytes->own;
+    sum->shared += bytes->shared;
+    sum->proportional += bytes->proportional;
 }
 
 static int add_file_area(struct memory_areas *areas, const struct smaps_area *area,
@@ -83,19 +91,17 @@ static int add_file_area(struct memory_areas *areas, const struct smaps_area *ar
 int memory_areas_add(struct memory_areas *areas, const struct smaps_area *area)
 {
     struct area_process *process = &areas->processes[areas->process_count - 1];
-    struct area_bytes bytes = bytes_of(area);
+    struct area_bytes bytes = bytes_of(&area->sizes);
 
     if (areas->seen_count >= MEMORY_AREAS_MAX)
         return -E2BIG;
     areas->seen_count++;
-    if (area->rss == 0)
+    if (area->sizes.rss == 0)
         return 0;
-    process->rss += area->rss;
+    process->rss += area->sizes.rss;
     if (area->inode != 0)
         return add_file_area(areas, area, &bytes);
-    process->anonymous.own += bytes.own;
-    process->anonymous.shared += bytes.shared;
-    process->anonymous.proportional += bytes.proportional;
+    add(&process->anonymous, &bytes);
     return 0;
 }
 
@@ -142,13 +148,6 @@ static int compare_areas(const void *left, const void *right)
 static bool is_in(const struct area_process *process, enum member_group group)
 {
     return group == GROUP_JOB || process->group == group;
-}
-
-static void add(struct area_bytes *sum, const struct area_bytes *bytes)
-{
-    sum->own += bytes->own;
-    sum->shared += bytes->shared;
-    sum->proportional += bytes->proportional;
 }
 
 static size_t count_up_to(const uint64_t *values, size_t count, uint64_t limit)

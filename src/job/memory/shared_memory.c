@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shared_memory.c - totals of a group from per-process sums.
- *
- * Proportional set size (PSS) divides a page among all processes that map it, so the sum of PSS
- * over a group is the number of its pages exactly if no process outside the group maps them.
- * For anonymous and shared memory that is true of a whole job. For files (libraries) it is not;
- * the largest member is then a lower bound.
- *
- * For the descendants alone the main process is an outsider. They map the job's pages except
- * those that only main maps: its private pages.
+ * shared_memory.c - totals of a group from per-process sums, as docs/INTERNALS.md derives them.
  *
  * A process may map a page twice; then its resident size is too large, which only its mappings
  * show (shared_files.h). Pages that a process shares, but with no other process of the job, may
  * be such pages.
- *
- * Whatever the sharing, a group has at least its private pages and the shared pages of its
- * largest sharer: sum of private + max of shared.
  */
 #include "job/memory/shared_memory.h"
 

@@ -15,9 +15,7 @@
 /* Makes a view from statm alone: anonymous memory counts as private. */
 static void memory_view_from_statm(const struct member *member, struct memory_view *view)
 {
-    uint64_t shared = member->reading.shared_bytes < member->reading.rss_bytes
-                          ? member->reading.shared_bytes
-                          : member->reading.rss_bytes;
+    uint64_t shared = smaller(member->reading.shared_bytes, member->reading.rss_bytes);
 
     view->resident = view->rss = member->reading.rss_bytes;
     view->shared_total = shared;

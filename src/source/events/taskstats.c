@@ -190,18 +190,20 @@ static struct taskstats copy_stats(const struct bytes *value)
 
 static void read_usage(const struct taskstats *stats, struct exit_record *record)
 {
+    uint64_t *counter = record->usage.counter;
+
     record->tick_ns = product_u64(stats->ac_utime + stats->ac_stime, NS_PER_US);
     record->run_ns = stats->cpu_run_virtual_total;
-    record->read_bytes = stats->read_bytes;
-    record->written_bytes = stats->write_bytes;
-    record->read_chars = stats->read_char;
-    record->written_chars = stats->write_char;
-    record->minor_faults = stats->ac_minflt;
-    record->major_faults = stats->ac_majflt;
-    record->voluntary_switches = stats->nvcsw;
-    record->involuntary_switches = stats->nivcsw;
-    record->cpu_wait_ns = record->run_ns > 0 ? stats->cpu_delay_total : UNKNOWN;
-    record->io_wait_ns = stats->blkio_delay_total;
+    counter[USAGE_READ_BYTES] = stats->read_bytes;
+    counter[USAGE_WRITTEN_BYTES] = stats->write_bytes;
+    counter[USAGE_READ_CHARS] = stats->read_char;
+    counter[USAGE_WRITTEN_CHARS] = stats->write_char;
+    counter[USAGE_MINOR_FAULTS] = stats->ac_minflt;
+    counter[USAGE_MAJOR_FAULTS] = stats->ac_majflt;
+    counter[USAGE_VOLUNTARY_SWITCHES] = stats->nvcsw;
+    counter[USAGE_INVOLUNTARY_SWITCHES] = stats->nivcsw;
+    counter[USAGE_CPU_WAIT_NS] = record->run_ns > 0 ? stats->cpu_delay_total : UNKNOWN;
+    counter[USAGE_IO_WAIT_NS] = stats->blkio_delay_total;
 }
 
 static int read_stats(const struct bytes *value, struct exit_record *record)

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
+#include "source/proc/usage.h"
 
 struct exit_record {
     pid_t pid;  /* ID of the thread that exited */
@@ -27,12 +28,9 @@ struct exit_record {
     /* Usage of the thread, or of all threads of the process if it is the last of several. */
     uint64_t tick_ns; /* CPU time in whole clock ticks: right on average */
     uint64_t run_ns;  /* CPU time without the time since the last tick; 0: unknown */
-    uint64_t read_bytes, written_bytes; /* these and the next members are for the thread only */
-    uint64_t read_chars, written_chars;
-    uint64_t minor_faults, major_faults;
-    uint64_t voluntary_switches, involuntary_switches;
-    uint64_t cpu_wait_ns; /* UNKNOWN: not counted */
-    uint64_t io_wait_ns;  /* 0 unless the kernel counts it */
+    /* Usage of the thread alone, without CPU times. The wait for a CPU is UNKNOWN if the kernel does not
+     * count it, the wait for I/O is 0 unless the kernel counts it. */
+    struct usage usage;
     bool is_last_of_several;
     /* The process had not called exec and had hardly touched a page: its memory may be its
      * parent's, as after vfork. */

@@ -260,5 +260,5 @@ bool fd_is_tcp(pid_t pid, int fd)
     (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
     /* "TCP" or "TCPv6"; if the name cannot be read, the socket counts as TCP. */
     return getxattr(path, "system.sockprotoname", name, sizeof(name) - 1) <= 0 ||
-           strncmp(name, "TCP", 3) == 0;
+           begins_with(name, "TCP");
 }

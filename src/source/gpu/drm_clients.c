@@ -507,13 +507,6 @@ static int take_pids(struct drm_clients *clients, const struct gpu_pids *pids)
     return 0;
 }
 
-static int compare_pid(const void *key, const void *entry)
-{
-    pid_t pid = *(const pid_t *)key, other = ((const struct drm_sweep_pid *)entry)->pid;
-
-    return pid < other ? -1 : pid > other;
-}
-
 /* Reads the usage of a descriptor's client. Returns the index of its device, or -errno;
  * -EBADMSG: the descriptor exists, but its file contains no figures of a client. */
 static int read_fdinfo(struct drm_vendor *drm, pid_t pid, int fd, struct drm_fdinfo *ret)
@@ -679,15 +672,16 @@ static int look_at_known(struct drm_vendor *drm)
 {
     for (size_t i = 0; i < drm->clients.count; i++) {
         const struct drm_client *client = &drm->clients.list[i];
+        size_t place = gpu_pids_place(drm->clients.pid, drm->clients.pid_count,
+                                      sizeof(*drm->clients.pid), client->pid);
         struct drm_sweep_pid *entry;
         struct drm_fdinfo info;
         int device, r;
 
-        if (client->is_ended || drm->clients.pid_count == 0)
+        if (client->is_ended || place == drm->clients.pid_count)
             continue;
-        entry = bsearch(&client->pid, drm->clients.pid, drm->clients.pid_count, sizeof(*entry),
-                        compare_pid);
-        if (!entry)
+        entry = &drm->clients.pid[place];
+        if (entry->pid != client->pid)
             continue;
         device = read_fdinfo(drm, client->pid, client->fd, &info);
         if (device < 0 || device != (int)client->device || info.client_id != client->id) {

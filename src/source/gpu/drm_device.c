@@ -199,9 +199,7 @@ static int compare(const void *left, const void *right)
 {
     const struct drm_device *a = left, *b = right;
 
-    if (a->pci != b->pci)
-        return a->pci < b->pci ? -1 : 1;
-    return a->card < b->card ? -1 : a->card > b->card;
+    return a->pci != b->pci ? compare_u64(a->pci, b->pci) : compare_u64(a->card, b->card);
 }
 
 bool drm_may_be_here(const struct root *root)

@@ -110,55 +110,40 @@ static int parse_percent(const char *value, uint64_t *ret)
     return 0;
 }
 
-static bool copy_name(char name[DRM_NAME_SIZE], const char *text, size_t length)
+/* Finds or adds the element of this name in a list of engines or regions: a name, then figures
+ * of type uint64_t. NULL: no room, or no valid name. */
+static void *find_named(void *list, size_t *count, size_t most, size_t size, const char *text,
+                        size_t length)
 {
+    char *at = list;
+
     if (length == 0 || length >= DRM_NAME_SIZE)
-        return false;
-    memcpy(name, text, length);
-    name[length] = '\0';
-    return true;
+        return NULL;
+    for (size_t i = 0; i < *count; i++, at += size) {
+        if (strncmp(at, text, length) == 0 && at[length] == '\0')
+            return at;
+    }
+    if (*count == most)
+        return NULL;
+    ++*count;
+    memset(at, 0xff, size); /* UNKNOWN */
+    memcpy(at, text, length);
+    at[length] = '\0';
+    return at;
 }
 
-/* Finds or adds the engine with this name; NULL: no room, or an invalid name. */
 static struct drm_fdinfo_engine *find_engine(struct drm_fdinfo *info, const char *text,
                                              size_t length)
 {
-    struct drm_fdinfo_engine engine = { .busy_ns = UNKNOWN,
-                                        .cycles = UNKNOWN,
-                                        .total_cycles = UNKNOWN,
-                                        .max_hz = UNKNOWN,
-                                        .capacity = UNKNOWN,
-                                        .busy_percent_x100 = UNKNOWN };
-
-    if (!copy_name(engine.name, text, length))
-        return NULL;
-    for (size_t i = 0; i < info->engine_count; i++) {
-        if (strcmp(info->engine[i].name, engine.name) == 0)
-            return &info->engine[i];
-    }
-    if (info->engine_count == DRM_ENGINE_MAX)
-        return NULL;
-    info->engine[info->engine_count] = engine;
-    return &info->engine[info->engine_count++];
+    return find_named(info->engine, &info->engine_count, DRM_ENGINE_MAX,
+                      sizeof(info->engine[0]), text, length);
 }
 
 static struct drm_fdinfo_region *find_region(struct drm_fdinfo *info, const char *text,
                                              size_t length)
 {
-    struct drm_fdinfo_region region;
-
-    if (!copy_name(region.name, text, length))
-        return NULL;
-    for (size_t i = 0; i < info->region_count; i++) {
-        if (strcmp(info->region[i].name, region.name) == 0)
-            return &info->region[i];
-    }
-    if (info->region_count == DRM_REGION_MAX)
-        return NULL;
-    for (size_t i = 0; i < DRM_MEMORY_COUNT; i++)
-        region.bytes[i] = UNKNOWN;
-    info->region[info->region_count] = region;
-    return &info->region[info->region_count++];
+    return find_named(info->region, &info->region_count, DRM_REGION_MAX,
+                      sizeof(info->region[0]), text, length);
 }
 
 static void read_figure(const struct line *line, struct drm_fdinfo *info)
@@ -240,7 +225,7 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
         line.value = text + line.key_length + 1;
         if (read_identity(&line, &info, &pasid))
             continue;
-        if (strncmp(text, "drm-", 4) == 0)
+        if (begins_with(text, "drm-"))
             read_figure(&line, &info);
         else
             read_old_figure(&line, &info);
@@ -260,7 +245,7 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
 static bool begins_with_any(const char *name, const char *const *prefixes)
 {
     for (; *prefixes; prefixes++) {
-        if (strncmp(name, *prefixes, strlen(*prefixes)) == 0)
+        if (begins_with(name, *prefixes))
             return true;
     }
     return false;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/parse.h"
@@ -15,14 +16,16 @@ const struct gpu_vendor *const gpu_vendors[] = {
 };
 const size_t gpu_vendor_count = ARRAY_SIZE(gpu_vendors);
 
-size_t gpu_pids_place(const pid_t *list, size_t count, pid_t pid)
+size_t gpu_pids_place(const void *list, size_t count, size_t size, pid_t pid)
 {
     size_t low = 0, high = count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
+        pid_t found;
 
-        if (list[middle] < pid)
+        memcpy(&found, (const char *)list + middle * size, sizeof(found));
+        if (found < pid)
             low = middle + 1;
         else
             high = middle;
@@ -32,7 +35,7 @@ size_t gpu_pids_place(const pid_t *list, size_t count, pid_t pid)
 
 bool gpu_pids_have(const struct gpu_pids *pids, pid_t pid)
 {
-    size_t place = gpu_pids_place(pids->list, pids->count, pid);
+    size_t place = gpu_pids_place(pids->list, pids->count, sizeof(pid), pid);
 
     return place < pids->count && pids->list[place] == pid;
 }

@@ -131,8 +131,9 @@ struct gpu_pids {
 
 bool gpu_pids_have(const struct gpu_pids *pids, pid_t pid);
 
-/* Returns the index of a PID in a sorted list, or the index to insert it at. */
-size_t gpu_pids_place(const pid_t *list, size_t count, pid_t pid);
+/* Returns the index of a PID in a sorted list, or the index to insert it at. The elements, of
+ * `size` bytes, start with the PID. */
+size_t gpu_pids_place(const void *list, size_t count, size_t size, pid_t pid);
 
 /* Names of a vendor's sources, as shown in reports. */
 struct gpu_sources {

@@ -2,10 +2,6 @@
 /*
  * nvidia.h - the state of the NVIDIA vendor, for its own files. Other files use only
  * gpu_nvidia.
- *
- * nvidia_nvml.c opens the driver's library, nvidia.c finds the devices and reads their figures,
- * nvidia_meters.c reads their utilization, nvidia_gpm.c their work; nvidia_processes.c reads the usage of processes, and
- * nvidia_clients.c counts their busy time.
  */
 #ifndef SOURCE_GPU_NVIDIA_H
 #define SOURCE_GPU_NVIDIA_H

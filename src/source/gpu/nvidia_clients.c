@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
+#include "source/gpu/gpu.h"
 #include "source/gpu/nvidia_meters.h"
 
 /* A sample is available this long after its timestamp. */
@@ -33,20 +34,9 @@ uint64_t nvidia_clients_since_us(const struct nvidia_clients *clients, uint64_t 
     return clients->until_us + (period_us ? period_us : BUSY_PERIOD_DEFAULT_US) / 4;
 }
 
-/* Returns the index of `pid`, or the index at which it would be inserted. */
 static size_t place_of(const struct nvidia_clients *clients, pid_t pid)
 {
-    size_t low = 0, high = clients->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (clients->list[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return gpu_pids_place(clients->list, clients->count, sizeof(*clients->list), pid);
 }
 
 const struct nvidia_client *nvidia_clients_find(const struct nvidia_clients *clients, pid_t pid)

@@ -44,8 +44,7 @@ void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_n
 {
     uint64_t wait_ns = (clock_thread_cpu_ns() - pace->started_ns) * PACE_SHARE;
 
-    wait_ns = wait_ns < least_ns ? least_ns : wait_ns;
-    pace->due_ns = now_ns + (wait_ns > most_ns ? most_ns : wait_ns);
+    pace->due_ns = now_ns + smaller(larger(wait_ns, least_ns), most_ns);
 }
 
 /* ---- busy time from samples ---------------------------------------------- */
@@ -197,14 +196,14 @@ static int compare_samples(const void *left, const void *right)
 {
     const struct nvml_sample *a = left, *b = right;
 
-    return (a->stamp_us > b->stamp_us) - (a->stamp_us < b->stamp_us);
+    return compare_u64(a->stamp_us, b->stamp_us);
 }
 
 static int compare_usage(const void *left, const void *right)
 {
     const struct nvml_process_usage *a = left, *b = right;
 
-    return (a->stamp_us > b->stamp_us) - (a->stamp_us < b->stamp_us);
+    return compare_u64(a->stamp_us, b->stamp_us);
 }
 
 ssize_t nvidia_usage_get(struct nvidia_rooms *rooms, const struct nvml *nvml,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -48,9 +49,7 @@ static uint64_t pci_key(const char *text)
 
 int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b)
 {
-    uint64_t key_a = pci_key(a->pci_address), key_b = pci_key(b->pci_address);
-
-    return (key_a > key_b) - (key_a < key_b);
+    return compare_u64(pci_key(a->pci_address), pci_key(b->pci_address));
 }
 
 static ssize_t find_number(const struct choice *choice, uint64_t number)

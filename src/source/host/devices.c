@@ -220,7 +220,7 @@ static bool is_nvme_path(const char *name)
 {
     const char *rest;
 
-    if (strncmp(name, "nvme", 4) != 0)
+    if (!begins_with(name, "nvme"))
         return false;
     rest = name + 4 + strspn(name + 4, "0123456789");
     return *rest == 'c';
@@ -235,7 +235,7 @@ static bool is_partition_name(const char *name)
     if (digits == 0)
         return false;
     for (size_t i = 0; i < ARRAY_SIZE(lettered_disks); i++) {
-        if (strncmp(name, lettered_disks[i], strlen(lettered_disks[i])) == 0)
+        if (begins_with(name, lettered_disks[i]))
             return true;
     }
     /* nvme0n1p2, mmcblk0p1: a 'p' between two numbers */
@@ -615,7 +615,7 @@ static enum disk_type read_type(const struct root *root, const char *folder)
 {
     uint64_t is_rotational = read_number(root, "block", folder, "queue/rotational");
 
-    if (strncmp(folder, "nvme", 4) == 0)
+    if (begins_with(folder, "nvme"))
         return DISK_NVME;
     if (!is_known(is_rotational))
         return DISK_TYPE_UNKNOWN;
@@ -642,7 +642,7 @@ static void describe_disk(const struct root *root, struct disk_device *disk)
     name_folder(disk->name, folder);
     read_text(root, "block", folder, "device/model", disk->model);
     read_text(root, "block", folder, "device/vendor", disk->vendor);
-    if (strncmp(disk->vendor, "0x", 2) == 0) /* a number, as of a virtio device */
+    if (begins_with(disk->vendor, "0x")) /* a number, as of a virtio device */
         disk->vendor[0] = '\0';
     read_text(root, "block", folder, "device/serial", disk->serial);
     if (!disk->serial[0])
@@ -748,14 +748,14 @@ void devices_find_disk_of(const struct root *root, const struct mount_item *moun
     char path[64];
 
     name[0] = '\0';
-    if (strncmp(source, "zfs:", 4) == 0) {
+    if (begins_with(source, "zfs:")) {
         (void)snprintf(name, DEVICE_NAME_SIZE, "%s", source); /* truncation is fine */
         return;
     }
     (void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u", mount->major, mount->minor);
     /* btrfs has a device number of its own, which belongs to no device */
     if (read_link_part(root, path, false, name, DEVICE_NAME_SIZE) < 0) {
-        source += strncmp(source, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
+        source += begins_with(source, prefix) ? strlen(prefix) : 0;
         if (strlen(source) >= DEVICE_NAME_SIZE || strstr(source, "..") ||
             !root_exists(root, "sys/class/block/%s", source)) {
             name[0] = '\0';

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/root.h"
-#include "source/host/space.h"
+#include "source/host/mounts.h"
 
 /* The sum of two counters over the devices of a kernel table.
  *

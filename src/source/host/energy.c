@@ -117,7 +117,7 @@ static int add_zone(struct energy *energy, const struct root *root, unsigned num
     if (r < 0)
         return r;
     if (root_read_start(root, name, sizeof(name), POWERCAP "%u/name", number) < 0 ||
-        strncmp(name, "package-", strlen("package-")) != 0)
+        !begins_with(name, "package-"))
         return 0;
     add_package(energy, "powercap", path, -1, 1);
     (void)snprintf(path, sizeof(path), POWERCAP "%u/max_energy_range_uj", number); /* fits */
@@ -150,8 +150,7 @@ static void search_cray(struct energy *energy, const struct root *root)
  * "cpu" or "package". Cores are parts of a package. */
 static bool is_package_label(const char *label)
 {
-    return strncmp(label, "Esocket", strlen("Esocket")) == 0 ||
-           strncasecmp(label, "cpu", strlen("cpu")) == 0 ||
+    return begins_with(label, "Esocket") || strncasecmp(label, "cpu", strlen("cpu")) == 0 ||
            strncasecmp(label, "package", strlen("package")) == 0;
 }
 
@@ -192,7 +191,7 @@ static void search_perf(struct energy *energy, const struct root *root)
 
     if (!root->is_live || read_number(root, PERF "/type", &type) < 0 ||
         root_read_start(root, text, sizeof(text), PERF "/events/energy-pkg") < 0 ||
-        strncmp(text, "event=", strlen("event=")) != 0)
+        !begins_with(text, "event="))
         return;
     attr.type = (uint32_t)type;
     attr.config = strtoull(text + strlen("event="), NULL, 16);

@@ -387,8 +387,6 @@ void topology_read(const struct root *root, struct topology *ret)
         ret->threads = ret->cores = ret->sockets = UNKNOWN;
 }
 
-/* ---- virtualization -------------------------------------------------------- */
-
 /* ---- containers ----------------------------------------------------------- */
 
 /* A Kubernetes pod is also a container of some runtime, so the name of the outer one comes
@@ -443,7 +441,7 @@ static struct container_name read_declared(const struct root *root)
         return name_of(text);
     n = root_read_start(root, text, SIZE, "proc/1/environ"); /* readable by root */
     for (ssize_t at = 0; at < n; at += (ssize_t)strlen(text + at) + 1) {
-        if (strncmp(text + at, key, strlen(key)) == 0)
+        if (begins_with(text + at, key))
             return name_of(text + at + strlen(key));
     }
     return name_of("");
@@ -545,7 +543,7 @@ const char *hypervisor_find(const struct root *root, const struct dmi *dmi)
     if (name)
         return name;
     if (root_read_start(root, text, sizeof(text), "sys/hypervisor/type") > 0 &&
-        strncmp(text, "xen", 3) == 0)
+        begins_with(text, "xen"))
         return "xen";
     name = find_in_device_tree(root);
     return name ? name : find_in_cpu_flags(root);

@@ -64,7 +64,7 @@ static uint64_t count_cpus(const char *text)
 {
     uint64_t count = 0;
 
-    for (; strncmp(text, "cpu", 3) == 0; text = parse_next_line(text))
+    for (; begins_with(text, "cpu"); text = parse_next_line(text))
         count += is_digit(text[3]) ? 1 : 0;
     return strncmp(text, "cpu", strlen(text)) != 0 && count > 0 ? count : UNKNOWN;
 }
@@ -104,7 +104,7 @@ size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct c
 {
     size_t count = 0;
 
-    for (; strncmp(text, "cpu", 3) == 0 && count < capacity; text = parse_next_line(text)) {
+    for (; begins_with(text, "cpu") && count < capacity; text = parse_next_line(text)) {
         const char *line = text + 3;
         struct cpu_stat stat;
         uint64_t number;

@@ -96,8 +96,7 @@ static uint64_t size_kib(const char *name)
     const char *cursor = name + strlen(prefix);
     uint64_t kib;
 
-    return strncmp(name, prefix, strlen(prefix)) == 0 && parse_u64(&cursor, &kib) == 0 ? kib
-                                                                                       : 0;
+    return begins_with(name, prefix) && parse_u64(&cursor, &kib) == 0 ? kib : 0;
 }
 
 static void find_sizes(struct huge_pages *pages, const struct root *root)

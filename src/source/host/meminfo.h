@@ -10,7 +10,7 @@
 
 /* ---- The memory of the whole machine, from /proc/meminfo ------------------- */
 
-/* UNKNOWN: not reported by the kernel. */
+/* A value is UNKNOWN if the kernel does not report it. */
 struct meminfo {
     uint64_t total_bytes;
     uint64_t free_bytes;      /* not used at all */

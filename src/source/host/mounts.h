@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/helper.h"
 #include "base/root.h"
 
 /* The mounts visible to a process, from /proc/PID/mountinfo.
@@ -108,5 +109,21 @@ bool mounts_may_stall(const char *text);
  * mount_list_done(). */
 int mounts_read(const struct root *root, const char *text, struct mounts *ret,
                 struct mount_list *ret_list);
+
+/* ---- space.c: the same with a timeout, for disks that do not respond ---------- */
+
+/* A zeroed struct is closed. */
+struct space {
+    struct helper *helper;
+    struct space_inquiry *inquiry; /* owned by the helper */
+    bool has_nfs;                  /* NFS was mounted at the last reading */
+};
+
+void space_done(struct space *space);
+
+/* Reads the mounts. -ENOTSUP: not the live machine; -ETIMEDOUT: a disk does not respond; other
+ * errors, and `ret_list`: see mounts_read(). */
+int space_read(struct space *space, const struct root *root, struct mounts *ret,
+               struct mount_list *ret_list);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "source/host/space.h"
-
+/* space.c - the space on the machine's disks, with a timeout. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "source/host/mounts.h"
 
 /* A disk responds within microseconds, but on a busy machine the helper may have to wait. */
 #define RESPONSE_MOST_NS (250 * NS_PER_MS)

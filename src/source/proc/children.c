@@ -33,38 +33,32 @@ void children_buffer_done(struct children_buffer *buffer)
     *buffer = (struct children_buffer){ 0 };
 }
 
-int children_buffer_grow(struct children_buffer *buffer)
+bool children_buffer_try(struct children_buffer *buffer, ssize_t *n)
 {
     enum { FIRST = 16 << 10, LAST = 16 << 20 };
     size_t size = buffer->size ? 2 * buffer->size : FIRST;
     char *text;
 
-    if (size > LAST)
-        return -EFBIG;
+    if (*n == CHILDREN_UNREAD && buffer->size > 0)
+        return true;
+    if ((*n != CHILDREN_UNREAD && *n != -EFBIG) || size > LAST)
+        return false;
     text = realloc(buffer->text, size);
-    if (!text)
-        return -ENOMEM;
-    *buffer = (struct children_buffer){ text, size };
-    return 0;
+    *n = text ? CHILDREN_UNREAD : -ENOMEM;
+    if (text)
+        *buffer = (struct children_buffer){ text, size };
+    return text;
 }
 
 static int thread_children(struct cached_file *file, const struct root *root, pid_t pid,
                            pid_t tid, struct children_buffer *buffer, child_found *found,
                            void *data)
 {
-    ssize_t n = -EFBIG;
+    ssize_t n = CHILDREN_UNREAD;
 
-    while (n == -EFBIG) {
-        if (buffer->size > 0)
-            n = cached_file_read(file, root, READ_WHOLE, buffer->text, buffer->size,
-                                 "proc/%d/task/%d/children", (int)pid, (int)tid);
-        if (n == -EFBIG) {
-            int r = children_buffer_grow(buffer);
-
-            if (r < 0)
-                return r;
-        }
-    }
+    while (children_buffer_try(buffer, &n))
+        n = cached_file_read(file, root, READ_WHOLE, buffer->text, buffer->size,
+                             "proc/%d/task/%d/children", (int)pid, (int)tid);
     return n < 0 ? (int)n : children_parse(buffer->text, found, data);
 }
 

@@ -30,8 +30,10 @@ struct children_buffer {
 };
 void children_buffer_done(struct children_buffer *buffer);
 
-/* Doubles the buffer. -EFBIG: the buffer has its maximum size. */
-int children_buffer_grow(struct children_buffer *buffer);
+/* Whether a list must be read into the buffer, for the first time or again with a larger buffer: *n is
+ * the result of the last read. If the buffer cannot grow, sets *n to the error. */
+enum { CHILDREN_UNREAD = -4096 }; /* no read yet; not an errno value */
+bool children_buffer_try(struct children_buffer *buffer, ssize_t *n);
 
 /* Finds the children of every thread of a process. `leader` is the open file of its first
  * thread; if `thread_count` > 1, the files of the other threads are read too. -ENOENT: the

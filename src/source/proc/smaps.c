@@ -11,6 +11,33 @@
 #include "base/unknown.h"
 #include "text/line_reader.h"
 
+#define FIELD(key, member)                               \
+    {                                                    \
+        key, offsetof(struct smaps_rollup, member), 1024 \
+    }
+
+static const struct keyed_field fields[] = {
+    FIELD("Rss:", rss),
+    FIELD("Pss:", pss),
+    FIELD("Pss_Anon:", pss_anon),
+    FIELD("Pss_File:", pss_file),
+    FIELD("Pss_Shmem:", pss_shmem),
+    FIELD("Shared_Clean:", shared_clean),
+    FIELD("Shared_Dirty:", shared_dirty),
+    FIELD("Private_Clean:", private_clean),
+    FIELD("Private_Dirty:", private_dirty),
+    FIELD("Anonymous:", anonymous),
+    FIELD("KSM:", merged),
+};
+
+/* Whether the sizes that every kernel reports are known. */
+static bool is_complete(const struct smaps_rollup *sizes)
+{
+    return is_known(sizes->rss) && is_known(sizes->pss) && is_known(sizes->shared_clean) &&
+           is_known(sizes->shared_dirty) && is_known(sizes->private_clean) &&
+           is_known(sizes->private_dirty) && is_known(sizes->anonymous);
+}
+
 /* ---- smaps ----------------------------------------------------------------- */
 
 /* Parses /proc/PID/smaps line by line.
@@ -22,27 +49,6 @@
 
 /* Larger than any address space, so a larger number is invalid. */
 #define MAX_KB (1ull << 47)
-
-#define FIELD(key, member)                             \
-    {                                                  \
-        key, offsetof(struct smaps_area, member), 1024 \
-    }
-
-static const struct keyed_field fields[] = {
-    FIELD("Rss:", rss),
-    FIELD("Pss:", pss),
-    FIELD("Shared_Clean:", shared_clean),
-    FIELD("Shared_Dirty:", shared_dirty),
-    FIELD("Private_Clean:", private_clean),
-    FIELD("Private_Dirty:", private_dirty),
-    FIELD("Anonymous:", anonymous),
-    FIELD("KSM:", merged),
-};
-
-static uint64_t *value_of(struct smaps_area *area, const struct keyed_field *field)
-{
-    return (uint64_t *)(void *)((char *)area + field->offset);
-}
 
 /* The area whose lines are being read. */
 struct parser {
@@ -72,9 +78,8 @@ static int parse_head(const char *line, struct smaps_area *ret)
         minor > UINT32_MAX)
         return -EBADMSG;
     area.device = major << 32 | minor;
-    for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-        *value_of(&area, &fields[i]) = UNKNOWN;
-    area.merged = 0; /* an older kernel does not report it */
+    memset(&area.sizes, 0xff, sizeof(area.sizes)); /* UNKNOWN */
+    area.sizes.merged = 0;                         /* an older kernel does not report it */
     *ret = area;
     return 0;
 }
@@ -83,11 +88,8 @@ static int end_area(struct parser *parser)
 {
     if (!parser->has_area)
         return 0;
-    for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-        if (!is_known(*value_of(&parser->area, &fields[i])))
-            return -EBADMSG;
-    }
-    return parser->each(&parser->area, parser->data);
+    return is_complete(&parser->area.sizes) ? parser->each(&parser->area, parser->data)
+                                            : -EBADMSG;
 }
 
 static int parse_line(struct parser *parser, const char *line)
@@ -111,7 +113,8 @@ static int parse_line(struct parser *parser, const char *line)
     line += strlen(field->key);
     if (parse_u64(&line, &value) < 0 || value > MAX_KB)
         return -EBADMSG;
-    *value_of(&parser->area, field) = value * field->scale;
+    value *= field->scale;
+    memcpy((char *)&parser->area.sizes + field->offset, &value, sizeof(value));
     return 0;
 }
 
@@ -145,35 +148,14 @@ int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data)
 
 /* ---- smaps rollup ---------------------------------------------------------- */
 
-#define ROLLUP_FIELD(key, member)                        \
-    {                                                    \
-        key, offsetof(struct smaps_rollup, member), 1024 \
-    }
-
-static const struct keyed_field rollup_fields[] = {
-    ROLLUP_FIELD("Rss:", rss),
-    ROLLUP_FIELD("Pss:", pss),
-    ROLLUP_FIELD("Pss_Anon:", pss_anon),
-    ROLLUP_FIELD("Pss_File:", pss_file),
-    ROLLUP_FIELD("Pss_Shmem:", pss_shmem),
-    ROLLUP_FIELD("Shared_Clean:", shared_clean),
-    ROLLUP_FIELD("Shared_Dirty:", shared_dirty),
-    ROLLUP_FIELD("Private_Clean:", private_clean),
-    ROLLUP_FIELD("Private_Dirty:", private_dirty),
-    ROLLUP_FIELD("Anonymous:", anonymous),
-    ROLLUP_FIELD("KSM:", merged),
-};
-
 int smaps_rollup_parse(const char *text, struct smaps_rollup *ret)
 {
     struct smaps_rollup rollup;
 
     if (*text == '\0')
         return -ESRCH;
-    keyed_parse(text, rollup_fields, ARRAY_SIZE(rollup_fields), &rollup);
-    if (!is_known(rollup.rss) || !is_known(rollup.pss) || !is_known(rollup.shared_clean) ||
-        !is_known(rollup.shared_dirty) || !is_known(rollup.private_clean) ||
-        !is_known(rollup.private_dirty) || !is_known(rollup.anonymous))
+    keyed_parse(text, fields, ARRAY_SIZE(fields), &rollup);
+    if (!is_complete(&rollup))
         return -EBADMSG;
     *ret = rollup;
     return 0;

@@ -10,24 +10,36 @@
 
 #include "base/root.h"
 
+/* Sizes of all mappings or of one, in bytes. Pss_Anon, Pss_File and Pss_Shmem are UNKNOWN before
+ * Linux 5.3 and for a single mapping, `merged` if the kernel does not report it. Huge pages of
+ * hugetlbfs are not included. */
+struct smaps_rollup {
+    uint64_t rss;
+    uint64_t pss;
+    uint64_t pss_anon;
+    uint64_t pss_file;
+    uint64_t pss_shmem;
+    uint64_t shared_clean;
+    uint64_t shared_dirty;
+    uint64_t private_clean;
+    uint64_t private_dirty;
+    uint64_t anonymous;
+    uint64_t merged; /* pages of equal content merged by the kernel (KSM) */
+};
+
 /* /proc/PID/smaps: how a process shares its memory, area by area.
  *
  * The file may be megabytes long, so each area is passed on as soon as it is complete.
  * Reading the file costs as much as smaps_rollup, plus about 3 us per area. */
 
-/* One mapping. Sizes in bytes. The name is hostile text and is not read: device and inode
- * identify the file. Inode 0: no file. */
+/* One mapping. The name is hostile text and is not read: device and inode identify the file. Inode
+ * 0: no file. */
 struct smaps_area {
     uint64_t start, end; /* addresses */
     uint64_t offset;     /* offset of `start` in the file */
     uint64_t device;     /* device number as in this file: not comparable with other numbers */
     uint64_t inode;
-    uint64_t rss;
-    uint64_t pss;
-    uint64_t shared_clean, shared_dirty;
-    uint64_t private_clean, private_dirty;
-    uint64_t anonymous;
-    uint64_t merged; /* pages of equal content merged by the kernel (KSM); 0 if not reported */
+    struct smaps_rollup sizes; /* `merged` is 0 if not reported */
 };
 
 /* Called for each area in order of addresses. A result other than 0 ends the reading and is
@@ -47,22 +59,6 @@ int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data)
  * To write this file the kernel walks the page tables, which takes 6-8 ms per GiB of small
  * pages and blocks memory calls of the process: read it rarely. An open file becomes invalid
  * at exec, so it is opened each time. */
-
-/* In bytes. Pss_Anon, Pss_File and Pss_Shmem are UNKNOWN before Linux 5.3, `merged` if the
- * kernel does not report it. Huge pages of hugetlbfs are not included. */
-struct smaps_rollup {
-    uint64_t rss;
-    uint64_t pss;
-    uint64_t pss_anon;
-    uint64_t pss_file;
-    uint64_t pss_shmem;
-    uint64_t shared_clean;
-    uint64_t shared_dirty;
-    uint64_t private_clean;
-    uint64_t private_dirty;
-    uint64_t anonymous;
-    uint64_t merged; /* pages of equal content merged by the kernel (KSM) */
-};
 
 /* Parses the text. -ESRCH if it is empty: the process has exited. */
 int smaps_rollup_parse(const char *text, struct smaps_rollup *ret);

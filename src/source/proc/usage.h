@@ -5,15 +5,17 @@
  * When a parent waits for a child, the kernel adds the child's counters to the parent's. So the
  * sum over living processes, each including the children it waited for, does not lose any
  * usage. Exited processes need not be remembered, unless no process waited for them (see
- * exits.c).
+ * job/exits.c).
  */
-#ifndef JOB_USAGE_H
-#define JOB_USAGE_H
+#ifndef SOURCE_PROC_USAGE_H
+#define SOURCE_PROC_USAGE_H
 
 #include <stdint.h>
 #include <sys/time.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/unknown.h"
 
 enum usage_counter {
     USAGE_CPU_NS,
@@ -39,7 +41,12 @@ struct usage {
     uint64_t counter[USAGE_COUNT];
 };
 
-void usage_clear(struct usage *usage); /* all UNKNOWN */
+/* Makes all counters UNKNOWN. */
+static inline void usage_clear(struct usage *usage)
+{
+    for (int i = 0; i < USAGE_COUNT; i++)
+        usage->counter[i] = UNKNOWN;
+}
 
 /* Converts a time of struct rusage. */
 static inline uint64_t usage_timeval_ns(struct timeval time)
@@ -48,9 +55,22 @@ static inline uint64_t usage_timeval_ns(struct timeval time)
 }
 
 /* Adds known counters. A counter stays UNKNOWN until a known value is added. */
-void usage_add(struct usage *into, const struct usage *usage);
+static inline void usage_add(struct usage *into, const struct usage *usage)
+{
+    for (int i = 0; i < USAGE_COUNT; i++) {
+        if (!is_known(usage->counter[i]))
+            continue;
+        into->counter[i] = is_known(into->counter[i])
+                               ? sum_u64(into->counter[i], usage->counter[i])
+                               : usage->counter[i];
+    }
+}
 
 /* Raises each counter to its value in `floor`: totals never fall. */
-void usage_raise(struct usage *usage, const struct usage *floor);
+static inline void usage_raise(struct usage *usage, const struct usage *floor)
+{
+    for (int i = 0; i < USAGE_COUNT; i++)
+        raise_to(&usage->counter[i], floor->counter[i]);
+}
 
 #endif
