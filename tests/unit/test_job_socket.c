@@ -174,11 +174,14 @@ static int send_in_child(const char *name, bool is_stop)
     return WEXITSTATUS(status);
 }
 
+/* Set in every test: a `spoor watch` outside may request the status of any listener. */
+static const struct spoor_options options_of_a_run = { .name = "label" };
+
 static void child_starts_and_stops_a_phase(void **state)
 {
     spoor_session *session = start_session();
     int around = send_in_child("x", false); /* trackers around this test */
-    struct job_run run = { .session = session };
+    struct job_run run = { session, &options_of_a_run, 0 };
     struct job_listener listener;
     struct spoor_error err;
 
@@ -195,10 +198,10 @@ static void child_starts_and_stops_a_phase(void **state)
     session = spoor_session_close(session);
 }
 
-static void a_sample_is_taken_on_request(void **state)
+static void samples_and_the_status_are_sent_on_request(void **state)
 {
     spoor_session *session = start_session();
-    struct job_run run = { .session = session };
+    struct job_run run = { session, &options_of_a_run, 0 };
     struct job_listener listener;
     char answer[JOB_REQUEST_BYTES];
     struct spoor_error err;
@@ -212,6 +215,10 @@ static void a_sample_is_taken_on_request(void **state)
     assert_true(take_answer(fd, answer) > 0);
     assert_string_equal(answer, "done");
     assert_true(spoor_session_latest_seconds(session) > before);
+    fd = connect_to("spoor-phases");
+    assert_int_equal(send(fd, "status", 6, MSG_NOSIGNAL), 6);
+    assert_true(take_answer(fd, answer) > 0);
+    assert_non_null(strstr(answer, "\"name\":\"label\""));
     job_listener_stop(&listener);
     session = spoor_session_close(session);
 }
@@ -219,7 +226,7 @@ static void a_sample_is_taken_on_request(void **state)
 static void second_listener_of_a_process_is_refused(void **state)
 {
     spoor_session *session = start_session();
-    struct job_run run = { .session = session };
+    struct job_run run = { session, &options_of_a_run, 0 };
     struct job_listener first, second;
     struct spoor_error err;
 
@@ -239,7 +246,7 @@ int main(void)
         cmocka_unit_test(a_request_is_answered),
         cmocka_unit_test(a_second_listener_on_the_same_name_is_refused),
         cmocka_unit_test(child_starts_and_stops_a_phase),
-        cmocka_unit_test(a_sample_is_taken_on_request),
+        cmocka_unit_test(samples_and_the_status_are_sent_on_request),
         cmocka_unit_test(second_listener_of_a_process_is_refused),
     };
 
