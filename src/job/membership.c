@@ -33,7 +33,8 @@
  * of all processes are read now and then. */
 enum { FULL_SEARCH_EVERY = 16 };
 
-/* While events report every new process, a search finds none, unless events fail unnoticed. */
+/* Events report every new process, so a search is made only this rarely, in case events fail
+ * unnoticed. */
 #define CHECK_EVENTS_EVERY_NS (10 * NS_PER_SECOND)
 
 /* A process that lives no longer than this costs only an event: its usage is added to the

@@ -213,9 +213,10 @@ static double discount(const struct summary *summary, enum metric peak)
     return metric ? (double)known_or_0(summary->tally[metric].max) : 0;
 }
 
-/* Returns the bound to use if it is below the peak; NaN: none. Small differences between the
- * kernel's counts are tolerated: a sampled value may have been as high as the mark of the
- * whole. */
+/* Returns the bound to use instead of one that is below the sampled peak. NaN: there is none, since
+ * the bound is of the surrounding cgroup or too far below. Small differences between the kernel's
+ * counts are tolerated: then the peak itself is the bound. For a part (private, shared, PSS) it is
+ * the mark of its group's resident size, if that is higher. */
 static double near_bound(const struct row *row, const struct summary *summary, double peak,
                          double bound)
 {

@@ -73,8 +73,9 @@ static uint64_t count_at_sample(const struct tally *tally, enum metric metric,
                                      (double)(read_ns - tally->last_ns));
 }
 
-/* Whether counts are interpolated to the time of the sample: counters of the machine are, since
- * the machine keeps running. The job may have ended: its last count is its total. */
+/* Whether counts are interpolated back to the time of the sample. This is right for counters of the
+ * machine, which keeps running. Counts of the job are used as read: the job may have ended, and its
+ * last count is its total. */
 static bool is_dated_back(enum metric metric)
 {
     return metric_row(metric)->clock == CLOCK_HOST_CPU;

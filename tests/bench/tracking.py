@@ -17,8 +17,8 @@ STRANGER_MS = 10
 
 
 class Watched:
-    """CPU time of a process: since it started, and since its last mark, which is set once it has
-    settled."""
+    """Measures the CPU time of a process, in total and since the last mark() before close(). The
+    caller calls mark() once the process has settled."""
 
     def __init__(self, process):
         self.pid = process.pid

@@ -138,7 +138,7 @@ static void a_client_found_in_the_first_sweep_is_counted_from_then_on(void **sta
     struct drm_clients clients;
 
     assert_int_equal(drm_clients_init(&clients, 1, false), 0);
-    drm_clients_begin(&clients); /* reads no process, so is not counted as the first */
+    drm_clients_begin(&clients); /* a sweep over no processes does not count as the first */
     drm_clients_end(&clients, false);
     see_alone(&clients, 42, 1, "drm-engine-gfx: 500000000 ns\n", 2000 * MS);
     assert_int_equal(only(&clients).busy_ns, 0);

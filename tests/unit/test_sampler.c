@@ -212,7 +212,8 @@ static void busy_time_may_decrease_only_in_the_last_sample(void **state)
     assert_int_equal(reported(&sampler, &view, 4 * NS_PER_SECOND, true), 4 * NS_PER_SECOND);
 }
 
-/* The driver last responded when the job's memory was at its peak. */
+/* The last value before the driver stopped responding may be the peak: it stays in `value`, but
+ * `moment` is unknown. */
 static void gauges_of_a_silent_driver_are_in_the_sample(void **state)
 {
     static struct sampler sampler;

@@ -28,7 +28,7 @@ static const char *chosen(enum visible_source source, const char *text, size_t f
 
     for (size_t i = 0; i < COUNT; i++) {
         list[i] = &devices[i];
-        selected[i] = true; /* replaces any earlier value */
+        selected[i] = true; /* stale: visible_select() must overwrite it */
     }
     assert_int_equal(visible_select(source, text, list, COUNT, selected, note), faults);
     for (size_t i = 0; i < COUNT; i++)

@@ -278,10 +278,10 @@ int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret)
     return 0;
 }
 
-/* Corrects a split by the mappings. Each read is compared with sizes of the same read, so
- * growth between the two reads does not matter. But a page copied between them was shared in
- * the earlier read and is in the total of the later one: the error is at most the growth during
- * the reads. */
+/* Corrects a split with the help of the mappings, which are read after the sizes. The mappings only
+ * contribute their number of duplicate bytes (mapped_rss - mapped_total), so growth between the two
+ * reads does not matter. But a page that was copied in between was shared in the first read and is no
+ * duplicate in the second one: that error is at most the growth, so gained_bytes is subtracted. */
 static void correct(struct memory_split *split, uint64_t resident, uint64_t rss,
                     uint64_t mapped_rss, uint64_t mapped_total, uint64_t gained_bytes)
 {

@@ -85,8 +85,9 @@ static struct nvidia_client *find_or_add(struct nvidia_clients *clients, pid_t p
 }
 
 /* Returns the end of the window that the driver's samples cover: the time of the device's last
- * sample. If that time is unknown: the time of the newest sample of a process, plus whole
- * periods; or else a time whose sample must have arrived. */
+ * sample, or of a newer sample of a process. Without a device sample: the newest sample of a
+ * process plus the whole periods that have passed since. Without any sample: one period and
+ * SETTLED_US before now, but not before the end of the previous window. */
 static uint64_t end_of_window_us(const struct nvidia_clients *clients,
                                  const struct nvidia_answer *answer, uint64_t newest_us)
 {

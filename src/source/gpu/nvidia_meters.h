@@ -128,7 +128,7 @@ typedef int nvidia_call(const struct nvidia_request *request, unsigned *count, v
 ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most,
                      nvidia_call *call, const struct nvidia_request *request);
 
-/* The rooms that all devices share. */
+/* Buffers for the driver's lists, shared by all devices. */
 struct nvidia_rooms {
     struct nvidia_room samples; /* struct nvml_sample */
     struct nvidia_room usage;   /* struct nvml_process_usage */

@@ -163,7 +163,7 @@ struct disk_device {
 struct network_device {
     char name[DEVICE_NAME_SIZE];        /* "eth0" */
     char mac_address[DEVICE_TEXT_SIZE]; /* "52:54:00:12:34:56" */
-    char driver[DEVICE_TEXT_SIZE];      /* driver of hardware: "e1000e" */
+    char driver[DEVICE_TEXT_SIZE];      /* "e1000e"; empty: none */
     char state[DEVICE_TEXT_SIZE];       /* operstate: "up", "down", "unknown" */
     uint64_t speed_mbps;                /* UNKNOWN if the interface is down or virtual */
     uint64_t mtu;
