@@ -24,19 +24,20 @@
 #include "source/proc/pid_files.h"
 
 /* Caches whether the last checked parent discards exited children: siblings share a parent. */
-struct asked_parent {
+struct checked_parent {
     pid_t pid;
     bool discards_children;
 };
 
-static bool discards_children(const struct job *job, pid_t pid, struct asked_parent *asked)
+static bool discards_children(const struct job *job, pid_t pid, struct checked_parent *checked)
 {
     struct pid_status status;
 
-    if (asked->pid != pid)
-        *asked = (struct asked_parent){ pid, pid_status_read(job->root, pid, &status) == 0 &&
-                                                 status.ignores_child_signal };
-    return asked->discards_children;
+    if (checked->pid != pid)
+        *checked =
+            (struct checked_parent){ pid, pid_status_read(job->root, pid, &status) == 0 &&
+                                              status.ignores_child_signal };
+    return checked->discards_children;
 }
 
 /* Whether the page faults of a child were added to its parent's. A parent that ignores SIGCHLD
@@ -56,7 +57,7 @@ static bool has_taken_over(const struct job *job, struct member *parent,
 /* Whether the usage of this process was added to a parent. If that parent has exited, the
  * usage went to the same process as the parent's own. */
 static bool was_inherited(struct job *job, const struct member *member,
-                          struct asked_parent *asked)
+                          struct checked_parent *checked)
 {
     struct member *parent = roster_member(&job->roster, member->parent_pid);
 
@@ -70,7 +71,7 @@ static bool was_inherited(struct job *job, const struct member *member,
         /* If we spawned the job, a missing parent exited earlier and its final figures reached
          * us. They include this process if the parent had waited for it. */
         return job->is_spawned;
-    if (!discards_children(job, parent->id.pid, asked) || has_taken_over(job, parent, member))
+    if (!discards_children(job, parent->id.pid, checked) || has_taken_over(job, parent, member))
         return true;
     job->ledger.saw_unwaited = true;
     return false;
@@ -146,14 +147,14 @@ static void add_departed(struct job *job, const struct member *member)
  * for some of its children and then ignored SIGCHLD has most probably waited for the oldest. */
 static void find_inherited(struct job *job)
 {
-    struct asked_parent asked = { 0 };
+    struct checked_parent checked = { 0 };
 
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
 
         member->account.is_inherited = member->account.has_left &&
                                        !member->account.is_counted &&
-                                       was_inherited(job, member, &asked);
+                                       was_inherited(job, member, &checked);
     }
 }
 

@@ -362,13 +362,13 @@ static int open_scope(struct job_cgroup *job_cgroup, const struct cgroups *cgrou
 {
     struct job_cgroup_folder folder = { .is_made = true };
     struct scope_keeper keeper = { 0 };
-    int asked = start_scope(job_cgroup, cgroups, child, &folder, &keeper);
+    int started = start_scope(job_cgroup, cgroups, child, &folder, &keeper);
 
-    if (asked < 0 && asked != -EINPROGRESS)
+    if (started < 0 && started != -EINPROGRESS)
         return r;
     remove_folders(job_cgroup); /* the job has left them, or soon will */
-    if (asked < 0)
-        return asked;
+    if (started < 0)
+        return started;
     (void)enable_controllers(job_cgroup->root, &folder.parent); /* systemd removes it */
     job_cgroup->folders[CGROUP_UNIFIED] = folder;
     job_cgroup->keeper = keeper;

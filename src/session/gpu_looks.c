@@ -26,7 +26,7 @@
 #define SILENT_AFTER_NS (2 * NS_PER_SECOND)
 
 static const char too_early[] = "the run ended before the drivers had reported their GPUs";
-static const char is_mute[] = "the GPU driver does not respond";
+static const char never_responded[] = "the GPU driver does not respond";
 static const char has_stopped[] = "the GPU driver stopped responding";
 
 struct gpu_look_data {
@@ -444,7 +444,7 @@ static void report_silence(struct gpu_looks *looks, struct gpu_view *view)
     bool has_responded = looks->state == GPU_READY;
 
     view->state = has_responded ? GPU_SILENT : GPU_PENDING;
-    view->reason = has_responded ? has_stopped : is_mute;
+    view->reason = has_responded ? has_stopped : never_responded;
     for (int i = 0; i < GPU_TOTAL_COUNT; i++) {
         struct measure *measure = &view->totals.measures[i];
 

@@ -412,7 +412,7 @@ void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
                                                                                   : reason;
 }
 
-static bool has_let_go(pid_t pid, const void *data)
+static bool has_released(pid_t pid, const void *data)
 {
     const struct nvidia_lists *lists = data;
 
@@ -530,7 +530,7 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
 {
     const struct busy_meter *busy = &device->meters.list[METER_GPU].busy;
     struct nvidia_answer answer = { .device_busy_ns = UNKNOWN,
-                                    .has_ended = has_let_go,
+                                    .has_ended = has_released,
                                     .data = &device->lists };
     ssize_t n;
     int r = nvidia_meters_read_gpu(&device->meters, now_ns);
