@@ -433,7 +433,7 @@ static void close_vendor(void *vendor)
         nvidia_clients_done(&nvidia->devices[i].clients);
     }
     free(nvidia->devices);
-    nvidia_rooms_done(&nvidia->rooms);
+    nvidia_buffers_done(&nvidia->buffers);
     nvml_close(&nvidia->nvml);
     free(nvidia);
 }
@@ -503,7 +503,8 @@ static void begin_device(struct nvidia *nvidia, struct nvidia_device *device, ui
     const struct nvml *nvml = &nvidia->nvml;
     bool is_part = device->facts.is_part;
     const struct nvidia_subject of = { nvml, device->handle, device->whole,
-                                       is_part ? &device->gpu_instance : NULL, &nvidia->rooms };
+                                       is_part ? &device->gpu_instance : NULL,
+                                       &nvidia->buffers };
 
     nvidia_meters_init(&device->meters, &of, now_ns);
     if (is_part || device->has_parts) /* GPM counts from its first reading */

@@ -99,7 +99,7 @@ struct nvidia {
     uint64_t opened_us;         /* microseconds since 1970 */
     bool is_nested;             /* we are in a container: the host has other PIDs */
     bool is_too_old; /* the driver does not report the usage of processes in a container */
-    struct nvidia_rooms rooms;
+    struct nvidia_buffers buffers;
 };
 
 /* Returns the device's own memory in use; UNKNOWN if the device has none or the driver does not

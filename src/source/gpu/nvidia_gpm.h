@@ -18,7 +18,7 @@ struct nvidia_subject {
     nvml_device device;
     nvml_device whole; /* the device to which a part belongs; otherwise the same as `device` */
     const unsigned *gpu_instance; /* GPU instance of a part; NULL: a whole device */
-    struct nvidia_rooms *rooms;
+    struct nvidia_buffers *buffers;
 };
 
 /* A zeroed struct is closed. */

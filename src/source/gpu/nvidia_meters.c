@@ -142,18 +142,18 @@ double nvidia_sample_percent(union nvml_value value, int value_type)
 
 /* ---- lists of the driver -------------------------------------------------- */
 
-void nvidia_rooms_done(struct nvidia_rooms *rooms)
+void nvidia_buffers_done(struct nvidia_buffers *buffers)
 {
-    free(rooms->samples.list);
-    free(rooms->usage.list);
-    free(rooms->pids.list);
-    *rooms = (struct nvidia_rooms){ 0 };
+    free(buffers->samples.list);
+    free(buffers->usage.list);
+    free(buffers->pids.list);
+    *buffers = (struct nvidia_buffers){ 0 };
 }
 
-ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most,
+ssize_t nvidia_fetch(struct nvidia_buffer *buffer, size_t element_bytes, size_t most,
                      nvidia_call *call, const struct nvidia_request *request)
 {
-    size_t wanted = room->size_bytes / element_bytes;
+    size_t wanted = buffer->size_bytes / element_bytes;
 
     wanted = wanted < ELEMENTS_AT_FIRST ? ELEMENTS_AT_FIRST : wanted;
     for (int tries = 0; tries < TRIES_MAX; tries++) {
@@ -161,11 +161,11 @@ ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most
         int status;
 
         wanted = wanted > most ? most : wanted;
-        if (reserve(&room->list, &room->size_bytes, wanted * element_bytes, 1) < 0)
+        if (reserve(&buffer->list, &buffer->size_bytes, wanted * element_bytes, 1) < 0)
             return -ENOMEM;
-        memset(room->list, 0, wanted * element_bytes);
+        memset(buffer->list, 0, wanted * element_bytes);
         count = (unsigned)wanted;
-        status = call(request, &count, room->list);
+        status = call(request, &count, buffer->list);
         if (status == NVML_NOT_FOUND)
             return 0;
         if (status == NVML_SUCCESS)
@@ -174,7 +174,7 @@ ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most
             return nvml_errno(status);
         if (wanted == most)
             return -EFBIG;
-        /* At least the reported count, at least twice the last room, and some spare elements
+        /* At least the reported count, at least twice the last buffer, and some spare elements
          * for those that appear before the next call. */
         wanted = (count > wanted ? count : wanted) * 2 + 5;
     }
@@ -206,15 +206,15 @@ static int compare_usage(const void *left, const void *right)
     return compare_u64(a->stamp_us, b->stamp_us);
 }
 
-ssize_t nvidia_usage_get(struct nvidia_rooms *rooms, const struct nvml *nvml,
+ssize_t nvidia_usage_get(struct nvidia_buffers *buffers, const struct nvml *nvml,
                          nvml_device device, uint64_t last_us)
 {
     struct nvidia_request request = { .nvml = nvml, .device = device, .last_us = last_us };
-    ssize_t n = nvidia_fetch(&rooms->usage, sizeof(struct nvml_process_usage), SAMPLES_MAX,
+    ssize_t n = nvidia_fetch(&buffers->usage, sizeof(struct nvml_process_usage), SAMPLES_MAX,
                              call_usage, &request);
 
     if (n > 1)
-        qsort(rooms->usage.list, (size_t)n, sizeof(struct nvml_process_usage), compare_usage);
+        qsort(buffers->usage.list, (size_t)n, sizeof(struct nvml_process_usage), compare_usage);
     return n;
 }
 
@@ -284,8 +284,8 @@ static int read_samples(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
         return -ENOTSUP;
     busy_meter_check_clock(&meter->busy, now_us);
     request.last_us = meter->source == METER_UNTRIED ? 0 : meter->busy.last_us;
-    n = nvidia_fetch(&of->rooms->samples, sizeof(*list), SAMPLES_MAX, call_samples, &request);
-    list = of->rooms->samples.list;
+    n = nvidia_fetch(&of->buffers->samples, sizeof(*list), SAMPLES_MAX, call_samples, &request);
+    list = of->buffers->samples.list;
     if (n > 1)
         qsort(list, (size_t)n, sizeof(*list), compare_samples);
     for (ssize_t i = 0; i < n; i++)

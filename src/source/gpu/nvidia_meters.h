@@ -103,7 +103,7 @@ double nvidia_sample_percent(union nvml_value value, int value_type);
 /* ---- lists of the driver -------------------------------------------------- */
 
 /* Memory for a list from the driver. Zeroed: empty; `list` is owned. */
-struct nvidia_room {
+struct nvidia_buffer {
     void *list;
     size_t size_bytes;
 };
@@ -123,24 +123,24 @@ struct nvidia_request {
 typedef int nvidia_call(const struct nvidia_request *request, unsigned *count, void *list);
 
 /* Repeats the call until the list, which may grow between two calls, fits. Elements that the
- * driver does not write are zeroed. Returns the number of elements in the room, or -errno:
+ * driver does not write are zeroed. Returns the number of elements in the buffer, or -errno:
  * -EFBIG if there are more than `most`. */
-ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most,
+ssize_t nvidia_fetch(struct nvidia_buffer *buffer, size_t element_bytes, size_t most,
                      nvidia_call *call, const struct nvidia_request *request);
 
 /* Buffers for the driver's lists, shared by all devices. */
-struct nvidia_rooms {
-    struct nvidia_room samples; /* struct nvml_sample */
-    struct nvidia_room usage;   /* struct nvml_process_usage */
-    struct nvidia_room pids;    /* lists of processes: in use and accounting */
+struct nvidia_buffers {
+    struct nvidia_buffer samples; /* struct nvml_sample */
+    struct nvidia_buffer usage;   /* struct nvml_process_usage */
+    struct nvidia_buffer pids;    /* lists of processes: in use and accounting */
 };
 
-void nvidia_rooms_done(struct nvidia_rooms *rooms);
+void nvidia_buffers_done(struct nvidia_buffers *buffers);
 
 /* Fetches the samples of a device's processes that are newer than `last_us`, in order of time.
- * Returns how many are in rooms->usage, or -errno: -ENOTSUP if this device or driver has no
+ * Returns how many are in buffers->usage, or -errno: -ENOTSUP if this device or driver has no
  * samples. */
-ssize_t nvidia_usage_get(struct nvidia_rooms *rooms, const struct nvml *nvml,
+ssize_t nvidia_usage_get(struct nvidia_buffers *buffers, const struct nvml *nvml,
                          nvml_device device, uint64_t last_us);
 
 /* ---- the meters of a device ---------------------------------------------- */

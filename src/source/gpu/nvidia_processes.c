@@ -81,7 +81,7 @@ static int read_list(struct nvidia *nvidia, const struct nvidia_device *device,
                                             .list = nvidia->nvml.lists[kind].get };
     size_t stride_bytes = nvidia->nvml.lists[kind].stride_bytes;
     ssize_t count =
-        nvidia_fetch(&nvidia->rooms.pids, stride_bytes, LIST_MAX, call_list, &request);
+        nvidia_fetch(&nvidia->buffers.pids, stride_bytes, LIST_MAX, call_list, &request);
 
     if (count < 0)
         return (int)count;
@@ -89,7 +89,7 @@ static int read_list(struct nvidia *nvidia, const struct nvidia_device *device,
         return -ENOMEM;
     list->count = 0;
     for (size_t i = 0; i < (size_t)count; i++) {
-        const char *at = (const char *)nvidia->rooms.pids.list + i * stride_bytes;
+        const char *at = (const char *)nvidia->buffers.pids.list + i * stride_bytes;
         unsigned long long memory_bytes;
         unsigned pid;
 
@@ -423,7 +423,7 @@ static bool has_released(pid_t pid, const void *data)
 static ssize_t fetch_usage(struct nvidia *nvidia, struct nvidia_device *device,
                            uint64_t period_us)
 {
-    ssize_t n = nvidia_usage_get(&nvidia->rooms, &nvidia->nvml, device->handle,
+    ssize_t n = nvidia_usage_get(&nvidia->buffers, &nvidia->nvml, device->handle,
                                  nvidia_clients_since_us(&device->clients, period_us));
 
     device->has_usage = n != -ENOTSUP && n != -EACCES;
@@ -504,7 +504,7 @@ static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
                          const struct gpu_pids *pids, uint64_t now_ns, size_t count)
 {
     const struct nvidia_list *list = &device->lists.merged;
-    struct nvml_process_usage *usage = nvidia->rooms.usage.list;
+    struct nvml_process_usage *usage = nvidia->buffers.usage.list;
     unsigned ours = list->count == 1 ? list->entries[0].pid : 0;
     struct foreign foreign;
 
@@ -542,12 +542,12 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     answer.period_us = busy->period_us;
     answer.now_us = clock_now().realtime_ns / NS_PER_US;
     n = answer.device_busy_ns == 0 ? 0 : fetch_usage(nvidia, device, answer.period_us);
-    nvidia_meters_note_usage(&device->meters, nvidia->rooms.usage.list, n);
+    nvidia_meters_note_usage(&device->meters, nvidia->buffers.usage.list, n);
     if (n < 0)
         return (int)n;
     device->usage_busy_ns = busy->busy_ns;
     name_samples(nvidia, device, pids, now_ns, (size_t)n);
-    answer.list = nvidia->rooms.usage.list;
+    answer.list = nvidia->buffers.usage.list;
     answer.count = (size_t)n;
     return nvidia_clients_add(&device->clients, &answer);
 }
@@ -603,9 +603,9 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
 {
     nvml_device device = nvidia->devices[index].handle;
     const struct nvidia_request request = { .nvml = &nvidia->nvml, .device = device };
-    ssize_t n = nvidia_fetch(&nvidia->rooms.pids, sizeof(unsigned), ACCOUNTS_MAX,
+    ssize_t n = nvidia_fetch(&nvidia->buffers.pids, sizeof(unsigned), ACCOUNTS_MAX,
                              call_accounted, &request);
-    const unsigned *accounted = nvidia->rooms.pids.list;
+    const unsigned *accounted = nvidia->buffers.pids.list;
 
     for (ssize_t i = 0; i < n; i++) {
         struct nvml_accounting stats = { 0 };
