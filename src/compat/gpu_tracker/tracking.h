@@ -91,11 +91,11 @@ void tracking_configure(struct tracking *tracking, struct spoor_options *options
  * since 1970. A sample is taken, which becomes a row by the rules of rows_take(). The response
  * is the time of the latest row; no response is sent before tracking_started(). Returns 0: both
  * functions have the types of track_options.prepare and .started. */
-int tracking_listen(void *tracking, pid_t pid, struct spoor_error *err);
+int tracking_listen(void *data, pid_t pid, struct spoor_error *err);
 
 /* Called when the job runs, before the first sample is delivered: replaces an old tracking
  * file. `session` NULL: nothing is tracked. */
-void tracking_started(void *tracking, spoor_session *session, pid_t pid);
+void tracking_started(void *data, spoor_session *session, pid_t pid);
 
 /* Called after the last sample: completes the tracking file. */
 void tracking_finish(struct tracking *tracking);

@@ -63,8 +63,8 @@ static const struct cloud_vendor vendors[] = {
         .token_header = "X-aws-ec2-metadata-token",
         .requests = { {
             .path = "/latest/dynamic/instance-identity/document",
-            .fields = { { "region", CLOUD_REGION }, { "availabilityZone", CLOUD_ZONE },
-                        { "instanceType", CLOUD_INSTANCE_TYPE }, { "accountId", CLOUD_ACCOUNT } },
+            .fields = { { "region", .fact = CLOUD_REGION }, { "availabilityZone", .fact = CLOUD_ZONE },
+                        { "instanceType", .fact = CLOUD_INSTANCE_TYPE }, { "accountId", .fact = CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -76,15 +76,15 @@ static const struct cloud_vendor vendors[] = {
         .requests = { {
             .path = "/computeMetadata/v1/instance/zone",
             .syntax = CLOUD_TEXT,
-            .fields = { { NULL, CLOUD_ZONE }, { NULL, CLOUD_REGION, .drops_suffix = true } },
+            .fields = { { NULL, .fact = CLOUD_ZONE }, { NULL, CLOUD_REGION, .drops_suffix = true } },
         }, {
             .path = "/computeMetadata/v1/instance/machine-type",
             .syntax = CLOUD_TEXT,
-            .fields = { { NULL, CLOUD_INSTANCE_TYPE } },
+            .fields = { { NULL, .fact = CLOUD_INSTANCE_TYPE } },
         }, {
             .path = "/computeMetadata/v1/project/project-id",
             .syntax = CLOUD_TEXT,
-            .fields = { { NULL, CLOUD_ACCOUNT } },
+            .fields = { { NULL, .fact = CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -93,9 +93,9 @@ static const struct cloud_vendor vendors[] = {
         .header = "Metadata: true",
         .requests = { {
             .path = "/metadata/instance?api-version=2021-02-01",
-            .fields = { { "compute.location", CLOUD_REGION }, { "compute.zone", CLOUD_ZONE },
-                        { "compute.vmSize", CLOUD_INSTANCE_TYPE },
-                        { "compute.subscriptionId", CLOUD_ACCOUNT } },
+            .fields = { { "compute.location", .fact = CLOUD_REGION }, { "compute.zone", .fact = CLOUD_ZONE },
+                        { "compute.vmSize", .fact = CLOUD_INSTANCE_TYPE },
+                        { "compute.subscriptionId", .fact = CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -104,8 +104,8 @@ static const struct cloud_vendor vendors[] = {
         .requests = { {
             .path = "/hetzner/v1/metadata", /* instance-id is the number of the machine */
             .syntax = CLOUD_LINES,
-            .fields = { { "region:", CLOUD_REGION }, { "availability-zone:", CLOUD_ZONE },
-                        { "instance-type:", CLOUD_INSTANCE_TYPE } },
+            .fields = { { "region:", .fact = CLOUD_REGION }, { "availability-zone:", .fact = CLOUD_ZONE },
+                        { "instance-type:", .fact = CLOUD_INSTANCE_TYPE } },
         } },
     },
     {
@@ -113,7 +113,7 @@ static const struct cloud_vendor vendors[] = {
         .url = LINK_LOCAL,
         .requests = { {
             .path = "/metadata/v1.json",
-            .fields = { { .key = "cloud_name", .expected = "upcloud" }, { "region", CLOUD_REGION } },
+            .fields = { { .key = "cloud_name", .expected = "upcloud" }, { "region", .fact = CLOUD_REGION } },
         } },
     },
     {
@@ -131,7 +131,7 @@ static const struct cloud_vendor vendors[] = {
             .path = "/latest/meta-data/instance-type",
             .syntax = CLOUD_TEXT,
             .is_optional = true,
-            .fields = { { NULL, CLOUD_INSTANCE_TYPE } },
+            .fields = { { NULL, .fact = CLOUD_INSTANCE_TYPE } },
         } },
     },
     {
@@ -141,8 +141,9 @@ static const struct cloud_vendor vendors[] = {
         .token_header = "X-aliyun-ecs-metadata-token",
         .requests = { {
             .path = "/latest/dynamic/instance-identity/document",
-            .fields = { { "region-id", CLOUD_REGION }, { "zone-id", CLOUD_ZONE },
-                        { "instance-type", CLOUD_INSTANCE_TYPE }, { "owner-account-id", CLOUD_ACCOUNT } },
+            .fields = { { "region-id", .fact = CLOUD_REGION }, { "zone-id", .fact = CLOUD_ZONE },
+                        { "instance-type", .fact = CLOUD_INSTANCE_TYPE },
+                        { "owner-account-id", .fact = CLOUD_ACCOUNT } },
         } },
     },
     {
@@ -150,7 +151,7 @@ static const struct cloud_vendor vendors[] = {
         .url = LINK_LOCAL,
         .requests = { {
             .path = "/v1.json",
-            .fields = { { "region.regioncode", CLOUD_REGION } },
+            .fields = { { "region.regioncode", .fact = CLOUD_REGION } },
         } },
     },
 };
