@@ -77,8 +77,7 @@ static bool is_ours(struct job *job, const struct cgroup *cgroup, bool is_deep)
 {
     struct census census = { .job = job };
 
-    /* Whether a cgroup lists all its processes: version 1 does not list processes of outer PID
- * namespaces. */
+    /* Version 1 does not list processes of outer PID namespaces. */
     if (!cgroup->is_v2 && !pid_namespace_is_first(job->root))
         return false;
     (void)cgroup_each_process(job->root, cgroup, is_deep, &job->children, count_process,

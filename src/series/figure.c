@@ -217,16 +217,16 @@ static double discount(const struct summary *summary, enum metric peak)
  * the bound is of the surrounding cgroup or too far below. Small differences between the kernel's
  * counts are tolerated: then the peak itself is the bound. For a part (private, shared, PSS) it is
  * the mark of its group's resident size, if that is higher. */
-static double near_bound(const struct row *row, const struct summary *summary, double peak,
-                         double bound)
+static double near_bound(const struct row *row, enum metric bounded_by,
+                         const struct summary *summary, double peak, double bound)
 {
-    enum metric mark = row->bounded_by == METRIC_MAIN_RSS_BOUND  ? METRIC_MAIN_RSS_PEAK
-                       : row->bounded_by == METRIC_JOB_RSS_BOUND ? METRIC_JOB_RSS_PEAK
-                       : row->bounded_by == METRIC_DESCENDANTS_RSS_BOUND
+    enum metric mark = bounded_by == METRIC_MAIN_RSS_BOUND  ? METRIC_MAIN_RSS_PEAK
+                       : bounded_by == METRIC_JOB_RSS_BOUND ? METRIC_JOB_RSS_PEAK
+                       : bounded_by == METRIC_DESCENDANTS_RSS_BOUND
                            ? METRIC_DESCENDANTS_RSS_PEAK
                            : METRIC_NONE;
 
-    if (row->bounded_by == METRIC_JOB_MEMORY_BOUND ||
+    if (bounded_by == METRIC_JOB_MEMORY_BOUND ||
         bound < peak - fmax(peak * SAME_SHARE, SAME_BYTES))
         return nan("");
     if (row->raised_by != METRIC_NONE || mark == METRIC_NONE)
@@ -257,7 +257,7 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
                                                           summary->tally[METRIC_JOB_ANON].max)),
                            figure->value);
     if (bound < figure->value)
-        bound = near_bound(row, summary, figure->value, bound);
+        bound = near_bound(row, bounded_by, summary, figure->value, bound);
     figure->high = bound;
 }
 

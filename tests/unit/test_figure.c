@@ -342,6 +342,12 @@ static void a_part_of_the_cgroup_is_bounded_by_its_own_peak(void **state)
     figure = find(&machine, "memory.anon_peak_bytes");
     assert_near(figure.value, 120e6);
     assert_true(figure.is_exact && isnan(figure.high));
+    /* A cgroup that other processes share gives no bound if its own is below the value. */
+    machine.origins[METRIC_JOB_MEMORY_PEAK].is_exact = false;
+    machine.origins[METRIC_JOB_MEMORY_BOUND].is_exact = true;
+    OBSERVE(&machine, METRIC_JOB_MEMORY_BOUND, 1 * MB, 119 * MB, 119 * MB);
+    figure = find(&machine, "memory.anon_peak_bytes");
+    assert_true(!figure.is_exact && isnan(figure.high));
 }
 
 /* The largest process alone is a lower bound of the job's memory. */

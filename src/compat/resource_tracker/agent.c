@@ -97,8 +97,7 @@ static void add_devices(const struct devices *devices, struct json_writer *json)
     json_begin(json, "disk_spaces", '{');
     for (size_t i = 0; i < devices->mounts.count; i++) {
         const struct mount_item *mount = &devices->mounts.items[i];
-        /* Whether a mount belongs to a ZFS pool. A pool is listed by name, since its datasets are
- * mounted in several places. */
+        /* A pool is listed by name, since its datasets are mounted in several places. */
         bool is_pool = strncmp(mount->source, "zfs:", 4) == 0;
 
         json_begin(json, is_pool ? mount->source : mount->point, '{');

@@ -7,7 +7,7 @@
  * thread draws, since a terminal may stall.
  *
  * With keys, the view belongs to a program that has the terminal for itself: q ends the
- * program, typed keys are not shown, Ctrl-Z removes it from the screen while the program is
+ * program, typed keys are not shown, Ctrl-Z removes the view from the screen while the program is
  * stopped. Without keys, the input and modes of the terminal are left to the job. In the
  * background nothing is drawn.
  *
