@@ -214,7 +214,8 @@ static void the_exit_of_one_thread_does_not_end_its_process(void **state)
     assert_int_equal(record.tick_ns, 72000000);
     assert_int_equal(record.run_ns, 70500000);
     assert_int_equal(record.usage.counter[USAGE_READ_BYTES],
-                     4096); /* bytes of the thread alone */
+                     4096);                                     /* bytes of the thread alone */
+    assert_false(is_known(record.usage.counter[USAGE_CPU_NS])); /* tick_ns and run_ns have it */
 }
 
 static void an_old_kernel_does_not_report_the_process(void **state)

@@ -192,6 +192,7 @@ static void read_usage(const struct taskstats *stats, struct exit_record *record
 {
     uint64_t *counter = record->usage.counter;
 
+    usage_clear(&record->usage); /* the CPU times stay unknown */
     record->tick_ns = product_u64(stats->ac_utime + stats->ac_stime, NS_PER_US);
     record->run_ns = stats->cpu_run_virtual_total;
     counter[USAGE_READ_BYTES] = stats->read_bytes;
