@@ -210,7 +210,7 @@ class Comparison:
         """Lists the CPU time that the tracker itself reports, and CPU time that belongs to
         neither the tracker nor the job."""
         said = self.tracked[-1].said
-        lines = [f"says: {json.dumps({key: value})[1:-1]}" for key, value in said.items()
+        lines = [f"reported: {json.dumps({key: value})[1:-1]}" for key, value in said.items()
                  if isinstance(value, (dict, list))]
         other = statistics.median(self.values("other_cpu"))
         if other > WORTH_SAYING_SECONDS and not self.job.has_marks:  # jobs with marks leave orphans

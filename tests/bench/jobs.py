@@ -10,7 +10,7 @@ and variables, so that variants can be compared:
   tracker     CPU time of the tracker, measured from outside: median, and the least of all runs
   of a core   the same per wall time
   of the job  the same per CPU time of the job
-  it says     tracker.cpu_seconds in the tracker's own report
+  reported    tracker.cpu_seconds in the tracker's own report
   job's CPU, wall time   untracked: best and median. Tracked: increase of the best, and the median
                          increase over the rounds, ± its standard error
   ends        wall time that the start and the end of the tracker add (median)
@@ -37,7 +37,7 @@ from joblist import JOBS, Place
 
 LEAST_CPU_SECONDS = 0.1  # if a job uses less CPU time, a percentage of it is meaningless
 COLUMNS = "{:<14} {:>17} {:>9} {:>10} {:>8}  {:>24}  {:>24}  {:>8}"
-HEADER = COLUMNS.format("", "tracker", "of a core", "of the job", "it says", "job's CPU", "wall time",
+HEADER = COLUMNS.format("", "tracker", "of a core", "of the job", "reported", "job's CPU", "wall time",
                         "ends")
 
 

@@ -4,7 +4,7 @@
  *
  * A load prints "ready" on stdout when it begins to do what it is for, and at its end writes one
  * line of JSON with what it did to the file that the variable TRUTH names, or to stderr.
- * Where a call fails it says so and ends with status 1.
+ * If a call fails, the program prints the error and exits with status 1.
  */
 #ifndef TESTS_GPU_CUDA_LOAD_CUH
 #define TESTS_GPU_CUDA_LOAD_CUH
