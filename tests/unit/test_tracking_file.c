@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "compat/tracking/table.h"
 #include "compat/tracking/tracking_file.h"
@@ -94,10 +95,16 @@ static struct tracking_writer opened(const char *path)
 }
 
 /* Adds a row and waits until it is in the file. */
+/* Waits until all rows are written: tracking_writer_wait() gives up after 100 ms, for the job's sake. */
+static void wait_for_rows(const struct tracking_writer *writer)
+{
+    assert_true(writer_process_wait(&writer->process, 10 * NS_PER_SECOND));
+}
+
 static void add(struct tracking_writer *writer, const double *row)
 {
     assert_int_equal(tracking_writer_add(writer, row, NULL), 0);
-    tracking_writer_wait(writer);
+    wait_for_rows(writer);
 }
 
 static const char *file_text(const char *path)
@@ -340,7 +347,7 @@ static int add_in_vain(struct tracking_writer *writer, struct spoor_error *err)
 {
     int r = tracking_writer_add(writer, lone, err);
 
-    tracking_writer_wait(writer);
+    wait_for_rows(writer);
     return r < 0 ? r : tracking_writer_add(writer, lone, err);
 }
 
