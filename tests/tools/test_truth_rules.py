@@ -88,6 +88,13 @@ def test_cpu_time_may_exceed_the_process_clocks_by_known_amounts(source, is_exac
     assert (row.fault == "") == is_right
 
 
+@pytest.mark.parametrize("source, value, is_right", [
+    ("proc-connector", 3, True), ("proc-connector", 4, False), ("procfs.stat", 3, False)])
+def test_late_exit_events_may_count_one_process_more_at_once(source, value, is_right):
+    row, = rules.judge({"concurrent": 2}, report_of("concurrent", value=value, source=source))
+    assert (row.fault == "") == is_right
+
+
 def test_quick_plan_covers_every_quick_case_and_every_configuration():
     quick, full = ([(case.name, setup) for case, setup in cases.plan(["root", "user"], is_full)]
                    for is_full in (False, True))

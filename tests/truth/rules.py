@@ -87,7 +87,9 @@ FIGURES = {
 
 @dataclasses.dataclass(frozen=True)
 class Doubt:
-    """By how many seconds the CPU time may exceed the sum of the processes' clocks. `unseen`:
+    """By how much a value may exceed the truth. The proc connector reports an exit after the parent
+    could reap the process and start the next one, so that one process more may be counted at once.
+    CPU time may exceed the sum of the processes' clocks by some seconds. `unseen`:
     time of exits; a process reads its clock before its exit, and the job measures the cost of
     some exits. `stolen`: time that the hypervisor took from all CPUs, by the kernel's count; a
     kernel that does not subtract it charges it to an exiting process. `interrupted`: perf's
@@ -99,6 +101,8 @@ class Doubt:
     interrupted: float = 0.0
 
     def above(self, name, source):
+        if name == "concurrent" and source == "proc-connector":
+            return 1.0
         if name != "cpu_seconds":
             return 0.0
         if source == "perf.task-clock":
