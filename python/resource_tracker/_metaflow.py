@@ -147,7 +147,7 @@ def _old_server(server: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def build_artifact(tracker: ResourceTracker, step_failed: bool,
                    history: Sequence[Stats]) -> dict[str, Any]:
     """Returns the artifact of a task: the keys of versions 0.5 and 0.3. If the tracker uses
-    columns of an older version, the values are those of 0.3, too."""
+    columns of an older version, the values follow version 0.3, too."""
     snapshot, stats = tracker.snapshot(), tracker.stats()
     is_new = tracker.dialect == NEWEST
     server = snapshot["server_info"]

@@ -324,7 +324,7 @@ class ResourceTracker:
 
     @property
     def n_samples(self) -> int:
-        """The number of rows so far; if there are two tables, that of the shorter one."""
+        """The number of rows so far; of two tables, the shorter one counts."""
         counts = [len(rows) for rows in self._rows.values()]
         counts += [len(frame) for frame in self._frames.values()]
         return min(counts, default=0)

@@ -52,7 +52,7 @@ int output_file_check_directory(const char *path, struct spoor_error *err)
 }
 
 /* Applies the rule of fs.protected_symlinks, _fifos and _regular, which may be off: in a
- * directory where everyone may create files, only our own files and those of the directory's
+ * directory where everyone may create files, only our own files and files of the directory's
  * owner are trusted. */
 static bool is_trusted(const char *path, const struct stat *status)
 {

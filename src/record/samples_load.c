@@ -481,7 +481,7 @@ bool sample_table_read(const struct sample_table *table, const char *line,
 
 #define NOT_SAMPLES "expected a report, or samples as --samples writes them"
 
-/* A run whose end has not been read. Its rows may be interleaved with those of concurrent
+/* A run whose end has not been read. Its rows may be interleaved with rows of concurrent
  * runs. */
 struct open_run {
     struct replay *replay;

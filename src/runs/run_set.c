@@ -146,7 +146,7 @@ static struct record *find_report(struct record *runs, size_t count,
     return NULL;
 }
 
-/* Adds the runs of reports, or those of samples that belong to none of the reports. */
+/* Adds the runs of the reports, or the runs of samples that belong to none of the reports. */
 static void add_runs(struct run_set *set, bool is_lossy)
 {
     size_t report_count = set->count;

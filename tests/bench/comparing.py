@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """comparing.py - compares a job that runs untracked with the same job under each tracker.
 
-The CPU time of a tracker is that of its own CPU clock, read from outside after it has exited but
+The CPU time of a tracker comes from its own CPU clock, read from outside after it has exited but
 before it has been waited for. So it includes the tracker's exit, and nothing of the job. The CPU
 time of the job is measured inside it by programs/measured.c, tracked or not.
 """

@@ -268,7 +268,7 @@ def test_figures_of_a_lost_device_are_kept(spoor, machine):
 
 
 def test_mig_parts_have_their_own_figures(spoor, machine):
-    """With MIG, memory is that of the part, and utilization comes from GPM; figures that the
+    """With MIG, the memory of the part is reported, and utilization comes from GPM; figures that the
     whole device reports take precedence."""
     machine.play(card(0), "device 0 mig 1", "device 0.0 uuid MIG-1", "device 0.0 name part",
                  "device 0.0 total 70000000000", "device 0.0 used 1500000000",

@@ -13,7 +13,7 @@ PAYLOAD = b"".join(bytes([byte]) for byte in range(256)) * 4096
 
 
 def seen_by(command, **options):
-    """Returns the output of `inside` started by this command. Options are those of Popen."""
+    """Returns the output of `inside` started by this command. The options are passed to Popen."""
     done = subprocess.run([*map(os.fspath, command)], stdout=subprocess.PIPE, check=True,
                           **options)
     return done.stdout.decode(errors="surrogateescape").splitlines()

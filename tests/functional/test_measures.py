@@ -59,7 +59,7 @@ BURN = "import time\nwhile time.process_time() < 0.3: pass"
 @pytest.mark.parametrize("script", [BURN, CHAIN], ids=["burn", "chain"])
 def test_reported_cores_do_not_exceed_the_cores_available_to_the_job(spoor, script, cgroup, disabled):
     """No job here runs on two CPUs at once, except briefly after a fork. The counters advance by
-    up to 10 ms at a time, those of a cgroup by more if the host takes a CPU away; and on a busy
+    up to 10 ms at a time, counters of a cgroup by more if the host takes a CPU away; and on a busy
     machine the last usage of a process is seen late."""
     _, result = spoor.result("/usr/bin/python3", "-c", script,
                              options=["-i", "0.001", "--cgroup", cgroup],
@@ -157,23 +157,23 @@ def counts(spoor, workload, *arguments, options):
 @WITHOUT_CGROUP
 @pytest.mark.parametrize("children", [0, 20])
 def test_page_faults_of_all_processes_are_counted(spoor, workload, options, children):
-    """The report counts all page faults of the job: those that the job counted itself,
-    short-lived processes included, and those of its start."""
-    told, found = counts(spoor, workload, "faults", "1000" if children else "20000", str(children),
+    """The report counts all page faults of the job: the faults that the job counted itself,
+    short-lived processes included, and the faults of its start."""
+    own_count, found = counts(spoor, workload, "faults", "1000" if children else "20000", str(children),
                          options=["-i", "60", *options])
     minor = COUNTS[0]
-    assert told[minor] >= 20_000
-    assert told[minor] <= found[minor] <= told[minor] + 500
-    assert found[COUNTS[1]] >= told[COUNTS[1]]
+    assert own_count[minor] >= 20_000
+    assert own_count[minor] <= found[minor] <= own_count[minor] + 500
+    assert found[COUNTS[1]] >= own_count[COUNTS[1]]
 
 
 @WITHOUT_CGROUP
 def test_context_switches_are_counted(spoor, workload, options):
-    told, found = counts(spoor, workload, "pingpong", "5000", options=options)
+    own_count, found = counts(spoor, workload, "pingpong", "5000", options=options)
     voluntary, involuntary = COUNTS[2:]
-    assert told[voluntary] >= 5_000
+    assert own_count[voluntary] >= 5_000
     for path in (voluntary, involuntary):
-        assert told[path] <= found[path] <= told[path] + 50
+        assert own_count[path] <= found[path] <= own_count[path] + 50
 
 
 def test_counts_of_unwaited_children_are_exact_only_for_root(spoor, workload):
@@ -198,7 +198,7 @@ def test_counts_of_an_attached_job_start_when_it_is_attached(spoor, workload):
     eventually(lambda: samples.exists() and samples.read_bytes().count(b"\n") >= 3, "samples")
     job.stdin.write(b"\n")
     job.stdin.flush()
-    told = int(read_line(job.stdout).split()[0])
+    own_count = int(read_line(job.stdout).split()[0])
     lines = samples.read_bytes().count(b"\n")
     eventually(lambda: samples.read_bytes().count(b"\n") >= lines + 3, "more samples")
     job.stdin.close()
@@ -206,8 +206,8 @@ def test_counts_of_an_attached_job_start_when_it_is_attached(spoor, workload):
     job.stdout.close()
     assert process.wait() == 0
     result = load(path)
-    assert told >= 20_000
-    assert told <= value(result, "cpu.page_faults.minor") <= told + 500
+    assert own_count >= 20_000
+    assert own_count <= value(result, "cpu.page_faults.minor") <= own_count + 500
     assert not result["cpu"]["page_faults"]["minor"]["exact"]
     assert value(result, "cpu.context_switches.voluntary") is None
     assert "started" in result["cpu"]["context_switches"]["voluntary"]["reason"]

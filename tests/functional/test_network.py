@@ -203,7 +203,7 @@ os.wait()
 
 
 def test_connection_given_to_the_job_counts_for_the_job(spoor, tmp_path, server):
-    """Spoor first saw the connection as that of another program."""
+    """Spoor first saw the connection while it belonged to another program."""
     samples, report, door = tmp_path / "samples.jsonl", tmp_path / "report.json", tmp_path / "door"
     with socket.socket(socket.AF_UNIX) as listener, \
             socket.create_connection(("127.0.0.1", server.port)) as given:

@@ -200,7 +200,7 @@ def test_silent_clients_do_not_delay_the_end(spoor, tmp_path):
 
 def test_only_phases_are_lost_if_the_socket_name_is_taken(spoor, tmp_path):
     """Any process can take the tracker's socket name, because the PID is known before the
-    tracker starts: it is that of the process that calls exec."""
+    tracker starts: the process that calls exec keeps its PID."""
     path = tmp_path / "report.json"
     squatter = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     starter = subprocess.Popen(["sh", "-c", 'echo ready; read line; exec "$@"', "sh", spoor.binary, "run",

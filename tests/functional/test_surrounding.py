@@ -15,7 +15,7 @@ NO_OWN = "the cgroups of a Slurm step are managed by Slurm"
 
 @pytest.fixture
 def step(spoor, group):
-    """Creates a cgroup in every hierarchy, like that of a Slurm step."""
+    """Creates a cgroup in every hierarchy, as Slurm does for a step."""
     job = group(*HIERARCHIES)
     options = {"env": {**os.environ, **STEP}, "preexec_fn": job.add}
     job.result = lambda *command: spoor.result(*command, **options)

@@ -249,7 +249,7 @@ def cgroups_of(pid):
 
 def test_nested_spoor_that_is_killed_leaves_no_cgroup(spoor):
     """As root, both trackers create cgroups. The cgroup of the inner tracker, which contains the
-    inner job, is inside that of the outer one."""
+    inner job, is inside the cgroup of the outer one."""
     script = '"$0" run -q -- sh -c "echo job \\$\\$; exec sleep 600" & echo inner $!; ' \
              "read line; kill -KILL $!; wait; exit 5"
     process = spoor.start("run", "-q", "--", "sh", "-c", script, spoor.binary)

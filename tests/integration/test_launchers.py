@@ -139,7 +139,7 @@ def container(folder, *options):
 @pytest.mark.skipif(os.geteuid() != 0, reason="runs podman as root")
 @pytest.mark.parametrize("namespace", ["private", "host"])
 def test_report_of_a_container_entrypoint_has_the_limits_of_the_container(run, tmp_path, programs, namespace):
-    """The cgroup and its limit are those of the container. cgroup v1 does not list processes of
+    """The report has the cgroup and the limit of the container. cgroup v1 does not list processes of
     outer PID namespaces: the cgroup may contain such processes too, so its peak is an upper
     bound."""
     for program in ("podman", "runc"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs that a real Prometheus scrapes, and pushes to a real VictoriaMetrics and Pushgateway: the stored figures must
-be those of the report. All servers run in a temporary directory, on loopback.
+equal the figures of the report. All servers run in a temporary directory, on loopback.
 """
 import csv
 import json

@@ -39,7 +39,7 @@ def need_cgroups():
 
 
 def check_cgroup_peak(report, true_bytes):
-    """Checks that the peak of the task's cgroup is that of this rank alone."""
+    """Checks that the peak of the task's cgroup includes this rank only."""
     peak = report["memory"]["job_peak_bytes"]
     if slurm.missing_controller():
         assert peak["value"] is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark tables of a real Snakemake, compared with those of spoor."""
+"""Benchmark tables of a real Snakemake, compared with spoor's tables."""
 import csv
 import os
 import re

@@ -167,7 +167,7 @@ def test_logged_samples_use_the_metric_names_of_the_tool(made):
 
 
 def test_logged_cpu_usage_is_the_mean_since_the_last_sample(modules):
-    """The only sample is the last one, taken when the logger stops, so its means are those of
+    """The only sample is the last one, taken when the logger stops, so its means are over
     the whole block."""
     writer = Writer()
     with spoor.Tracker(gpus="none") as tracker, TensorBoardLogger(tracker, writer, interval=3600):

@@ -34,7 +34,7 @@ def run(folder, command, *tracker):
 
 def figures(folder, command):
     """Returns {figure: (truth, value of GNU time, value of spoor)}, in MB and seconds. The truth
-    is that of the run under spoor."""
+    was recorded in the run under spoor."""
     report = folder / "report"
     _, timed = run(folder, command, "/usr/bin/time", "-o", str(report), "-f", "%M %U %S")
     kilobytes, user, system = map(float, timed.split())

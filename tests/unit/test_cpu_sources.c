@@ -202,7 +202,7 @@ static void cpu_time_missed_by_an_unread_counter_is_not_added_later(void **state
     assert_int_equal(total.reported_ns, 2300 * MS);
 }
 
-/* The tree includes the time of exited processes, perf that of running ones. */
+/* The tree includes the time of exited processes, perf the time of running ones. */
 static void time_is_not_counted_twice(void **state)
 {
     struct cpu_total total = { 0 };

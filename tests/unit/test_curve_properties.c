@@ -68,7 +68,7 @@ static void change_load(struct run *run)
         run->io_gap = 1 + (size_t)(GAP_SAMPLES * draw(run));
 }
 
-/* Counters are read a little after the sample's time, those of main after those of the job. */
+/* Counters are read a little after the sample's time: first the job's, then main's. */
 static void read_cpu(struct run *run, struct sample *sample)
 {
     uint64_t late_ns = (uint64_t)(0.05 * draw(run) * (double)run->interval_ns);

@@ -478,7 +478,7 @@ static void put_block(struct fake_root *fake, const char *name, const char *file
     fake_root_write(fake, path, text);
 }
 
-/* In sysfs, the folder of a partition is inside that of its disk; class/block links to both. */
+/* In sysfs, the folder of a partition is inside the folder of its disk; class/block links to both. */
 static void add_block(struct fake_root *fake, const struct block_device *device)
 {
     char link[128], target[128], place[64], size[32];

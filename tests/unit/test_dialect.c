@@ -386,7 +386,7 @@ static void only_busy_gpus_are_counted_as_utilized(void **state)
     assert_non_null(
         strstr(write_row(f, "resource-tracker-rs", NULL), ",0.2400,1034.0000,1,42,"));
     assert_non_null(strstr(write_row(f, "resource-tracker-rs", NULL), ",0.0000,0.0000,0\n"));
-    f->row.is_machine_only = true; /* GPU figures are then those of all processes */
+    f->row.is_machine_only = true; /* GPU figures then include all processes */
     assert_non_null(strstr(write_row(f, "resource-tracker-rs", NULL), ",0.2400,1034.0000,1\n"));
     assert_non_null(strstr(write_row(f, "resource-tracker:process", NULL), ",0,0,0\n"));
     f->now.moment[METRIC_HOST_GPU_UTILIZATION] = 0;

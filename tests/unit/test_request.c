@@ -157,7 +157,7 @@ static void requests_for_batch_systems_contain_gibibytes_and_gpus(void **state)
                    "request_gpus = 4\n");
 }
 
-/* Eight ranks use 1.5 CPUs and half a GPU each; memory is that of the largest node. */
+/* Eight ranks use 1.5 CPUs and half a GPU each; memory is given for the largest node. */
 static void a_request_for_a_group_contains_nodes_and_tasks(void **state)
 {
     static const char note[] =

@@ -109,7 +109,7 @@ make_page <- function(facts, server, recommendation, figures, frame) {
   utils::write.csv(rows, file, row.names = FALSE, na = "", quote = FALSE)
   page <- paste(call_program(c("report", "--format=html", "--output=-", "-", file), write_json(report)),
                 collapse = "\n")
-  # As text, the page begins like that of the predecessor; save() writes it with its first line.
+  # As text, the page begins as the predecessor's page does; save() writes it with its first line.
   page <- sub("^<!doctype html>\\s*<html[^>]*>", "<html><!-- from <code>R</code> -->", page)
   structure(list(text = page, save = function(path) {
     writeLines(c("<!doctype html>", page), path, useBytes = TRUE)

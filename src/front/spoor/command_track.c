@@ -277,7 +277,7 @@ static int write_system_report(void *data)
 }
 
 /* Whether a report of the machine is the only output. With rows or exported samples, the
- * machine is tracked until the end, and the summary is like that of a run. */
+ * machine is tracked until the end, and the summary has the form of a run's summary. */
 static bool is_once(const struct settings *settings)
 {
     return settings->has_no_job && settings->stream_count == 0 &&

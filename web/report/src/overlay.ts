@@ -54,7 +54,7 @@ export function isLimitInView(chart: Chart, peak: number): boolean {
   return chart.limit !== undefined && chart.limit.value <= LIMIT_IN_VIEW * peak;
 }
 
-// Returns the top of the y axis. The peaks in the report may be above those of the samples, but
+// Returns the top of the y axis. The peaks in the report may be above the peaks of the samples, but
 // they belong to the whole run: if only part of the run is shown, a peak far above it would
 // flatten the curves.
 export function topOf(chart: Chart, peak: number, figures: number[] = [], isWhole = false): number {

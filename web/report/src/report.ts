@@ -354,7 +354,7 @@ export function wasOutOfMemory(run: Run): boolean {
   );
 }
 
-// The memory of a run on many nodes is that of its largest node, and its curve is the sum over
+// The memory of a run on many nodes is the memory of its largest node, and its curve is the sum over
 // all nodes.
 export function hasManyNodes(run: Run): boolean {
   return (run.nodes ?? []).length > 1;

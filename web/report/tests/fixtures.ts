@@ -1,6 +1,6 @@
 // Reports in the format that the program writes, for the tests and for viewing the page.
 //
-// All are invented, but consistent: the peak of a curve is not above that of its figure, and
+// All are invented, but consistent: the peak of a curve is not above the peak of its figure, and
 // the CPU times of the processes add up to the job's.
 
 import type {
