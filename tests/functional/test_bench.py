@@ -173,7 +173,7 @@ def test_command_with_half_the_cpu_time_is_reported_as_best(spoor, workload):
     # CPU time that a hypervisor takes may be charged to any run: the ratio is between the extremes.
     least, most = whole["min"] / half["max"], whole["max"] / half["min"]
     assert least <= whole["ratio_low"] <= whole["ratio"] <= whole["ratio_high"] <= most
-    assert whole["ratio"] > 1 and whole["min"] > 0.19 > half["min"] > 0.09
+    assert whole["ratio"] > 1 and 1.7 < whole["min"] / half["min"] < 2.3 and half["min"] > 0.09
     assert half["min"] <= half["low"] <= half["median"] <= half["high"] <= half["max"]
     assert half["values"] == sorted(half["values"])
 
