@@ -11,7 +11,7 @@
 #include "compat/resource_tracker/program.h"
 #include "front/help.h"
 #include "front/program.h"
-#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
 
 /* The first program is the default, for any other name. */
 static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program,

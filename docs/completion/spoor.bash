@@ -1,4 +1,4 @@
-# Completion of spoor, gpu-tracker and resource-tracker for bash: the program says what may follow.
+# Completion of spoor, gpu-tracker and resource-tracker for bash: the program lists what may follow.
 _spoor() {
     local cur=${COMP_WORDS[COMP_CWORD]} line words='' lines
     [[ $cur != = ]] || cur=

@@ -1,4 +1,4 @@
-# Completion of spoor, gpu-tracker and resource-tracker for fish: the program says what may follow.
+# Completion of spoor, gpu-tracker and resource-tracker for fish: the program lists what may follow.
 function __spoor_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)

@@ -5,6 +5,8 @@
 
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 #define CLEANUP(function) __attribute__((cleanup(function)))
+/* The same for a variable that is only cleaned up, which clang calls unused. */
+#define GUARD(function) __attribute__((cleanup(function), unused))
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -44,7 +44,8 @@ static int join(struct spoor_error *err, int code, char *what, const char *why)
     return error_set(err, code, "%s: %s", what, why);
 }
 
-const char *error_text(int code, char *buf, size_t size)
+/* A thread-safe strerror(). The text may be static instead of in `buf`. */
+static const char *text_of(int code, char *buf, size_t size)
 {
 #ifdef __GLIBC__
     return strerror_r(code, buf, size);
@@ -64,7 +65,7 @@ int error_sys(struct spoor_error *err, int code, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(what, sizeof(what), fmt, args); /* may be truncated */
     va_end(args);
-    return join(err, code, what, error_text(positive(code), why, sizeof(why)));
+    return join(err, code, what, text_of(positive(code), why, sizeof(why)));
 }
 
 int error_prefix(struct spoor_error *err, int code, const char *fmt, ...)

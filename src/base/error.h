@@ -21,9 +21,6 @@ int error_set(struct spoor_error *err, int code, const char *fmt, ...) PRINTF_LI
 int error_sys(struct spoor_error *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int error_prefix(struct spoor_error *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* A thread-safe strerror(). The text may be static instead of in `buf`. */
-const char *error_text(int code, char *buf, size_t size);
-
 /* ---- Names of signals. sigabbrev_np() would need glibc 2.32; musl does not have it --- */
 
 /* Returns a name such as "SIGHUP"; NULL: a real-time signal, or not a signal. */

@@ -21,9 +21,9 @@ static const char *skip_blanks(const char *text)
     return text;
 }
 
-int parse_u64(const char **cursor, uint64_t *ret)
+int parse_digits(const char **cursor, uint64_t *ret)
 {
-    const char *text = skip_blanks(*cursor);
+    const char *text = *cursor;
     uint64_t value = 0;
 
     if (!is_digit(*text))
@@ -38,6 +38,16 @@ int parse_u64(const char **cursor, uint64_t *ret)
     return 0;
 }
 
+int parse_u64(const char **cursor, uint64_t *ret)
+{
+    const char *text = skip_blanks(*cursor);
+
+    if (parse_digits(&text, ret) < 0)
+        return -EBADMSG;
+    *cursor = text;
+    return 0;
+}
+
 int parse_i64(const char **cursor, int64_t *ret)
 {
     const char *text = skip_blanks(*cursor);
@@ -46,7 +56,7 @@ int parse_i64(const char **cursor, int64_t *ret)
 
     if (is_negative)
         text++;
-    if (!is_digit(*text) || parse_u64(&text, &value) < 0 || value > INT64_MAX)
+    if (parse_digits(&text, &value) < 0 || value > INT64_MAX)
         return -EBADMSG;
     *cursor = text;
     *ret = is_negative ? -(int64_t)value : (int64_t)value;

@@ -23,6 +23,9 @@ static inline bool is_digit(char c)
 int parse_u64(const char **cursor, uint64_t *ret);
 int parse_i64(const char **cursor, int64_t *ret);
 
+/* Like parse_u64(), but without blanks before the number. */
+int parse_digits(const char **cursor, uint64_t *ret);
+
 /* Returns the value of a hexadecimal digit, upper or lower case; -1: not a hexadecimal
  * digit. */
 int parse_hex_digit(char c);

@@ -131,6 +131,18 @@ static int open_at(const struct root *root, int flags, const char *fmt, va_list 
     return fd < 0 ? -errno : fd;
 }
 
+/* Opens the path that `fmt` and the variable arguments of the calling function form. */
+#define OPEN_PATH(root, flags, fmt)             \
+    __extension__({                             \
+        va_list args_;                          \
+        int fd_;                                \
+                                                \
+        va_start(args_, fmt);                   \
+        fd_ = open_at(root, flags, fmt, args_); \
+        va_end(args_);                          \
+        fd_;                                    \
+    })
+
 /* A file of /proc may be returned in pieces, so read until the end, unless it is a record. */
 static ssize_t read_file(int fd, enum file_read how, char *buf, size_t size)
 {
@@ -156,36 +168,24 @@ static ssize_t read_file(int fd, enum file_read how, char *buf, size_t size)
 
 ssize_t root_read(const struct root *root, char *buf, size_t size, const char *fmt, ...)
 {
-    AUTO_CLOSE int fd = -1;
-    va_list args;
+    AUTO_CLOSE int fd = OPEN_PATH(root, O_RDONLY, fmt);
 
-    va_start(args, fmt);
-    fd = open_at(root, O_RDONLY, fmt, args);
-    va_end(args);
     return fd < 0 ? fd : read_file(fd, READ_WHOLE, buf, size);
 }
 
 ssize_t root_read_start(const struct root *root, char *buf, size_t size, const char *fmt, ...)
 {
-    AUTO_CLOSE int fd = -1;
-    va_list args;
+    AUTO_CLOSE int fd = OPEN_PATH(root, O_RDONLY, fmt);
 
-    va_start(args, fmt);
-    fd = open_at(root, O_RDONLY, fmt, args);
-    va_end(args);
     return fd < 0 ? fd : read_file(fd, READ_START, buf, size);
 }
 
 uint64_t root_read_number(const struct root *root, const char *fmt, ...)
 {
-    AUTO_CLOSE int fd = -1;
+    AUTO_CLOSE int fd = OPEN_PATH(root, O_RDONLY, fmt);
     char text[64];
     uint64_t value;
-    va_list args;
 
-    va_start(args, fmt);
-    fd = open_at(root, O_RDONLY, fmt, args);
-    va_end(args);
     return fd >= 0 && read_file(fd, READ_WHOLE, text, sizeof(text)) > 0 &&
                    parse_whole_u64(text, &value) == 0
                ? value
@@ -237,35 +237,21 @@ static ssize_t read_lines(int fd, char *buf, size_t size, size_t line_size)
 ssize_t root_read_lines(const struct root *root, char *buf, size_t size, size_t line_size,
                         const char *fmt, ...)
 {
-    AUTO_CLOSE int fd = -1;
-    va_list args;
+    AUTO_CLOSE int fd = OPEN_PATH(root, O_RDONLY, fmt);
 
-    va_start(args, fmt);
-    fd = open_at(root, O_RDONLY, fmt, args);
-    va_end(args);
     return fd < 0 ? fd : read_lines(fd, buf, size, line_size);
 }
 
 int root_open_dir(const struct root *root, const char *fmt, ...)
 {
-    va_list args;
-    int fd;
-
-    va_start(args, fmt);
-    fd = open_at(root, O_RDONLY | O_DIRECTORY, fmt, args);
-    va_end(args);
-    return fd;
+    return OPEN_PATH(root, O_RDONLY | O_DIRECTORY, fmt);
 }
 
 DIR *root_open_folder(const struct root *root, const char *fmt, ...)
 {
-    AUTO_CLOSE int fd = -1;
+    AUTO_CLOSE int fd = OPEN_PATH(root, O_RDONLY | O_DIRECTORY, fmt);
     DIR *folder = NULL;
-    va_list args;
 
-    va_start(args, fmt);
-    fd = open_at(root, O_RDONLY | O_DIRECTORY, fmt, args);
-    va_end(args);
     if (fd >= 0)
         folder = fdopendir(fd);
     else

@@ -137,8 +137,8 @@ static int place(const struct mountinfo *mount, struct text_part path, struct cg
     return 0;
 }
 
-/* Finds the mount of a tree. If the tree is mounted more than once, the mount with the most
- * visible ancestors is used. */
+/* Finds the mount of a tree. If there are several, the one with the most visible ancestors is
+ * used. */
 static void find_mount(const char *mountinfo_text, enum cgroup_controller controller,
                        struct text_part path, struct cgroup *ret)
 {
@@ -594,8 +594,7 @@ static int read_processes(struct walk *walk, const struct cgroup *cgroup)
     return n < 0 ? (int)n : 0;
 }
 
-/* Walks a tree of cgroups. Only the first cgroup must exist: a cgroup below it may have been
- * removed in the meantime. */
+/* Walks a tree of cgroups. Those below the first may be removed in the meantime. */
 static int walk_tree(struct walk *walk, const struct cgroup *cgroup, int depth)
 {
     AUTO_CLOSEDIR DIR *directory = root_open_folder(walk->root, "%s", cgroup->path);

@@ -75,8 +75,7 @@ static inline bool cgroup_is_visible(const struct cgroup *cgroup)
     return cgroup->path[0] != '\0';
 }
 
-/* Replaces the cgroup by its parent. If the parent is not visible, returns false and changes
- * nothing. */
+/* Replaces the cgroup by its parent. False: it is not visible, and nothing was changed. */
 bool cgroup_to_parent(struct cgroup *cgroup);
 
 /* Replaces the cgroup by its child `name`. -ENAMETOOLONG: the path does not fit; -EINVAL:
@@ -191,8 +190,7 @@ int cgroup_directory_find(const struct root *root, const char *directory,
 int cgroup_each_process(const struct root *root, const struct cgroup *cgroup, bool is_deep,
                         struct children_buffer *buffer, child_found *found, void *data);
 
-/* Whether the cgroup, or a cgroup below it, contains a process. False if the cgroup was
- * removed. */
+/* Whether the cgroup or one below contains a process. False if the cgroup was removed. */
 bool cgroup_is_populated(const struct root *root, const struct cgroup *cgroup);
 
 #endif

@@ -25,18 +25,14 @@ int cgroup_make(const struct root *root, const struct cgroup *cgroup)
 {
     int r = check(root, cgroup);
 
-    if (r < 0)
-        return r;
-    return mkdirat(root->fd, cgroup->path, 0755) < 0 ? -errno : 0;
+    return r == 0 && mkdirat(root->fd, cgroup->path, 0755) < 0 ? -errno : r;
 }
 
 int cgroup_remove(const struct root *root, const struct cgroup *cgroup)
 {
     int r = check(root, cgroup);
 
-    if (r < 0)
-        return r;
-    return unlinkat(root->fd, cgroup->path, AT_REMOVEDIR) < 0 ? -errno : 0;
+    return r == 0 && unlinkat(root->fd, cgroup->path, AT_REMOVEDIR) < 0 ? -errno : r;
 }
 
 static int write_file(const struct root *root, const struct cgroup *cgroup, const char *file,
@@ -118,8 +114,7 @@ void cgroup_disable(const struct root *root, const struct cgroup *cgroup,
     }
 }
 
-/* Reads up to a page of cgroup.procs; the rest is read after these processes have been
- * moved. */
+/* Reads up to a page of cgroup.procs; the rest is read after these have been moved. */
 static ssize_t read_procs(const struct root *root, const struct cgroup *cgroup, char *text,
                           size_t size)
 {
@@ -182,10 +177,8 @@ static bool names_dead_tracker(const char *name)
     const char *cursor = name + sizeof(prefix) - 1;
     uint64_t pid;
 
-    if (strncmp(name, prefix, sizeof(prefix) - 1) != 0 || parse_u64(&cursor, &pid) < 0 ||
-        *cursor != '-' || pid == 0 || pid > INT32_MAX)
-        return false;
-    return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+    return begins_with(name, prefix) && parse_u64(&cursor, &pid) == 0 && *cursor == '-' &&
+           pid != 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
 /* Whether a folder was left behind by a killed tracker. The PID of a tracker in another PID

@@ -243,8 +243,7 @@ int scope_message_outcome(const uint8_t *data, size_t length, const char *unit)
  * itself and six more libraries (3 ms of waiting if they are not in the page cache). This code
  * takes 0.19 ms. */
 
-/* Sends a message at once: the socket's buffer is empty, and larger than any message sent
- * here. */
+/* Sends a message at once: the socket's buffer is empty, and larger than any message here. */
 static int send_all(int fd, const void *data, size_t size)
 {
     ssize_t n = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -240,14 +240,6 @@ int config_read(struct arguments *arguments, const char *path, struct spoor_erro
  * file, and a variable that an option overrides is not even read.
  */
 
-struct cursor {
-    struct arguments *arguments;
-    int argc;
-    char *const *argv;
-    int next;               /* index of the word to read next */
-    bool has_ended_options; /* by "--" */
-};
-
 int arguments_apply(struct arguments *arguments, const struct option *option, const char *value,
                     struct spoor_error *err)
 {
@@ -388,10 +380,9 @@ static int refuse_scope(const struct arguments *arguments, const struct option *
 }
 
 /* Applies one option; `shown` is the option as the user wrote it. */
-static int apply(struct cursor *cursor, const struct option *option, const char *shown,
+static int apply(struct arguments *arguments, const struct option *option, const char *shown,
                  const char *value, struct spoor_error *err)
 {
-    struct arguments *arguments = cursor->arguments;
     int r;
 
     if (!option_is_in(option, arguments->command->scope))
@@ -399,9 +390,9 @@ static int apply(struct cursor *cursor, const struct option *option, const char 
     if (!option->value && value && !arguments->program->flags_take_values)
         return error_set(err, EINVAL, "%s takes no value", shown);
     if (option->value && !value && !(option->flags & OPTION_OPTIONAL)) {
-        if (cursor->next >= cursor->argc)
+        if (arguments->next >= arguments->argc)
             return error_set(err, EINVAL, "%s requires a value: %s", shown, option->value);
-        value = cursor->argv[cursor->next++];
+        value = arguments->argv[arguments->next++];
     }
     r = arguments_apply(arguments, option, value, err);
     if (r < 0)
@@ -410,9 +401,8 @@ static int apply(struct cursor *cursor, const struct option *option, const char 
     return r;
 }
 
-static int parse_long(struct cursor *cursor, const char *text, struct spoor_error *err)
+static int parse_long(struct arguments *arguments, const char *text, struct spoor_error *err)
 {
-    const struct arguments *arguments = cursor->arguments;
     size_t length = strcspn(text, "=");
     const struct option *option = find_word(arguments->command, text, length, 0);
     struct spoor_error ambiguous = { 0 };
@@ -426,22 +416,22 @@ static int parse_long(struct cursor *cursor, const char *text, struct spoor_erro
         return error_set(err, EINVAL, "%s", ambiguous.message);
     if (!option)
         return unknown_name(arguments, shown, err);
-    return apply(cursor, option, shown, text[length] == '=' ? text + length + 1 : NULL, err);
+    return apply(arguments, option, shown, text[length] == '=' ? text + length + 1 : NULL, err);
 }
 
-static int parse_letters(struct cursor *cursor, const char *text, struct spoor_error *err)
+static int parse_letters(struct arguments *arguments, const char *text, struct spoor_error *err)
 {
     for (; *text; text++) {
-        const struct option *option = find_word(cursor->arguments->command, NULL, 0, *text);
+        const struct option *option = find_word(arguments->command, NULL, 0, *text);
         const char shown[] = { '-', *text, '\0' };
         const char *value = NULL;
         int r;
 
         if (!option)
-            return unknown_letter(cursor->arguments, shown, err);
+            return unknown_letter(arguments, shown, err);
         if (option->value && text[1])
             value = text + 1;
-        r = apply(cursor, option, shown, value, err);
+        r = apply(arguments, option, shown, value, err);
         if (r != 0 || option->value)
             return r;
     }
@@ -449,35 +439,33 @@ static int parse_letters(struct cursor *cursor, const char *text, struct spoor_e
 }
 
 /* Reads options up to the first word that is not an option. Returns 0, an action, or -errno. */
-static int parse_options(struct cursor *cursor, struct spoor_error *err)
+static int parse_options(struct arguments *arguments, struct spoor_error *err)
 {
     int r = 0;
 
-    while (r == 0 && !cursor->has_ended_options && cursor->next < cursor->argc) {
-        const char *word = cursor->argv[cursor->next];
+    while (r == 0 && !arguments->has_ended_options && arguments->next < arguments->argc) {
+        const char *word = arguments->argv[arguments->next];
 
         if (word[0] != '-' || word[1] == '\0')
             break;
-        cursor->next++;
-        cursor->has_ended_options = strcmp(word, "--") == 0;
-        if (cursor->has_ended_options)
-            break;
-        r = word[1] == '-' ? parse_long(cursor, word + 2, err)
-                           : parse_letters(cursor, word + 1, err);
+        arguments->next++;
+        arguments->has_ended_options = strcmp(word, "--") == 0;
+        if (!arguments->has_ended_options)
+            r = word[1] == '-' ? parse_long(arguments, word + 2, err)
+                               : parse_letters(arguments, word + 1, err);
     }
     return r;
 }
 
 /* Moves an operand into the place of a word that was already read. */
-static int add_operand(struct arguments *arguments, char **argv, char *word,
-                       struct spoor_error *err)
+static int add_operand(struct arguments *arguments, char *word, struct spoor_error *err)
 {
     const struct command *command = arguments->command;
 
     if (command->max_operands == OPERANDS_MANY ||
         arguments->operand_count < command->max_operands) {
         arguments->first_operand = 1;
-        argv[arguments->first_operand + arguments->operand_count++] = word;
+        arguments->argv[arguments->first_operand + arguments->operand_count++] = word;
         return 0;
     }
     if (command->max_operands == 1)
@@ -533,16 +521,20 @@ static int choose_subcommand(struct arguments *arguments, struct spoor_error *er
 
 int arguments_parse(struct arguments *arguments, int argc, char **argv, struct spoor_error *err)
 {
-    struct cursor cursor = { arguments, argc, argv, 1, false };
-    int r = parse_options(&cursor, err);
+    int r;
 
-    arguments->first_operand = cursor.next;
+    arguments->argc = argc;
+    arguments->argv = argv;
+    arguments->next = 1;
+    r = parse_options(arguments, err);
+    arguments->first_operand = arguments->next;
     if (arguments->command->max_operands == OPERANDS_REST)
-        arguments->operand_count = argc - cursor.next;
-    while (r == 0 && arguments->command->max_operands != OPERANDS_REST && cursor.next < argc) {
-        r = add_operand(arguments, argv, argv[cursor.next++], err);
+        arguments->operand_count = argc - arguments->next;
+    while (r == 0 && arguments->command->max_operands != OPERANDS_REST &&
+           arguments->next < argc) {
+        r = add_operand(arguments, argv[arguments->next++], err);
         if (r == 0)
-            r = parse_options(&cursor, err);
+            r = parse_options(arguments, err);
     }
     if (r < 0)
         return r;

@@ -33,6 +33,11 @@ struct arguments {
     int operand_count;
     bool is_restricted; /* a config file sets OPTION_COMMON only */
     int first_operand;  /* index of the first operand in argv */
+
+    /* the command line, while it is read */
+    int argc, next; /* `next`: index of the word to read next */
+    char **argv;
+    bool has_ended_options; /* by "--" */
 };
 
 #define ARGUMENTS_INIT(program_, command_, target_)                       \

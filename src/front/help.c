@@ -11,18 +11,22 @@
 #define WIDTH 79
 #define HELP_COLUMN 30
 
-void help_wrap(FILE *out, const char *text, int column, int indent)
+void help_add(const char *text, size_t column, size_t indent, struct buffer *out)
 {
     const struct wrap wrap = {
-        .width = WIDTH,
-        .column = (size_t)column,
-        .indent = (size_t)indent,
-        .is_prose = true,
+        .width = WIDTH, .column = column, .indent = indent, .is_prose = true
     };
+
+    wrap_text(text, &wrap, out);
+    buffer_add(out, "\n", 1);
+}
+
+void help_wrap(FILE *out, const char *text, int column, int indent)
+{
     CLEANUP(buffer_done) struct buffer lines = { 0 };
 
-    wrap_text(text, &wrap, &lines);
-    fprintf(out, "%s\n", lines.text ? lines.text : "");
+    help_add(text, (size_t)column, (size_t)indent, &lines);
+    fputs(buffer_text(&lines), out);
 }
 
 /* Writes "--format=<format>", in brackets unless the option is required, or "-p <file-path>..."
@@ -45,7 +49,6 @@ static bool is_action(const struct option *option)
     return option->action != ACTION_WORK;
 }
 
-/* Writes all options of a command on one line. */
 static void put_full_line(FILE *out, const struct command *command)
 {
     for (size_t i = 0; i < command->options->count; i++) {
@@ -203,7 +206,6 @@ void help_command(FILE *out, const struct program *program, const struct command
 
 /* ---- the manual --------------------------------------------------------- */
 
-/* Escapes the special characters of scdoc. */
 static void put_scdoc(FILE *out, const char *text)
 {
     for (; *text; text++) {

@@ -6,12 +6,16 @@
 #include <stdio.h>
 
 #include "front/program.h"
+#include "text/buffer.h"
 
 /* ---- help --------------------------------------------------------------- */
 
 /* Writes words to `out`, broken at spaces before column 80, each line but the first
  * indented. `column` is where the first word starts, from 0. */
 void help_wrap(FILE *out, const char *text, int column, int indent);
+
+/* Like help_wrap(), but adds the lines to a buffer. */
+void help_add(const char *text, size_t column, size_t indent, struct buffer *out);
 
 /* Writes `spoor --help`: the list of commands. */
 void help_overview(FILE *out, const struct program *program);

@@ -82,7 +82,7 @@ struct option_table {
     size_t count;
 };
 
-/* Strings, owned by the target, ended by NULL. A zeroed list is empty. */
+/* Strings, owned by the target, NULL-terminated. A zeroed list is empty. */
 struct text_list {
     char **items;
     size_t count;

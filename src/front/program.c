@@ -175,14 +175,13 @@ static int refuse_exec(const struct program *program, const char *const *command
     else
         hint_at_script(file, code, &hint);
     if (code == ENOENT && !strchr(file, '/'))
-        program_complain(program, "'%s': command not found%s", file,
-                         hint.text ? hint.text : "");
+        program_complain(program, "'%s': command not found%s", file, buffer_text(&hint));
     else if (code == ENOENT && access(file, F_OK) == 0)
         program_complain(program, "cannot run '%s': the interpreter it names does not exist",
                          file);
     else
         program_complain(program, "cannot run '%s': %s%s", file, strerror(code),
-                         hint.text ? hint.text : "");
+                         buffer_text(&hint));
     return code == ENOENT ? 127 : 126;
 }
 

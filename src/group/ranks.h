@@ -28,7 +28,7 @@ struct sweep {
     size_t count;
 };
 
-/* Prepares the sums of the curves. Fails with -ENOMEM. The caller calls sweep_done(). */
+/* Prepares the sums of the curves. Returns 0 or -ENOMEM. The caller must call sweep_done(). */
 int sweep_init(struct sweep *sweep, struct rank_curve **curves, size_t count);
 void sweep_done(struct sweep *sweep);
 

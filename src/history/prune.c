@@ -7,90 +7,75 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "history/store.h"
 #include "output/output_file.h"
 
-enum { CHUNK_BYTES = 1 << 20 };
-
 /* ---- one file ------------------------------------------------------------- */
 
-struct rewrite {
-    int from;
-    struct replacement to;
-    struct buffer kept; /* rows not written yet */
-    uint64_t bytes;
-};
-
-static int flush(struct rewrite *rewrite)
+static int copy(int to, int from, off_t offset, off_t end)
 {
-    int r = buffer_error(&rewrite->kept);
+    char bytes[16384];
 
-    if (r == 0)
-        r = buffer_write(&rewrite->kept, rewrite->to.fd);
-    buffer_clear(&rewrite->kept);
-    return r;
-}
+    while (offset < end) {
+        ssize_t n =
+            pread(from, bytes, smaller(sizeof(bytes), (uint64_t)(end - offset)), offset);
+        struct buffer piece = { .text = bytes };
+        int r;
 
-static int copy(struct rewrite *rewrite, off_t offset, size_t length)
-{
-    AUTO_FREE char *text = malloc(length);
-    int r = text ? 0 : -ENOMEM;
-
-    if (r == 0 && pread(rewrite->from, text, length, offset) != (ssize_t)length)
-        r = -EIO;
-    if (r < 0)
-        return r;
-    buffer_add(&rewrite->kept, text, length);
-    rewrite->bytes += length;
-    return rewrite->kept.length > CHUNK_BYTES ? flush(rewrite) : buffer_error(&rewrite->kept);
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        piece.length = (size_t)n;
+        r = buffer_write(&piece, to);
+        if (r < 0)
+            return r;
+        offset += n;
+    }
+    return 0;
 }
 
 /* Copies the rows to keep, and the rows appended since the file was indexed. */
-static int copy_all(struct rewrite *rewrite, sqlite3_stmt *rows, off_t tail, off_t size)
+static int copy_all(int to, int from, sqlite3_stmt *rows, off_t tail, off_t size)
 {
-    int code, r = 0;
+    int r = 0;
 
-    while (r == 0 && (code = sqlite3_step(rows)) == SQLITE_ROW)
-        r = copy(rewrite, sqlite3_column_int64(rows, 0),
-                 (size_t)sqlite3_column_int64(rows, 1) + 1);
-    while (r == 0 && tail < size) {
-        size_t length = size - tail < CHUNK_BYTES ? (size_t)(size - tail) : CHUNK_BYTES;
+    while (r == 0 && sqlite3_step(rows) == SQLITE_ROW) {
+        off_t offset = sqlite3_column_int64(rows, 0);
 
-        r = copy(rewrite, tail, length);
-        tail += (off_t)length;
+        r = copy(to, from, offset, offset + sqlite3_column_int64(rows, 1) + 1);
     }
-    return r < 0 ? r : flush(rewrite);
+    return r < 0 ? r : copy(to, from, tail, size);
 }
 
 /* Holds a lock on the file: no process appends meanwhile, and those that wait for the lock
  * open the new file afterwards. */
 static int rewrite_file(const char *path, sqlite3_stmt *rows, sqlite3_int64 inode, off_t tail)
 {
-    struct rewrite rewrite = { .from = -1 };
     AUTO_CLOSE int fd = -1;
+    struct replacement new_file;
     struct stat status;
-    bool is_locked;
+    bool is_locked, is_empty;
     int r;
 
-    fd = rewrite.from = history_open_locked(path, 0, &is_locked);
+    fd = history_open_locked(path, 0, &is_locked);
     if (fd < 0)
         return fd == -ENOENT ? 0 : take_fd(&fd);
     if (fstat(fd, &status) < 0 || (sqlite3_int64)status.st_ino != inode)
         return -ESTALE; /* replaced since it was indexed */
-    r = replacement_open(&rewrite.to, path, true);
+    r = replacement_open(&new_file, path, true);
     if (r < 0)
         return r;
-    r = copy_all(&rewrite, rows, tail, status.st_size);
-    buffer_done(&rewrite.kept);
+    r = copy_all(new_file.fd, fd, rows, tail, status.st_size);
+    is_empty = lseek(new_file.fd, 0, SEEK_CUR) == 0;
     if (r == 0)
-        r = replacement_sync(&rewrite.to);
-    if (r < 0 || rewrite.bytes == 0)
-        replacement_cancel(&rewrite.to);
-    if (r == 0 && rewrite.bytes == 0)
+        r = replacement_sync(&new_file);
+    if (r < 0 || is_empty)
+        replacement_cancel(&new_file);
+    if (r == 0 && is_empty)
         return unlink(path) < 0 ? -errno : 0;
-    return r < 0 ? r : replacement_commit(&rewrite.to, false);
+    return r < 0 ? r : replacement_commit(&new_file, false);
 }
 
 /* ---- all files ------------------------------------------------------------ */

@@ -17,7 +17,6 @@
 #define JOB_ACTIVITY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum activity_state { JOB_RESTS, JOB_RUNS, JOB_GROWS };

@@ -61,13 +61,19 @@ bool agents_has(const struct root *root, const struct member *member)
     return strcmp(word, AGENT_COMMAND) == 0 || strcmp(word, PHASE_COMMAND) == 0;
 }
 
+/* Returns the index of a live agent; live_count: there is no such agent. */
+static size_t find_live(const struct agents *agents, struct process_id id)
+{
+    size_t i = 0;
+
+    while (i < agents->live_count && !process_id_equal(agents->live[i].id, id))
+        i++;
+    return i;
+}
+
 void agents_note(struct agents *agents, struct process_id id)
 {
-    for (size_t i = 0; i < agents->live_count; i++) {
-        if (process_id_equal(agents->live[i].id, id))
-            return;
-    }
-    if (agents->live_count < AGENTS_MAX)
+    if (find_live(agents, id) == agents->live_count && agents->live_count < AGENTS_MAX)
         agents->live[agents->live_count++] = (struct live_agent){ .id = id };
 }
 
@@ -79,12 +85,10 @@ static void end(struct agents *agents, size_t i, uint64_t cpu_ns)
 
 void agents_end(struct agents *agents, struct process_id id, uint64_t cpu_ns)
 {
-    for (size_t i = 0; i < agents->live_count; i++) {
-        if (process_id_equal(agents->live[i].id, id)) {
-            end(agents, i, cpu_ns);
-            return;
-        }
-    }
+    size_t i = find_live(agents, id);
+
+    if (i < agents->live_count)
+        end(agents, i, cpu_ns);
 }
 
 /* Whether a process still exists. Its PID may have been reused, so the start time must

@@ -22,8 +22,7 @@
 
 enum { AGENTS_MAX = 32 };
 
-/* Whether a process runs spoor but its arguments are not set up yet, so that it may be an
- * agent. */
+/* Whether a process runs spoor, but its arguments are not set up yet: it may be an agent. */
 bool agents_is_unclear(const struct root *root, const struct member *member);
 
 bool agents_has(const struct root *root, const struct member *member);

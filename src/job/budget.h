@@ -29,8 +29,8 @@ enum spending {
 };
 
 struct budget {
-    uint64_t spent_ns
-        [SPENDING_COUNT]; /* callers add small fixed costs themselves, which take no tokens */
+    /* Callers add small fixed costs themselves, which take no tokens. */
+    uint64_t spent_ns[SPENDING_COUNT];
     uint64_t postponed[SPENDING_COUNT]; /* times there were too few tokens */
 
     /* Private. */
@@ -56,13 +56,11 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns);
 
 void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Whether work that costs `cost_ns` may be done now. Work that costs more than can be
- * saved is allowed when the bucket is full, and is repaid afterwards. Refused work counts
- * as postponed. */
+/* Whether work that costs `cost_ns` may be done now; if not, it counts as postponed. Work that
+ * costs more than can be saved is allowed when the bucket is full, and is repaid afterwards. */
 bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Whether work that costs `cost_ns` may be done on credit. Debt is limited to the maximum
- * savings. */
+/* Whether work that costs `cost_ns` may be done on credit: at most as much as can be saved. */
 bool budget_lends(const struct budget *budget, uint64_t cost_ns);
 
 /* Charges work done on credit. A third of the income repays the debt. */
@@ -72,8 +70,8 @@ void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns);
  * now. */
 uint64_t budget_wait_ns(const struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Returns the CPU time of the calling thread so far, without the time spent waiting for a CPU,
- * which the job may be using. Returns 0 on a fixture machine, whose results must not depend on
+/* Returns the CPU time of the calling thread so far. Time spent waiting for a CPU, which the job
+ * may be using, does not count. Returns 0 on a fixture machine, whose results must not depend on
  * the speed of the tracker. */
 static inline uint64_t cpu_spent_ns(const struct root *root)
 {

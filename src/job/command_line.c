@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/command_line.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "source/proc/pid_files.h"

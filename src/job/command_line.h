@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_line.h - the command of a process as one line in shell syntax, safe for a
- * terminal. */
+/* command_line.h - the command of a process as one safe line in shell syntax. */
 #ifndef JOB_COMMAND_LINE_H
 #define JOB_COMMAND_LINE_H
 

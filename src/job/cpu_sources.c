@@ -5,11 +5,9 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 
-/* Counts that differ by at most this much agree, since they are not read at the same
- * instant. */
+/* Counts that differ by at most this much agree: they are read at different moments. */
 enum { SAME_PERCENT = 2 };
-/* If the cgroup's or perf's count exceeds the tree by more than this, some processes were never
- * waited for. */
+/* If a count exceeds the tree by more than this, some processes were never waited for. */
 enum { CGROUP_PERCENT = 5, PERF_PERCENT = 25 };
 /* The threshold if a process that had children ignores SIGCHLD. */
 enum { SUSPECT_PERCENT = 1 };
@@ -21,11 +19,6 @@ static bool exceeds(uint64_t ns, uint64_t other_ns, unsigned percent, uint64_t l
 {
     return is_known(ns) &&
            (!is_known(other_ns) || ns > other_ns + other_ns / 100 * percent + leeway_ns);
-}
-
-static bool is_larger(uint64_t ns, uint64_t other_ns)
-{
-    return is_known(ns) && (!is_known(other_ns) || ns > other_ns);
 }
 
 /* Returns the CPU time that the tree may lack even if every process was waited for: exits of
@@ -56,10 +49,10 @@ static bool proves_more(const struct cpu_counts *counts, bool by_cgroup)
 
 static enum cpu_source choose_source(const struct cpu_counts *counts, bool has_unwaited)
 {
-    if (is_larger(counts->cgroup_ns, counts->tree_ns))
+    if (exceeds(counts->cgroup_ns, counts->tree_ns, 0, 0))
         return CPU_FROM_CGROUP;
-    return has_unwaited && is_larger(counts->perf_ns, counts->tree_ns) ? CPU_FROM_PERF
-                                                                       : CPU_FROM_TREE;
+    return has_unwaited && exceeds(counts->perf_ns, counts->tree_ns, 0, 0) ? CPU_FROM_PERF
+                                                                           : CPU_FROM_TREE;
 }
 
 struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
@@ -109,8 +102,7 @@ uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
     else if (total->source == CPU_FROM_CGROUP && !is_known(counts->cgroup_ns))
         total->base_ns =
             sub_floor0(total->reported_ns, first_known(last_ns[source], now_ns[source]));
-    /* One counter may add time all at once that another adds in steps: do not count it
-     * twice. */
+    /* One counter may add at once what another adds in steps: do not count it twice. */
     missed_ns = sub_floor0(total->base_ns + now_ns[source], total->reported_ns);
     grown_ns = smaller(known_or_0(sub_known(now_ns[before], last_ns[before])), missed_ns);
     total->reported_ns += grown_ns;

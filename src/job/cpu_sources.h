@@ -74,8 +74,7 @@ struct cpu_split {
 void cpu_split_set(struct cpu_split *split, uint64_t total_ns, uint64_t first_ns);
 
 /* Divides a CPU time in proportion to two counts, as the kernel does: the counts are in ticks
- * or incomplete. Neither part falls below its last value. UNKNOWN: one of the three times is
- * unknown. */
+ * or incomplete. Neither part falls below its last value. UNKNOWN: a time is unknown. */
 struct cpu_split cpu_split_divide(struct cpu_split *last, uint64_t total_ns,
                                   struct cpu_split counted);
 

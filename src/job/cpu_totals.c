@@ -170,8 +170,7 @@ static uint64_t read_clocks_ns(const struct job *job)
     return sum_ns;
 }
 
-/* perf's count is not used for an attached job: it misses threads that were started while we
- * attached. */
+/* perf's count misses threads of an attached job that were started while we attached. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
     /* The surrounding cgroup also counts the tracker. */

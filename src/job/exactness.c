@@ -16,8 +16,7 @@ static bool processes_are_complete(const struct evidence *evidence)
                                : evidence->is_alone && evidence->is_fresh;
 }
 
-/* Whether exiting threads used a significant amount of CPU time, which no process's count
- * includes. */
+/* Whether exiting threads used significant CPU time, which no process's count includes. */
 static bool exits_take_long(const struct evidence *evidence)
 {
     uint64_t exits_ns = product_u64(evidence->exited_count, EXIT_CPU_NS);

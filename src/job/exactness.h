@@ -47,8 +47,7 @@ struct evidence {
     bool has_all_events;  /* every fork and exit was reported */
 };
 
-/* The kernel charges up to this much CPU time to a thread's cgroup after the thread has left the count of its
- * process. */
+/* After a thread has left its process's count, its cgroup is charged up to this CPU time. */
 #define EXIT_CPU_NS UINT64_C(10000)
 
 bool count_is_exact(const struct evidence *evidence, enum counted_by counted_by);

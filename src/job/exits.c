@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/arithmetic.h"
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/agents.h"
@@ -130,8 +129,7 @@ static void list_siblings_again(struct job *job, const struct member *member)
         parent->reading.children_clock_ns = UNKNOWN;
 }
 
-/* Adds the usage of an exited process. The time it waited for a CPU is always added: no parent
- * inherits it. */
+/* Adds the usage of an exited process. No parent inherits the time that it waited for a CPU. */
 static void add_departed(struct job *job, const struct member *member)
 {
     struct usage usage = member_usage(member);
@@ -210,9 +208,8 @@ void job_drop_agents(struct job *job)
  * library's waitid() cannot return it; the system call can. */
 static bool read_final_rusage(pid_t pid, struct rusage *ret, int *ret_wait_status)
 {
-    enum {
-        CORE_FLAG = 0x80
-    }; /* layout of a wait status: signal and core dump flag in the low byte, exit code above */
+    /* In a wait status, the signal is below this flag and the exit code above. */
+    enum { CORE_FLAG = 0x80 };
     siginfo_t info = { 0 };
 
     if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOWAIT | WNOHANG, ret) != 0)
@@ -310,26 +307,24 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
 
 static void take_rusage(struct job *job, struct member *member, uint64_t faults)
 {
+    uint64_t *counter = member->account.usage.counter;
     struct rusage rusage = { 0 };
 
     member->notes.has_wait_status =
         read_final_rusage(member->id.pid, &rusage, &member->notes.wait_status);
     if (!member->notes.has_wait_status)
         return;
-    member->account.usage.counter[USAGE_USER_NS] = usage_timeval_ns(rusage.ru_utime);
-    member->account.usage.counter[USAGE_SYSTEM_NS] = usage_timeval_ns(rusage.ru_stime);
-    member->account.usage.counter[USAGE_CPU_NS] =
-        member->account.usage.counter[USAGE_USER_NS] +
-        member->account.usage.counter[USAGE_SYSTEM_NS];
-    job->ledger.waited_ns += member->account.usage.counter[USAGE_CPU_NS];
-    /* The same counts as in the process's io file, in blocks of 512 bytes, but readable by
-     * every user. */
-    member->account.usage.counter[USAGE_READ_BYTES] = (uint64_t)rusage.ru_inblock * 512;
-    member->account.usage.counter[USAGE_WRITTEN_BYTES] = (uint64_t)rusage.ru_oublock * 512;
-    member->account.usage.counter[USAGE_MINOR_FAULTS] = (uint64_t)rusage.ru_minflt;
-    member->account.usage.counter[USAGE_MAJOR_FAULTS] = (uint64_t)rusage.ru_majflt;
-    member->account.usage.counter[USAGE_VOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nvcsw;
-    member->account.usage.counter[USAGE_INVOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nivcsw;
+    counter[USAGE_USER_NS] = usage_timeval_ns(rusage.ru_utime);
+    counter[USAGE_SYSTEM_NS] = usage_timeval_ns(rusage.ru_stime);
+    counter[USAGE_CPU_NS] = counter[USAGE_USER_NS] + counter[USAGE_SYSTEM_NS];
+    job->ledger.waited_ns += counter[USAGE_CPU_NS];
+    /* Equal to the process's io file, in blocks of 512 bytes, but readable by every user. */
+    counter[USAGE_READ_BYTES] = (uint64_t)rusage.ru_inblock * 512;
+    counter[USAGE_WRITTEN_BYTES] = (uint64_t)rusage.ru_oublock * 512;
+    counter[USAGE_MINOR_FAULTS] = (uint64_t)rusage.ru_minflt;
+    counter[USAGE_MAJOR_FAULTS] = (uint64_t)rusage.ru_majflt;
+    counter[USAGE_VOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nvcsw;
+    counter[USAGE_INVOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nivcsw;
     job->ledger.lost_chars |= member->reading.io_is_stale;
     job->ledger.has_unknown_chars |=
         member->reading.io_is_stale &&

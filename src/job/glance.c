@@ -10,8 +10,7 @@
 #define SAME_BYTES ((uint64_t)512 * 1024)
 enum { SAME_SHARE = 64 };
 
-/* Ignore growth of the machine's memory in use below this size: other programs cause it,
- * too. */
+/* Ignore growth of the machine's memory below this size: other programs cause it, too. */
 #define SENTINEL_BYTES ((uint64_t)4 * 1024 * 1024)
 
 enum { FEW = 8 };
@@ -51,8 +50,7 @@ static uint64_t cgroup_bytes(struct job *job)
                : job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 }
 
-/* Reads the sentinel. `bytes`: memory of the job cgroup; if UNKNOWN, the anonymous memory of
- * the machine is read. */
+/* Reads the sentinel. `bytes`: memory of the job cgroup; UNKNOWN: read the machine's. */
 static void read_sentinel(struct job *job, uint64_t bytes)
 {
     struct job_sentinel *sentinel = &job->sentinel;

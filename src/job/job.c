@@ -125,14 +125,14 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
                : 0;
 }
 
-/* Prepares a job that is already running. If it already has children, only the process
- * connector reports its events. */
-static int prepare_attached(struct job *job, const struct job_options *options, uint64_t now_ns)
+/* Prepares a running job. If it has children, only the process connector reports its events. */
+static void prepare_attached(struct job *job, const struct job_options *options,
+                             uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
 
     if (!job->root->is_live || job->is_main_only)
-        return 0;
+        return;
     process_events_open(&job->process_events, job->root, &job->roster, options->pid,
                         options->disabled | SOURCE_RING);
     job_search(job, &look); /* processes started before the first event */
@@ -141,7 +141,6 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
         if (!job->roster.list[i].reading.is_zombie)
             process_events_adopt(&job->process_events, job->roster.list[i].id.pid);
     }
-    return 0;
 }
 
 /* Returns the size of a forked child before exec, for machines without /proc. Our own ru_maxrss
@@ -161,7 +160,7 @@ static uint64_t forked_rss_bytes(void)
 
 /* Tracks everything in a cgroup. Process events are not used: they would come for the whole
  * machine, and the cgroup lists its processes. */
-static int adopt_cgroup(struct job *job, const struct job_options *options, uint64_t now_ns)
+static void adopt_cgroup(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
 
@@ -169,7 +168,6 @@ static int adopt_cgroup(struct job *job, const struct job_options *options, uint
     job->started_count = 0;
     job_search(job, &look);
     open_task_clock(job, options);
-    return 0;
 }
 
 /* Starts tracking the job's first process and opens its sources. */
@@ -192,15 +190,16 @@ static int begin(struct job *job, const struct job_options *options, uint64_t no
     job_note_start(job, added, now_ns);
     if (options->caller_spawned && job->root->is_live)
         job_note_inherited(job);
-    r = options->caller_spawned ? prepare_spawned(job, options)
-                                : prepare_attached(job, options, now_ns);
+    if (options->caller_spawned)
+        r = prepare_spawned(job, options);
+    else
+        prepare_attached(job, options, now_ns);
     if (r == 0)
         open_task_clock(job, options);
     return r;
 }
 
-/* Watches the events of the job's own cgroup instead of the cgroup in which it started, and
- * checks which pressures it counts. */
+/* Watches the events of the job's own cgroup, and checks which pressures it counts. */
 static void watch_cgroup(struct job_meters *meters)
 {
     struct job_cgroup *cgroup = &meters->job_cgroup;
@@ -246,7 +245,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     usage_clear(&job->ledger.departed);
     usage_clear(&job->ledger.reported);
     if (options->adopted)
-        r = adopt_cgroup(job, options, now_ns);
+        adopt_cgroup(job, options, now_ns);
     else if (options->pid != 0)
         r = begin(job, options, now_ns);
     watch_cgroup(&job->meters);
@@ -357,8 +356,7 @@ static struct activity_seen look_at_attached(struct job *job, const struct look 
 void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
 {
     struct look look;
-    /* Read the CPU time first: a process that runs during this look is read again by the
-     * next. */
+    /* Read the CPU time first: the next look reads processes again that run during this one. */
     uint64_t cpu_ns = job_whole_cpu_ns(job);
     enum activity_look whom =
         is_thorough ? LOOK_AT_ALL : activity_look_at(&job->activity, cpu_ns, now_ns);

@@ -2,8 +2,8 @@
 /*
  * job.h - a process and all its descendants: membership and usage.
  *
- * job_refresh() reads all processes; job_read() sums up the results. docs/ARCHITECTURE.md shows the
- * files that do it.
+ * job_refresh() reads all processes, job_collect() the counters of the whole job; job_read()
+ * derives the values from what was seen. docs/ARCHITECTURE.md shows the files that do it.
  */
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
@@ -91,9 +91,9 @@ struct job_reading {
     bool io_is_denied;       /* no permission to read a process: the job's I/O is unknown */
     bool missed_cgroup_peak; /* the cgroup's peak rose above all values seen */
     bool left_memory_cgroup; /* a process was seen outside of the cgroup that counts memory */
+    uint64_t cgroup_memory_bytes; /* memory of the cgroup, read if missed_cgroup_peak */
     struct job_cgroup_reading job_cgroup;
-    /* Upper bound of the job's memory peak; UNKNOWN: the peak is exact, or no cgroup counts
-     * it. */
+    /* Upper bound of the job's memory peak; UNKNOWN: it is exact, or no cgroup counts it. */
     uint64_t memory_bound_bytes;
     bool memory_is_uncertain; /* memory of other processes may be in the peak */
     /* Events of the cgroup that counts the job's memory or throttles it. */
@@ -171,8 +171,7 @@ struct job_ledger {
     bool has_waited;        /* a process reaped a child during this run */
     bool saw_unwaited;      /* a process exited and its parent did not wait for it */
     bool is_suspect;        /* a process that ignores SIGCHLD had children */
-    /* A process was moved into an adopted cgroup: its usage there before it was found is
-     * unknown. */
+    /* A process was moved into an adopted cgroup: its usage until it was found is unknown. */
     bool has_joined;
     bool lost_chars; /* a process exited before its read and write calls were counted */
     /* Like lost_chars, for the main process or a process whose /proc/PID/io we may not read. */
@@ -288,10 +287,16 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample);
 /* Called when a child of ours has exited and is about to be reaped: reads its last figures. */
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns);
 
-void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret);
+/* Adds up the processes, reads the counters of the whole job, and updates the ledger. */
+void job_collect(struct job *job, uint64_t now_ns);
 
-/* Returns the value of a metric in a reading, with its origin. False: the job does not
- * measure it. */
+/* Derives the values from what was seen so far. Reads no file: a second call has the same result. */
+void job_read(const struct job *job, struct job_reading *ret);
+
+/* Begins the interval up to the next sample: forgets the peaks of the last one. */
+void job_begin_interval(struct job *job);
+
+/* Returns a value of a reading, with its origin. False: the job does not measure it. */
 bool job_measure(const struct job *job, const struct job_reading *reading, enum metric metric,
                  struct measure *ret);
 
@@ -350,7 +355,7 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 /* Records facts that outlive the process: peaks, main's CPU time. */
 void job_remember(struct job *job, struct member *member);
 void job_account_exits(struct job *job);
-void job_read_bounds(struct job *job, struct job_reading *reading);
+void job_read_bounds(const struct job *job, struct job_reading *reading);
 /* measures.c: job_label() sets the initial sources of a reading; job_label_denied() sets the
  * reasons of values that are unknown for lack of permission. */
 void job_label(const struct job *job, struct job_reading *reading);
@@ -410,7 +415,9 @@ bool job_anon_is_certain(const struct job *job, const struct job_reading *readin
  * reads the I/O of all processes, to tell page cache from memory of processes. */
 bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
                             const struct job_cgroup_reading *cgroup);
-void job_raise_to_peaks(struct job *job, struct job_reading *reading);
+/* Reads the memory of the cgroup if it has missed a peak. */
+void job_collect_cgroup_memory(struct job *job);
+void job_raise_to_peaks(const struct job *job, struct job_reading *reading);
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
 /* totals.c: sets the sum of the threads, and raises the peaks. */
 void job_raise_threads(struct job *job, uint64_t threads[GROUP_COUNT]);

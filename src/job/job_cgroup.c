@@ -307,6 +307,8 @@ static int populate_scope(const struct job_cgroup *job_cgroup, pid_t keeper, pid
                  : cgroup_make_child(root, &ret->parent, job_cgroup->name, child, &ret->own);
 }
 
+/* -EINPROGRESS: the child was moved or may be at any time, but there is no cgroup for us to read.
+ * Other failures: the child was not moved. */
 static int request_scope(const struct job_cgroup *job_cgroup, int fd, uint64_t deadline_ns,
                          pid_t keeper, pid_t child, struct job_cgroup_folder *ret)
 {
@@ -327,43 +329,29 @@ static int request_scope(const struct job_cgroup *job_cgroup, int fd, uint64_t d
     return r;
 }
 
-/* Asks systemd to move `child`, which has not started any process yet. Takes at most 250 ms.
- *
- * -EINPROGRESS: the child has been moved or may be at any time, but there is no cgroup for
- * us to read. Other failures: the child was not moved. */
-static int start_scope(const struct job_cgroup *job_cgroup, const struct cgroups *cgroups,
-                       pid_t child, struct job_cgroup_folder *ret, struct scope_keeper *keeper)
-{
-    uint64_t deadline_ns = clock_now().monotonic_ns + TIME_NS;
-    AUTO_CLOSE int fd = -1;
-    char path[64] = "/run/systemd/private";
-    uid_t uid = geteuid();
-    int r;
-
-    if (!job_cgroup->root->is_live || !job_cgroup_may_leave(job_cgroup->root, cgroups, uid))
-        return -ENOTSUP;
-    if (uid != 0) /* fits: a uid has ten digits at most */
-        (void)snprintf(path, sizeof(path), "/run/user/%u/systemd/private", (unsigned)uid);
-    fd = systemd_connect(path, deadline_ns);
-    if (fd < 0)
-        return fd;
-    r = scope_keeper_start(keeper);
-    if (r == 0)
-        r = request_scope(job_cgroup, fd, deadline_ns, keeper->pid, child, ret);
-    if (r < 0)
-        scope_keeper_stop(keeper);
-    return r;
-}
-
-/* Uses systemd instead of a cgroup made by us. `r` is the result of our own attempt, and is
- * returned if systemd changes nothing. */
+/* Asks systemd to move `child` into a scope instead of a cgroup made by us. Takes at most 250 ms.
+ * `r` is the result of our own attempt, and is returned if systemd changes nothing. */
 static int open_scope(struct job_cgroup *job_cgroup, const struct cgroups *cgroups, pid_t child,
                       int r)
 {
+    uint64_t deadline_ns = clock_now().monotonic_ns + TIME_NS;
     struct job_cgroup_folder folder = { .is_made = true };
     struct scope_keeper keeper = { 0 };
-    int started = start_scope(job_cgroup, cgroups, child, &folder, &keeper);
+    AUTO_CLOSE int fd = -1;
+    char path[64] = "/run/systemd/private";
+    uid_t uid = geteuid();
+    int started;
 
+    if (!job_cgroup->root->is_live || !job_cgroup_may_leave(job_cgroup->root, cgroups, uid))
+        return r;
+    if (uid != 0) /* fits: a uid has ten digits at most */
+        (void)snprintf(path, sizeof(path), "/run/user/%u/systemd/private", (unsigned)uid);
+    fd = systemd_connect(path, deadline_ns);
+    if (fd < 0 || scope_keeper_start(&keeper) < 0)
+        return r;
+    started = request_scope(job_cgroup, fd, deadline_ns, keeper.pid, child, &folder);
+    if (started < 0)
+        scope_keeper_stop(&keeper);
     if (started < 0 && started != -EINPROGRESS)
         return r;
     remove_folders(job_cgroup); /* the job has left them, or soon will */

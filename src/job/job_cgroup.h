@@ -182,8 +182,7 @@ struct cgroup_escape {
     bool has_left[CGROUP_TREE_COUNT]; /* a process was seen elsewhere */
 };
 
-/* Records the cgroups of the main process; call this as soon as that process is in the job
- * cgroup. */
+/* Records the cgroups of main; call it as soon as main is in the job cgroup. */
 void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *job_cgroup,
                         pid_t main_pid);
 

@@ -73,11 +73,6 @@ void lives_note_record(struct process *process, const struct exit_record *record
         raise_to(&process->peak_bytes, record->peak_rss_bytes);
 }
 
-bool lives_are_many(const struct lives *lives)
-{
-    return lives && lives->count >= LIVES_MOMENTS_MAX / 2;
-}
-
 void lives_close_moments(struct lives *lives, const struct roster *roster)
 {
     uint64_t oldest_ns = UINT64_MAX;

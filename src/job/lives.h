@@ -49,13 +49,10 @@ void lives_note_record(struct process *process, const struct exit_record *record
 /* Called when the process has exited and all its exit records have been read. */
 void lives_end(struct lives *lives, struct process *process);
 
-/* lives_close_moments() closes the moments before the start of the oldest living process;
- * call it whenever lives_are_many(). */
-bool lives_are_many(const struct lives *lives);
+/* Closes the moments before the start of the oldest living process; call it when many are kept. */
 void lives_close_moments(struct lives *lives, const struct roster *roster);
 
-/* Returns an upper bound of the memory of all descendants together; UNKNOWN: the peak of some
- * process is unknown. */
+/* Returns an upper bound of all descendants' memory; UNKNOWN: the peak of some is unknown. */
 uint64_t lives_bound_bytes(const struct lives *lives);
 
 #endif

@@ -154,8 +154,7 @@ static void label_cgroup(const struct job *job, struct origin *origins)
     origins[METRIC_JOB_STARTED].source = origins[METRIC_JOB_PROCESSES].source;
 }
 
-/* Sets the reason why private and shared memory are unknown. Without these parts, the total is
- * a sum of resident sizes. */
+/* Sets why private and shared memory are unknown. The total is then a sum of resident sizes. */
 static void omit_sharing(struct origin *origins, const char *reason)
 {
     for (size_t i = 0; i < ARRAY_SIZE(of_sharing); i++)

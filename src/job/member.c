@@ -9,7 +9,6 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "base/parse.h"
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "source/proc/children.h"
@@ -141,9 +140,8 @@ static int read_stat(struct member *member, const struct look *look)
     member->reading.faults = stat.minor_faults + stat.major_faults;
     member->reading.child_faults = member->account.waited_faults =
         stat.child_minor_faults + stat.child_major_faults;
-    if (member->reading.child_faults < FORK_FAULTS_MIN)
-        member->reading.child_faults =
-            0; /* faults of vfork children, which have no memory of their own */
+    if (member->reading.child_faults < FORK_FAULTS_MIN) /* vfork children: no own memory */
+        member->reading.child_faults = 0;
     member->reading.is_zombie = !has_first_thread && stat.threads <= 1;
     if (!has_first_thread && !member->reading.is_zombie && member->reading.memory_tid == 0) {
         follow_threads(member, root);
@@ -322,9 +320,8 @@ static bool has_run(const struct member *member, uint64_t since_clock_ns)
     return !is_known(member->reading.clock_ns) || member->reading.clock_ns != since_clock_ns;
 }
 
-/* Whether io and status should be read. Reading these files dominates the cost of a job with
- * thousands of processes that start and then sleep. If a process has barely run, they are read
- * only when it exits. */
+/* Whether io and status should be read. They dominate the cost of thousands of processes that
+ * start and then sleep: if a process has barely run, they are read only when it exits. */
 static bool has_slow_news(const struct member *member)
 {
     bool has_hardly_run = !is_known(member->reading.slow_clock_ns) &&
@@ -345,14 +342,13 @@ static bool is_slow_due(const struct member *member, const struct look *look, bo
         return true;
     if (look->is_thorough)
         return has_run(member, member->reading.slow_clock_ns);
-    /* A process tracked alone may be reaped by another process, and then nothing else has its
-     * last I/O. */
+    /* A process tracked alone may be reaped elsewhere: nothing else has its last I/O. */
     return has_slow_news(member) &&
            (look->is_main_only ||
             look->now_ns - member->reading.slow_read_ns >= SLOW_PERIOD_NS);
 }
 
-/* Reads only the clock, without /proc: a running clock shows that the process is alive. The
+/* Reads only the CPU clock, not /proc: if the clock can be read, the process still exists. The
  * other values are read when the process is reaped. */
 static void look_by_clock(struct member *member, const struct look *look)
 {
@@ -514,8 +510,7 @@ void member_close(struct member *member)
 
 /* ---- before and shortly after exec ---------------------------------------- */
 
-/* Processes older than this have called exec. The kernel reports ages in hundredths of a
- * second. */
+/* Older processes have called exec. The kernel reports ages in hundredths of a second. */
 #define YOUNG_TICKS 5
 #define YOUNG_CPU_NS (50 * NS_PER_MS)
 

@@ -80,12 +80,11 @@ struct member_reading {
     bool io_is_denied; /* no permission to read /proc/PID/io: the I/O is unknown */
     bool io_is_stale;  /* the I/O could not be read at the last look */
 
-    uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
-    uint64_t slow_clock_ns; /* clock_ns when io and status were last read */
-    uint64_t slow_read_ns;  /* when io and status were last read */
-    uint64_t
-        children_clock_ns;     /* clock_ns when its children were last listed; UNKNOWN: never */
-    uint64_t placed_rss_bytes; /* rss_bytes at the last cgroup_escape_check() */
+    uint64_t stat_clock_ns;     /* clock_ns when stat was last read; UNKNOWN: never */
+    uint64_t slow_clock_ns;     /* clock_ns when io and status were last read */
+    uint64_t slow_read_ns;      /* when io and status were last read */
+    uint64_t children_clock_ns; /* clock_ns at the last list of its children; UNKNOWN: never */
+    uint64_t placed_rss_bytes;  /* rss_bytes at the last cgroup_escape_check() */
     /* The last search that found the process in the list of the job cgroup. */
     uint64_t listed_by;
 };
@@ -127,8 +126,7 @@ struct member_notes {
     uint64_t seen_cpu_ns;    /* its own CPU time, including looks between samples */
     uint64_t seen_ns;        /* when seen_cpu_ns was read */
     uint64_t gpu_peak_bytes; /* UNKNOWN: never seen on a GPU */
-    /* I/O in the process's counts that belongs to known children or to the time before the
-     * run. */
+    /* Part of the process's I/O counts: of known children, or from before the run. */
     struct process_io foreign_io;
     struct process_io recorded_io; /* from the exit records of its threads */
     uint64_t recorded_wait_ns;     /* time waited for a CPU, from the exit records */
@@ -179,8 +177,7 @@ uint64_t member_waited_faults(struct member *member, const struct root *root);
 /* Returns the usage of a process since it joined the job. */
 struct usage member_usage(const struct member *member);
 
-/* Reads only resident size and CPU clock: the cheapest look, which catches peaks between
- * samples. */
+/* Reads only resident size and CPU clock: the cheapest look, for peaks between samples. */
 void member_glance(struct member *member, const struct look *look);
 
 /* Reads the size of a process's address space; 0 if it was released. */

@@ -16,8 +16,6 @@
  * - If an existing cgroup was adopted, the job is everything in it or below. A process that is
  *   moved out of it leaves the job.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/reserve.h"
@@ -29,22 +27,18 @@
 #include "source/proc/children.h"
 #include "source/proc/pid_files.h"
 
-/* A process may get a child without running: a nested subreaper adopts orphans. So the children
- * of all processes are read now and then. */
+/* List all children now and then: a nested subreaper gets children without running. */
 enum { FULL_SEARCH_EVERY = 16 };
 
-/* Events report every new process, so a search is made only this rarely, in case events fail
- * unnoticed. */
+/* The time between searches if events report every process: they may fail unnoticed. */
 #define CHECK_EVENTS_EVERY_NS (10 * NS_PER_SECOND)
 
-/* A process that lives no longer than this costs only an event: its usage is added to the
- * parent that waits for it, or to us. */
+/* A process with a shorter life costs only an event: its reaper inherits its usage. */
 #define SHORT_LIFE_NS (20 * NS_PER_MS)
 
 #define OPEN_COST_NS (15 * NS_PER_US)
 
-/* The maximum number of forks of one process that are opened between samples. The memory of the
- * others is estimated from theirs. */
+/* At most this many forks of a process are opened between samples; the others are estimated. */
 enum { CROWD = 64 };
 
 struct search {
@@ -80,8 +74,7 @@ void job_note_inherited(struct job *job)
 {
     struct cached_file file = CACHED_FILE_CLOSED;
 
-    /* If the list cannot be read, a child started before the job is mistaken for a process of
-     * the job. */
+    /* If the list cannot be read, an earlier child is mistaken for a process of the job. */
     (void)children_read(&file, job->root, job->tracker_pid, 2, &job->children, note_inherited,
                         job);
     cached_file_close(&file);
@@ -135,28 +128,29 @@ void job_add_member(struct job *job, const struct look *look, pid_t pid)
         add_opened(job, look, &member);
 }
 
-/* Returns false if the process is about to call exec and must be read again. */
-static bool add_found_or_wait(pid_t pid, struct search *search)
+/* Adds a new process. Returns true if the process is about to call exec and must be read again. */
+static bool take_newborn(pid_t pid, void *data)
 {
+    struct search *search = data;
     struct job *job = search->job;
     struct member member;
     bool is_pre_exec;
 
     if (job->root->proc_fault || roster_member(&job->roster, pid) ||
         member_open(search->look, pid, &member) < 0)
-        return true;
+        return false;
     is_pre_exec = member_is_pre_exec(job->root, &member);
     if (is_pre_exec || is_accounted_elsewhere(job, &member))
         member_close(&member);
     else
         add_opened(job, search->look, &member);
-    return !is_pre_exec;
+    return is_pre_exec;
 }
 
 static void add_found(pid_t pid, void *data)
 {
     /* If the process must wait, the next search finds it again. */
-    (void)add_found_or_wait(pid, data);
+    (void)take_newborn(pid, data);
 }
 
 /* Adds a process if its parent belongs to the job. Used if there are no children files. */
@@ -186,8 +180,7 @@ static void search_all(struct search *search)
     }
 }
 
-/* Whether a process may have forked since its children were last listed. Reads its clock, which
- * is not read between samples. */
+/* Whether a process may have forked since its last list of children. Reads its clock. */
 static bool may_have_forked(const struct job *job, struct member *member)
 {
     uint64_t before_ns = member->reading.children_clock_ns;
@@ -240,8 +233,7 @@ static void add_listed(pid_t pid, void *data)
         member->reading.listed_by = search->job->search_count;
 }
 
-/* Whether every living process is in the list of the job cgroup. Others are in a cgroup
- * below it, or have left it. */
+/* Whether the list has every living process. Others are in a cgroup below, or have left. */
 static bool all_are_listed(struct job *job)
 {
     bool all = true;
@@ -259,7 +251,7 @@ static bool all_are_listed(struct job *job)
 }
 
 /* Searches the list of the job's own cgroup. Returns false if the job has no cgroup. */
-static bool search_leaf(struct search *search)
+static bool search_listed(struct search *search)
 {
     struct job *job = search->job;
     struct children_buffer *buffer = &job->children;
@@ -274,8 +266,7 @@ static bool search_leaf(struct search *search)
     return true;
 }
 
-/* Drops living processes that are not listed: they were moved out of the cgroup. Their usage so
- * far still belongs to the job. */
+/* Drops processes that were moved out of the cgroup. Their usage so far belongs to the job. */
 static void drop_unlisted(struct job *job)
 {
     for (size_t i = 0; i < job->roster.count; i++) {
@@ -308,7 +299,6 @@ static void search_adopted(struct search *search)
 {
     struct job *job = search->job;
     size_t before = job->roster.count;
-
     uint64_t now_ticks = job->root->is_live ? clock_boot_ticks() : 0;
 
     if (cgroup_each_process(job->root, &job->meters.job_cgroup.adopted, true, &job->children,
@@ -326,7 +316,7 @@ static void search_job(struct search *search, bool is_full)
         search_adopted(search);
         return;
     }
-    if (job_cgroup_has(&job->meters.job_cgroup, CGROUP_UNIFIED) && search_leaf(search) &&
+    if (job_cgroup_has(&job->meters.job_cgroup, CGROUP_UNIFIED) && search_listed(search) &&
         all_are_listed(job))
         return;
     if (job->lists_children)
@@ -352,12 +342,6 @@ void job_search(struct job *job, const struct look *look)
     job->suspended_ns = suspended_ns;
     if (events->needs_search)
         process_events_resume(events);
-}
-
-/* Returns true if it must be called again for this process. */
-static bool take_newborn(pid_t pid, void *data)
-{
-    return !add_found_or_wait(pid, data);
 }
 
 /* Returns the parent of the last process in the list if that parent has a crowd of forks. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory_totals.c - the current memory of the job, and its maximum since the last reading. */
 #include "base/arithmetic.h"
-#include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/job.h"
 
@@ -62,50 +61,20 @@ void job_read_discount(const struct job *job, uint64_t ret[GROUP_COUNT])
 }
 
 /* Keeps the split of the highest total with known parts. */
-static void note_at_peak(struct job *job, const struct memory_split *seen)
+static void keep_highest(struct memory_split *highest, const struct memory_split *seen)
 {
     struct memory_split split = *seen;
 
     if (is_known(split.private_bytes))
         split.total_bytes = split.private_bytes + split.shared_bytes;
-    memory_split_keep_higher(&job->peaks.at_peak, &split);
+    memory_split_keep_higher(highest, &split);
 }
 
-/* Huge pages of a group of processes. */
-struct huge_sums {
-    uint64_t all, most; /* bytes of all processes, and of the largest */
-};
-
-static void add_huge_pages_of(struct huge_sums *sums, const struct member *member)
-{
-    sums->all += member->reading.hugetlb_bytes;
-    raise_to(&sums->most, member->reading.hugetlb_bytes);
-}
-
-/* Returns the huge pages of a group. Processes may share them: together they have no more than
- * the machine has in use. */
-static uint64_t huge_total(const struct job *job, const struct huge_sums *sums)
-{
-    return smaller(sums->all, larger(sums->most, job->meters.huge_used_bytes));
-}
-
-/* Adds huge pages to the memory of a group. Pages counted more than once are shared. */
-static void add_huge_pages(const struct job *job, const struct huge_sums *sums,
-                           struct memory_split *split)
-{
-    uint64_t total = huge_total(job, sums), shared = smaller(sums->all - total, total);
-
-    split->total_bytes += total;
-    if (is_known(split->private_bytes)) {
-        split->private_bytes += total - shared;
-        split->shared_bytes += shared;
-    }
-}
-
-/* Adds huge pages, which resident sizes do not include. */
+/* Adds huge pages, which resident sizes do not include. Processes of a group may share them:
+ * they have at most what the machine uses, and pages counted more than once are shared. */
 static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
 {
-    struct huge_sums sums[GROUP_COUNT] = { 0 };
+    uint64_t all[GROUP_COUNT] = { 0 }, most[GROUP_COUNT] = { 0 }; /* most: of one process */
 
     for (size_t i = 0; i < job->roster.count && job->marks.hugetlb_bytes > 0; i++) {
         const struct member *member = &job->roster.list[i];
@@ -113,16 +82,26 @@ static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
         if (member->account.has_left || member->reading.rss_bytes == 0 ||
             member->reading.borrows_memory)
             continue;
-        add_huge_pages_of(&sums[GROUP_JOB], member);
-        add_huge_pages_of(&sums[member->group], member);
+        all[member->group] += member->reading.hugetlb_bytes;
+        raise_to(&most[member->group], member->reading.hugetlb_bytes);
     }
-    /* Only the huge pages of one process are certain: the rest may belong to another program. */
+    all[GROUP_JOB] = all[GROUP_MAIN] + all[GROUP_DESCENDANTS];
+    most[GROUP_JOB] = larger(most[GROUP_MAIN], most[GROUP_DESCENDANTS]);
     for (int i = 0; i < GROUP_COUNT; i++) {
-        add_huge_pages(job, &sums[i], &estimate->of[i]);
-        raise_to(&job->marks.discount[i], huge_total(job, &sums[i]) - sums[i].most);
+        uint64_t total = smaller(all[i], larger(most[i], job->meters.huge_used_bytes));
+        uint64_t shared = smaller(all[i] - total, total);
+        struct memory_split *split = &estimate->of[i];
+
+        split->total_bytes += total;
+        if (is_known(split->private_bytes)) {
+            split->private_bytes += total - shared;
+            split->shared_bytes += shared;
+        }
+        /* Only the pages of one process are certain: the rest may belong to another program. */
+        raise_to(&job->marks.discount[i], total - most[i]);
+        if (i == GROUP_JOB && is_known(estimate->pss_bytes))
+            estimate->pss_bytes += total;
     }
-    if (is_known(estimate->pss_bytes))
-        estimate->pss_bytes += huge_total(job, &sums[GROUP_JOB]);
 }
 
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret)
@@ -132,7 +111,7 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
     job->sharing.activity = activity_state(&job->activity);
     memory_sharing_update(&job->sharing, &job->roster, is_glance || job->is_early, ret);
     count_huge_pages(job, ret);
-    note_at_peak(job, &ret->of[GROUP_JOB]);
+    keep_highest(&job->peaks.at_peak, &ret->of[GROUP_JOB]);
     memory_estimate_raise(peaks, ret);
     memory_estimate_order(peaks);
     note_discount(job);
@@ -149,17 +128,16 @@ static void raise_known(const struct job *job, struct memory_estimate *memory,
     memory_estimate_raise(memory, &seen);
 }
 
-/* Kernel memory of a process: stack, page tables and structures. 76 kB were measured for small
- * processes on Linux 6.18. */
+/* Stack, page tables and structures: 76 kB were measured for small processes on Linux 6.18. */
 #define KERNEL_BYTES_PER_PROCESS ((uint64_t)80 * 1024)
 
 /* Returns an upper bound of the part of the cgroup's peak that no process maps: kernel memory
  * and page cache. Page cache is at most the larger of two numbers: the most seen, and all bytes
  * read and written. UNKNOWN: no bound. */
-static uint64_t not_resident_bytes(struct job *job, const struct job_reading *reading)
+static uint64_t not_resident_bytes(const struct job *job, const struct job_reading *reading)
 {
     const struct cgroup_memory *memory = &reading->job_cgroup.memory;
-    uint64_t current_bytes = job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
+    uint64_t current_bytes = reading->cgroup_memory_bytes;
     uint64_t backed_bytes =
         sum_u64(sum_u64(memory->anon_bytes, memory->shmem_bytes), memory->page_cache_bytes);
     uint64_t cache_bytes = sum_u64(reading->usage.counter[USAGE_READ_CHARS],
@@ -170,7 +148,6 @@ static uint64_t not_resident_bytes(struct job *job, const struct job_reading *re
         (reading->evidence.has_unwaited &&
          !count_is_exact(&reading->evidence, COUNTED_BY_EXIT_RECORDS)))
         return UNKNOWN;
-    raise_to(&job->marks.page_cache_bytes, memory->page_cache_bytes);
     raise_to(&processes, reading->process_bound);
     return sum_u64(
         larger(sub_floor0(current_bytes, backed_bytes), processes * KERNEL_BYTES_PER_PROCESS),
@@ -204,6 +181,15 @@ bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
         return false;
     read_io_now(job, now_ns);
     return true;
+}
+
+void job_collect_cgroup_memory(struct job *job)
+{
+    if (!job->sum.missed_cgroup_peak)
+        return;
+    job->sum.cgroup_memory_bytes = job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
+    raise_to(&job->marks.page_cache_bytes, job->sum.job_cgroup.memory.page_cache_bytes);
+    raise_to(&job->marks.page_cache_bytes, job->peaks.job_cgroup.page_cache_bytes);
 }
 
 /* Raises a value to a higher one that no look has seen, without raising the lower bound. */
@@ -245,7 +231,7 @@ static void raise_to_unseen_peak(const struct job *job, struct job_reading *read
 
 /* Raises the memory to the part of the cgroup's peak that can only be memory of processes. This
  * catches bursts between looks. */
-static void raise_to_cgroup_peak(struct job *job, struct job_reading *reading)
+static void raise_to_cgroup_peak(const struct job *job, struct job_reading *reading)
 {
     uint64_t peak_bytes =
         sub_floor0(reading->job_cgroup.memory_peak_bytes, not_resident_bytes(job, reading));
@@ -256,15 +242,14 @@ static void raise_to_cgroup_peak(struct job *job, struct job_reading *reading)
 }
 
 /* Raises the values to the estimate for forks that were not read. */
-static void raise_to_unread_peak(struct job *job, struct job_reading *reading)
+static void raise_to_unread_peak(const struct job *job, struct job_reading *reading)
 {
-    struct memory_split *peak = &job->sharing.unread_peak;
+    struct memory_split peak = job->sharing.unread_peak;
     uint64_t most_bytes = reading->job_cgroup.memory_peak_bytes;
 
-    peak->total_bytes = smaller(peak->total_bytes, most_bytes);
-    peak->private_bytes = smaller(peak->private_bytes, most_bytes);
-    raise_to_unseen_peak(job, reading, *peak, "procfs.stat");
-    *peak = job->sharing.expected = (struct memory_split){ 0 };
+    peak.total_bytes = smaller(peak.total_bytes, most_bytes);
+    peak.private_bytes = smaller(peak.private_bytes, most_bytes);
+    raise_to_unseen_peak(job, reading, peak, "procfs.stat");
 }
 
 /* Whether all anonymous memory of the cgroup is the job's. It is if the cgroup is the job's
@@ -276,12 +261,12 @@ bool job_anon_is_certain(const struct job *job, const struct job_reading *readin
            !job->meters.job_cgroup.is_surrounding;
 }
 
-void job_raise_to_peaks(struct job *job, struct job_reading *reading)
+void job_raise_to_peaks(const struct job *job, struct job_reading *reading)
 {
     const struct job_peaks *peaks = &job->peaks;
 
-    note_at_peak(job, &reading->memory.of[GROUP_JOB]);
     reading->at_peak = peaks->at_peak;
+    keep_highest(&reading->at_peak, &reading->memory.of[GROUP_JOB]);
     raise_known(job, &reading->memory, &peaks->memory);
     raise_to_unread_peak(job, reading);
     if (is_known(reading->job_cgroup.memory.anon_bytes)) {
@@ -300,12 +285,9 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
     if (reading->missed_cgroup_peak)
         raise_to_cgroup_peak(job, reading);
     raise_to(&reading->process_count, peaks->process_count);
-    /* A look takes a while: it may see a process that exits, and then another that has just
-     * started. */
+    /* A look takes a while: it may see a process that exits, and its successor. */
     if (job->process_events.is_exact)
         reading->process_count = smaller(reading->process_count, reading->process_bound);
-    job->peaks = JOB_PEAKS_NONE;
-    activity_begin_interval(&job->activity);
 }
 
 /* ---- bounds -------------------------------------------------------------------- */
@@ -331,8 +313,7 @@ bool job_records_hold(const struct job *job)
                                  largest <= recorded + recorded / 64 + LEEWAY);
 }
 
-/* Returns an upper bound of the main process's peak. Without its exit record, the bound may be
- * a child's peak. */
+/* Returns an upper bound of main's peak; without an exit record it may be a child's peak. */
 static uint64_t main_bound(const struct job *job)
 {
     return job_records_hold(job) ? smaller(job->process_events.peak_bytes[GROUP_MAIN],
@@ -370,7 +351,7 @@ static void note_main_peak(const struct job *job, struct job_reading *reading)
     origin->is_exact &= marks->hugetlb_bytes == 0;
 }
 
-static void read_resident_bounds(struct job *job, struct job_reading *reading)
+static void read_resident_bounds(const struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
     uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
@@ -399,7 +380,7 @@ static void read_resident_bounds(struct job *job, struct job_reading *reading)
 
 /* Sets the upper bounds. The kernel keeps no peak of huge pages: the job may have used the
  * whole pool of the machine. */
-void job_read_bounds(struct job *job, struct job_reading *reading)
+void job_read_bounds(const struct job *job, struct job_reading *reading)
 {
     uint64_t *bound = reading->rss_bound_bytes;
 

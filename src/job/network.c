@@ -144,8 +144,7 @@ static void add_bytes(uint64_t counts[NETWORK_COUNTS], const struct tcp_socket *
     counts[at + 1] += sent;
 }
 
-/* Returns the entry of the remote address. The last entry collects addresses that do not
- * fit. */
+/* Returns the entry of the remote address; the last entry collects those that do not fit. */
 static size_t find_peer(struct job_network *network, const struct tcp_socket *tcp)
 {
     struct network_peer new = { .family = tcp->family };
@@ -181,8 +180,7 @@ static void update_socket(struct job_network *network, struct network_socket *so
     socket->tcp.may_count_fin = tcp->may_count_fin;
 }
 
-/* Adds a socket of the job. `is_older`: the socket's counts may include bytes from before the
- * job. */
+/* Adds a socket of the job. `is_older`: its counts may include bytes from before the job. */
 static void add_socket(struct job_network *network, const struct tcp_socket *tcp, bool is_older)
 {
     struct network_socket socket = { .tcp = *tcp };
@@ -299,8 +297,8 @@ static void add_file(pid_t fd, void *data)
     add_inode(&network->inodes, entry);
 }
 
-/* Adds the traffic of a namespace since the last call. Earlier traffic may have been the job's,
- * so it is uncertain. */
+/* Adds the traffic of a namespace since the last call. Earlier traffic may have been the job's:
+ * it is uncertain. */
 static void read_namespace(struct job *job, struct network_namespace *namespace, pid_t pid)
 {
     struct job_network *network = &job->network;
@@ -361,9 +359,9 @@ static void look_at_files(struct job *job)
         const struct process *process = roster_slot(&job->roster, i);
         struct pid_stat stat;
 
-        if (!process || process->is_foreign || (process->threads == 0 && process->member == 0))
-            continue;
-        if (has_own_namespace(job, process->pid))
+        if (!process || process->is_foreign ||
+            (process->threads == 0 && process->member == 0) ||
+            has_own_namespace(job, process->pid))
             continue;
         network->listed_pid = process->pid;
         if (proc_each_fd(job->root, process->pid, add_file, job) == -EACCES)
@@ -509,8 +507,7 @@ static void list_sockets(struct job *job, uint64_t now_ns)
         network->is_bounded = false;
         return;
     }
-    job_take_events(job, now_ns,
-                    false); /* a process that was just forked may hold one of them */
+    job_take_events(job, now_ns, false); /* a forked process may hold one of them */
     look_at_files(job);
     take_held(job, is_first);
     mark_foreign(job);
@@ -628,8 +625,7 @@ static uint64_t look(struct job *job, uint64_t now_ns, bool may_list)
     return cpu_spent_ns(job->root) - before_ns;
 }
 
-/* Returns the gap before the next look. Expensive looks are made less often, and so are looks
- * at jobs without a TCP socket. */
+/* Returns the gap before the next look: longer if looks are expensive or find no TCP socket. */
 static uint64_t next_gap_ns(struct job *job)
 {
     struct job_network *network = &job->network;
@@ -829,15 +825,13 @@ void job_read_network(const struct job *job, struct job_reading *reading)
     bool is_final = network->is_finished && network->sockets.count == 0; /* all were closed */
 
     for (int i = 0; i < NETWORK_COUNTS; i++) {
-        uint64_t bound =
-            network->bytes[i] + network->uncertain_bytes[i] + network->mark_bytes[i];
+        uint64_t uncertain = network->uncertain_bytes[i] + network->mark_bytes[i];
         struct origin *origin = &reading->origin[METRIC_JOB_NETWORK_RECEIVED + i];
 
         reading->network_bytes[i] = network->reason ? UNKNOWN : network->bytes[i];
-        reading->network_bound_bytes[i] =
-            !has_begun || network->is_finished
-                ? sum_u64(reading->network_bytes[i], bound - network->bytes[i])
-                : UNKNOWN;
+        reading->network_bound_bytes[i] = !has_begun || network->is_finished
+                                              ? sum_u64(reading->network_bytes[i], uncertain)
+                                              : UNKNOWN;
         if (network->namespace_count > 0)
             origin->source = "procfs.net.dev";
         origin->is_exact = !has_begun || (is_final && network->uncertain_bytes[i] == 0);

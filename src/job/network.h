@@ -122,7 +122,7 @@ struct job_network {
     struct network_namespace namespaces[NETWORK_NAMESPACES_MAX];
     size_t namespace_count;
     struct network_inodes
-        inherited; /* sockets that the tracker holds, and already held before the job */
+        inherited;          /* sockets that the tracker holds and held before the job */
     size_t pending_markers; /* sockets of the tracker whose report has not arrived */
 };
 
@@ -137,8 +137,7 @@ struct job;
 void job_open_network(struct job *job, unsigned disabled, uint64_t now_ns);
 void job_close_network(struct job *job);
 
-/* Reads the reports, and looks for new sockets if a look is due and the budget allows it.
- * Returns whether it looked. */
+/* Reads the reports; looks for sockets if due and affordable. Returns whether it looked. */
 bool job_look_at_network(struct job *job, uint64_t now_ns, bool is_sample);
 
 /* Returns when to look next; UINT64_MAX: with the next glance. */

@@ -227,8 +227,7 @@ static bool belongs(const struct process_events *events, pid_t pid)
             (process->member != 0 && process->ended_ns == 0));
 }
 
-/* Returns the time of an event in clock ticks since boot, the unit in which files report the
- * start of a process. */
+/* Returns the time of an event in clock ticks since boot, like start times in files. */
 static uint64_t event_ticks(const struct process_event *event, uint64_t suspended_ns)
 {
     return (event->time_ns + suspended_ns) / clock_tick_ns();
@@ -382,8 +381,7 @@ void process_events_note(struct process_events *events, const struct process_eve
 /* The minimum CPU time of a process, even without a clock tick. */
 #define SHORTEST_LIFE_NS (NS_PER_MS / 2)
 
-/* Estimates the CPU time of a process that was never read. With one thread it cannot have used
- * more than its lifetime. */
+/* Estimates the CPU time of an unread process: with one thread, at most its lifetime. */
 static uint64_t estimate_cpu_ns(const struct process *process, const struct exit_record *record)
 {
     uint64_t used_ns = larger(record->tick_ns, record->run_ns) + SHORTEST_LIFE_NS;
@@ -618,7 +616,7 @@ static void release_ended(struct process_events *events)
         roster_release(events->roster, process);
     }
     events->ended.count = 0;
-    if (lives_are_many(events->lives))
+    if (events->lives && events->lives->count >= LIVES_MOMENTS_MAX / 2)
         lives_close_moments(events->lives, events->roster);
 }
 

@@ -33,8 +33,7 @@ struct pid_queue {
     size_t count, capacity;
 };
 
-/* The most processes or threads at once, by the times of the events: the connector may deliver
- * events of different CPUs out of order. */
+/* The most processes or threads at once, by event times: the connector may reorder events. */
 struct event_peak {
     uint64_t count;
     uint64_t time_ns;   /* time of the fork that raised `count` */
@@ -57,8 +56,7 @@ struct process_events {
     struct event_peak process_peak, thread_peaks[GROUP_COUNT];
     bool saw_agent;      /* an agent was seen: the peaks lack processes alive before that */
     uint64_t drained_ns; /* time of the last drain; monotonic */
-    /* clock_suspended_ns() at the start of the last drain: before all events that arrive
-     * now. */
+    /* clock_suspended_ns() before the last drain: before all events that arrive now. */
     uint64_t suspended_ns;
     uint64_t drain_gap_ns; /* time until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed. */
@@ -108,8 +106,7 @@ void process_events_adopt(struct process_events *events, pid_t pid);
 /* Called after a search for processes whose events were lost: adopts all open processes. */
 void process_events_resume(struct process_events *events);
 
-/* Removes a process that turns out to be an agent, and the short-lived intermediate process that
- * started it: neither belongs to the job. */
+/* Removes an agent, and the short-lived process that started it: neither belongs to the job. */
 void process_events_disown(struct process_events *events, pid_t pid);
 
 /* Accepts a zeroed struct. */

@@ -15,7 +15,6 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "base/parse.h"
 #include "base/unknown.h"
 #include "job/command_line.h"
 #include "job/job.h"
@@ -27,8 +26,7 @@
 enum { NAMED_RATIO = 4 };
 #define NAMED_CPU_NS NS_PER_MS
 
-/* If there are many processes, a process below both limits is probably not among the
- * largest. */
+/* If there are many processes, one below both limits is probably not among the largest. */
 #define HARDLY_CPU_NS (10 * NS_PER_MS)
 #define HARDLY_BYTES ((uint64_t)16 << 20)
 

@@ -12,7 +12,6 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "base/parse.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
 

@@ -70,8 +70,7 @@ struct process_table {
 
 void process_table_done(struct process_table *table);
 
-/* Whether a process with these values would be kept, which means that its command should be
- * read. */
+/* Whether a process with these values would be kept, so that its command should be read. */
 bool process_table_keeps(const struct process_table *table, uint64_t cpu_ns,
                          uint64_t peak_bytes);
 

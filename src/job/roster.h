@@ -13,7 +13,6 @@
 #ifndef JOB_ROSTER_H
 #define JOB_ROSTER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -60,8 +59,7 @@ void roster_done(struct roster *roster);
 /* Finds a process by PID, or returns NULL. Valid until a process is added or released. */
 struct process *roster_find(const struct roster *roster, pid_t pid);
 
-/* Like roster_find(), but adds the process if it is missing. NULL: out of memory, or too
- * many. */
+/* Like roster_find(), but adds a missing process. NULL: out of memory, or too many. */
 struct process *roster_add(struct roster *roster, pid_t pid);
 
 /* Removes a process that has exited, unless its files or exit records are still needed. */

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/surrounding.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/arithmetic.h"
-#include "base/clock.h"
 #include "base/unknown.h"
 #include "job/job.h"
 #include "source/proc/pid_files.h"
@@ -71,8 +69,7 @@ static void count_process(pid_t pid, void *data)
         census->has_others = is_foreign(census->job, pid);
 }
 
-/* Whether only the tracker and its descendants are in a cgroup. False if the cgroup cannot be
- * read. */
+/* Whether a cgroup is readable and contains only the tracker and its descendants. */
 static bool is_ours(struct job *job, const struct cgroup *cgroup, bool is_deep)
 {
     struct census census = { .job = job };
@@ -144,13 +141,6 @@ static bool has_any(const struct job_cgroup *job_cgroup)
     return false;
 }
 
-/* Whether a cgroup is the root of a version 1 hierarchy, whose memory is not counted. Only the
- * root has the file release_agent. */
-static bool is_root(const struct root *root, const struct cgroup *cgroup)
-{
-    return root_exists(root, "%s/release_agent", cgroup->path);
-}
-
 void surrounding_open(struct job *job, const struct cgroups *cgroups)
 {
     struct surrounding *surrounding = &job->meters.surrounding;
@@ -159,7 +149,8 @@ void surrounding_open(struct job *job, const struct cgroups *cgroups)
 
     if (!cgroups || job->root->proc_fault || job_cgroup_has_memory(job_cgroup))
         return;
-    if (!is_root(job->root, &cgroups->of[CGROUP_MEMORY]))
+    /* Only the root of a version 1 hierarchy, whose memory is not counted, has this file. */
+    if (!root_exists(job->root, "%s/release_agent", cgroups->of[CGROUP_MEMORY].path))
         surrounding->memory = cgroups->of[CGROUP_MEMORY];
     if (has_any(job_cgroup))
         return;
@@ -219,6 +210,18 @@ static void take_parts(struct job_reading *reading)
     reading->origin[METRIC_JOB_MEMORY_PEAK].reason = "the job ended before its memory was seen";
 }
 
+void surrounding_read_peak(struct job *job)
+{
+    struct surrounding *surrounding = &job->meters.surrounding;
+
+    surrounding->peak_bytes = UNKNOWN;
+    if (job->was_thorough) /* later peaks include earlier ones */
+        (void)cgroup_read_u64(job->root, &surrounding->memory,
+                              surrounding->memory.is_v2 ? "memory.peak"
+                                                        : "memory.max_usage_in_bytes",
+                              &surrounding->peak_bytes);
+}
+
 /* Sets the upper bound of the job's memory. If no other process is in the cgroup, the anonymous
  * memory of the tracker is certainly not the job's, and is subtracted. */
 void surrounding_bound(const struct job *job, struct job_reading *reading)
@@ -236,14 +239,11 @@ void surrounding_bound(const struct job *job, struct job_reading *reading)
     if (is_known(reading->job_cgroup.memory_peak_bytes))
         take_parts(reading);
     reading->memory_is_uncertain = spare > reading->job_cgroup.memory_peak_bytes / 100;
-    if (!job->was_thorough || /* the peak read by the last look includes all earlier ones */
-        (is_alone && !reading->job_cgroup.memory_peak_is_sampled &&
-         !reading->memory_is_uncertain))
+    if (is_alone && !reading->job_cgroup.memory_peak_is_sampled &&
+        !reading->memory_is_uncertain)
         return;
-    if (cgroup_read_u64(job->root, memory,
-                        memory->is_v2 ? "memory.peak" : "memory.max_usage_in_bytes",
-                        &reading->memory_bound_bytes) == 0 &&
-        is_alone)
+    reading->memory_bound_bytes = job->meters.surrounding.peak_bytes;
+    if (is_alone)
         reading->memory_bound_bytes =
             sub_known(reading->memory_bound_bytes, others->memory.anon_bytes);
 }

@@ -34,6 +34,8 @@ struct surrounding {
     } tracker;                        /* at the start */
     struct job_cgroup_reading before; /* the cgroup at the start */
     uint64_t memory_before_bytes;     /* memory in use at the start */
+    uint64_t
+        peak_bytes; /* the kernel's peak of `memory` at the last thorough look; or UNKNOWN */
 };
 
 struct job;
@@ -50,8 +52,10 @@ void surrounding_update(struct job *job, bool is_last);
  * processes; or UNKNOWN. */
 uint64_t surrounding_cpu_ns(struct job *job);
 
-/* Called after surrounding_update(): sets the upper bound of the peak, and whether the peak
- * is uncertain. */
+/* Reads the peak of the cgroup that counts the job's memory, after a thorough look. */
+void surrounding_read_peak(struct job *job);
+
+/* Call after surrounding_update(): sets the peak's upper bound, and whether it is uncertain. */
 void surrounding_bound(const struct job *job, struct job_reading *reading);
 
 #endif

@@ -5,7 +5,6 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/parse.h"
 #include "base/unknown.h"
 #include "job/job.h"
 #include "source/proc/pid_files.h"
@@ -344,9 +343,8 @@ static void raise_threads_by_events(const struct job *job, struct job_reading *r
     raise_to(&peaks[GROUP_JOB], larger(peaks[GROUP_MAIN], peaks[GROUP_DESCENDANTS]));
 }
 
-/* Process events count the threads of main, the descendants and the job; a cgroup counts only
- * the job's. */
-static void read_thread_peaks(struct job *job, const struct heads *by_events,
+/* Process events count the threads of each group; a cgroup counts only the job's. */
+static void read_thread_peaks(const struct job *job, const struct heads *by_events,
                               struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
@@ -371,7 +369,7 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
 
 /* Estimates the peak of the number of processes. The connector delivers events of different
  * CPUs out of order, so its peak is an estimate, limited by the cgroup's count. */
-static void estimate_process_peak(struct job *job, struct job_reading *reading)
+static void estimate_process_peak(const struct job *job, struct job_reading *reading)
 {
     const struct event_peak *estimate = &job->process_events.process_peak;
     uint64_t count = is_final(job) ? estimate->count : estimate->settled;
@@ -385,7 +383,7 @@ static void estimate_process_peak(struct job *job, struct job_reading *reading)
     raise_to(&reading->thread_peaks[GROUP_DESCENDANTS], count - 1);
 }
 
-static void read_process_events(struct job *job, struct job_reading *reading)
+static void read_process_events(const struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
     /* Unsettled values are reported only at the end of the run. */
@@ -415,7 +413,7 @@ static void read_process_events(struct job *job, struct job_reading *reading)
 
 /* Reads the peak of the cgroup's memory. A process that has left the cgroup used memory
  * elsewhere: if there is one, the peak is raised to the resident memory of the job. */
-static void read_memory_peak(struct job *job, struct job_reading *reading)
+static void read_memory_peak(const struct job *job, struct job_reading *reading)
 {
     static const char *const names[2][2] = {
         { "cgroup.memory.peak", "cgroup.memory.max_usage_in_bytes" },
@@ -442,14 +440,8 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
     }
 }
 
-/* Reads the cgroup's values. After it was removed, the last values are kept. */
-static void read_cgroup(struct job *job, struct job_reading *reading)
+static void read_cgroup(const struct job *job, struct job_reading *reading)
 {
-    struct cgroup_events events;
-
-    cgroup_watch_read(&job->meters.cgroup_watch, job->root, &events);
-    raise_to(&job->meters.events.oom_kills_count, events.oom_kills_count);
-    raise_to(&job->meters.events.throttled_ns, events.throttled_ns);
     reading->events = job->meters.events;
     reading->anon_bytes =
         sum_u64(reading->job_cgroup.memory.anon_bytes, reading->job_cgroup.memory.shmem_bytes);
@@ -466,21 +458,36 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
             !job->meters.job_cgroup.is_surrounding;
 }
 
-void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
+/* After the cgroup was removed, the last values are kept. */
+static void collect_cgroup_events(struct job *job)
 {
-    bool was_added_up = !job->sum_holds || job->sharing.is_pending;
-    struct job_reading reading;
+    struct cgroup_events events;
 
-    if (!was_added_up) {
-        /* A process that waits for a disk or for memory does not run, but causes pressure. */
-        job_cgroup_read_pressure(&job->meters.job_cgroup, &job->sum.job_cgroup);
-    } else {
+    cgroup_watch_read(&job->meters.cgroup_watch, job->root, &events);
+    raise_to(&job->meters.events.oom_kills_count, events.oom_kills_count);
+    raise_to(&job->meters.events.throttled_ns, events.throttled_ns);
+}
+
+void job_collect(struct job *job, uint64_t now_ns)
+{
+    if (!job->sum_holds || job->sharing.is_pending) {
         add_up(job, now_ns, &job->sum);
         job->sum_holds = job->was_read = true;
+    } else {
+        /* A process that waits for a disk or for memory does not run, but causes pressure. */
+        job_cgroup_read_pressure(&job->meters.job_cgroup, &job->sum.job_cgroup);
+        /* The values are unchanged, as the look has confirmed. */
+        job->sum.cpu_span = job->sum.main_cpu_span = job->look_span;
     }
-    reading = job->sum;
-    if (!was_added_up) /* the values are unchanged, as the look has confirmed */
-        reading.cpu_span = reading.main_cpu_span = job->look_span;
+    job_collect_cgroup_memory(job);
+    surrounding_read_peak(job);
+    collect_cgroup_events(job);
+}
+
+void job_read(const struct job *job, struct job_reading *ret)
+{
+    struct job_reading reading = job->sum;
+
     reading.memory_now = reading.memory;
     if (job_anon_is_certain(job, &reading))
         raise_to(&reading.memory_now.of[GROUP_JOB].total_bytes,
@@ -497,4 +504,11 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     read_cgroup(job, &reading);
     job_read_network(job, &reading);
     *ret = reading;
+}
+
+void job_begin_interval(struct job *job)
+{
+    job->peaks = JOB_PEAKS_NONE;
+    job->sharing.unread_peak = job->sharing.expected = (struct memory_split){ 0 };
+    activity_begin_interval(&job->activity);
 }

@@ -18,7 +18,6 @@ static double larger_known(double a, double b)
     return isnan(a) || b > a ? b : a;
 }
 
-/* Returns the time at which a column starts. */
 static double border(double end, size_t column, size_t columns)
 {
     if (column == columns)

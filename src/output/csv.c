@@ -88,7 +88,6 @@ static void add_run_column(struct csv_writer *csv, const char *path,
     }
 }
 
-/* Adds a path with underscores instead of dots. */
 static void add_path(const char *path, struct csv_writer *csv)
 {
     csv_begin_cell(csv);

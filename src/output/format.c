@@ -8,7 +8,6 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "output/html.h"
 #include "record/row.h"
 #include "text/escape.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/html.h"
 
 #include <errno.h>
 #include <string.h>

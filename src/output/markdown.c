@@ -46,7 +46,6 @@ static bool is_measured(const struct run_figure *figure, const struct record *re
     return false;
 }
 
-/* Adds a row if a run has a launcher. */
 static void add_launches(const struct record *records, size_t count, struct table *table)
 {
     size_t first = 0;
@@ -61,7 +60,7 @@ static void add_launches(const struct record *records, size_t count, struct tabl
 
         if (records[i].launch)
             launch_describe(records[i].launch, records[i].host, &text);
-        table_add_text(table, text.text ? text.text : "");
+        table_add_text(table, buffer_text(&text));
     }
 }
 

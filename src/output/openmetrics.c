@@ -257,8 +257,7 @@ static void add_runs(const struct runs *runs, const char *path, const char *help
         CLEANUP(buffer_done) struct buffer labels = { 0 };
 
         label_run(&runs->records[i], &labels);
-        add_value(&runs->writer, &family, labels.text ? labels.text : "",
-                  read(&runs->records[i], index));
+        add_value(&runs->writer, &family, buffer_text(&labels), read(&runs->records[i], index));
     }
 }
 
@@ -296,7 +295,7 @@ static void add_gpus(const struct runs *runs, enum record_gpu_measure measure)
             if (!gpu->is_selected)
                 continue;
             label_run(record, &run);
-            add_gpu_labels(run.text ? run.text : "", (unsigned)gpu->index,
+            add_gpu_labels(buffer_text(&run), (unsigned)gpu->index,
                            is_known(gpu->part) ? (int)gpu->part : -1,
                            gpu->uuid ? gpu->uuid : "", &labels);
             add_value(&runs->writer, &family, labels.text, gpu->measures[measure].value);
@@ -321,7 +320,7 @@ void openmetrics_write_all(const struct record *records, size_t count, struct bu
 
         buffer_format(&help, "%s: %s", metric_row(figure_metric(i))->published.help,
                       figure_derivation(i));
-        add_runs(&runs, figure_path(i), help.text ? help.text : "", read_figure, i);
+        add_runs(&runs, figure_path(i), buffer_text(&help), read_figure, i);
     }
     for (size_t i = 0; i < record_system_figure_count(); i++)
         add_runs(&runs, record_system_figure_path(i), "a figure of the machine",

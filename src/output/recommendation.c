@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "recommend/scheduler_request.h"
+#include "recommend/needs.h"
 #include "text/number.h"
 
 /* ---- amounts as text ------------------------------------------------------ */
@@ -166,7 +166,7 @@ static void add_title(const struct needs *needs, struct page *page)
     page_add(page, PAGE_BOLD, "Recommended for the next run");
     if (needs->runs > 1)
         buffer_format(&text, ", judging by %zu runs", needs->runs);
-    page_add(page, PAGE_DIM, text.text ? text.text : "");
+    page_add(page, PAGE_DIM, buffer_text(&text));
     page_blank(page);
     page_blank(page);
 }

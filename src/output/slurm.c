@@ -210,7 +210,7 @@ static size_t add_gpus(struct json_writer *json, const struct record *record,
         buffer_format(&name, "%" PRIu64, gpu->index);
         if (is_known(gpu->part))
             buffer_format(&name, ":%" PRIu64, gpu->part);
-        json_add_number(json, name.text ? name.text : "", value);
+        json_add_number(json, buffer_text(&name), value);
     }
     if (count > 0)
         json_end(json);

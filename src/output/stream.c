@@ -280,7 +280,6 @@ bool stream_write_row(const struct stream *stream, const struct stream_row *row,
 
 /* ---- tables that are appended to ------------------------------------------- */
 
-/* Finds the GPUs of a header by its columns gpuN_memory_bytes. */
 static struct gpu_columns find_gpus(const char *header)
 {
     struct gpu_columns gpus = { 0 };

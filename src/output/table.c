@@ -90,7 +90,6 @@ static void add_safe(const struct table_cell *cell, const struct format_style *s
 {
     const struct page page = { .has_unicode = style->has_unicode };
 
-    buffer_add_text(out, "");
     if (!cell->text)
         buffer_add_text(out, "-");
     else
@@ -110,14 +109,13 @@ static void measure(const struct table *table, const struct format_style *style,
 
             buffer_clear(&text);
             add_safe(cell_at(table, row, column), style, &text);
-            width = text.text ? utf8_columns(text.text) : 0;
+            width = utf8_columns(buffer_text(&text));
             if (width > widths[column])
                 widths[column] = width;
         }
     }
 }
 
-/* Makes the widest columns of text narrower until a line fits. */
 static void shrink(const struct table *table, size_t columns, size_t *widths)
 {
     for (;;) {
@@ -144,11 +142,10 @@ static void add_aligned(const char *text, size_t width, bool is_right, bool is_l
     size_t used;
 
     page_cut(text, width, &fitting);
-    used = fitting.text ? utf8_columns(fitting.text) : 0;
+    used = utf8_columns(buffer_text(&fitting));
     if (is_right)
         buffer_format(out, "%*s", (int)(used < width ? width - used : 0), "");
-    if (fitting.text)
-        buffer_add_text(out, fitting.text);
+    buffer_add_text(out, buffer_text(&fitting));
     if (!is_right && !is_last)
         buffer_format(out, "%*s", (int)(used < width ? width - used : 0), "");
     if (!is_last)
@@ -175,7 +172,7 @@ static void write_text(const struct table *table, const struct format_style *sty
         for (size_t i = 0; i < table->column_count; i++) {
             buffer_clear(&text);
             add_safe(cell_at(table, row, i), style, &text);
-            add_aligned(text.text ? text.text : "", widths[i], is_number[i],
+            add_aligned(buffer_text(&text), widths[i], is_number[i],
                         i + 1 == table->column_count, out);
         }
         buffer_add(out, "\n", 1);
@@ -190,7 +187,7 @@ static void escape_markdown(const char *text, struct buffer *out)
     CLEANUP(buffer_done) struct buffer safe = { 0 };
 
     escape_unsafe(text, &safe);
-    for (const char *at = safe.text ? safe.text : ""; *at; at++) {
+    for (const char *at = buffer_text(&safe); *at; at++) {
         if (strchr("|\\`*_<>[]", *at))
             buffer_add(out, "\\", 1);
         buffer_add(out, at, 1);

@@ -63,7 +63,7 @@ static void launch_write(const struct record *record, struct page *page)
     if (!record->launch)
         return;
     launch_describe(record->launch, record->host, &text);
-    page_escape_command(page, text.text ? text.text : "", &shown);
+    page_escape_command(page, buffer_text(&text), &shown);
     page_line(page, PAGE_DIM, &shown);
 }
 
@@ -105,7 +105,7 @@ static void ending_write(const struct record *record, struct page *page)
     page_add(page,
              record_has_failed(record) || needs_is_out_of_memory(record) ? PAGE_RED
                                                                          : PAGE_PLAIN,
-             text.text ? text.text : "");
+             buffer_text(&text));
     buffer_clear(&text);
     add_start(record, &text);
     page_add(page, PAGE_DIM, text.length > 0 ? text.text : "");
@@ -222,7 +222,6 @@ static void scope_write(const struct record *record, struct page *page, const ch
              "own peak, including shared pages");
 }
 
-/* Returns the peak that counts against the limit. */
 static double limited_peak(const struct record *record)
 {
     double charged = record_charged_bytes(record);
@@ -439,7 +438,7 @@ static void add_cpu_model(const struct page *page, const char *model, struct buf
             buffer_add(&plain, model, 1);
         model += skipped > 0 ? skipped : 1;
     }
-    page_escape(page, plain.text ? plain.text : "", out);
+    page_escape(page, buffer_text(&plain), out);
 }
 
 /* Writes one line, truncated if it is too long. */
@@ -460,8 +459,7 @@ static void host_write(const struct record *record, struct page *page)
         buffer_add_text(page_item(&details), "Linux ");
         page_escape(page, record->kernel, &details);
     }
-    if (details.text)
-        page_cut(details.text, page->columns - PAGE_DETAIL_START, &line);
+    page_cut(buffer_text(&details), page->columns - PAGE_DETAIL_START, &line);
     page_row(page, "Host", cpus, line.text);
 }
 
@@ -475,7 +473,7 @@ static void tags_note(const struct record *record, struct page *page)
     tags_write(&record->tags, &words);
     if (words.text && !page->has_unicode)
         escape_ascii(words.text, &shown);
-    page_note(page, PAGE_DIM, "tags", shown.text ? shown.text : words.text ? words.text : "");
+    page_note(page, PAGE_DIM, "tags", shown.text ? shown.text : buffer_text(&words));
 }
 
 static void warnings_write(const struct record *record, struct page *page)
@@ -485,7 +483,7 @@ static void warnings_write(const struct record *record, struct page *page)
 
         if (record->warnings[i].message)
             page_escape(page, record->warnings[i].message, &text);
-        page_note(page, PAGE_RED, "warning", text.text ? text.text : "");
+        page_note(page, PAGE_RED, "warning", buffer_text(&text));
     }
 }
 
@@ -497,7 +495,7 @@ static void tracker_write(const struct record *record, struct page *page)
 
     if (!isnan(cpu))
         buffer_format(&text, "%s of CPU", number_duration(cpu).text);
-    if (!isnan(cpu) && elapsed >= 0.1) /* a shorter run predicts nothing about a longer one */
+    if (!isnan(cpu) && elapsed >= 0.1) /* the share means nothing for a shorter run */
         buffer_format(&text, " (%s of a core)", number_percent(cpu / elapsed).text);
     if (is_known(record->tracker_max_rss_bytes))
         buffer_format(page_item(&text), "%s of RAM",
@@ -505,7 +503,7 @@ static void tracker_write(const struct record *record, struct page *page)
     add_counted(page_item(&text), as_number(record->samples), "sample");
     if (is_known(record->late_samples) && record->late_samples > 0)
         buffer_format(page_item(&text), "%llu late", (unsigned long long)record->late_samples);
-    page_note(page, PAGE_DIM, "tracker", text.text ? text.text : "");
+    page_note(page, PAGE_DIM, "tracker", buffer_text(&text));
 }
 
 static void job_write(const struct record *record, struct page *page)
@@ -539,7 +537,7 @@ static void used_write(struct page *page, const char *label, struct number used,
     else
         buffer_format(&text, "%s of %s used %s (%s)", used.text, limit, how,
                       number_percent(share).text);
-    page_note(page, PAGE_PLAIN, label, text.text ? text.text : "");
+    page_note(page, PAGE_PLAIN, label, buffer_text(&text));
 }
 
 static double count_selected_gpus(const struct record *record)
@@ -565,13 +563,13 @@ void brief_write(const struct record *record, const struct format_style *style,
         buffer_add_text(&text, ": ");
     }
     add_title(record, &page, &text);
-    page_escape_command(&page, text.text ? text.text : "", &shown);
-    page_cut(shown.text ? shown.text : "", page.columns - PAGE_NOTE_START, &line);
-    page_note(&page, PAGE_PLAIN, "Job", line.text ? line.text : "");
+    page_escape_command(&page, buffer_text(&text), &shown);
+    page_cut(buffer_text(&shown), page.columns - PAGE_NOTE_START, &line);
+    page_note(&page, PAGE_PLAIN, "Job", buffer_text(&line));
     buffer_clear(&text);
     add_ending(record, &page, &text);
     add_start(record, &text);
-    page_note(&page, PAGE_PLAIN, "State", text.text ? text.text : "");
+    page_note(&page, PAGE_PLAIN, "State", buffer_text(&text));
     page_note(&page, PAGE_PLAIN, "Wall time", number_duration(record->elapsed_seconds).text);
     used_write(&page, "Cores", number_short(cores), decimal_number(record->cpus_limit).text,
                cores / record->cpus_limit, "on average");

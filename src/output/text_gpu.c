@@ -78,7 +78,7 @@ static void memory_write(const struct record *record, struct page *page, bool ha
         CLEANUP(buffer_done) struct buffer models = { 0 };
 
         add_models(record, page, &models);
-        buffer_format(&details, "; %s not used", models.text ? models.text : "");
+        buffer_format(&details, "; %s not used", buffer_text(&models));
     }
     page_row(page, "GPU memory",
              number_bytes(record_value(record, "gpu.memory.combined_bytes")).text,
@@ -112,7 +112,6 @@ static void use_write(const struct record *record, struct page *page)
 /* Replaces a share of 0, to be shown as less than the smallest percentage. */
 #define NO_WORK 1e-9
 
-/* Returns the mean of a figure over the GPUs whose work was counted; NaN: there are none. */
 static double mean_of_counted(const struct record *record, enum record_gpu_measure measure)
 {
     double sum = 0;

@@ -106,7 +106,7 @@ static void node_write(const struct record_node *node, struct page *page)
 
     page_escape(page, node->host ? node->host : "unknown", &name);
     buffer_add_text(&label, "  ");
-    page_cut(name.text ? name.text : "", PAGE_DETAIL_START - 14, &label);
+    page_cut(buffer_text(&name), PAGE_DETAIL_START - 14, &label);
     if (!isnan(node->memory.low) && node->memory.high > node->memory.value)
         buffer_format(&details, "%s to %s, ", number_bytes(node->memory.low).text,
                       number_bytes(node->memory.high).text);
@@ -116,8 +116,7 @@ static void node_write(const struct record_node *node, struct page *page)
     buffer_format(&details, "%s CPU time, %llu of %llu ranks",
                   number_duration(node->cpu_seconds).text, (unsigned long long)node->reported,
                   (unsigned long long)node->ranks);
-    page_row(page, label.text ? label.text : "", number_bytes(node->memory.value).text,
-             details.text);
+    page_row(page, buffer_text(&label), number_bytes(node->memory.value).text, details.text);
 }
 
 static void nodes_write(const struct record_group *group, struct page *page)
@@ -170,8 +169,7 @@ static void idle_write(const struct record_group *group, struct page *page)
         buffer_format(&details, ", and %zu more", count - IDLE_SHOWN);
     if (count > 0)
         page_row_format(page, "  idle", number_count((double)count).text,
-                        "%s: less than 5 %% of the mean CPU time",
-                        details.text ? details.text : "");
+                        "%s: less than 5 %% of the mean CPU time", buffer_text(&details));
 }
 
 void group_table_write(const struct record *record, struct page *page)

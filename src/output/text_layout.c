@@ -10,8 +10,8 @@
 #define NORMAL "\033[0m"
 
 static const char *const codes[] = {
-    [PAGE_PLAIN] = "",       [PAGE_BOLD] = "\033[1m",  [PAGE_DIM] = "\033[2m",
-    [PAGE_RED] = "\033[31m", [PAGE_CYAN] = "\033[36m",
+    [PAGE_PLAIN] = "",       [PAGE_BOLD] = "\033[1m",   [PAGE_DIM] = "\033[2m",
+    [PAGE_RED] = "\033[31m", [PAGE_GREEN] = "\033[32m", [PAGE_CYAN] = "\033[36m",
 };
 
 static bool is_colored(const struct page *page, enum page_style style)
@@ -40,8 +40,7 @@ static void escape_with(void (*escape)(const char *text, struct buffer *out),
         return;
     }
     escape(text, &safe);
-    if (safe.text)
-        escape_ascii(safe.text, out);
+    escape_ascii(buffer_text(&safe), out);
 }
 
 void page_escape(const struct page *page, const char *text, struct buffer *out)
@@ -70,7 +69,6 @@ static void fill(struct page *page, size_t used, size_t wanted)
     buffer_format(page->out, "%*s", (int)(used < wanted ? wanted - used : 1), "");
 }
 
-/* Adds a text whose first line starts at the current column, which is `indent`. */
 static void add_wrapped(struct page *page, enum page_style style, const char *text,
                         size_t indent)
 {
@@ -130,14 +128,14 @@ void page_headline(struct page *page, struct buffer *text)
 
     if (text->text && !page->has_unicode)
         escape_ascii(text->text, &ascii);
-    page_cut(ascii.text ? ascii.text : text->text ? text->text : "", page->columns, &cut);
+    page_cut(ascii.text ? ascii.text : buffer_text(text), page->columns, &cut);
     page_line(page, PAGE_BOLD, &cut);
     buffer_done(text);
 }
 
 void page_line(struct page *page, enum page_style style, struct buffer *text)
 {
-    page_add(page, style, text->text ? text->text : "");
+    page_add(page, style, buffer_text(text));
     page_blank(page);
     buffer_done(text);
 }

@@ -19,7 +19,7 @@ enum {
     PAGE_DETAIL_START = 26,
 };
 
-enum page_style { PAGE_PLAIN, PAGE_BOLD, PAGE_DIM, PAGE_RED, PAGE_CYAN };
+enum page_style { PAGE_PLAIN, PAGE_BOLD, PAGE_DIM, PAGE_RED, PAGE_GREEN, PAGE_CYAN };
 
 struct page {
     struct buffer *out; /* borrowed */

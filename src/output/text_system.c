@@ -28,13 +28,13 @@ static void headline_write(const struct record *record, struct page *page)
         buffer_add_text(&text, ": ");
     }
     page_escape(page, record->host ? record->host : "this machine", &text);
-    page_add(page, PAGE_BOLD, text.text ? text.text : "");
+    page_add(page, PAGE_BOLD, buffer_text(&text));
     page_blank(page);
     buffer_clear(&text);
     buffer_format(&text, "measured for %s", number_duration(record->elapsed_seconds).text);
     if (date.text[0])
         buffer_format(&text, " from %.10s %.8s UTC", date.text, date.text + 11);
-    page_add(page, PAGE_DIM, text.text ? text.text : "");
+    page_add(page, PAGE_DIM, buffer_text(&text));
     page_blank(page);
     page_blank(page);
 }
@@ -85,8 +85,8 @@ static void device_write(struct page *page, const char *name, struct number valu
 
     page_escape(page, name ? name : "n/a", &safe);
     buffer_add_text(&label, "  ");
-    page_cut(safe.text ? safe.text : "", NAME_COLUMNS, &label);
-    page_row(page, label.text ? label.text : "", value.text, details->text);
+    page_cut(buffer_text(&safe), NAME_COLUMNS, &label);
+    page_row(page, buffer_text(&label), value.text, details->text);
     buffer_done(details);
 }
 
@@ -256,7 +256,6 @@ void text_system_write(const struct record *record, struct page *page)
 /* Further disks are summed up. */
 enum { DISKS_MAX = 8 };
 
-/* Writes a row, or nothing if the text is empty. */
 static void row_write(struct page *page, const char *label, struct buffer *text)
 {
     if (text->length > 0)
@@ -264,7 +263,6 @@ static void row_write(struct page *page, const char *label, struct buffer *text)
     buffer_done(text);
 }
 
-/* Adds an item to a list if it is known. */
 static void add_item(const struct page *page, const char *before, const char *text,
                      struct buffer *list)
 {

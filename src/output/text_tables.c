@@ -95,7 +95,7 @@ static void note_missing(const struct topic *of, const struct spoor_figure *figu
         }
         buffer_add_text(&text, ": ");
         page_escape(page, reason, &text);
-        page_note(page, PAGE_DIM, "unknown", text.text ? text.text : "");
+        page_note(page, PAGE_DIM, "unknown", buffer_text(&text));
     }
 }
 
@@ -175,8 +175,8 @@ static void write_phase(const struct record_phase *phase, struct page *page)
 
     page_escape(page, phase->name ? phase->name : "n/a", &safe);
     buffer_add_text(&line, "  ");
-    page_cut(safe.text ? safe.text : "", NAME_COLUMNS - 2, &line);
-    used = line.text ? utf8_columns(line.text) : 0;
+    page_cut(buffer_text(&safe), NAME_COLUMNS - 2, &line);
+    used = utf8_columns(buffer_text(&line));
     buffer_format(&line, "%*s%13s", (int)(NAME_COLUMNS - used), "",
                   number_duration(phase->elapsed_seconds).text);
     for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
@@ -247,7 +247,6 @@ static double lifetime(const struct record *record, const struct record_process 
     return ended - process->started_seconds;
 }
 
-/* Skips the directory of the program, for lack of room. */
 static const char *skip_directory(const char *command)
 {
     const char *name = command;
@@ -280,11 +279,10 @@ static void write_process(const struct record *record, const struct record_proce
                   number_bytes(as_number(process->peak_rss_bytes)).text,
                   number_duration(lifetime(record, process)).text);
     add_command(process, page, &safe);
-    page_cut(safe.text ? safe.text : "", page->columns - COMMAND_START, &line);
+    page_cut(buffer_text(&safe), page->columns - COMMAND_START, &line);
     page_line(page, PAGE_PLAIN, &line);
 }
 
-/* Returns how many processes are not shown, as far as known. */
 static uint64_t count_rest(const struct record *record, size_t shown)
 {
     uint64_t rest = record->process_count - shown;

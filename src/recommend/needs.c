@@ -54,7 +54,7 @@ double needs_round_memory(double bytes)
 
 /* ---- one need ------------------------------------------------------------- */
 
-static void PRINTF_LIKE(2, 3) say(struct need *need, const char *fmt, ...)
+static void PRINTF_LIKE(2, 3) add_reason(struct need *need, const char *fmt, ...)
 {
     size_t used = strlen(need->why);
     va_list args;
@@ -71,7 +71,7 @@ static struct need unknown_need(const char *reason)
                          .used_max = (double)NAN,
                          .basis = (double)NAN };
 
-    say(&need, "%s", reason ? reason : "not known");
+    add_reason(&need, "%s", reason ? reason : "not known");
     return need;
 }
 
@@ -154,7 +154,6 @@ static double round_cpus(double cores)
     return fmax(1, ceil(cores - HELPER_THREADS - inexact));
 }
 
-/* Returns the time during which the run used more than `cpus` CPUs. */
 static double seconds_above(const struct cpu_use *use, double cpus)
 {
     double seconds = 0;
@@ -204,18 +203,18 @@ static void explain_cpus(const struct record *record, double mean, struct need *
 {
     double peak = record_value(record, "cpu.max_cores");
 
-    say(need, "%s used on average", number_short(mean).text);
+    add_reason(need, "%s used on average", number_short(mean).text);
     if (is_plausible(peak))
-        say(need, ", %s at peak", number_short(peak).text);
+        add_reason(need, ", %s at peak", number_short(peak).text);
     if (need->value > round_cpus(mean))
-        say(need, "; the fewest that lengthen the run by no more than 10 %%");
+        add_reason(need, "; the fewest that lengthen the run by no more than 10 %%");
     else
-        say(need, "; %s",
-            mean < 1             ? "at least 1"
-            : need->value < mean ? "the mean, rounded"
-                                 : "the mean, rounded up");
+        add_reason(need, "; %s",
+                   mean < 1             ? "at least 1"
+                   : need->value < mean ? "the mean, rounded"
+                                        : "the mean, rounded up");
     if (has_used_all_cpus(record, mean))
-        say(need, "; the run used all that it was allowed: more may make it faster");
+        add_reason(need, "; the run used all that it was allowed: more may make it faster");
 }
 
 /* Finds the number of CPUs. `ret_other`: an alternative to it; equal to it if there is no
@@ -241,12 +240,12 @@ static struct need find_cpus(const struct record *record, const struct cpu_use *
     if (is_throttled(record) && is_plausible(wanted) && wanted > limit) {
         need.value = *ret_other = fmax(need.value, wanted);
         need.is_guess = true;
-        say(&need,
-            "a guess: a quota of %s CPUs throttled the run for %s, so what it needs is "
-            "unknown; "
-            "twice the quota, but no more than its threads",
-            number_short(limit).text,
-            number_duration(record_value(record, "events.throttled_seconds")).text);
+        add_reason(&need,
+                   "a guess: a quota of %s CPUs throttled the run for %s, so what it needs is "
+                   "unknown; "
+                   "twice the quota, but no more than its threads",
+                   number_short(limit).text,
+                   number_duration(record_value(record, "events.throttled_seconds")).text);
         return need;
     }
     explain_cpus(record, mean.value, &need);
@@ -309,20 +308,21 @@ static struct need guess_memory(const struct record *record, double used, double
     need.value = needs_round_memory(fmax(RETRY, margin) * had);
     need.is_guess = true;
     if (has_limit)
-        say(&need,
+        add_reason(
+            &need,
             "a guess: the run was killed for lack of memory at its limit of %s, so what it "
             "needs is unknown; %s the %s",
             number_bytes(limit).text, times_text(margin).text, had > limit ? "peak" : "limit");
     else
-        say(&need,
+        add_reason(
+            &need,
             "a guess: the run was killed for lack of memory at a peak of %s, so what it needs "
             "is unknown; %s the peak",
             number_bytes(had).text, times_text(margin).text);
-    say(&need, ", rounded up to the next step");
+    add_reason(&need, ", rounded up to the next step");
     return need;
 }
 
-/* Adds notes on memory other than its peak. */
 static void add_memory_notes(const struct record *record, double used, struct need *need)
 {
     static const double notable = 0.25; /* share of the memory */
@@ -332,14 +332,15 @@ static void add_memory_notes(const struct record *record, double used, struct ne
 
     if (limit > 0 && used >= NEAR * limit && !(record_charged_bytes(record) < NEAR * limit)) {
         need->is_guess = true;
-        say(need, "; the run reached its limit of %s: it may need more",
-            number_bytes(limit).text);
+        add_reason(need, "; the run reached its limit of %s: it may need more",
+                   number_bytes(limit).text);
     }
     if (is_plausible(cache) && cache >= notable * used)
-        say(need, "; page cache, up to %s, is not counted: the kernel can reclaim it",
-            number_bytes(cache).text);
+        add_reason(need, "; page cache, up to %s, is not counted: the kernel can reclaim it",
+                   number_bytes(cache).text);
     if (limit > 0 && record_charged_bytes(record) >= NEAR * limit && !isnan(reread))
-        say(need,
+        add_reason(
+            need,
             "; the run re-read %s that did not fit in memory: with more, it may be faster",
             number_bytes(reread).text);
 }
@@ -361,18 +362,18 @@ static struct need find_memory(const struct record *record, double margin)
     high = upper_bound(&peak) + others;
     need = need_of(used);
     need.value = needs_round_memory(margin * used);
-    say(&need, "peak %s", number_bytes(peak.value).text);
+    add_reason(&need, "peak %s", number_bytes(peak.value).text);
     if (unmapped > 0)
-        say(&need, " and %s of files in memory", number_bytes(unmapped).text);
+        add_reason(&need, " and %s of files in memory", number_bytes(unmapped).text);
     if (swapped > 0)
-        say(&need, " and %s swapped out", number_bytes(swapped).text);
+        add_reason(&need, " and %s swapped out", number_bytes(swapped).text);
     if (high > used)
-        say(&need, ", at most %s", number_bytes(high).text);
+        add_reason(&need, ", at most %s", number_bytes(high).text);
     else
-        say(&need, ", %s", peak.is_exact && others <= 0 ? "exact" : "sampled");
-    say(&need, ", times %s, rounded up to the next step", decimal_number(margin).text);
+        add_reason(&need, ", %s", peak.is_exact && others <= 0 ? "exact" : "sampled");
+    add_reason(&need, ", times %s, rounded up to the next step", decimal_number(margin).text);
     if (high > need.value)
-        say(&need, "; a peak between samples may have been higher than that");
+        add_reason(&need, "; a peak between samples may have been higher than that");
     add_memory_notes(record, used, &need);
     return need;
 }
@@ -406,7 +407,7 @@ static struct need none_used(const char *why)
     struct need need = need_of(0);
 
     need.value = 0;
-    say(&need, "%s", why);
+    add_reason(&need, "%s", why);
     return need;
 }
 
@@ -424,7 +425,8 @@ static struct need find_gpus(const struct record *record)
         need = need_of(fmax(1, holders));
         need.value = need.basis;
         need.is_guess = true;
-        say(&need, "a guess: the run had memory on so many; how busy it kept them is unknown");
+        add_reason(&need,
+                   "a guess: the run had memory on so many; how busy it kept them is unknown");
         return need;
     }
     if (!is_plausible(mean.value))
@@ -433,12 +435,13 @@ static struct need find_gpus(const struct record *record)
         return none_used("the run used no GPU");
     need = need_of(fmax(mean.value, plausible_or_0(max)));
     need.value = fmax(fmax(1, rint(need.basis)), holders);
-    say(&need, "%s busy at peak, %s on average", number_short(need.basis).text,
-        number_short(mean.value).text);
+    add_reason(&need, "%s busy at peak, %s on average", number_short(need.basis).text,
+               number_short(mean.value).text);
     if (holders > rint(need.basis))
-        say(&need, ", %s with memory of the run: as many as that", number_count(holders).text);
+        add_reason(&need, ", %s with memory of the run: as many as that",
+                   number_count(holders).text);
     else
-        say(&need, "; the peak, rounded, at least 1");
+        add_reason(&need, "; the peak, rounded, at least 1");
     need.basis = need.value;
     return need;
 }
@@ -456,9 +459,9 @@ static struct need find_vram(const struct record *record, double margin)
         return none_used("the run used no GPU memory");
     need = need_of(peak.value);
     need.value = needs_round_memory(margin * peak.value);
-    say(&need, "peak %s on all GPUs, %s, times %s, rounded up to the next step",
-        number_bytes(peak.value).text, peak.is_exact ? "exact" : "sampled",
-        decimal_number(margin).text);
+    add_reason(&need, "peak %s on all GPUs, %s, times %s, rounded up to the next step",
+               number_bytes(peak.value).text, peak.is_exact ? "exact" : "sampled",
+               decimal_number(margin).text);
     return need;
 }
 
@@ -494,7 +497,6 @@ static double round_time(double seconds)
     return fmax(1, ceil(seconds / minute)) * minute;
 }
 
-/* Sets the time to request for a run that takes `expected` seconds with `cpus` CPUs. */
 static void set_time(struct needs *needs, double expected, double cpus)
 {
     static const double notable = 1.005; /* smaller differences are not mentioned */
@@ -504,14 +506,14 @@ static void set_time(struct needs *needs, double expected, double cpus)
     needs->seconds.basis = expected;
     needs->seconds.value = round_time(needs->margin * expected);
     needs->seconds.is_guess = needs->time_caveat;
-    say(&needs->seconds, "%s", number_duration(elapsed).text);
+    add_reason(&needs->seconds, "%s", number_duration(elapsed).text);
     if (expected > notable * elapsed)
-        say(&needs->seconds, ", %s with %s CPU%s", number_duration(expected).text,
-            number_count(cpus).text, cpus > 1 ? "s" : "");
-    say(&needs->seconds, ", times %s, rounded up to whole minutes",
-        decimal_number(needs->margin).text);
+        add_reason(&needs->seconds, ", %s with %s CPU%s", number_duration(expected).text,
+                   number_count(cpus).text, cpus > 1 ? "s" : "");
+    add_reason(&needs->seconds, ", times %s, rounded up to whole minutes",
+               decimal_number(needs->margin).text);
     if (needs->time_caveat)
-        say(&needs->seconds, "; %s", needs->time_caveat);
+        add_reason(&needs->seconds, "; %s", needs->time_caveat);
 }
 
 /* Keeps `other` only if it needs fewer CPUs and takes longer. */
@@ -616,7 +618,6 @@ static void clear(struct needs *needs, double margin, double quantile)
         needs->fields[i] = unknown_need("no run was given");
 }
 
-/* Counts the nodes of a group, and the most ranks on one of them. */
 static void count_nodes(const struct record_group *group, struct needs *needs)
 {
     static const uint64_t most = 1 << 20; /* larger values are impossible */
@@ -756,7 +757,6 @@ static void combine_cpus_and_time(struct needs *list, size_t count, const struct
         set_choices(ret, chosen, other);
 }
 
-/* Returns whether the run would have failed with this request. */
 static bool is_beyond(const struct needs *run, const struct needs *request)
 {
     /* A run that was killed at its limit has the limit as its basis. */

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "record/record.h"
+#include "text/buffer.h"
 
 struct need {
     double value;              /* the request; NaN: unknown */
@@ -85,5 +86,27 @@ bool needs_is_out_of_memory(const struct record *record);
 
 /* The JSON keys of the fields: "memory_bytes". */
 extern const char *const needs_keys[NEEDS_FIELDS];
+
+/* ---- Requests in the syntax of a scheduler or workflow tool, ready to paste -----
+ *
+ * To add a format: add a write function and a row in scheduler_request.c, and its name to --for.
+ */
+
+struct request_format {
+    const char *name;    /* "sbatch" */
+    const char *title;   /* "Slurm" */
+    const char *comment; /* prefix of a comment line: "#" */
+    void (*write)(const struct needs *needs, struct buffer *out);
+};
+
+/* Finds a format by its name; NULL: there is no such format. */
+const struct request_format *request_find(const char *name);
+
+/* Returns a format by index; NULL after the last. */
+const struct request_format *request_get(size_t index);
+
+/* Writes the request, after a comment for each quantity that is unknown or a guess. */
+void request_write(const struct request_format *format, const struct needs *needs,
+                   struct buffer *out);
 
 #endif

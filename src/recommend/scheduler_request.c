@@ -12,7 +12,7 @@
  * Unknown values are left out. The only data from a report are numbers, and reasons, which are
  * escaped.
  */
-#include "recommend/scheduler_request.h"
+#include "recommend/needs.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,13 +3,16 @@
 #ifndef RECORD_FILL_H
 #define RECORD_FILL_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
+#include "base/environment.h"
+#include "base/root.h"
+#include "cgroup/cgroup.h"
 #include "job/gpu/gpu_view.h"
 #include "job/network.h"
 #include "job/process_table.h"
 #include "record/launch.h"
-#include "record/limits.h"
 #include "record/record.h"
 #include "sample/metric.h"
 #include "series/series.h"
@@ -49,8 +52,8 @@ enum { PHASES_MAX = 256 };
 struct record_input {
     const char *id;
     const char *name;            /* NULL: none */
-    const char *const *tags;     /* "KEY=VALUE", ended by NULL; NULL: none */
-    const char *const *command;  /* ended by NULL; NULL: unknown */
+    const char *const *tags;     /* "KEY=VALUE", NULL-terminated; NULL: none */
+    const char *const *command;  /* NULL-terminated; NULL: unknown */
     const char *user;            /* NULL or empty: unknown */
     const char *cwd;             /* NULL or empty: unknown */
     const struct launch *launch; /* NULL: unknown */
@@ -102,5 +105,19 @@ void fill_processes(struct record *record, const struct record_input *input);
 int record_fill_machine(const struct host_facts *host, const struct limits *limits,
                         const struct gpu_view *gpu, const struct server_facts *server,
                         const struct spoor_cloud *cloud, struct record *ret);
+
+/* ---- The limits of a job --------------------------------------------------- */
+
+/* The smallest of the limits set by cgroups, CPU affinity and the batch system, read once at the start. */
+struct limits {
+    double cpus;             /* may be a fraction (a quota); NaN: unknown */
+    const char *cpus_source; /* static: "affinity", "cgroup.cpu.max", "slurm", ... or NULL */
+    uint64_t memory_bytes;   /* UNKNOWN: no limit, or it cannot be read */
+    const char *memory_source;
+};
+
+/* `cgroups` are the cgroups of the process; NULL: they are not visible. */
+void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgroups,
+                 environment_get *get, struct limits *ret);
 
 #endif

@@ -31,7 +31,7 @@ struct record_node {
     double cpu_seconds, elapsed_seconds;
     struct spoor_figure memory; /* memory of all its ranks together */
     uint64_t cpus, memory_limit_bytes;
-    const char **gpus; /* UUIDs, ended by NULL */
+    const char **gpus; /* UUIDs, NULL-terminated */
 };
 
 struct record_rank {

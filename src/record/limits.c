@@ -5,7 +5,7 @@
  * A value that is not below the machine's own size is not a limit: for example a quota of 64
  * CPUs on a machine with 8, or the memory of a batch job that has the node to itself.
  */
-#include "record/limits.h"
+#include "record/fill.h"
 
 #include <errno.h>
 #include <math.h>

@@ -124,7 +124,7 @@ struct record_gpu {
     bool is_part;
     bool is_selected; /* assigned to the job; otherwise the members below are unknown */
     struct spoor_figure measures[RECORD_GPU_MEASURES];
-    const char **throttled; /* "power", "thermal", "hardware"; ended by NULL */
+    const char **throttled; /* "power", "thermal", "hardware"; NULL-terminated */
 };
 
 /* One of the largest processes of the job. Times are since the start of the run. */
@@ -164,7 +164,7 @@ struct record {
     /* the run */
     const char *id, *name;
     struct record_tags tags;
-    const char **command; /* ended by NULL */
+    const char **command; /* NULL-terminated */
     uint64_t pid;
     const char *host, *user, *cwd;
     double started_at, ended_at; /* Unix times in UTC, in whole milliseconds */
@@ -238,7 +238,7 @@ void *record_alloc(struct record *record, size_t count, size_t size);
 const char *record_text(struct record *record, const char *text);
 const char *record_known_text(struct record *record, const char *text);
 
-/* Copies a list of texts that is ended by NULL. NULL stays NULL. */
+/* Copies a list of texts that is NULL-terminated. NULL stays NULL. */
 const char **record_texts(struct record *record, const char *const *texts);
 
 /* Returns `like` if it is equal to `text`, otherwise a copy of `text`. Both may be NULL. */
@@ -263,10 +263,10 @@ static inline bool source_is_host(const char *source)
     return source && begins_with(source, "host.");
 }
 
-/* Whether the exit code is known and not 0. */
+/* Whether a signal killed the run, or its exit code is known and not 0. */
 static inline bool record_has_failed(const struct record *record)
 {
-    return is_known(record->exit_code) && record->exit_code != 0;
+    return record->signal || (is_known(record->exit_code) && record->exit_code != 0);
 }
 
 /* Sets `cores` and `memory` from the curve: one spike, or constant use? */
@@ -299,7 +299,7 @@ enum field_kind {
     FIELD_DATE,    /* double, since 1970, UTC */
     FIELD_FLAG,    /* bool */
     FIELD_IF_TRUE, /* bool; written only if it is true */
-    FIELD_TEXTS,   /* const char **, ended by NULL */
+    FIELD_TEXTS,   /* const char **, NULL-terminated */
     FIELD_TAGS,    /* struct record_tags */
 };
 

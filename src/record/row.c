@@ -218,7 +218,6 @@ void row_add_report(struct buffer *row, const char *report)
     buffer_add(row, "\n", 1);
 }
 
-/* Hashes a text with FNV-1a. */
 static uint64_t hash(const struct buffer *text, uint64_t value)
 {
     for (size_t i = 0; i < text->length; i++)

@@ -81,9 +81,8 @@ static json_t *split_command(const char *text)
     while (*text) {
         CLEANUP(buffer_done) struct buffer word = { 0 };
 
-        buffer_add_text(&word, "");
         read_word(&text, &word);
-        (void)json_array_append_new(words, json_string_nocheck(word.text ? word.text : ""));
+        (void)json_array_append_new(words, json_string_nocheck(buffer_text(&word)));
     }
     return words;
 }

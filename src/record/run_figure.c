@@ -21,7 +21,6 @@ const struct run_figure run_figures[RUN_FIGURES] = {
     { "energy", "GPU energy", "energy.gpu_joules", RUN_JOULES },
 };
 
-/* Returns the unit by the suffix of a path. */
 static enum run_unit unit_of(const char *path)
 {
     static const struct {
@@ -120,7 +119,6 @@ void run_figure_add(const struct run_figure *figure, double value, double low, d
 
 /* ---- values that people write ------------------------------------------- */
 
-/* Returns the factor of a unit; 0: there is no such unit. */
 static double byte_factor(const char *unit)
 {
     static const char letters[] = "kmgtp";

@@ -73,7 +73,6 @@ static void find_own(const char *name, struct sample_column *ret)
         (void)find_gpu(name, ret); /* other columns are not charted */
 }
 
-/* Recognizes the columns that are not metrics: times and the run ID. */
 static void find_common(const char *name, struct sample_column *ret)
 {
     if (strcmp(name, "timestamp") == 0 || strcmp(name, NESTED_TIME) == 0)
@@ -551,7 +550,6 @@ static int end_run(struct loading *loading, struct open_run *run)
     return 0;
 }
 
-/* Makes the run of a row the current one. */
 static int find_run(struct loading *loading, const struct replay_row *row)
 {
     size_t i = loading->current;

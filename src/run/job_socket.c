@@ -313,7 +313,7 @@ static void send_to_tracker(int fd, const char *name, bool is_stop,
 
 size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *message))
 {
-    struct root root;
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
     pid_t ancestor = getppid();
     size_t count = 0;
 
@@ -330,7 +330,6 @@ size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *messa
         }
         ancestor = pid_stat_read_once(&root, ancestor, &process) < 0 ? 0 : process.parent_pid;
     }
-    root_close(&root);
     return count;
 }
 
@@ -376,7 +375,7 @@ void runs_list(void (*each)(pid_t tracker, const char *status, void *data), void
 {
     AUTO_FREE char *sockets = malloc(SOCKETS_BYTES);
     char prefix[PREFIX_SIZE], *rest = sockets;
-    struct root root;
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
     int length;
 
     if (!sockets || root_open(NULL, &root) < 0)
@@ -393,5 +392,4 @@ void runs_list(void (*each)(pid_t tracker, const char *status, void *data), void
             parse_whole_u64(number, &pid) == 0 && pid <= INT32_MAX)
             request_status(&root, (pid_t)pid, each, data);
     }
-    root_close(&root);
 }

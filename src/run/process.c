@@ -136,7 +136,7 @@ static void remove_descendants(const struct root *root, struct named *named)
 int process_find_named(const char *name, pid_t *ret, struct spoor_error *err)
 {
     struct named named = { .count = 0 };
-    struct root root;
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
     int r = root_open(NULL, &root);
 
     if (r < 0)
@@ -144,7 +144,6 @@ int process_find_named(const char *name, pid_t *ret, struct spoor_error *err)
     collect_named(&root, name, &named);
     if (named.count > 1)
         remove_descendants(&root, &named);
-    root_close(&root);
     if (named.count == 0)
         return error_set(err, ESRCH, "no process is called '%.100s'", name);
     if (named.count > 1)
@@ -167,7 +166,7 @@ static bool is_helper(pid_t pid)
 
 size_t process_own_children(pid_t *buf, size_t capacity)
 {
-    struct root root = ROOT_CLOSED;
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
     size_t count = 0;
     siginfo_t info;
     ssize_t n;
@@ -176,7 +175,6 @@ size_t process_own_children(pid_t *buf, size_t capacity)
         return 0;                 /* the usual case */
     (void)root_open(NULL, &root); /* on failure no process can be listed */
     n = process_children(&root, getpid(), buf, capacity);
-    root_close(&root);
     for (ssize_t i = 0; i < n; i++) {
         if (!is_helper(buf[i]))
             buf[count++] = buf[i];

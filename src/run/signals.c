@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hidden_child.h"
+#include "source/proc/pid_files.h"
 #include "spoor/spoor.h"
 
 /* ---- forwarding --------------------------------------------------------- */
@@ -187,11 +188,11 @@ void stop_by(int signal)
 /* Whether a process is stopped. A stop by a debugger ('t') counts too. */
 static bool is_stopped(int stat_fd)
 {
-    char text[512];
-    ssize_t n = pread(stat_fd, text, sizeof(text), 0);
-    const char *name_end = n > 0 ? memrchr(text, ')', (size_t)n) : NULL;
+    char text[1024] = "";
+    struct pid_stat stat;
 
-    return name_end && text + n - name_end > 2 && (name_end[2] == 'T' || name_end[2] == 't');
+    return pread(stat_fd, text, sizeof(text) - 1, 0) > 0 && pid_stat_parse(text, &stat) == 0 &&
+           (stat.state == 'T' || stat.state == 't');
 }
 
 static noreturn void poll_state(int stat_fd, pid_t tracker)

@@ -13,10 +13,10 @@
 
 /* Owns all its members. */
 struct bench_command {
-    char **words;  /* ended by NULL */
+    char **words;  /* NULL-terminated */
     char *name;    /* NULL: use the command as the name */
     char *prepare; /* shell command to run before; NULL: none */
-    char **tags;   /* "NAME=value" of each parameter; ended by NULL */
+    char **tags;   /* "NAME=value" of each parameter; NULL-terminated */
     /* The name, or the command in shell quoting; runs are grouped by it. */
     char *label;
 };
@@ -27,7 +27,7 @@ struct bench_plan {
     size_t count;
 };
 
-/* The arguments of the user. Lists are ended by NULL; NULL: not given. */
+/* The arguments of the user. Lists are NULL-terminated; NULL: not given. */
 struct bench_request {
     char **words;      /* commands separated by "--vs" */
     char **names;      /* names of the commands, in the same order */

@@ -43,7 +43,6 @@ static size_t value_count(const char *parameter)
     return count;
 }
 
-/* Returns the value at an index, and its length. */
 static const char *value_at(const char *parameter, size_t index, size_t *ret_length)
 {
     const char *value = parameter + name_length(parameter) + 1;
@@ -54,7 +53,6 @@ static const char *value_at(const char *parameter, size_t index, size_t *ret_len
     return value;
 }
 
-/* Finds {NAME} in a text; NULL: it does not occur. */
 static const char *find_place(const char *text, const char *parameter)
 {
     size_t length = name_length(parameter);

@@ -26,11 +26,6 @@ static struct bench_cell *cell_at(const struct bench_summary *summary, size_t fi
     return &summary->cells[figure * summary->groups.count + group];
 }
 
-static bool has_failed(const struct record *record)
-{
-    return record->signal || (is_known(record->exit_code) && record->exit_code != 0);
-}
-
 /* Counts the failed runs of a group, and removes them from it unless they count. */
 static void sort_out_failed(struct bench_summary *summary, size_t group)
 {
@@ -38,7 +33,7 @@ static void sort_out_failed(struct bench_summary *summary, size_t group)
     size_t kept = 0;
 
     for (size_t i = 0; i < runs->count; i++) {
-        bool is_failed = has_failed(runs->runs[i]);
+        bool is_failed = record_has_failed(runs->runs[i]);
 
         summary->failed[group] += is_failed;
         if (!is_failed || summary->counts_failed)
@@ -368,7 +363,6 @@ static bool any_differs(const struct bench_summary *summary, size_t figure)
     return differs;
 }
 
-/* Compares the best command by a figure with each of the others. */
 static void add_verdict(const struct bench_summary *summary, size_t figure, const char *title,
                         const char *than, enum spoor_format format, struct buffer *out)
 {
@@ -431,12 +425,10 @@ static void write_for_people(const struct bench_summary *summary, enum spoor_for
         CLEANUP(buffer_done) struct buffer text = { 0 };
 
         escape_unsafe(summary->warnings[i], &text);
-        if (!text.text)
-            continue;
         if (format == SPOOR_TEXT)
-            page_note(&page, PAGE_RED, "warning", text.text);
+            page_note(&page, PAGE_RED, "warning", buffer_text(&text));
         else
-            buffer_format(out, "- Warning: %s\n", text.text);
+            buffer_format(out, "- Warning: %s\n", buffer_text(&text));
     }
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runs/check.h"
 
 #include <errno.h>
 #include <math.h>

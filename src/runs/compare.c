@@ -62,7 +62,6 @@ static void compare_singles(struct figure_change *change)
                               : "the bounds do not overlap";
 }
 
-/* Compares one run with the usual range of several. */
 static void compare_to_range(const struct statistics *one, const struct statistics *many,
                              struct figure_change *change)
 {

@@ -208,7 +208,6 @@ static int load_id(struct run_source *source, struct spoor_error *err)
     return r < 0 ? error_prefix(err, r, "'%s'", source->path) : 0;
 }
 
-/* Loads the ranks of a job as one run. */
 static int load_group(struct run_source *source, struct spoor_error *err)
 {
     struct record *record = calloc(1, sizeof(*record));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* origins.h - origins of the metrics of the host and of GPUs. For metrics of the job:
- * job/measures.c. */
+/* origins.h - origins of the metrics of the host and of GPUs. Of the job: job/measures.c. */
 #ifndef SAMPLE_ORIGINS_H
 #define SAMPLE_ORIGINS_H
 

@@ -26,8 +26,7 @@ struct sample {
     uint64_t realtime_ns;          /* since 1970, UTC */
     uint64_t value[METRIC_COUNT];  /* gauges: some hold the maximum since the previous sample */
     uint64_t moment[METRIC_COUNT]; /* like `value`, but with all gauges as of this time */
-    /* Highest values since the previous sample, if `value` is from another moment; else
-     * UNKNOWN. */
+    /* Highest since the previous sample, if `value` is from another moment; else UNKNOWN. */
     uint64_t highest[METRIC_COUNT];
     /* Origin of each value; its strings outlive the session. */
     struct origin origin[METRIC_COUNT];
@@ -52,8 +51,7 @@ static inline void sample_clear(struct sample *sample)
     host_reading_clear(&sample->host);
 }
 
-/* Whether the job has ended or is ending. Memory left in its cgroup is then no longer the
- * job's. */
+/* Whether the job has ended or is ending. Memory left in its cgroup is not the job's. */
 static inline bool sample_job_is_gone(const struct sample *sample)
 {
     return sample->moment[METRIC_JOB_PROCESSES] == 0 || sample->moment[METRIC_JOB_PSS] == 0;

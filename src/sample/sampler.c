@@ -9,7 +9,6 @@
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
-#include "base/parse.h"
 #include "base/unknown.h"
 #include "sample/origins.h"
 
@@ -100,8 +99,7 @@ void cpu_energy_add(struct cpu_energy *energy, const struct energy_point *point,
     uj = (double)sub_floor0(point->energy_uj, last->energy_uj);
     busy_ns = (double)sub_floor0(point->busy_ns, last->busy_ns);
     share = (double)sub_floor0(point->job_ns, last->job_ns);
-    /* The machine's ticks lag behind: the job may seem to have used more than the whole
-     * machine. */
+    /* The machine's ticks lag behind: the job may seem to use more than the machine. */
     share = share > 0 ? share / fmax(busy_ns, share) : 0;
     energy->job_uj += uj * share;
     energy->share_seconds += seconds * share;
@@ -218,8 +216,7 @@ static void hide_untracked(const struct sampler *sampler, struct sample *sample)
     }
 }
 
-/* Marks sums as inexact that miss bytes of a device that was added or removed during the
- * run. */
+/* Marks sums as inexact if a device was added or removed during the run. */
 static void mark_inexact(const struct device_table *table, struct origin in_and_out[2])
 {
     if (!table->is_exact)
@@ -292,7 +289,9 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     sampler->job.is_early = kind == SAMPLE_EARLY;
     job_refresh(&sampler->job, now.monotonic_ns, kind > SAMPLE_REGULAR);
     job_update_network(&sampler->job, now.monotonic_ns, kind == SAMPLE_LAST);
-    job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
+    job_collect(&sampler->job, now.monotonic_ns);
+    job_read(&sampler->job, &sampler->reading);
+    job_begin_interval(&sampler->job);
     take_measures(sampler, ret);
     ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns, kind == SAMPLE_LAST);
     ret->at_peak = sampler->reading.at_peak;

@@ -9,7 +9,6 @@
 #define SAMPLE_SAMPLER_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/root.h"
@@ -30,8 +29,7 @@
 /* Keeps the highest values of the parts in sample->highest. */
 void memory_parts_reconcile(struct sample *sample);
 
-/* The metrics that this run does not measure, from `first` up to but not including `end`, and
- * why. */
+/* The metrics that this run does not measure, from `first` to before `end`, and why. */
 struct untracked_scope {
     enum metric first, end; /* equal: there are none */
     const char *reason;
@@ -82,8 +80,7 @@ struct sampler {
     bool has_started;
 };
 
-/* Like job_init(); without a process only the host is sampled. On success the caller must
- * call sampler_done(). */
+/* Like job_init(); without a job it samples the host. If it succeeds, call sampler_done(). */
 int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now);
 void sampler_done(struct sampler *sampler);

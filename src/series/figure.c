@@ -7,15 +7,12 @@
 
 #include "base/arithmetic.h"
 #include "base/compiler.h"
-#include "base/parse.h"
 #include "series/series.h"
 
 enum derivation {
     TOTAL,  /* increase of a counter from the first to the last sample */
-    GROWTH, /* as TOTAL, for counters that always rise: unknown if unchanged */
-    /* As TOTAL, for counters missing in most samples: unknown if only one sample has a
-     * value. */
-    SPAN,
+    GROWTH, /* as TOTAL, for counters that always rise: unknown if unchanged, so not updated */
+    SPAN, /* as TOTAL, for counters missing in most samples: unknown if only one has a value */
     MEAN_RATE,  /* TOTAL divided by the time */
     MAX_RATE,   /* the largest increase over one interval */
     PEAK,       /* the largest value of a gauge */
@@ -369,18 +366,14 @@ static bool has_split_near_peak(const struct summary *summary)
 static double derive_at_peak(const struct summary *summary, enum metric metric)
 {
     const struct memory_split *at_peak = &summary->at_peak;
+    uint64_t bytes = metric == METRIC_JOB_PRIVATE  ? at_peak->private_bytes
+                     : metric == METRIC_JOB_SHARED ? at_peak->shared_bytes
+                                                   : at_peak->total_bytes;
 
-    if (!has_split_near_peak(summary))
-        return nan("");
-    if (metric == METRIC_JOB_PRIVATE)
-        return metric_value(metric, at_peak->private_bytes);
-    if (metric == METRIC_JOB_SHARED)
-        return metric_value(metric, at_peak->shared_bytes);
-    return metric_value(metric, at_peak->total_bytes);
+    return has_split_near_peak(summary) ? metric_value(metric, bytes) : nan("");
 }
 
-/* Whether processes had memory, but its private and shared parts were not read near the
- * peak. */
+/* Whether processes had memory, but its parts were not read near the peak. */
 static bool was_read_too_early(const struct summary *summary, enum metric part)
 {
     enum metric total = metric_row(part)->total;
@@ -388,8 +381,7 @@ static bool was_read_too_early(const struct summary *summary, enum metric part)
     return total && known_or_0(summary->tally[total].max) > 0 && !has_split_near_peak(summary);
 }
 
-/* Returns the peak of a gauge. A part of memory may be larger at the moment of the highest
- * total than in any sample. */
+/* Returns the peak of a gauge. A part may be larger at the highest total than in any sample. */
 static double derive_peak(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally = &summary->tally[metric];
@@ -397,27 +389,10 @@ static double derive_peak(const struct summary *summary, enum metric metric)
     bool has_moment =
         metric == METRIC_JOB_RSS || metric == METRIC_JOB_PRIVATE || metric == METRIC_JOB_SHARED;
 
-    /* A maximum of 0 is not a peak if the size was lost later, or was read only while the job
-     * was small. */
+    /* A maximum of 0 is no peak if the size was lost, or read only while the job was small. */
     if (tally->max == 0 && (tally->is_lost || was_read_too_early(summary, metric)))
         return nan("");
     return has_moment && !isnan(peak) ? fmax(peak, derive_at_peak(summary, metric)) : peak;
-}
-
-/* Returns the increase of a counter; NaN if it has only one value. */
-static double derive_span(const struct tally *tally, enum metric metric)
-{
-    return tally->last_ns > tally->first_ns ? metric_value(metric, tally_growth(tally))
-                                            : nan("");
-}
-
-/* Returns the increase of a counter; NaN if there is none: a counter that did not change was
- * not updated. */
-static double derive_growth(const struct tally *tally, enum metric metric)
-{
-    uint64_t delta = tally_growth(tally);
-
-    return delta > 0 ? metric_value(metric, delta) : nan("");
 }
 
 /* Returns the time over which a mean is taken: from the first to the last reading, but at least
@@ -428,19 +403,15 @@ static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
     const struct tally *tally = &summary->tally[metric];
     const struct tally *busy = &summary->tally[METRIC_HOST_CPU];
     uint64_t read_ns = tally->last_ns - tally->first_ns;
+    enum metric_clock clock = metric_row(metric)->clock;
 
-    switch (metric_row(metric)->clock) {
-    case CLOCK_JOB_CPU:
+    if (clock == CLOCK_JOB_CPU)
         return larger(read_ns, summary->ended_ns - summary->started_ns);
-    case CLOCK_HOST_CPU:
-        if (read_ns < tally->anchor_resolution_ns && busy->first == busy->last)
-            return 0; /* shorter than a tick of the counter: not known to be idle */
-        return read_ns > 0 ? larger(read_ns, tally->anchor_resolution_ns) : 0;
-    case CLOCK_SAMPLE:
-    case METRIC_CLOCK_COUNT:
-        break;
-    }
-    return read_ns;
+    if (clock != CLOCK_HOST_CPU || read_ns == 0)
+        return read_ns;
+    if (read_ns < tally->anchor_resolution_ns && busy->first == busy->last)
+        return 0; /* shorter than a tick of the counter: not known to be idle */
+    return larger(read_ns, tally->anchor_resolution_ns);
 }
 
 /* Whether the time is long enough for the counter's resolution. */
@@ -457,17 +428,18 @@ static double derive(const struct row *row, const struct summary *summary)
 {
     const struct tally *tally = &summary->tally[row->metric];
     const struct tally *cycles = &summary->tally[METRIC_JOB_CYCLES];
+    double total = metric_value(row->metric, tally_growth(tally));
     double mean = counter_rate(row->metric, tally->first, tally->last,
                                mean_span_ns(summary, row->metric));
     double max;
 
     switch (row->derivation) {
     case TOTAL:
-        return tally->is_lost ? nan("") : metric_value(row->metric, tally_growth(tally));
+        return tally->is_lost ? nan("") : total;
     case GROWTH:
-        return derive_growth(tally, row->metric);
+        return total > 0 ? total : nan("");
     case SPAN:
-        return derive_span(tally, row->metric);
+        return tally->last_ns > tally->first_ns ? total : nan("");
     case SEEN:
         return derive_seen(summary, row->metric);
     case MEAN_RATE:
@@ -483,8 +455,7 @@ static double derive(const struct row *row, const struct summary *summary)
         return metric_value(row->metric,
                             is_known(tally->later_max) ? tally->later_max : tally->max);
     case PER_CYCLE:
-        return metric_value(row->metric, tally_growth(tally)) /
-               metric_value(row->metric, tally_growth(cycles));
+        return total / metric_value(row->metric, tally_growth(cycles));
     case CARBON:
         break;
     }
@@ -576,33 +547,23 @@ static void include_parts(struct spoor_figure *figure, const struct row *row,
 static struct origin value_origin(const struct row *row, const struct summary *summary)
 {
     const struct tally *tally = &summary->tally[row->metric];
-    struct origin origin = tally_growth_origin(tally);
+    struct origin origin = tally->origin;
 
-    switch (row->derivation) {
-    case PEAK:
-        return is_known(tally->max) ? tally->max_origin : tally->origin;
-    case MAX_RATE:
-        origin.is_exact = false;
-        break;
-    case AT_PEAK:
-        return tally->origin;
-    case LATER_PEAK:
-        origin = tally->origin;
-        origin.is_exact &= summary->started_ns == 0; /* a phase has only samples */
+    if (row->derivation == AT_PEAK)
         return origin;
-    case TOTAL:
-    case GROWTH:
-    case SPAN:
-    case MEAN_RATE:
-    case SEEN:
-    case PER_CYCLE:
-    case CARBON:
-        break;
-    }
+    if (row->derivation == PEAK)
+        return is_known(tally->max) ? tally->max_origin : origin;
+    if (row->derivation == LATER_PEAK)
+        origin.is_exact &= summary->started_ns == 0; /* a phase has only samples */
+    else
+        origin.is_exact &= tally->first_is_exact && row->derivation != MAX_RATE;
     return origin;
 }
 
-static struct spoor_figure find_figure(const char *path, const struct summary *summary);
+static struct spoor_figure find_figure(const char *path, const struct summary *summary)
+{
+    return figure_get((size_t)figure_index(path), summary);
+}
 
 /* Returns the CO2 equivalent of the energy. Unknown energy of CPUs or GPUs is missing from the
  * sum, which is then a lower bound. */
@@ -658,11 +619,6 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
 struct spoor_figure figure_get(size_t index, const struct summary *summary)
 {
     return make_figure(&rows[index], summary);
-}
-
-static struct spoor_figure find_figure(const char *path, const struct summary *summary)
-{
-    return figure_get((size_t)figure_index(path), summary);
 }
 
 struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary)

@@ -80,8 +80,7 @@ uint64_t series_start_ns(const struct series *series, size_t point)
     return point > 0 ? series->ends_ns[point - 1] : 0;
 }
 
-/* Merges two neighbours, which cover the times `before` and `after`, in the same unit. A known
- * value replaces NaN. */
+/* Merges neighbours, which cover the times `before` and `after`. A known value replaces NaN. */
 static struct series_value series_merge(struct series_value earlier, struct series_value later,
                                         double before, double after)
 {
@@ -277,8 +276,7 @@ static void enter_withheld(struct series *series)
     series->has_withheld = false;
 }
 
-/* Whether a part is missing. In every point, private and shared memory add up to the total, or
- * are unknown. */
+/* Whether a part is missing: in every point the parts add up to the total, or are unknown. */
 static bool is_missing_part(const struct series_metric *column, const struct sample *sample)
 {
     return (column->metric == METRIC_JOB_PRIVATE || column->metric == METRIC_JOB_SHARED) &&
@@ -336,8 +334,7 @@ void series_append(struct series *series, const struct sample *sample,
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* Returns the value of a counter at the end of a point: 0 before its first value, unknown
- * after its last one. */
+/* Returns a counter at the end of a point: 0 before its first value, unknown after its last. */
 static double counted_at_end(const struct series *series, const struct series_metric *column,
                              const struct tally *tally, const struct rate_window *open,
                              size_t point)

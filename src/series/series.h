@@ -88,8 +88,7 @@ struct series {
     size_t gauge_count, counter_count;
     size_t metric_count;
     struct series_metric metrics[METRIC_COUNT]; /* charted metrics */
-    /* SERIES_GPU_MEASURES values of each GPU for each point; owned; NULL: no GPU was seen
-     * yet. */
+    /* SERIES_GPU_MEASURES values per GPU and point; owned; NULL: no GPU was seen yet. */
     struct series_value *gpu_values;
     size_t gpu_count;
     struct gpu_place gpus[SERIES_GPUS_MAX];

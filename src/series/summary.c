@@ -163,7 +163,7 @@ bool summary_open_window(const struct summary *summary, enum metric metric,
     if (span_ns == 0 || (open_ns == 0 && count <= tally->anchor))
         return false;
     if (is_dated_back(
-            metric)) /* a whole tick is counted at once, most of it possibly from before */
+            metric)) /* a whole tick counts at once, most of it possibly from before */
         span_ns = larger(span_ns, tally->anchor_resolution_ns);
     grown = metric_value(metric, sub_known(count, tally->anchor));
     if (taken_ns > 0)

@@ -25,8 +25,7 @@ struct tally {
     uint64_t first; /* first known value */
     uint64_t last;  /* last known value */
     uint64_t max;
-    /* The largest value from the second sample on: it describes times within this run or
-     * phase only. */
+    /* The largest value from the second sample on: it is of this run or phase only. */
     uint64_t later_max;
     uint64_t first_ns, last_ns; /* times of reading, as sample_read_ns() */
     bool is_lost;               /* the value was known earlier, but not in the latest sample */
@@ -63,8 +62,7 @@ static inline uint64_t tally_growth(const struct tally *tally)
     return sub_known(tally->last, tally->first);
 }
 
-/* Returns the origin of the increase from the first to the last value: exact if both ends
- * are. */
+/* Returns the origin of the increase from first to last: exact if both ends are. */
 struct origin tally_growth_origin(const struct tally *tally);
 
 struct summary {
@@ -83,12 +81,10 @@ struct summary {
  * times as long as the error of the counter's time. */
 void summary_init(struct summary *summary, uint64_t interval_ns);
 
-/* Starts a phase at its first sample: counters that are unknown at this moment continue from
- * the run's values. */
+/* Starts a phase: counters that are unknown at its first sample continue from the run's. */
 void summary_continue(struct summary *phase, const struct summary *run);
 
-/* Continues a phase that had ended, at the latest sample of the run: usage in between does
- * not belong to it. */
+/* Continues an ended phase at the run's latest sample: usage in between is not the phase's. */
 void summary_resume(struct summary *phase, const struct summary *run);
 
 /* Makes a metric unknown if all its values are an unmeasured 0. */

@@ -13,8 +13,9 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/loading.h"
+#include "text/number.h"
 
-enum { REDIRECTS_MAX = 3 };
+enum { REDIRECTS_MAX = 3, TIMEOUT_MAX_SECONDS = 60 };
 
 /* The header wraps curl_easy_setopt() and curl_easy_getinfo() in macros of the same names. */
 #undef curl_easy_setopt
@@ -327,5 +328,21 @@ int http_send(struct http *http, const struct http_request *request, struct http
         return describe_failure(http, request, code, ret, err);
     http->curl.easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &status);
     ret->status = (int)status;
+    return 0;
+}
+
+int http_timeout_read(environment_get *get, const char *variable, double least,
+                      uint64_t *ret_ms, struct spoor_error *err)
+{
+    const char *text = get(variable);
+    double seconds;
+
+    if (!text || !*text)
+        return 0;
+    if (decimal_parse(text, &seconds) < 0 ||
+        !(seconds >= least && seconds <= TIMEOUT_MAX_SECONDS))
+        return error_set(err, EINVAL, "%s: expected %g to %d seconds", variable, least,
+                         TIMEOUT_MAX_SECONDS);
+    *ret_ms = (uint64_t)(seconds * 1000);
     return 0;
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/environment.h"
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
@@ -33,7 +34,7 @@ struct http_signature {
 struct http_request {
     const char *method;         /* NULL: GET */
     const char *url;            /* http:// or https:// */
-    const char *const *headers; /* "Name: value", ended by NULL; NULL: none */
+    const char *const *headers; /* "Name: value", NULL-terminated; NULL: none */
     const void *body;           /* NULL: none */
     size_t body_length;
     /* NULL: not signed. A signed request follows no redirects: the session token is for one
@@ -69,6 +70,10 @@ struct http *http_close(struct http *http);
  * anything else. */
 int http_send(struct http *http, const struct http_request *request, struct http_response *ret,
               struct spoor_error *err);
+
+/* Reads a time limit from a variable: `least` to 60 seconds. *ret_ms is unchanged if it is not set. */
+int http_timeout_read(environment_get *get, const char *variable, double least,
+                      uint64_t *ret_ms, struct spoor_error *err);
 
 /* Returns whether a status means success: 200 to 299. */
 static inline bool http_is_success(int status)

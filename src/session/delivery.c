@@ -37,14 +37,12 @@ void spoor_session_latest_gpus(spoor_session *session,
                                void (*each)(const struct spoor_gpu_sample *gpu, void *data),
                                void *data)
 {
+    SESSION_LOCK(session);
     struct spoor_gpu_sample gpus[GPU_COLUMNS_MAX];
-    size_t count;
+    size_t count = read_gpus(&session->gpu, gpus);
 
-    pthread_mutex_lock(&session->mutex);
-    count = read_gpus(&session->gpu, gpus);
     for (size_t i = 0; i < count; i++)
         each(&gpus[i], data);
-    pthread_mutex_unlock(&session->mutex);
 }
 
 /* Fills the list of processes and returns its length; 0 if memory runs out. */

@@ -411,8 +411,7 @@ static void warn_about_strays(spoor_session *session)
             list);
 }
 
-/* Warns if the driver stopped reporting the memory of processes after the peak was
- * measured. */
+/* Warns if the driver stopped reporting the memory of processes after the peak was measured. */
 static void warn_about_unreported(spoor_session *session)
 {
     const struct gpu_totals *totals = &session->gpu.totals;
@@ -420,7 +419,7 @@ static void warn_about_unreported(spoor_session *session)
     const char *reason = totals->measures[GPU_TOTAL_JOB_MEMORY].origin.reason;
 
     if (totals->is_memory_unreported && reason && is_known(peak) && peak > 0)
-        session_add_warning(session, "gpu-memory-untold",
+        session_add_warning(session, "gpu-memory-unreported",
                             "the driver stopped reporting the job's GPU memory, so the real "
                             "peak may be higher: %s",
                             reason);
@@ -529,14 +528,11 @@ static void give(const struct gpu_unit *units, size_t count,
 bool spoor_may_have_gpus(const char *root_path)
 {
     unsigned disabled;
-    struct root root;
-    bool result;
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
 
-    if (session_read_disabled(&disabled, NULL) < 0 || root_open(root_path, &root) < 0)
-        return true; /* listing the GPUs reports the error */
-    result = gpu_looks_are_needed(&root, NULL, disabled);
-    root_close(&root);
-    return result;
+    /* If one of the first two calls fails, listing the GPUs reports the error. */
+    return session_read_disabled(&disabled, NULL) < 0 || root_open(root_path, &root) < 0 ||
+           gpu_looks_are_needed(&root, NULL, disabled);
 }
 
 int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *ret,
@@ -584,8 +580,8 @@ int spoor_gpu_list(const char *root_path, const char *selection,
                    void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
                    struct spoor_error *err)
 {
-    struct gpu_inventory inventory;
-    struct root root;
+    CLEANUP(gpu_inventory_close) struct gpu_inventory inventory = { 0 };
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
     int r;
 
     if (selection && gpu_choice_check(selection, err) < 0)
@@ -594,13 +590,11 @@ int spoor_gpu_list(const char *root_path, const char *selection,
     if (r < 0)
         return r;
     r = session_find_gpus(&root, selection, &inventory, err);
-    root_close(&root);
     if (r < 0)
         return r == -ENODEV ? 0 : r;
     r = session_refuse_choice(&inventory.unmatched, inventory.units, inventory.count, err);
     if (r == 0)
         give(inventory.units, inventory.count, each, data);
-    gpu_inventory_close(&inventory);
     return r;
 }
 
@@ -608,13 +602,11 @@ int spoor_session_gpus(spoor_session *session,
                        void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
                        struct spoor_error *err)
 {
-    int r = 0;
+    SESSION_LOCK(session);
 
-    pthread_mutex_lock(&session->mutex);
+    if (!session->gpu.units && session->gpu.state != GPU_NONE)
+        return error_set(err, EAGAIN, "the drivers have not reported their GPUs yet");
     if (session->gpu.units)
         give(session->gpu.units, session->gpu.count, each, data);
-    else if (session->gpu.state != GPU_NONE)
-        r = error_set(err, EAGAIN, "the drivers have not reported their GPUs yet");
-    pthread_mutex_unlock(&session->mutex);
-    return r;
+    return 0;
 }

@@ -128,17 +128,15 @@ static const struct helper_work work = { "spoor-gpu", make_call, release };
 
 static int read_choice(const struct gpu_looks_options *options, struct gpu_choice *ret)
 {
-    struct root root;
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
     int r;
 
     if (options->pid_count == 0)
         return gpu_choice_init(ret, options->gpus, environment_own);
     r = root_open(options->root, &root);
-    if (r < 0)
-        return r;
-    r = gpu_choice_init_for(ret, options->gpus, &root, options->pids, options->pid_count);
-    root_close(&root);
-    return r;
+    return r < 0 ? r
+                 : gpu_choice_init_for(ret, options->gpus, &root, options->pids,
+                                       options->pid_count);
 }
 
 bool gpu_looks_are_needed(const struct root *root, const char *gpus, unsigned disabled)

@@ -55,25 +55,23 @@ static int write_machine(const struct root *root, const char *gpus,
                          const struct format_style *style, struct buffer *out,
                          struct spoor_error *err)
 {
-    struct gpu_inventory inventory = { 0 };
+    CLEANUP(gpu_inventory_close) struct gpu_inventory inventory = { 0 };
     struct gpu_view view = { 0 };
     struct spoor_error why = { 0 };
     struct record record;
     int r = find_gpus(root, gpus, &inventory, &why, &view, err);
 
+    if (r < 0)
+        return r;
+    r = describe(root, &view, cloud, &record);
     if (r == 0) {
-        r = describe(root, &view, cloud, &record);
-        if (r == 0) {
-            if (format == SPOOR_JSON)
-                machine_write_json(&record, out);
-            else
-                machine_write_text(&record, style, out);
-            record_done(&record);
-        }
-        r = r < 0 || buffer_error(out) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
+        if (format == SPOOR_JSON)
+            machine_write_json(&record, out);
+        else
+            machine_write_text(&record, style, out);
+        record_done(&record);
     }
-    gpu_inventory_close(&inventory);
-    return r;
+    return r < 0 || buffer_error(out) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
 }
 
 int spoor_machine_write(const char *root_path, const char *gpus,
@@ -82,7 +80,7 @@ int spoor_machine_write(const char *root_path, const char *gpus,
 {
     struct format_style style = format_style_for(fd, flags & SPOOR_COLOR);
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    struct root root;
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
     int r;
 
     if (format != SPOOR_TEXT && format != SPOOR_JSON)
@@ -98,7 +96,6 @@ int spoor_machine_write(const char *root_path, const char *gpus,
     if (r < 0)
         return r;
     r = write_machine(&root, gpus, cloud, format, &style, &text, err);
-    root_close(&root);
     if (r < 0)
         return r;
     r = buffer_write(&text, fd);

@@ -81,8 +81,9 @@ static int add_phase(spoor_session *session, const char *name)
     return 0;
 }
 
-static int start_phase(spoor_session *session, const char *name, struct spoor_error *err)
+int spoor_phase_start(spoor_session *session, const char *name, struct spoor_error *err)
 {
+    SESSION_LOCK(session);
     bool is_full = session->phase_count >= PHASES_MAX - 1;
     struct phase *joined;
     int r = check_phase(session, name, err);
@@ -97,8 +98,9 @@ static int start_phase(spoor_session *session, const char *name, struct spoor_er
     return r < 0 ? error_sys(err, r, "phase '%s'", name) : 0;
 }
 
-static int stop_phase(spoor_session *session, const char *name, struct spoor_error *err)
+int spoor_phase_stop(spoor_session *session, const char *name, struct spoor_error *err)
 {
+    SESSION_LOCK(session);
     int r = check_phase(session, name, err);
     struct phase *phase;
 
@@ -114,24 +116,4 @@ static int stop_phase(spoor_session *session, const char *name, struct spoor_err
         phase->open_count--;
     phase->is_open = phase->open_count > 0;
     return 0;
-}
-
-int spoor_phase_start(spoor_session *session, const char *name, struct spoor_error *err)
-{
-    int r;
-
-    pthread_mutex_lock(&session->mutex);
-    r = start_phase(session, name, err);
-    pthread_mutex_unlock(&session->mutex);
-    return r;
-}
-
-int spoor_phase_stop(spoor_session *session, const char *name, struct spoor_error *err)
-{
-    int r;
-
-    pthread_mutex_lock(&session->mutex);
-    r = stop_phase(session, name, err);
-    pthread_mutex_unlock(&session->mutex);
-    return r;
 }

@@ -669,7 +669,7 @@ int spoor_machine_check(const struct spoor_options *options,
 {
     const struct spoor_options defaults = SPOOR_OPTIONS_INIT;
     struct job_options job;
-    struct root root;
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
     int r;
 
     if (!options)
@@ -680,6 +680,5 @@ int spoor_machine_check(const struct spoor_options *options,
     if (r < 0)
         return r;
     r = probe_sources(&root, &job, each, data);
-    root_close(&root);
     return r < 0 ? error_set(err, -r, "out of memory") : 0;
 }

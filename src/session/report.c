@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c - the report of a session's run. */
+/* report.c - the report of a session's run, its processes and its current figures. */
 #include <errno.h>
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/unknown.h"
 #include "output/save.h"
 #include "record/fill.h"
 #include "series/figure.h"
+#include "series/series.h"
 #include "session/session.h"
 #include "source/proc/pid_files.h"
 
@@ -96,11 +98,43 @@ static int fill_record(spoor_session *session, const struct process_table *proce
     return record_fill(&input, ret);
 }
 
+/* How long a caller waits for a sample in progress. */
+#define SAMPLE_MOST_NS (200 * NS_PER_MS)
+
+/* Returns the CPU time of the job, the same value as in the report. */
+static uint64_t job_cpu_ns(spoor_session *session)
+{
+    const struct tally *tally = &session->summary.tally[METRIC_JOB_CPU];
+
+    SESSION_LOCK(session);
+    return is_known(tally->first) ? tally_growth(tally) : UNKNOWN;
+}
+
+/* Lists the processes of the job, for the caller to free with process_table_done(). Fails with
+ * -ENOMEM or, if a sample takes too long, -EAGAIN; *ret is empty then. */
+static int list_processes(spoor_session *session, struct process_table *ret,
+                          struct network_remotes *ret_remotes)
+{
+    uint64_t cpu_ns = job_cpu_ns(session);
+    int r;
+
+    *ret = (struct process_table){ 0 };
+    ret_remotes->count = 0;
+    if (!session->has_sampler || !session->sampler.job.is_tracked)
+        return 0;
+    if (!session_begin_sampling(session, SAMPLE_MOST_NS))
+        return -EAGAIN;
+    r = job_list_processes(&session->sampler.job, cpu_ns, ret);
+    job_list_remotes(&session->sampler.job, ret_remotes);
+    session_end_sampling(session);
+    return r;
+}
+
 static int make_record(spoor_session *session, struct record *ret, struct spoor_error *err)
 {
     struct process_table processes;
     struct network_remotes remotes;
-    int r = session_list_processes(session, &processes, &remotes);
+    int r = list_processes(session, &processes, &remotes);
 
     if (r == -ENOMEM)
         return error_sys(err, r, "cannot make the report");
@@ -113,18 +147,66 @@ static int make_record(spoor_session *session, struct record *ret, struct spoor_
     return r < 0 ? error_sys(err, r, "cannot make the report") : 0;
 }
 
+static struct spoor_process public_process(const struct record_process *process)
+{
+    struct spoor_process ret = {
+        .pid = (pid_t)process->pid,
+        .parent_pid = is_known(process->parent_pid) ? (pid_t)process->parent_pid : 0,
+        .started_seconds = process->started_seconds,
+        .ended_seconds = process->ended_seconds,
+        .cpu_seconds = process->cpu_seconds,
+        .peak_rss_bytes = as_number(process->peak_rss_bytes),
+        .read_bytes = as_number(process->read_bytes),
+        .written_bytes = as_number(process->written_bytes),
+        .gpu_memory_bytes = as_number(process->gpu_memory_bytes),
+        .exit_code = is_known(process->exit_code) ? (int)process->exit_code : -1,
+    };
+
+    /* All names fit. */
+    (void)snprintf(ret.name, sizeof(ret.name), "%s", process->name ? process->name : "");
+    (void)snprintf(ret.command, sizeof(ret.command), "%s",
+                   process->command ? process->command : "");
+    (void)snprintf(ret.signal, sizeof(ret.signal), "%s",
+                   process->signal ? process->signal : "");
+    return ret;
+}
+
+ssize_t spoor_session_processes(spoor_session *session, struct spoor_process *list,
+                                size_t capacity)
+{
+    struct process_table table;
+    struct record record;
+    struct network_remotes remotes;
+    ssize_t r = list_processes(session, &table, &remotes);
+
+    if (r < 0)
+        return r;
+    record_init(&record);
+    fill_processes(&record, &(struct record_input){
+                                .pid = session->pid,
+                                .command = (const char *const *)session->run.command,
+                                .is_attached = !(session->flags & SPOOR_CALLER_SPAWNED),
+                                .processes = &table,
+                                .started_ns = session->sampler.started.monotonic_ns,
+                            });
+    r = record.error < 0 ? record.error : (ssize_t)record.process_count;
+    for (size_t i = 0; i < record.process_count && i < capacity; i++)
+        list[i] = public_process(&record.processes[i]);
+    process_table_done(&table);
+    record_done(&record);
+    return r;
+}
+
 void spoor_session_set_cloud(spoor_session *session, const struct spoor_cloud *cloud)
 {
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     session->cloud = cloud;
-    pthread_mutex_unlock(&session->mutex);
 }
 
 void spoor_session_show_processes(spoor_session *session, size_t count)
 {
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     session->shown_processes = count;
-    pthread_mutex_unlock(&session->mutex);
 }
 
 int spoor_session_write(spoor_session *session, enum spoor_format format, unsigned flags,
@@ -160,32 +242,26 @@ int spoor_session_figure(spoor_session *session, const char *path, struct spoor_
 
     if (index < 0)
         return error_set(err, ENOENT, "unknown figure '%s'", path);
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     *ret = figure_get((size_t)index, &session->summary);
-    pthread_mutex_unlock(&session->mutex);
     return 0;
 }
 
 ssize_t spoor_session_latest(spoor_session *session, double *values, size_t count)
 {
-    ssize_t r = METRIC_COUNT;
+    SESSION_LOCK(session);
 
-    pthread_mutex_lock(&session->mutex);
     if (!session->has_sample)
-        r = -EAGAIN;
-    for (size_t i = 0; r >= 0 && i < count; i++)
+        return -EAGAIN;
+    for (size_t i = 0; i < count; i++)
         values[i] = i < METRIC_COUNT ? metric_value((enum metric)i, session->latest.value[i])
                                      : (double)NAN;
-    pthread_mutex_unlock(&session->mutex);
-    return r;
+    return METRIC_COUNT;
 }
 
 double spoor_session_latest_seconds(spoor_session *session)
 {
-    double seconds;
+    SESSION_LOCK(session);
 
-    pthread_mutex_lock(&session->mutex);
-    seconds = session->has_sample ? (double)session->latest.elapsed_ns / 1e9 : (double)NAN;
-    pthread_mutex_unlock(&session->mutex);
-    return seconds;
+    return session->has_sample ? (double)session->latest.elapsed_ns / 1e9 : (double)NAN;
 }

@@ -28,8 +28,8 @@
  * rows unread by then are lost. */
 int row_writer_open(struct writer_process *writer, const char *path, enum output_mode mode);
 
-/* Announces rows: a file to be replaced is emptied. If this is never called, a file that was
- * created is removed again. */
+/* Must be called before the first row. Empties the file if it is to be replaced. If this is never
+ * called, a file that row_writer_open() created is removed. */
 void row_writer_begin(struct writer_process *writer);
 
 /* Queue a header, which is written only to an empty file, and whole rows. Neither call blocks

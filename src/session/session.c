@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c - the life of a session: open, start, sample, stop, close. */
+/* session.c - options and life of a session: open, start, sample, stop, close. */
 #include "session/session.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/helper.h"
 #include "cgroup/cgroup.h"
+#include "record/record.h"
 #include "source/proc/pid_files.h"
 
 /* With this many trackers on a machine, sources that report all processes of the machine cost
@@ -29,6 +30,87 @@ enum { CROWDED_RANKS = 16 };
 const char *spoor_version(void)
 {
     return SPOOR_VERSION;
+}
+
+/* ---- options ------------------------------------------------------------ */
+
+static int check_job(const struct spoor_options *options, struct spoor_error *err)
+{
+    if (options->pid < 0)
+        return error_set(err, EINVAL, "invalid process ID %d: must not be negative",
+                         (int)options->pid);
+    if (options->pid == 0 && options->flags & (SPOOR_CALLER_SPAWNED | SPOOR_MAIN_ONLY))
+        return error_set(err, EINVAL, "missing process ID");
+    if (options->flags & SPOOR_TRACK_CGROUP && (options->pid != 0 || !options->cgroup_folder))
+        return error_set(err, EINVAL, "to track a cgroup, name it and no process");
+    if (options->flags & SPOOR_MAIN_ONLY && options->flags & SPOOR_CALLER_SPAWNED)
+        return error_set(err, EINVAL,
+                         "SPOOR_MAIN_ONLY and SPOOR_CALLER_SPAWNED cannot be combined");
+    return 0;
+}
+
+/* Copies and checks options. Accepts a caller built against an older, shorter struct. */
+static int copy_options(const struct spoor_options *from, struct spoor_options *ret,
+                        struct spoor_error *err)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+
+    if (from->size < sizeof(from->size) || from->size > sizeof(options))
+        return error_set(err, EINVAL,
+                         "invalid options size %zu: initialize them with SPOOR_OPTIONS_INIT",
+                         from->size);
+    memcpy(&options, from, from->size);
+    if (check_job(&options, err) < 0)
+        return -EINVAL;
+    if (options.interval_ns < SPOOR_INTERVAL_MIN_NS ||
+        options.interval_ns > SPOOR_INTERVAL_MAX_NS)
+        return error_set(err, EINVAL, "invalid interval %llu ns: must be 1 ms to 1 h",
+                         (unsigned long long)options.interval_ns);
+    if ((unsigned)options.cgroup > SPOOR_CGROUP_REQUIRE)
+        return error_set(err, EINVAL, "invalid cgroup mode %d", (int)options.cgroup);
+    if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
+        return error_set(err, EINVAL, "invalid detail mode %d", (int)options.detail);
+    if (options.id && (strlen(options.id) != RUN_ID_SIZE - 1 ||
+                       options.id[strspn(options.id, "0123456789abcdef")] != '\0'))
+        return error_set(err, EINVAL, "invalid ID of the run: must be 32 hexadecimal digits");
+    if (options.gpus && gpu_choice_check(options.gpus, err) < 0)
+        return error_prefix(err, EINVAL, "gpus");
+    *ret = options;
+    return 0;
+}
+
+int session_open_root(const char *path, struct root *ret, struct spoor_error *err)
+{
+    int r = root_open(path, ret);
+
+    return r < 0 ? error_sys(err, r, "root directory '%s'", path ? path : "/") : 0;
+}
+
+int session_read_disabled(unsigned *ret, struct spoor_error *err)
+{
+    const char *unknown;
+
+    if (sources_parse(getenv("SPOOR_DISABLE"), ret, &unknown) < 0)
+        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+    return 0;
+}
+
+int session_job_options(const struct spoor_options *options, struct job_options *ret,
+                        struct spoor_error *err)
+{
+    *ret = (struct job_options){
+        .pid = options->pid,
+        .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
+        .is_main_only = options->flags & SPOOR_MAIN_ONLY,
+        .has_counters = options->flags & SPOOR_COUNTERS,
+        .detail = options->detail,
+        .cgroup = options->cgroup,
+        .cgroup_folder = options->cgroup_folder,
+        .budget_millionths =
+            options->budget_millionths != 0 ? options->budget_millionths : BUDGET_MILLIONTHS,
+        .environment = environment_own,
+    };
+    return session_read_disabled(&ret->disabled, err);
 }
 
 /* ---- open --------------------------------------------------------------- */
@@ -184,7 +266,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
 {
     CLEANUP(close_session) spoor_session *session = NULL;
     struct spoor_options copy;
-    int r = session_copy_options(options, &copy, err);
+    int r = copy_options(options, &copy, err);
 
     if (r < 0)
         return r;
@@ -243,7 +325,7 @@ spoor_session *spoor_session_close(spoor_session *session)
 {
     if (!session)
         return NULL;
-    /* A thread that was already stopped is not waited for again. */
+    /* An earlier stop has already waited for the thread. */
     (void)spoor_session_stop_within(session, session->must_stop ? 0 : THREAD_HANGS_NS, NULL);
     if (thread_leave(session))
         session_free(session);
@@ -277,25 +359,22 @@ bool session_begin_sampling(spoor_session *session, uint64_t timeout_ns)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
     struct timespec until = clock_timespec(sum_u64(now_ns, timeout_ns));
-    bool is_free;
     int r = 0;
+    SESSION_LOCK(session);
 
-    pthread_mutex_lock(&session->mutex);
     while (session->sampling_since_ns != 0 && r != ETIMEDOUT)
         r = pthread_cond_timedwait(&session->changed, &session->mutex, &until);
-    is_free = session->sampling_since_ns == 0;
-    if (is_free)
-        session->sampling_since_ns = clock_now().monotonic_ns;
-    pthread_mutex_unlock(&session->mutex);
-    return is_free;
+    if (session->sampling_since_ns != 0)
+        return false;
+    session->sampling_since_ns = clock_now().monotonic_ns;
+    return true;
 }
 
 void session_end_sampling(spoor_session *session)
 {
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     session->sampling_since_ns = 0;
     (void)pthread_cond_broadcast(&session->changed);
-    pthread_mutex_unlock(&session->mutex);
 }
 
 void session_take_sample(spoor_session *session, struct instant now, enum sample_kind kind)
@@ -323,13 +402,12 @@ static void read_devices(spoor_session *session)
     if (session->sampler.job.is_tracked ||
         devices_read(&session->root, &session->space, &devices) < 0)
         return;
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     devices_done(&session->first_devices);
     session->first_devices = session->devices;
     session->devices = devices;
     session->devices_span_ns = session->devices_ns != 0 ? now_ns - session->devices_ns : 0;
     session->devices_ns = now_ns;
-    pthread_mutex_unlock(&session->mutex);
 }
 
 uint64_t session_job_ended_ns(const spoor_session *session)
@@ -403,11 +481,9 @@ int spoor_session_start(spoor_session *session, struct spoor_error *err)
 
 int spoor_session_sample(spoor_session *session, struct spoor_error *err)
 {
-    int r;
+    SESSION_LOCK(session);
+    int r = session_request_sample(session);
 
-    pthread_mutex_lock(&session->mutex);
-    r = session_request_sample(session);
-    pthread_mutex_unlock(&session->mutex);
     if (r == -EINVAL)
         return error_set(err, EINVAL, "the session is not running");
     return r < 0 ? error_set(err, ETIMEDOUT, "the sampling thread hangs") : 0;
@@ -432,17 +508,15 @@ void spoor_session_note_stop(spoor_session *session, bool is_stopping)
 
 void spoor_session_note_end(spoor_session *session)
 {
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     session->end = clock_now();
-    pthread_mutex_unlock(&session->mutex);
 }
 
 void spoor_session_set_wait_status(spoor_session *session, int wait_status)
 {
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     session->wait_status = wait_status;
     session->has_wait_status = true;
-    pthread_mutex_unlock(&session->mutex);
 }
 
 int spoor_session_stop_within(spoor_session *session, uint64_t timeout_ns,

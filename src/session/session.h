@@ -22,7 +22,6 @@
 #include "job/gpu/gpu_view.h"
 #include "record/fill.h"
 #include "record/launch.h"
-#include "record/limits.h"
 #include "record/record.h"
 #include "sample/sampler.h"
 #include "series/series.h"
@@ -38,8 +37,8 @@
 struct run_facts {
     char id[RUN_ID_SIZE];
     char *name;         /* NULL: none */
-    char **tags;        /* ended by NULL; NULL: none */
-    char **command;     /* ended by NULL; NULL: not known */
+    char **tags;        /* NULL-terminated; NULL: none */
+    char **command;     /* NULL-terminated; NULL: not known */
     char user[64];      /* empty: not known */
     char cwd[PATH_MAX]; /* empty: not known */
     char *environment;  /* holds the texts of `launch` */
@@ -134,9 +133,20 @@ struct spoor_session {
     _Atomic unsigned stop_changes;
 };
 
-/* Copies and checks options. Accepts a caller built against an older, shorter struct. */
-int session_copy_options(const struct spoor_options *from, struct spoor_options *ret,
-                         struct spoor_error *err);
+static inline spoor_session *session_lock(spoor_session *session)
+{
+    pthread_mutex_lock(&session->mutex);
+    return session;
+}
+
+static inline void session_unlock(spoor_session **session)
+{
+    pthread_mutex_unlock(&(*session)->mutex);
+}
+
+/* Holds the mutex until the end of the block. */
+#define SESSION_LOCK(session) \
+    GUARD(session_unlock) spoor_session *locked_ = session_lock(session)
 
 /* Like root_open(), with an error message. `path` NULL is "/". */
 int session_open_root(const char *path, struct root *ret, struct spoor_error *err);
@@ -219,11 +229,6 @@ int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inve
  * names the machine's GPUs. */
 int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
                           size_t count, struct spoor_error *err);
-
-/* Lists the processes of the job, for the caller to free with process_table_done(). Fails with
- * -ENOMEM or, if a sample takes too long, -EAGAIN; *ret is empty then. */
-int session_list_processes(spoor_session *session, struct process_table *ret,
-                           struct network_remotes *ret_remotes);
 
 /* Adds a warning; warnings beyond WARNINGS_MAX are dropped. Must be called with the mutex
  * held. */

@@ -299,11 +299,10 @@ static void wake_thread(spoor_session *session)
 
 void spoor_session_release_samples(spoor_session *session)
 {
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     session->holds_samples = false;
     if (session->has_thread)
         wake_thread(session);
-    pthread_mutex_unlock(&session->mutex);
 }
 
 bool thread_hangs(spoor_session *session)

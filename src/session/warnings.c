@@ -27,43 +27,37 @@ void session_add_warning(spoor_session *session, const char *code, const char *f
 
 void spoor_session_warn(spoor_session *session, const char *code, const char *message)
 {
-    pthread_mutex_lock(&session->mutex);
+    SESSION_LOCK(session);
     session_add_warning(session, code, "%s", message);
-    pthread_mutex_unlock(&session->mutex);
 }
 
 const char *spoor_session_warning(spoor_session *session, const char *code)
 {
-    const char *message = NULL;
+    SESSION_LOCK(session);
 
-    pthread_mutex_lock(&session->mutex);
-    for (size_t i = 0; i < session->warning_count && !message; i++) {
+    for (size_t i = 0; i < session->warning_count; i++) {
         if (strcmp(session->warnings[i].code, code) == 0)
-            message = session->warnings[i].message;
+            return session->warnings[i].message;
     }
-    pthread_mutex_unlock(&session->mutex);
-    return message;
+    return NULL;
 }
 
 uint64_t spoor_session_lost_rows(spoor_session *session, size_t stream, const char **reason)
 {
-    uint64_t count = 0;
+    const struct writer_end *end;
+    SESSION_LOCK(session);
 
-    pthread_mutex_lock(&session->mutex);
-    if (session->has_stopped && stream < session->stream_count)
-        count = session->streams[stream].end.lost_rows;
-    if (count > 0)
-        *reason = writer_end_reason(&session->streams[stream].end);
-    pthread_mutex_unlock(&session->mutex);
-    return count;
+    if (!session->has_stopped || stream >= session->stream_count)
+        return 0;
+    end = &session->streams[stream].end;
+    if (end->lost_rows > 0)
+        *reason = writer_end_reason(end);
+    return end->lost_rows;
 }
 
 static uint64_t growth(const spoor_session *session, enum metric metric)
 {
-    const struct tally *tally = &session->summary.tally[metric];
-    uint64_t delta = tally_growth(tally);
-
-    return is_known(delta) ? delta : 0;
+    return known_or_0(tally_growth(&session->summary.tally[metric]));
 }
 
 /* Warns if memory may have run out. The kernel does not report why a process got SIGKILL. A

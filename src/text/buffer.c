@@ -27,7 +27,6 @@ void buffer_clear(struct buffer *buffer)
         buffer->text[0] = '\0';
 }
 
-/* Makes room for `length` bytes and the NUL. */
 static int make_room(struct buffer *buffer, size_t length)
 {
     enum { CAPACITY_MIN = 1024 };

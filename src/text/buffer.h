@@ -32,6 +32,12 @@ void buffer_format(struct buffer *buffer, const char *fmt, ...) PRINTF_LIKE(2, 3
 void buffer_format_list(struct buffer *buffer, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 int buffer_error(const struct buffer *buffer);
 
+/* Returns the text; "" if nothing was added. */
+static inline const char *buffer_text(const struct buffer *buffer)
+{
+    return buffer->text ? buffer->text : "";
+}
+
 /* Writes the whole text, and waits for room if the descriptor is non-blocking. 0 or -errno. */
 int buffer_write(const struct buffer *buffer, int fd);
 

@@ -181,7 +181,6 @@ static void add_lines(const char *text, const struct wrap *wrap, struct buffer *
     }
 }
 
-/* Adds the words with one blank between them. */
 static void add_words(const char *text, struct buffer *out)
 {
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
@@ -200,7 +199,7 @@ void wrap_text(const char *text, const struct wrap *wrap, struct buffer *out)
 
     if (wrap->is_prose) {
         add_words(text, &words);
-        text = words.text ? words.text : "";
+        text = buffer_text(&words);
     }
     add_lines(text, wrap, out);
     buffer_done(&words);

@@ -249,7 +249,7 @@ def test_peak_is_kept_after_the_process_list_works_again(spoor, machine):
 def test_possibly_incomplete_peak_causes_a_warning(spoor, machine):
     result = refused_after_2_gib(spoor, machine, NO_PERMISSION).end()
     assert value(result, "gpu.memory.combined_bytes") == 2 * GIB
-    assert gpu_warnings(result) == ["gpu-memory-untold"]
+    assert gpu_warnings(result) == ["gpu-memory-unreported"]
     assert "permission denied" in result["warnings"][0]["message"]
 
 

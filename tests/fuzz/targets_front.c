@@ -14,7 +14,6 @@
 #include "compat/resource_tracker/program.h"
 #include "front/agent.h"
 #include "front/arguments.h"
-#include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "fuzz.h"
 #include "job/source_names.h"

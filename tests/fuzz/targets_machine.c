@@ -16,7 +16,7 @@
 #include "base/root.h"
 #include "base/unknown.h"
 #include "fuzz.h"
-#include "record/limits.h"
+#include "record/fill.h"
 #include "record/load.h"
 #include "session/session.h"
 #include "source/host/facts.h"

@@ -39,6 +39,31 @@ void machine_done(struct machine *machine)
     fake_root_done(&machine->fake);
 }
 
+static int set_up(void **state, bool is_container)
+{
+    static struct machine machine;
+
+    machine_init(&machine, is_container);
+    *state = &machine;
+    return 0;
+}
+
+int machine_set_up(void **state)
+{
+    return set_up(state, false);
+}
+
+int machine_set_up_container(void **state)
+{
+    return set_up(state, true);
+}
+
+int machine_tear_down(void **state)
+{
+    machine_done(*state);
+    return 0;
+}
+
 void machine_play(struct machine *machine, const char *script)
 {
     char *text = NULL;

@@ -30,50 +30,46 @@ static void open_watch(struct gpu_watch *watch, const struct machine *machine,
  * the process. */
 static void accounting_data_of_exited_processes_is_read_before_they_are_dropped(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_owners owners = { .main_pid = 41, .tracker_pid = 40 };
-    struct machine machine;
     struct gpu_watch watch;
 
-    machine_init(&machine, false);
-    machine_play(&machine, CARD "device 0 accounting 1\naccount 0 42 7 1000 0 1 0\n");
-    open_watch(&watch, &machine, &owners);
+    machine_play(machine, CARD "device 0 accounting 1\naccount 0 42 7 1000 0 1 0\n");
+    open_watch(&watch, machine, &owners);
     assert_int_equal(gpu_owners_set(&owners, 42, MS(1000)), 0);
     gpu_watch_read(&watch, MS(2000), true);
-    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetAccountingStats"), 0);
+    assert_int_equal(machine_calls(machine, "nvmlDeviceGetAccountingStats"), 0);
     gpu_watch_read(&watch, MS(2000) + GPU_OWNERS_KEPT_NS, false);
     assert_int_equal(watch.record_bytes, 7);
     assert_int_equal(watch.account.list[0].view.figures[GPU_JOB_MEMORY].peak, 7);
     assert_int_equal(gpu_owners_pids(&owners).count, 0);
     gpu_watch_read(&watch, MS(3000) + GPU_OWNERS_KEPT_NS, false);
-    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetAccountingStats"), 1);
+    assert_int_equal(machine_calls(machine, "nvmlDeviceGetAccountingStats"), 1);
     gpu_watch_close(&watch);
     gpu_owners_done(&owners);
-    machine_done(&machine);
 }
 
 /* Accounting data includes the time before spoor attached. */
 static void accounting_data_is_not_read_for_an_attached_job(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_owners owners = { .main_pid = 41 };
-    struct machine machine;
     struct gpu_watch watch;
 
-    machine_init(&machine, false);
-    machine_play(&machine, CARD "device 0 accounting 1\naccount 0 41 7 1000 0 1 0\n");
+    machine_play(machine, CARD "device 0 accounting 1\naccount 0 41 7 1000 0 1 0\n");
     assert_int_equal(gpu_owners_set(&owners, 41, 0), 0);
-    open_watch(&watch, &machine, &owners);
+    open_watch(&watch, machine, &owners);
     gpu_watch_accounts(&watch);
     assert_false(is_known(watch.record_bytes));
     gpu_watch_close(&watch);
     gpu_owners_done(&owners);
-    machine_done(&machine);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accounting_data_of_exited_processes_is_read_before_they_are_dropped),
-        cmocka_unit_test(accounting_data_is_not_read_for_an_attached_job),
+        MACHINE_TEST(accounting_data_of_exited_processes_is_read_before_they_are_dropped),
+        MACHINE_TEST(accounting_data_is_not_read_for_an_attached_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

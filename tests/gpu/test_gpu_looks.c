@@ -209,20 +209,18 @@ static void work_of_children_of_a_started_job_is_counted(void **state)
 
 static void gpu_files_are_not_searched_if_no_gpu_is_selected(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
 
-    fake_root_init(&fake);
-    fake_drm_card(&fake, 0, PCI, "0x8086\n");
-    assert_true(gpu_looks_are_needed(&fake.root, NULL, 0));
-    assert_true(gpu_looks_are_needed(&fake.root, "0", 0));
-    assert_false(gpu_looks_are_needed(&fake.root, "none", 0));
-    fake_root_done(&fake);
+    fake_drm_card(fake, 0, PCI, "0x8086\n");
+    assert_true(gpu_looks_are_needed(&fake->root, NULL, 0));
+    assert_true(gpu_looks_are_needed(&fake->root, "0", 0));
+    assert_false(gpu_looks_are_needed(&fake->root, "none", 0));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpu_files_are_not_searched_if_no_gpu_is_selected),
+        FAKE_ROOT_TEST(gpu_files_are_not_searched_if_no_gpu_is_selected),
         cmocka_unit_test(peak_and_current_memory_differ),
         cmocka_unit_test(memory_seen_before_a_driver_stopped_is_reported_once),
         cmocka_unit_test(a_slow_driver_is_not_treated_as_stopped),

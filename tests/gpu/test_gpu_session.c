@@ -33,12 +33,11 @@ static void collect(const struct spoor_gpu *gpu, void *data)
 
 static void the_gpus_of_a_machine_are_listed(void **state)
 {
+    struct machine *machine = *state;
     struct spoor_error err = { 0 };
-    struct machine machine;
     char text[200] = "";
 
-    machine_init(&machine, false);
-    machine_play(&machine, CARD);
+    machine_play(machine, CARD);
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), 0);
     assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 100 1;");
     text[0] = '\0';
@@ -49,12 +48,11 @@ static void the_gpus_of_a_machine_are_listed(void **state)
                         "--gpus: no GPU '7'; this machine has only GPU 0 (see 'spoor info')");
     assert_int_equal(spoor_gpu_list(NULL, "1;2", collect, text, &err), -EINVAL);
     assert_int_equal(spoor_gpu_list("/nowhere", NULL, collect, text, &err), -ENOENT);
-    machine_play(&machine, CARD "fail nvmlInit 18\n");
+    machine_play(machine, CARD "fail nvmlInit 18\n");
     assert_int_equal(spoor_gpu_list(NULL, NULL, collect, text, &err), -ELIBBAD);
     assert_non_null(strstr(err.message, "nvidia GPUs: "));
     /* Listing the GPUs must not start counters: each start would take milliseconds. */
-    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"), 0);
-    machine_done(&machine);
+    assert_int_equal(machine_calls(machine, "nvmlDeviceGetTotalEnergyConsumption"), 0);
 }
 
 static void collect_places(const struct spoor_gpu *gpu, void *data)
@@ -68,18 +66,16 @@ static void collect_places(const struct spoor_gpu *gpu, void *data)
 /* Parts keep the driver's numbers and do not change the numbers of the next GPUs. */
 static void mig_parts_are_numbered_within_their_gpu(void **state)
 {
+    struct machine *machine = *state;
     static const char script[] = CARD "device 0 mig 1\ndevice 0.0 uuid MIG-0\n"
                                       "device 0.2 uuid MIG-2\ndevice 1 uuid GPU-2\n"
                                       "device 1 pci 0:4:0\n";
     struct spoor_error err = { 0 };
-    struct machine machine;
     char text[200] = "";
 
-    machine_init(&machine, false);
-    machine_play(&machine, script);
+    machine_play(machine, script);
     assert_int_equal(spoor_gpu_list(NULL, "0:2,1", collect_places, text, &err), 0);
     assert_string_equal(text, "GPU-1 0 -1 0;MIG-0 0 0 0;MIG-2 0 2 1;GPU-2 1 -1 1;");
-    machine_done(&machine);
 }
 
 /* Returns whether this process has a thread with this name. */
@@ -188,16 +184,15 @@ static char *report_of(spoor_session *session)
 
 static void a_phase_has_the_peak_of_its_own_time(void **state)
 {
+    struct machine *machine = *state;
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_error err = { 0 };
-    struct machine machine;
     spoor_session *session;
     char text[200] = "";
     const char *phase;
     char *report;
 
-    machine_init(&machine, false);
-    play_memory(&machine, 5000000000);
+    play_memory(machine, 5000000000);
     options.pid = getpid();
     options.interval_ns = SPOOR_INTERVAL_MAX_NS;
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);
@@ -205,10 +200,10 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
     wait_for_memory(session, 5 * GB);
     assert_int_equal(spoor_session_gpus(session, collect, text, &err), 0);
     assert_string_equal(text, "0 GPU-1 H200 nvidia 0000:03:00.0 9000000000 1;");
-    play_memory(&machine, 2000000000);
+    play_memory(machine, 2000000000);
     wait_for_memory(session, 2 * GB);
     assert_int_equal(spoor_phase_start(session, "small", &err), 0);
-    play_memory(&machine, 3000000000);
+    play_memory(machine, 3000000000);
     wait_for_memory(session, 3 * GB);
     assert_int_equal(spoor_phase_stop(session, "small", &err), 0);
     assert_true(fabs(peak_of(session) - 5 * GB) < 0.5);
@@ -219,30 +214,28 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
     assert_null(strstr(phase, "\"devices\"")); /* a phase has only totals */
     free(report);
     session = spoor_session_close(session);
-    machine_done(&machine);
 }
 
 /* Memory is unknown once and 0 otherwise, so the peak of the run is unknown. The peak of a
  * later phase and the current memory are known. */
 static void a_phase_does_not_inherit_earlier_unknown_values(void **state)
 {
+    struct machine *machine = *state;
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_error err = { 0 };
-    struct machine machine;
     spoor_session *session;
     const char *phases;
     char *report;
 
-    machine_init(&machine, false);
-    machine_play(&machine, CARD);
+    machine_play(machine, CARD);
     options.pid = getpid();
     options.interval_ns = SPOOR_INTERVAL_MAX_NS;
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);
     assert_int_equal(spoor_session_start(session, &err), 0);
     wait_for_memory(session, 0);
-    play_memory(&machine, UNKNOWN);
+    play_memory(machine, UNKNOWN);
     wait_for_memory(session, nan(""));
-    machine_play(&machine, CARD);
+    machine_play(machine, CARD);
     wait_for_memory(session, 0);
     assert_int_equal(spoor_phase_start(session, "later", &err), 0);
     assert_int_equal(spoor_phase_stop(session, "later", &err), 0);
@@ -254,38 +247,35 @@ static void a_phase_does_not_inherit_earlier_unknown_values(void **state)
     assert_non_null(strstr(phases, "\"combined_bytes\": {\"value\": 0,"));
     free(report);
     session = spoor_session_close(session);
-    machine_done(&machine);
 }
 
 /* The stop comes while the first look opens the driver: its result is collected afterwards. */
 static void a_process_has_its_memory_if_the_first_look_ends_after_the_stop(void **state)
 {
+    struct machine *machine = *state;
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_process process = { 0 };
     struct spoor_error err = { 0 };
-    struct machine machine;
     spoor_session *session;
     char script[300];
 
-    machine_init(&machine, false);
     (void)snprintf(
         script, sizeof(script),
         CARD
         "cost nvmlInit 100000\ndevice 0 total 9000000000\nprocess 0 compute %d 5000000000\n",
         (int)getpid());
-    machine_play(&machine, script);
+    machine_play(machine, script);
     options.pid = getpid();
     options.interval_ns = SPOOR_INTERVAL_MAX_NS;
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);
     assert_int_equal(spoor_session_start(session, &err), 0);
-    while (machine_calls(&machine, "nvmlInit") == 0)
+    while (machine_calls(machine, "nvmlInit") == 0)
         (void)usleep(1000);
     assert_int_equal(spoor_session_stop(session, &err), 0);
     assert_true(fabs(peak_of(session) - 5 * GB) < 0.5);
     assert_int_equal(spoor_session_processes(session, &process, 1), 1);
     assert_true(fabs(process.gpu_memory_bytes - 5 * GB) < 0.5);
     session = spoor_session_close(session);
-    machine_done(&machine);
 }
 
 /* In a container, samples have the pids of the host. */
@@ -329,13 +319,13 @@ static void busy_time_attributed_to_an_unlisted_process_has_its_own_source(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_gpus_of_a_machine_are_listed),
+        MACHINE_TEST(the_gpus_of_a_machine_are_listed),
         cmocka_unit_test(a_driver_that_does_not_respond_is_not_waited_for),
-        cmocka_unit_test(mig_parts_are_numbered_within_their_gpu),
+        MACHINE_TEST(mig_parts_are_numbered_within_their_gpu),
         cmocka_unit_test(a_session_with_an_invalid_list_of_gpus_is_refused),
-        cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),
-        cmocka_unit_test(a_phase_does_not_inherit_earlier_unknown_values),
-        cmocka_unit_test(a_process_has_its_memory_if_the_first_look_ends_after_the_stop),
+        MACHINE_TEST(a_phase_has_the_peak_of_its_own_time),
+        MACHINE_TEST(a_phase_does_not_inherit_earlier_unknown_values),
+        MACHINE_TEST(a_process_has_its_memory_if_the_first_look_ends_after_the_stop),
         cmocka_unit_test(busy_time_attributed_to_an_unlisted_process_has_its_own_source),
     };
 

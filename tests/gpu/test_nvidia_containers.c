@@ -17,14 +17,12 @@ static const pid_t job[] = { 10, 11, 0 };
 
 static void listed_memory_of_a_process_is_used(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, true);
-    machine_open(&machine, USED(100) "process 0 compute 10 70\n");
-    machine_read_processes(&machine, job);
-    assert_int_equal(machine.process_count, 1);
-    assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 70);
-    machine_done(&machine);
+    machine_open(machine, USED(100) "process 0 compute 10 70\n");
+    machine_read_processes(machine, job);
+    assert_int_equal(machine->process_count, 1);
+    assert_int_equal(machine_process(machine, 0, 10)->memory_bytes, 70);
 }
 
 static void before_565_57_process_memory_in_containers_is_unknown(void **state)
@@ -49,10 +47,7 @@ static void before_565_57_process_memory_in_containers_is_unknown(void **state)
         assert_int_equal(reading.memory_used_bytes, 700);
         assert_non_null(strstr(reading.process_memory_reason, "565.57"));
         assert_non_null(strstr(reading.processes_reason, "565.57"));
-        for (size_t at = 0; at < machine.process_count; at++) {
-            assert_false(is_known(machine.processes[at].memory_bytes));
-            assert_false(is_known(machine.processes[at].busy_ns));
-        }
+        assert_int_equal(machine.process_count, 0);
         machine_done(&machine);
         machine_init(&machine, false); /* outside containers these drivers report everything */
         machine_open(&machine, scripts[i]);
@@ -80,54 +75,46 @@ static void driver_versions_are_compared_as_numbers(void **state)
 
 static void memory_of_0_is_unknown(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, true);
-    machine_open(&machine, USED(100) "process 0 compute 10 0\nprocess 0 compute 11 0\n");
-    machine_read_processes(&machine, job);
-    assert_false(is_known(machine_process(&machine, 0, 10)->memory_bytes));
-    assert_false(is_known(machine_process(&machine, 0, 11)->memory_bytes));
-    assert_non_null(machine_process(&machine, 0, 10)->reason);
-    machine_done(&machine);
+    machine_open(machine, USED(100) "process 0 compute 10 0\nprocess 0 compute 11 0\n");
+    machine_read_processes(machine, job);
+    assert_false(is_known(machine_process(machine, 0, 10)->memory_bytes));
+    assert_false(is_known(machine_process(machine, 0, 11)->memory_bytes));
+    assert_non_null(machine_process(machine, 0, 10)->reason);
 }
 
 static void memory_of_0_outside_a_container_is_unknown_too(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, false);
-    machine_open(&machine, USED(100));
-    machine_play(&machine, USED(5000) "process 0 compute 10 0\n");
-    machine_read_processes(&machine, job);
-    assert_false(is_known(machine_process(&machine, 0, 10)->memory_bytes));
-    machine_done(&machine);
+    machine_open(machine, USED(100));
+    machine_play(machine, USED(5000) "process 0 compute 10 0\n");
+    machine_read_processes(machine, job);
+    assert_false(is_known(machine_process(machine, 0, 10)->memory_bytes));
 }
 
 static void memory_of_another_process_in_the_container_is_not_the_jobs(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, true);
-    machine_open(&machine, USED(100) "process 0 compute 50 600\n");
-    machine_read_processes(&machine, job);
-    assert_false(machine_has_process(&machine, 0, 10));
-    assert_int_equal(machine_process(&machine, 0, 50)->memory_bytes, 600);
-    machine_done(&machine);
+    machine_open(machine, USED(100) "process 0 compute 50 600\n");
+    machine_read_processes(machine, job);
+    assert_false(machine_has_process(machine, 0, 10));
+    assert_int_equal(machine_process(machine, 0, 50)->memory_bytes, 600);
 }
 
 static void samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, true);
-    machine_open(&machine, USED(100) "process 0 compute 10 70\n");
-    machine_read_processes(&machine, job);
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
-                                     "usage 0 81234 ~1000 50\n");
-    machine_read_busy(&machine, job);
-    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
-    assert_true(machine_process(&machine, 0, 10)->is_busy_attributed);
-    machine_done(&machine);
+    machine_open(machine, USED(100) "process 0 compute 10 70\n");
+    machine_read_processes(machine, job);
+    machine_play(machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
+                                    "usage 0 81234 ~1000 50\n");
+    machine_read_busy(machine, job);
+    assert_int_equal(machine_busy_percent(machine, 0, 10), 50);
+    assert_true(machine_process(machine, 0, 10)->is_busy_attributed);
 }
 
 /* The process of another container, which the driver does not list here, holds 2 GiB and
@@ -167,122 +154,110 @@ static void samples_of_a_neighbour_are_not_the_jobs(void **state)
 /* Busy time is unknown while the neighbour runs, and known again afterwards. */
 static void neighbour_that_appears_later_makes_busy_time_unknown(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, true);
-    machine_open(&machine, USED(100) "process 0 compute 10 70\n");
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
-                                     "usage 0 81234 ~1000 50\n");
-    machine_read_processes(&machine, job);
-    machine_read_busy(&machine, job);
-    assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
-    machine_play(&machine, USED(2147483748) "process 0 compute 10 70\nsample 0 gpu ~2000 80\n"
-                                            "usage 0 81235 ~2000 80\n");
-    machine_read_busy(&machine, job);
-    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~3000 50\n"
-                                     "usage 0 81234 ~3000 50\n");
-    machine_read_busy(&machine, job);
-    assert_true(is_known(machine_process(&machine, 0, 10)->busy_ns));
-    machine_done(&machine);
+    machine_open(machine, USED(100) "process 0 compute 10 70\n");
+    machine_play(machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
+                                    "usage 0 81234 ~1000 50\n");
+    machine_read_processes(machine, job);
+    machine_read_busy(machine, job);
+    assert_int_equal(machine_busy_percent(machine, 0, 10), 50);
+    machine_play(machine, USED(2147483748) "process 0 compute 10 70\nsample 0 gpu ~2000 80\n"
+                                           "usage 0 81235 ~2000 80\n");
+    machine_read_busy(machine, job);
+    assert_false(is_known(machine_process(machine, 0, 10)->busy_ns));
+    machine_play(machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~3000 50\n"
+                                    "usage 0 81234 ~3000 50\n");
+    machine_read_busy(machine, job);
+    assert_true(is_known(machine_process(machine, 0, 10)->busy_ns));
 }
 
 static void samples_of_two_foreign_pids_make_busy_time_unknown(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, true);
-    machine_open(&machine, USED(100) "process 0 compute 10 70\n");
-    machine_read_processes(&machine, job);
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
-                                     "usage 0 81234 ~1000 50\nusage 0 81235 ~1000 50\n");
-    machine_read_busy(&machine, job);
-    assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 70);
-    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
-    assert_non_null(machine_process(&machine, 0, 10)->reason);
-    machine_done(&machine);
+    machine_open(machine, USED(100) "process 0 compute 10 70\n");
+    machine_read_processes(machine, job);
+    machine_play(machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
+                                    "usage 0 81234 ~1000 50\nusage 0 81235 ~1000 50\n");
+    machine_read_busy(machine, job);
+    assert_int_equal(machine_process(machine, 0, 10)->memory_bytes, 70);
+    assert_false(is_known(machine_process(machine, 0, 10)->busy_ns));
+    assert_non_null(machine_process(machine, 0, 10)->reason);
 }
 
 /* The process computes in bursts on a device that a neighbour also uses. */
 static void unassigned_samples_stay_unassigned_after_idle_time(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, true);
-    machine_open(&machine, USED(100) "process 0 compute 10 70\n");
-    machine_read_processes(&machine, job);
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
-                                     "usage 0 81234 ~1000 50\nusage 0 81235 ~1000 50\n");
-    machine_read_busy(&machine, job);
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
-                                     "sample 0 gpu ~2000 0\n");
-    machine_read_busy(&machine, job);
-    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
-    machine_done(&machine);
+    machine_open(machine, USED(100) "process 0 compute 10 70\n");
+    machine_read_processes(machine, job);
+    machine_play(machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
+                                    "usage 0 81234 ~1000 50\nusage 0 81235 ~1000 50\n");
+    machine_read_busy(machine, job);
+    machine_play(machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
+                                    "sample 0 gpu ~2000 0\n");
+    machine_read_busy(machine, job);
+    assert_false(is_known(machine_process(machine, 0, 10)->busy_ns));
 }
 
 /* PID 11 of the host computes; PID 11 of the container has not opened the device. */
 static void samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, true);
-    machine_open(&machine, USED(100) "process 0 compute 10 70\n");
-    machine_read_processes(&machine, job);
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
-                                     "usage 0 11 ~1000 60\nusage 0 81234 ~1000 40\n");
-    machine_read_busy(&machine, job);
-    assert_false(machine_has_process(&machine, 0, 11));
+    machine_open(machine, USED(100) "process 0 compute 10 70\n");
+    machine_read_processes(machine, job);
+    machine_play(machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 100\n"
+                                    "usage 0 11 ~1000 60\nusage 0 81234 ~1000 40\n");
+    machine_read_busy(machine, job);
+    assert_false(machine_has_process(machine, 0, 11));
     /* Either sample may be the job's. */
-    assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
-    machine_done(&machine);
+    assert_false(is_known(machine_process(machine, 0, 10)->busy_ns));
 }
 
 static void exited_neighbour_outside_a_container_is_not_the_job(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, false);
-    machine_open(&machine, USED(100) "process 0 compute 10 70\n");
-    machine_read_processes(&machine, job);
-    machine_play(&machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
-                                     "usage 0 81234 ~1000 50\n");
-    machine_read_busy(&machine, job);
-    assert_int_equal(machine_process(&machine, 0, 10)->busy_ns, 0); /* no sample names it */
-    machine_done(&machine);
+    machine_open(machine, USED(100) "process 0 compute 10 70\n");
+    machine_read_processes(machine, job);
+    machine_play(machine, USED(100) "process 0 compute 10 70\nsample 0 gpu ~1000 50\n"
+                                    "usage 0 81234 ~1000 50\n");
+    machine_read_busy(machine, job);
+    assert_int_equal(machine_process(machine, 0, 10)->busy_ns, 0); /* no sample names it */
 }
 
 /* Accounting data contains the host's PIDs: an equal PID belongs to another process. */
 static void accounting_data_is_not_used_in_a_container(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_pids pids = { .list = job, .count = 2 };
     struct gpu_record account;
-    struct machine machine;
 
-    machine_init(&machine, true);
-    machine_open(&machine, USED(100) "process 0 compute 10 70\ndevice 0 accounting 1\n"
-                                     "account 0 10 4096 2000 9000000000000000 0 50\n");
-    assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, &account, 1), 0);
-    machine_done(&machine);
+    machine_open(machine, USED(100) "process 0 compute 10 70\ndevice 0 accounting 1\n"
+                                    "account 0 10 4096 2000 9000000000000000 0 50\n");
+    assert_int_equal(gpu_nvidia.accounts(machine->vendor, &pids, &account, 1), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listed_memory_of_a_process_is_used),
+        CONTAINER_TEST(listed_memory_of_a_process_is_used),
         cmocka_unit_test(before_565_57_process_memory_in_containers_is_unknown),
         cmocka_unit_test(driver_versions_are_compared_as_numbers),
-        cmocka_unit_test(memory_of_0_is_unknown),
-        cmocka_unit_test(memory_of_0_outside_a_container_is_unknown_too),
-        cmocka_unit_test(memory_of_another_process_in_the_container_is_not_the_jobs),
-        cmocka_unit_test(samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process),
+        CONTAINER_TEST(memory_of_0_is_unknown),
+        MACHINE_TEST(memory_of_0_outside_a_container_is_unknown_too),
+        CONTAINER_TEST(memory_of_another_process_in_the_container_is_not_the_jobs),
+        CONTAINER_TEST(samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process),
         cmocka_unit_test(samples_of_a_neighbour_are_not_the_jobs),
-        cmocka_unit_test(neighbour_that_appears_later_makes_busy_time_unknown),
-        cmocka_unit_test(samples_of_two_foreign_pids_make_busy_time_unknown),
-        cmocka_unit_test(unassigned_samples_stay_unassigned_after_idle_time),
-        cmocka_unit_test(samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs),
-        cmocka_unit_test(exited_neighbour_outside_a_container_is_not_the_job),
-        cmocka_unit_test(accounting_data_is_not_used_in_a_container),
+        CONTAINER_TEST(neighbour_that_appears_later_makes_busy_time_unknown),
+        CONTAINER_TEST(samples_of_two_foreign_pids_make_busy_time_unknown),
+        CONTAINER_TEST(unassigned_samples_stay_unassigned_after_idle_time),
+        CONTAINER_TEST(samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs),
+        MACHINE_TEST(exited_neighbour_outside_a_container_is_not_the_job),
+        CONTAINER_TEST(accounting_data_is_not_used_in_a_container),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,80 +37,71 @@ static void structs_have_the_layout_of_nvml(void **state)
 
 static void name_memory_and_address_of_a_device_are_read(void **state)
 {
+    struct machine *machine = *state;
     const struct gpu_device *device;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, H200 "driver 550.54.15\n");
-    assert_int_equal(gpu_nvidia.device_count(machine.vendor), 1);
-    device = gpu_nvidia.device(machine.vendor, 0);
+    machine_open(machine, H200 "driver 550.54.15\n");
+    assert_int_equal(gpu_nvidia.device_count(machine->vendor), 1);
+    device = gpu_nvidia.device(machine->vendor, 0);
     assert_string_equal(device->driver_version, "550.54.15");
     assert_string_equal(device->uuid, "GPU-11111111");
     assert_string_equal(device->name, "NVIDIA H200");
     assert_string_equal(device->pci_address, "0000:3b:00.0");
     assert_int_equal(device->memory_total_bytes, 150754820096);
     assert_false(device->is_part);
-    machine_done(&machine);
 }
 
 static void more_than_four_devices_are_found(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, false);
-    machine_open(&machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\ndevice 2 uuid GPU-2\n"
-                           "device 3 uuid GPU-3\ndevice 4 uuid GPU-4\ndevice 5 uuid GPU-5\n"
-                           "device 6 uuid GPU-6\ndevice 7 uuid GPU-7\ndevice 8 uuid GPU-8\n"
-                           "device 9 uuid GPU-9\n");
-    assert_int_equal(gpu_nvidia.device_count(machine.vendor), 10);
-    assert_string_equal(gpu_nvidia.device(machine.vendor, 9)->uuid, "GPU-9");
-    machine_done(&machine);
+    machine_open(machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\ndevice 2 uuid GPU-2\n"
+                          "device 3 uuid GPU-3\ndevice 4 uuid GPU-4\ndevice 5 uuid GPU-5\n"
+                          "device 6 uuid GPU-6\ndevice 7 uuid GPU-7\ndevice 8 uuid GPU-8\n"
+                          "device 9 uuid GPU-9\n");
+    assert_int_equal(gpu_nvidia.device_count(machine->vendor), 10);
+    assert_string_equal(gpu_nvidia.device(machine->vendor, 9)->uuid, "GPU-9");
 }
 
 static void device_without_permission_is_left_out(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, false);
-    machine_open(&machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\n"
-                           "fail nvmlDeviceGetHandleByIndex@0 4\n");
-    assert_int_equal(gpu_nvidia.device_count(machine.vendor), 1);
-    assert_string_equal(gpu_nvidia.device(machine.vendor, 0)->uuid, "GPU-1");
-    assert_int_equal(gpu_nvidia.trouble(machine.vendor)->code, 0);
-    machine_done(&machine);
+    machine_open(machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\n"
+                          "fail nvmlDeviceGetHandleByIndex@0 4\n");
+    assert_int_equal(gpu_nvidia.device_count(machine->vendor), 1);
+    assert_string_equal(gpu_nvidia.device(machine->vendor, 0)->uuid, "GPU-1");
+    assert_int_equal(gpu_nvidia.trouble(machine->vendor)->code, 0);
 }
 
 static void figures_are_read_in_their_units(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, H200 "device 0 power 76543\ndevice 0 temperature 33\n"
-                                "device 0 clock 1980\ndevice 0 throttle 140\n"
-                                "device 0 energy 1000\n");
-    machine_play(&machine, H200 "device 0 power 76543\ndevice 0 temperature 33\n"
-                                "device 0 clock 1980\ndevice 0 throttle 140\n"
-                                "device 0 energy 1250\n");
-    reading = machine_read(&machine, 0);
+    machine_open(machine, H200 "device 0 power 76543\ndevice 0 temperature 33\n"
+                               "device 0 clock 1980\ndevice 0 throttle 140\n"
+                               "device 0 energy 1000\n");
+    machine_play(machine, H200 "device 0 power 76543\ndevice 0 temperature 33\n"
+                               "device 0 clock 1980\ndevice 0 throttle 140\n"
+                               "device 0 energy 1250\n");
+    reading = machine_read(machine, 0);
     assert_int_equal(reading.memory_used_bytes, 543162368); /* excludes reserved memory */
     assert_int_equal(reading.energy.milliwatts, 76543);
     assert_int_equal(reading.temperature_celsius, 33);
     assert_int_equal(reading.clock_mhz, 1980);
     assert_int_equal(reading.throttle_reasons, GPU_THROTTLE_POWER | GPU_THROTTLE_HARDWARE);
     assert_int_equal(reading.energy.microjoules, 250000); /* since machine_open() */
-    machine_done(&machine);
 }
 
 static void figure_without_a_source_is_unknown_instead_of_0(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, "device 0 uuid GPU-0\nfail nvmlDeviceGetSamples 3\n");
-    reading = machine_read(&machine, 0);
-    assert_false(is_known(gpu_nvidia.device(machine.vendor, 0)->memory_total_bytes));
+    machine_open(machine, "device 0 uuid GPU-0\nfail nvmlDeviceGetSamples 3\n");
+    reading = machine_read(machine, 0);
+    assert_false(is_known(gpu_nvidia.device(machine->vendor, 0)->memory_total_bytes));
     assert_false(is_known(reading.memory_used_bytes));
     assert_false(is_known(reading.busy_ns));
     assert_non_null(reading.busy_reason);
@@ -121,56 +112,49 @@ static void figure_without_a_source_is_unknown_instead_of_0(void **state)
     assert_false(is_known(reading.temperature_celsius));
     assert_false(is_known(reading.clock_mhz));
     assert_false(is_known(reading.throttle_reasons));
-    machine_done(&machine);
 }
 
 static void values_reported_as_not_available_are_unknown(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, H200 "device 0 power 4294967295\ndevice 0 clock 4294967295\n"
-                                "device 0 energy 18446744073709551615\n"
-                                "device 0 temperature 4294967295\n");
-    reading = machine_read(&machine, 0);
+    machine_open(machine, H200 "device 0 power 4294967295\ndevice 0 clock 4294967295\n"
+                               "device 0 energy 18446744073709551615\n"
+                               "device 0 temperature 4294967295\n");
+    reading = machine_read(machine, 0);
     assert_false(is_known(reading.energy.milliwatts));
     assert_false(is_known(reading.clock_mhz));
     assert_false(is_known(reading.energy.microjoules));
     assert_false(is_known(reading.temperature_celsius));
-    machine_done(&machine);
 }
 
 static void energy_continues_after_a_driver_restart(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, false);
-    machine_open(&machine, H200 "device 0 energy 5000\n");
-    machine_play(&machine, H200 "device 0 energy 5400\n");
-    assert_int_equal(machine_read(&machine, 0).energy.microjoules, 400000);
-    machine_play(&machine, H200 "device 0 energy 100\n");
-    assert_int_equal(machine_read(&machine, 0).energy.microjoules, 400000);
-    machine_play(&machine, H200 "device 0 energy 150\n");
-    assert_int_equal(machine_read(&machine, 0).energy.microjoules, 450000);
-    machine_done(&machine);
+    machine_open(machine, H200 "device 0 energy 5000\n");
+    machine_play(machine, H200 "device 0 energy 5400\n");
+    assert_int_equal(machine_read(machine, 0).energy.microjoules, 400000);
+    machine_play(machine, H200 "device 0 energy 100\n");
+    assert_int_equal(machine_read(machine, 0).energy.microjoules, 400000);
+    machine_play(machine, H200 "device 0 energy 150\n");
+    assert_int_equal(machine_read(machine, 0).energy.microjoules, 450000);
 }
 
 static void expensive_figures_are_cached_between_readings(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
     uint64_t now_ns;
 
-    machine_init(&machine, false);
-    machine_open(&machine, H200 "device 0 energy 1000\n");
+    machine_open(machine, H200 "device 0 energy 1000\n");
     now_ns = clock_now().monotonic_ns;
-    machine_play(&machine, H200 "device 0 energy 1001\ndevice 0 power 5\n");
-    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, now_ns, &reading), 0);
+    machine_play(machine, H200 "device 0 energy 1001\ndevice 0 power 5\n");
+    assert_int_equal(gpu_nvidia.read(machine->vendor, 0, now_ns, &reading), 0);
     assert_int_equal(reading.energy.microjoules, 0); /* known: the counter was read at the
                                                       * opening */
     assert_int_equal(reading.energy.milliwatts, 5);
-    machine_done(&machine);
 }
 
 static struct gpu_reading read_at(struct machine *machine, uint64_t now_ns)
@@ -184,6 +168,7 @@ static struct gpu_reading read_at(struct machine *machine, uint64_t now_ns)
 /* The counter is read once a minute and at the end of the run. */
 static void energy_between_counter_readings_is_estimated_from_power(void **state)
 {
+    struct machine *machine = *state;
     static const struct {
         uint64_t at_s, expected_microjoules;
         bool is_estimated;
@@ -195,42 +180,37 @@ static void energy_between_counter_readings_is_estimated_from_power(void **state
         { 71, 7050000, true, 3 },
     };
     struct gpu_reading reading;
-    struct machine machine;
     uint64_t now_ns;
 
-    machine_init(&machine, false);
-    machine_open(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
+    machine_open(machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
     now_ns = clock_now().monotonic_ns;
-    gpu_nvidia.refresh(machine.vendor);
-    assert_int_equal(read_at(&machine, now_ns).energy.microjoules, 0);
-    machine_play(&machine, H200 "device 0 energy 7100\ndevice 0 power 100\n");
+    gpu_nvidia.refresh(machine->vendor);
+    assert_int_equal(read_at(machine, now_ns).energy.microjoules, 0);
+    machine_play(machine, H200 "device 0 energy 7100\ndevice 0 power 100\n");
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        reading = read_at(&machine, now_ns + steps[i].at_s * NS_PER_SECOND);
+        reading = read_at(machine, now_ns + steps[i].at_s * NS_PER_SECOND);
         assert_int_equal(reading.energy.microjoules, steps[i].expected_microjoules);
         assert_int_equal(reading.energy.is_estimated, steps[i].is_estimated);
-        assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"),
+        assert_int_equal(machine_calls(machine, "nvmlDeviceGetTotalEnergyConsumption"),
                          steps[i].calls);
     }
-    gpu_nvidia.refresh(machine.vendor); /* the last reading; the estimate was too high */
-    machine_play(&machine, H200 "device 0 energy 7900\ndevice 0 power 100\n");
-    reading = read_at(&machine, now_ns + 72 * NS_PER_SECOND);
+    gpu_nvidia.refresh(machine->vendor); /* the last reading; the estimate was too high */
+    machine_play(machine, H200 "device 0 energy 7900\ndevice 0 power 100\n");
+    reading = read_at(machine, now_ns + 72 * NS_PER_SECOND);
     assert_int_equal(reading.energy.microjoules, 6900000);
     assert_false(reading.energy.is_estimated);
-    machine_done(&machine);
 }
 
 static void energy_of_a_device_without_power_is_read_every_10_s(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
     uint64_t now_ns;
 
-    machine_init(&machine, false);
-    machine_open(&machine, H200 "device 0 energy 1000\n");
+    machine_open(machine, H200 "device 0 energy 1000\n");
     now_ns = clock_now().monotonic_ns;
-    machine_play(&machine, H200 "device 0 energy 1001\n");
-    assert_int_equal(read_at(&machine, now_ns + 9 * NS_PER_SECOND).energy.microjoules, 0);
-    assert_int_equal(read_at(&machine, now_ns + 11 * NS_PER_SECOND).energy.microjoules, 1000);
-    machine_done(&machine);
+    machine_play(machine, H200 "device 0 energy 1001\n");
+    assert_int_equal(read_at(machine, now_ns + 9 * NS_PER_SECOND).energy.microjoules, 0);
+    assert_int_equal(read_at(machine, now_ns + 11 * NS_PER_SECOND).energy.microjoules, 1000);
 }
 
 static struct gpu_energy energy_at(struct machine *machine, uint64_t now_ns, bool is_border)
@@ -244,112 +224,98 @@ static struct gpu_energy energy_at(struct machine *machine, uint64_t now_ns, boo
 /* Quick looks read the power once a second. */
 static void power_is_read_between_readings(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
     uint64_t now_ns;
 
-    machine_init(&machine, false);
-    machine_open(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
+    machine_open(machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
     now_ns = clock_now().monotonic_ns;
-    gpu_nvidia.refresh(machine.vendor);
-    (void)read_at(&machine, now_ns);
-    machine_play(&machine, H200 "device 0 energy 1000\ndevice 0 power 300\n");
+    gpu_nvidia.refresh(machine->vendor);
+    (void)read_at(machine, now_ns);
+    machine_play(machine, H200 "device 0 energy 1000\ndevice 0 power 300\n");
     for (unsigned i = 1; i <= 10; i++)
-        (void)energy_at(&machine, now_ns + i * 200 * NS_PER_MS, false);
-    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetPowerUsage"), 1 + 1 + 2);
+        (void)energy_at(machine, now_ns + i * 200 * NS_PER_MS, false);
+    assert_int_equal(machine_calls(machine, "nvmlDeviceGetPowerUsage"), 1 + 1 + 2);
     /* one second at 200 mW on average, then three seconds at 300 mW */
-    assert_int_equal(read_at(&machine, now_ns + 4 * NS_PER_SECOND).energy.microjoules,
+    assert_int_equal(read_at(machine, now_ns + 4 * NS_PER_SECOND).energy.microjoules,
                      (200000 + 900000) / 20 * 19);
     /* After a long time without readings, the device is assumed to have been idle for most
      * of it. */
-    machine_play(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
-    assert_int_equal(energy_at(&machine, now_ns + 14 * NS_PER_SECOND, false).microjoules,
+    machine_play(machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
+    assert_int_equal(energy_at(machine, now_ns + 14 * NS_PER_SECOND, false).microjoules,
                      (1100000 + 200000 + 900000) / 20 * 19);
-    machine_done(&machine);
 }
 
 /* Phase boundaries read the energy and work counters, unless these were read less than two
  * seconds ago. */
 static void phase_boundaries_read_the_counters(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
     struct gpu_work work;
     uint64_t now_ns;
 
-    machine_init(&machine, false);
-    machine_open(&machine,
-                 H200 "device 0 energy 1000\ndevice 0 power 100\ngpm 0 metric 2 50\n");
+    machine_open(machine, H200 "device 0 energy 1000\ndevice 0 power 100\ngpm 0 metric 2 50\n");
     now_ns = clock_now().monotonic_ns;
-    gpu_nvidia.work(machine.vendor, 0, now_ns, true, true, &work);
-    gpu_nvidia.work(machine.vendor, 0, now_ns + NS_PER_SECOND, true, false, &work);
-    machine_play(&machine,
-                 H200 "device 0 energy 1800\ndevice 0 power 100\ngpm 0 metric 2 50\n");
-    assert_true(energy_at(&machine, now_ns + 1500 * NS_PER_MS, true).is_estimated);
-    assert_int_equal(energy_at(&machine, now_ns + 3 * NS_PER_SECOND, true).microjoules, 800000);
-    gpu_nvidia.work(machine.vendor, 0, now_ns + 3 * NS_PER_SECOND, true, false, &work);
+    gpu_nvidia.work(machine->vendor, 0, now_ns, true, true, &work);
+    gpu_nvidia.work(machine->vendor, 0, now_ns + NS_PER_SECOND, true, false, &work);
+    machine_play(machine, H200 "device 0 energy 1800\ndevice 0 power 100\ngpm 0 metric 2 50\n");
+    assert_true(energy_at(machine, now_ns + 1500 * NS_PER_MS, true).is_estimated);
+    assert_int_equal(energy_at(machine, now_ns + 3 * NS_PER_SECOND, true).microjoules, 800000);
+    gpu_nvidia.work(machine->vendor, 0, now_ns + 3 * NS_PER_SECOND, true, false, &work);
     assert_int_equal(work.counts[GPU_WORK_SM], 1500 * NS_PER_MS);
-    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"), 2);
-    machine_done(&machine);
+    assert_int_equal(machine_calls(machine, "nvmlDeviceGetTotalEnergyConsumption"), 2);
 }
 
 static void memory_is_read_by_the_first_version_of_the_call_if_the_second_fails(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, false);
-    machine_open(&machine, H200 "fail nvmlDeviceGetMemoryInfo_v2 25\n");
-    assert_int_equal(machine_read(&machine, 0).memory_used_bytes, 543162368 + 644874240);
-    machine_done(&machine);
+    machine_open(machine, H200 "fail nvmlDeviceGetMemoryInfo_v2 25\n");
+    assert_int_equal(machine_read(machine, 0).memory_used_bytes, 543162368 + 644874240);
 }
 
 static void integrated_gpu_has_the_machines_memory(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, false);
-    fake_root_write(&machine.fake, "proc/meminfo",
+    fake_root_write(&machine->fake, "proc/meminfo",
                     "MemTotal:       1000 kB\nMemFree:  5 kB\nMemAvailable:    600 kB\n");
-    machine_open(&machine, "device 0 name Orin\n");
-    assert_int_equal(gpu_nvidia.device(machine.vendor, 0)->memory_total_bytes, 1000 * 1024);
-    assert_int_equal(machine_read(&machine, 0).memory_used_bytes, 400 * 1024);
+    machine_open(machine, "device 0 name Orin\n");
+    assert_int_equal(gpu_nvidia.device(machine->vendor, 0)->memory_total_bytes, 1000 * 1024);
+    assert_int_equal(machine_read(machine, 0).memory_used_bytes, 400 * 1024);
     /* Any other failure does not mean that the GPU has no memory of its own. */
-    machine_play(&machine, "device 0 name Orin\nfail nvmlDeviceGetMemoryInfo 999\n");
-    assert_false(is_known(machine_read(&machine, 0).memory_used_bytes));
-    machine_done(&machine);
+    machine_play(machine, "device 0 name Orin\nfail nvmlDeviceGetMemoryInfo 999\n");
+    assert_false(is_known(machine_read(machine, 0).memory_used_bytes));
 }
 
 static void unterminated_garbage_as_a_name_is_harmless(void **state)
 {
+    struct machine *machine = *state;
     const struct gpu_device *device;
     char script[512] = "device 0 name_hex ";
-    struct machine machine;
 
-    machine_init(&machine, false);
     for (size_t i = 0; i < 120; i++)
         memcpy(script + strlen(script), i % 2 ? "1b" : "ff", 3);
     memcpy(script + strlen(script), "\n", 2);
-    machine_open(&machine, script);
-    device = gpu_nvidia.device(machine.vendor, 0);
+    machine_open(machine, script);
+    device = gpu_nvidia.device(machine->vendor, 0);
     assert_int_equal(strnlen(device->name, sizeof(device->name)), sizeof(device->name) - 1);
     assert_int_equal((unsigned char)device->name[0], 0xff);
-    machine_done(&machine);
 }
 
 static void lost_device_does_not_affect_the_other_device(void **state)
 {
+    struct machine *machine = *state;
     const char *script = "device 0 total 100\ndevice 0 used 1\ndevice 1 total 100\n"
                          "device 1 used 2\nfail nvmlDeviceGetMemoryInfo_v2@0 15\n"
                          "fail nvmlDeviceGetComputeRunningProcesses_v3@0 15\n"
                          "process 1 compute 42 7\n";
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, script);
-    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, 1, &reading), -ENODEV);
-    assert_int_equal(machine_read(&machine, 1).memory_used_bytes, 2);
-    machine_read_processes(&machine, (pid_t[]){ 42, 0 });
-    assert_int_equal(machine_process(&machine, 1, 42)->memory_bytes, 7);
-    machine_done(&machine);
+    machine_open(machine, script);
+    assert_int_equal(gpu_nvidia.read(machine->vendor, 0, 1, &reading), -ENODEV);
+    assert_int_equal(machine_read(machine, 1).memory_used_bytes, 2);
+    machine_read_processes(machine, (pid_t[]){ 42, 0 });
+    assert_int_equal(machine_process(machine, 1, 42)->memory_bytes, 7);
 }
 
 static void assert_refused(const char *script, int expected, const char *message)
@@ -384,18 +350,16 @@ static void driver_failure_is_reported_with_its_own_text(void **state)
 
 static void device_that_cannot_be_opened_is_reported(void **state)
 {
+    struct machine *machine = *state;
     const struct spoor_error *trouble;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\ndevice 2 uuid GPU-2\n"
-                           "fail nvmlDeviceGetHandleByIndex@1 15\n"
-                           "fail nvmlDeviceGetHandleByIndex@2 999\n");
-    assert_int_equal(gpu_nvidia.device_count(machine.vendor), 1);
-    trouble = gpu_nvidia.trouble(machine.vendor);
+    machine_open(machine, "device 0 uuid GPU-0\ndevice 1 uuid GPU-1\ndevice 2 uuid GPU-2\n"
+                          "fail nvmlDeviceGetHandleByIndex@1 15\n"
+                          "fail nvmlDeviceGetHandleByIndex@2 999\n");
+    assert_int_equal(gpu_nvidia.device_count(machine->vendor), 1);
+    trouble = gpu_nvidia.trouble(machine->vendor);
     assert_int_equal(trouble->code, ENODEV);
     assert_non_null(strstr(trouble->message, "cannot open the driver's GPU 1: GPU is lost"));
-    machine_done(&machine);
 }
 
 static void driver_of_another_version_is_reported(void **state)
@@ -407,15 +371,13 @@ static void driver_of_another_version_is_reported(void **state)
 
 static void driver_is_not_opened_for_files_of_another_machine(void **state)
 {
+    struct machine *machine = *state;
     struct spoor_error err = { 0 };
-    struct machine machine;
     void *vendor = NULL;
 
-    machine_init(&machine, false);
-    machine_play(&machine, H200);
-    machine.fake.root.is_live = false;
-    assert_int_equal(gpu_nvidia.open(&machine.fake.root, &vendor, &err), -ENODEV);
-    machine_done(&machine);
+    machine_play(machine, H200);
+    machine->fake.root.is_live = false;
+    assert_int_equal(gpu_nvidia.open(&machine->fake.root, &vendor, &err), -ENODEV);
 }
 
 /* The figure that is lost if a call fails. */
@@ -502,45 +464,43 @@ static void failure_of_any_single_call_loses_only_its_figures(void **state)
 /* Only the calling thread waits; test_gpu_looks.c covers the other threads. */
 static void read_waits_for_a_blocking_call(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
     uint64_t before_ns;
 
-    machine_init(&machine, false);
-    machine_open(&machine, H200 "device 0 power 5\n");
-    machine_play(&machine, H200 "device 0 power 6\nblock nvmlDeviceGetPowerUsage 50\n");
+    machine_open(machine, H200 "device 0 power 5\n");
+    machine_play(machine, H200 "device 0 power 6\nblock nvmlDeviceGetPowerUsage 50\n");
     before_ns = clock_now().monotonic_ns;
-    assert_int_equal(machine_read(&machine, 0).energy.milliwatts, 6);
+    assert_int_equal(machine_read(machine, 0).energy.milliwatts, 6);
     assert_true(clock_now().monotonic_ns - before_ns >= 50 * NS_PER_MS);
-    machine_done(&machine);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(structs_have_the_layout_of_nvml),
-        cmocka_unit_test(name_memory_and_address_of_a_device_are_read),
-        cmocka_unit_test(more_than_four_devices_are_found),
-        cmocka_unit_test(device_without_permission_is_left_out),
-        cmocka_unit_test(figures_are_read_in_their_units),
-        cmocka_unit_test(figure_without_a_source_is_unknown_instead_of_0),
-        cmocka_unit_test(values_reported_as_not_available_are_unknown),
-        cmocka_unit_test(energy_continues_after_a_driver_restart),
-        cmocka_unit_test(expensive_figures_are_cached_between_readings),
-        cmocka_unit_test(energy_between_counter_readings_is_estimated_from_power),
-        cmocka_unit_test(energy_of_a_device_without_power_is_read_every_10_s),
-        cmocka_unit_test(power_is_read_between_readings),
-        cmocka_unit_test(phase_boundaries_read_the_counters),
-        cmocka_unit_test(memory_is_read_by_the_first_version_of_the_call_if_the_second_fails),
-        cmocka_unit_test(integrated_gpu_has_the_machines_memory),
-        cmocka_unit_test(unterminated_garbage_as_a_name_is_harmless),
-        cmocka_unit_test(lost_device_does_not_affect_the_other_device),
+        MACHINE_TEST(name_memory_and_address_of_a_device_are_read),
+        MACHINE_TEST(more_than_four_devices_are_found),
+        MACHINE_TEST(device_without_permission_is_left_out),
+        MACHINE_TEST(figures_are_read_in_their_units),
+        MACHINE_TEST(figure_without_a_source_is_unknown_instead_of_0),
+        MACHINE_TEST(values_reported_as_not_available_are_unknown),
+        MACHINE_TEST(energy_continues_after_a_driver_restart),
+        MACHINE_TEST(expensive_figures_are_cached_between_readings),
+        MACHINE_TEST(energy_between_counter_readings_is_estimated_from_power),
+        MACHINE_TEST(energy_of_a_device_without_power_is_read_every_10_s),
+        MACHINE_TEST(power_is_read_between_readings),
+        MACHINE_TEST(phase_boundaries_read_the_counters),
+        MACHINE_TEST(memory_is_read_by_the_first_version_of_the_call_if_the_second_fails),
+        MACHINE_TEST(integrated_gpu_has_the_machines_memory),
+        MACHINE_TEST(unterminated_garbage_as_a_name_is_harmless),
+        MACHINE_TEST(lost_device_does_not_affect_the_other_device),
         cmocka_unit_test(library_without_a_driver_reports_no_gpu),
         cmocka_unit_test(driver_failure_is_reported_with_its_own_text),
-        cmocka_unit_test(device_that_cannot_be_opened_is_reported),
+        MACHINE_TEST(device_that_cannot_be_opened_is_reported),
         cmocka_unit_test(driver_of_another_version_is_reported),
-        cmocka_unit_test(driver_is_not_opened_for_files_of_another_machine),
+        MACHINE_TEST(driver_is_not_opened_for_files_of_another_machine),
         cmocka_unit_test(failure_of_any_single_call_loses_only_its_figures),
-        cmocka_unit_test(read_waits_for_a_blocking_call),
+        MACHINE_TEST(read_waits_for_a_blocking_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

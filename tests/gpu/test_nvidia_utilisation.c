@@ -15,140 +15,126 @@
 
 static void every_buffered_sample_is_weighted_by_its_duration(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\n"); /* from before the start */
-    reading = machine_read(&machine, 0);
+    machine_open(machine, DEVICE "sample 0 gpu 1000000 100\n"); /* from before the start */
+    reading = machine_read(machine, 0);
     assert_int_equal(reading.busy_ns, 0);
     assert_int_equal(reading.busy_covered_ns, 0);
-    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\n" BEGIN(
-                               "gpu") "sample 0 gpu ~1200 50\nsample 0 gpu ~1300 100\n"
-                                      "sample 0 gpu ~1500 0\n");
-    reading = machine_read(&machine, 0);
+    machine_play(machine, DEVICE "sample 0 gpu 1000000 100\n" BEGIN(
+                              "gpu") "sample 0 gpu ~1200 50\nsample 0 gpu ~1300 100\n"
+                                     "sample 0 gpu ~1500 0\n");
+    reading = machine_read(machine, 0);
     assert_int_equal(reading.busy_ns, MS(200));
     assert_in_range(reading.busy_covered_ns, MS(501), MS(1500));
     assert_null(reading.busy_reason);
-    machine_done(&machine);
 }
 
 static void sample_is_never_counted_twice(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE);
-    machine_play(&machine, DEVICE BEGIN("gpu") "sample 0 gpu ~1200 50\n");
-    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
-    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(100));
-    machine_done(&machine);
+    machine_open(machine, DEVICE);
+    machine_play(machine, DEVICE BEGIN("gpu") "sample 0 gpu ~1200 50\n");
+    assert_int_equal(machine_read(machine, 0).busy_ns, MS(100));
+    assert_int_equal(machine_read(machine, 0).busy_ns, MS(100));
 }
 
 static void first_sample_covers_the_time_since_the_start(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\n");
-    machine_play(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu ~1000 100\n");
-    reading = machine_read(&machine, 0);
+    machine_open(machine, DEVICE "sample 0 gpu 1000000 100\n");
+    machine_play(machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 gpu ~1000 100\n");
+    reading = machine_read(machine, 0);
     assert_in_range(reading.busy_covered_ns, 1, MS(1000));
     assert_int_equal(reading.busy_ns, reading.busy_covered_ns);
-    machine_done(&machine);
 }
 
 static void samples_are_not_read_at_the_start(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 encoder 1000000 100\n");
-    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, clock_now().monotonic_ns, &reading), 0);
-    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), 0);
+    machine_open(machine, DEVICE "sample 0 gpu 1000000 100\nsample 0 encoder 1000000 100\n");
+    assert_int_equal(gpu_nvidia.read(machine->vendor, 0, clock_now().monotonic_ns, &reading),
+                     0);
+    assert_int_equal(machine_calls(machine, "nvmlDeviceGetSamples"), 0);
     assert_int_equal(reading.busy_covered_ns, 0);
     assert_null(reading.busy_reason); /* no sample yet */
-    (void)machine_read(&machine, 0);
-    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), METER_COUNT);
-    machine_done(&machine);
+    (void)machine_read(machine, 0);
+    assert_int_equal(machine_calls(machine, "nvmlDeviceGetSamples"), METER_COUNT);
 }
 
 static void source_of_utilization_is_determined_at_the_first_reading(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\n");
-    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, clock_now().monotonic_ns, &reading), 0);
+    machine_open(machine, DEVICE "fail nvmlDeviceGetSamples 3\n");
+    assert_int_equal(gpu_nvidia.read(machine->vendor, 0, clock_now().monotonic_ns, &reading),
+                     0);
     assert_null(reading.busy_reason);
-    reading = machine_read(&machine, 0);
+    reading = machine_read(machine, 0);
     assert_false(is_known(reading.busy_ns));
     assert_non_null(reading.busy_reason);
-    machine_done(&machine);
 }
 
 /* The first reading takes the first snapshot. */
 static void device_without_samples_is_measured_by_gpm(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
     uint64_t later_ns;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\ngpm 0 all 10\ngpm\n"
-                                  "device 0 rates 99\n");
-    assert_int_equal(machine_read(&machine, 0).busy_covered_ns, 0);
+    machine_open(machine, DEVICE "fail nvmlDeviceGetSamples 3\ngpm 0 all 10\ngpm\n"
+                                 "device 0 rates 99\n");
+    assert_int_equal(machine_read(machine, 0).busy_covered_ns, 0);
     later_ns = clock_now().monotonic_ns + 5 * NS_PER_SECOND;
-    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, later_ns, &reading), 0);
+    assert_int_equal(gpu_nvidia.read(machine->vendor, 0, later_ns, &reading), 0);
     assert_true(reading.busy_covered_ns >= 5 * NS_PER_SECOND);
     assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 99, 100);
-    machine_done(&machine);
 }
 
 /* Snapshots that are closer together yield no valid metrics: the first one is kept until 100
  * ms have passed. */
 static void snapshots_of_gpm_are_100_ms_apart(void **state)
 {
+    struct machine *machine = *state;
     static const struct {
         uint64_t at_ms, covered_ms;
         size_t snapshots;
     } steps[] = { { 0, 0, 1 }, { 50, 0, 1 }, { 99, 0, 1 }, { 100, 100, 2 }, { 150, 100, 2 } };
     uint64_t start_ns = clock_now().monotonic_ns;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE "fail nvmlDeviceGetSamples 3\ngpm 0 all 10\n");
+    machine_open(machine, DEVICE "fail nvmlDeviceGetSamples 3\ngpm 0 all 10\n");
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         struct gpu_reading reading;
 
-        gpu_nvidia.refresh(machine.vendor);
+        gpu_nvidia.refresh(machine->vendor);
         assert_int_equal(
-            gpu_nvidia.read(machine.vendor, 0, start_ns + MS(steps[i].at_ms), &reading), 0);
+            gpu_nvidia.read(machine->vendor, 0, start_ns + MS(steps[i].at_ms), &reading), 0);
         assert_int_equal(reading.busy_covered_ns, MS(steps[i].covered_ms));
-        assert_int_equal(machine_calls(&machine, "nvmlGpmSampleGet"), steps[i].snapshots);
+        assert_int_equal(machine_calls(machine, "nvmlGpmSampleGet"), steps[i].snapshots);
     }
-    machine_done(&machine);
 }
 
 static void sample_over_100_or_from_the_future_is_dropped(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE);
+    machine_open(machine, DEVICE);
     machine_play(
-        &machine,
+        machine,
         DEVICE BEGIN("gpu") "sample 0 gpu ~1200 101\nsample 0 gpu ~1300 4294967295\n"
                             "sample 0 gpu 18446744073709551614 50\nsample 0 gpu ~1400 50\n");
-    reading = machine_read(&machine, 0);
+    reading = machine_read(machine, 0);
     assert_int_equal(reading.busy_ns, MS(200)); /* the valid sample covers 400 ms */
-    machine_play(&machine, DEVICE "sample 0 gpu ~1600 100\n");
-    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(400));
-    machine_done(&machine);
+    machine_play(machine, DEVICE "sample 0 gpu ~1600 100\n");
+    assert_int_equal(machine_read(machine, 0).busy_ns, MS(400));
 }
 
 static void samples_may_have_another_type_and_order(void **state)
@@ -173,48 +159,42 @@ static void samples_may_have_another_type_and_order(void **state)
 
 static void samples_of_an_unknown_type_are_ignored(void **state)
 {
-    struct machine machine;
+    struct machine *machine = *state;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE);
-    machine_play(&machine, DEVICE "sample 0 gpu ~1000 100\nvalue_type 77\n");
-    assert_int_equal(machine_read(&machine, 0).busy_covered_ns, 0);
-    machine_done(&machine);
+    machine_open(machine, DEVICE);
+    machine_play(machine, DEVICE "sample 0 gpu ~1000 100\nvalue_type 77\n");
+    assert_int_equal(machine_read(machine, 0).busy_covered_ns, 0);
 }
 
 static void samples_that_exceed_the_buffer_are_read_again(void **state)
 {
+    struct machine *machine = *state;
     static char script[32768] = DEVICE;
     size_t used = strlen(script);
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE);
+    machine_open(machine, DEVICE);
     for (unsigned i = 0; i <= 500; i++)
         used += (size_t)snprintf(script + used, sizeof(script) - used, "sample 0 gpu ~%u %u\n",
                                  1000 + i * 20, i > 0 ? 50 : 0);
-    machine_play(&machine, script);
-    assert_in_range(machine_read(&machine, 0).busy_covered_ns, MS(10001), MS(11000));
-    assert_int_equal(machine_read(&machine, 0).busy_ns, MS(5000));
-    machine_done(&machine);
+    machine_play(machine, script);
+    assert_in_range(machine_read(machine, 0).busy_covered_ns, MS(10001), MS(11000));
+    assert_int_equal(machine_read(machine, 0).busy_ns, MS(5000));
 }
 
 static void encoder_and_decoder_have_their_own_samples(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE);
-    machine_play(&machine,
+    machine_open(machine, DEVICE);
+    machine_play(machine,
                  DEVICE BEGIN("encoder")
                      BEGIN("decoder") "sample 0 encoder ~1200 10\nsample 0 decoder ~1200 20\n");
-    reading = machine_read(&machine, 0);
+    reading = machine_read(machine, 0);
     assert_int_equal(reading.encoder_busy_ns, MS(20));
     assert_in_range(reading.encoder_covered_ns, MS(201), MS(1200));
     assert_int_equal(reading.decoder_busy_ns, MS(40));
     assert_int_equal(reading.busy_ns, 0);
-    machine_done(&machine);
 }
 
 #define NO_CODEC "device 0 encoder 0\ndevice 0 decoder 0\n"
@@ -223,195 +203,179 @@ static void encoder_and_decoder_have_their_own_samples(void **state)
  * decoder. */
 static void idle_encoders_of_an_idle_device_are_not_read(void **state)
 {
+    struct machine *machine = *state;
     const char *samples = "nvmlDeviceGetSamples";
     struct gpu_reading reading, later;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE NO_CODEC);
-    (void)machine_read(&machine, 0); /* the first reading reads all samples */
-    assert_int_equal(machine_calls(&machine, samples), 3);
-    machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 encoder ~900 50\n");
-    reading = machine_read(&machine, 0);
-    assert_int_equal(machine_calls(&machine, samples), 4);
+    machine_open(machine, DEVICE NO_CODEC);
+    (void)machine_read(machine, 0); /* the first reading reads all samples */
+    assert_int_equal(machine_calls(machine, samples), 3);
+    machine_play(machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 encoder ~900 50\n");
+    reading = machine_read(machine, 0);
+    assert_int_equal(machine_calls(machine, samples), 4);
     assert_int_equal(reading.encoder_busy_ns, 0);
     assert_in_range(reading.encoder_covered_ns, 1, MS(1000));
     assert_int_equal(reading.encoder_covered_ns, reading.busy_covered_ns);
     assert_int_equal(reading.decoder_covered_ns, reading.busy_covered_ns);
     /* Samples continue after the idle time. */
-    machine_play(&machine, DEVICE "device 0 encoder 30\ndevice 0 decoder 0\n" BEGIN(
-                               "gpu") "sample 0 encoder ~900 50\nsample 0 encoder ~1200 30\n");
-    later = machine_read(&machine, 0);
-    assert_int_equal(machine_calls(&machine, samples), 6); /* the decoder's rate is 0 */
+    machine_play(machine, DEVICE "device 0 encoder 30\ndevice 0 decoder 0\n" BEGIN(
+                              "gpu") "sample 0 encoder ~900 50\nsample 0 encoder ~1200 30\n");
+    later = machine_read(machine, 0);
+    assert_int_equal(machine_calls(machine, samples), 6); /* the decoder's rate is 0 */
     assert_int_equal(later.encoder_busy_ns, MS(60));
     assert_int_equal(later.encoder_covered_ns, reading.encoder_covered_ns + MS(200));
     assert_int_equal(later.decoder_covered_ns, reading.decoder_covered_ns);
-    machine_done(&machine);
 }
 
 /* A job that used no GPU may have only one reading, at its end. */
 static void encoders_are_never_read_if_the_device_was_always_idle(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE NO_CODEC);
-    machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1200 0\n");
-    reading = machine_read(&machine, 0);
-    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), 1);
+    machine_open(machine, DEVICE NO_CODEC);
+    machine_play(machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1200 0\n");
+    reading = machine_read(machine, 0);
+    assert_int_equal(machine_calls(machine, "nvmlDeviceGetSamples"), 1);
     assert_int_equal(reading.encoder_busy_ns, 0);
     assert_int_equal(reading.encoder_covered_ns, reading.busy_covered_ns);
     assert_int_equal(reading.decoder_covered_ns, reading.busy_covered_ns);
-    machine_done(&machine);
 }
 
 static void encoders_of_a_busy_device_are_read(void **state)
 {
+    struct machine *machine = *state;
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE NO_CODEC);
-    (void)machine_read(&machine, 0);
-    machine_play(&machine, DEVICE NO_CODEC BEGIN("encoder") "sample 0 gpu ~1200 1\n"
-                                                            "sample 0 encoder ~1200 50\n");
-    reading = machine_read(&machine, 0);
+    machine_open(machine, DEVICE NO_CODEC);
+    (void)machine_read(machine, 0);
+    machine_play(machine, DEVICE NO_CODEC BEGIN("encoder") "sample 0 gpu ~1200 1\n"
+                                                           "sample 0 encoder ~1200 50\n");
+    reading = machine_read(machine, 0);
     assert_int_equal(reading.encoder_busy_ns, MS(100)); /* although its rate is 0 again */
-    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetSamples"), 6);
-    machine_done(&machine);
+    assert_int_equal(machine_calls(machine, "nvmlDeviceGetSamples"), 6);
 }
 
 /* The device is busy, but samples of its processes show that they do not use the encoder. */
 static void unused_encoders_of_a_busy_device_are_not_read(void **state)
 {
+    struct machine *machine = *state;
     static const pid_t pids[] = { 41, 0 };
     const char *samples = "nvmlDeviceGetSamples";
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, DEVICE NO_CODEC);
-    machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1200 50\n"
-                                                        "usage 0 41 ~1200 50\n");
-    machine_read_busy(&machine, pids);
-    reading = machine_read(&machine, 0);
-    assert_int_equal(machine_calls(&machine, samples), 2); /* both for the cores */
+    machine_open(machine, DEVICE NO_CODEC);
+    machine_play(machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1200 50\n"
+                                                       "usage 0 41 ~1200 50\n");
+    machine_read_busy(machine, pids);
+    reading = machine_read(machine, 0);
+    assert_int_equal(machine_calls(machine, samples), 2); /* both for the cores */
     assert_int_equal(reading.encoder_busy_ns, 0);
     assert_int_equal(reading.encoder_covered_ns, reading.busy_covered_ns);
-    machine_play(&machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1400 50\nencoding 30\n"
-                                                        "usage 0 41 ~1400 50\n"
-                                                        "sample 0 encoder ~1400 30\n");
-    machine_read_busy(&machine, pids);
-    reading = machine_read(&machine, 0);
+    machine_play(machine, DEVICE NO_CODEC BEGIN("gpu") "sample 0 gpu ~1400 50\nencoding 30\n"
+                                                       "usage 0 41 ~1400 50\n"
+                                                       "sample 0 encoder ~1400 30\n");
+    machine_read_busy(machine, pids);
+    reading = machine_read(machine, 0);
     assert_int_equal(reading.encoder_busy_ns, MS(60));
-    machine_done(&machine);
 }
 
 static void device_without_samples_is_polled(void **state)
 {
+    struct machine *machine = *state;
     const char *script = DEVICE "fail nvmlDeviceGetSamples 3\ndevice 0 rates 40\n";
     struct gpu_reading reading;
-    struct machine machine;
     uint64_t start_ns;
 
-    machine_init(&machine, false);
-    machine_open(&machine, script);
-    (void)machine_read(&machine, 0);
+    machine_open(machine, script);
+    (void)machine_read(machine, 0);
     start_ns = clock_now().monotonic_ns + NS_PER_SECOND;
-    gpu_nvidia.refresh(machine.vendor); /* without it, a slow machine makes fewer calls */
-    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, start_ns, &reading), 0);
+    gpu_nvidia.refresh(machine->vendor); /* without it, a slow machine makes fewer calls */
+    assert_int_equal(gpu_nvidia.read(machine->vendor, 0, start_ns, &reading), 0);
     assert_true(reading.busy_covered_ns >= NS_PER_SECOND);
     assert_in_range(reading.busy_ns * 100 / reading.busy_covered_ns, 39, 40);
     assert_string_equal(reading.busy_source, "nvml.rates");
-    machine_done(&machine);
 }
 
 static void failure_of_the_first_reading_is_not_final(void **state)
 {
+    struct machine *machine = *state;
     const char *failing = DEVICE "fail nvmlDeviceGetSamples 999\n"
                                  "fail nvmlDeviceGetUtilizationRates 999\n";
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, failing);
-    reading = machine_read(&machine, 0);
+    machine_open(machine, failing);
+    reading = machine_read(machine, 0);
     assert_false(is_known(reading.busy_ns));
     assert_non_null(strstr(reading.busy_reason, "fails"));
-    machine_play(&machine, DEVICE "sample 0 gpu ~1000 50\n");
-    reading = machine_read(&machine, 0);
+    machine_play(machine, DEVICE "sample 0 gpu ~1000 50\n");
+    reading = machine_read(machine, 0);
     assert_null(reading.busy_reason);
     assert_int_equal(reading.busy_ns * 2, reading.busy_covered_ns);
     assert_true(reading.busy_covered_ns > 0);
-    machine_done(&machine);
 }
 
 static void mig_device_is_measured_by_gpm(void **state)
 {
+    struct machine *machine = *state;
     const char *script = "device 0 total 1\ndevice 0 mig 1\n"
                          "device 0.1 uuid MIG-b\ndevice 0.1 instance 5\n"
                          "fail nvmlDeviceGetSamples 3\ngpm 0 5 25\ngpm 0 all 10\n"
                          "gpm 0 4 99\ngpm\n";
     struct gpu_reading reading;
-    struct machine machine;
     uint64_t later_ns;
 
-    machine_init(&machine, false);
-    machine_open(&machine, script);
+    machine_open(machine, script);
     later_ns = clock_now().monotonic_ns + 2 * NS_PER_SECOND;
-    assert_int_equal(gpu_nvidia.read(machine.vendor, 1, later_ns, &reading), 0);
+    assert_int_equal(gpu_nvidia.read(machine->vendor, 1, later_ns, &reading), 0);
     assert_true(reading.busy_covered_ns >= 2 * NS_PER_SECOND);
     assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 249, 250);
     assert_string_equal(reading.busy_source, "nvml.gpm");
-    assert_int_equal(gpu_nvidia.read(machine.vendor, 0, later_ns, &reading), 0);
+    assert_int_equal(gpu_nvidia.read(machine->vendor, 0, later_ns, &reading), 0);
     assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 99, 100);
-    machine_done(&machine);
 }
 
 static void mig_device_without_gpm_has_a_reason(void **state)
 {
+    struct machine *machine = *state;
     const char *script = "device 0 total 1\ndevice 0 mig 1\ndevice 0.1 uuid MIG-b\n"
                          "fail nvmlDeviceGetSamples 3\n"
                          "fail nvmlDeviceGetProcessUtilization 3\nprocess 0.1 compute 10 5\n";
     struct gpu_reading reading;
-    struct machine machine;
 
-    machine_init(&machine, false);
-    machine_open(&machine, script);
-    reading = machine_read(&machine, 1);
+    machine_open(machine, script);
+    reading = machine_read(machine, 1);
     assert_false(is_known(reading.busy_ns));
     assert_non_null(strstr(reading.busy_reason, "MIG"));
-    machine_read_busy(&machine, (pid_t[]){ 10, 0 });
-    assert_int_equal(machine_process(&machine, 1, 10)->memory_bytes, 5);
-    assert_false(is_known(machine_process(&machine, 1, 10)->busy_ns));
-    assert_non_null(strstr(machine_process(&machine, 1, 10)->reason, "MIG"));
-    machine_done(&machine);
+    machine_read_busy(machine, (pid_t[]){ 10, 0 });
+    assert_int_equal(machine_process(machine, 1, 10)->memory_bytes, 5);
+    assert_false(is_known(machine_process(machine, 1, 10)->busy_ns));
+    assert_non_null(strstr(machine_process(machine, 1, 10)->reason, "MIG"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_buffered_sample_is_weighted_by_its_duration),
-        cmocka_unit_test(sample_is_never_counted_twice),
-        cmocka_unit_test(first_sample_covers_the_time_since_the_start),
-        cmocka_unit_test(samples_are_not_read_at_the_start),
-        cmocka_unit_test(source_of_utilization_is_determined_at_the_first_reading),
-        cmocka_unit_test(device_without_samples_is_measured_by_gpm),
-        cmocka_unit_test(snapshots_of_gpm_are_100_ms_apart),
-        cmocka_unit_test(sample_over_100_or_from_the_future_is_dropped),
+        MACHINE_TEST(every_buffered_sample_is_weighted_by_its_duration),
+        MACHINE_TEST(sample_is_never_counted_twice),
+        MACHINE_TEST(first_sample_covers_the_time_since_the_start),
+        MACHINE_TEST(samples_are_not_read_at_the_start),
+        MACHINE_TEST(source_of_utilization_is_determined_at_the_first_reading),
+        MACHINE_TEST(device_without_samples_is_measured_by_gpm),
+        MACHINE_TEST(snapshots_of_gpm_are_100_ms_apart),
+        MACHINE_TEST(sample_over_100_or_from_the_future_is_dropped),
         cmocka_unit_test(samples_may_have_another_type_and_order),
-        cmocka_unit_test(samples_of_an_unknown_type_are_ignored),
-        cmocka_unit_test(samples_that_exceed_the_buffer_are_read_again),
-        cmocka_unit_test(encoder_and_decoder_have_their_own_samples),
-        cmocka_unit_test(idle_encoders_of_an_idle_device_are_not_read),
-        cmocka_unit_test(encoders_are_never_read_if_the_device_was_always_idle),
-        cmocka_unit_test(encoders_of_a_busy_device_are_read),
-        cmocka_unit_test(unused_encoders_of_a_busy_device_are_not_read),
-        cmocka_unit_test(device_without_samples_is_polled),
-        cmocka_unit_test(failure_of_the_first_reading_is_not_final),
-        cmocka_unit_test(mig_device_is_measured_by_gpm),
-        cmocka_unit_test(mig_device_without_gpm_has_a_reason),
+        MACHINE_TEST(samples_of_an_unknown_type_are_ignored),
+        MACHINE_TEST(samples_that_exceed_the_buffer_are_read_again),
+        MACHINE_TEST(encoder_and_decoder_have_their_own_samples),
+        MACHINE_TEST(idle_encoders_of_an_idle_device_are_not_read),
+        MACHINE_TEST(encoders_are_never_read_if_the_device_was_always_idle),
+        MACHINE_TEST(encoders_of_a_busy_device_are_read),
+        MACHINE_TEST(unused_encoders_of_a_busy_device_are_not_read),
+        MACHINE_TEST(device_without_samples_is_polled),
+        MACHINE_TEST(failure_of_the_first_reading_is_not_final),
+        MACHINE_TEST(mig_device_is_measured_by_gpm),
+        MACHINE_TEST(mig_device_without_gpm_has_a_reason),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

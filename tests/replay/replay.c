@@ -218,8 +218,7 @@ int main(int argc, char **argv)
     tracker.session = session;
     tracker.facts.numbers[TRACKING_CORE_COUNT] = (double)session->host.cpus;
     tracker.facts.numbers[TRACKING_RAM_CAPACITY] =
-        (double)session->host.memory_bytes *
-        usage_coefficient(&tracker.facts, TRACKING_RAM_UNIT);
+        (double)session->host.memory_bytes * usage_scale(&tracker.facts, TRACKING_IN_RAM);
     step_through(session, argv[1], argv[3], &rows);
     r = is_gpu_tracker ? gpu_tracker_write(&tracker, argv[3])
                        : write_result(session, argv[3], &rows);

@@ -64,11 +64,18 @@ void fake_job_begin(struct fake_job *f, const struct fake_process *main_process,
                      0);
 }
 
+void read_sample(struct job *job, uint64_t now_ns, struct job_reading *ret)
+{
+    job_collect(job, now_ns);
+    job_read(job, ret);
+    job_begin_interval(job);
+}
+
 void fake_job_look(struct fake_job *f)
 {
     f->now_ns += NS_PER_SECOND;
     job_refresh(&f->job, f->now_ns, false);
-    job_read(&f->job, f->now_ns, &f->reading);
+    read_sample(&f->job, f->now_ns, &f->reading);
 }
 
 void fake_job_end(struct fake_job *f)

@@ -37,6 +37,8 @@ struct fake_job {
  * /proc/PID/task/TID/children. */
 void fake_job_begin(struct fake_job *f, const struct fake_process *main_process,
                     bool lists_children);
+/* Does what a sample does after the look: collects, reads, and begins an interval. */
+void read_sample(struct job *job, uint64_t now_ns, struct job_reading *ret);
 /* Advances the clock by a second and takes a sample. */
 void fake_job_look(struct fake_job *f);
 void fake_job_end(struct fake_job *f);

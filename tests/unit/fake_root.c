@@ -37,6 +37,21 @@ void fake_root_done(struct fake_root *fake)
     assert_int_equal(nftw(fake->path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+int fake_root_set_up(void **state)
+{
+    static struct fake_root fake;
+
+    fake_root_init(&fake);
+    *state = &fake;
+    return 0;
+}
+
+int fake_root_tear_down(void **state)
+{
+    fake_root_done(*state);
+    return 0;
+}
+
 static void full_path(const struct fake_root *fake, const char *path, char full[PATH_MAX])
 {
     assert_true(snprintf(full, PATH_MAX, "%s/%s", fake->path, path) < PATH_MAX);

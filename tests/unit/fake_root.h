@@ -17,6 +17,12 @@ void fake_root_init(struct fake_root *fake);
 /* Removes the folder and its contents. */
 void fake_root_done(struct fake_root *fake);
 
+/* A test whose state is a fake root. */
+#define FAKE_ROOT_TEST(test) \
+    cmocka_unit_test_setup_teardown(test, fake_root_set_up, fake_root_tear_down)
+int fake_root_set_up(void **state);
+int fake_root_tear_down(void **state);
+
 /* Writes a file; creates its folders if needed:
  * fake_root_write(&f, "proc/42/stat", "42 (x) ..."). */
 void fake_root_write(struct fake_root *fake, const char *path, const char *text);

@@ -53,17 +53,16 @@ static void pass_over(const struct spoor_gpu *gpu, void *data)
  * more than once. */
 static void samples_allocate_no_memory_after_the_first_few(void **state)
 {
+    struct fake_root *fake = *state;
     enum { WARM_UP = 50, SAMPLES = 3000 };
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_error err;
     uint64_t started_ns = clock_now().monotonic_ns;
-    struct fake_root fake;
     spoor_session *session;
     unsigned long before;
     char path[128];
 
-    fake_root_init(&fake);
-    (void)snprintf(path, sizeof(path), "%s/samples.csv", fake.path);
+    (void)snprintf(path, sizeof(path), "%s/samples.csv", fake->path);
     options.pid = getpid();
     options.interval_ns = SPOOR_INTERVAL_MAX_NS;
     options.streams = &(struct spoor_stream){ .path = path };
@@ -84,13 +83,12 @@ static void samples_allocate_no_memory_after_the_first_few(void **state)
         assert_int_equal(spoor_session_sample(session, &err), 0);
     assert_int_equal(allocation_count - before, 0);
     session = spoor_session_close(session);
-    fake_root_done(&fake);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_allocate_no_memory_after_the_first_few),
+        FAKE_ROOT_TEST(samples_allocate_no_memory_after_the_first_few),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,6 @@
 #include "compat/gpu_tracker/program.h"
 #include "fake_root.h"
 #include "front/arguments.h"
-#include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "unit_test.h"
 
@@ -417,19 +416,17 @@ static int read_file(const struct fake_root *fake, const char *name, struct sett
 
 static void the_size_of_a_file_is_limited(void **state)
 {
+    struct fake_root *fake = *state;
     struct settings settings;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "good.json", "{\"interval\": \"2m\"}\n");
+    fake_root_write(fake, "good.json", "{\"interval\": \"2m\"}\n");
     settings_init(&settings);
-    assert_int_equal(read_file(&fake, "/good.json", &settings), 0);
+    assert_int_equal(read_file(fake, "/good.json", &settings), 0);
     assert_int_equal(settings.interval_ns, 120 * NS_PER_SECOND);
-    assert_int_equal(read_file(&fake, "/none.json", &settings), -ENOENT);
+    assert_int_equal(read_file(fake, "/none.json", &settings), -ENOENT);
     assert_int_equal(read_file(NULL, "/dev/zero", &settings), -EFBIG);
-    assert_int_equal(read_file(&fake, "", &settings), -EISDIR);
+    assert_int_equal(read_file(fake, "", &settings), -EISDIR);
     settings_done(&settings);
-    fake_root_done(&fake);
 }
 
 /* ---- the keys of gpu-tracker ------------------------------------------------ */
@@ -503,7 +500,7 @@ int main(void)
         cmocka_unit_test(errors_name_the_file_and_the_key),
         cmocka_unit_test(broken_json_is_refused_with_its_position),
         cmocka_unit_test(endless_nesting_is_refused),
-        cmocka_unit_test(the_size_of_a_file_is_limited),
+        FAKE_ROOT_TEST(the_size_of_a_file_is_limited),
         cmocka_unit_test(config_keys_may_differ_from_option_names),
         cmocka_unit_test(each_config_key_accepts_only_its_own_type),
     };

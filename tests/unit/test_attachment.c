@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "front/agent.h"
-#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
 #include "unit_test.h"
 
 #define MESSAGE "the last sample is missing: the sampling thread hangs"

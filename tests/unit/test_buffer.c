@@ -164,18 +164,16 @@ static void check_file(struct fake_root *fake, const char *content)
 
 static void files_are_read_completely(void **state)
 {
+    struct fake_root *fake = *state;
     char large[MAX + 1];
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    check_file(&fake, "");
-    check_file(&fake, "a");
+    check_file(fake, "");
+    check_file(fake, "a");
     memset(large, 'x', sizeof(large));
     large[MAX] = '\0';
-    check_file(&fake, large);
+    check_file(fake, large);
     large[4096] = '\0';
-    check_file(&fake, large);
-    fake_root_done(&fake);
+    check_file(fake, large);
 }
 
 static void an_unreadable_file_is_an_error(void **state)
@@ -202,7 +200,7 @@ int main(void)
         cmocka_unit_test(all_bytes_are_written),
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(a_write_waits_for_a_nonblocking_descriptor),
-        cmocka_unit_test(files_are_read_completely),
+        FAKE_ROOT_TEST(files_are_read_completely),
         cmocka_unit_test(an_unreadable_file_is_an_error),
     };
 

@@ -219,17 +219,15 @@ static void damaged_lines_are_skipped(void **state)
 
 static void cgroups_are_read_through_the_root(void **state)
 {
+    struct fake_root *fake = *state;
     struct cgroups cgroups;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    assert_int_equal(cgroups_read(&fake.root, 42, &cgroups), -ENOENT);
-    fake_root_write(&fake, "proc/42/cgroup", "0::/a\n");
-    assert_int_equal(cgroups_read(&fake.root, 42, &cgroups), -ENOENT);
-    fake_root_write(&fake, "proc/self/mountinfo", V2_MOUNT);
-    assert_int_equal(cgroups_read(&fake.root, 42, &cgroups), 0);
+    assert_int_equal(cgroups_read(&fake->root, 42, &cgroups), -ENOENT);
+    fake_root_write(fake, "proc/42/cgroup", "0::/a\n");
+    assert_int_equal(cgroups_read(&fake->root, 42, &cgroups), -ENOENT);
+    fake_root_write(fake, "proc/self/mountinfo", V2_MOUNT);
+    assert_int_equal(cgroups_read(&fake->root, 42, &cgroups), 0);
     assert_string_equal(path(&cgroups, CGROUP_CPU), "sys/fs/cgroup/a");
-    fake_root_done(&fake);
 }
 
 /* ---- cgroup file ----------------------------------------------------------- */
@@ -300,45 +298,41 @@ static void damaged_quotas_are_refused(void **state)
 
 static void each_cgroup_version_is_read_from_its_own_files(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     uint64_t value;
     double cpus;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "cg/v1/cpu.cfs_quota_us", "150000\n");
-    fake_root_write(&fake, "cg/v1/cpu.cfs_period_us", "100000\n");
-    fake_root_write(&fake, "cg/v1/memory.limit_in_bytes", "4096\n");
-    fake_root_write(&fake, "cg/v2/cpu.max", "250000 100000\n");
-    fake_root_write(&fake, "cg/v2/cpuset.cpus.effective", "0-2,5\n");
-    assert_int_equal(cgroup_read_quota(&fake.root, &v1, &cpus), 0);
+    fake_root_write(fake, "cg/v1/cpu.cfs_quota_us", "150000\n");
+    fake_root_write(fake, "cg/v1/cpu.cfs_period_us", "100000\n");
+    fake_root_write(fake, "cg/v1/memory.limit_in_bytes", "4096\n");
+    fake_root_write(fake, "cg/v2/cpu.max", "250000 100000\n");
+    fake_root_write(fake, "cg/v2/cpuset.cpus.effective", "0-2,5\n");
+    assert_int_equal(cgroup_read_quota(&fake->root, &v1, &cpus), 0);
     assert_float_equal(cpus, 1.5, 0);
-    assert_int_equal(cgroup_read_quota(&fake.root, &v2, &cpus), 0);
+    assert_int_equal(cgroup_read_quota(&fake->root, &v2, &cpus), 0);
     assert_float_equal(cpus, 2.5, 0);
-    assert_int_equal(cgroup_read_u64(&fake.root, &v1, "memory.limit_in_bytes", &value), 0);
+    assert_int_equal(cgroup_read_u64(&fake->root, &v1, "memory.limit_in_bytes", &value), 0);
     assert_int_equal(value, 4096);
-    assert_int_equal(cgroup_count_cpus(&fake.root, &v2, "cpuset.cpus.effective"), 4);
-    fake_root_write(&fake, "cg/v1/cpu.cfs_quota_us", "-1\n");
-    assert_int_equal(cgroup_read_quota(&fake.root, &v1, &cpus), 0);
+    assert_int_equal(cgroup_count_cpus(&fake->root, &v2, "cpuset.cpus.effective"), 4);
+    fake_root_write(fake, "cg/v1/cpu.cfs_quota_us", "-1\n");
+    assert_int_equal(cgroup_read_quota(&fake->root, &v1, &cpus), 0);
     assert_true(isnan(cpus));
-    fake_root_write(&fake, "cg/v1/cpu.cfs_period_us", "0\n");
-    assert_int_equal(cgroup_read_quota(&fake.root, &v1, &cpus), -EBADMSG);
-    fake_root_done(&fake);
+    fake_root_write(fake, "cg/v1/cpu.cfs_period_us", "0\n");
+    assert_int_equal(cgroup_read_quota(&fake->root, &v1, &cpus), -EBADMSG);
 }
 
 static void missing_files_are_not_found(void **state)
 {
+    struct fake_root *fake = *state;
     static const struct cgroup none = { .mount_length = 0 };
-    struct fake_root fake;
     uint64_t value;
     double cpus;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "memory.max", "5\n"); /* not the limit of a missing cgroup */
-    assert_int_equal(cgroup_read_u64(&fake.root, &none, "memory.max", &value), -ENOENT);
-    assert_int_equal(cgroup_read_u64(&fake.root, &v2, "memory.max", &value), -ENOENT);
-    assert_int_equal(cgroup_read_quota(&fake.root, &v1, &cpus), -ENOENT);
-    assert_int_equal(cgroup_read_quota(&fake.root, &v2, &cpus), -ENOENT);
-    fake_root_done(&fake);
+    fake_root_write(fake, "memory.max", "5\n"); /* not the limit of a missing cgroup */
+    assert_int_equal(cgroup_read_u64(&fake->root, &none, "memory.max", &value), -ENOENT);
+    assert_int_equal(cgroup_read_u64(&fake->root, &v2, "memory.max", &value), -ENOENT);
+    assert_int_equal(cgroup_read_quota(&fake->root, &v1, &cpus), -ENOENT);
+    assert_int_equal(cgroup_read_quota(&fake->root, &v2, &cpus), -ENOENT);
 }
 
 /* ---- cgroup events --------------------------------------------------------- */
@@ -391,68 +385,62 @@ static struct cgroups make_cgroups(void)
 
 static void cgroup_events_are_updated_at_each_reading(void **state)
 {
+    struct fake_root *fake = *state;
     struct cgroups cgroups = make_cgroups();
     struct cgroup_events events;
     struct cgroup_watch watch;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "cg/memory/a/b/memory.oom_control", "oom_kill 1\n");
-    fake_root_write(&fake, "cg/v2/a/b/cpu.stat", "throttled_usec 2\n");
-    fake_root_write(&fake, "cg/v2/a/b/cpu.max", "50000 100000\n");
-    cgroup_watch_init(&watch, &fake.root, &cgroups);
-    cgroup_watch_read(&watch, &fake.root, &events);
+    fake_root_write(fake, "cg/memory/a/b/memory.oom_control", "oom_kill 1\n");
+    fake_root_write(fake, "cg/v2/a/b/cpu.stat", "throttled_usec 2\n");
+    fake_root_write(fake, "cg/v2/a/b/cpu.max", "50000 100000\n");
+    cgroup_watch_init(&watch, &fake->root, &cgroups);
+    cgroup_watch_read(&watch, &fake->root, &events);
     assert_int_equal(events.oom_kills_count, 1);
     assert_int_equal(events.throttled_ns, 2000);
-    fake_root_write(&fake, "cg/memory/a/b/memory.oom_control", "oom_kill 3\n");
-    fake_root_write(&fake, "cg/v2/a/b/cpu.stat", "usage_usec 1\n");
-    cgroup_watch_read(&watch, &fake.root, &events);
+    fake_root_write(fake, "cg/memory/a/b/memory.oom_control", "oom_kill 3\n");
+    fake_root_write(fake, "cg/v2/a/b/cpu.stat", "usage_usec 1\n");
+    cgroup_watch_read(&watch, &fake->root, &events);
     assert_int_equal(events.oom_kills_count, 3);
     assert_true(events.throttled_ns == UNKNOWN);
     cgroup_watch_done(&watch);
     cgroup_watch_done(&watch); /* a second call is harmless */
-    fake_root_done(&fake);
 }
 
 static void throttling_is_read_from_the_cgroup_that_has_the_quota(void **state)
 {
+    struct fake_root *fake = *state;
     struct cgroups cgroups = make_cgroups();
     struct cgroup_events events;
     struct cgroup_watch watch;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "cg/v2/a/b/cpu.max", "max 100000\n");
-    fake_root_write(&fake, "cg/v2/a/b/cpu.stat", "throttled_usec 0\n");
-    fake_root_write(&fake, "cg/v2/a/cpu.max", "50000 100000\n");
-    fake_root_write(&fake, "cg/v2/a/cpu.stat", "throttled_usec 5\n");
-    cgroup_watch_init(&watch, &fake.root, &cgroups);
-    cgroup_watch_read(&watch, &fake.root, &events);
+    fake_root_write(fake, "cg/v2/a/b/cpu.max", "max 100000\n");
+    fake_root_write(fake, "cg/v2/a/b/cpu.stat", "throttled_usec 0\n");
+    fake_root_write(fake, "cg/v2/a/cpu.max", "50000 100000\n");
+    fake_root_write(fake, "cg/v2/a/cpu.stat", "throttled_usec 5\n");
+    cgroup_watch_init(&watch, &fake->root, &cgroups);
+    cgroup_watch_read(&watch, &fake->root, &events);
     assert_int_equal(events.throttled_ns, 5000);
     cgroup_watch_done(&watch);
 
-    fake_root_write(&fake, "cg/v2/a/cpu.max", "max 100000\n");
-    cgroup_watch_init(&watch, &fake.root, &cgroups);
-    cgroup_watch_read(&watch, &fake.root, &events);
+    fake_root_write(fake, "cg/v2/a/cpu.max", "max 100000\n");
+    cgroup_watch_init(&watch, &fake->root, &cgroups);
+    cgroup_watch_read(&watch, &fake->root, &events);
     assert_int_equal(events.throttled_ns, 0); /* no quota anywhere: read from cg/v2/a/b */
     cgroup_watch_done(&watch);
-    fake_root_done(&fake);
 }
 
 static void without_cgroups_all_events_are_unknown(void **state)
 {
+    struct fake_root *fake = *state;
     struct cgroup_events events = { 1, 2 };
     struct cgroup_watch watch;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "cpu.stat", "throttled_usec 5\n");
-    cgroup_watch_init(&watch, &fake.root, NULL);
-    cgroup_watch_read(&watch, &fake.root, &events);
+    fake_root_write(fake, "cpu.stat", "throttled_usec 5\n");
+    cgroup_watch_init(&watch, &fake->root, NULL);
+    cgroup_watch_read(&watch, &fake->root, &events);
     assert_true(events.oom_kills_count == UNKNOWN);
     assert_true(events.throttled_ns == UNKNOWN);
     cgroup_watch_done(&watch);
-    fake_root_done(&fake);
 }
 
 /* ---- cgroup directory ------------------------------------------------------ */
@@ -635,18 +623,18 @@ int main(void)
         cmocka_unit_test(a_child_cgroup_is_a_direct_subdirectory),
         cmocka_unit_test(a_path_that_is_too_long_is_not_truncated),
         cmocka_unit_test(damaged_lines_are_skipped),
-        cmocka_unit_test(cgroups_are_read_through_the_root),
+        FAKE_ROOT_TEST(cgroups_are_read_through_the_root),
         cmocka_unit_test(an_absent_limit_is_unknown),
         cmocka_unit_test(damaged_numbers_are_refused),
         cmocka_unit_test(a_quota_is_converted_to_a_number_of_cpus),
         cmocka_unit_test(damaged_quotas_are_refused),
-        cmocka_unit_test(each_cgroup_version_is_read_from_its_own_files),
-        cmocka_unit_test(missing_files_are_not_found),
+        FAKE_ROOT_TEST(each_cgroup_version_is_read_from_its_own_files),
+        FAKE_ROOT_TEST(missing_files_are_not_found),
         cmocka_unit_test(oom_kills_of_both_versions_are_parsed),
         cmocka_unit_test(throttled_time_of_both_versions_is_in_nanoseconds),
-        cmocka_unit_test(cgroup_events_are_updated_at_each_reading),
-        cmocka_unit_test(throttling_is_read_from_the_cgroup_that_has_the_quota),
-        cmocka_unit_test(without_cgroups_all_events_are_unknown),
+        FAKE_ROOT_TEST(cgroup_events_are_updated_at_each_reading),
+        FAKE_ROOT_TEST(throttling_is_read_from_the_cgroup_that_has_the_quota),
+        FAKE_ROOT_TEST(without_cgroups_all_events_are_unknown),
         cmocka_unit_test(a_version_2_cgroup_is_one_directory),
         cmocka_unit_test(a_version_1_cgroup_is_found_in_every_hierarchy),
         cmocka_unit_test(an_empty_cgroup_of_the_same_name_is_ignored),

@@ -238,20 +238,18 @@ static void cgroups_with_another_prefix_are_detected(void **state)
 /* Plain files simulate a cgroup; the fake root is marked as live. */
 static void controllers_enabled_earlier_are_not_disabled(void **state)
 {
+    struct fake_root *fake = *state;
     static const char *const controllers[] = { "memory", "pids", "io", NULL };
     const struct cgroup cgroup = { .path = "cg", .is_v2 = true };
-    struct fake_root fake;
     char text[64];
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "cg/cgroup.subtree_control", "cpu pids hugetlb\n");
-    fake.root.is_live = true;
-    assert_int_equal(cgroup_enable(&fake.root, &cgroup, controllers), 1u << 0 | 1u << 2);
-    fake_root_write(&fake, "cg/cgroup.subtree_control", "");
-    cgroup_disable(&fake.root, &cgroup, controllers, 1u << 2);
-    assert_true(root_read(&fake.root, text, sizeof(text), "cg/cgroup.subtree_control") > 0);
+    fake_root_write(fake, "cg/cgroup.subtree_control", "cpu pids hugetlb\n");
+    fake->root.is_live = true;
+    assert_int_equal(cgroup_enable(&fake->root, &cgroup, controllers), 1u << 0 | 1u << 2);
+    fake_root_write(fake, "cg/cgroup.subtree_control", "");
+    cgroup_disable(&fake->root, &cgroup, controllers, 1u << 2);
+    assert_true(root_read(&fake->root, text, sizeof(text), "cg/cgroup.subtree_control") > 0);
     assert_string_equal(text, "-io");
-    fake_root_done(&fake);
 }
 
 int main(void)
@@ -263,7 +261,7 @@ int main(void)
         cmocka_unit_test(a_child_cgroup_in_use_is_kept),
         cmocka_unit_test(moving_processes_gives_up_when_none_can_be_moved),
         cmocka_unit_test(cgroups_with_another_prefix_are_detected),
-        cmocka_unit_test(controllers_enabled_earlier_are_not_disabled),
+        FAKE_ROOT_TEST(controllers_enabled_earlier_are_not_disabled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,113 +47,103 @@ static void a_list_of_children_contains_pids_separated_by_blanks(void **state)
 
 static void children_of_every_thread_are_listed(void **state)
 {
+    struct fake_root *fake = *state;
     struct cached_file leader = CACHED_FILE_CLOSED;
     struct children_buffer buffer = { 0 };
     struct found found = { .count = 0 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "proc/42/task/42/children", "50 ");
-    fake_root_write(&fake, "proc/42/task/43/children", "51 52 ");
-    fake_root_write(&fake, "proc/42/task/44/children", "");
-    assert_int_equal(children_read(&leader, &fake.root, 42, 3, &buffer, remember, &found), 0);
+    fake_root_write(fake, "proc/42/task/42/children", "50 ");
+    fake_root_write(fake, "proc/42/task/43/children", "51 52 ");
+    fake_root_write(fake, "proc/42/task/44/children", "");
+    assert_int_equal(children_read(&leader, &fake->root, 42, 3, &buffer, remember, &found), 0);
     assert_int_equal(found.count, 3);
     assert_true(holds(&found, 50) && holds(&found, 51) && holds(&found, 52));
 
     found.count = 0; /* a process with one thread has only one file to read */
-    assert_int_equal(children_read(&leader, &fake.root, 42, 1, &buffer, remember, &found), 0);
+    assert_int_equal(children_read(&leader, &fake->root, 42, 1, &buffer, remember, &found), 0);
     assert_int_equal(found.count, 1);
     children_buffer_done(&buffer);
-    fake_root_done(&fake);
 }
 
 static void the_buffer_grows_for_a_long_list_of_children(void **state)
 {
+    struct fake_root *fake = *state;
     enum { COUNT = 4000 };
     struct cached_file leader = CACHED_FILE_CLOSED;
     struct children_buffer buffer = { 0 };
     struct found found = { .count = 0 };
-    struct fake_root fake;
     char *text = malloc(COUNT * 8 + 1);
     size_t length = 0;
 
     assert_non_null(text);
     for (int i = 0; i < COUNT; i++)
         length += (size_t)snprintf(text + length, 9, "%d ", 1000000 + i);
-    fake_root_init(&fake);
-    fake_root_write(&fake, "proc/42/task/42/children", text);
-    assert_int_equal(children_read(&leader, &fake.root, 42, 1, &buffer, remember, &found), 0);
+    fake_root_write(fake, "proc/42/task/42/children", text);
+    assert_int_equal(children_read(&leader, &fake->root, 42, 1, &buffer, remember, &found), 0);
     assert_int_equal(found.count, COUNT);
     assert_int_equal(found.pids[COUNT - 1], 1000000 + COUNT - 1);
     children_buffer_done(&buffer);
-    fake_root_done(&fake);
     free(text);
 }
 
 static void an_exited_process_has_no_list(void **state)
 {
+    struct fake_root *fake = *state;
     struct cached_file leader = CACHED_FILE_CLOSED;
     struct children_buffer buffer = { 0 };
     struct found found = { .count = 0 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    assert_int_equal(children_read(&leader, &fake.root, 42, 1, &buffer, remember, &found),
+    assert_int_equal(children_read(&leader, &fake->root, 42, 1, &buffer, remember, &found),
                      -ENOENT);
-    assert_false(children_are_listed(&fake.root));
+    assert_false(children_are_listed(&fake->root));
     children_buffer_done(&buffer);
-    fake_root_done(&fake);
 }
 
 static void only_numbered_directories_are_processes(void **state)
 {
+    struct fake_root *fake = *state;
     struct found found = { .count = 0 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "proc/1/stat", "");
-    fake_root_write(&fake, "proc/42/stat", "");
-    fake_root_write(&fake, "proc/net/dev", "");
-    fake_root_write(&fake, "proc/99999999999999999999/stat", "");
-    assert_int_equal(proc_each_pid(&fake.root, remember, &found), 0);
+    fake_root_write(fake, "proc/1/stat", "");
+    fake_root_write(fake, "proc/42/stat", "");
+    fake_root_write(fake, "proc/net/dev", "");
+    fake_root_write(fake, "proc/99999999999999999999/stat", "");
+    assert_int_equal(proc_each_pid(&fake->root, remember, &found), 0);
     assert_int_equal(found.count, 2);
     assert_true(holds(&found, 1) && holds(&found, 42));
-    fake_root_done(&fake);
 }
 
 /* A job may have a million open files. */
 static void the_rest_of_a_folder_is_not_listed(void **state)
 {
+    struct fake_root *fake = *state;
     enum { ENTRIES = 1000, MOST = 3 };
     struct found found = { .count = 0 };
-    struct fake_root fake;
     char path[64];
     int folder;
 
-    fake_root_init(&fake);
     for (int i = 0; i < ENTRIES; i++) {
         (void)snprintf(path, sizeof(path), "proc/7/fd/%d", i);
-        fake_root_write(&fake, path, "");
+        fake_root_write(fake, path, "");
     }
-    folder = root_open_dir(&fake.root, "proc/7/fd");
+    folder = root_open_dir(&fake->root, "proc/7/fd");
     assert_true(folder >= 0);
     assert_int_equal(proc_each_number(folder, MOST, remember, &found), 0);
     assert_int_equal(found.count, MOST);
     assert_int_equal(proc_each_number(folder, SIZE_MAX, remember, &found), 0);
     assert_true(found.count > ENTRIES / 2); /* the kernel has not been asked for these before */
     close(folder);
-    fake_root_done(&fake);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_of_children_contains_pids_separated_by_blanks),
-        cmocka_unit_test(children_of_every_thread_are_listed),
-        cmocka_unit_test(the_buffer_grows_for_a_long_list_of_children),
-        cmocka_unit_test(an_exited_process_has_no_list),
-        cmocka_unit_test(only_numbered_directories_are_processes),
-        cmocka_unit_test(the_rest_of_a_folder_is_not_listed),
+        FAKE_ROOT_TEST(children_of_every_thread_are_listed),
+        FAKE_ROOT_TEST(the_buffer_grows_for_a_long_list_of_children),
+        FAKE_ROOT_TEST(an_exited_process_has_no_list),
+        FAKE_ROOT_TEST(only_numbered_directories_are_processes),
+        FAKE_ROOT_TEST(the_rest_of_a_folder_is_not_listed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,24 +40,22 @@ static void a_command_line_marks_missing_arguments(void **state)
 
 static void the_command_line_of_a_process_is_read_from_proc(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     char text[COMMAND_LINE_MAX * 2];
     char *line;
 
-    fake_root_init(&fake);
-    assert_null(command_line_read(&fake.root, 42));
-    fake_root_write(&fake, "proc/42/cmdline", "cc1"); /* without the terminating NUL */
-    line = command_line_read(&fake.root, 42);
+    assert_null(command_line_read(&fake->root, 42));
+    fake_root_write(fake, "proc/42/cmdline", "cc1"); /* without the terminating NUL */
+    line = command_line_read(&fake->root, 42);
     assert_string_equal(line, "cc1");
     free(line);
     memset(text, 'y', sizeof(text));
     text[sizeof(text) - 1] = '\0';
-    fake_root_write(&fake, "proc/42/cmdline", text);
-    line = command_line_read(&fake.root, 42);
+    fake_root_write(fake, "proc/42/cmdline", text);
+    line = command_line_read(&fake->root, 42);
     assert_int_equal(strlen(line), COMMAND_LINE_MAX);
     assert_string_equal(line + COMMAND_LINE_MAX - 4, "y...");
     free(line);
-    fake_root_done(&fake);
 }
 
 int main(void)
@@ -66,7 +64,7 @@ int main(void)
         cmocka_unit_test(arguments_are_quoted_for_a_shell),
         cmocka_unit_test(a_long_command_line_is_truncated_between_characters),
         cmocka_unit_test(a_command_line_marks_missing_arguments),
-        cmocka_unit_test(the_command_line_of_a_process_is_read_from_proc),
+        FAKE_ROOT_TEST(the_command_line_of_a_process_is_read_from_proc),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,29 +200,26 @@ static void disks_are_recognized_by_name(void **state)
 
 static void sysfs_takes_precedence_over_the_device_name(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "sys/class/block/xvda1/size", "1\n"); /* a whole disk, on old EC2 */
-    fake_root_write(&fake, "sys/class/block/odd/partition", "1\n");
-    fake_root_write(&fake, "sys/class/block/cciss!c0d0p1/partition", "1\n");
-    fake_root_write(&fake, "sys/class/block/dm-0/size", "1\n");
-    assert_int_equal(disk_classify(&fake.root, "xvda1"), DEVICE_REAL);
-    assert_int_equal(disk_classify(&fake.root, "odd"), DEVICE_IGNORED);
-    assert_int_equal(disk_classify(&fake.root, "cciss/c0d0p1"), DEVICE_IGNORED);
-    assert_int_equal(disk_classify(&fake.root, "dm-0"), DEVICE_IGNORED);
-    assert_int_equal(disk_classify(&fake.root, "sda1"), DEVICE_IGNORED); /* unknown to sysfs */
-    assert_int_equal(disk_classify(&fake.root, "sda"), DEVICE_REAL);
-    fake_root_done(&fake);
+    fake_root_write(fake, "sys/class/block/xvda1/size", "1\n"); /* a whole disk, on old EC2 */
+    fake_root_write(fake, "sys/class/block/odd/partition", "1\n");
+    fake_root_write(fake, "sys/class/block/cciss!c0d0p1/partition", "1\n");
+    fake_root_write(fake, "sys/class/block/dm-0/size", "1\n");
+    assert_int_equal(disk_classify(&fake->root, "xvda1"), DEVICE_REAL);
+    assert_int_equal(disk_classify(&fake->root, "odd"), DEVICE_IGNORED);
+    assert_int_equal(disk_classify(&fake->root, "cciss/c0d0p1"), DEVICE_IGNORED);
+    assert_int_equal(disk_classify(&fake->root, "dm-0"), DEVICE_IGNORED);
+    assert_int_equal(disk_classify(&fake->root, "sda1"), DEVICE_IGNORED); /* unknown to sysfs */
+    assert_int_equal(disk_classify(&fake->root, "sda"), DEVICE_REAL);
 }
 
 static void bytes_of_stacked_disks_are_counted_once(void **state)
 {
+    struct fake_root *fake = *state;
     struct device_bytes stats;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    assert_int_equal(parse_disks(&fake.root,
+    assert_int_equal(parse_disks(&fake->root,
                                  "   7       0 loop0 9 9 1000 9 9 9 1000" TAIL
                                  "   8       0 sda 27143 7058 100 21867 2992 6418 10" TAIL
                                  "   8       1 sda1 27143 7058 100 21867 2992 6418 10" TAIL
@@ -234,37 +231,33 @@ static void bytes_of_stacked_disks_are_counted_once(void **state)
                      0);
     assert_int_equal(stats.in, 120 * 512);
     assert_int_equal(stats.out, 12 * 512);
-    fake_root_done(&fake);
 }
 
 static void without_disks_the_sum_is_unknown(void **state)
 {
+    struct fake_root *fake = *state;
     struct device_bytes stats = { .in = 5 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    assert_int_equal(parse_disks(&fake.root, "", &stats), -ENOENT);
-    assert_int_equal(parse_disks(&fake.root, " 7 0 loop0 9 9 10 9 9 9 10" TAIL, &stats),
+    assert_int_equal(parse_disks(&fake->root, "", &stats), -ENOENT);
+    assert_int_equal(parse_disks(&fake->root, " 7 0 loop0 9 9 10 9 9 9 10" TAIL, &stats),
                      -ENOENT);
     assert_int_equal(stats.in, 5); /* untouched on failure */
-    fake_root_done(&fake);
 }
 
 static void a_sum_that_does_not_fit_is_unknown(void **state)
 {
+    struct fake_root *fake = *state;
     struct device_bytes stats;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
     assert_int_equal(
-        parse_disks(&fake.root, "8 0 sda 1 1 18446744073709551615 1 1 1 2" TAIL, &stats), 0);
+        parse_disks(&fake->root, "8 0 sda 1 1 18446744073709551615 1 1 1 2" TAIL, &stats), 0);
     assert_true(stats.in == UNKNOWN);
     assert_int_equal(stats.out, 1024);
-    fake_root_done(&fake);
 }
 
 static void damaged_diskstats_are_refused(void **state)
 {
+    struct fake_root *fake = *state;
     static const char *const damaged[] = {
         "\n",
         "8",
@@ -279,13 +272,10 @@ static void damaged_diskstats_are_refused(void **state)
         "8 0 a-name-that-is-longer-than-any-the-kernel-gives 1 2 3 4 5 6 7 8\n",
     };
     struct device_bytes stats = { .in = 5 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
-        assert_int_equal(parse_disks(&fake.root, damaged[i], &stats), -EBADMSG);
+        assert_int_equal(parse_disks(&fake->root, damaged[i], &stats), -EBADMSG);
     assert_int_equal(stats.in, 5); /* untouched on failure */
-    fake_root_done(&fake);
 }
 
 /* ---- net dev --------------------------------------------------------------- */
@@ -304,14 +294,13 @@ static int parse_interfaces(const struct root *root, const char *text, struct de
 
 static void only_hardware_interfaces_are_counted_if_there_are_any(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct device_bytes net;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
-    fake_root_write(&fake, "sys/class/net/docker0/mtu", "1500");
+    fake_root_write(fake, "sys/class/net/eth0/device/vendor", "x");
+    fake_root_write(fake, "sys/class/net/docker0/mtu", "1500");
     assert_int_equal(
-        parse_interfaces(&fake.root,
+        parse_interfaces(&fake->root,
                          HEADING "    lo:    3267      29 0 0 0 0 0 0 3267 29 0 0 0 0 0 0\n"
                                  "  eth0: 9978350     486 0 0 0 0 0 0 34045 437 0 0 0 0 0 0\n"
                                  "docker0:1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n",
@@ -319,16 +308,14 @@ static void only_hardware_interfaces_are_counted_if_there_are_any(void **state)
         0);
     assert_int_equal(net.in, 9978350);
     assert_int_equal(net.out, 34045);
-    fake_root_done(&fake);
 }
 
 static void in_a_container_all_interfaces_except_loopback_are_counted(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct device_bytes net;
 
-    fake_root_init(&fake);
-    assert_int_equal(parse_interfaces(&fake.root,
+    assert_int_equal(parse_interfaces(&fake->root,
                                       HEADING "lo: 9 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n"
                                               "eth0: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
                                               "eth1: 20 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n",
@@ -336,56 +323,50 @@ static void in_a_container_all_interfaces_except_loopback_are_counted(void **sta
                      0);
     assert_int_equal(net.in, 30);
     assert_int_equal(net.out, 3);
-    fake_root_done(&fake);
 }
 
 /* The bytes of the bridge would otherwise appear as a burst. */
 static void virtual_interfaces_do_not_replace_a_removed_card(void **state)
 {
+    struct fake_root *fake = *state;
     struct device_table table;
-    struct fake_root fake;
     struct device_bytes net;
 
-    fake_root_init(&fake);
     device_table_init(&table);
-    fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
+    fake_root_write(fake, "sys/class/net/eth0/device/vendor", "x");
     assert_int_equal(net_dev_parse(HEADING "eth0: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
                                            "br0: 9999 0 0 0 0 0 0 0 9999 0 0 0 0 0 0 0\n",
-                                   &table, &fake.root, &net),
+                                   &table, &fake->root, &net),
                      0);
     assert_int_equal(net.in, 10);
     assert_int_equal(net_dev_parse(HEADING "br0: 9999 0 0 0 0 0 0 0 9999 0 0 0 0 0 0 0\n",
-                                   &table, &fake.root, &net),
+                                   &table, &fake->root, &net),
                      0);
     assert_int_equal(net.in, 10);
-    fake_root_done(&fake);
 }
 
 static void traffic_of_a_card_and_its_master_is_counted_once(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct device_bytes net;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
-    fake_root_write(&fake, "sys/class/net/enP1/device/vendor", "x");
-    fake_root_link(&fake, "sys/class/net/enP1/master", "../eth0");
-    assert_int_equal(parse_interfaces(&fake.root,
+    fake_root_write(fake, "sys/class/net/eth0/device/vendor", "x");
+    fake_root_write(fake, "sys/class/net/enP1/device/vendor", "x");
+    fake_root_link(fake, "sys/class/net/enP1/master", "../eth0");
+    assert_int_equal(parse_interfaces(&fake->root,
                                       HEADING "eth0: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
                                               "enP1: 9 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n",
                                       &net),
                      0);
     assert_int_equal(net.in, 10);
-    fake_root_done(&fake);
 }
 
 static void an_interface_name_may_contain_colons_bars_and_dots(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct device_bytes net;
 
-    fake_root_init(&fake);
-    assert_int_equal(parse_interfaces(&fake.root,
+    assert_int_equal(parse_interfaces(&fake->root,
                                       HEADING "eth0:1: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
                                               "a|b:20 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n"
                                               "%s%n: 40 0 0 0 0 0 0 0 4 0 0 0 0 0 0 0\n"
@@ -394,26 +375,24 @@ static void an_interface_name_may_contain_colons_bars_and_dots(void **state)
                      0);
     assert_int_equal(net.in, 150);
     assert_int_equal(net.out, 15);
-    fake_root_done(&fake);
 }
 
 static void network_traffic_is_unknown_with_only_a_loopback_interface(void **state)
 {
+    struct fake_root *fake = *state;
     struct device_bytes net = { .out = 5 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    assert_int_equal(parse_interfaces(&fake.root, "", &net), -ENOENT);
-    assert_int_equal(parse_interfaces(&fake.root, HEADING, &net), -ENOENT);
+    assert_int_equal(parse_interfaces(&fake->root, "", &net), -ENOENT);
+    assert_int_equal(parse_interfaces(&fake->root, HEADING, &net), -ENOENT);
     assert_int_equal(
-        parse_interfaces(&fake.root, HEADING "lo: 9 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n", &net),
+        parse_interfaces(&fake->root, HEADING "lo: 9 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n", &net),
         -ENOENT);
     assert_int_equal(net.out, 5); /* untouched on failure */
-    fake_root_done(&fake);
 }
 
 static void damaged_interface_lines_are_refused(void **state)
 {
+    struct fake_root *fake = *state;
     static const char *const damaged[] = {
         HEADING "eth0\n",
         HEADING "eth0:\n",
@@ -426,13 +405,10 @@ static void damaged_interface_lines_are_refused(void **state)
         HEADING "a-name-that-is-longer-than-any-the-kernel-gives: 1 0 0 0 0 0 0 0 1\n",
     };
     struct device_bytes net = { .out = 5 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
-        assert_int_equal(parse_interfaces(&fake.root, damaged[i], &net), -EBADMSG);
+        assert_int_equal(parse_interfaces(&fake->root, damaged[i], &net), -EBADMSG);
     assert_int_equal(net.out, 5); /* untouched on failure */
-    fake_root_done(&fake);
 }
 
 /* ---- devices --------------------------------------------------------------- */
@@ -568,46 +544,43 @@ static void the_listed_devices_add_up_to_the_total_of_the_host(void **state)
 /* /proc and /sys count sectors of 512 bytes, even if the disk's sectors have 4096 bytes. */
 static void a_4kn_disk_is_counted_in_512_byte_sectors(void **state)
 {
+    struct fake_root *fake = *state;
     static const struct block_device disk = { "sdb", 8, 16, 1 << 20, NULL };
-    struct fake_root fake;
     struct devices devices;
 
-    fake_root_init(&fake);
-    add_block(&fake, &disk);
-    put_block(&fake, "sdb", "queue/hw_sector_size", "4096\n");
-    put_block(&fake, "sdb", "queue/logical_block_size", "4096\n");
-    write_diskstats(&fake, &disk, 1);
-    devices = read_all(&fake);
+    add_block(fake, &disk);
+    put_block(fake, "sdb", "queue/hw_sector_size", "4096\n");
+    put_block(fake, "sdb", "queue/logical_block_size", "4096\n");
+    write_diskstats(fake, &disk, 1);
+    devices = read_all(fake);
     assert_int_equal(devices.disks[0].read_bytes, 4096);
     assert_int_equal(devices.disks[0].written_bytes, 8192);
     assert_int_equal(devices.disks[0].capacity_bytes, 512u << 20);
     devices_done(&devices);
-    fake_root_done(&fake);
 }
 
 static void facts_about_disks_are_listed(void **state)
 {
+    struct fake_root *fake = *state;
     static const struct block_device disks[] = {
         { "nvme0n1", 1, 1, 8, NULL }, { "sda", 1, 1, 8, NULL },  { "vda", 1, 1, 8, NULL },
         { "xvda", 1, 1, 8, NULL },    { "nbd0", 0, 0, 0, NULL }, /* not connected */
     };
-    struct fake_root fake;
     struct devices devices;
 
-    fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(disks); i++)
-        add_block(&fake, &disks[i]);
-    put_block(&fake, "nvme0n1", "queue/rotational", "0\n");
-    put_block(&fake, "nvme0n1", "device/model", "Samsung SSD 970 EVO Plus 1TB            \n");
-    put_block(&fake, "nvme0n1", "device/serial", "S4EWNX0R \n");
-    put_block(&fake, "sda", "queue/rotational", "1\n");
-    put_block(&fake, "sda", "device/vendor", "ATA     \n");
-    put_block(&fake, "sda", "device/vpd_pg80", "\1\1\1\010WD-12345");
-    put_block(&fake, "vda", "queue/rotational", "0\n");
-    put_block(&fake, "vda", "device/vendor", "0x1af4\n");
-    put_block(&fake, "vda", "serial", "disk-1");
-    write_diskstats(&fake, disks, ARRAY_SIZE(disks));
-    devices = read_all(&fake);
+        add_block(fake, &disks[i]);
+    put_block(fake, "nvme0n1", "queue/rotational", "0\n");
+    put_block(fake, "nvme0n1", "device/model", "Samsung SSD 970 EVO Plus 1TB            \n");
+    put_block(fake, "nvme0n1", "device/serial", "S4EWNX0R \n");
+    put_block(fake, "sda", "queue/rotational", "1\n");
+    put_block(fake, "sda", "device/vendor", "ATA     \n");
+    put_block(fake, "sda", "device/vpd_pg80", "\1\1\1\010WD-12345");
+    put_block(fake, "vda", "queue/rotational", "0\n");
+    put_block(fake, "vda", "device/vendor", "0x1af4\n");
+    put_block(fake, "vda", "serial", "disk-1");
+    write_diskstats(fake, disks, ARRAY_SIZE(disks));
+    devices = read_all(fake);
     assert_int_equal(devices.disk_count, 4);
     assert_string_equal(devices.disks[0].model, "Samsung SSD 970 EVO Plus 1TB");
     assert_string_equal(devices.disks[0].serial, "S4EWNX0R");
@@ -621,7 +594,6 @@ static void facts_about_disks_are_listed(void **state)
     assert_null(disk_type_name(devices.disks[3].type));
     assert_string_equal(devices.disks[3].model, "");
     devices_done(&devices);
-    fake_root_done(&fake);
 }
 
 #define NET_HEADING                                                                  \
@@ -669,20 +641,19 @@ static void facts_about_interfaces_are_listed(void **state)
 
 static void devices_may_be_added_and_removed(void **state)
 {
+    struct fake_root *fake = *state;
     static const struct block_device before[] = { { "sda", 100, 10, 8, NULL },
                                                   { "sdb", 900, 900, 8, NULL } };
     static const struct block_device after[] = { { "sda", 150, 10, 8, NULL },
                                                  { "sdc", 70, 7, 8, NULL } };
-    struct fake_root fake;
     struct devices first, last;
 
-    fake_root_init(&fake);
-    write_diskstats(&fake, before, ARRAY_SIZE(before));
-    fake_root_write(&fake, "proc/net/dev", NET_HEADING "usb0: 1 2 3 4 5 6 7 8 9 10\n");
-    first = read_all(&fake);
-    write_diskstats(&fake, after, ARRAY_SIZE(after));
-    fake_root_write(&fake, "proc/net/dev", NET_HEADING "eth0: 1 2 3 4 5 6 7 8 9 10\n");
-    last = read_all(&fake);
+    write_diskstats(fake, before, ARRAY_SIZE(before));
+    fake_root_write(fake, "proc/net/dev", NET_HEADING "usb0: 1 2 3 4 5 6 7 8 9 10\n");
+    first = read_all(fake);
+    write_diskstats(fake, after, ARRAY_SIZE(after));
+    fake_root_write(fake, "proc/net/dev", NET_HEADING "eth0: 1 2 3 4 5 6 7 8 9 10\n");
+    last = read_all(fake);
     assert_int_equal(last.disk_count, 2);
     assert_non_null(devices_find_disk(&first, "sda"));
     assert_non_null(devices_find_disk(&first, "sdb"));
@@ -692,7 +663,6 @@ static void devices_may_be_added_and_removed(void **state)
     assert_non_null(devices_find_interface(&last, "eth0"));
     devices_done(&first);
     devices_done(&last);
-    fake_root_done(&fake);
 }
 
 static void a_counter_that_decreases_has_not_grown(void **state)
@@ -707,22 +677,19 @@ static void a_counter_that_decreases_has_not_grown(void **state)
 
 static void no_devices_are_listed_without_files(void **state)
 {
+    struct fake_root *fake = *state;
     struct space space = { 0 };
-    struct fake_root fake;
     struct devices devices;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "proc/diskstats",
-                    "8 0 sda 1 2\ngarbage\n8 16 sdb 1 1 1 1 1 1 1 1\n");
-    fake_root_write(&fake, "proc/net/dev", "x\n");
-    assert_int_equal(devices_read(&fake.root, &space, &devices), 0);
+    fake_root_write(fake, "proc/diskstats", "8 0 sda 1 2\ngarbage\n8 16 sdb 1 1 1 1 1 1 1 1\n");
+    fake_root_write(fake, "proc/net/dev", "x\n");
+    assert_int_equal(devices_read(&fake->root, &space, &devices), 0);
     assert_int_equal(devices.disk_count, 1); /* a damaged line is skipped */
     assert_int_equal(devices.interface_count, 0);
     assert_int_equal(devices.mounts.count, 0);
     devices_done(&devices);
     devices_done(&devices);
     space_done(&space);
-    fake_root_done(&fake);
 }
 
 /* Mounts a partition, a logical volume, and devices that sysfs does not list by number. */
@@ -853,26 +820,26 @@ int main(void)
         cmocka_unit_test_setup(an_unknown_sum_stays_unknown, begin),
         cmocka_unit_test_setup(more_devices_than_fit_are_refused, begin),
         cmocka_unit_test(disks_are_recognized_by_name),
-        cmocka_unit_test(sysfs_takes_precedence_over_the_device_name),
-        cmocka_unit_test(bytes_of_stacked_disks_are_counted_once),
-        cmocka_unit_test(without_disks_the_sum_is_unknown),
-        cmocka_unit_test(a_sum_that_does_not_fit_is_unknown),
-        cmocka_unit_test(damaged_diskstats_are_refused),
-        cmocka_unit_test(only_hardware_interfaces_are_counted_if_there_are_any),
-        cmocka_unit_test(in_a_container_all_interfaces_except_loopback_are_counted),
-        cmocka_unit_test(virtual_interfaces_do_not_replace_a_removed_card),
-        cmocka_unit_test(traffic_of_a_card_and_its_master_is_counted_once),
-        cmocka_unit_test(an_interface_name_may_contain_colons_bars_and_dots),
-        cmocka_unit_test(network_traffic_is_unknown_with_only_a_loopback_interface),
-        cmocka_unit_test(damaged_interface_lines_are_refused),
+        FAKE_ROOT_TEST(sysfs_takes_precedence_over_the_device_name),
+        FAKE_ROOT_TEST(bytes_of_stacked_disks_are_counted_once),
+        FAKE_ROOT_TEST(without_disks_the_sum_is_unknown),
+        FAKE_ROOT_TEST(a_sum_that_does_not_fit_is_unknown),
+        FAKE_ROOT_TEST(damaged_diskstats_are_refused),
+        FAKE_ROOT_TEST(only_hardware_interfaces_are_counted_if_there_are_any),
+        FAKE_ROOT_TEST(in_a_container_all_interfaces_except_loopback_are_counted),
+        FAKE_ROOT_TEST(virtual_interfaces_do_not_replace_a_removed_card),
+        FAKE_ROOT_TEST(traffic_of_a_card_and_its_master_is_counted_once),
+        FAKE_ROOT_TEST(an_interface_name_may_contain_colons_bars_and_dots),
+        FAKE_ROOT_TEST(network_traffic_is_unknown_with_only_a_loopback_interface),
+        FAKE_ROOT_TEST(damaged_interface_lines_are_refused),
         cmocka_unit_test(a_whole_disk_is_listed_once),
         cmocka_unit_test(the_listed_devices_add_up_to_the_total_of_the_host),
-        cmocka_unit_test(a_4kn_disk_is_counted_in_512_byte_sectors),
-        cmocka_unit_test(facts_about_disks_are_listed),
+        FAKE_ROOT_TEST(a_4kn_disk_is_counted_in_512_byte_sectors),
+        FAKE_ROOT_TEST(facts_about_disks_are_listed),
         cmocka_unit_test(facts_about_interfaces_are_listed),
-        cmocka_unit_test(devices_may_be_added_and_removed),
+        FAKE_ROOT_TEST(devices_may_be_added_and_removed),
         cmocka_unit_test(a_counter_that_decreases_has_not_grown),
-        cmocka_unit_test(no_devices_are_listed_without_files),
+        FAKE_ROOT_TEST(no_devices_are_listed_without_files),
         cmocka_unit_test(the_disk_of_a_mount_is_found),
     };
 

@@ -72,19 +72,17 @@ static void count(struct machine *machine, const struct gpu_pids *pids, uint64_t
 
 static void a_machine_without_cards_has_no_gpu(void **state)
 {
-    struct fake_root fake;
-    void *vendor = &fake;
+    struct fake_root *fake = *state;
+    void *vendor = fake;
 
-    fake_root_init(&fake);
-    assert_int_equal(amd->open(&fake.root, &vendor, NULL), -ENODEV);
-    fake_root_write(&fake, "sys/class/drm/version", "drm 1.1.0 20060810\n");
-    assert_int_equal(amd->open(&fake.root, &vendor, NULL), -ENODEV);
-    fake_drm_card(&fake, 0, "0000:00:02.0", "0x8086\n");
-    fake_root_write(&fake, "sys/class/drm/card1/empty", "");
-    assert_int_equal(amd->open(&fake.root, &vendor, NULL), -ENODEV);
-    assert_ptr_equal(vendor, &fake); /* untouched on failure */
+    assert_int_equal(amd->open(&fake->root, &vendor, NULL), -ENODEV);
+    fake_root_write(fake, "sys/class/drm/version", "drm 1.1.0 20060810\n");
+    assert_int_equal(amd->open(&fake->root, &vendor, NULL), -ENODEV);
+    fake_drm_card(fake, 0, "0000:00:02.0", "0x8086\n");
+    fake_root_write(fake, "sys/class/drm/card1/empty", "");
+    assert_int_equal(amd->open(&fake->root, &vendor, NULL), -ENODEV);
+    assert_ptr_equal(vendor, fake); /* untouched on failure */
     amd->close(NULL);
-    fake_root_done(&fake);
 }
 
 static void a_device_is_described_by_its_files(void **state)
@@ -429,7 +427,7 @@ static void known_clients_are_read_at_once_and_new_ones_found_at_the_next_count(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_without_cards_has_no_gpu),
+        FAKE_ROOT_TEST(a_machine_without_cards_has_no_gpu),
         cmocka_unit_test(a_device_is_described_by_its_files),
         cmocka_unit_test(hostile_device_names_are_escaped),
         cmocka_unit_test(a_reading_contains_every_value_of_the_driver),

@@ -29,50 +29,46 @@ static void put_zone(struct fake_root *fake, int number, const char *name,
 
 static void packages_are_summed_and_counters_may_wrap(void **state)
 {
+    struct fake_root *fake = *state;
     struct energy energy = { 0 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    put_zone(&fake, 0, "package-0\n", "262143000000\n");
-    put_zone(&fake, 1, "package-1\n", "5000000\n");
-    put_zone(&fake, 2, "psys\n", "7\n"); /* psys includes the packages */
-    assert_int_equal(energy_read(&energy, &fake.root, NS_PER_SECOND), 0);
+    put_zone(fake, 0, "package-0\n", "262143000000\n");
+    put_zone(fake, 1, "package-1\n", "5000000\n");
+    put_zone(fake, 2, "psys\n", "7\n"); /* psys includes the packages */
+    assert_int_equal(energy_read(&energy, &fake->root, NS_PER_SECOND), 0);
     assert_int_equal(energy.count, 2);
     assert_string_equal(energy.source, "powercap");
-    put_zone(&fake, 0, "package-0\n", "671150\n"); /* wrapped at the end of the range */
-    put_zone(&fake, 1, "package-1\n", "9000000\n");
-    assert_int_equal(energy_read(&energy, &fake.root, 2 * NS_PER_SECOND), 1000000 + 4000000);
+    put_zone(fake, 0, "package-0\n", "671150\n"); /* wrapped at the end of the range */
+    put_zone(fake, 1, "package-1\n", "9000000\n");
+    assert_int_equal(energy_read(&energy, &fake->root, 2 * NS_PER_SECOND), 1000000 + 4000000);
     assert_true(energy.is_complete);
     /* After an hour, the counter may have wrapped more than once. */
-    (void)energy_read(&energy, &fake.root, 3600 * NS_PER_SECOND);
+    (void)energy_read(&energy, &fake->root, 3600 * NS_PER_SECOND);
     assert_false(energy.is_complete);
     energy_close(&energy);
-    fake_root_done(&fake);
 }
 
 static void packages_may_be_added_and_removed(void **state)
 {
+    struct fake_root *fake = *state;
     struct energy energy = { 0 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    put_zone(&fake, 0, "package-0\n", "1000000\n");
-    put_zone(&fake, 1, "package-1\n", "1000000\n");
-    assert_int_equal(energy_read(&energy, &fake.root, NS_PER_SECOND), 0);
-    assert_int_equal(unlinkat(fake.root.fd, ZONE "1/energy_uj", 0), 0);
+    put_zone(fake, 0, "package-0\n", "1000000\n");
+    put_zone(fake, 1, "package-1\n", "1000000\n");
+    assert_int_equal(energy_read(&energy, &fake->root, NS_PER_SECOND), 0);
+    assert_int_equal(unlinkat(fake->root.fd, ZONE "1/energy_uj", 0), 0);
     cached_file_close(&energy.packages[1].file); /* simulates removal by the kernel */
-    put_zone(&fake, 0, "package-0\n", "2000000\n");
-    assert_int_equal(energy_read(&energy, &fake.root, 2 * NS_PER_SECOND), 1000000);
+    put_zone(fake, 0, "package-0\n", "2000000\n");
+    assert_int_equal(energy_read(&energy, &fake->root, 2 * NS_PER_SECOND), 1000000);
     assert_false(energy.is_complete);
-    put_zone(&fake, 1, "package-1\n", "90000000\n"); /* the increase meanwhile is unknown */
-    put_zone(&fake, 2, "package-2\n", "70000000\n");
-    assert_int_equal(energy_read(&energy, &fake.root, 15 * NS_PER_SECOND), 1000000);
+    put_zone(fake, 1, "package-1\n", "90000000\n"); /* the increase meanwhile is unknown */
+    put_zone(fake, 2, "package-2\n", "70000000\n");
+    assert_int_equal(energy_read(&energy, &fake->root, 15 * NS_PER_SECOND), 1000000);
     assert_int_equal(energy.count, 3);
-    put_zone(&fake, 1, "package-1\n", "90000001\n");
-    put_zone(&fake, 2, "package-2\n", "70000002\n");
-    assert_int_equal(energy_read(&energy, &fake.root, 16 * NS_PER_SECOND), 1000003);
+    put_zone(fake, 1, "package-1\n", "90000001\n");
+    put_zone(fake, 2, "package-2\n", "70000002\n");
+    assert_int_equal(energy_read(&energy, &fake->root, 16 * NS_PER_SECOND), 1000003);
     energy_close(&energy);
-    fake_root_done(&fake);
 }
 
 static void other_energy_sources_are_used_if_rapl_is_missing(void **state)
@@ -143,8 +139,8 @@ static void energy_is_attributed_in_proportion_to_cpu_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packages_are_summed_and_counters_may_wrap),
-        cmocka_unit_test(packages_may_be_added_and_removed),
+        FAKE_ROOT_TEST(packages_are_summed_and_counters_may_wrap),
+        FAKE_ROOT_TEST(packages_may_be_added_and_removed),
         cmocka_unit_test(other_energy_sources_are_used_if_rapl_is_missing),
         cmocka_unit_test(energy_is_attributed_in_proportion_to_cpu_time),
     };

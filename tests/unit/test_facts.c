@@ -106,79 +106,71 @@ static void quotes_are_removed_from_the_system_name(void **state)
 
 static void all_facts_of_a_machine_are_read(void **state)
 {
+    struct fake_root *fake = *state;
     struct host_facts facts;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "proc/sys/kernel/hostname", "node-7\n");
-    fake_root_write(&fake, "proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
-    fake_root_write(&fake, "usr/lib/os-release", "PRETTY_NAME=\"Debian\"\n");
-    fake_root_write(&fake, "proc/cpuinfo", "model name\t: A CPU\n");
-    fake_root_write(&fake, "proc/meminfo", "MemTotal: 1000 kB\n");
-    fake_root_write(&fake, "proc/stat",
+    fake_root_write(fake, "proc/sys/kernel/hostname", "node-7\n");
+    fake_root_write(fake, "proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
+    fake_root_write(fake, "usr/lib/os-release", "PRETTY_NAME=\"Debian\"\n");
+    fake_root_write(fake, "proc/cpuinfo", "model name\t: A CPU\n");
+    fake_root_write(fake, "proc/meminfo", "MemTotal: 1000 kB\n");
+    fake_root_write(fake, "proc/stat",
                     "cpu 1 2 3 4\ncpu0 1 2 3 4\ncpu2 1 2 3 4\nintr 0\nprocesses 5\n");
-    host_facts_read(&fake.root, &facts);
+    host_facts_read(&fake->root, &facts);
     assert_string_equal(facts.hostname, "node-7");
     assert_string_equal(facts.kernel, "6.1.0-18-amd64");
     assert_string_equal(facts.os, "Debian");
     assert_string_equal(facts.cpu_model, "A CPU");
     assert_int_equal(facts.cpus, 2);
     assert_int_equal(facts.memory_bytes, 1024000);
-    fake_root_done(&fake);
 }
 
 static void facts_without_files_are_unknown(void **state)
 {
+    struct fake_root *fake = *state;
     struct host_facts facts;
-    struct fake_root fake;
 
     memset(&facts, 'x', sizeof(facts));
-    fake_root_init(&fake);
-    host_facts_read(&fake.root, &facts);
+    host_facts_read(&fake->root, &facts);
     assert_string_equal(facts.hostname, "");
     assert_string_equal(facts.kernel, "");
     assert_string_equal(facts.os, "");
     assert_string_equal(facts.cpu_model, "");
     assert_true(facts.cpus == UNKNOWN);
     assert_true(facts.memory_bytes == UNKNOWN);
-    fake_root_done(&fake);
 }
 
 /* ---- dmi ------------------------------------------------------------------- */
 
 static void strings_are_printable_and_trimmed(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct dmi dmi;
 
     memset(&dmi, 'x', sizeof(dmi));
-    fake_root_init(&fake);
-    fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", "  Amazon EC2 \n");
-    fake_root_write(&fake, "sys/class/dmi/id/product_name", "a\033[31mb\x80\n");
-    fake_root_write(&fake, "sys/class/dmi/id/bios_version", "\n");
-    fake_root_write(&fake, "sys/hypervisor/uuid", "ec2f0000\n");
-    dmi_read(&fake.root, &dmi);
+    fake_root_write(fake, "sys/class/dmi/id/sys_vendor", "  Amazon EC2 \n");
+    fake_root_write(fake, "sys/class/dmi/id/product_name", "a\033[31mb\x80\n");
+    fake_root_write(fake, "sys/class/dmi/id/bios_version", "\n");
+    fake_root_write(fake, "sys/hypervisor/uuid", "ec2f0000\n");
+    dmi_read(&fake->root, &dmi);
     assert_string_equal(dmi.text[DMI_SYS_VENDOR], "Amazon EC2");
     assert_string_equal(dmi.text[DMI_PRODUCT_NAME], "a[31mb");
     assert_string_equal(dmi.text[DMI_BIOS_VERSION], "");
     assert_string_equal(dmi.text[DMI_CHASSIS_ASSET_TAG], "");
     assert_string_equal(dmi.text[DMI_HYPERVISOR_UUID], "ec2f0000");
-    fake_root_done(&fake);
 }
 
 static void long_strings_are_truncated(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct dmi dmi;
     char text[1001];
 
     memset(text, 'a', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    fake_root_init(&fake);
-    fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", text);
-    dmi_read(&fake.root, &dmi);
+    fake_root_write(fake, "sys/class/dmi/id/sys_vendor", text);
+    dmi_read(&fake->root, &dmi);
     assert_int_equal(strlen(dmi.text[DMI_SYS_VENDOR]), DMI_TEXT_SIZE - 1);
-    fake_root_done(&fake);
 }
 
 static void the_first_rule_with_all_conditions_met_is_used(void **state)
@@ -226,26 +218,25 @@ static void write_cache(struct fake_root *fake, unsigned cpu, unsigned index, co
 /* Two sockets, each with two cores of two threads; CPU 3 is offline. */
 static void shared_cores_and_sockets_are_counted_once(void **state)
 {
+    struct fake_root *fake = *state;
     static const unsigned online[] = { 0, 1, 2, 4, 5, 6, 7 };
     static const char *const cores[] = { "0,4", "1,5", "2,6", "", "0,4", "1,5", "2,6", "7" };
     static const char *const sockets[] = { "0-1,4-5", "2,6-7" };
-    struct fake_root fake;
     struct topology found;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, CPU "/online", "0-2,4-7\n");
-    fake_root_write(&fake, "sys/devices/system/node/online", "0-1\n");
+    fake_root_write(fake, CPU "/online", "0-2,4-7\n");
+    fake_root_write(fake, "sys/devices/system/node/online", "0-1\n");
     for (size_t i = 0; i < ARRAY_SIZE(online); i++) {
         unsigned cpu = online[i];
         const char *socket = sockets[(cpu & 3) >= 2];
 
-        write_cpu(&fake, cpu, "topology/core_cpus_list", cores[cpu]);
-        write_cpu(&fake, cpu, "topology/core_siblings_list", socket); /* the older name */
-        write_cache(&fake, cpu, 0, "3\n", "Unified\n", "32768K\n", socket);
-        write_cache(&fake, cpu, 1, "1\n", "Instruction\n", "32K\n", cores[cpu]);
-        write_cache(&fake, cpu, 2, "1\n", "Data\n", "48K\n", cores[cpu]);
+        write_cpu(fake, cpu, "topology/core_cpus_list", cores[cpu]);
+        write_cpu(fake, cpu, "topology/core_siblings_list", socket); /* the older name */
+        write_cache(fake, cpu, 0, "3\n", "Unified\n", "32768K\n", socket);
+        write_cache(fake, cpu, 1, "1\n", "Instruction\n", "32K\n", cores[cpu]);
+        write_cache(fake, cpu, 2, "1\n", "Data\n", "48K\n", cores[cpu]);
     }
-    topology_read(&fake.root, &found);
+    topology_read(&fake->root, &found);
     assert_int_equal(found.threads, 7);
     assert_int_equal(found.cores, 4);
     assert_int_equal(found.sockets, 2);
@@ -260,27 +251,24 @@ static void shared_cores_and_sockets_are_counted_once(void **state)
     assert_int_equal(found.caches[2].type, 'u');
     assert_int_equal(found.caches[2].count, 2);
     assert_int_equal(found.caches[2].bytes, 64 << 20);
-    fake_root_done(&fake);
 }
 
 static void unreported_values_are_unknown(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct topology found;
 
-    fake_root_init(&fake);
-    topology_read(&fake.root, &found);
+    topology_read(&fake->root, &found);
     assert_true(found.threads == UNKNOWN && found.cores == UNKNOWN && found.sockets == UNKNOWN);
     assert_true(found.numa_nodes == UNKNOWN);
     assert_int_equal(found.cache_count, 0);
-    fake_root_write(&fake, CPU "/online", "0-1\n");
-    write_cpu(&fake, 0, "topology/core_cpus_list", "0\n");
-    write_cpu(&fake, 0, "cache/index0/level", "1\n"); /* the other files are missing */
-    topology_read(&fake.root, &found);
+    fake_root_write(fake, CPU "/online", "0-1\n");
+    write_cpu(fake, 0, "topology/core_cpus_list", "0\n");
+    write_cpu(fake, 0, "cache/index0/level", "1\n"); /* the other files are missing */
+    topology_read(&fake->root, &found);
     assert_int_equal(found.threads, 2);
     assert_true(found.cores == UNKNOWN && found.sockets == UNKNOWN);
     assert_int_equal(found.cache_count, 0);
-    fake_root_done(&fake);
 }
 
 static void a_damaged_list_is_read_up_to_the_damage(void **state)
@@ -371,6 +359,7 @@ static void containers_are_recognized_by_files_and_variables(void **state)
 
 static void firmware_names_the_hypervisor(void **state)
 {
+    struct fake_root *fake = *state;
     static const struct {
         const char *name;
         struct dmi dmi;
@@ -386,12 +375,9 @@ static void firmware_names_the_hypervisor(void **state)
               [DMI_PRODUCT_NAME] = "Virtual Machine" } } },
         { "xen", { { [DMI_SYS_VENDOR] = "Xen", [DMI_PRODUCT_NAME] = "HVM domU" } } },
     };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-        assert_string_equal(hypervisor_find(&fake.root, &cases[i].dmi), cases[i].name);
-    fake_root_done(&fake);
+        assert_string_equal(hypervisor_find(&fake->root, &cases[i].dmi), cases[i].name);
 }
 
 static void a_hypervisor_is_found_without_firmware(void **state)
@@ -432,17 +418,17 @@ int main(void)
         cmocka_unit_test(a_missing_cpu_model_is_an_error),
         cmocka_unit_test(long_names_are_truncated),
         cmocka_unit_test(quotes_are_removed_from_the_system_name),
-        cmocka_unit_test(all_facts_of_a_machine_are_read),
-        cmocka_unit_test(facts_without_files_are_unknown),
-        cmocka_unit_test(strings_are_printable_and_trimmed),
-        cmocka_unit_test(long_strings_are_truncated),
+        FAKE_ROOT_TEST(all_facts_of_a_machine_are_read),
+        FAKE_ROOT_TEST(facts_without_files_are_unknown),
+        FAKE_ROOT_TEST(strings_are_printable_and_trimmed),
+        FAKE_ROOT_TEST(long_strings_are_truncated),
         cmocka_unit_test(the_first_rule_with_all_conditions_met_is_used),
-        cmocka_unit_test(shared_cores_and_sockets_are_counted_once),
-        cmocka_unit_test(unreported_values_are_unknown),
+        FAKE_ROOT_TEST(shared_cores_and_sockets_are_counted_once),
+        FAKE_ROOT_TEST(unreported_values_are_unknown),
         cmocka_unit_test(a_damaged_list_is_read_up_to_the_damage),
         cmocka_unit_test(sizes_are_converted_from_their_units),
         cmocka_unit_test(containers_are_recognized_by_files_and_variables),
-        cmocka_unit_test(firmware_names_the_hypervisor),
+        FAKE_ROOT_TEST(firmware_names_the_hypervisor),
         cmocka_unit_test(a_hypervisor_is_found_without_firmware),
     };
 

@@ -16,37 +16,33 @@
 
 static void all_online_cpus_are_used_if_few(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     unsigned cpus[8];
     bool is_partial = true;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "sys/devices/system/cpu/online", "0-4,6\n");
-    assert_int_equal(cpu_list_of_process(&fake.root, getpid(), cpus, 8, &is_partial), 6);
+    fake_root_write(fake, "sys/devices/system/cpu/online", "0-4,6\n");
+    assert_int_equal(cpu_list_of_process(&fake->root, getpid(), cpus, 8, &is_partial), 6);
     assert_int_equal(cpus[5], 6);
     assert_false(is_partial);
-    fake_root_done(&fake);
 }
 
 /* If the list of online CPUs is missing or too long, the process's own affinity mask is
  * used. */
 static void the_cpus_of_the_process_are_used_if_many_are_online(void **state)
 {
+    struct fake_root *fake = *state;
     unsigned long available = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
     unsigned cpus[4096];
-    struct fake_root fake;
     bool is_partial = false;
     int count;
 
-    fake_root_init(&fake);
-    count = cpu_list_of_process(&fake.root, getpid(), cpus, ARRAY_SIZE(cpus), &is_partial);
+    count = cpu_list_of_process(&fake->root, getpid(), cpus, ARRAY_SIZE(cpus), &is_partial);
     assert_in_range(count, 1, available);
     assert_true(is_partial); /* the process may move to other CPUs */
-    fake_root_write(&fake, "sys/devices/system/cpu/online", "0-8000\n");
+    fake_root_write(fake, "sys/devices/system/cpu/online", "0-8000\n");
     assert_int_equal(
-        cpu_list_of_process(&fake.root, getpid(), cpus, ARRAY_SIZE(cpus), &is_partial), count);
-    assert_int_equal(cpu_list_of_process(&fake.root, getpid(), cpus, 0, &is_partial), -E2BIG);
-    fake_root_done(&fake);
+        cpu_list_of_process(&fake->root, getpid(), cpus, ARRAY_SIZE(cpus), &is_partial), count);
+    assert_int_equal(cpu_list_of_process(&fake->root, getpid(), cpus, 0, &is_partial), -E2BIG);
 }
 
 /* ---- task record ----------------------------------------------------------- */
@@ -372,14 +368,12 @@ static void lost_records_are_counted(void **state)
 
 static void no_ring_is_opened_for_a_fixture(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct fork_ring ring;
 
-    fake_root_init(&fake);
-    assert_int_equal(fork_ring_open(&fake.root, 1, &ring), -ENOTSUP);
+    assert_int_equal(fork_ring_open(&fake->root, 1, &ring), -ENOTSUP);
     assert_int_equal(ring.count, 0);
     fork_ring_close(&ring);
-    fake_root_done(&fake);
 }
 
 static void no_ring_is_opened_for_a_missing_process(void **state)
@@ -405,8 +399,8 @@ static void the_ring_size_is_independent_of_the_page_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_online_cpus_are_used_if_few),
-        cmocka_unit_test(the_cpus_of_the_process_are_used_if_many_are_online),
+        FAKE_ROOT_TEST(all_online_cpus_are_used_if_few),
+        FAKE_ROOT_TEST(the_cpus_of_the_process_are_used_if_many_are_online),
         cmocka_unit_test(a_fork_record_contains_child_and_parent),
         cmocka_unit_test(threads_are_distinguished_from_processes),
         cmocka_unit_test(a_record_may_wrap_around_the_end),
@@ -420,7 +414,7 @@ int main(void)
         cmocka_unit_test(the_ring_size_is_independent_of_the_page_size),
         cmocka_unit_test(every_process_is_reported_in_order),
         cmocka_unit_test(lost_records_are_counted),
-        cmocka_unit_test(no_ring_is_opened_for_a_fixture),
+        FAKE_ROOT_TEST(no_ring_is_opened_for_a_fixture),
         cmocka_unit_test(no_ring_is_opened_for_a_missing_process),
     };
 

@@ -444,17 +444,15 @@ static void each_vendor_has_its_own_variables(void **state)
 
 static void without_a_gpu_there_is_nothing_to_watch(void **state)
 {
+    struct fake_root *fake = *state;
     struct gpu_watch_options options = { .vendors = gpu_vendors,
                                          .vendor_count = gpu_vendor_count };
     struct gpu_choice choice = { 0 };
-    struct fake_root fake;
     struct gpu_watch watch;
 
-    fake_root_init(&fake);
     options.choice = &choice;
-    assert_int_equal(gpu_watch_open(&watch, &fake.root, &options), -ENODEV);
+    assert_int_equal(gpu_watch_open(&watch, &fake->root, &options), -ENODEV);
     assert_int_equal(watch.inventory.refusal_count, 0);
-    fake_root_done(&fake);
 }
 
 static int fail_to_open(const struct root *root, void **ret, struct spoor_error *err)
@@ -467,18 +465,16 @@ static int fail_to_open(const struct root *root, void **ret, struct spoor_error 
 
 static void a_failing_vendor_is_reported(void **state)
 {
+    struct fake_root *fake = *state;
     static const struct gpu_vendor broken = { .name = "broken", .open = fail_to_open };
     const struct gpu_vendor *const vendors[] = { &broken };
     struct gpu_choice choice = { 0 };
     struct gpu_inventory inventory;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    assert_int_equal(gpu_inventory_open(&inventory, &fake.root, vendors, 1, &choice), -ENODEV);
+    assert_int_equal(gpu_inventory_open(&inventory, &fake->root, vendors, 1, &choice), -ENODEV);
     assert_int_equal(inventory.refusal_count, 1);
     assert_string_equal(inventory.refusals[0].vendor, "broken");
     assert_string_equal(inventory.refusals[0].error.message, "broken");
-    fake_root_done(&fake);
 }
 
 static void a_variable_is_found_in_the_environment_of_a_process(void **state)
@@ -523,8 +519,8 @@ int main(void)
         cmocka_unit_test(an_exited_process_keeps_its_busy_time),
         cmocka_unit_test(the_pid_of_a_long_exited_process_may_be_reused),
         cmocka_unit_test(each_vendor_has_its_own_variables),
-        cmocka_unit_test(without_a_gpu_there_is_nothing_to_watch),
-        cmocka_unit_test(a_failing_vendor_is_reported),
+        FAKE_ROOT_TEST(without_a_gpu_there_is_nothing_to_watch),
+        FAKE_ROOT_TEST(a_failing_vendor_is_reported),
         cmocka_unit_test(a_variable_is_found_in_the_environment_of_a_process),
         cmocka_unit_test(sources_come_from_the_vendors_in_use),
     };

@@ -7,7 +7,7 @@
 
 #include "compat/gpu_tracker/program.h"
 #include "front/help.h"
-#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
 #include "unit_test.h"
 
 /* ---- help --------------------------------------------------------------- */

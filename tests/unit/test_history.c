@@ -223,18 +223,16 @@ static int count_file(const char *path, void *data, struct spoor_error *err)
 
 static void each_month_has_its_own_file(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct spoor_error err = { 0 };
     int files = 0;
 
-    fake_root_init(&fake);
-    assert_int_equal(append(fake.path, 0, "{\"id\":\"a\"}\n"), 0);
-    assert_int_equal(append(fake.path, 1, "{\"id\":\"b\"}\n"), 0);
-    assert_int_equal(append(fake.path, 40 * 86400.0, "{\"id\":\"c\"}\n"), 0);
-    assert_int_equal(append(fake.path, (double)NAN, "{\"id\":\"d\"}\n"), 0);
-    assert_int_equal(history_for_each(fake.path, count_file, &files, &err), 0);
+    assert_int_equal(append(fake->path, 0, "{\"id\":\"a\"}\n"), 0);
+    assert_int_equal(append(fake->path, 1, "{\"id\":\"b\"}\n"), 0);
+    assert_int_equal(append(fake->path, 40 * 86400.0, "{\"id\":\"c\"}\n"), 0);
+    assert_int_equal(append(fake->path, (double)NAN, "{\"id\":\"d\"}\n"), 0);
+    assert_int_equal(history_for_each(fake->path, count_file, &files, &err), 0);
     assert_int_equal(files, 3);
-    fake_root_done(&fake);
 }
 
 /* ---- other programs ------------------------------------------------------- */
@@ -280,7 +278,7 @@ int main(void)
         cmocka_unit_test(other_text_is_not_a_row),
         cmocka_unit_test(a_filter_becomes_sql_with_placeholders),
         cmocka_unit_test(too_many_conditions_are_refused),
-        cmocka_unit_test(each_month_has_its_own_file),
+        FAKE_ROOT_TEST(each_month_has_its_own_file),
         cmocka_unit_test(nextflow_values_may_have_units_or_be_raw),
     };
 

@@ -140,17 +140,15 @@ static void damaged_cpu_lines_are_refused(void **state)
 
 static void processes_are_counted_and_other_folders_are_not(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
 
-    fake_root_init(&fake);
-    assert_true(process_count_read(&fake.root) == UNKNOWN); /* /proc is missing */
-    fake_root_write(&fake, "proc/1/stat", "");
-    fake_root_write(&fake, "proc/42/stat", "");
-    fake_root_write(&fake, "proc/sys/x", "");
-    assert_int_equal(process_count_read(&fake.root), 2);
-    fake_root_write(&fake, "proc/43/stat", "");
-    assert_int_equal(process_count_read(&fake.root), 3);
-    fake_root_done(&fake);
+    assert_true(process_count_read(&fake->root) == UNKNOWN); /* /proc is missing */
+    fake_root_write(fake, "proc/1/stat", "");
+    fake_root_write(fake, "proc/42/stat", "");
+    fake_root_write(fake, "proc/sys/x", "");
+    assert_int_equal(process_count_read(&fake->root), 2);
+    fake_root_write(fake, "proc/43/stat", "");
+    assert_int_equal(process_count_read(&fake->root), 3);
 }
 
 /* ---- pressure -------------------------------------------------------------- */
@@ -517,7 +515,7 @@ int main(void)
         cmocka_unit_test(a_truncated_text_never_gives_a_wrong_number),
         cmocka_unit_test(thousands_of_cpus_are_counted),
         cmocka_unit_test(damaged_cpu_lines_are_refused),
-        cmocka_unit_test(processes_are_counted_and_other_folders_are_not),
+        FAKE_ROOT_TEST(processes_are_counted_and_other_folders_are_not),
         cmocka_unit_test(pressure_is_read_from_the_some_line),
         cmocka_unit_test(a_total_that_does_not_fit_is_unknown),
         cmocka_unit_test(damaged_pressure_is_refused),

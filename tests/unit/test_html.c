@@ -5,7 +5,6 @@
 #include "example_report.h"
 #include "json_check.h"
 #include "output/format.h"
-#include "output/html.h"
 #include "unit_test.h"
 
 #define BEGIN "<script id=\"spoor-data\" type=\"application/json\">"

@@ -39,33 +39,31 @@ static void grandchildren_belong_to_the_job(void **state)
 
 static void the_main_process_can_be_tracked_alone(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct job_reading reading;
     struct job job;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "proc/1/task/1/children", "");
-    fake_process_put(&fake, &(struct fake_process){ .pid = 10,
-                                                    .user_ticks = 1,
-                                                    .child_user_ticks = 16,
-                                                    .minor_faults = 3,
-                                                    .child_minor_faults = 5,
-                                                    .children = "11 " });
-    fake_process_put(&fake, &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 2 });
-    assert_int_equal(job_init(&job, &fake.root,
+    fake_root_write(fake, "proc/1/task/1/children", "");
+    fake_process_put(fake, &(struct fake_process){ .pid = 10,
+                                                   .user_ticks = 1,
+                                                   .child_user_ticks = 16,
+                                                   .minor_faults = 3,
+                                                   .child_minor_faults = 5,
+                                                   .children = "11 " });
+    fake_process_put(fake, &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 2 });
+    assert_int_equal(job_init(&job, &fake->root,
                               &(struct job_options){ .pid = 10,
                                                      .is_main_only = true,
                                                      .detail = SPOOR_DETAIL_NEVER },
                               SECOND),
                      0);
     job_refresh(&job, 2 * SECOND, true);
-    job_read(&job, 2 * SECOND, &reading);
+    read_sample(&job, 2 * SECOND, &reading);
     assert_int_equal(reading.process_count, 1);
     assert_int_equal(reading.usage.counter[USAGE_CPU_NS], SECOND / 100);
     assert_int_equal(reading.usage.counter[USAGE_USER_NS], SECOND / 100);
     assert_int_equal(reading.usage.counter[USAGE_MINOR_FAULTS], 3);
     job_done(&job);
-    fake_root_done(&fake);
 }
 
 /* Changes the counts of characters written by the process and by its first thread, and
@@ -85,7 +83,7 @@ static uint64_t written_alone(struct fake_job *f, unsigned process_chars, unsign
                    thread_chars);
     fake_root_write(&f->fake, "proc/10/task/10/io", text);
     job_refresh(&f->job, f->now_ns, false);
-    job_read(&f->job, f->now_ns, &f->reading);
+    read_sample(&f->job, f->now_ns, &f->reading);
     return f->reading.usage.counter[USAGE_WRITTEN_CHARS];
 }
 
@@ -141,10 +139,10 @@ static void process_events_limit_the_maximum_number_of_processes(void **state)
     f.job.process_events.source = "perf.fork-ring";
     f.job.process_events.peak.processes = 2;
     f.job.process_events.is_exact = true;
-    job_read(&f.job, SECOND, &f.reading);
+    read_sample(&f.job, SECOND, &f.reading);
     assert_int_equal(f.reading.process_count, 2);
     f.job.process_events.is_exact = false; /* events were lost */
-    job_read(&f.job, SECOND, &f.reading);
+    read_sample(&f.job, SECOND, &f.reading);
     assert_int_equal(f.reading.process_count, 3);
     f.job.process_events.source = NULL;
     fake_job_end(&f);
@@ -303,14 +301,12 @@ static void memory_of_children_that_exited_unseen_is_unknown(void **state)
 
 static void a_missing_process_is_an_error(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct job job;
 
-    fake_root_init(&fake);
-    assert_int_equal(job_init(&job, &fake.root, &(struct job_options){ .pid = 10 }, SECOND),
+    assert_int_equal(job_init(&job, &fake->root, &(struct job_options){ .pid = 10 }, SECOND),
                      -ESRCH);
     job_done(&job);
-    fake_root_done(&fake);
 }
 
 static const char *no_environment(const char *name)
@@ -345,7 +341,7 @@ static void an_accounted_zombie_is_not_added_again(void **state)
     job_child_ended(&job, options.pid, SECOND);
     for (uint64_t i = 2; i < 4; i++) {
         job_refresh(&job, i * SECOND, true);
-        job_read(&job, i * SECOND, &reading);
+        read_sample(&job, i * SECOND, &reading);
         assert_int_equal(reading.started_count, 1);
         assert_int_equal(reading.process_count, 0);
         assert_int_equal(job.roster.count, 0);
@@ -360,7 +356,7 @@ static uint64_t counter_of(struct job *job, uint64_t now_ns, enum usage_counter 
     struct job_reading reading;
 
     job_refresh(job, now_ns, true);
-    job_read(job, now_ns, &reading);
+    read_sample(job, now_ns, &reading);
     return reading.usage.counter[counter];
 }
 
@@ -458,7 +454,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grandchildren_belong_to_the_job),
-        cmocka_unit_test(the_main_process_can_be_tracked_alone),
+        FAKE_ROOT_TEST(the_main_process_can_be_tracked_alone),
         cmocka_unit_test(io_of_a_process_tracked_alone_excludes_its_children),
         cmocka_unit_test(process_events_limit_the_maximum_number_of_processes),
         cmocka_unit_test(an_agent_belongs_to_no_job),
@@ -468,7 +464,7 @@ int main(void)
         cmocka_unit_test(processes_are_found_by_their_parents_without_children_files),
         cmocka_unit_test(memory_of_an_unseen_process_is_unknown),
         cmocka_unit_test(memory_of_children_that_exited_unseen_is_unknown),
-        cmocka_unit_test(a_missing_process_is_an_error),
+        FAKE_ROOT_TEST(a_missing_process_is_an_error),
         cmocka_unit_test(an_accounted_zombie_is_not_added_again),
         cmocka_unit_test(context_switches_are_known_once_main_has_ended),
         cmocka_unit_test(idle_processes_are_skipped_for_ten_seconds),

@@ -365,50 +365,46 @@ static void a_directory_that_is_not_a_cgroup_is_refused(void **state)
 /* Without a graphics driver, dmem is not enabled, which saves a write. */
 static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
 {
+    struct fake_root *fake = *state;
     static const char *const last[] = { "+io", "+dmem" };
     struct job_cgroup job_cgroup;
-    struct fake_root fake;
     char text[64];
 
-    fake_root_init(&fake);
-    fake.root.is_live = true;
-    fake_root_write(&fake, GIVEN "/cgroup.controllers", "memory pids io dmem\n");
+    fake->root.is_live = true;
+    fake_root_write(fake, GIVEN "/cgroup.controllers", "memory pids io dmem\n");
     for (size_t i = 0; i < ARRAY_SIZE(last); i++) {
         /* In a plain file, each write overwrites the beginning of the previous one. */
-        fake_root_write(&fake, GIVEN "/cgroup.subtree_control", "");
-        job_cgroup_open(&job_cgroup, &fake.root, getpid(), getpid(), NULL, "/" GIVEN,
+        fake_root_write(fake, GIVEN "/cgroup.subtree_control", "");
+        job_cgroup_open(&job_cgroup, &fake->root, getpid(), getpid(), NULL, "/" GIVEN,
                         empty_environment);
-        assert_true(root_read(&fake.root, text, sizeof(text), GIVEN "/cgroup.subtree_control") >
-                    0);
+        assert_true(
+            root_read(&fake->root, text, sizeof(text), GIVEN "/cgroup.subtree_control") > 0);
         assert_memory_equal(text, last[i], strlen(last[i]));
         job_cgroup_close(&job_cgroup);
-        fake_root_write(&fake, "sys/class/drm/version", "drm 1.1.0 20060810\n");
+        fake_root_write(fake, "sys/class/drm/version", "drm 1.1.0 20060810\n");
     }
-    fake_root_done(&fake);
 }
 
 /* In version 2, all files are in one folder; in version 1, dmem has its own hierarchy. A
  * cgroup that contains the tracker may count other jobs, too. */
 static void gpu_memory_is_read_from_the_jobs_cgroup(void **state)
 {
+    struct fake_root *fake = *state;
     static const struct cgroup v2 = { .path = "unified/a", .is_v2 = true };
     static const struct cgroup v1 = { .path = "dmem/a" };
     struct cgroups cgroups = { .of = { [CGROUP_UNIFIED] = v2, [CGROUP_DMEM] = v2 } };
     struct job_cgroup job_cgroup;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    job_cgroup_adopt(&job_cgroup, &fake.root, &v2, &cgroups);
+    job_cgroup_adopt(&job_cgroup, &fake->root, &v2, &cgroups);
     assert_string_equal(job_cgroup_dmem_path(&job_cgroup), "unified/a");
     job_cgroup_close(&job_cgroup);
     cgroups.of[CGROUP_DMEM] = v1;
-    job_cgroup_adopt(&job_cgroup, &fake.root, &v2, &cgroups);
+    job_cgroup_adopt(&job_cgroup, &fake->root, &v2, &cgroups);
     assert_string_equal(job_cgroup_dmem_path(&job_cgroup), "dmem/a");
     job_cgroup_surround(&job_cgroup, &cgroups);
     assert_null(job_cgroup_dmem_path(&job_cgroup));
     job_cgroup_close(&job_cgroup);
     assert_null(job_cgroup_dmem_path(&job_cgroup));
-    fake_root_done(&fake);
 }
 
 int main(void)
@@ -425,8 +421,8 @@ int main(void)
         cmocka_unit_test(errors_name_a_cgroup_that_cannot_be_removed),
         cmocka_unit_test(a_slurm_step_gets_no_cgroup),
         cmocka_unit_test(a_directory_that_is_not_a_cgroup_is_refused),
-        cmocka_unit_test(gpu_memory_is_enabled_if_there_may_be_a_gpu),
-        cmocka_unit_test(gpu_memory_is_read_from_the_jobs_cgroup),
+        FAKE_ROOT_TEST(gpu_memory_is_enabled_if_there_may_be_a_gpu),
+        FAKE_ROOT_TEST(gpu_memory_is_read_from_the_jobs_cgroup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

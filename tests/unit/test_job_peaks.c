@@ -67,6 +67,38 @@ static void the_peak_is_kept_when_the_current_value_falls(void **state)
     fake_job_end(&f);
 }
 
+/* A reading is derived from what was seen, and changes nothing. */
+static void a_second_reading_equals_the_first(void **state)
+{
+    struct fake_job f;
+    struct job_reading second;
+
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
+    put_memory(&f, 1500, 400);
+    job_glance(&f.job, f.now_ns);
+    put_memory(&f, 900, 400);
+    job_refresh(&f.job, f.now_ns, true);
+    job_collect(&f.job, f.now_ns);
+    job_read(&f.job, &f.reading);
+    job_read(&f.job, &second);
+    assert_int_equal(second.memory.of[GROUP_JOB].total_bytes, 6000 * 1024);
+    for (int metric = 0; metric < METRIC_JOB_END; metric++) {
+        struct measure a = { 0 }, b = { 0 };
+
+        assert_int_equal(job_measure(&f.job, &f.reading, (enum metric)metric, &a),
+                         job_measure(&f.job, &second, (enum metric)metric, &b));
+        assert_int_equal(a.value, b.value);
+        assert_int_equal(a.now, b.now);
+        assert_ptr_equal(a.origin.source, b.origin.source);
+        assert_ptr_equal(a.origin.reason, b.origin.reason);
+        assert_int_equal(a.origin.is_exact, b.origin.is_exact);
+    }
+    job_begin_interval(&f.job);
+    job_read(&f.job, &second);
+    assert_int_equal(second.memory.of[GROUP_JOB].total_bytes, 3600 * 1024);
+    fake_job_end(&f);
+}
+
 static void the_parts_of_a_peak_are_unknown_without_detail(void **state)
 {
     struct fake_job f;
@@ -220,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_parts_of_a_peak_add_up_to_its_total),
         cmocka_unit_test(the_peak_is_kept_when_the_current_value_falls),
+        cmocka_unit_test(a_second_reading_equals_the_first),
         cmocka_unit_test(the_parts_of_a_peak_are_unknown_without_detail),
         cmocka_unit_test(a_glance_finds_a_newly_loaded_program),
         cmocka_unit_test(expected_copies_of_unread_forks_are_counted),

@@ -5,7 +5,7 @@
 
 #include "base/unknown.h"
 #include "fake_root.h"
-#include "record/limits.h"
+#include "record/fill.h"
 #include "unit_test.h"
 
 #define MIB (1ull << 20)
@@ -57,167 +57,151 @@ static const char *no_environment(const char *name)
 
 static void the_size_of_the_machine_is_the_limit_if_nothing_else_is(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    write_v2(&fake);
-    fake_root_write(&fake, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
-    read_limits(&fake.root, no_environment, &limits);
+    write_machine(fake);
+    write_v2(fake);
+    fake_root_write(fake, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
+    read_limits(&fake->root, no_environment, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_string_equal(limits.cpus_source, "affinity");
     assert_true(limits.memory_bytes == UNKNOWN);
     assert_null(limits.memory_source);
 
-    write_v1(&fake);
-    read_limits(&fake.root, no_environment, &limits);
+    write_v1(fake);
+    read_limits(&fake->root, no_environment, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_true(limits.memory_bytes == UNKNOWN);
-    fake_root_done(&fake);
 }
 
 static void affinity_limits_cpus_and_is_named_as_the_source(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t1,3-4\n");
-    read_limits(&fake.root, no_environment, &limits);
+    write_machine(fake);
+    fake_root_write(fake, "proc/42/status", "Cpus_allowed_list:\t1,3-4\n");
+    read_limits(&fake->root, no_environment, &limits);
     assert_float_equal(limits.cpus, 3, 0);
     assert_string_equal(limits.cpus_source, "affinity");
-    fake_root_done(&fake);
 }
 
 /* Simulates a machine with thousands of CPUs, and a user with many groups. */
 static void a_list_of_cpus_is_read_in_full(void **state)
 {
+    struct fake_root *fake = *state;
     static char text[800 << 10];
     size_t used = (size_t)snprintf(text, sizeof(text), "Groups:\t");
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    write_v2(&fake);
+    write_machine(fake);
+    write_v2(fake);
     for (int i = 0; i < 65536; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "4000000000 ");
     used += (size_t)snprintf(text + used, sizeof(text) - used, "\nCpus_allowed_list:\t1,3-4\n");
-    fake_root_write(&fake, "proc/42/status", text);
-    read_limits(&fake.root, no_environment, &limits);
+    fake_root_write(fake, "proc/42/status", text);
+    read_limits(&fake->root, no_environment, &limits);
     assert_non_null(limits.cpus_source);
     assert_float_equal(limits.cpus, 3, 0);
 
     used = 0;
     for (int i = 0; i < 3072; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? "," : "", 2 * i);
-    fake_root_write(&fake, "sys/fs/cgroup/a/b/cpuset.cpus.effective", text);
+    fake_root_write(fake, "sys/fs/cgroup/a/b/cpuset.cpus.effective", text);
     (void)snprintf(text + used, sizeof(text) - used, "\n");
-    fake_root_write(&fake, "proc/stat", "cpu 1 2 3 4\nintr 0\n");
+    fake_root_write(fake, "proc/stat", "cpu 1 2 3 4\nintr 0\n");
     memmove(text + strlen("Cpus_allowed_list:\t"), text, used + 2);
     memcpy(text, "Cpus_allowed_list:\t", strlen("Cpus_allowed_list:\t"));
-    fake_root_write(&fake, "proc/42/status", text);
-    read_limits(&fake.root, no_environment, &limits);
+    fake_root_write(fake, "proc/42/status", text);
+    read_limits(&fake->root, no_environment, &limits);
     assert_float_equal(limits.cpus, 3072, 0);
     assert_string_equal(limits.cpus_source, "cgroup.cpuset.cpus.effective");
-    fake_root_done(&fake);
 }
 
 static void offline_cpus_do_not_count(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t0-127\n");
-    read_limits(&fake.root, no_environment, &limits);
+    write_machine(fake);
+    fake_root_write(fake, "proc/42/status", "Cpus_allowed_list:\t0-127\n");
+    read_limits(&fake->root, no_environment, &limits);
     assert_float_equal(limits.cpus, 8, 0);
-    fake_root_done(&fake);
 }
 
 static void on_version_2_the_tightest_ancestor_wins(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    write_v2(&fake);
-    fake_root_write(&fake, "sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
-    fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "150000 100000\n");
-    fake_root_write(&fake, "sys/fs/cgroup/a/b/memory.max", "536870912\n");
-    fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "268435456\n");
-    fake_root_write(&fake, "sys/fs/cgroup/memory.max", "1073741824\n");
-    read_limits(&fake.root, no_environment, &limits);
+    write_machine(fake);
+    write_v2(fake);
+    fake_root_write(fake, "sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
+    fake_root_write(fake, "sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+    fake_root_write(fake, "sys/fs/cgroup/a/b/memory.max", "536870912\n");
+    fake_root_write(fake, "sys/fs/cgroup/a/memory.max", "268435456\n");
+    fake_root_write(fake, "sys/fs/cgroup/memory.max", "1073741824\n");
+    read_limits(&fake->root, no_environment, &limits);
     assert_float_equal(limits.cpus, 1.5, 0);
     assert_string_equal(limits.cpus_source, "cgroup.cpu.max");
     assert_int_equal(limits.memory_bytes, 256 * MIB);
     assert_string_equal(limits.memory_source, "cgroup.memory.max");
-    fake_root_done(&fake);
 }
 
 static void on_version_1_the_tightest_ancestor_wins(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    write_v1(&fake);
-    fake_root_write(&fake, "cg/cpu/a/cpu.cfs_quota_us", "50000\n");
-    fake_root_write(&fake, "cg/cpu/a/cpu.cfs_period_us", "100000\n");
-    fake_root_write(&fake, "cg/memory/a/memory.limit_in_bytes", "104857600\n");
-    read_limits(&fake.root, no_environment, &limits);
+    write_machine(fake);
+    write_v1(fake);
+    fake_root_write(fake, "cg/cpu/a/cpu.cfs_quota_us", "50000\n");
+    fake_root_write(fake, "cg/cpu/a/cpu.cfs_period_us", "100000\n");
+    fake_root_write(fake, "cg/memory/a/memory.limit_in_bytes", "104857600\n");
+    read_limits(&fake->root, no_environment, &limits);
     assert_float_equal(limits.cpus, 0.5, 0);
     assert_string_equal(limits.cpus_source, "cgroup.cpu.cfs_quota_us");
     assert_int_equal(limits.memory_bytes, 100 * MIB);
     assert_string_equal(limits.memory_source, "cgroup.memory.limit_in_bytes");
-    fake_root_done(&fake);
 }
 
 static void a_cpuset_is_named_instead_of_the_affinity_it_causes(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    write_v1(&fake);
-    fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t0-1\n");
-    fake_root_write(&fake, "cg/cpuset/cpuset.cpus", "0-1\n");
-    read_limits(&fake.root, no_environment, &limits);
+    write_machine(fake);
+    write_v1(fake);
+    fake_root_write(fake, "proc/42/status", "Cpus_allowed_list:\t0-1\n");
+    fake_root_write(fake, "cg/cpuset/cpuset.cpus", "0-1\n");
+    read_limits(&fake->root, no_environment, &limits);
     assert_float_equal(limits.cpus, 2, 0);
     assert_string_equal(limits.cpus_source, "cgroup.cpuset.cpus");
-    fake_root_write(&fake, "cg/cpuset/cpuset.effective_cpus", "0\n");
-    read_limits(&fake.root, no_environment, &limits);
+    fake_root_write(fake, "cg/cpuset/cpuset.effective_cpus", "0\n");
+    read_limits(&fake->root, no_environment, &limits);
     assert_float_equal(limits.cpus, 1, 0);
     assert_string_equal(limits.cpus_source, "cgroup.cpuset.effective_cpus");
 
-    write_v2(&fake);
-    fake_root_write(&fake, "sys/fs/cgroup/a/cpuset.cpus.effective", "0-1\n");
-    read_limits(&fake.root, no_environment, &limits);
+    write_v2(fake);
+    fake_root_write(fake, "sys/fs/cgroup/a/cpuset.cpus.effective", "0-1\n");
+    read_limits(&fake->root, no_environment, &limits);
     assert_string_equal(limits.cpus_source, "cgroup.cpuset.cpus.effective");
-    fake_root_done(&fake);
 }
 
 static void a_limit_above_the_machine_is_ignored(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    write_v2(&fake);
-    fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "6400000 100000\n");
-    fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1073741824\n"); /* = MemTotal */
-    read_limits(&fake.root, no_environment, &limits);
+    write_machine(fake);
+    write_v2(fake);
+    fake_root_write(fake, "sys/fs/cgroup/a/cpu.max", "6400000 100000\n");
+    fake_root_write(fake, "sys/fs/cgroup/a/memory.max", "1073741824\n"); /* = MemTotal */
+    read_limits(&fake->root, no_environment, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_string_equal(limits.cpus_source, "affinity");
     assert_true(limits.memory_bytes == UNKNOWN);
-    fake_root_done(&fake);
 }
 
 static const char *slurm_per_cpu(const char *name)
@@ -256,27 +240,25 @@ static const char *slurm_larger(const char *name)
 
 static void limits_of_the_batch_system_apply(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    read_limits(&fake.root, slurm_per_cpu, &limits);
+    write_machine(fake);
+    read_limits(&fake->root, slurm_per_cpu, &limits);
     assert_float_equal(limits.cpus, 2, 0);
     assert_string_equal(limits.cpus_source, "slurm");
     assert_int_equal(limits.memory_bytes, 400 * MIB);
     assert_string_equal(limits.memory_source, "slurm");
-    read_limits(&fake.root, slurm_per_node, &limits);
+    read_limits(&fake->root, slurm_per_node, &limits);
     assert_float_equal(limits.cpus, 4, 0);
     assert_int_equal(limits.memory_bytes, 512 * MIB);
 
-    write_v2(&fake); /* the cgroup has the lower limit */
-    fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "100000 100000\n");
-    fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1048576\n");
-    read_limits(&fake.root, slurm_per_node, &limits);
+    write_v2(fake); /* the cgroup has the lower limit */
+    fake_root_write(fake, "sys/fs/cgroup/a/cpu.max", "100000 100000\n");
+    fake_root_write(fake, "sys/fs/cgroup/a/memory.max", "1048576\n");
+    read_limits(&fake->root, slurm_per_node, &limits);
     assert_string_equal(limits.cpus_source, "cgroup.cpu.max");
     assert_int_equal(limits.memory_bytes, MIB);
-    fake_root_done(&fake);
 }
 
 static const char *slurm_step(const char *name)
@@ -287,98 +269,90 @@ static const char *slurm_step(const char *name)
 /* srun sets no variable for the memory of a step. */
 static void the_memory_limit_of_a_step_comes_from_its_resource_limit(void **state)
 {
+    struct fake_root *fake = *state;
     static const char lines[] =
         "Limit                     Soft Limit           Hard Limit           Units     \n"
         "Max cpu time              10                   unlimited            seconds   \n"
         "Max resident set          209715200            209715200            bytes     \n"
         "Max processes             20                   20                   processes \n";
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    fake_root_write(&fake, "proc/42/limits", lines);
-    read_limits(&fake.root, slurm_step, &limits);
+    write_machine(fake);
+    fake_root_write(fake, "proc/42/limits", lines);
+    read_limits(&fake->root, slurm_step, &limits);
     assert_int_equal(limits.memory_bytes, 200 * MIB);
     assert_string_equal(limits.memory_source, "slurm");
-    read_limits(&fake.root, no_environment, &limits); /* the kernel ignores RLIMIT_RSS */
+    read_limits(&fake->root, no_environment, &limits); /* the kernel ignores RLIMIT_RSS */
     assert_true(limits.memory_bytes == UNKNOWN);
     fake_root_write(
-        &fake, "proc/42/limits",
+        fake, "proc/42/limits",
         "Max resident set          unlimited            unlimited            bytes\n");
-    read_limits(&fake.root, slurm_step, &limits);
+    read_limits(&fake->root, slurm_step, &limits);
     assert_true(limits.memory_bytes == UNKNOWN);
-    fake_root_done(&fake);
 }
 
 static void impossible_values_of_the_batch_system_are_ignored(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    read_limits(&fake.root, slurm_nonsense, &limits);
+    write_machine(fake);
+    read_limits(&fake->root, slurm_nonsense, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_string_equal(limits.cpus_source, "affinity");
     assert_true(limits.memory_bytes == UNKNOWN);
-    read_limits(&fake.root, slurm_larger, &limits);
+    read_limits(&fake->root, slurm_larger, &limits);
     assert_float_equal(limits.cpus, 8, 0);
     assert_true(limits.memory_bytes == UNKNOWN);
-    fake_root_done(&fake);
 }
 
 static void without_files_limits_are_unknown(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    read_limits(&fake.root, no_environment, &limits);
+    read_limits(&fake->root, no_environment, &limits);
     assert_true(isnan(limits.cpus));
     assert_null(limits.cpus_source);
     assert_true(limits.memory_bytes == UNKNOWN);
     assert_null(limits.memory_source);
-    read_limits(&fake.root, slurm_per_cpu, &limits);
+    read_limits(&fake->root, slurm_per_cpu, &limits);
     assert_float_equal(limits.cpus, 2, 0);
-    fake_root_done(&fake);
 }
 
 static void limits_from_damaged_files_are_ignored(void **state)
 {
+    struct fake_root *fake = *state;
     struct limits limits;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    write_machine(&fake);
-    write_v2(&fake);
-    fake_root_write(&fake, "proc/42/status", "Cpus_allowed_list:\t0-");
-    fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "0 100000\n");
-    fake_root_write(&fake, "sys/fs/cgroup/a/b/cpu.max", "");
-    fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "12 34\n");
-    fake_root_write(&fake, "sys/fs/cgroup/a/cpuset.cpus.effective", "\n");
-    read_limits(&fake.root, no_environment, &limits);
+    write_machine(fake);
+    write_v2(fake);
+    fake_root_write(fake, "proc/42/status", "Cpus_allowed_list:\t0-");
+    fake_root_write(fake, "sys/fs/cgroup/a/cpu.max", "0 100000\n");
+    fake_root_write(fake, "sys/fs/cgroup/a/b/cpu.max", "");
+    fake_root_write(fake, "sys/fs/cgroup/a/memory.max", "12 34\n");
+    fake_root_write(fake, "sys/fs/cgroup/a/cpuset.cpus.effective", "\n");
+    read_limits(&fake->root, no_environment, &limits);
     assert_true(isnan(limits.cpus));
     assert_true(limits.memory_bytes == UNKNOWN);
-    fake_root_done(&fake);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_size_of_the_machine_is_the_limit_if_nothing_else_is),
-        cmocka_unit_test(affinity_limits_cpus_and_is_named_as_the_source),
-        cmocka_unit_test(a_list_of_cpus_is_read_in_full),
-        cmocka_unit_test(offline_cpus_do_not_count),
-        cmocka_unit_test(on_version_2_the_tightest_ancestor_wins),
-        cmocka_unit_test(on_version_1_the_tightest_ancestor_wins),
-        cmocka_unit_test(a_cpuset_is_named_instead_of_the_affinity_it_causes),
-        cmocka_unit_test(a_limit_above_the_machine_is_ignored),
-        cmocka_unit_test(limits_of_the_batch_system_apply),
-        cmocka_unit_test(the_memory_limit_of_a_step_comes_from_its_resource_limit),
-        cmocka_unit_test(impossible_values_of_the_batch_system_are_ignored),
-        cmocka_unit_test(without_files_limits_are_unknown),
-        cmocka_unit_test(limits_from_damaged_files_are_ignored),
+        FAKE_ROOT_TEST(the_size_of_the_machine_is_the_limit_if_nothing_else_is),
+        FAKE_ROOT_TEST(affinity_limits_cpus_and_is_named_as_the_source),
+        FAKE_ROOT_TEST(a_list_of_cpus_is_read_in_full),
+        FAKE_ROOT_TEST(offline_cpus_do_not_count),
+        FAKE_ROOT_TEST(on_version_2_the_tightest_ancestor_wins),
+        FAKE_ROOT_TEST(on_version_1_the_tightest_ancestor_wins),
+        FAKE_ROOT_TEST(a_cpuset_is_named_instead_of_the_affinity_it_causes),
+        FAKE_ROOT_TEST(a_limit_above_the_machine_is_ignored),
+        FAKE_ROOT_TEST(limits_of_the_batch_system_apply),
+        FAKE_ROOT_TEST(the_memory_limit_of_a_step_comes_from_its_resource_limit),
+        FAKE_ROOT_TEST(impossible_values_of_the_batch_system_are_ignored),
+        FAKE_ROOT_TEST(without_files_limits_are_unknown),
+        FAKE_ROOT_TEST(limits_from_damaged_files_are_ignored),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,18 +50,16 @@ static void sizes_are_in_bytes(void **state)
 
 static void huge_pages_of_all_sizes_are_added_up(void **state)
 {
+    struct fake_root *fake = *state;
     struct huge_pages pages = { .count = 0 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    assert_int_equal(huge_pages_read(&pages, &fake.root), 0);
-    fake_root_write(&fake, "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "5\n");
-    fake_root_write(&fake, "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "2\n");
-    fake_root_write(&fake, "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "1\n");
-    fake_root_write(&fake, "sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "0\n");
-    assert_int_equal(huge_pages_read(&pages, &fake.root), (6ull << 20) + (1ull << 30));
+    assert_int_equal(huge_pages_read(&pages, &fake->root), 0);
+    fake_root_write(fake, "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "5\n");
+    fake_root_write(fake, "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "2\n");
+    fake_root_write(fake, "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "1\n");
+    fake_root_write(fake, "sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "0\n");
+    assert_int_equal(huge_pages_read(&pages, &fake->root), (6ull << 20) + (1ull << 30));
     huge_pages_close(&pages);
-    fake_root_done(&fake);
 }
 
 static void without_memavailable_caches_count_as_available(void **state)
@@ -140,7 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_in_bytes),
-        cmocka_unit_test(huge_pages_of_all_sizes_are_added_up),
+        FAKE_ROOT_TEST(huge_pages_of_all_sizes_are_added_up),
         cmocka_unit_test(without_memavailable_caches_count_as_available),
         cmocka_unit_test(used_swap_is_0_without_swap_space),
         cmocka_unit_test(impossible_free_swap_is_unknown),

@@ -11,7 +11,7 @@
 
 #include "fake_root.h"
 #include "front/spoor/outputs.h"
-#include "output/html.h"
+#include "output/format.h"
 #include "unit_test.h"
 
 struct fixture {

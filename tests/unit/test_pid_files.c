@@ -174,24 +174,22 @@ static void the_high_water_mark_is_read_from_status(void **state)
 
 static void status_is_read_beyond_many_groups(void **state)
 {
+    struct fake_root *fake = *state;
     static char text[800 << 10];
     size_t used = (size_t)snprintf(text, sizeof(text), STATUS_HEAD "Groups:\t");
     struct pid_status status;
-    struct fake_root fake;
 
     for (int i = 0; i < 65536; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "4000000000 ");
     (void)snprintf(text + used, sizeof(text) - used,
                    "\nVmHWM:\t 1024 kB\nVmSwap:\t 3 kB\nThreads:\t2\n"
                    "SigIgn:\t0000000000010000\n");
-    fake_root_init(&fake);
-    fake_root_write(&fake, "proc/42/status", text);
-    assert_int_equal(pid_status_read(&fake.root, 42, &status), 0);
+    fake_root_write(fake, "proc/42/status", text);
+    assert_int_equal(pid_status_read(&fake->root, 42, &status), 0);
     assert_int_equal(status.rss_peak_bytes, 1 << 20);
     assert_int_equal(status.swap_bytes, 3072);
     assert_int_equal(status.threads, 2);
     assert_true(status.ignores_child_signal);
-    fake_root_done(&fake);
 }
 
 static void a_zombie_has_no_memory_lines(void **state)
@@ -311,7 +309,7 @@ int main(void)
         cmocka_unit_test(three_numbers_of_statm_are_read),
         cmocka_unit_test(schedstat_contains_the_time_run_and_the_time_waited),
         cmocka_unit_test(the_high_water_mark_is_read_from_status),
-        cmocka_unit_test(status_is_read_beyond_many_groups),
+        FAKE_ROOT_TEST(status_is_read_beyond_many_groups),
         cmocka_unit_test(a_zombie_has_no_memory_lines),
         cmocka_unit_test(a_hostile_name_cannot_fake_a_line),
         cmocka_unit_test(status_without_its_first_lines_is_refused),

@@ -68,13 +68,11 @@ static void a_process_with_its_own_memory_has_called_exec(void **state)
 
 static void processes_of_a_fixture_are_never_pre_exec(void **state)
 {
+    struct fake_root *fake = *state;
     struct member member = of_vfork();
-    struct fake_root fake;
 
     member.id.start_ticks = now_ticks();
-    fake_root_init(&fake);
-    assert_false(member_is_pre_exec(&fake.root, &member));
-    fake_root_done(&fake);
+    assert_false(member_is_pre_exec(&fake->root, &member));
 }
 
 int main(void)
@@ -83,7 +81,7 @@ int main(void)
         cmocka_unit_test(a_young_process_may_not_have_called_exec),
         cmocka_unit_test(a_process_waiting_for_a_cpu_stays_young),
         cmocka_unit_test(a_process_with_its_own_memory_has_called_exec),
-        cmocka_unit_test(processes_of_a_fixture_are_never_pre_exec),
+        FAKE_ROOT_TEST(processes_of_a_fixture_are_never_pre_exec),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

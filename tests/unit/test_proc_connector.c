@@ -210,16 +210,14 @@ static void the_kernel_reports_every_process(void **state)
 
 static void another_pid_namespace_is_not_supported(void **state)
 {
+    struct fake_root *fake = *state;
     struct proc_connector connector;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    fake_root_link(&fake, "proc/self/ns/pid", "pid:[4026532222]");
-    assert_int_equal(proc_connector_open(&fake.root, &connector), -ENOTSUP);
-    fake.root.is_live = true;
-    assert_int_equal(proc_connector_open(&fake.root, &connector), -ENOTSUP);
+    fake_root_link(fake, "proc/self/ns/pid", "pid:[4026532222]");
+    assert_int_equal(proc_connector_open(&fake->root, &connector), -ENOTSUP);
+    fake->root.is_live = true;
+    assert_int_equal(proc_connector_open(&fake->root, &connector), -ENOTSUP);
     assert_int_equal(connector.fd, -1);
-    fake_root_done(&fake);
 }
 
 int main(void)
@@ -231,7 +229,7 @@ int main(void)
         cmocka_unit_test(a_truncated_datagram_is_refused),
         cmocka_unit_test(wrong_lengths_are_refused),
         cmocka_unit_test(the_kernel_reports_every_process),
-        cmocka_unit_test(another_pid_namespace_is_not_supported),
+        FAKE_ROOT_TEST(another_pid_namespace_is_not_supported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "front/spoor/settings.h"
-#include "recommend/scheduler_request.h"
+#include "recommend/needs.h"
 #include "unit_test.h"
 
 #define MIB 1048576.0

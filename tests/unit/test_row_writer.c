@@ -29,17 +29,16 @@ static void check_rows(const char *text, size_t length, int count)
 
 static void all_rows_are_in_the_file(void **state)
 {
+    struct fake_root *fake = *state;
     /* ROWS is several times the size of the queue. The writer may be slow on a busy machine,
      * so the test waits for it after every FITS rows. */
     enum { ROWS = 5000, FITS = 500 };
     struct buffer text = { 0 };
     struct writer_process writer;
     struct writer_end end;
-    struct fake_root fake;
     char path[128];
 
-    fake_root_init(&fake);
-    path_of(&fake, path);
+    path_of(fake, path);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
     row_writer_begin(&writer);
     for (int i = 0; i < ROWS; i += FITS) {
@@ -55,7 +54,6 @@ static void all_rows_are_in_the_file(void **state)
     buffer_done(&text);
     end = writer_process_close(&writer, NULL); /* closed already */
     assert_int_equal(end.lost_rows, 0);
-    fake_root_done(&fake);
 }
 
 static void an_unopenable_file_is_refused(void **state)
@@ -109,67 +107,60 @@ static void write_table(const char *path, enum output_mode mode, const char *row
 
 static void a_file_has_one_header(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     char path[128];
 
-    fake_root_init(&fake);
-    path_of(&fake, path);
+    path_of(fake, path);
     write_table(path, OUTPUT_NO_CLOBBER, "1\n");
     check_content(path, "header\n1\n");
     write_table(path, OUTPUT_APPEND, "2\n");
     check_content(path, "header\n1\n2\n");
     write_table(path, OUTPUT_TRUNCATE, "3\n");
     check_content(path, "header\n3\n");
-    fake_root_done(&fake);
 }
 
 static void an_existing_file_is_unchanged_until_the_first_row(void **state)
 {
+    struct fake_root *fake = *state;
     struct writer_process writer;
-    struct fake_root fake;
     char path[128];
 
-    fake_root_init(&fake);
-    path_of(&fake, path);
+    path_of(fake, path);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
     (void)writer_process_close(&writer, NULL);
     assert_int_equal(access(path, F_OK), -1); /* an unused new file is removed */
-    fake_root_write(&fake, "rows", "old\n");
+    fake_root_write(fake, "rows", "old\n");
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_NO_CLOBBER), -EEXIST);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
     (void)writer_process_close(&writer, NULL);
     check_content(path, "old\n");
-    fake_root_done(&fake);
 }
 
 static void wait_does_not_return_the_writer_process(void **state)
 {
+    struct fake_root *fake = *state;
     struct writer_process writer;
-    struct fake_root fake;
     char path[128];
 
-    fake_root_init(&fake);
-    path_of(&fake, path);
+    path_of(fake, path);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
     (void)writer_process_close(&writer, NULL);
-    fake_root_done(&fake);
 }
 
 /* The process that added the rows exits; its writer still writes them. */
 static void rows_are_written_after_their_creator_exited(void **state)
 {
+    struct fake_root *fake = *state;
     enum { ROWS = 50 };
     struct timespec moment = { 0, 1000000 };
     struct writer_process writer;
-    struct fake_root fake;
     struct stat status;
     char path[128];
     pid_t pid;
 
-    fake_root_init(&fake);
-    path_of(&fake, path);
+    path_of(fake, path);
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -182,7 +173,6 @@ static void rows_are_written_after_their_creator_exited(void **state)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     while (stat(path, &status) < 0 || status.st_size < ROWS * ROW_BYTES)
         (void)nanosleep(&moment, NULL);
-    fake_root_done(&fake);
 }
 
 static void limit_file_size(pid_t pid, rlim_t bytes)
@@ -217,12 +207,11 @@ static void check_full_disk(const char *path, const char *file)
 
 static void a_full_disk_leaves_only_complete_rows(void **state)
 {
+    struct fake_root *fake = *state;
     static const int flags[] = { 0, O_APPEND };
-    struct fake_root fake;
     char path[128];
 
-    fake_root_init(&fake);
-    path_of(&fake, path);
+    path_of(fake, path);
     check_full_disk(path, path);
     for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
         char name[32];
@@ -233,20 +222,18 @@ static void a_full_disk_leaves_only_complete_rows(void **state)
         check_full_disk(name, path);
         close(fd);
     }
-    fake_root_done(&fake);
 }
 
 /* If a job writes to the same file, none of its output is lost. */
 static void rows_of_other_writers_are_not_truncated(void **state)
 {
+    struct fake_root *fake = *state;
     struct buffer text = { 0 };
     struct writer_process writer;
-    struct fake_root fake;
     char path[128], name[32];
     int fd, behind;
 
-    fake_root_init(&fake);
-    path_of(&fake, path);
+    path_of(fake, path);
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     behind = open(path, O_WRONLY);
     assert_true(fd >= 0 && behind >= 0);
@@ -262,21 +249,20 @@ static void rows_of_other_writers_are_not_truncated(void **state)
     buffer_done(&text);
     close(behind);
     close(fd);
-    fake_root_done(&fake);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_rows_are_in_the_file),
+        FAKE_ROOT_TEST(all_rows_are_in_the_file),
         cmocka_unit_test(an_unopenable_file_is_refused),
         cmocka_unit_test(rows_are_lost_on_a_full_disk),
-        cmocka_unit_test(a_file_has_one_header),
-        cmocka_unit_test(an_existing_file_is_unchanged_until_the_first_row),
-        cmocka_unit_test(wait_does_not_return_the_writer_process),
-        cmocka_unit_test(rows_are_written_after_their_creator_exited),
-        cmocka_unit_test(a_full_disk_leaves_only_complete_rows),
-        cmocka_unit_test(rows_of_other_writers_are_not_truncated),
+        FAKE_ROOT_TEST(a_file_has_one_header),
+        FAKE_ROOT_TEST(an_existing_file_is_unchanged_until_the_first_row),
+        FAKE_ROOT_TEST(wait_does_not_return_the_writer_process),
+        FAKE_ROOT_TEST(rows_are_written_after_their_creator_exited),
+        FAKE_ROOT_TEST(a_full_disk_leaves_only_complete_rows),
+        FAKE_ROOT_TEST(rows_of_other_writers_are_not_truncated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,16 +31,15 @@ static size_t count_lines(int fd)
 
 static void rows_in_an_unread_pipe_are_not_lost(void **state)
 {
+    struct fake_root *fake = *state;
     enum { ROWS = 3000 }; /* more than the queue and the pipe can hold */
     struct writer_end end;
     struct writer_process writer;
-    struct fake_root fake;
     char path[128];
     int reader;
     pid_t pid;
 
-    fake_root_init(&fake);
-    path_of(&fake, path);
+    path_of(fake, path);
     assert_int_equal(mkfifo(path, 0600), 0);
     reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     assert_true(reader >= 0);
@@ -54,7 +53,6 @@ static void rows_in_an_unread_pipe_are_not_lost(void **state)
     assert_int_equal(waitpid(pid, NULL, __WALL), -1); /* the writer has ended and was reaped */
     assert_int_equal(count_lines(reader), ROWS - end.lost_rows);
     close(reader);
-    fake_root_done(&fake);
 }
 
 static void a_descriptor_gets_the_header_and_the_rows(void **state)
@@ -169,14 +167,12 @@ static void the_writer_soon_gives_up_on_a_stalled_reader(void **state)
 
 static void the_writer_soon_gives_up_on_a_named_pipe_without_a_reader(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     char path[128];
 
-    fake_root_init(&fake);
-    path_of(&fake, path);
+    path_of(fake, path);
     assert_int_equal(mkfifo(path, 0600), 0);
     check_end_is_soon(path, 6);
-    fake_root_done(&fake);
 }
 
 /* Starts a reader in another process; `*taken`, in shared memory, counts the bytes read. */
@@ -249,9 +245,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_descriptor_gets_the_header_and_the_rows),
         cmocka_unit_test(a_closed_reader_ends_the_rows),
-        cmocka_unit_test(rows_in_an_unread_pipe_are_not_lost),
+        FAKE_ROOT_TEST(rows_in_an_unread_pipe_are_not_lost),
         cmocka_unit_test(the_writer_soon_gives_up_on_a_stalled_reader),
-        cmocka_unit_test(the_writer_soon_gives_up_on_a_named_pipe_without_a_reader),
+        FAKE_ROOT_TEST(the_writer_soon_gives_up_on_a_named_pipe_without_a_reader),
         cmocka_unit_test(the_writer_gives_up_on_a_slow_reader),
         cmocka_unit_test(a_fast_reader_gets_all_rows),
         cmocka_unit_test(dropped_rows_are_reported_even_if_the_reader_closes),

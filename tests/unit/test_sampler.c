@@ -128,27 +128,26 @@ static void the_last_sample_of_an_ended_job_is_not_late(void **state)
 
 static void rdma_and_nfs_are_metrics_of_the_host(void **state)
 {
+    struct fake_root *fake = *state;
     static struct sampler sampler;
     const struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
     struct instant now = { .monotonic_ns = NS_PER_SECOND };
-    struct fake_root fake;
     struct sample sample;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, PORT "rcv_data", "10\n");
-    fake_root_write(&fake, PORT "xmit_data", "10\n");
-    fake_root_write(&fake, "proc/self/mountinfo", "40 25 0:52 / /s rw - nfs4 s:/ rw\n");
-    fake_root_write(&fake, "proc/self/mountstats", NFS("0 0 0 0 5 6 7 8"));
-    assert_int_equal(sampler_init(&sampler, &fake.root, &options, now), 0);
+    fake_root_write(fake, PORT "rcv_data", "10\n");
+    fake_root_write(fake, PORT "xmit_data", "10\n");
+    fake_root_write(fake, "proc/self/mountinfo", "40 25 0:52 / /s rw - nfs4 s:/ rw\n");
+    fake_root_write(fake, "proc/self/mountstats", NFS("0 0 0 0 5 6 7 8"));
+    assert_int_equal(sampler_init(&sampler, &fake->root, &options, now), 0);
     sampler_tick(&sampler, now, SAMPLE_REGULAR, &sample);
     assert_int_equal(sample.value[METRIC_HOST_NFS_READ], 0);
     assert_int_equal(sample.value[METRIC_HOST_RDMA_SENT], UNKNOWN);
     assert_non_null(sample.origin[METRIC_HOST_RDMA_SENT].reason);
     now.monotonic_ns += NS_PER_SECOND;
     sampler_tick(&sampler, now, SAMPLE_REGULAR, &sample);
-    fake_root_write(&fake, PORT "rcv_data", "12\n");
-    fake_root_write(&fake, PORT "xmit_data", "13\n");
-    fake_root_write(&fake, "proc/self/mountstats", NFS("0 0 0 0 9 11 7 8"));
+    fake_root_write(fake, PORT "rcv_data", "12\n");
+    fake_root_write(fake, PORT "xmit_data", "13\n");
+    fake_root_write(fake, "proc/self/mountstats", NFS("0 0 0 0 9 11 7 8"));
     sampler_tick(&sampler, now, SAMPLE_LAST, &sample);
     assert_int_equal(sample.value[METRIC_HOST_RDMA_RECEIVED], 8);
     assert_int_equal(sample.value[METRIC_HOST_RDMA_SENT], 12);
@@ -159,31 +158,28 @@ static void rdma_and_nfs_are_metrics_of_the_host(void **state)
     assert_false(sample.origin[METRIC_HOST_RDMA_SENT].is_exact); /* the port appeared late */
     assert_true(sample.origin[METRIC_HOST_NFS_WRITTEN].is_exact);
     sampler_done(&sampler);
-    fake_root_done(&fake);
 }
 
 /* ---- device sample --------------------------------------------------------- */
 
 static void cpus_and_devices_are_read_again(void **state)
 {
+    struct fake_root *fake = *state;
     uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
     struct device_sample sample = { 0 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    device_sample_read(&sample, &fake.root, NULL); /* a machine without files */
+    device_sample_read(&sample, &fake->root, NULL); /* a machine without files */
     assert_int_equal(sample.cpu_count, 0);
-    fake_root_write(&fake, "proc/stat",
+    fake_root_write(fake, "proc/stat",
                     "cpu 9 0 0 9 0 0 0 0\ncpu1 1 0 2 9 0 0 0 0\n"
                     "cpu3 4 0 0 9 0 0 0 0\nintr 0\n");
-    device_sample_read(&sample, &fake.root, NULL);
+    device_sample_read(&sample, &fake->root, NULL);
     assert_int_equal(sample.cpu_count, 2);
     assert_int_equal(device_sample_cpu_ns(&sample, 1), 3 * tick_ns);
     assert_int_equal(device_sample_cpu_ns(&sample, 3), 4 * tick_ns);
     assert_true(device_sample_cpu_ns(&sample, 2) == UNKNOWN);
     device_sample_done(&sample);
     device_sample_done(&sample); /* a second call is harmless */
-    fake_root_done(&fake);
 }
 
 /* ---- sampler gpus ---------------------------------------------------------- */
@@ -257,8 +253,8 @@ int main(void)
         cmocka_unit_test(parts_are_read_at_the_moment_of_the_total),
         cmocka_unit_test(main_and_descendants_add_up_to_the_job),
         cmocka_unit_test(the_last_sample_of_an_ended_job_is_not_late),
-        cmocka_unit_test(rdma_and_nfs_are_metrics_of_the_host),
-        cmocka_unit_test(cpus_and_devices_are_read_again),
+        FAKE_ROOT_TEST(rdma_and_nfs_are_metrics_of_the_host),
+        FAKE_ROOT_TEST(cpus_and_devices_are_read_again),
         cmocka_unit_test(busy_time_may_decrease_only_in_the_last_sample),
         cmocka_unit_test(gauges_of_a_silent_driver_are_in_the_sample),
         cmocka_unit_test(exactness_of_gpu_memory_is_in_the_sample),

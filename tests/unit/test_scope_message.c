@@ -156,7 +156,7 @@ static void damaged_messages_are_refused(void **state)
 
 /* Sets every byte to values that are unusual for lengths and types: the sanitizers report
  * invalid reads. */
-static void no_changed_byte_causes_an_invalid_read(void **state)
+static void corrupt_bytes_cause_no_invalid_read(void **state)
 {
     static const uint8_t values[] = { 0, 1, 4, 's', 'g', 'v', 0x7f, 0x80, 0xff };
 
@@ -180,7 +180,7 @@ int main(void)
         cmocka_unit_test(other_signals_are_ignored),
         cmocka_unit_test(every_truncated_message_is_refused),
         cmocka_unit_test(damaged_messages_are_refused),
-        cmocka_unit_test(no_changed_byte_causes_an_invalid_read),
+        cmocka_unit_test(corrupt_bytes_cause_no_invalid_read),
     };
 
     /* The examples are for a little-endian machine. */

@@ -175,26 +175,24 @@ static void a_missing_value_has_a_reason(void **state)
 
 static void many_disks_are_summed_up(void **state)
 {
+    struct fake_root *fake = *state;
     struct buffer out = { 0 }, table = { 0 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
     for (char letter = 'a'; letter < 'm'; letter++) {
         char path[64];
 
         buffer_format(&table, "8 %d sd%c 1 0 8 1 1 0 8 1 0 1 1\n", 16 * (letter - 'a'), letter);
         snprintf(path, sizeof(path), "sys/class/block/sd%c/size", letter);
-        fake_root_write(&fake, path, "2000000000\n");
+        fake_root_write(fake, path, "2000000000\n");
         snprintf(path, sizeof(path), "sys/block/sd%c/size", letter);
-        fake_root_write(&fake, path, "2000000000\n");
+        fake_root_write(fake, path, "2000000000\n");
     }
-    fake_root_write(&fake, "proc/diskstats", table.text);
-    describe(&fake.root, NULL, SPOOR_TEXT, &out);
+    fake_root_write(fake, "proc/diskstats", table.text);
+    describe(&fake->root, NULL, SPOOR_TEXT, &out);
     assert_non_null(strstr(out.text, "\nDisks        12, 12.3 TB in all\n"));
     assert_null(strstr(out.text, "Cloud"));
     buffer_done(&table);
     buffer_done(&out);
-    fake_root_done(&fake);
 }
 
 int main(void)
@@ -203,7 +201,7 @@ int main(void)
         cmocka_unit_test(a_machine_fits_on_one_screen),
         cmocka_unit_test(json_has_every_value),
         cmocka_unit_test(a_missing_value_has_a_reason),
-        cmocka_unit_test(many_disks_are_summed_up),
+        FAKE_ROOT_TEST(many_disks_are_summed_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

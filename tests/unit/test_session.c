@@ -297,6 +297,7 @@ static off_t file_size(const char *path)
 
 static void a_stream_may_end_before_the_session(void **state)
 {
+    struct fake_root *fake = *state;
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct child child = start_child();
     struct spoor_stream streams[] = { { NULL, "resource-tracker:process", NULL },
@@ -304,12 +305,10 @@ static void a_stream_may_end_before_the_session(void **state)
     const off_t process_row = 12 * sizeof(double), system_row = 21 * sizeof(double);
     char paths[2][128];
     struct spoor_error err;
-    struct fake_root fake;
     spoor_session *session;
 
-    fake_root_init(&fake);
     for (int i = 0; i < 2; i++) {
-        (void)snprintf(paths[i], sizeof(paths[i]), "%s/%d.f64", fake.path, i);
+        (void)snprintf(paths[i], sizeof(paths[i]), "%s/%d.f64", fake->path, i);
         streams[i].path = paths[i];
     }
     options.pid = child.pid;
@@ -328,20 +327,18 @@ static void a_stream_may_end_before_the_session(void **state)
     assert_int_equal(file_size(paths[1]), 3 * system_row);
     assert_int_equal(spoor_session_lost_rows(session, 0, NULL), 0);
     session = spoor_session_close(session);
-    fake_root_done(&fake);
 }
 
 static void a_report_replaces_a_file_atomically(void **state)
 {
+    struct fake_root *fake = *state;
     spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
     struct spoor_error err;
-    struct fake_root fake;
     char path[128], link_path[128];
     struct stat before, after;
 
-    fake_root_init(&fake);
-    (void)snprintf(path, sizeof(path), "%s/report.csv", fake.path);
-    (void)snprintf(link_path, sizeof(link_path), "%s/link.csv", fake.path);
+    (void)snprintf(path, sizeof(path), "%s/report.csv", fake->path);
+    (void)snprintf(link_path, sizeof(link_path), "%s/link.csv", fake->path);
     assert_int_equal(spoor_session_start(session, &err), 0);
     assert_int_equal(spoor_session_save(session, SPOOR_CSV, path, SPOOR_NO_CLOBBER, &err), 0);
     assert_int_equal(spoor_session_save(session, SPOOR_CSV, path, SPOOR_NO_CLOBBER, &err),
@@ -359,7 +356,6 @@ static void a_report_replaces_a_file_atomically(void **state)
     assert_int_equal(spoor_session_save(session, SPOOR_CSV, link_path, SPOOR_APPEND, &err),
                      -ELOOP);
     session = spoor_session_close(session);
-    fake_root_done(&fake);
 }
 
 static struct spoor_figure figure_of(spoor_session *session, const char *path)
@@ -472,8 +468,8 @@ int main(void)
         cmocka_unit_test(the_processes_of_a_job_are_listed),
         cmocka_unit_test(every_sample_is_passed_to_the_caller),
         cmocka_unit_test(the_caller_can_set_the_time_of_the_second_sample),
-        cmocka_unit_test(a_stream_may_end_before_the_session),
-        cmocka_unit_test(a_report_replaces_a_file_atomically),
+        FAKE_ROOT_TEST(a_stream_may_end_before_the_session),
+        FAKE_ROOT_TEST(a_report_replaces_a_file_atomically),
         cmocka_unit_test(flags_that_need_a_process_are_refused_without_one),
         cmocka_unit_test(a_session_without_a_job_measures_the_host),
         cmocka_unit_test(a_session_may_exclude_descendants),

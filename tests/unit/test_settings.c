@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "text/number.h"
 #include "unit_test.h"

@@ -161,34 +161,30 @@ static void damaged_text_is_refused(void **state)
 
 static void an_empty_smaps_text_means_that_the_process_exited(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     struct seen seen;
 
     assert_int_equal(parse("", &seen), -ESRCH);
-    fake_root_init(&fake);
-    fake_root_write(&fake, "proc/7/smaps", "");
-    assert_int_equal(smaps_read(&fake.root, 7, note, &seen), -ESRCH);
-    assert_int_equal(smaps_read(&fake.root, 8, note, &seen), -ENOENT);
-    fake_root_done(&fake);
+    fake_root_write(fake, "proc/7/smaps", "");
+    assert_int_equal(smaps_read(&fake->root, 7, note, &seen), -ESRCH);
+    assert_int_equal(smaps_read(&fake->root, 8, note, &seen), -ENOENT);
 }
 
 static void a_large_smaps_file_is_read_in_pieces(void **state)
 {
+    struct fake_root *fake = *state;
     enum { COUNT = 10000 };
     static const char one[] = HEAD "/usr/bin/cat\n" LINES;
     char *text = malloc(COUNT * sizeof(one));
     struct seen seen = { 0 };
-    struct fake_root fake;
 
     assert_non_null(text);
     for (size_t i = 0; i < COUNT; i++)
         memcpy(text + i * (sizeof(one) - 1), one, sizeof(one));
-    fake_root_init(&fake);
-    fake_root_write(&fake, "proc/7/smaps", text);
-    assert_int_equal(smaps_read(&fake.root, 7, note, &seen), 0);
+    fake_root_write(fake, "proc/7/smaps", text);
+    assert_int_equal(smaps_read(&fake->root, 7, note, &seen), 0);
     assert_int_equal(seen.count, COUNT);
     assert_int_equal(seen.rss, COUNT * 8 * 1024);
-    fake_root_done(&fake);
     free(text);
 }
 
@@ -200,14 +196,12 @@ static int stop_at_two(const struct smaps_area *area, void *data)
 
 static void the_callback_can_end_the_reading(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
     int count = 0;
 
-    fake_root_init(&fake);
-    fake_root_write(&fake, "proc/7/smaps", STACK STACK STACK STACK);
-    assert_int_equal(smaps_read(&fake.root, 7, stop_at_two, &count), -E2BIG);
+    fake_root_write(fake, "proc/7/smaps", STACK STACK STACK STACK);
+    assert_int_equal(smaps_read(&fake->root, 7, stop_at_two, &count), -E2BIG);
     assert_int_equal(count, 2);
-    fake_root_done(&fake);
 }
 
 static void the_rollup_has_merged_pages(void **state)
@@ -241,9 +235,9 @@ int main(void)
         cmocka_unit_test(the_name_of_a_mapping_is_not_parsed_as_data),
         cmocka_unit_test(an_old_kernel_does_not_report_merged_pages),
         cmocka_unit_test(damaged_text_is_refused),
-        cmocka_unit_test(an_empty_smaps_text_means_that_the_process_exited),
-        cmocka_unit_test(a_large_smaps_file_is_read_in_pieces),
-        cmocka_unit_test(the_callback_can_end_the_reading),
+        FAKE_ROOT_TEST(an_empty_smaps_text_means_that_the_process_exited),
+        FAKE_ROOT_TEST(a_large_smaps_file_is_read_in_pieces),
+        FAKE_ROOT_TEST(the_callback_can_end_the_reading),
         cmocka_unit_test(the_rollup_has_merged_pages),
         cmocka_unit_test(areas_add_up_to_the_rollup),
     };

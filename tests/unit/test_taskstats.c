@@ -406,15 +406,13 @@ static void records_of_threads_can_be_skipped(void **state)
 
 static void exit_records_are_not_supported_for_a_fixture(void **state)
 {
+    struct fake_root *fake = *state;
     struct taskstats_socket taskstats;
-    struct fake_root fake;
 
-    fake_root_init(&fake);
-    assert_int_equal(taskstats_open(&fake.root, &taskstats), -ENOTSUP);
-    fake.root.is_live = true;
-    assert_int_equal(taskstats_open(&fake.root, &taskstats), -ENOENT);
+    assert_int_equal(taskstats_open(&fake->root, &taskstats), -ENOTSUP);
+    fake->root.is_live = true;
+    assert_int_equal(taskstats_open(&fake->root, &taskstats), -ENOENT);
     assert_int_equal(taskstats.fd, -1);
-    fake_root_done(&fake);
 }
 
 int main(void)
@@ -431,7 +429,7 @@ int main(void)
         cmocka_unit_test(messages_of_another_netlink_family_are_ignored),
         cmocka_unit_test(the_kernel_reports_the_peak_of_an_exited_process),
         cmocka_unit_test(records_of_threads_can_be_skipped),
-        cmocka_unit_test(exit_records_are_not_supported_for_a_fixture),
+        FAKE_ROOT_TEST(exit_records_are_not_supported_for_a_fixture),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

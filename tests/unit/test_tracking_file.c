@@ -442,15 +442,14 @@ static void add_rows(struct tracking_writer *writer, int count)
 
 static void rows_are_in_the_file_after_close(void **state)
 {
-    struct fake_root fake;
+    struct fake_root *fake = *state;
 
-    fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         struct tracking_writer writer;
         struct spoor_error err;
         char path[128];
 
-        (void)snprintf(path, sizeof(path), "%s/%s", fake.path, names[i]);
+        (void)snprintf(path, sizeof(path), "%s/%s", fake->path, names[i]);
         assert_int_equal(start(&writer, path, false, &err), 0);
         assert_int_equal(tracking_writer_begin(&writer, &err), 0);
         add_rows(&writer, 3);
@@ -463,22 +462,20 @@ static void rows_are_in_the_file_after_close(void **state)
         assert_int_equal(tracking_writer_close(&writer, &err), 0); /* nothing was written */
         check_row_count(path, 3);
     }
-    fake_root_done(&fake);
 }
 
 static void a_write_failure_is_returned_once(void **state)
 {
+    struct fake_root *fake = *state;
     const double row[TRACKING_COLUMNS] = { 0 };
-    struct fake_root fake;
 
-    fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         struct tracking_writer writer;
         struct spoor_error err;
         char path[128];
         int failures = 0;
 
-        (void)snprintf(path, sizeof(path), "%s/%s", fake.path, names[i]);
+        (void)snprintf(path, sizeof(path), "%s/%s", fake->path, names[i]);
         assert_int_equal(start(&writer, path, false, &err), 0);
         assert_int_equal(tracking_writer_begin(&writer, &err), 0);
         assert_int_equal(unlink(path), 0);
@@ -488,19 +485,17 @@ static void a_write_failure_is_returned_once(void **state)
         assert_int_equal(failures, 1);
         assert_non_null(strstr(err.message, "was removed"));
     }
-    fake_root_done(&fake);
 }
 
 static void rows_are_lost_if_the_writer_is_killed(void **state)
 {
+    struct fake_root *fake = *state;
     struct tracking_writer writer;
     struct spoor_error err;
-    struct fake_root fake;
     siginfo_t info;
     char path[128];
 
-    fake_root_init(&fake);
-    (void)snprintf(path, sizeof(path), "%s/t.csv", fake.path);
+    (void)snprintf(path, sizeof(path), "%s/t.csv", fake->path);
     assert_int_equal(start(&writer, path, false, &err), 0);
     assert_int_equal(tracking_writer_begin(&writer, &err), 0);
     assert_int_equal(kill(writer.process.pid, SIGKILL), 0);
@@ -509,7 +504,6 @@ static void rows_are_lost_if_the_writer_is_killed(void **state)
     add_rows(&writer, 2);
     assert_int_equal(tracking_writer_close(&writer, &err), -ECHILD);
     assert_non_null(strstr(err.message, "could not write 2 rows to the file"));
-    fake_root_done(&fake);
 }
 
 static void a_closed_file_ignores_calls(void **state)
@@ -536,9 +530,9 @@ int main(void)
         cmocka_unit_test(a_missing_folder_is_reported),
         WITH_FOLDER(a_removed_file_causes_one_warning),
         WITH_FOLDER(a_full_disk_loses_rows_but_leaves_only_complete_ones),
-        cmocka_unit_test(rows_are_in_the_file_after_close),
-        cmocka_unit_test(a_write_failure_is_returned_once),
-        cmocka_unit_test(rows_are_lost_if_the_writer_is_killed),
+        FAKE_ROOT_TEST(rows_are_in_the_file_after_close),
+        FAKE_ROOT_TEST(a_write_failure_is_returned_once),
+        FAKE_ROOT_TEST(rows_are_lost_if_the_writer_is_killed),
         cmocka_unit_test(a_closed_file_ignores_calls),
     };
 

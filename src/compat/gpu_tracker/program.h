@@ -48,7 +48,7 @@ struct gpu_tracker_settings {
     bool overwrites;
     bool propagates; /* exit with the exit code of the command */
 
-    /* Set by gpu_tracker_settings_check(): */
+    /* Set when all options are checked: */
     struct text_list words; /* the words of the command; empty for an agent */
     struct report_style style;
     double sleep_seconds; /* at most an hour */
@@ -56,8 +56,6 @@ struct gpu_tracker_settings {
     uint64_t expected_core_count; /* 0: all cores of the machine */
 };
 
-/* Checks all options and sets the members that depend on them. */
-int gpu_tracker_settings_check(struct gpu_tracker_settings *settings, struct spoor_error *err);
 void gpu_tracker_settings_done(struct gpu_tracker_settings *settings);
 
 /* ---- the program -------------------------------------------------------- */
@@ -68,19 +66,6 @@ extern const struct program gpu_tracker_program;
  * code. */
 #define gpu_tracker_error(...) program_complain(&gpu_tracker_program, __VA_ARGS__)
 #define gpu_tracker_warning(...) program_warn(&gpu_tracker_program, __VA_ARGS__)
-
-/* ---- the agent ----------------------------------------------------------
- *
- * The tracker behind the Python class (front/agent.h). It takes the options of gpu-tracker and
- * either --pid=PID, or --check, which only checks the options. If the first argument is
- * sub-track, subtrack.c serves the requests.
- *
- * The responses "ready" and "result" have a list of warnings; "result" also has the usage, as
- * JSON and as text.
- */
-
-/* Runs the agent. Returns the exit code. */
-int gpu_tracker_agent(const struct command *command, int argc, char **argv);
 
 /* ---- sub-track combine|analyze|compare ---------------------------------- */
 

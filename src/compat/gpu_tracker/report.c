@@ -148,11 +148,18 @@ const struct usage_unit *usage_unit_find(const struct usage_unit *units, const c
     return NULL;
 }
 
-double usage_coefficient(const struct tracking_facts *facts, enum tracking_fact unit)
+double usage_scale(const struct tracking_facts *facts, enum tracking_unit unit)
 {
-    const struct usage_unit *found = usage_unit_find(
-        unit == TRACKING_TIME_UNIT ? usage_time_units : usage_memory_units, facts->texts[unit]);
+    static const enum tracking_fact facts_of[] = { [TRACKING_IN_RAM] = TRACKING_RAM_UNIT,
+                                                   [TRACKING_IN_GPU_RAM] =
+                                                       TRACKING_GPU_RAM_UNIT,
+                                                   [TRACKING_IN_TIME] = TRACKING_TIME_UNIT };
+    const struct usage_unit *found;
 
+    if (unit == TRACKING_COUNTS || unit == TRACKING_PERCENT)
+        return unit == TRACKING_PERCENT ? 100 : 1;
+    found = usage_unit_find(unit == TRACKING_IN_TIME ? usage_time_units : usage_memory_units,
+                            facts->texts[facts_of[unit]]);
     return found ? found->coefficient : (double)NAN;
 }
 
@@ -165,20 +172,20 @@ struct percentages {
 enum group { SYSTEM, MAIN, DESCENDANTS, COMBINED, GPUS, GROUPS };
 
 /* clang-format off */
-#define SECTION(depth, key, label) { depth, REPORT_SECTION, key, label, NULL, 0 }
-#define UNIT(fact) { 1, REPORT_UNIT, "unit", "Unit", NULL, fact }
-#define FACT(key, label, fact) { 1, REPORT_COUNT, key, label, NULL, fact }
-#define CAPACITY(kind, fact) { 1, kind, "system_capacity", "System capacity", NULL, fact }
-#define THREADS(key, label, path) { 1, REPORT_COUNT, key "_n_threads", label " number of threads", path, 0 }
-#define RAM(depth, key, label, path) { depth, REPORT_RAM, key, label, path, 0 }
-#define GPU_RAM(key, label, path) { 1, REPORT_GPU_RAM, key, label, path, 0 }
+#define SECTION(depth, key, label) { depth, REPORT_SECTION, key, label, NULL, 0, 0 }
+#define UNIT(fact) { 1, REPORT_UNIT, "unit", "Unit", NULL, 0, fact }
+#define FACT(key, label, fact) { 1, REPORT_COUNT, key, label, NULL, 0, fact }
+#define CAPACITY(fact) { 1, REPORT_NUMBER, "system_capacity", "System capacity", NULL, 0, fact }
+#define THREADS(key, label, path) { 1, REPORT_COUNT, key "_n_threads", label " number of threads", path, TRACKING_COUNTS, 0 }
+#define RAM(depth, key, label, path) { depth, REPORT_NUMBER, key, label, path, TRACKING_IN_RAM, 0 }
+#define GPU_RAM(key, label, path) { 1, REPORT_NUMBER, key, label, path, TRACKING_IN_GPU_RAM, 0 }
 #define RSS(key, label)                                                    \
     SECTION(1, key, label),                                                \
     RAM(2, "total_rss", "Total RSS", "memory." key ".total_rss_bytes"),    \
     RAM(2, "private_rss", "Private RSS", "memory." key ".private_rss_bytes"), \
     RAM(2, "shared_rss", "Shared RSS", "memory." key ".shared_rss_bytes")
 #define PERCENT(key, label, group, member) \
-    { 2, REPORT_PERCENT, key, label, NULL, ((group) * sizeof(struct percentages) + offsetof(struct percentages, member)) / sizeof(double) }
+    { 2, REPORT_PERCENT, key, label, NULL, 0, ((group) * sizeof(struct percentages) + offsetof(struct percentages, member)) / sizeof(double) }
 #define PERCENTAGES(key, label, group)                                     \
     SECTION(1, key, label),                                                \
     PERCENT("max_sum_percent", "Max sum percent", group, max_sum),         \
@@ -189,14 +196,14 @@ enum group { SYSTEM, MAIN, DESCENDANTS, COMBINED, GPUS, GROUPS };
 const struct usage_row usage_rows[USAGE_ROWS] = {
     SECTION(0, "max_ram", "Max RAM"),
     UNIT(TRACKING_RAM_UNIT),
-    CAPACITY(REPORT_RAM, TRACKING_RAM_CAPACITY),
+    CAPACITY(TRACKING_RAM_CAPACITY),
     RAM(1, "system", "System", "memory.system_peak_bytes"),
     RSS("main", "Main"),
     RSS("descendants", "Descendants"),
     RSS("combined", "Combined"),
     SECTION(0, "max_gpu_ram", "Max GPU RAM"),
     UNIT(TRACKING_GPU_RAM_UNIT),
-    CAPACITY(REPORT_GPU_RAM, TRACKING_GPU_RAM_CAPACITY),
+    CAPACITY(TRACKING_GPU_RAM_CAPACITY),
     GPU_RAM("system", "System", "gpu.memory.system_bytes"),
     GPU_RAM("main", "Main", "gpu.memory.main_bytes"),
     GPU_RAM("descendants", "Descendants", "gpu.memory.descendants_bytes"),
@@ -217,7 +224,7 @@ const struct usage_row usage_rows[USAGE_ROWS] = {
     PERCENTAGES("gpu_percentages", "GPU percentages", GPUS),
     SECTION(0, "compute_time", "Compute time"),
     UNIT(TRACKING_TIME_UNIT),
-    { 1, REPORT_TIME, "time", "Time", NULL, 0 },
+    { 1, REPORT_TIME, "time", "Time", NULL, TRACKING_IN_TIME, 0 },
 };
 /* clang-format on */
 
@@ -238,57 +245,42 @@ static struct percentages percentages(double max_units, double mean_units, doubl
 
 /* The kernel counts the machine's CPU time in steps of 10 ms, too coarse for a short run:
  * limit it to the machine's CPUs, and raise it to the CPU time of the job. */
-static struct percentages bounded(struct percentages system, const struct percentages *job,
-                                  double count)
+static struct percentages system_percentages(double max_cores, double mean_cores,
+                                             const struct percentages *job, double count)
 {
-    double all = 100 * count;
-    double max_sum = fmax(fmin(system.max_sum, all), job->max_sum);
-    double mean_sum = fmax(fmin(system.mean_sum, all), job->mean_sum);
+    struct percentages system = percentages(max_cores, mean_cores, count);
+    double max_sum = fmax(fmin(system.max_sum, 100 * count), job->max_sum);
+    double mean_sum = fmax(fmin(system.mean_sum, 100 * count), job->mean_sum);
 
     return percentages(max_sum / 100, mean_sum / 100, count);
-}
-
-/* Returns a figure in the unit of its row. */
-static double in_unit(const struct usage_row *row, const struct tracking_facts *facts,
-                      double figure)
-{
-    enum tracking_fact unit = row->kind == REPORT_RAM       ? TRACKING_RAM_UNIT
-                              : row->kind == REPORT_GPU_RAM ? TRACKING_GPU_RAM_UNIT
-                                                            : TRACKING_TIME_UNIT;
-
-    return row->kind == REPORT_COUNT ? figure : figure * usage_coefficient(facts, unit);
 }
 
 struct resource_usage usage_of(const struct tracking_facts *facts, const struct rows *rows,
                                double elapsed_seconds, usage_figure *figure, void *data)
 {
-    const double *numbers = facts->numbers;
-    double cores = numbers[TRACKING_EXPECTED_CORES];
-    struct percentages groups[GROUPS] = {
-        [SYSTEM] =
-            percentages(figure(data, "cpu.system.max_cores"),
-                        figure(data, "cpu.system.mean_cores"), numbers[TRACKING_CORE_COUNT]),
-        [MAIN] = percentages(figure(data, "cpu.main.max_cores"),
-                             rows_cpu_seconds(rows, TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT) /
-                                 elapsed_seconds,
-                             cores),
-        [DESCENDANTS] = percentages(
-            figure(data, "cpu.descendants.max_cores"),
-            rows_cpu_seconds(rows, TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT) /
-                elapsed_seconds,
-            cores),
-        [COMBINED] =
-            percentages(figure(data, "cpu.max_cores"),
-                        rows_cpu_seconds(rows, TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT) /
-                            elapsed_seconds,
-                        cores),
-        [GPUS] = percentages(figure(data, "gpu.utilization.max_gpus"),
-                             figure(data, "gpu.utilization.mean_gpus"),
-                             numbers[TRACKING_EXPECTED_GPUS]),
+    static const struct {
+        const char *max;
+        enum tracking_column column;
+    } parts[] = {
+        [MAIN] = { "cpu.main.max_cores", TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT },
+        [DESCENDANTS] = { "cpu.descendants.max_cores",
+                          TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT },
+        [COMBINED] = { "cpu.max_cores", TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT },
     };
+    const double *numbers = facts->numbers;
+    struct percentages groups[GROUPS];
     struct resource_usage usage = { 0 };
 
-    groups[SYSTEM] = bounded(groups[SYSTEM], &groups[COMBINED], numbers[TRACKING_CORE_COUNT]);
+    for (size_t i = MAIN; i <= COMBINED; i++)
+        groups[i] = percentages(figure(data, parts[i].max),
+                                rows_cpu_seconds(rows, parts[i].column) / elapsed_seconds,
+                                numbers[TRACKING_EXPECTED_CORES]);
+    groups[GPUS] =
+        percentages(figure(data, "gpu.utilization.max_gpus"),
+                    figure(data, "gpu.utilization.mean_gpus"), numbers[TRACKING_EXPECTED_GPUS]);
+    groups[SYSTEM] = system_percentages(figure(data, "cpu.system.max_cores"),
+                                        figure(data, "cpu.system.mean_cores"),
+                                        &groups[COMBINED], numbers[TRACKING_CORE_COUNT]);
     for (size_t i = 0; i < USAGE_ROWS; i++) {
         const struct usage_row *row = &usage_rows[i];
         double *number = &usage.values[i].number;
@@ -298,10 +290,11 @@ struct resource_usage usage_of(const struct tracking_facts *facts, const struct 
         else if (row->kind == REPORT_PERCENT)
             *number = ((const double *)groups)[row->place];
         else if (row->path)
-            *number = in_unit(row, facts, or_zero(figure(data, row->path)));
+            *number = or_zero(figure(data, row->path)) * usage_scale(facts, row->unit);
+        else if (row->kind == REPORT_TIME)
+            *number = elapsed_seconds * usage_scale(facts, row->unit);
         else
-            *number = row->kind == REPORT_TIME ? in_unit(row, facts, elapsed_seconds)
-                                               : numbers[row->place];
+            *number = numbers[row->place];
     }
     return usage;
 }
@@ -353,23 +346,8 @@ static void raise_ram(const struct rows *rows, double row[TRACKING_COLUMNS])
         double peak = rows->latest.value[TRACKING_COLUMNS + i];
 
         if (peak > rows->first.value[TRACKING_COLUMNS + i]) /* false if NaN */
-            row[i] = fmax(row[i], peak * usage_coefficient(rows->facts, TRACKING_RAM_UNIT));
+            row[i] = fmax(row[i], peak * usage_scale(rows->facts, TRACKING_IN_RAM));
     }
-}
-
-static double scale_of(const struct rows *rows, enum tracking_unit unit)
-{
-    switch (unit) {
-    case TRACKING_IN_RAM:
-        return usage_coefficient(rows->facts, TRACKING_RAM_UNIT);
-    case TRACKING_IN_GPU_RAM:
-        return usage_coefficient(rows->facts, TRACKING_GPU_RAM_UNIT);
-    case TRACKING_PERCENT:
-        return 100;
-    case TRACKING_COUNTS:
-        break;
-    }
-    return 1;
 }
 
 static void fill(struct rows *rows, const struct rows_sample *from,
@@ -391,7 +369,7 @@ static void fill(struct rows *rows, const struct rows_sample *from,
         else if (field->moment == TRACKING_RATE)
             row[i] = percent(from, &rows->latest, i);
         else
-            row[i] = sample->value[i] * scale_of(rows, field->unit);
+            row[i] = sample->value[i] * usage_scale(rows->facts, field->unit);
     }
     gpus[1] = gpu_count > 0 ? gpus[0] / gpu_count : 0;
     /* The kernel counts the machine's CPU time in steps of 10 ms, too coarse for a short
@@ -446,7 +424,7 @@ bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, doubl
     for (size_t i = 0; i < ROWS_PEAKS; i++) {
         size_t index = rows->metric[i];
         double value = index < sample->count ? sample->values[index] : (double)NAN;
-        double peak = value * usage_coefficient(rows->facts, TRACKING_RAM_UNIT);
+        double peak = value * usage_scale(rows->facts, TRACKING_IN_RAM);
 
         is_more |= peak > row[i] * little;
         row[i] = fmax(row[i], peak); /* fmax() ignores NaN */

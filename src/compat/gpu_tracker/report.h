@@ -46,9 +46,9 @@ extern const struct usage_unit usage_time_units[];
 /* Finds a unit by its name; NULL: unknown unit. */
 const struct usage_unit *usage_unit_find(const struct usage_unit *units, const char *name);
 
-/* Returns the coefficient of a unit named in the facts: TRACKING_RAM_UNIT, ...; NaN: unknown
- * unit. */
-double usage_coefficient(const struct tracking_facts *facts, enum tracking_fact unit);
+/* Returns the factor that converts from the base unit, or to percent. NaN: the facts name an
+ * unknown unit. */
+double usage_scale(const struct tracking_facts *facts, enum tracking_unit unit);
 
 /* A line of the report. */
 struct usage_row {
@@ -57,14 +57,14 @@ struct usage_row {
         REPORT_SECTION,
         REPORT_UNIT,
         REPORT_COUNT,
-        REPORT_RAM,
-        REPORT_GPU_RAM,
+        REPORT_NUMBER,
         REPORT_PERCENT,
         REPORT_TIME
     } kind;
     const char *key, *label;
-    const char *path; /* path of the figure; NULL: the value is not a figure */
-    size_t place;     /* if there is no path: index of a fact or a percentage */
+    const char *path;        /* path of the figure; NULL: the value is not a figure */
+    enum tracking_unit unit; /* of a figure or the time */
+    size_t place;            /* if there is no path: index of a fact or a percentage */
 };
 
 enum { USAGE_ROWS = 60 };
@@ -137,8 +137,7 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample, const doubl
 bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
                double row[TRACKING_COLUMNS]);
 
-/* Called after the last sample. Returns true if that sample has made no row yet, and makes
- * one. */
+/* Called after the last sample. If no row was made from it yet, fills `row` and returns true. */
 bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS]);
 
 /* Returns the CPU time behind a column of CPU percentages, from the first sample to the

@@ -56,8 +56,6 @@ void gpu_tracker_gpus_add(const struct spoor_gpu *gpu, void *data)
         gpus->memory_bytes += (double)gpu->memory_bytes;
 }
 
-/* ---- the choice ---------------------------------------------------------- */
-
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

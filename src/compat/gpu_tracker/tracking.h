@@ -49,11 +49,9 @@ int gpu_tracker_gpus_choose(struct gpu_tracker_gpus *gpus, const char *uuids);
 /* Parts of a report that can be unknown independently of each other. */
 enum { TRACKING_PARTS = 9 };
 
-typedef void tracking_say(void *data, const char *message);
-
 struct tracking {
     const struct gpu_tracker_settings *settings;
-    tracking_say *warn; /* called by the sampling thread as well */
+    void (*warn)(void *data, const char *message); /* called by the sampling thread as well */
     void *warn_data;
     /* No option depends on the GPUs, so the command does not wait for their drivers: at the
      * end, the GPUs of the session are used. Also set if the drivers did not respond at the

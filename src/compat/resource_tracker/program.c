@@ -16,7 +16,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "compat/resource_tracker/upload.h"
 #include "front/agent.h"
 #include "output/stream.h"
 #include "text/buffer.h"
@@ -33,8 +32,6 @@ void tracker_settings_done(struct tracker_settings *settings)
 {
     option_free(&resource_tracker_table, settings);
 }
-
-/* ---- values of single options ---------------------------------------------- */
 
 static int apply_interval(void *target, const struct option *option, const char *value,
                           struct spoor_error *err)
@@ -62,8 +59,6 @@ static int apply_pid(void *target, const struct option *option, const char *valu
     (void)option;
     return option_parse_pid(value, &settings->pid, err);
 }
-
-/* ---- the table --------------------------------------------------------------- */
 
 #define TRACK TRACK_SCOPE
 #define AGENT AGENT_SCOPE
@@ -197,8 +192,6 @@ static int read_text(struct arguments *arguments, const char *path, const char *
     }
     return r;
 }
-
-/* ---- the file --------------------------------------------------------------- */
 
 /* Applies the whole file, or nothing if any of it is invalid: a first pass applies it to
  * other settings. */

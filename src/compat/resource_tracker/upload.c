@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/resource_tracker/upload.h"
+#include "compat/resource_tracker/program.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -56,7 +56,7 @@ static void add_command(struct json_writer *json, const char *const *command)
         json_add_text(json, "command", list.text);
 }
 
-/* Adds a JSON object to `ret`. `command` is ended by NULL; NULL: a running process is
+/* Adds a JSON object to `ret`. `command` is NULL-terminated; NULL: a running process is
  * tracked. */
 static void run_description_write(const struct tracker_settings *settings,
                                   const char *const *command, struct buffer *ret)

@@ -251,22 +251,18 @@ static int copy_csv(const char *file, struct combined *to, struct spoor_error *e
     return r;
 }
 
-static int combine_csv(const char *path, const char *const *files, size_t count,
+static int combine_csv(const char *path, int fd, const char *const *files, size_t count,
                        struct spoor_error *err)
 {
-    struct combined to = { path, open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), { 0 } };
+    struct combined to = { path, fd, { 0 } };
     struct csv_writer csv = { .out = &to.lines, .dialect = &csv_pandas };
     int r = 0;
 
-    if (to.fd < 0)
-        return error_sys(err, errno, "File %s", path);
     add_header(&csv);
     for (size_t i = 0; i < count && r == 0; i++)
         r = copy_csv(files[i], &to, err);
     if (r == 0)
         r = flush(&to, err);
-    if (close(to.fd) < 0 && r == 0)
-        r = error_sys(err, errno, "File %s", path);
     buffer_done(&to.lines);
     return r;
 }
@@ -345,9 +341,10 @@ int sub_tracking_combine(const char *path, const char *const *files, size_t coun
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return error_sys(err, errno, "File %s", path);
-    close(fd);
-    r = kind == TABLE_CSV ? combine_csv(path, files, count, err)
+    r = kind == TABLE_CSV ? combine_csv(path, fd, files, count, err)
                           : combine_sqlite(path, files, count, err);
+    if (close(fd) < 0 && r == 0)
+        r = error_sys(err, errno, "File %s", path);
     if (r < 0)
         (void)unlink(path);
     return r;

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "text/buffer.h"
 #include "text/csv.h"
 #include "text/number.h"
 
@@ -120,18 +121,17 @@ static int fail_sqlite(const struct table *table, struct spoor_error *err)
 static int sqlite_open(struct table *table, const struct table_place *place,
                        struct spoor_error *err)
 {
-    AUTO_FREE char *sql = NULL;
-    size_t length = 0;
-    FILE *text = open_memstream(&sql, &length);
+    CLEANUP(buffer_done) struct buffer sql = { 0 };
+    const char *name = place->name;
     int code;
 
-    if (!text)
-        return error_set(err, ENOMEM, "out of memory");
-    fputs("SELECT ", text);
-    for (size_t i = 0; i < table->count; i++)
-        fprintf(text, "%s%s", i ? ", " : "", table->columns[i]);
-    fprintf(text, " FROM %s", place->name);
-    if (fclose(text) != 0 || !sql) /* glibc's fclose() succeeds even if memory ran out */
+    for (size_t i = 0; i < table->count; i++) {
+        const char *column = table->columns[i];
+
+        buffer_format(&sql, "%s%s", i ? ", " : "SELECT ", column);
+    }
+    buffer_format(&sql, " FROM %s", name);
+    if (buffer_error(&sql) < 0)
         return error_set(err, ENOMEM, "out of memory");
     /* Not read-only: SQLite may have to merge the log of a writer that was killed. */
     code = sqlite3_open_v2(table->path, &table->db, SQLITE_OPEN_READWRITE, NULL);
@@ -140,7 +140,7 @@ static int sqlite_open(struct table *table, const struct table_place *place,
         code = table_distrust(table->db);
     }
     if (code != SQLITE_OK ||
-        sqlite3_prepare_v2(table->db, sql, -1, &table->select, NULL) != SQLITE_OK)
+        sqlite3_prepare_v2(table->db, sql.text, -1, &table->select, NULL) != SQLITE_OK)
         return fail_sqlite(table, err);
     return 0;
 }

@@ -166,7 +166,7 @@ static int add_csv_row(struct tracking_file *file, const double row[TRACKING_COL
  * Closing makes it one plain file again.
  */
 
-enum { BUSY_MS = 1000, SQL_MAX = 4096 };
+enum { BUSY_MS = 1000 };
 
 static const char *const type_names[] = {
     [TRACKING_TEXT] = "VARCHAR",
@@ -183,9 +183,7 @@ static int fail(const struct tracking_file *file, struct spoor_error *err)
 
 static int run(const struct tracking_file *file, const char *sql, struct spoor_error *err)
 {
-    if (sqlite3_exec(file->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return fail(file, err);
-    return 0;
+    return sqlite3_exec(file->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(file, err);
 }
 
 /* Runs "CREATE TABLE t (a FLOAT, ...)". */
@@ -193,29 +191,32 @@ static int create_table(const struct tracking_file *file, const char *table,
                         const struct tracking_field *fields, size_t count,
                         struct spoor_error *err)
 {
-    char sql[SQL_MAX];
-    int used = snprintf(sql, sizeof(sql), "CREATE TABLE %s", table);
+    CLEANUP(buffer_done) struct buffer sql = { 0 };
 
+    buffer_format(&sql, "CREATE TABLE %s", table);
     for (size_t i = 0; i < count; i++)
-        used += snprintf(sql + used, sizeof(sql) - (size_t)used, "%s%s %s", i ? ", " : " (",
-                         fields[i].name, type_names[fields[i].type]); /* fits */
-    (void)snprintf(sql + used, sizeof(sql) - (size_t)used, ")");
-    return run(file, sql, err);
+        buffer_format(&sql, "%s%s %s", i ? ", " : " (", fields[i].name,
+                      type_names[fields[i].type]);
+    buffer_add_text(&sql, ")");
+    return buffer_error(&sql) < 0 ? error_set(err, ENOMEM, "out of memory")
+                                  : run(file, sql.text, err);
 }
 
 /* Prepares "INSERT INTO t VALUES (?, ...)". */
 static int prepare_insert(struct tracking_file *file, const char *table, size_t count,
                           struct spoor_error *err)
 {
-    char sql[SQL_MAX];
-    int used = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES", table);
+    CLEANUP(buffer_done) struct buffer sql = { 0 };
 
-    for (size_t i = 0; i < count; i++)
-        used += snprintf(sql + used, sizeof(sql) - (size_t)used, "%s?", i ? "," : " (");
-    (void)snprintf(sql + used, sizeof(sql) - (size_t)used, ")");
-    if (sqlite3_prepare_v2(file->db, sql, -1, &file->insert, NULL) != SQLITE_OK)
-        return fail(file, err);
-    return 0;
+    buffer_format(&sql, "INSERT INTO %s VALUES (?", table);
+    for (size_t i = 1; i < count; i++)
+        buffer_add_text(&sql, ",?");
+    buffer_add_text(&sql, ")");
+    if (buffer_error(&sql) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    return sqlite3_prepare_v2(file->db, sql.text, -1, &file->insert, NULL) == SQLITE_OK
+               ? 0
+               : fail(file, err);
 }
 
 static int bind_number(const struct tracking_file *file, size_t i, enum tracking_type type,
@@ -534,7 +535,7 @@ int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_see
 
 enum { RECORD_OPEN, RECORD_BEGIN, RECORD_ROW };
 
-/* ---- the child ---------------------------------------------------------------------------- */
+/* ---- in the child ------------------------------------------------------ */
 
 static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
                      struct spoor_error *err)
@@ -568,7 +569,7 @@ static int end(void *data, struct spoor_error *err)
     return r < 0 ? error_prefix(err, r, "cannot write the end of the file %s", file->path) : 0;
 }
 
-/* ---- ours --------------------------------------------------------------------------------- */
+/* ---- in the tracker ---------------------------------------------------- */
 
 static int first_failure(struct tracking_writer *writer, struct spoor_error *err)
 {

@@ -65,8 +65,14 @@ struct tracking_facts {
     double numbers[TRACKING_FACTS]; /* values of the numeric facts */
 };
 
-/* The unit of a column: the unit of the metric, a unit that the facts name, or percent. */
-enum tracking_unit { TRACKING_COUNTS, TRACKING_IN_RAM, TRACKING_IN_GPU_RAM, TRACKING_PERCENT };
+/* The unit of a value: the base unit, a unit that the facts name, or percent. */
+enum tracking_unit {
+    TRACKING_COUNTS,
+    TRACKING_IN_RAM,
+    TRACKING_IN_GPU_RAM,
+    TRACKING_IN_TIME,
+    TRACKING_PERCENT
+};
 
 /* The moment of a value: the last sample in which the command was alive (HELD), or the sample
  * of the row (NOW). A RATE is the increase per second since the previous row. */

@@ -19,24 +19,10 @@ struct tracking {
     size_t rows;
 };
 
-static double bytes_in(const struct tracking *tracking, enum tracking_fact unit)
-{
-    return round(1 / usage_coefficient(&tracking->facts, unit));
-}
-
+/* Returns the factor to base units: bytes per unit of the file, or 0.01 for percent. */
 static double scale_of(const struct tracking *tracking, enum tracking_unit unit)
 {
-    switch (unit) {
-    case TRACKING_IN_RAM:
-        return bytes_in(tracking, TRACKING_RAM_UNIT);
-    case TRACKING_IN_GPU_RAM:
-        return bytes_in(tracking, TRACKING_GPU_RAM_UNIT);
-    case TRACKING_PERCENT:
-        return 0.01;
-    case TRACKING_COUNTS:
-        break;
-    }
-    return 1;
+    return unit == TRACKING_PERCENT ? 0.01 : round(1 / usage_scale(&tracking->facts, unit));
 }
 
 static uint64_t gpu_count(const struct tracking *tracking)
@@ -117,8 +103,7 @@ static void add_measures(struct record *record, struct record_gpu *gpu)
 static void add_gpus(const struct tracking *tracking, struct record *record)
 {
     const double *numbers = tracking->facts.numbers;
-    double bytes =
-        numbers[TRACKING_GPU_RAM_CAPACITY] * bytes_in(tracking, TRACKING_GPU_RAM_UNIT);
+    double bytes = numbers[TRACKING_GPU_RAM_CAPACITY] * scale_of(tracking, TRACKING_IN_GPU_RAM);
     size_t count = is_known(record->whole_gpus) ? (size_t)record->whole_gpus : 0;
 
     if (count == 0 || count > GPUS_MAX)
@@ -145,7 +130,7 @@ static void add_facts(const struct tracking *tracking, struct record *record)
 
     record->cpus = count_of(numbers[TRACKING_CORE_COUNT]);
     record->memory_bytes =
-        count_of(numbers[TRACKING_RAM_CAPACITY] * bytes_in(tracking, TRACKING_RAM_UNIT));
+        count_of(numbers[TRACKING_RAM_CAPACITY] * scale_of(tracking, TRACKING_IN_RAM));
     if (numbers[TRACKING_EXPECTED_CORES] > 0)
         record->cpus_limit = numbers[TRACKING_EXPECTED_CORES];
     record->whole_gpus = gpu_count(tracking);

@@ -15,9 +15,9 @@
 #include "base/error.h"
 #include "base/unknown.h"
 #include "front/agent.h"
-#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
 #include "record/load.h"
-#include "runs/check.h"
+#include "runs/compare.h"
 #include "runs/run_set.h"
 #include "text/number.h"
 

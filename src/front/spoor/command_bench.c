@@ -13,9 +13,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "front/spoor/outputs.h"
-#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
 #include "output/format.h"
-#include "output/html.h"
 #include "output/output_file.h"
 #include "output/save.h"
 #include "output/text_layout.h"
@@ -64,7 +63,6 @@ static void block_signals(struct bench *bench)
     (void)sigaction(SIGCHLD, &standard, NULL);
 }
 
-/* Waits for a signal, for at most `duration_ns`. */
 static void wait_for_signal(struct bench *bench, uint64_t duration_ns)
 {
     struct timespec time = clock_timespec(duration_ns);
@@ -225,7 +223,6 @@ static int keep_run(const struct bench *bench, struct spoor_error *err)
     return r < 0 ? error_sys(err, r, "--output '%s'", bench->settings->runs_path) : 0;
 }
 
-/* Adds the report of a run to the set. */
 static int add_run(struct bench *bench, int report_fd, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer path = { 0 };
@@ -389,7 +386,6 @@ static int check_page(const struct settings *settings, struct spoor_error *err)
     return r < 0 ? error_prefix(err, r, "--report '%s'", settings->report_path) : 0;
 }
 
-/* Checks everything before the first run. */
 static int begin(struct bench *bench, char **words, struct spoor_error *err)
 {
     const struct settings *settings = bench->settings;

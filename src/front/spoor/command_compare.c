@@ -9,12 +9,10 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "front/spoor/outputs.h"
-#include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "output/format.h"
 #include "output/table.h"
 #include "output/text_layout.h"
-#include "runs/check.h"
 #include "runs/compare.h"
 #include "runs/run_set.h"
 #include "text/escape.h"
@@ -79,7 +77,6 @@ static const char *short_name(char **names, size_t count, size_t index)
     return name;
 }
 
-/* Makes a set of each argument. */
 static int make_groups(struct compared *compared, char **names, struct spoor_error *err)
 {
     struct run_groups *groups = &compared->groups;
@@ -102,7 +99,6 @@ static int make_groups(struct compared *compared, char **names, struct spoor_err
     return groups->items ? 0 : error_set(err, ENOMEM, "out of memory");
 }
 
-/* Divides the set of all arguments by a property. */
 static int divide_set(struct compared *compared, char **names, size_t count,
                       struct spoor_error *err)
 {
@@ -241,7 +237,6 @@ static void collect_row(const struct compared *compared, size_t figure, size_t g
                 change, data);
 }
 
-/* Adds notes about the limits of a comparison. */
 static void add_notes(const struct compared *compared, struct page *page)
 {
     CLEANUP(buffer_done) struct buffer machines = { 0 };
@@ -361,7 +356,6 @@ static int write_json(const struct compared *compared, struct buffer *out)
     return r;
 }
 
-/* Writes a page that shows all runs side by side. */
 static int write_page(const struct compared *compared, struct buffer *out)
 {
     AUTO_FREE struct record *runs = NULL;
@@ -439,7 +433,6 @@ static void add_finding(void *data, const struct record *run, const char *line)
     json_end(&findings->json);
 }
 
-/* Checks the figures of a run against earlier runs. */
 static int check_baseline(const struct settings *settings, const struct figure_list *figures,
                           const struct run_set *earlier, const struct record *run,
                           struct findings *findings, struct spoor_error *err)

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/unknown.h"
 #include "front/spoor/outputs.h"
-#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
 #include "history/index.h"
 #include "history/store.h"
 #include "output/format.h"
@@ -502,7 +502,6 @@ static int add_needs(const struct history_run *run, void *data, struct spoor_err
     return 0;
 }
 
-/* Adds the request for the next run of a group. */
 static int add_request(const struct group *group, struct spoor_error *err)
 {
     CLEANUP(history_filter_done) struct history_filter filter = { .limit = NEEDED_RUNS };

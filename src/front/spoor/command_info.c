@@ -13,13 +13,14 @@
 #include "base/error.h"
 #include "front/help.h"
 #include "front/spoor/outputs.h"
-#include "front/spoor/program.h"
 #include "front/spoor/settings.h"
+#include "output/text_layout.h"
 #include "record/record.h"
 #include "run/job_socket.h"
 #include "run/process.h"
 #include "services/cloud/cloud.h"
 #include "text/buffer.h"
+#include "text/escape.h"
 #include "text/json_writer.h"
 
 /* ---- help --------------------------------------------------------------- */
@@ -105,9 +106,7 @@ struct source_list {
     struct row rows[ROWS_MAX];
     size_t count;
     int source_width; /* width of the widest source */
-    bool has_color;
     unsigned available_count;
-    FILE *out;
 };
 
 static void copy(char *buf, size_t size, const char *text)
@@ -134,29 +133,32 @@ static void collect(const struct spoor_source *source, void *data)
     list->available_count += source->is_available;
 }
 
-static void print_row(const struct source_list *list, const struct row *row)
+static void add_source(const struct source_list *list, const struct row *row, bool has_color,
+                       struct buffer *out)
 {
     bool is_available = !row->why_not[0];
-    int indent = 8 + list->source_width + 2;
-    const char *word = !is_available ? "no" : row->is_served ? "yes" : "used";
-    const char *color = is_available ? "\033[32m" : "\033[31m";
+    size_t indent = 8 + (size_t)list->source_width + 2;
+    const char *word = !is_available ? "no  " : row->is_served ? "yes " : "used";
+    struct page page = { .out = out, .has_color = has_color };
 
-    if (row->is_first)
-        fprintf(list->out, "\n%s%s%s\n", list->has_color ? "\033[1m" : "", row->quantity,
-                list->has_color ? "\033[0m" : "");
-    fprintf(list->out, "  %s%-4s%s  %-*s", list->has_color ? color : "", word,
-            list->has_color ? "\033[0m" : "", is_available ? 0 : list->source_width,
-            row->source);
+    if (row->is_first) {
+        page_blank(&page);
+        page_add(&page, PAGE_BOLD, row->quantity);
+        page_blank(&page);
+    }
+    buffer_add_text(out, "  ");
+    page_add(&page, is_available ? PAGE_GREEN : PAGE_RED, word);
+    buffer_add_text(out, "  ");
+    escape_unsafe(row->source, out);
     if (is_available) {
-        fputc('\n', list->out);
+        page_blank(&page);
     } else {
-        fputs("  ", list->out);
-        help_wrap(list->out, row->why_not, indent, indent);
+        buffer_format(out, "%*s", (int)(indent - 8 - strlen(row->source)), "");
+        help_add(row->why_not, indent, indent, out);
     }
     if (row->remedy[0]) {
-        int column = fprintf(list->out, "%*sfix: ", 8, "");
-
-        help_wrap(list->out, row->remedy, column, column);
+        buffer_add_text(out, "        fix: ");
+        help_add(row->remedy, strlen("        fix: "), strlen("        fix: "), out);
     }
 }
 
@@ -189,32 +191,21 @@ static int write_sources(void *data, const struct output *output,
                          const struct format_style *style, struct buffer *out,
                          struct spoor_error *err)
 {
-    struct source_list *list = data;
-    AUTO_FREE char *page = NULL;
-    size_t length = 0;
-    int r;
+    const struct source_list *list = data;
 
+    (void)err;
     if (output->format == SPOOR_JSON) {
         write_sources_json(list, out);
         return 0;
     }
-    list->out = open_memstream(&page, &length);
-    if (!list->out)
-        return error_set(err, ENOMEM, "out of memory");
-    list->has_color = style->has_color;
-    help_wrap(list->out,
-              "Sources of each quantity on this machine, best first. A run uses those "
-              "marked 'used'; those marked 'yes' would work too, those marked 'no' do not.",
-              0, 0);
+    help_add("Sources of each quantity on this machine, best first. A run uses those marked "
+             "'used'; those marked 'yes' would work too, those marked 'no' do not.",
+             0, 0, out);
     for (size_t i = 0; i < list->count; i++)
-        print_row(list, &list->rows[i]);
-    fprintf(list->out, "\n%u of %zu sources are available.\n", list->available_count,
-            list->count);
-    /* fclose() writes the rest of the page. glibc's succeeds even if there is no memory for
-     * it. */
-    r = fclose(list->out) != 0 || !page ? -ENOMEM : 0;
-    buffer_add(out, page, length);
-    return r;
+        add_source(list, &list->rows[i], style->has_color, out);
+    buffer_format(out, "\n%u of %zu sources are available.\n", list->available_count,
+                  list->count);
+    return 0;
 }
 
 int command_doctor(struct settings *settings, char **operands, int count)

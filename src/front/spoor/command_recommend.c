@@ -10,10 +10,9 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "front/spoor/outputs.h"
-#include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "output/recommendation.h"
-#include "recommend/scheduler_request.h"
+#include "recommend/needs.h"
 #include "runs/run_set.h"
 #include "services/cloud/cloud.h"
 #include "services/prices/catalog.h"
@@ -141,7 +140,6 @@ static int server_search_find(struct server_search *search, const struct setting
 
 /* ---- the command -------------------------------------------------------- */
 
-/* Computes the needs of each run that was tracked. */
 static int list_needs(const struct run_set *set, double margin, struct server_search *search,
                       struct needs **ret, size_t *ret_count, struct spoor_error *err)
 {

@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "front/spoor/outputs.h"
-#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
 #include "group/folder.h"
 #include "output/chart.h"
 #include "output/format.h"
@@ -91,7 +91,6 @@ static int check_text(const struct settings *settings, struct spoor_error *err)
     return 0;
 }
 
-/* Sets the default path of the page. */
 static int complete_settings(struct settings *settings, const char *path,
                              struct spoor_error *err)
 {

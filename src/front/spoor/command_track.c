@@ -9,10 +9,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "front/agent.h"
-#include "front/spoor/export.h"
 #include "front/spoor/live.h"
 #include "front/spoor/outputs.h"
-#include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "record/fill.h"
 #include "run/process.h"
@@ -284,7 +282,6 @@ static bool is_once(const struct settings *settings)
            !export_is_requested(settings);
 }
 
-/* Tracks a process, a cgroup or the machine to the end, and writes the report. */
 static int follow(struct settings *settings, const struct outputs *outputs)
 {
     CLEANUP(live_close) struct live *live = NULL; /* after the session */

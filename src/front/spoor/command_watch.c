@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "front/spoor/live.h"
 #include "front/spoor/outputs.h"
-#include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "output/format.h"
 #include "output/text_layout.h"
@@ -162,11 +161,10 @@ static void add_line(struct page *page, const struct watched_run *run, bool has_
     }
     buffer_add_text(&line, "  ");
     page_escape_command(page, run ? run->title : "COMMAND", &safe);
-    buffer_add_text(&line, safe.text ? safe.text : "");
+    buffer_add_text(&line, buffer_text(&safe));
     buffer_done(&safe);
-    if (line.text)
-        page_cut(line.text, page->columns, &safe);
-    page_add(page, run ? PAGE_PLAIN : PAGE_DIM, safe.text ? safe.text : "");
+    page_cut(buffer_text(&line), page->columns, &safe);
+    page_add(page, run ? PAGE_PLAIN : PAGE_DIM, buffer_text(&safe));
     buffer_done(&safe);
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/spoor/export.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,8 +19,8 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "base/writer_process.h"
-#include "front/spoor/program.h"
-#include "front/spoor/template.h"
+#include "front/spoor/outputs.h"
+#include "front/spoor/settings.h"
 #include "output/export.h"
 #include "output/output_file.h"
 #include "record/launch.h"

@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/helper.h"
 #include "front/spoor/outputs.h"
-#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
 #include "history/store.h"
 #include "output/format.h"
 #include "output/stream.h"
@@ -337,12 +337,12 @@ static void draw(struct live *live, const struct live_view *view)
     live_screen_read_size(screen, &style.columns, &style.lines);
     if (live->is_line) {
         live_view_write_line(view, &style, &text);
-        draw_line(screen, text.text ? text.text : "", style.lines + 1);
+        draw_line(screen, buffer_text(&text), style.lines + 1);
     } else {
         lines = live->write ? live->write(live->write_data, &style, &text)
                             : live_view_write(view, live->title, &style, &text);
         if (lines > 0)
-            live_screen_draw(screen, text.text ? text.text : "", lines);
+            live_screen_draw(screen, buffer_text(&text), lines);
     }
 }
 
@@ -634,7 +634,7 @@ struct live *live_begin(const struct settings *settings, const struct buffer *ti
                         bool has_keys, struct spoor_options *options)
 {
     const struct live_options own = {
-        .title = title->text ? title->text : "",
+        .title = buffer_text(title),
         .name = settings_saves_run(settings) ? settings->name : NULL,
         .scope = settings->has_no_job ? LIVE_HOST : LIVE_JOB,
         .interval_ns = settings->interval_ns,

@@ -340,7 +340,6 @@ static double limit_of(const struct live_view *view, const struct live_row *row)
                                         : (double)NAN;
 }
 
-/* Adds blanks until the text is that many columns wide. */
 static void add_padding(struct buffer *out, const char *text, size_t width)
 {
     size_t used = utf8_columns(text);
@@ -388,7 +387,7 @@ static void add_curve(struct page *page, const struct live_view *view,
             raise_value(&shown[i], columns[from]);
     }
     sparkline_write(shown, width, page->has_unicode, &text);
-    page_add(page, PAGE_CYAN, text.text ? text.text : "");
+    page_add(page, PAGE_CYAN, buffer_text(&text));
 }
 
 /* Adds "Memory       1.46 GB of 8 GiB    ▂▃▅▇█  max 1.62 GB": parts that do not fit are left
@@ -423,10 +422,9 @@ static void add_row(struct page *page, const struct live_view *view, const struc
     buffer_add_text(&text, "  max ");
     add_value(curve->max, (double)NAN, row->unit, &text);
     if (has_max)
-        page_add(page, PAGE_DIM, text.text ? text.text : "");
+        page_add(page, PAGE_DIM, buffer_text(&text));
 }
 
-/* Adds the title on the left and the time on the right. */
 static void add_headline(struct page *page, const char *title, const struct live_view *view)
 {
     char time[96];
@@ -440,12 +438,11 @@ static void add_headline(struct page *page, const char *title, const struct live
         time[strcspn(time, ",")] = '\0';
     room = page->columns - strlen(time) - 2;
     page_cut(title, room, &cut);
-    page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
-    add_padding(page->out, cut.text ? cut.text : "", room + 2);
+    page_add(page, PAGE_BOLD, buffer_text(&cut));
+    add_padding(page->out, buffer_text(&cut), room + 2);
     buffer_add_text(page->out, time);
 }
 
-/* Adds the caller's text and the scale of the curves. */
 static void add_footer(struct page *page, const struct live_view *view, const char *hint)
 {
     double seconds =
@@ -492,7 +489,7 @@ static size_t add_gpus(struct page *page, const struct live_view *view, size_t l
         buffer_format(&text, "GPU %u", gpu->index);
         if (gpu->part >= 0)
             buffer_format(&text, ":%d", gpu->part);
-        add_padding(&text, text.text ? text.text : "", LABEL_WIDTH);
+        add_padding(&text, buffer_text(&text), LABEL_WIDTH);
         buffer_format(&text, "%s, %s of %s", number_percent(gpu->utilization).text,
                       number_bytes(gpu->memory_bytes).text,
                       number_bytes(gpu->memory_total_bytes).text);
@@ -526,8 +523,7 @@ static void add_tree_row(struct page *page, const struct live_process *process, 
         page_escape_command(page, process->text, &safe);
     else
         page_escape(page, process->text, &safe);
-    if (safe.text)
-        page_cut(safe.text, room - indent, page->out);
+    page_cut(buffer_text(&safe), room - indent, page->out);
 }
 
 /* Children are in the order in which they started: rank changes too often. */
@@ -613,7 +609,7 @@ void live_view_write_line(const struct live_view *view, const struct live_style 
                       row->unit, &text);
         else
             buffer_add_text(&text, number_duration(view->elapsed_seconds).text);
-        width = (row ? strlen(row->label) + 3 : 0) + utf8_columns(text.text ? text.text : "");
+        width = (row ? strlen(row->label) + 3 : 0) + utf8_columns(buffer_text(&text));
         used += width;
         is_full = used > page.columns;
         if (text.text && !is_full) {

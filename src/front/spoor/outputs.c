@@ -14,8 +14,7 @@
 #include "base/error.h"
 #include "base/unknown.h"
 #include "front/agent.h"
-#include "front/spoor/program.h"
-#include "front/spoor/template.h"
+#include "front/spoor/settings.h"
 #include "group/folder.h"
 #include "history/store.h"
 #include "output/output_file.h"
@@ -307,7 +306,7 @@ static int refuse_format(const struct output *output, unsigned formats, struct s
                           format_get((enum spoor_format)i)->name);
     }
     return error_set(err, EINVAL, "--output '%s': this command writes %s only", output->path,
-                     names.text ? names.text : "");
+                     buffer_text(&names));
 }
 
 static int print_one(const struct output *output, unsigned formats, const char *what,
@@ -453,7 +452,7 @@ static struct spoor_cloud recall_cloud(struct cloud_facts *facts)
     return cloud;
 }
 
-static bool tells_of_clouds(const struct outputs *outputs)
+static bool shows_cloud(const struct outputs *outputs)
 {
     bool any = outputs->saves_run || outputs->group;
 
@@ -463,7 +462,7 @@ static bool tells_of_clouds(const struct outputs *outputs)
     return any;
 }
 
-static void complain_of_lost_rows(const struct outputs *outputs, spoor_session *session)
+static void report_lost_rows(const struct outputs *outputs, spoor_session *session)
 {
     for (size_t i = 0; i < outputs->streams->count && !has_text(outputs); i++) {
         const char *reason = NULL;
@@ -615,7 +614,7 @@ static int write_all(void *data)
     struct cloud_facts facts;
     struct spoor_cloud cloud;
 
-    if (report->session && tells_of_clouds(outputs)) {
+    if (report->session && shows_cloud(outputs)) {
         cloud = recall_cloud(&facts);
         spoor_session_set_cloud(report->session, &cloud);
     }
@@ -657,5 +656,5 @@ void outputs_write(const struct outputs *outputs, spoor_session *session)
 {
     spoor_session_show_processes(session, outputs->process_count);
     write_report(&(struct report){ outputs, session, NULL });
-    complain_of_lost_rows(outputs, session);
+    report_lost_rows(outputs, session);
 }

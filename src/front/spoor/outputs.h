@@ -11,6 +11,7 @@
 #define FRONT_SPOOR_OUTPUTS_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "front/spoor/settings.h"
 #include "output/format.h"
@@ -124,5 +125,67 @@ double history_usual_seconds(const char *folder, const char *name);
 
 /* Returns whether text on this descriptor should have color. */
 bool outputs_has_color(enum color color, int fd);
+
+/* ---- figures for scripts: --print '{elapsed_seconds} {cpu.total_seconds}\n' ----
+ *
+ * A name is a path of the JSON report; "run." may be omitted. The name of a measure stands for its
+ * value. "\n", "\t" and "\\" are escape sequences, {{ is a brace. The last line ends with a newline. */
+
+/* Checks a template. -EINVAL with a message: no report has this name, or the syntax is wrong.
+ * Names of tags, GPUs and other lists depend on the run and are not checked. */
+int print_check(const char *template, struct spoor_error *err);
+
+/* Fills in the figures of a JSON report. Unknown figures are "null". */
+int print_report(const char *template, const struct buffer *report, struct buffer *out,
+                 struct spoor_error *err);
+
+/* ---- names of output files with the run in them: "{name}-{date}-{id}.json" ----
+ *
+ *     {name} {host} {pid} {date} {time} {id} {rank} {node} {job} {step} {tag.KEY} */
+
+/* Fills in the names of all output files. A slash in a value becomes "_". {id} sets
+ * settings->run_id; {pid} is the attached process, or spoor itself; {rank}, {job} and {step}
+ * come from the launcher, or are 0; {node} is the launcher's name of the machine, or the
+ * host name; times are the current time in UTC. -EINVAL: a name in braces does not exist, or
+ * its value is unknown. */
+int file_names_fill_in(struct settings *settings, struct spoor_error *err);
+
+/* Returns the value of --tag KEY=VALUE; NULL: there is none. */
+const char *run_tag(const struct settings *settings, const char *key);
+
+/* ---- samples for monitoring systems, while a run lasts (export.c) -------------
+ *
+ * --listen and --metrics get the latest sample, with the highest levels since the previous sample
+ * they got. A separate process writes the file (base/writer_process.h), so that a file system that
+ * hangs blocks nothing. Pushed samples go through a stream to a spool, from which another process
+ * sends them (services/upload).
+ */
+
+struct exporter;
+
+/* Check the value of an option. */
+int export_check_label(const char *value, struct spoor_error *err);
+int export_check_push(const char *value, struct spoor_error *err);
+int export_check_otlp(const char *value, struct spoor_error *err);
+
+bool export_is_requested(const struct settings *settings);
+
+/* Opens everything that may fail, and sets its callback in the options, after a live view has set its own.
+ * There must be no other threads that allocate memory. *ret is NULL if nothing is to be exported. */
+int exporter_open(struct settings *settings, struct spoor_options *options,
+                  struct exporter **ret, struct spoor_error *err);
+
+/* Called when the job runs. Accepts NULL, like all functions below. */
+void exporter_start(struct exporter *exporter);
+
+/* Called after the session has stopped: ends the thread, writes the last sample, and starts to
+ * push the remaining samples. */
+void exporter_stop(struct exporter *exporter);
+
+/* Waits until the remaining samples are pushed, at most 200 ms after exporter_stop(). */
+void exporter_end(struct exporter *exporter);
+
+/* Must be called after the session is closed. Sets the pointer to NULL. */
+void exporter_close(struct exporter **handle);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/spoor/program.h"
 
 #include "front/spoor/settings.h"
 
@@ -8,13 +7,14 @@
     "file (--config). An option overrides a variable, and a variable overrides the config "   \
     "file."
 
+#define SETTINGS(scope_) .options = &settings_table, .scope = (scope_)
+
 /* The subcommands have the options of history; settings_load() rejects options of other
  * subcommands. */
 static const struct command history_commands[] = {
     {
         .name = "show",
-        .options = &settings_table,
-        .scope = SCOPE_HISTORY,
+        SETTINGS(SCOPE_HISTORY),
         .operands = "ID|FILTER",
         .max_operands = OPERANDS_MANY,
         .summary = "show the report of a run",
@@ -22,8 +22,7 @@ static const struct command history_commands[] = {
     },
     {
         .name = "stats",
-        .options = &settings_table,
-        .scope = SCOPE_HISTORY,
+        SETTINGS(SCOPE_HISTORY),
         .operands = "[FILTER...]",
         .max_operands = OPERANDS_MANY,
         .summary = "show time, memory and failures by name, and what to request",
@@ -31,15 +30,13 @@ static const struct command history_commands[] = {
     },
     {
         .name = "prune",
-        .options = &settings_table,
-        .scope = SCOPE_HISTORY,
+        SETTINGS(SCOPE_HISTORY),
         .summary = "remove old runs: --older, --keep, --max-size",
         .work = command_history_prune,
     },
     {
         .name = "import",
-        .options = &settings_table,
-        .scope = SCOPE_HISTORY,
+        SETTINGS(SCOPE_HISTORY),
         .operands = "FILE...",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
@@ -48,8 +45,7 @@ static const struct command history_commands[] = {
     },
     {
         .name = "push",
-        .options = &settings_table,
-        .scope = SCOPE_HISTORY,
+        SETTINGS(SCOPE_HISTORY),
         .operands = "URL [FILTER...]",
         .max_operands = OPERANDS_MANY,
         .summary = "copy runs to a PostgreSQL database that a team shares",
@@ -61,8 +57,7 @@ static const struct command history_commands[] = {
 static const struct command commands[] = {
     {
         .name = "run",
-        .options = &settings_table,
-        .scope = SCOPE_RUN,
+        SETTINGS(SCOPE_RUN),
         .operands = "[--] COMMAND [ARGUMENT...]",
         .max_operands = OPERANDS_REST,
         .complete = COMPLETE_COMMANDS,
@@ -78,8 +73,7 @@ static const struct command commands[] = {
     },
     {
         .name = "attach",
-        .options = &settings_table,
-        .scope = SCOPE_ATTACH,
+        SETTINGS(SCOPE_ATTACH),
         .operands = "PID | NAME | --cgroup DIRECTORY",
         .max_operands = 1,
         .complete = COMPLETE_PIDS,
@@ -98,8 +92,7 @@ static const struct command commands[] = {
     },
     {
         .name = "agent",
-        .options = &settings_table,
-        .scope = SCOPE_AGENT,
+        SETTINGS(SCOPE_AGENT),
         .summary = "track a process, controlled by another program",
         .about =
             "Track a process as attach does, controlled by the program that started the "
@@ -113,12 +106,11 @@ static const struct command commands[] = {
     },
     {
         .name = "system",
-        .options = &settings_table,
-        .scope = SCOPE_SYSTEM,
+        SETTINGS(SCOPE_SYSTEM),
         .summary = "show the usage of the machine",
         .about =
-            "Measure this machine for one interval, or for --duration, and show its CPU, "
-            "memory, disks, network, GPUs and pressure on standard output. Rates are "
+            "Measure this machine for one interval, or for --duration, and print its CPU, "
+            "memory, disk, network and GPU usage and its pressure (PSI). Rates are "
             "averages over that time; other values, such as memory in use, are read at its "
             "end. On a terminal, show the current figures until q or Ctrl-C is pressed, and "
             "then the report. Exit code: 0, or 125 if the report could not be written.",
@@ -128,8 +120,7 @@ static const struct command commands[] = {
     },
     {
         .name = "watch",
-        .options = &settings_table,
-        .scope = SCOPE_WATCH,
+        SETTINGS(SCOPE_WATCH),
         .summary = "show the runs of this user that are in progress",
         .about =
             "List every 'spoor run' of this user on this machine with its time, CPU, memory "
@@ -144,17 +135,17 @@ static const struct command commands[] = {
     },
     {
         .name = "bench",
-        .options = &settings_table,
-        .scope = SCOPE_BENCH,
+        SETTINGS(SCOPE_BENCH),
         .operands = "[--] COMMAND [ARGUMENT...] [--vs COMMAND [ARGUMENT...]]...",
         .max_operands = OPERANDS_REST,
         .complete = COMPLETE_COMMANDS,
         .summary = "run commands several times and compare what they used",
         .about =
             "Run each command several times, as 'spoor run' does, and show for each figure "
-            "the median with its 95 % interval, the minimum and the maximum; then which "
-            "command is the fastest and which uses the least memory, and by what ratio. The "
-            "commands take turns. Their input is empty and their output is discarded. Ctrl-C "
+            "the median with its 95 % confidence interval, the minimum and the maximum; then "
+            "name the fastest command and the one that uses the least memory, with the "
+            "ratios. The commands take turns. Their input is empty and their output is "
+            "discarded. Ctrl-C "
             "stops and shows the results so far. Exit code: 0; 1 if a run failed, unless "
             "--ignore-failure is given; 127 or 126 if a command could not be run; 125 if "
             "spoor failed.",
@@ -163,8 +154,7 @@ static const struct command commands[] = {
     },
     {
         .name = "report",
-        .options = &settings_table,
-        .scope = SCOPE_REPORT,
+        SETTINGS(SCOPE_REPORT),
         .operands = "FILE...",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
@@ -182,8 +172,7 @@ static const struct command commands[] = {
     },
     {
         .name = "merge",
-        .options = &settings_table,
-        .scope = SCOPE_MERGE,
+        SETTINGS(SCOPE_MERGE),
         .operands = "DIRECTORY",
         .max_operands = 1,
         .complete = COMPLETE_FILES,
@@ -202,8 +191,7 @@ static const struct command commands[] = {
     },
     {
         .name = "recommend",
-        .options = &settings_table,
-        .scope = SCOPE_RECOMMEND,
+        SETTINGS(SCOPE_RECOMMEND),
         .operands = "FILE...",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
@@ -220,8 +208,7 @@ static const struct command commands[] = {
     },
     {
         .name = "compare",
-        .options = &settings_table,
-        .scope = SCOPE_COMPARE,
+        SETTINGS(SCOPE_COMPARE),
         .operands = "RUNS [RUNS...]",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
@@ -244,8 +231,7 @@ static const struct command commands[] = {
     },
     {
         .name = "check",
-        .options = &settings_table,
-        .scope = SCOPE_CHECK,
+        SETTINGS(SCOPE_CHECK),
         .operands = "RUNS...",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
@@ -254,8 +240,9 @@ static const struct command commands[] = {
             "Check that runs stay within the limits of --max, and use no more than the runs "
             "of --baseline. Each run is compared with the last 20 of these that started "
             "before it and succeeded on the same kind of machine; a figure is too high if it "
-            "exceeds their median by more than 4 spreads (1.4826 times the median absolute "
-            "deviation; at least 0.5 % of the median) and by more than --tolerance. Print "
+            "exceeds their median by more than four times their spread (1.4826 times the "
+            "median absolute deviation, at least 0.5 % of the median) and by more than "
+            "--tolerance. Print "
             "one line for each limit that is exceeded. Exit code: 0; 1 if a limit is "
             "exceeded, or could not be checked because the figure is unknown; 125 if a file "
             "could not be read or there are too few earlier runs.",
@@ -265,8 +252,7 @@ static const struct command commands[] = {
     },
     {
         .name = "history",
-        .options = &settings_table,
-        .scope = SCOPE_HISTORY,
+        SETTINGS(SCOPE_HISTORY),
         .operands =
             "[FILTER...] | show ID | stats [FILTER...] | prune | import FILE... | push URL",
         .max_operands = OPERANDS_MANY,
@@ -288,8 +274,7 @@ static const struct command commands[] = {
     },
     {
         .name = "doctor",
-        .options = &settings_table,
-        .scope = SCOPE_DOCTOR,
+        SETTINGS(SCOPE_DOCTOR),
         .summary = "show what can be measured on this machine",
         .about =
             "For each quantity, list the sources that can measure it, best first. For each "
@@ -299,8 +284,7 @@ static const struct command commands[] = {
     },
     {
         .name = "info",
-        .options = &settings_table,
-        .scope = SCOPE_INFO,
+        SETTINGS(SCOPE_INFO),
         .summary = "describe this machine, its GPUs and its cloud instance",
         .about =
             "Describe this machine, the limits that apply to a job on it, and its GPUs, with "
@@ -311,8 +295,7 @@ static const struct command commands[] = {
     },
     {
         .name = "phase",
-        .options = &settings_table,
-        .scope = SCOPE_PHASE,
+        SETTINGS(SCOPE_PHASE),
         .operands = "start|stop NAME",
         .max_operands = 2,
         .complete = "start stop",
@@ -331,8 +314,8 @@ static const struct command commands[] = {
     {
         .name = "help",
         .operands = "[COMMAND]",
-        .summary = "show the help of a command",
-        .about = "Show the help of a command, or the list of commands.",
+        .summary = "show help for a command",
+        .about = "Show help for a command, or the list of commands.",
         .main = command_help,
     },
     { 0 },

@@ -10,16 +10,14 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "front/spoor/export.h"
-#include "front/spoor/program.h"
-#include "front/spoor/template.h"
+#include "front/spoor/outputs.h"
 #include "history/store.h"
 #include "output/format.h"
 #include "output/stream.h"
-#include "recommend/scheduler_request.h"
+#include "recommend/needs.h"
 #include "record/run_figure.h"
 #include "runs/bench.h"
-#include "runs/check.h"
+#include "runs/compare.h"
 #include "services/metrics_server.h"
 #include "text/number.h"
 
@@ -311,9 +309,9 @@ static const struct option rows[] = {
 { '\0', "create",     NULL,                "with push: create the tables if the database has none", HISTORY | LINE_ONLY, RUNS, FLAG(creates_tables) },
 { '\0', "name",       "NAME",              "use the runs of the history with this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, TEXT(name) },
 { '\0', "last",       NULL,                "use the last run of the history; with --name, the last run of that name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, FLAG(wants_last) },
-{ '\0', "history",    "yes|no|DIRECTORY",  "read the history in DIRECTORY; yes and no both select the default: $SPOOR_HISTORY if it is a directory, otherwise $XDG_STATE_HOME/spoor or ~/.local/state/spoor", REPORT | SCOPE_RECOMMEND | SCOPE_COMPARE | SCOPE_CHECK | HISTORY | OPTION_COMMON | OPTION_OPTIONAL, RUNS, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = COMPLETE_FILES },
+{ '\0', "history",    "yes|no|DIRECTORY",  "read the history in DIRECTORY, a path with a slash (default: $SPOOR_HISTORY if it is a directory, otherwise $XDG_STATE_HOME/spoor or ~/.local/state/spoor); yes and no, which a config file may have for 'spoor run', select the default", REPORT | SCOPE_RECOMMEND | SCOPE_COMPARE | SCOPE_CHECK | HISTORY | OPTION_COMMON | OPTION_OPTIONAL, RUNS, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = COMPLETE_FILES },
 { '\0', "save",       NULL,                "keep this run in the history, which 'spoor history' lists", BOTH, OUTPUT, FLAG(saves_run) },
-{ '\0', "history",    "yes|no|DIRECTORY",  "keep every run in the history: in DIRECTORY, or in ~/.local/state/spoor (yes); default: no", BOTH | OPTION_COMMON | OPTION_OPTIONAL, OUTPUT, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = "yes no" },
+{ '\0', "history",    "yes|no|DIRECTORY",  "keep the run in the history, as --save does (yes), or in DIRECTORY, a path with a slash; for the config file or a variable (default: no)", BOTH | OPTION_COMMON | OPTION_OPTIONAL, OUTPUT, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = "yes no" },
 { '\0', "group",      "DIRECTORY|off",     "use DIRECTORY, which all ranks share: add a start record and the report of this rank to the file of its node; the last rank to finish writes merged.json and merged.html; off: no group (default: spoor-JOB.STEP in the directory the job was submitted from, if a launcher started several ranks and there is no -o)", RUN, OUTPUT, TEXT(group), .complete = COMPLETE_FILES },
 { '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
 { '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more; an unknown figure is printed as null; the output goes to the -o file if that is a text file, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
@@ -326,9 +324,9 @@ static const struct option rows[] = {
 { '\0', "brief",      NULL,                "show usage against limits in six lines: job, state, time, cores, memory and GPUs", REPORT | LINE_ONLY, OUTPUT, FLAG(is_brief) },
 { '\0', "open",       NULL,                "open the page in a browser (xdg-open)", REPORT, OUTPUT, FLAG(opens_page) },
 { '\0', "live",       "line",              "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view; line: in the last line of the terminal, below the output of the command", RUN | OPTION_OPTIONAL, OUTPUT, LIVE },
-{ '\0', "live",       "line",              "show the current figures while tracking, if stderr is a terminal (default: yes); line: in the last line of the terminal", ATTACH | OPTION_OPTIONAL, OUTPUT, LIVE },
-{ '\0', "live",       "line",              "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given); line: in the last line of the terminal", SYSTEM | OPTION_OPTIONAL, OUTPUT, LIVE },
-{ '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 3, if there are several)", BOTH | REPORT, OUTPUT, COUNT(process_count, 0, 200, "number: 0 to 200") },
+{ '\0', "live",       "line",              "show the current figures while tracking, if stderr is a terminal (default: yes; no with -q); line: in the last line of the terminal", ATTACH | OPTION_OPTIONAL, OUTPUT, LIVE },
+{ '\0', "live",       "line",              "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o, -f or -q is given); line: in the last line of the terminal", SYSTEM | OPTION_OPTIONAL, OUTPUT, LIVE },
+{ '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 3, or none if the job had only one process)", BOTH | REPORT, OUTPUT, COUNT(process_count, 0, 200, "number: 0 to 200") },
 { '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, OUTPUT, TEXT(name) },
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | BENCH | OPTION_REPEATABLE, OUTPUT, LIST(tags), .check = option_check_tag },
 { '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_append) },

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "front/arguments.h"
+#include "front/program.h"
 #include "spoor/spoor.h"
 
 /* ---- settings ----------------------------------------------------------- */
@@ -43,7 +44,7 @@ enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 struct settings {
     struct text_list outputs; /* files of the report; "-": stdout */
     char *report_path;        /* path of the HTML report */
-    char *print;              /* a template: template.h */
+    char *print;              /* a template: outputs.h */
     struct text_list samples; /* files of rows; "-": stdout */
     char *samples_format;
     char *dialect;
@@ -52,7 +53,7 @@ struct settings {
     struct spoor_stream streams[SPOOR_STREAMS_MAX];
     size_t stream_count;
     bool has_no_job; /* the host is measured: spoor system */
-    /* Settings of export.h. */
+    /* Exporters: outputs.h. */
     char *listen, *metrics_path, *push;
     char *otlp;                  /* a URL, or "env": taken from variables */
     uint64_t export_interval_ns; /* 0: not given */
@@ -62,7 +63,7 @@ struct settings {
     char run_id[33]; /* empty: a random ID */
     char *phase_file;
     char *cgroup;            /* auto, off, require or a folder */
-    char *request;           /* a format of scheduler_request.h */
+    char *request;           /* a scheduler: recommend/needs.h */
     double margin;           /* safety margin of a recommendation */
     double quantile;         /* share of the runs that must fit */
     char *figures;           /* figures to compare or check, separated by commas */
@@ -199,5 +200,42 @@ static inline struct spoor_options session_options(const struct settings *settin
         options.flags |= SPOOR_SAMPLES_NO_CLOBBER;
     return options;
 }
+
+/* ---- the program and its commands ------------------------------------------ */
+
+extern const struct program spoor_program;
+
+/* Writes "spoor: ..." to stderr. Returns EXIT_OWN_FAILURE. */
+#define complain(...) program_complain(&spoor_program, __VA_ARGS__)
+void spoor_warn(const char *message);
+
+/* Finds the process of a run of this user by its --name, or a process by its own name.
+ * -ESRCH: there is none; -ENOTUNIQ: there are several. */
+int watch_find(const char *name, pid_t *ret, struct spoor_error *err);
+
+int command_agent(const struct command *command, int argc, char **argv);
+int command_phase(const struct command *command, int argc, char **argv);
+int command_help(const struct command *command, int argc, char **argv);
+
+/* The other commands do their work with the settings that settings_main() has read. */
+typedef int command_work(struct settings *settings, char **operands, int count);
+command_work command_run;
+command_work command_attach;
+command_work command_bench;
+command_work command_check;
+command_work command_compare;
+command_work command_doctor;
+command_work command_info;
+command_work command_merge;
+command_work command_recommend;
+command_work command_report;
+command_work command_watch;
+command_work command_system;
+command_work command_history;
+command_work command_history_show;
+command_work command_history_stats;
+command_work command_history_prune;
+command_work command_history_import;
+command_work command_history_push;
 
 #endif

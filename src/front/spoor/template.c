@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "front/spoor/template.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -657,8 +657,8 @@ static uint64_t sum_of(const struct gpu_account *account, enum gpu_total total, 
     return sum;
 }
 
-/* Returns why a figure of a GPU is unknown, or why the job's 0 was not measured; NULL: the
- * figure is known. */
+/* Returns why a figure of a GPU is unknown, or why the job's value is 0 by default instead of
+ * measured; NULL: the figure is known. */
 static const char *reason_of(const struct gpu_unit_account *unit, enum gpu_measure measure)
 {
     if (measure == GPU_JOB_UTILIZATION && !is_job_busy_unknown(unit) &&

@@ -424,7 +424,7 @@ bool gpu_place_parse(const char **cursor, struct gpu_place *ret)
 
     if (parse_u64(cursor, &index) < 0)
         return false;
-    is_part = (*cursor)[0] == '_' && (*cursor)[1] >= '0' && (*cursor)[1] <= '9';
+    is_part = (*cursor)[0] == '_' && is_digit((*cursor)[1]);
     *cursor += is_part;
     if ((is_part && parse_u64(cursor, &part) < 0) || index > INT_MAX || part > INT_MAX)
         return false;

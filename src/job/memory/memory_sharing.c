@@ -151,15 +151,6 @@ static void apply_deltas(const struct rss_deltas *deltas, uint64_t left_bytes,
     memory_estimate_order(estimate);
 }
 
-/* Makes an estimate from sizes alone if memory was never read. */
-static void estimate_by_sizes(const struct rss_deltas *deltas, struct memory_estimate *ret)
-{
-    *ret = (struct memory_estimate){ 0 };
-    for (int i = 0; i < GROUP_COUNT; i++)
-        ret->of[i].total_bytes = least_total(&deltas->of[i]);
-    memory_estimate_forget_parts(ret);
-}
-
 /* ---- reading ------------------------------------------------------------ */
 
 /* Reads the private memory of a few opened forks; unopened forks are assumed to have as much.
@@ -275,8 +266,9 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster)
 /* Whether memory has changed by 2 % since the last read in a way that sizes alone do not
  * show. Anonymous memory of a single process is private, however it grows and shrinks. While
  * the job grows the limit is a quarter: the result would soon be exceeded. */
-static bool has_moved(const struct memory_sharing *sharing, const struct rss_delta *delta)
+static bool has_moved(const struct memory_sharing *sharing)
 {
+    const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];
     unsigned part = sharing->activity == JOB_GROWS ? 4 : 50;
     uint64_t threshold = sharing->estimate.of[GROUP_JOB].total_bytes / part;
     uint64_t mapped = abs_diff(delta->mapped, sharing->base.of[GROUP_JOB].mapped);
@@ -290,9 +282,9 @@ static bool has_moved(const struct memory_sharing *sharing, const struct rss_del
 /* Returns the memory that the job may have beyond the estimate: pages of files that
  * several processes have gained, if the pages are different ones, and pages that were
  * copied on write. */
-static uint64_t uncertain_bytes(const struct memory_sharing *sharing,
-                                const struct rss_delta *delta)
+static uint64_t uncertain_bytes(const struct memory_sharing *sharing)
 {
+    const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];
     const struct rss_delta *base = &sharing->base.of[GROUP_JOB];
     uint64_t mapped = sub_floor0(delta->mapped, base->mapped);
 
@@ -309,14 +301,14 @@ static bool exceeds(const struct memory_split *split, const struct memory_split 
 }
 
 /* Whether a read could exceed all earlier ones by more than `margin`. */
-static bool may_be_highest(const struct memory_sharing *sharing, const struct rss_delta *delta,
+static bool may_be_highest(const struct memory_sharing *sharing,
                            const struct memory_estimate *estimate, uint64_t margin)
 {
     bool may_be = false;
 
     for (int i = 0; i < GROUP_COUNT; i++)
         may_be |= exceeds(&estimate->of[i], &sharing->highest.of[i],
-                          i == GROUP_JOB ? uncertain_bytes(sharing, delta) : 0, margin);
+                          i == GROUP_JOB ? uncertain_bytes(sharing) : 0, margin);
     return may_be;
 }
 
@@ -342,18 +334,16 @@ static bool is_affordable(struct memory_sharing *sharing, struct roster *roster,
 static bool should_read(struct memory_sharing *sharing, struct roster *roster, bool is_glance,
                         const struct memory_estimate *followed)
 {
-    const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];
     bool is_fleeting = is_glance && sharing->activity != JOB_RESTS;
     uint64_t margin = is_fleeting ? sharing->highest.of[GROUP_JOB].total_bytes / 8 : 0;
-    bool is_peak = sharing->reads == 0 || sharing->was_racy ||
-                   may_be_highest(sharing, delta, followed, margin);
+    bool is_peak =
+        sharing->reads == 0 || sharing->was_racy || may_be_highest(sharing, followed, margin);
 
-    if (delta->rss == 0 || sharing->mode == SPOOR_DETAIL_NEVER)
+    if (sharing->delta.of[GROUP_JOB].rss == 0 || sharing->mode == SPOOR_DETAIL_NEVER)
         return false;
     if (sharing->mode == SPOOR_DETAIL_ALWAYS)
         return !is_fleeting;
-    if (!has_moved(sharing, delta) ||
-        (is_fleeting && (sharing->activity == JOB_GROWS || !is_peak)))
+    if (!has_moved(sharing) || (is_fleeting && (sharing->activity == JOB_GROWS || !is_peak)))
         return false;
     return is_affordable(sharing, roster, is_peak);
 }
@@ -365,13 +355,14 @@ static void follow(struct memory_sharing *sharing, const struct roster *roster,
                    struct memory_estimate *ret)
 {
     sharing->delta = rss_deltas_measure(sharing->root, roster);
-    if (sharing->reads == 0) {
-        estimate_by_sizes(&sharing->delta, ret);
-        return;
-    }
     *ret = sharing->estimate;
-    apply_deltas(&sharing->delta, sharing->left_private_bytes, ret);
-    if (sharing->is_denied)
+    if (sharing->reads > 0) {
+        apply_deltas(&sharing->delta, sharing->left_private_bytes, ret);
+    } else {
+        for (int i = 0; i < GROUP_COUNT; i++)
+            ret->of[i].total_bytes = least_total(&sharing->delta.of[i]);
+    }
+    if (sharing->reads == 0 || sharing->is_denied)
         memory_estimate_forget_parts(ret);
 }
 
@@ -418,8 +409,7 @@ void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster
         reserve(&sharing->views, &sharing->view_capacity, roster->count,
                 sizeof(*sharing->views)) < 0) {
         sharing->is_pending = sharing->mode != SPOOR_DETAIL_NEVER &&
-                              sharing->delta.of[GROUP_JOB].rss > 0 &&
-                              has_moved(sharing, &sharing->delta.of[GROUP_JOB]);
+                              sharing->delta.of[GROUP_JOB].rss > 0 && has_moved(sharing);
         return;
     }
     read_all(sharing, roster);

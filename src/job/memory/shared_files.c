@@ -22,7 +22,6 @@
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
-#include "base/parse.h"
 #include "base/reserve.h"
 
 /* ---- mappings ---------------------------------------------------------------- */

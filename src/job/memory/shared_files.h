@@ -11,7 +11,6 @@
 #ifndef JOB_MEMORY_SHARED_FILES_H
 #define JOB_MEMORY_SHARED_FILES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -5,7 +5,6 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "base/parse.h"
 #include "base/unknown.h"
 #include "source/proc/pid_files.h"
 #include "source/proc/smaps.h"

@@ -204,8 +204,6 @@ int cloud_value_copy(const char *text, size_t length, char *buf, size_t size)
     return 0;
 }
 
-/* ---- the place of a value -------------------------------------------------- */
-
 /* Returns the value at a dotted path, where a number is an index into a list; NULL: there is
  * no such value. */
 static const json_t *find_json(const json_t *value, const char *path)
@@ -248,8 +246,6 @@ static int copy_field(const struct cloud_request *request, const struct cloud_fi
     }
     return text ? cloud_value_copy(text, strcspn(text, "\n"), value, VALUE_SIZE) : -EBADMSG;
 }
-
-/* ---- facts ---------------------------------------------------------------- */
 
 #define FACT(member)                                   \
     {                                                  \
@@ -441,8 +437,6 @@ int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t ti
 
 enum { FILE_MAX = 16 << 10 };
 
-/* ---- its path --------------------------------------------------------------- */
-
 /* Reads the boot ID, which changes at every boot. -ENOENT: unknown. */
 static int read_boot_id(const struct root *root, char *buf, size_t size)
 {
@@ -470,8 +464,6 @@ static int find_path(environment_get *get_variable, bool is_made, struct buffer 
     buffer_add_text(ret, "/cloud.json");
     return buffer_error(ret);
 }
-
-/* ---- reading -------------------------------------------------------------- */
 
 /* Reads a regular file that only we can write. */
 static json_t *load(const char *path)
@@ -524,8 +516,6 @@ int cloud_cache_read(const struct root *root, environment_get *get_variable,
     return r;
 }
 
-/* ---- writing -------------------------------------------------------------- */
-
 static void describe(const struct cloud_cache_key *key, const char *boot_id,
                      const struct cloud_facts *facts, struct buffer *out)
 {
@@ -558,27 +548,7 @@ void cloud_cache_write(const struct root *root, environment_get *get_variable,
 
 /* ---- the cloud of this machine ------------------------------------------ */
 
-enum { TIMEOUT_MS = 1000, TIMEOUT_MAX_SECONDS = 60 };
-
-/* Reads the time limit of queries. Returns -ECANCELED if the user has disabled queries (a limit
- * of 0). */
-static int read_timeout(uint64_t *ret_ms, struct spoor_error *err)
-{
-    const char *text = environment_own(CLOUD_TIMEOUT_VARIABLE);
-    double seconds;
-
-    *ret_ms = TIMEOUT_MS;
-    if (!text || !*text)
-        return 0;
-    if (decimal_parse(text, &seconds) < 0 || !(seconds >= 0 && seconds <= TIMEOUT_MAX_SECONDS))
-        return error_set(err, EINVAL, "%s: expected 0 to %d seconds", CLOUD_TIMEOUT_VARIABLE,
-                         TIMEOUT_MAX_SECONDS);
-    *ret_ms = (uint64_t)(seconds * 1000);
-    if (*ret_ms == 0)
-        return error_set(err, ECANCELED, "%s is 0, so the metadata service is not asked",
-                         CLOUD_TIMEOUT_VARIABLE);
-    return 0;
-}
+enum { TIMEOUT_MS = 1000 };
 
 /* Returns the facts that the firmware provides. */
 static struct cloud_facts facts_of(const struct dmi *dmi, const struct cloud_vendor *vendor)
@@ -614,7 +584,7 @@ int cloud_find(const struct root *root, bool may_ask, struct cloud_facts *ret,
     const struct cloud_vendor *vendor;
     struct cloud_cache_key key;
     struct dmi dmi;
-    uint64_t timeout_ms;
+    uint64_t timeout_ms = TIMEOUT_MS;
     int r;
 
     *ret = (struct cloud_facts){ 0 };
@@ -628,7 +598,10 @@ int cloud_find(const struct root *root, bool may_ask, struct cloud_facts *ret,
     *ret = facts_of(&dmi, vendor);
     if (!may_ask)
         return error_set(err, ENOENT, "the metadata service is not asked");
-    r = read_timeout(&timeout_ms, err);
+    r = http_timeout_read(environment_own, CLOUD_TIMEOUT_VARIABLE, 0, &timeout_ms, err);
+    if (r == 0 && timeout_ms == 0)
+        r = error_set(err, ECANCELED, "%s is 0, so the metadata service is not asked",
+                      CLOUD_TIMEOUT_VARIABLE);
     if (r == 0)
         r = metadata_ask(vendor, key.url, timeout_ms, ret, err);
     if (r == 0)

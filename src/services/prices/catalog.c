@@ -33,8 +33,6 @@ int catalog_add(struct catalog *catalog, const struct server *server)
     return 0;
 }
 
-/* ---- the choice ----------------------------------------------------------- */
-
 static bool is_enough(double offered, const struct need *need)
 {
     return isnan(need->value) || need->value <= 0 || offered >= need->value;
@@ -181,8 +179,6 @@ void catalog_done(struct catalog *catalog)
     json_decref(catalog->document);
     *catalog = (struct catalog){ 0 };
 }
-
-/* ---- one row -------------------------------------------------------------- */
 
 static void begin_row(struct row *row, size_t number)
 {
@@ -416,8 +412,6 @@ void catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *o
     free(text);
 }
 
-/* ---- a whole catalogue ---------------------------------------------------- */
-
 static bool is_json(const char *text, size_t length)
 {
     while (length > 0 && (*text == ' ' || *text == '\t' || *text == '\r' || *text == '\n')) {
@@ -471,8 +465,6 @@ int catalog_load(const char *path, struct catalog *ret, struct spoor_error *err)
 #define GIB 1073741824.0
 
 enum { NAME_COLUMNS = 32 };
-
-/* ---- text ----------------------------------------------------------------- */
 
 static size_t shown_count(const struct server_table *table)
 {
@@ -652,8 +644,6 @@ void server_table_write_text(const struct server_table *table, const struct form
     if (shown_count(table) > 0)
         write_rows(table, &page);
 }
-
-/* ---- JSON ----------------------------------------------------------------- */
 
 static void add_server(const struct server_table *table, const struct server *server,
                        struct json_writer *json)

@@ -57,7 +57,7 @@ int catalog_add(struct catalog *catalog, const struct server *server);
 /* The requirements that a server must meet. */
 struct server_filter {
     const struct needs *needs;  /* unknown needs are ignored */
-    const char *const *vendors; /* accepted vendors, ended by NULL; NULL: any */
+    const char *const *vendors; /* accepted vendors, NULL-terminated; NULL: any */
     const char *architecture;   /* NULL: any */
 };
 

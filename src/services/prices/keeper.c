@@ -18,25 +18,10 @@
 
 enum {
     TIMEOUT_MS = 2000,
-    TIMEOUT_MAX_SECONDS = 60,
     /* If the GPU vendor matters, ask for more servers: the request does not contain the vendor,
      * whose spelling may differ, so some servers have other GPUs. */
     COUNT_WITH_GPUS = 100,
 };
-
-static int read_timeout(environment_get *get, uint64_t *ret_ms, struct spoor_error *err)
-{
-    const char *text = get(KEEPER_TIMEOUT_VARIABLE);
-    double seconds = TIMEOUT_MS / 1000.0;
-
-    if (text && *text &&
-        (decimal_parse(text, &seconds) < 0 ||
-         !(seconds >= 0.001 && seconds <= TIMEOUT_MAX_SECONDS)))
-        return error_set(err, EINVAL, "%s: expected 0.001 to %d seconds",
-                         KEEPER_TIMEOUT_VARIABLE, TIMEOUT_MAX_SECONDS);
-    *ret_ms = (uint64_t)(seconds * 1000);
-    return 0;
-}
 
 int keeper_open(environment_get *get, const char *path, struct keeper *ret,
                 struct spoor_error *err)
@@ -45,10 +30,10 @@ int keeper_open(environment_get *get, const char *path, struct keeper *ret,
     struct spoor_error failure = { 0 };
     int r;
 
-    *ret = (struct keeper){ .url = path };
+    *ret = (struct keeper){ .url = path, .timeout_ms = TIMEOUT_MS };
     if (path)
         return catalog_load(path, &ret->catalog, err);
-    r = read_timeout(get, &ret->timeout_ms, err);
+    r = http_timeout_read(get, KEEPER_TIMEOUT_VARIABLE, 0.001, &ret->timeout_ms, err);
     if (r < 0)
         return r;
     r = http_open(&ret->http, &failure);

@@ -39,9 +39,9 @@ void keeper_close(struct keeper *keeper);
 int keeper_find_servers(struct keeper *keeper, const struct server_filter *filter, size_t count,
                         struct spoor_error *err);
 
-/* Finds the on-demand price of a server with Linux, in USD per hour: in `region` if it is
- * offered there, else in the first region listed. NaN: unknown. With a file, call it before
- * catalog_choose(), which removes servers. */
+/* Finds the on-demand price of a Linux server, in USD per hour: in `region` if it is offered
+ * there, else in the first region listed. NaN: unknown. If the catalog is a file, call this
+ * function before catalog_choose(), which removes servers. */
 int keeper_find_price(struct keeper *keeper, const char *vendor, const char *server,
                       const char *region, double *ret, struct spoor_error *err);
 

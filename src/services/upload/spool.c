@@ -233,8 +233,6 @@ enum { BATCHES_MAX = 1 << 20 };
 
 enum { FILE_MAX_BYTES = 4 << 20, END_BYTES = 512 };
 
-/* ---- directories ------------------------------------------------------------- */
-
 /* Rejects a directory that other users can write to: they could plant files. */
 static bool is_ours(const char *path)
 {
@@ -300,8 +298,6 @@ int spool_for_each(bool is_newest_first, void (*each)(const char *path, void *da
     return 0;
 }
 
-/* ---- files ------------------------------------------------------------------ */
-
 /* Replaces a file of the spool as a whole. */
 static int replace_file(const struct spool *spool, const char *name, const struct buffer *text,
                         bool is_synced)
@@ -339,8 +335,6 @@ int spool_write_end(const struct spool *spool, const struct buffer *text)
         r = -errno;
     return r;
 }
-
-/* ---- the state -------------------------------------------------------------- */
 
 int spool_save(const struct spool *spool)
 {

@@ -20,7 +20,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/hidden_child.h"
-#include "base/parse.h"
 
 /* ---- one run ------------------------------------------------------------ */
 
@@ -40,8 +39,6 @@ static int connect_api(struct uploader *uploader, struct spoor_error *err)
 {
     return uploader->api.http ? 0 : http_open(&uploader->api.http, err);
 }
-
-/* ---- the description -------------------------------------------------------- */
 
 void upload_add_value(struct json_writer *json, const char *key, const json_t *value)
 {
@@ -389,9 +386,13 @@ static void trim(const char *path, void *data)
 /* ---- the process that uploads -------------------------------------------
  *
  * The protocol, over a socket: we write a byte when the run begins, and shut down our direction
- * when it ends. Before it exits, the child writes the number of dropped rows, a blank, an error
- * message (empty on success), a zero byte, and the response of the service.
+ * when it ends. Before it exits, the child writes a struct outcome and the response of the service.
  */
+
+struct outcome {
+    uint64_t dropped_rows;
+    struct spoor_error err; /* code 0: everything was sent */
+};
 
 enum { LAST_REQUEST_TIMEOUT_MS = 10000 };
 
@@ -399,7 +400,7 @@ enum { LAST_REQUEST_TIMEOUT_MS = 10000 };
 #define BACK_OFF_MAX_NS (30 * NS_PER_SECOND)
 #define INTERRUPTED_WAIT_NS (NS_PER_SECOND / 2)
 
-/* ---- the child -------------------------------------------------------------- */
+/* ---- in the child ------------------------------------------------------ */
 
 /* The descriptors that the child keeps. */
 enum { SOCKET_FD = 0, LOCK_FD = 1 };
@@ -500,21 +501,11 @@ static void follow_run(struct child *child)
     }
 }
 
-static void send_result(const struct child *child, int r, const struct buffer *answer)
-{
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    const char *message = r < 0 ? child->err.message : "";
-    uint64_t dropped_rows = child->spool.dropped_rows + child->dropped_rows;
-
-    buffer_format(&text, "%" PRIu64 " %s", dropped_rows, message);
-    buffer_add(&text, "", 1);
-    buffer_add(&text, answer->text, answer->length);
-    (void)buffer_write(&text, SOCKET_FD);
-}
-
 static void finish_run(struct child *child)
 {
     CLEANUP(buffer_done) struct buffer answer = { 0 };
+    CLEANUP(buffer_done) struct buffer result = { 0 };
+    struct outcome outcome = { 0 };
     int r = -EPERM;
 
     (void)spool_enforce_limit(&child->spool, child->settings.disk_limit_bytes);
@@ -523,7 +514,12 @@ static void finish_run(struct child *child)
         r = uploader_finish(&child->uploader, &child->spool, &answer, &child->err);
     if (r == 0)
         spool_remove(&child->spool);
-    send_result(child, r, &answer);
+    else
+        (void)error_set(&outcome.err, EIO, "%s", child->err.message);
+    outcome.dropped_rows = child->spool.dropped_rows + child->dropped_rows;
+    buffer_add(&result, (const char *)&outcome, sizeof(outcome));
+    buffer_add(&result, answer.text, answer.length);
+    (void)buffer_write(&result, SOCKET_FD);
 }
 
 /* Without close_range() only descriptors below 1024 are closed. */
@@ -554,7 +550,7 @@ static _Noreturn void serve(struct child *child, int fd)
     _exit(0);
 }
 
-/* ---- ours ------------------------------------------------------------------- */
+/* ---- in the tracker ---------------------------------------------------- */
 
 static int write_description(const struct upload_order *order, struct buffer *ret)
 {
@@ -717,20 +713,20 @@ static bool listen_to(const struct upload_process *process, struct buffer *ret)
     }
 }
 
-static void read_result(const struct buffer *said, bool has_ended, struct upload_result *ret)
+static void read_result(const struct buffer *result, bool has_ended, struct upload_result *ret)
 {
-    const char *cursor = said->text, *end = cursor + said->length;
-    const char *zero = cursor ? memchr(cursor, '\0', said->length) : NULL;
+    struct outcome outcome;
 
-    if (!zero || parse_u64(&cursor, &ret->dropped_rows) < 0 || *cursor++ != ' ') {
+    if (result->length < sizeof(outcome)) {
         (void)error_set(&ret->err, ETIMEDOUT,
                         has_ended ? "the process that uploads was killed" : "timed out");
         return;
     }
-    ret->is_complete = zero == cursor;
-    if (!ret->is_complete)
-        (void)error_set(&ret->err, EIO, "%s", cursor);
-    buffer_add(&ret->answer, zero + 1, (size_t)(end - zero - 1));
+    memcpy(&outcome, result->text, sizeof(outcome));
+    ret->dropped_rows = outcome.dropped_rows;
+    ret->err = outcome.err;
+    ret->is_complete = outcome.err.code == 0;
+    buffer_add(&ret->answer, result->text + sizeof(outcome), result->length - sizeof(outcome));
 }
 
 void upload_process_finish(const struct upload_process *process, int exit_code, bool has_failed)
@@ -743,7 +739,7 @@ void upload_process_finish(const struct upload_process *process, int exit_code, 
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret)
 {
-    CLEANUP(buffer_done) struct buffer said = { 0 };
+    CLEANUP(buffer_done) struct buffer result = { 0 };
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
     uint64_t bytes;
     bool has_ended;
@@ -752,9 +748,9 @@ void upload_process_end(struct upload_process *process, int exit_code, bool has_
     if (process->pid == 0)
         return;
     upload_process_finish(process, exit_code, has_failed);
-    has_ended = listen_to(process, &said);
+    has_ended = listen_to(process, &result);
     stop(process);
-    read_result(&said, has_ended, ret);
+    read_result(&result, has_ended, ret);
     if (spool_open(process->path, &spool) == 0) { /* otherwise complete and removed */
         ret->dropped_rows = larger(ret->dropped_rows, spool.dropped_rows);
         (void)spool_count(&spool, &ret->kept_rows, &bytes);

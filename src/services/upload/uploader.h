@@ -95,7 +95,7 @@ struct upload_order {
 int upload_process_start(const struct upload_order *order, struct upload_process *ret,
                          struct spoor_error *err);
 
-/* Called when the run has begun: rows are written from now on. */
+/* Called when the run has begun: rows are written from then on. */
 void upload_process_begin(const struct upload_process *process);
 
 /* Called if there is no run after all: removes the spool. */

@@ -21,7 +21,7 @@ static int numbered(const char *name, const char *prefix)
     size_t length = strlen(prefix);
     uint64_t number;
 
-    if (strncmp(name, prefix, length) != 0 || name[length] < '0' || name[length] > '9' ||
+    if (strncmp(name, prefix, length) != 0 || !is_digit(name[length]) ||
         parse_whole_u64(name + length, &number) < 0 || number > INT_MAX)
         return -1;
     return (int)number;

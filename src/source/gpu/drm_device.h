@@ -63,7 +63,7 @@ uint64_t drm_device_number(const struct root *root, const struct drm_device *dev
 ssize_t drm_device_text(const struct root *root, const struct drm_device *device,
                         const char *path, char *buf, size_t size);
 
-/* Returns the value of the first readable sensor in `names` (ended by NULL), divided by
+/* Returns the value of the first readable sensor in `names` (NULL-terminated), divided by
  * `divisor`; UNKNOWN: none is readable. */
 uint64_t drm_device_sensor(const struct root *root, const struct drm_device *device,
                            const char *const *names, uint64_t divisor);

@@ -101,7 +101,7 @@ static int parse_percent(const char *value, uint64_t *ret)
         return -EBADMSG;
     if (*value == '.') {
         value++;
-        if (*value < '0' || *value > '9' || parse_u64(&value, &hundredths) < 0)
+        if (parse_digits(&value, &hundredths) < 0)
             return -EBADMSG;
     }
     if (*value != '%' || !is_line_end(value + 1) || hundredths > 99)

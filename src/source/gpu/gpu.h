@@ -185,8 +185,7 @@ struct gpu_vendor {
                          size_t capacity);
 
     /* Returns the memory in use on a device, if the last processes() call read it; does not
-     * query the driver. UNKNOWN: the call did not read it. NULL: processes() never reads
-     * it. */
+     * query the driver. UNKNOWN: the call did not read it. NULL: processes() never reads it. */
     uint64_t (*memory_used)(const void *vendor, size_t device);
 
     /* Reads the power of a device, and estimates its energy from the power. Called between

@@ -450,7 +450,7 @@ bool nvidia_driver_is_too_old(const char *version)
 {
     uint64_t major, minor = 0;
 
-    if (*version < '0' || *version > '9' || parse_u64(&version, &major) < 0)
+    if (parse_digits(&version, &major) < 0)
         return false;
     if (*version++ == '.')
         (void)parse_u64(&version, &minor); /* stays 0 on failure */

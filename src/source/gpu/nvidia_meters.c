@@ -174,8 +174,7 @@ ssize_t nvidia_fetch(struct nvidia_buffer *buffer, size_t element_bytes, size_t 
             return nvml_errno(status);
         if (wanted == most)
             return -EFBIG;
-        /* At least the reported count, at least twice the last buffer, and some spare elements
-         * for those that appear before the next call. */
+        /* More elements may appear before the next call. */
         wanted = (count > wanted ? count : wanted) * 2 + 5;
     }
     return -EFBIG;

@@ -80,8 +80,7 @@ uint64_t busy_learn_period(uint64_t period_us, uint64_t gap_us);
 /* Whether a sample is valid. `now_us` is the time of day. */
 bool busy_is_plausible(uint64_t last_us, uint64_t stamp_us, double percent, uint64_t now_us);
 
-/* Counts a sample. Samples must be in order of time. Returns false if the sample is
- * dropped. */
+/* Counts a sample. Samples must be in order of time. Returns false if the sample is dropped. */
 bool busy_meter_add(struct busy_meter *meter, uint64_t stamp_us, double percent,
                     uint64_t now_us);
 

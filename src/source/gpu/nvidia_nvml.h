@@ -226,9 +226,8 @@ struct nvml {
 /* Whether the library may be on this machine. Cheap if it is not. */
 bool nvml_may_be_here(const struct root *root);
 
-/* Opens and starts the library. -ENODEV: there is no library. -ENXIO: its driver is not
- * loaded. -ENOSYS: a required call is missing. On success the caller must call
- * nvml_close(). */
+/* Opens and starts the library. -ENODEV: there is no library. -ENXIO: its driver is not loaded.
+ * -ENOSYS: a required call is missing. On success the caller must call nvml_close(). */
 int nvml_open(struct nvml *ret, struct spoor_error *err);
 
 /* Closes the library; accepts a zeroed struct. */

@@ -77,12 +77,12 @@ static int select_numbers(const struct choice *choice, const char *item)
     uint64_t first, last;
     int result = 0;
 
-    if (*cursor < '0' || *cursor > '9' || parse_u64(&cursor, &first) < 0)
+    if (parse_digits(&cursor, &first) < 0)
         return -EINVAL;
     last = first;
     if (*cursor == '-' && !sources[choice->source].is_strict) {
         cursor++;
-        if (*cursor < '0' || *cursor > '9' || parse_u64(&cursor, &last) < 0)
+        if (parse_digits(&cursor, &last) < 0)
             return -EINVAL;
     }
     if (*cursor != '\0')
@@ -109,8 +109,8 @@ static int select_part(const struct choice *choice, const char *item)
     uint64_t number, part;
     ssize_t index;
 
-    if (*cursor < '0' || *cursor > '9' || parse_u64(&cursor, &number) < 0 || *cursor++ != ':' ||
-        *cursor < '0' || *cursor > '9' || parse_u64(&cursor, &part) < 0 || *cursor != '\0')
+    if (parse_digits(&cursor, &number) < 0 || *cursor++ != ':' ||
+        parse_digits(&cursor, &part) < 0 || *cursor != '\0')
         return -EINVAL;
     index = find_number(choice, number);
     if (index < 0)

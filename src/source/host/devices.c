@@ -129,7 +129,9 @@ static void decide(struct device_table *table)
     }
 }
 
-int device_table_sum(struct device_table *table, int lines, struct device_bytes *ret)
+/* Drops the devices after `lines` lines, which were not counted this time, and sums up the growth
+ * of the others since the first call. -ENOENT: no device was counted so far. */
+static int sum_table(struct device_table *table, int lines, struct device_bytes *ret)
 {
     cut(table, (size_t)lines);
     if (table->counted == DEVICE_IGNORED)
@@ -151,10 +153,14 @@ int device_table_read(struct device_table *table, const struct device_kind *kind
         if (r < 0)
             return r;
     }
-    return device_table_sum(table, line, ret);
+    return sum_table(table, line, ret);
 }
 
-int device_table_count(struct device_table *table, int line, const char *name,
+/* For devices that are not lines of one text: counts the device of a line; the first line is 0.
+ * Returns the next line, which is the same line if the name was counted on an earlier one;
+ * -E2BIG: there are too many. A new device counts from its current count, or from 0 if it
+ * `is_younger` than the table. */
+static int count_named(struct device_table *table, int line, const char *name,
                        struct device_bytes now, bool is_younger)
 {
     struct device device = { .class = DEVICE_REAL };
@@ -486,7 +492,7 @@ static int count_port(const struct root *root, const char *device, const char *p
     now.out = read_port(root, device, port, "port_xmit_data", table);
     if (!is_known(now.in) || !is_known(now.out)) /* only hw_counters, or no counters */
         return line;
-    return device_table_count(table, line, name, now, false);
+    return count_named(table, line, name, now, false);
 }
 
 int rdma_read(const struct root *root, struct device_table *table, struct device_bytes *ret)
@@ -504,7 +510,7 @@ int rdma_read(const struct root *root, struct device_table *table, struct device
         while (ports && line >= 0 && (port = readdir(ports)))
             line = count_port(root, device->d_name, port->d_name, table, line);
     }
-    return line < 0 ? line : device_table_sum(table, line, ret);
+    return line < 0 ? line : sum_table(table, line, ret);
 }
 
 /* ---- NFS ------------------------------------------------------------------ */
@@ -564,7 +570,7 @@ static int count_mount(const struct mountinfo *mount, const char *type, const ch
     }
     (void)parse_key_u64(type, "\tage:", &age_seconds); /* on failure the mount counts as old */
     (void)snprintf(name, sizeof(name), "%u:%u", mount->major, mount->minor); /* fits */
-    return device_table_count(
+    return count_named(
         table, line, name,
         (struct device_bytes){ column[COLUMN_NFS_READ], column[COLUMN_NFS_WRITTEN] },
         age_seconds < seconds);
@@ -589,7 +595,7 @@ int nfs_parse(const char *mountinfo, const char *mountstats, uint64_t seconds,
     }
     if (line < 0)
         return line;
-    return type ? -EBADMSG : device_table_sum(table, line, ret);
+    return type ? -EBADMSG : sum_table(table, line, ret);
 }
 
 int nfs_read(const struct root *root, uint64_t seconds, struct device_table *table,

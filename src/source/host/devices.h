@@ -65,18 +65,6 @@ void device_table_init(struct device_table *table);
 int device_table_read(struct device_table *table, const struct device_kind *kind,
                       const struct root *root, const char *text, struct device_bytes *ret);
 
-/* For devices that are not lines of one text: count each device in turn, then sum up. */
-
-/* Counts the device of a line; the first line is 0. Returns the next line, which is the same
- * line if the name was counted on an earlier one; -E2BIG: there are too many. A new device
- * counts from its current count, or from 0 if it `is_younger` than the table. */
-int device_table_count(struct device_table *table, int line, const char *name,
-                       struct device_bytes now, bool is_younger);
-
-/* Drops devices that were not counted; `lines` is the last result of device_table_count().
- * Returns the increase since the first call; -ENOENT: no device was counted so far. */
-int device_table_sum(struct device_table *table, int lines, struct device_bytes *ret);
-
 /* The bytes transferred by the machine's disks, from /proc/diskstats.
  *
  * Only whole disks count: a disk includes its partitions. dm, md and similar devices pass

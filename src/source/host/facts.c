@@ -176,9 +176,7 @@ void host_facts_read(const struct root *root, struct host_facts *ret)
 static const char *const paths[DMI_FIELDS] = {
     [DMI_SYS_VENDOR] = "sys/class/dmi/id/sys_vendor",
     [DMI_PRODUCT_NAME] = "sys/class/dmi/id/product_name",
-    [DMI_PRODUCT_VERSION] = "sys/class/dmi/id/product_version",
     [DMI_PRODUCT_UUID] = "sys/class/dmi/id/product_uuid",
-    [DMI_BOARD_VENDOR] = "sys/class/dmi/id/board_vendor",
     [DMI_BIOS_VENDOR] = "sys/class/dmi/id/bios_vendor",
     [DMI_BIOS_VERSION] = "sys/class/dmi/id/bios_version",
     [DMI_CHASSIS_ASSET_TAG] = "sys/class/dmi/id/chassis_asset_tag",

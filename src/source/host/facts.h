@@ -42,9 +42,7 @@ void host_facts_read(const struct root *root, struct host_facts *ret);
 enum dmi_field {
     DMI_SYS_VENDOR,
     DMI_PRODUCT_NAME,
-    DMI_PRODUCT_VERSION,
     DMI_PRODUCT_UUID, /* readable by root only */
-    DMI_BOARD_VENDOR,
     DMI_BIOS_VENDOR,
     DMI_BIOS_VERSION,
     DMI_CHASSIS_ASSET_TAG,

@@ -271,9 +271,8 @@ int schedstat_read(const struct root *root, pid_t thread_id, struct schedstat *r
 
 int cpu_clock_read(const struct root *root, pid_t pid, uint64_t *ret_ns)
 {
-    /* The clock ID that clock_getcpuclockid() computes, without its system call: the
-     * complement of the PID, then 3 bits. The value 2 means "scheduler's count, whole
-     * process". */
+    /* The clock ID that clock_getcpuclockid() computes, without its system call: the complement
+     * of the PID, then 3 bits. The value 2 means "scheduler's count, whole process". */
     clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | 2);
     struct timespec time;
 

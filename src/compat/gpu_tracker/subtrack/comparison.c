@@ -77,9 +77,9 @@ static bool differ_by_line(const char *a, const char *b)
 }
 
 /* Adds a message, unless memory is exhausted. Returns -EINVAL. */
-static int say(struct text_list *messages, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static int add_message(struct text_list *messages, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static int say(struct text_list *messages, const char *fmt, ...)
+static int add_message(struct text_list *messages, const char *fmt, ...)
 {
     AUTO_FREE char *message = NULL;
     va_list args;
@@ -102,18 +102,20 @@ static int match_names(const struct compared *first, const struct compared *othe
     if (strcmp(name, other_name) == 0)
         return 0;
     if (differ_by_line(name, other_name)) {
-        (void)say(messages,
-                  "Code block name \"%s\" of tracking session \"%s\" matched with code "
-                  "block name \"%s\" of tracking session \"%s\" but they differ by line "
-                  "number. If these code blocks were not meant to match, their comparison "
-                  "will not be valid and their names must be disambiguated.",
-                  name, first->name, other_name, other->name);
+        (void)add_message(
+            messages,
+            "Code block name \"%s\" of tracking session \"%s\" matched with code "
+            "block name \"%s\" of tracking session \"%s\" but they differ by line "
+            "number. If these code blocks were not meant to match, their comparison "
+            "will not be valid and their names must be disambiguated.",
+            name, first->name, other_name, other->name);
         return 0;
     }
-    return say(messages,
-               "Code block name \"%s\" of tracking session \"%s\" does not match code block "
-               "name \"%s\" of tracking session \"%s\"",
-               name, first->name, other_name, other->name);
+    return add_message(
+        messages,
+        "Code block name \"%s\" of tracking session \"%s\" does not match code block "
+        "name \"%s\" of tracking session \"%s\"",
+        name, first->name, other_name, other->name);
 }
 
 static int match_sessions(const struct compared *first, const struct compared *other,
@@ -122,11 +124,12 @@ static int match_sessions(const struct compared *first, const struct compared *o
     size_t count = first->results.block_count;
 
     if (other->results.block_count != count)
-        return say(messages,
-                   "All sub-tracking results must have the same number of code blocks. The "
-                   "first has %zu code blocks but tracking session \"%s\" has %zu code "
-                   "blocks.",
-                   count, other->name, other->results.block_count);
+        return add_message(
+            messages,
+            "All sub-tracking results must have the same number of code blocks. The "
+            "first has %zu code blocks but tracking session \"%s\" has %zu code "
+            "blocks.",
+            count, other->name, other->results.block_count);
     for (size_t i = 0; i < count; i++) {
         int r = match_names(first, other, i, messages);
 
@@ -149,19 +152,6 @@ int comparison_match(struct compared *sessions, size_t count, struct text_list *
     for (size_t i = 0; i < count && r == 0; i++)
         r = match_sessions(first, &sessions[i], messages);
     return r;
-}
-
-int comparison_statistic(const char *name, enum statistic *ret, struct spoor_error *err)
-{
-    for (size_t i = 0; i < STATISTICS; i++) {
-        if (strcmp(statistic_names[i], name) == 0) {
-            *ret = (enum statistic)i;
-            return 0;
-        }
-    }
-    return error_set(err, EINVAL,
-                     "Invalid summary statistic '%s'. Valid values are min max mean std.",
-                     name);
 }
 
 /* ---- writing ------------------------------------------------------------ */

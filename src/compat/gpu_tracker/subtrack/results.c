@@ -89,7 +89,7 @@ void calls_sort_events(struct block_log *log)
         qsort(log->events, log->count, sizeof(*log->events), compare_events);
 }
 
-/* Reports a stop with no open start before it, together with the row that comes next. */
+/* Reports a stop without a matching start. The message also names the next row, if any. */
 static int refuse_stop(const struct block_event *stop, const struct block_event *end,
                        struct spoor_error *err)
 {

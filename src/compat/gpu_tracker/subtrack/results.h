@@ -163,9 +163,6 @@ struct compared {
  * must be at least one session. */
 int comparison_match(struct compared *sessions, size_t count, struct text_list *messages);
 
-/* Finds a statistic by its name. -EINVAL: no such statistic. */
-int comparison_statistic(const char *name, enum statistic *ret, struct spoor_error *err);
-
 /* Writes matched sessions, for each figure the smallest value first. 0 or -ENOMEM. JSON does
  * not end with a newline. */
 int comparison_write(const struct compared *sessions, size_t count, enum statistic statistic,

@@ -200,6 +200,8 @@ static void add_sessions(struct plan *plan, const struct text_list *maps)
 static int plan_sessions(const struct subtrack_settings *settings, struct plan *plan,
                          struct spoor_error *err)
 {
+    const char *name = settings->statistic ? settings->statistic : "mean";
+
     plan->sessions =
         calloc(settings->config_maps.count + settings->maps.count + 1, sizeof(*plan->sessions));
     if (!plan->sessions)
@@ -210,8 +212,13 @@ static int plan_sessions(const struct subtrack_settings *settings, struct plan *
         return error_set(err, EINVAL,
                          "A mapping of tracking session name to file path must be provided "
                          "either through the -m option or a config file.");
-    return comparison_statistic(settings->statistic ? settings->statistic : "mean",
-                                &plan->statistic, err);
+    for (plan->statistic = 0; plan->statistic < STATISTICS; plan->statistic++) {
+        if (strcmp(statistic_names[plan->statistic], name) == 0)
+            return 0;
+    }
+    return error_set(err, EINVAL,
+                     "Invalid summary statistic '%s'. Valid values are min max mean std.",
+                     name);
 }
 
 /* Reads the results of each session from its file. */
