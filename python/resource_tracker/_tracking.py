@@ -254,7 +254,7 @@ class Tracking:
 
     def __init__(self, tables: Sequence[str], dialect: str, interval: float, pid: int,
                  children: bool, upload: Mapping[str, Any] | None = None) -> None:
-        """`upload`: the settings of an upload (src/compat/resource_tracker/upload.h)."""
+        """`upload`: the settings of an upload (src/compat/resource_tracker/program.h)."""
         folder, start_time = _make_folder(), time.time()
         self.rows: dict[str, RowFile] = {}
         self.agent: Agent | None = None

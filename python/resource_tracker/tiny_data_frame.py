@@ -193,10 +193,7 @@ class TinyDataFrame:
         if isinstance(key, int):
             return {name: self._column(name)[key] for name in self._columns}
         if isinstance(key, list) and all(isinstance(name, str) for name in key):
-            frame = TinyDataFrame({})
-            frame._columns.update((name, self._column(name)) for name in key)
-            frame._length = self._length
-            return frame
+            return self._from_functions({name: self._column(name) for name in key}, self._length)
         raise TypeError("Invalid key type")
 
     def __setitem__(self, key: str, column: list[Any]) -> None:

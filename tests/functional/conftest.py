@@ -60,6 +60,12 @@ def children_of(pid):
         return [int(child) for child in file.read().split()]
 
 
+def private_bytes(pid):
+    """Returns the private memory of a process, from its page tables."""
+    rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_"))
+
+
 def continue_after_the_end(tracker, stopped_seconds):
     """Continues a tracker that was stopped by its job, `stopped_seconds` after the job has
     exited. Returns the time at which the job exited."""

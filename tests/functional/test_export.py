@@ -55,7 +55,8 @@ def test_several_reports_share_metric_families(spoor):
 
 def test_system_report_can_be_written_as_openmetrics(spoor):
     text = spoor("system", "-i", "50ms", "-f", "openmetrics").stdout
-    assert value_of(text, "spoor_run_system_memory_used_bytes") > 0
+    assert value_of(text, "spoor_run_system_memory_total_bytes") == \
+        os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 # ---- --listen ---------------------------------------------------------------

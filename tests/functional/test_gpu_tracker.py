@@ -307,7 +307,7 @@ def test_result_is_complete_if_a_signal_ends_command_and_tracker(gpu_tracker, wo
     process.send_signal(number)
     status, report = split_output(process.stdout.read().decode())
     assert status == -number
-    assert json.loads(report)["max_ram"]["main"]["total_rss"] > 0
+    assert json.loads(report)["max_ram"]["main"]["total_rss"] == pytest.approx(65 * 2**20 / 1e9, rel=0.03)
     assert process.wait() == -number
     assert not os.path.exists(f"/proc/{pid}")
 

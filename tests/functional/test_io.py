@@ -64,7 +64,7 @@ def test_exiting_children_are_not_treated_as_unreadable(spoor):
     script = "i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done"
     _, result = spoor.result("sh", "-c", script, options=["-i", "0.002"])
     assert "io-denied" not in warnings_of(result)
-    assert value(result, "io.read_chars") > 0
+    assert value(result, "io.read_chars") > 150 * 832  # each child reads the header of the C library
 
 
 def test_written_bytes_are_not_exact(spoor, workload, tmp_path):

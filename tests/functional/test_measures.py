@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures compared with the known usage of the job."""
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -248,10 +251,17 @@ def test_tracker_reports_its_own_cost(spoor, workload):
     process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--samples", samples, "--",
                           workload("hold"), "1")
     eventually(lambda: samples.exists() and samples.read_bytes().count(b"\n") >= 10, "ten samples")
+    used_seconds = time.clock_gettime((~process.pid << 3) | 2)  # the CPU clock of the tracker
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    peak_bytes = int(re.search(r"^VmHWM:\s*(\d+) kB$", status, re.M)[1]) << 10
     process.stdin.close()
-    assert process.wait() == 0
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
     result = load(path)
-    assert 0 < result["tracker"]["cpu_seconds"] < 5 and result["tracker"]["max_rss_bytes"] > 0
+    # wait4 adds the job and the helpers of the tracker.
+    assert 0.9 * used_seconds <= result["tracker"]["cpu_seconds"] <= usage.ru_utime + usage.ru_stime + 0.01
+    assert 0.9 * peak_bytes <= result["tracker"]["max_rss_bytes"] <= usage.ru_maxrss << 10
     assert result["run"]["samples"] == samples.read_bytes().count(b"\n")
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory figures are consistent and assigned to the right processes."""
 import os
-import pathlib
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, children_of, eventually, load, read_line, value, wait_for_samples
+from conftest import (DEADLINE_SECONDS, children_of, eventually, load, private_bytes, read_line, value,
+                      wait_for_samples)
 
 MIB = 1 << 20
 GROWS = "x = bytearray(300 << 20)"
@@ -61,7 +61,9 @@ def test_memory_borrowed_by_a_vfork_child_belongs_to_the_parent(spoor, workload,
         process.stdin.flush()
     assert process.wait() == 0
     result = load(path)
-    assert (value(result, "memory.descendants.total_rss_bytes") or 0) < 20 * MIB
+    descendants = value(result, "memory.descendants.total_rss_bytes")
+    # A child that exits without exec never has memory of its own; others may exit between two looks.
+    assert (how.endswith("-exit") or disabled) if descendants is None else descendants < 20 * MIB
     assert value(result, "memory.combined.total_rss_bytes") == pytest.approx(101 * MIB, rel=0.03)
     assert value(result, "memory.main.total_rss_bytes") == pytest.approx(101 * MIB, rel=0.03)
 
@@ -79,7 +81,7 @@ def test_memory_growth_after_a_child_has_exited_belongs_to_main(spoor, workload,
 def test_memory_growth_of_a_child_belongs_to_the_child(spoor, workload, monkeypatch, disabled):
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     _, result = spoor.result("sh", "-c", '"$0" 200; true', workload("late"), options=["-i", "10"])
-    assert (value(result, "memory.main.total_rss_bytes") or 0) < 20 * MIB
+    assert value(result, "memory.main.total_rss_bytes") < 20 * MIB
     assert value(result, "memory.descendants.total_rss_bytes") == pytest.approx(201 * MIB, rel=0.03)
 
 
@@ -88,7 +90,10 @@ def test_memory_of_an_unseen_child_is_not_reported_as_0(spoor, monkeypatch, disa
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     _, result = spoor.result("sh", "-c", "/bin/true; true", options=["-i", "10"])
     figure = result["memory"]["descendants"]["total_rss_bytes"]
-    assert figure["reason"] if figure["value"] is None else figure["value"] > 100_000
+    if figure["value"] is None:
+        assert figure["reason"]
+    else:  # a look may find the child just after its exec, with few pages
+        assert figure["value"] > 100_000 or (figure["value"] > 0 and not figure["exact"] and figure["high"] is None)
 
 
 @pytest.mark.parametrize("disabled", ["cgroup", "cgroup,taskstats"])
@@ -101,12 +106,6 @@ def test_memory_bounds_are_computed_from_the_peak_of_each_process(spoor, workloa
     total = result["memory"]["combined"]["total_rss_bytes"]
     low, high = (100, 130) if "used  taskstats" in spoor("doctor").stdout else (800, 1000)
     assert low * MIB <= total["high"] < high * MIB
-
-
-def private_bytes(pid):
-    """Returns the private memory of a process, from its page tables."""
-    rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_"))
 
 
 def test_memory_of_many_forked_processes_is_counted(spoor):

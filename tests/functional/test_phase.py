@@ -128,7 +128,7 @@ def test_the_example_script_works(spoor, gpu_tracker, kind):
     assert (compute["name"], compute["num_calls"]) == ("compute", 2)
     assert (load["name"], load["num_calls"], load["num_non_empty_calls"]) == ("load", 1, 1)
     assert load["compute_time"]["total"] >= 0.5 and load["num_timepoints"] >= 1
-    assert load["resource_usage"]["combined_ram"]["max"] > 0
+    assert load["resource_usage"]["combined_ram"]["max"] > 0.01  # tail, not only the shell
     assert len({row[0] for row in read_events(gpu_tracker.folder / f"phases.{kind}")}) == 1
 
 

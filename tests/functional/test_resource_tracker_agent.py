@@ -222,10 +222,14 @@ def test_totals_of_the_machine_never_fall(resource_tracker):
     assert first.keys() == second.keys() >= {"timestamp", "disk_stats", "disk_spaces",
                                              *SYSTEM[1:4], *SYSTEM[5:11], *SYSTEM[16:18]}
     assert second["utime"] >= first["utime"] > 0
+    for name in ("stime", "net_recv_bytes", "net_sent_bytes"):
+        assert second[name] >= first[name], name
+    assert first["disk_stats"].keys() <= second["disk_stats"].keys()
+    for disk, counts in first["disk_stats"].items():
+        assert counts.keys() == {"read_bytes", "write_bytes"}
+        assert all(second["disk_stats"][disk][name] >= count for name, count in counts.items()), disk
     for space in first["disk_spaces"].values():
         assert space["total"] == space["used"] + space["free"]
-    for disk in first["disk_stats"].values():
-        assert set(disk) == {"read_bytes", "write_bytes"}
 
 
 def test_agent_is_not_included_in_the_figures(resource_tracker):

@@ -99,8 +99,7 @@ def test_devices_and_their_counters_match_the_kernel(spoor):
 
 
 def test_disk_writes_are_measured(spoor, tmp_path):
-    """Writes to the disk of the test folder, if the folder is on a disk. A rate covers at most
-    the lifetime of the program."""
+    """Writes to the disk of the test folder. A rate covers at most the lifetime of the program."""
     path, size = spoor.new_path("system.json"), 1 << 22
     started = time.monotonic()
     process = spoor.start("system", "-i", "5ms", "--duration", "10m", "-o", path)
@@ -116,10 +115,11 @@ def test_disk_writes_are_measured(spoor, tmp_path):
     names = {mount["disk"] for mount in system["mounts"]
              if os.stat(mount["point"]).st_dev == os.stat(tmp_path).st_dev}
     disks = [disk for disk in system["disks"] if disk["name"] in names]
+    if not disks:
+        pytest.skip("the folder of the test is on no disk")
     for disk in disks:
         assert disk["written_bytes_per_second"] * seconds >= size
-    if disks:
-        assert value(system, "disk.written_bytes_per_second") * seconds >= size
+    assert value(system, "disk.written_bytes_per_second") * seconds >= size
 
 
 def test_text_goes_to_stdout_and_fits_on_one_screen(spoor):

@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from conftest import (DEADLINE_SECONDS, cpu_time, eventually, load, read_line, rows_of, value,
-                      wait_for_samples, warnings_of)
+from conftest import (DEADLINE_SECONDS, children_of, cpu_time, eventually, load, private_bytes, read_line, rows_of,
+                      value, wait_for_samples, warnings_of)
 
 HOSTILE = [
     "\x1b[31mred\x1b]0;title\x07",
@@ -50,9 +50,11 @@ def test_large_job_is_tracked_with_few_descriptors(spoor, workload):
     assert read_line(process.stdout) == "ready"
     eventually(lambda: any(row["job_processes"] == 201 for row in rows_of(samples)),
                "a sample with 201 processes")
+    pids = next(pids for pids in ([pid, *children_of(pid)] for pid in children_of(process.pid)) if len(pids) == 201)
+    truth = sum(map(private_bytes, pids))
     process.stdin.close()
     assert process.wait() == 0
-    assert value(load(path), "memory.combined.total_rss_bytes") > 0
+    assert value(load(path), "memory.combined.private_rss_bytes") == pytest.approx(truth, rel=0.1)
 
 
 def test_short_children_are_counted_in_cpu_time(spoor, workload):

@@ -284,10 +284,10 @@ def table(reports, absent, passed):
 
 def describe(passed, total, sources, reasons, absent):
     return "\n\n".join([
-        f"{passed} checks passed, in {total} surroundings (tests/privileges/surroundings.py): the source of each "
+        f"{passed} checks passed, in {total} environments (tests/privileges/surroundings.py): the source of each "
         "quantity and the reason\nfor each that is unknown, of `spoor run` and `spoor attach`; the figures; the "
         "output of `spoor doctor`. The job used 0.3 s of\nCPU time, 96 MiB and two processes. Sources in bold are exact; "
-        "the number of surroundings is in parentheses.",
+        "the number of environments is in parentheses.",
         results.table(["quantity", "sources of `spoor run`", "why it is n/a"],
                       [[name, sources[name], reasons[name]] for name in sources]),
         "Not on this machine: " + "; ".join(f"{name} ({text})" for name, text in absent.items()) + "."])

@@ -123,7 +123,7 @@ ATTACHED_FROM_NAMESPACE = {
     "memory.main.private_rss_bytes": FORBIDDEN, "io.written_chars": FORBIDDEN,
 }
 
-# ---- what doctor says ---------------------------------------------------------
+# ---- the output of doctor -----------------------------------------------------
 
 OF_CGROUP = [
     ("CPU time of a job", "cgroup.cpu.stat"),

@@ -64,6 +64,13 @@ def eventually(condition, what):
     pytest.fail(f"not within {DEADLINE_SECONDS} s: {what}")
 
 
+def burn(seconds=0.05):
+    """Uses CPU time."""
+    end = time.process_time() + seconds  # os.times() would return two counters in hundredths of a second
+    while time.process_time() < end:
+        pass
+
+
 def is_alive(pid):
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes()  # a name may be any bytes

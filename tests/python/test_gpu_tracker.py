@@ -248,7 +248,8 @@ def test_exited_process_has_empty_usage(caplog):
             in caplog.text)
     assert tracker.resource_usage.max_ram.main.total_rss == 0.0
     assert tracker.resource_usage.compute_time.time == 0.0
-    assert tracker.resource_usage.max_ram.system_capacity > 0
+    assert tracker.resource_usage.max_ram.system_capacity == \
+        pytest.approx(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9)
     assert "Total RSS: 0.0" in str(tracker)
 
 

@@ -7,12 +7,11 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 import warnings
 
 import pytest
 
-from conftest import eventually, is_alive
+from conftest import burn, eventually, is_alive
 from resource_tracker import ResourceTracker
 from resource_tracker.column_maps import NEWEST, OLDEST, README
 from resource_tracker.tiny_data_frame import StatSpec, TinyDataFrame
@@ -26,12 +25,6 @@ def temporary(tmp_path, monkeypatch):
     """Creates the folder for the trackers' files in this test."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return lambda: list(tmp_path.glob("resource_tracker-*"))
-
-
-def burn(seconds):
-    end = time.process_time() + seconds
-    while time.process_time() < end:
-        pass
 
 
 def children_of(pid):

@@ -204,8 +204,6 @@ def test_the_token_is_not_visible(sentinel, tmp_path, monkeypatch):
             assert TOKEN.encode() not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
         assert list(tmp_path.glob("resource_tracker-*")) == []
         assert TOKEN not in tracker.dumps()
-    for folder in spools(tmp_path):
-        assert folder.stat().st_mode & 0o077 == 0
 
 
 def test_killed_agent_causes_a_warning(sentinel, token):

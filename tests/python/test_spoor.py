@@ -7,20 +7,13 @@ import pathlib
 import pickle
 import subprocess
 import sys
-import time
 
 import pytest
 
 import spoor
-from conftest import BINARY, PACKAGES, TOP, agents, eventually, is_alive
+from conftest import BINARY, PACKAGES, TOP, agents, burn, eventually, is_alive
 from spoor import _library, _tracker
 from spoor._program import make_error
-
-
-def burn(seconds=0.05):
-    end = time.process_time() + seconds  # os.times() would return two counters in hundredths of a second
-    while time.process_time() < end:
-        pass
 
 
 def test_block_is_measured():

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdicts of the bench, and its table."""
 import pathlib
+import random
+import statistics
 import sys
+
+import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench"))
 import rows  # noqa: E402
@@ -31,7 +35,14 @@ def test_without_a_limit_there_is_no_verdict():
 
 def test_one_outlier_does_not_widen_the_spread():
     assert rows.spread_of([10.0] * 9 + [1000.0]) == 0.0
-    assert rows.spread_of([9.0, 10.0, 11.0]) > 0.0
+
+
+def test_spread_is_the_standard_error_of_the_median():
+    chance = random.Random(1)
+    medians = [statistics.median(values) for values in
+               ([chance.gauss(10, 2) for _ in range(25)] for _ in range(1000))]
+    spreads = [rows.spread_of([chance.gauss(10, 2) for _ in range(25)]) for _ in range(1000)]
+    assert statistics.mean(spreads) == pytest.approx(statistics.stdev(medians), rel=0.1)
 
 
 def test_columns_of_the_table_are_aligned():

@@ -61,5 +61,5 @@ def test_fuzz_targets_are_summed_by_area():
     assert {f"targets_{area}.c" for area in fuzzing.AREAS} == files
 
 
-def test_surroundings_are_counted_by_source():
+def test_environments_are_counted_by_source():
     assert privileges.counts(["a", "b", "b"]) == "b (2); a (1)"

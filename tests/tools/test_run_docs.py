@@ -59,7 +59,7 @@ def test_good_page_passes_and_is_unchanged(run_docs):
     ("```console\n", "```\n", "shows no command"),
     ("$ spoor fail\n", "$ exit 0\n", "'echo $?' did not run"),
 ])
-def test_fault_in_a_page_is_reported(run_docs, old, new, message):
+def test_error_in_a_page_of_the_documentation_is_reported(run_docs, old, new, message):
     status, output, _ = run_docs(GOOD.replace(old, new))
     assert status == 1
     assert message in output

@@ -55,29 +55,29 @@ def check_source(report, path, source):
 def check_sources(run, report, truth):
     """Checks the source of each figure in each place."""
     cpu, peak = report["cpu"]["total_seconds"], report["memory"]["job_peak_bytes"]
-    if run.leaf != "none":
+    if run.job_cgroup != "none":
         yield from check_source(report, "cpu.total_seconds", "cgroup.cpu.stat")
         yield "cpu.total_seconds is exact", cpu["exact"], shown(cpu)
         for name in ("cpu", "memory", "io"):
             yield from check_source(report, f"pressure.{name}_seconds", f"cgroup.{name}.pressure")
         yield ("pressure is exact unless spoor is in the cgroup",
-               report["pressure"]["cpu_seconds"]["exact"] == (run.leaf != "around"), run.leaf)
+               report["pressure"]["cpu_seconds"]["exact"] == (run.job_cgroup != "around"), run.job_cgroup)
     elif run.place != "root":
         # This kernel refuses perf to ordinary users.
         yield from check_source(report, "cpu.total_seconds", "wait4")
-    if run.leaf in ("bare", "none"):
+    if run.job_cgroup in ("bare", "none"):
         yield "memory.job_peak_bytes is not guessed", peak["value"] is None, shown(peak)
         if run.place in ("crowded", "shared") and "off" not in run.options:
             yield ("others and the job have an upper bound",
                    peak.get("high") is not None and peak["high"] >= truth.get("job_peak_bytes", MIB),
                    f"true {truth.get('job_peak_bytes')}, at most {peak.get('high')}")
         return
-    if run.leaf == "around" and peak["source"] in (None, "cgroup.memory.current"):
+    if run.job_cgroup == "around" and peak["source"] in (None, "cgroup.memory.current"):
         # An earlier job in the same cgroup had a higher peak.
         yield "an earlier peak is not taken for this one", not peak["exact"], shown(peak)
         return
     yield from check_source(report, "memory.job_peak_bytes", "cgroup.memory.peak")
-    if run.leaf == "all" or truth.get("job_peak_bytes", 0) > LARGE_BYTES:
+    if run.job_cgroup == "all" or truth.get("job_peak_bytes", 0) > LARGE_BYTES:
         yield "memory.job_peak_bytes is exact", peak["exact"], shown(peak)
     if "job_peak_bytes" in truth:
         yield ("memory.job_peak_bytes is there to 3 %",

@@ -67,7 +67,7 @@ class Run:
     has_truth: bool = True
 
     @property
-    def leaf(self):
+    def job_cgroup(self):
         """Returns the cgroup that the job gets: all, bare, around or none."""
         if "off" in (self.options or ()):
             return "none"
