@@ -50,13 +50,19 @@ static uint64_t cgroup_bytes(struct job *job)
                : job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 }
 
-/* Reads the sentinel. `bytes`: memory of the job cgroup; UNKNOWN: read the machine's. */
+/* Returns the least growth that the sentinel reports. `bytes`: memory of the job cgroup; UNKNOWN:
+ * the machine's memory is read, which other programs change, too. */
+static uint64_t least_growth(const struct job *job, uint64_t bytes)
+{
+    return is_known(bytes) ? larger(SAME_BYTES, bytes / SAME_SHARE)
+                           : larger(SENTINEL_BYTES, job->activity.resident_bytes / SAME_SHARE);
+}
+
+/* Reads the sentinel. `bytes`: as above. */
 static void read_sentinel(struct job *job, uint64_t bytes)
 {
     struct job_sentinel *sentinel = &job->sentinel;
-    uint64_t least_growth =
-        is_known(bytes) ? larger(SAME_BYTES, bytes / SAME_SHARE)
-                        : larger(SENTINEL_BYTES, job->activity.resident_bytes / SAME_SHARE);
+    uint64_t least_bytes = least_growth(job, bytes);
 
     if (!is_known(bytes))
         bytes = anonymous_bytes_read(&sentinel->file, job->root);
@@ -64,7 +70,18 @@ static void read_sentinel(struct job *job, uint64_t bytes)
         return;
     sentinel->least_bytes = smaller(sentinel->least_bytes, bytes);
     sentinel->grown_bytes = bytes - sentinel->least_bytes;
-    sentinel->has_grown = sentinel->grown_bytes >= least_growth;
+    sentinel->has_grown = sentinel->grown_bytes >= least_bytes;
+}
+
+/* Notes whether memory is still rising. `before_bytes`: its growth at the last reading. */
+static void note_rise(struct job *job, uint64_t bytes, uint64_t before_bytes)
+{
+    struct job_sentinel *sentinel = &job->sentinel;
+    bool was_rising = sentinel->is_rising;
+
+    sentinel->is_rising =
+        sub_floor0(sentinel->grown_bytes, before_bytes) >= least_growth(job, bytes);
+    sentinel->has_settled = !sentinel->is_rising && (was_rising || sentinel->has_settled);
 }
 
 /* Restarts the measurement of growth. */
@@ -78,7 +95,7 @@ static void reset_sentinel(struct job_sentinel *sentinel)
 bool job_watch_memory(struct job *job)
 {
     struct job_sentinel *sentinel = &job->sentinel;
-    uint64_t bytes = cgroup_bytes(job), cpu_ns = UNKNOWN;
+    uint64_t bytes = cgroup_bytes(job), cpu_ns = UNKNOWN, before_bytes = sentinel->grown_bytes;
     bool is_small = job->activity.resident_bytes < SAME_SHARE * SENTINEL_BYTES;
 
     /* For many processes, reading CPU time takes longer than reading the machine's memory. */
@@ -86,6 +103,7 @@ bool job_watch_memory(struct job *job)
         cpu_ns = ran_ns(job);
     if (cpu_ns >= SENTINEL_CPU_NS) /* also true for UNKNOWN */
         read_sentinel(job, bytes);
+    note_rise(job, bytes, before_bytes);
     job_note_huge_pages(job);
     /* Memory changes of other programs may hide the growth of a small job. A glance does not
      * show the growth of unopened forks. */
@@ -212,7 +230,7 @@ void job_glance(struct job *job, uint64_t now_ns)
 {
     uint64_t resident_before = job->activity.resident_bytes;
     struct job_sentinel *sentinel = &job->sentinel;
-    bool is_raised, has_come_to_rest;
+    bool is_raised, is_settled;
     struct memory_estimate estimate;
     struct look look;
 
@@ -223,17 +241,17 @@ void job_glance(struct job *job, uint64_t now_ns)
     job_note_huge_pages(job);
     look = job_look(job, now_ns, false);
     job_note_cpu(job, now_ns, job_quick_cpu_ns(job));
-    has_come_to_rest = job->activity.has_come_to_rest;
+    is_settled = job->activity.has_come_to_rest || sentinel->has_settled;
     job_note_newborn(job);
-    if (job->activity.is_at_rest && !has_come_to_rest && !is_raised && !look.reads_status) {
+    if (job->activity.is_at_rest && !is_settled && !is_raised && !look.reads_status) {
         reset_sentinel(sentinel); /* other programs have grown */
         return;
     }
-    if (has_come_to_rest) /* the page faults that show copies on write are in the slower files */
+    if (is_settled) /* the page faults that show copies on write are in the slower files */
         job_refresh(job, now_ns, false);
     else
         find_processes(job, &look);
-    if (!may_have_changed(job) && !has_come_to_rest && !is_raised && !look.reads_status) {
+    if (!may_have_changed(job) && !is_settled && !is_raised && !look.reads_status) {
         activity_note_memory(&job->activity, job->activity.resident_bytes,
                              job->activity.process_count);
         return;
@@ -245,6 +263,6 @@ void job_glance(struct job *job, uint64_t now_ns)
     /* Otherwise keep the minimum: growth in small steps adds up. */
     if (sentinel->has_grown || job->activity.is_at_rest)
         reset_sentinel(sentinel);
-    sentinel->is_raised = false;
-    job_read_memory(job, true, &estimate);
+    job_read_memory(job, !is_settled, &estimate);
+    sentinel->is_raised = sentinel->has_settled = false;
 }

@@ -156,6 +156,8 @@ struct job_sentinel {
     uint64_t grown_bytes; /* growth since then, as last read */
     bool has_grown;       /* grown by more than random variation */
     bool is_raised;       /* memory has grown or may have: the next glance reads all sizes */
+    bool is_rising;       /* memory has grown since the last reading of the sentinel */
+    bool has_settled; /* memory rose and rises no longer: the next glance reads everything */
 };
 
 /* Usage of the job beyond the usage of its living processes. */
@@ -404,7 +406,7 @@ struct peak_owner peak_owner_of(const struct peak_evidence *evidence);
 
 /* memory_totals.c */
 void job_read_discount(const struct job *job, uint64_t ret[GROUP_COUNT]);
-/* `is_glance`: the call is between samples. */
+/* `is_glance`: between samples, when memory sharing is seldom read. */
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
 /* Whether a count of the job cgroup in this hierarchy is exact. */
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,

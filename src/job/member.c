@@ -242,11 +242,14 @@ static void read_own_io(struct member *member, const struct root *root)
 
 void member_read_status(struct member *member, const struct root *root)
 {
+    uint64_t now_ns = clock_now().monotonic_ns;
     struct pid_status status;
 
     if (member->reading.borrows_memory || member->reading.is_zombie ||
         pid_status_read(root, member_memory_pid(member), &status) < 0)
         return;
+    if (is_known(status.rss_peak_bytes))
+        member->reading.peak_read_ns = now_ns;
     raise_to(&member->reading.rss_peak_bytes, status.rss_peak_bytes);
     /* The lines are missing once a process has released its memory. */
     member->reading.swap_bytes = known_or_0(status.swap_bytes);

@@ -61,6 +61,7 @@ struct member_reading {
     uint64_t rss_bytes; /* 0 once it is a zombie */
     uint64_t shared_bytes;   /* the part of rss backed by files or shared memory */
     uint64_t rss_peak_bytes; /* largest VmHWM or rss read */
+    uint64_t peak_read_ns;   /* when VmHWM was last read; 0: never */
     uint64_t swap_bytes;
     uint64_t hugetlb_bytes; /* not part of any resident size */
     /* Peak of resident memory plus huge pages; 0: no huge pages were seen. */

@@ -89,6 +89,23 @@ bool job_is_inherited(const struct job *job, struct process_id id)
     return false;
 }
 
+/* A fork inherits at most the peak of its parent so far, so the rest is its own. The parent in
+ * stat may be a subreaper: only events name the process that forked. */
+static void limit_inherited(struct job *job, struct member *member)
+{
+    const struct process *process = roster_find(&job->roster, member->id.pid);
+    struct member *parent = process ? roster_member(&job->roster, process->parent_pid) : NULL;
+    uint64_t *inherited_bytes = &member->survey.own_bytes;
+
+    if (!parent || !member_is_copy(member) || member->reading.borrows_memory ||
+        *inherited_bytes <= parent->reading.rss_peak_bytes)
+        return;
+    if (parent->reading.peak_read_ns <= process->started_ns)
+        member_read_status(parent, job->root);
+    if (parent->reading.peak_read_ns > process->started_ns)
+        *inherited_bytes = smaller(*inherited_bytes, parent->reading.rss_peak_bytes);
+}
+
 static void add_opened(struct job *job, const struct look *look, struct member *member)
 {
     struct member *added;
@@ -114,6 +131,7 @@ static void add_opened(struct job *job, const struct look *look, struct member *
         job->is_full = true;
         return;
     }
+    limit_inherited(job, added);
     job_note_start(job, added, look->now_ns);
     job->started_count++;
     job->sum_holds = false;

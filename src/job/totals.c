@@ -303,7 +303,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     read_hardware(job, reading);
     forget_denied_io(job, reading);
     forget_uncertain_zeros(job, reading);
-    job_read_memory(job, false, &reading->memory);
+    job_read_memory(job, job->is_early, &reading->memory);
     for (int i = 0; i < GROUP_JOB; i++) {
         reading->rss_peak_bytes[i] = job->marks.rss_peak_bytes[i];
         raise_to(&reading->rss_peak_bytes[GROUP_JOB], job->marks.rss_peak_bytes[i]);

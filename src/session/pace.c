@@ -7,6 +7,10 @@
 /* Space expensive glances so that they do not drain the budget. */
 enum { COST_SHARE = 32 };
 
+/* A glance at a job that has stopped growing reads everything: expect it to cost this many times
+ * as much as others. */
+enum { WHOLE_COST = 4 };
+
 static const struct {
     uint64_t first_ns, most_ns;
 } gaps[] = {
@@ -57,7 +61,9 @@ void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
 {
     uint64_t wait_ns;
 
-    pace->cost_ns = smoothed(pace->cost_ns, cost_ns);
+    if (!pace->is_on_credit)
+        pace->cost_ns = smoothed(pace->cost_ns, cost_ns);
+    pace->is_on_credit = false;
     pace->gap_ns = state == pace->state && pace->gap_ns > 0
                        ? smaller(2 * pace->gap_ns, gaps[state].most_ns)
                        : gaps[state].first_ns;
@@ -69,13 +75,16 @@ void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
     pace->sentinel_ns = now_ns + SENTINEL_GAP_NS;
 }
 
-void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown,
+void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown, bool has_settled,
                   const struct budget *budget)
 {
+    uint64_t wait_ns = budget_wait_ns(budget, SPENT_GLANCES, pace->cost_ns);
+
     pace->sentinel_ns = now_ns + SENTINEL_GAP_NS;
-    if (has_grown)
-        pace->glance_ns = smaller(
-            pace->glance_ns, now_ns + budget_wait_ns(budget, SPENT_GLANCES, pace->cost_ns));
+    pace->is_on_credit =
+        has_settled && wait_ns > 0 && budget_lends(budget, WHOLE_COST * pace->cost_ns);
+    if (has_grown || has_settled)
+        pace->glance_ns = smaller(pace->glance_ns, now_ns + (pace->is_on_credit ? 0 : wait_ns));
 }
 
 bool pace_wants_sample(const struct pace *pace, uint64_t now_ns, const struct budget *budget)

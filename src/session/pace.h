@@ -7,7 +7,8 @@
  * idle. The budget stretches all of these gaps.
  *
  * The budget does not stretch the gaps of the sentinel: one number is read every 25 ms. If
- * memory has grown, a glance follows as soon as the budget allows. On a node full of ranks the
+ * memory has grown, a glance follows as soon as the budget allows; if it has stopped growing, on
+ * credit, as that is the moment to see a peak. On a node full of ranks the
  * sentinels would cost more than all samples: a rank of one process has no sentinel, since the
  * kernel keeps its peak.
  *
@@ -40,6 +41,7 @@ struct pace {
     uint64_t sentinel_ns;    /* when the sentinel is read next; PACE_NEVER: there is no job */
     uint64_t gap_ns;       /* gap between the last two glances, without delays by the budget */
     uint64_t cost_ns;      /* CPU time of a glance and its wake-up, smoothed */
+    bool is_on_credit;     /* the next glance is made on credit */
     unsigned stop_changes; /* stop_changes of the session at the last due sample */
     enum activity_state state;
 };
@@ -60,8 +62,8 @@ void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   enum activity_state state, struct budget *budget);
 
 /* Called after the sentinel was read. `has_grown`: plans a glance as soon as the budget
- * allows. */
-void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown,
+ * allows; `has_settled`: at once, on credit if necessary. */
+void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown, bool has_settled,
                   const struct budget *budget);
 
 /* Called after a glance. Returns whether to take an early sample. */

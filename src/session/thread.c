@@ -102,7 +102,8 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
     bool has_grown = job_watch_memory(job);
 
     job->budget.spent_ns[SPENT_GLANCES] += unpaid_ns(session, bill);
-    pace_watched(pace, clock_now().monotonic_ns, has_grown, &job->budget);
+    pace_watched(pace, clock_now().monotonic_ns, has_grown, job->sentinel.has_settled,
+                 &job->budget);
 }
 
 /* A sample this late means that the tracker was stopped or the machine is very busy. */
@@ -173,7 +174,8 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
     uint64_t cost_ns, now_ns;
 
     job_glance(&session->sampler.job, clock_now().monotonic_ns);
-    cost_ns = charge(session, bill, SPENT_GLANCES);
+    cost_ns = unpaid_ns(session, bill);
+    (pace->is_on_credit ? budget_borrow : budget_charge)(&job->budget, SPENT_GLANCES, cost_ns);
     now_ns = clock_now().monotonic_ns;
     pace_glanced(pace, now_ns, cost_ns, activity_state(&job->activity), &job->budget);
     if (session->holds_samples || !pace_wants_sample(pace, now_ns, &job->budget))

@@ -195,6 +195,7 @@ CASES = [
     Case("orphan writes", "orphan_writer 64", "tree", WRITTEN, blind=("attach bare",)),
     Case("reaped writers", "writers 16", "tree", WRITTEN),
     Case("300 of 1 MB", "crowd 300 1000", "tree", {**SHARING, "processes": 0.02}, is_heavy=True),
+    Case("300 sharing 8 MB", "crowd 300 16 8", "tree", is_heavy=True),
     Case("brief", "brief", "memory", SPIKE),
     Case("huge pages", "huge transparent", "sharing", SHARING),
     Case("hugetlb", "huge reserved", "", PEAK, needs="hugetlb"),

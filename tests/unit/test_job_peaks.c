@@ -247,6 +247,90 @@ static void a_read_replaces_expected_copies(void **state)
     fake_job_end(&f);
 }
 
+/* ---- the end of growth -------------------------------------------------------- */
+
+static void memory_that_rose_and_rises_no_longer_has_settled(void **state)
+{
+    const struct job_sentinel *sentinel;
+    struct fake_job f;
+
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
+    sentinel = &f.job.sentinel;
+    f.job.activity.cpu_ns = UNKNOWN; /* otherwise a small job that has not run is not read */
+    put_machine_memory(&f, 1000);
+    (void)job_watch_memory(&f.job);
+    assert_false(sentinel->has_settled);
+    for (unsigned megabytes = 1100; megabytes <= 1300; megabytes += 100) {
+        put_machine_memory(&f, megabytes);
+        (void)job_watch_memory(&f.job);
+        assert_true(sentinel->is_rising);
+        assert_false(sentinel->has_settled);
+    }
+    for (int i = 0; i < 2; i++) { /* until a glance has read it */
+        (void)job_watch_memory(&f.job);
+        assert_true(sentinel->has_settled);
+    }
+    job_glance(&f.job, f.now_ns);
+    (void)job_watch_memory(&f.job);
+    assert_false(sentinel->has_settled);
+    fake_job_end(&f);
+}
+
+/* Regression test: after an early sample, no glance read memory sharing. */
+static void memory_sharing_is_read_when_growth_has_ended(void **state)
+{
+    struct fake_job f;
+
+    begin_copies(&f);
+    f.job.is_early = true;
+    f.job.sentinel.has_settled = true;
+    f.job.budget.tokens_ns = (int64_t)NS_PER_SECOND;
+    f.job.budget.share_ns[SPENT_SHARING] = (int64_t)NS_PER_SECOND;
+    job_glance(&f.job, f.now_ns);
+    assert_int_equal(f.job.sharing.reads, 2);
+    fake_job_end(&f);
+}
+
+/* ---- forks that are opened late -------------------------------------------------- */
+
+/* Adds a fork of process 10 with this memory. `forked_ns`: the time in its event. Returns the
+ * memory that it may have inherited. */
+static uint64_t inherited_bytes(struct fake_job *f, int pid, unsigned megabytes,
+                                uint64_t forked_ns)
+{
+    struct look look = job_look(&f->job, f->now_ns, false);
+    struct process *process = roster_add(&f->job.roster, pid);
+
+    assert_non_null(process);
+    process->parent_pid = 10;
+    process->started_ns = forked_ns;
+    fake_process_put(&f->fake,
+                     &(struct fake_process){ .pid = pid,
+                                             .parent = 10,
+                                             .has_no_exec = true,
+                                             .resident_pages = megabytes * PAGES_PER_MB });
+    job_add_member(&f->job, &look, pid);
+    assert_non_null(roster_member(&f->job.roster, pid));
+    return roster_member(&f->job.roster, pid)->survey.own_bytes;
+}
+
+static void a_fork_inherits_at_most_the_peak_of_its_parent(void **state)
+{
+    struct fake_job f;
+
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .resident_pages = PAGES_PER_MB },
+                   true);
+    assert_int_equal(inherited_bytes(&f, 11, 100, clock_now().monotonic_ns), MB);
+    assert_int_equal(inherited_bytes(&f, 12, 0, clock_now().monotonic_ns), 0);
+    /* The parent has grown before it forked again. */
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 10, .resident_pages = 8 * PAGES_PER_MB });
+    assert_int_equal(inherited_bytes(&f, 13, 100, clock_now().monotonic_ns), 8 * MB);
+    fake_process_end(&f.fake, 10); /* its peak at the next fork is unknown */
+    assert_int_equal(inherited_bytes(&f, 14, 100, clock_now().monotonic_ns), 100 * MB);
+    fake_job_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +342,9 @@ int main(void)
         cmocka_unit_test(expected_copies_of_unread_forks_are_counted),
         cmocka_unit_test(private_memory_of_unopened_forks_is_counted),
         cmocka_unit_test(a_read_replaces_expected_copies),
+        cmocka_unit_test(memory_that_rose_and_rises_no_longer_has_settled),
+        cmocka_unit_test(memory_sharing_is_read_when_growth_has_ended),
+        cmocka_unit_test(a_fork_inherits_at_most_the_peak_of_its_parent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static void the_sentinel_is_read_while_glances_are_rare(void **state)
     (void)next_gap(&pace, &budget, MS, JOB_RESTS);
     for (uint64_t i = 1; i <= 10; i++) {
         assert_int_equal(pace_wake_ns(&pace), START + 5 * MS + i * 25 * MS);
-        pace_watched(&pace, pace.sentinel_ns, false, &budget);
+        pace_watched(&pace, pace.sentinel_ns, false, false, &budget);
     }
 }
 
@@ -131,15 +131,37 @@ static void growth_seen_by_the_sentinel_causes_a_glance_if_the_budget_allows(voi
 
     (void)next_gap(&pace, &budget, MS / 10, JOB_RESTS);
     assert_int_equal(pace.glance_ns, START + 105 * MS);
-    pace_watched(&pace, pace.sentinel_ns, false, &budget);
+    pace_watched(&pace, pace.sentinel_ns, false, false, &budget);
     assert_int_equal(pace.glance_ns, START + 105 * MS);
-    pace_watched(&pace, pace.sentinel_ns, true, &budget);
+    pace_watched(&pace, pace.sentinel_ns, true, false, &budget);
     assert_int_equal(pace.glance_ns, START + 55 * MS);
     budget_init(&budget, BUDGET_MILLIONTHS, START);
     budget_charge(&budget, SPENT_GLANCES, 50 * MS);
     (void)next_gap(&pace, &budget, MS, JOB_RESTS);
-    pace_watched(&pace, pace.sentinel_ns, true, &budget);
+    pace_watched(&pace, pace.sentinel_ns, true, false, &budget);
     assert_true(pace.glance_ns > pace.sentinel_ns); /* the budget is overdrawn */
+}
+
+/* The end of growth is the moment to see a peak. The next glance pays for itself again. */
+static void a_job_that_has_stopped_growing_is_glanced_at_on_credit(void **state)
+{
+    struct pace pace = begin(NS_PER_SECOND);
+    struct budget budget;
+
+    budget_init(&budget, BUDGET_MILLIONTHS, START);
+    budget_charge(&budget, SPENT_GLANCES, 50 * MS); /* overdrawn */
+    (void)next_gap(&pace, &budget, MS, JOB_GROWS);
+    assert_true(pace.glance_ns > pace.sentinel_ns);
+    pace_watched(&pace, pace.sentinel_ns, false, true, &budget);
+    assert_int_equal(pace.glance_ns, START + 30 * MS);
+    assert_true(pace.is_on_credit);
+    (void)next_gap(&pace, &budget, 100 * MS, JOB_GROWS);
+    assert_false(pace.is_on_credit);
+    assert_true(pace.cost_ns <= MS);                /* it read more than other glances do */
+    budget_borrow(&budget, SPENT_GLANCES, 30 * MS); /* the credit is used up */
+    pace_watched(&pace, pace.sentinel_ns, false, true, &budget);
+    assert_false(pace.is_on_credit);
+    assert_true(pace.glance_ns > pace.sentinel_ns);
 }
 
 static void samples_are_taken_at_absolute_deadlines(void **state)
@@ -221,6 +243,7 @@ int main(void)
         cmocka_unit_test(the_sentinel_is_not_read_for_a_rank_of_one_process),
         cmocka_unit_test(samples_of_ranks_are_spread_over_the_interval),
         cmocka_unit_test(growth_seen_by_the_sentinel_causes_a_glance_if_the_budget_allows),
+        cmocka_unit_test(a_job_that_has_stopped_growing_is_glanced_at_on_credit),
         cmocka_unit_test(samples_are_taken_at_absolute_deadlines),
         cmocka_unit_test(an_active_job_is_sampled_early),
         cmocka_unit_test(early_samples_leave_tokens_for_glances),
