@@ -105,11 +105,9 @@ bool job_watch_memory(struct job *job)
         read_sentinel(job, bytes);
     note_rise(job, bytes, before_bytes);
     job_note_huge_pages(job);
-    /* Memory changes of other programs may hide the growth of a small job. A glance does not
-     * show the growth of unopened forks. */
-    sentinel->is_raised = (job->sharing.unopened_count == 0 &&
-                           (sentinel->has_grown ||
-                            (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS))) ||
+    /* Memory changes of other programs may hide the growth of a small job. */
+    sentinel->is_raised = sentinel->has_grown ||
+                          (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS) ||
                           job->meters.huge_used_bytes != job->meters.huge_read_bytes;
     return sentinel->is_raised;
 }
@@ -217,7 +215,7 @@ static void read_copies(struct job *job, uint64_t resident_before)
         activity_note_growth(&job->activity);
 }
 
-/* Reads the events of new processes, or searches for them. Opens short-lived processes only if memory grows. */
+/* Reads the events of new processes, or searches for them. */
 static void find_processes(struct job *job, const struct look *look)
 {
     if (job->process_events.source)
@@ -235,8 +233,7 @@ void job_glance(struct job *job, uint64_t now_ns)
     struct look look;
 
     read_sentinel(job, cgroup_bytes(job));
-    is_raised =
-        sentinel->is_raised || (sentinel->has_grown && job->sharing.unopened_count == 0);
+    is_raised = sentinel->is_raised || sentinel->has_grown;
     note_swap(job);
     job_note_huge_pages(job);
     look = job_look(job, now_ns, false);

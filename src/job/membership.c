@@ -38,15 +38,13 @@ enum { FULL_SEARCH_EVERY = 16 };
 
 #define OPEN_COST_NS (15 * NS_PER_US)
 
-/* At most this many forks of a process are opened between samples; the others are estimated. */
-enum { CROWD = 64 };
+/* At most this many processes are opened at a time between samples. */
+enum { OPENED_MOST = 64 };
 
 struct search {
     struct job *job;
     const struct look *look;
     unsigned opened_count; /* number of opened processes that events reported between samples */
-    pid_t crowd_parent;    /* a process with CROWD open forks or more; 0: none */
-    size_t crowd_count;    /* its forks that were not opened */
 };
 
 /* Whether a process is a zombie that we reap: its last figures have been read, or
@@ -362,41 +360,12 @@ void job_search(struct job *job, const struct look *look)
         process_events_resume(events);
 }
 
-/* Returns the parent of the last process in the list if that parent has a crowd of forks. */
-static pid_t find_crowd_parent(const struct roster *roster)
-{
-    const struct member *last = roster->count > 0 ? &roster->list[roster->count - 1] : NULL;
-    size_t count = 0;
-
-    for (size_t i = 0; last && i < roster->count; i++)
-        count +=
-            member_is_copy(&roster->list[i]) && roster->list[i].parent_pid == last->parent_pid;
-    return count >= CROWD ? last->parent_pid : 0;
-}
-
-/* Whether a process is an unopened fork of a crowd. A search may have opened it already. */
-static bool is_in_crowd(const struct search *search, pid_t pid)
-{
-    const struct process *process = roster_find(&search->job->roster, pid);
-
-    return search->crowd_parent != 0 && process->member == 0 &&
-           process->parent_pid == search->crowd_parent;
-}
-
-static bool count_crowd(pid_t pid, void *data)
-{
-    struct search *search = data;
-
-    search->crowd_count += is_in_crowd(search, pid);
-    return true;
-}
-
 /* Like take_newborn(), but called between samples and limited by the budget. */
 static bool take_affordable(pid_t pid, void *data)
 {
     struct search *search = data;
 
-    return is_in_crowd(search, pid) || search->opened_count >= CROWD ||
+    return search->opened_count >= OPENED_MOST ||
            !budget_allows(&search->job->budget, SPENT_EVENTS,
                           ++search->opened_count * OPEN_COST_NS) ||
            take_newborn(pid, data);
@@ -413,19 +382,11 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
         return;
     before_ns = cpu_spent_ns(job->root);
     process_events_drain(&job->process_events, is_sample);
-    if (job->process_events.newborns.count > 0)
-        search.crowd_parent = find_crowd_parent(&job->roster);
     settled_ns = now_ns - (job->sentinel.has_grown ? 0 : SHORT_LIFE_NS);
-    /* Opening many processes takes so long that they may exit before their memory is read. */
-    process_events_announce(&job->process_events, settled_ns, count_crowd, &search);
-    memory_sharing_expect_forks(&job->sharing, &job->roster, search.crowd_count,
-                                search.crowd_parent);
-    if (is_sample) {
+    if (is_sample)
         process_events_announce(&job->process_events, UINT64_MAX, take_newborn, &search);
-        memory_sharing_expect_forks(&job->sharing, &job->roster, 0, 0);
-    } else {
+    else
         process_events_announce(&job->process_events, settled_ns, take_affordable, &search);
-    }
     budget_charge(&job->budget, SPENT_EVENTS, cpu_spent_ns(job->root) - before_ns);
     if (!events->has_peaks)
         return;

@@ -201,25 +201,20 @@ static void raise_unseen(uint64_t *value, uint64_t *discount, uint64_t bytes)
     *value = bytes;
 }
 
-/* Raises memory to a peak that no look has seen. `peak`: the total, and its private part if
- * known. Not used for a job of one process, whose peak the kernel keeps. */
+/* Raises memory to a peak that no look has seen. Not used for a job of one process, whose peak
+ * the kernel keeps. */
 static void raise_to_unseen_peak(const struct job *job, struct job_reading *reading,
-                                 struct memory_split peak, const char *source)
+                                 uint64_t peak_bytes, const char *source)
 {
     struct memory_split *of = reading->memory.of, *all = &of[GROUP_JOB],
                         *descendants = &of[GROUP_DESCENDANTS];
     uint64_t *discount = reading->discount;
-    uint64_t added_bytes = sub_floor0(peak.total_bytes, all->total_bytes);
-    uint64_t others_bytes = sub_floor0(peak.total_bytes, job->marks.rss_peak_bytes[GROUP_MAIN]);
+    uint64_t added_bytes = sub_floor0(peak_bytes, all->total_bytes);
+    uint64_t others_bytes = sub_floor0(peak_bytes, job->marks.rss_peak_bytes[GROUP_MAIN]);
 
-    if (reading->evidence.is_alone)
+    if (reading->evidence.is_alone || added_bytes == 0)
         return;
-    raise_unseen(&all->private_bytes, &discount[GROUP_JOB], peak.private_bytes);
-    raise_unseen(&descendants->private_bytes, &discount[GROUP_DESCENDANTS],
-                 sub_floor0(peak.private_bytes, known_or_0(of[GROUP_MAIN].private_bytes)));
-    if (added_bytes == 0)
-        return;
-    raise_unseen(&all->total_bytes, &discount[GROUP_JOB], peak.total_bytes);
+    raise_unseen(&all->total_bytes, &discount[GROUP_JOB], peak_bytes);
     raise_unseen(&reading->memory.pss_bytes, &discount[GROUP_JOB],
                  sum_u64(reading->memory.pss_bytes, added_bytes));
     reading->origin[METRIC_JOB_RSS].source = source;
@@ -237,19 +232,7 @@ static void raise_to_cgroup_peak(const struct job *job, struct job_reading *read
         sub_floor0(reading->job_cgroup.memory_peak_bytes, not_resident_bytes(job, reading));
 
     if (job_cgroup_is_exact(job, reading, CGROUP_MEMORY))
-        raise_to_unseen_peak(job, reading, (struct memory_split){ .total_bytes = peak_bytes },
-                             "cgroup.memory.peak");
-}
-
-/* Raises the values to the estimate for forks that were not read. */
-static void raise_to_unread_peak(const struct job *job, struct job_reading *reading)
-{
-    struct memory_split peak = job->sharing.unread_peak;
-    uint64_t most_bytes = reading->job_cgroup.memory_peak_bytes;
-
-    peak.total_bytes = smaller(peak.total_bytes, most_bytes);
-    peak.private_bytes = smaller(peak.private_bytes, most_bytes);
-    raise_to_unseen_peak(job, reading, peak, "procfs.stat");
+        raise_to_unseen_peak(job, reading, peak_bytes, "cgroup.memory.peak");
 }
 
 /* Whether all anonymous memory of the cgroup is the job's. It is if the cgroup is the job's
@@ -268,7 +251,11 @@ void job_raise_to_peaks(const struct job *job, struct job_reading *reading)
     reading->at_peak = peaks->at_peak;
     keep_highest(&reading->at_peak, &reading->memory.of[GROUP_JOB]);
     raise_known(job, &reading->memory, &peaks->memory);
-    raise_to_unread_peak(job, reading);
+    /* Copies on write of forks that were not read again. */
+    raise_to_unseen_peak(
+        job, reading,
+        smaller(job->sharing.unread_peak_bytes, reading->job_cgroup.memory_peak_bytes),
+        "procfs.stat");
     if (is_known(reading->job_cgroup.memory.anon_bytes)) {
         raise_to(&reading->job_cgroup.memory.anon_bytes, peaks->job_cgroup.anon_bytes);
         raise_to(&reading->job_cgroup.memory.shmem_bytes, peaks->job_cgroup.shmem_bytes);

@@ -326,20 +326,6 @@ static void end_process(struct process_events *events, struct process *process)
     roster_release(events->roster, process);
 }
 
-static void note_wait_status(struct process_events *events, struct process *process,
-                             const struct process_event *event)
-{
-    struct process_entry *listed =
-        process->is_listed ? process_table_find(&events->roster->ended, process->pid) : NULL;
-
-    process->has_wait_status = event->has_wait_status;
-    process->wait_status = event->wait_status;
-    if (listed && event->has_wait_status && !listed->has_wait_status) {
-        listed->has_wait_status = true;
-        listed->wait_status = event->wait_status;
-    }
-}
-
 static void note_exit(struct process_events *events, const struct process_event *event)
 {
     struct process *process = roster_find(events->roster, event->pid);
@@ -362,7 +348,7 @@ static void note_exit(struct process_events *events, const struct process_event 
     events->all_ended_ns = event->time_ns;
     if (!process->is_foreign)
         correct_event_peak(&events->process_peak, event->time_ns, 0);
-    note_wait_status(events, process, event);
+    note_exit_status(events->roster, process, event);
     if (!events->is_machine_wide && !process->is_foreign && lives_on(events, event))
         mark_incomplete(events); /* children of the process are not reported */
     end_process(events, process);
@@ -374,92 +360,6 @@ void process_events_note(struct process_events *events, const struct process_eve
         note_fork(events, event);
     else
         note_exit(events, event);
-}
-
-/* ---- the process table --------------------------------------------------- */
-
-/* The minimum CPU time of a process, even without a clock tick. */
-#define SHORTEST_LIFE_NS (NS_PER_MS / 2)
-
-/* Estimates the CPU time of an unread process: with one thread, at most its lifetime. */
-static uint64_t estimate_cpu_ns(const struct process *process, const struct exit_record *record)
-{
-    uint64_t used_ns = larger(record->tick_ns, record->run_ns) + SHORTEST_LIFE_NS;
-    uint64_t lived_ns = sub_floor0(process->ended_ns, process->started_ns);
-
-    return lived_ns > 0 && !record->is_last_of_several ? smaller(used_ns, lived_ns) : used_ns;
-}
-
-static void list_unopened(struct process_events *events, const struct process *process,
-                          const struct exit_record *record)
-{
-    struct member *parent = roster_member(events->roster, process->parent_pid);
-    const uint64_t *counter = record->usage.counter;
-    bool has_io = !record->is_last_of_several;
-    struct process_entry entry = {
-        .pid = process->pid,
-        .parent_pid = process->parent_pid,
-        .started_ns = process->started_ns,
-        .ended_ns = process->ended_ns > 0 ? process->ended_ns : clock_now().monotonic_ns,
-        .estimated_ns = estimate_cpu_ns(process, record),
-        .peak_bytes = process->peak_bytes > 0 ? process->peak_bytes : UNKNOWN,
-        .read_bytes = has_io ? counter[USAGE_READ_BYTES] : UNKNOWN,
-        .written_bytes = has_io ? counter[USAGE_WRITTEN_BYTES] : UNKNOWN,
-        .wait_ns = has_io ? counter[USAGE_CPU_WAIT_NS] : UNKNOWN,
-        .gpu_bytes = UNKNOWN,
-        .has_wait_status = process->has_wait_status,
-        .wait_status = process->wait_status,
-    };
-
-    memcpy(entry.name, record->name, sizeof(entry.name) - 1);
-    if (parent && has_io) {
-        parent->notes.foreign_io.read_bytes += counter[USAGE_READ_BYTES];
-        parent->notes.foreign_io.written_bytes += counter[USAGE_WRITTEN_BYTES];
-    }
-    process_table_add(&events->roster->ended, &entry);
-}
-
-/* Adds a record to an open process, which is added to the table when it is closed. */
-static void note_open(const struct process_events *events, struct member *member,
-                      const struct exit_record *record)
-{
-    const uint64_t *counter = record->usage.counter;
-    char name[PROCESS_NAME_SIZE] = { 0 };
-
-    member->notes.recorded_io.read_bytes += counter[USAGE_READ_BYTES];
-    member->notes.recorded_io.written_bytes += counter[USAGE_WRITTEN_BYTES];
-    member->notes.recorded_wait_ns =
-        sum_u64(member->notes.recorded_wait_ns, counter[USAGE_CPU_WAIT_NS]);
-    if (!record->is_group_exit)
-        return;
-    member->notes.has_record = true;
-    member->notes.lacks_records = events->taskstats.skips_threads && record->is_last_of_several;
-    member->notes.recorded_cpu_ns = record->run_ns;
-    memcpy(name, record->name, sizeof(name) - 1);
-    if (record->pid != record->tgid || memcmp(name, member->comm, sizeof(name)) == 0)
-        return;
-    /* The process has called exec since the last look: its command line is unknown. */
-    memcpy(member->comm, name, sizeof(name));
-    free(member->notes.command);
-    member->notes.command = NULL;
-}
-
-static void list_recorded(struct process_events *events, struct process *process,
-                          const struct exit_record *record)
-{
-    struct process_entry *listed;
-
-    if (process->is_foreign)
-        return;
-    if (process->member != 0) {
-        note_open(events, &events->roster->list[process->member - 1], record);
-    } else if (record->is_group_exit && !process->is_listed) {
-        list_unopened(events, process, record);
-        process->is_listed = true;
-    } else if (record->is_group_exit && process->peak_bytes > 0 &&
-               (listed = process_table_find(&events->roster->ended, process->pid))) {
-        raise_to(&listed->peak_bytes, process->peak_bytes);
-    }
 }
 
 bool process_events_note_record(struct process_events *events, const struct exit_record *record)
@@ -480,7 +380,8 @@ bool process_events_note_record(struct process_events *events, const struct exit
         events->recorded_tasks++;
     }
     lives_note_record(process, record);
-    list_recorded(events, process, record);
+    if (!process->is_foreign)
+        note_exit_record(events->roster, process, record, events->taskstats.skips_threads);
     if (is_main || !record->may_be_borrowed)
         raise_to(&events->peak_bytes[group], record->peak_rss_bytes);
     return true;

@@ -156,4 +156,11 @@ void process_events_note(struct process_events *events, const struct process_eve
 bool process_events_note_record(struct process_events *events,
                                 const struct exit_record *record);
 
+/* process_notes.c: what the exit of a process of the job, and its exit records, add to the table
+ * of processes. `skips_threads`: there are no records of single threads. */
+void note_exit_status(struct roster *roster, struct process *process,
+                      const struct process_event *event);
+void note_exit_record(struct roster *roster, struct process *process,
+                      const struct exit_record *record, bool skips_threads);
+
 #endif

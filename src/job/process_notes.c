@@ -3,7 +3,7 @@
  * process_notes.c - fills the table of processes for the report (process_table.h).
  *
  * - An open process is described by its member until it exits. A process that exits before it
- *   is opened is known from its exit record (process_events.c), or not at all.
+ *   is opened is known from its exit record, or not at all.
  * - A command line is read once, when the process has lived for a while and so has called exec,
  *   and only if the process may be among the largest. It is read again after another exec. If
  *   there are many processes at once, processes that hardly run are skipped.
@@ -264,6 +264,106 @@ void job_note_end(struct job *job, struct member *member)
     if (slot)
         slot->is_listed = true;
 }
+
+/* ---- from process events ---------------------------------------------------- */
+
+/* The minimum CPU time of a process, even without a clock tick. */
+#define SHORTEST_LIFE_NS (NS_PER_MS / 2)
+
+/* Estimates the CPU time of an unread process: with one thread, at most its lifetime. */
+static uint64_t estimate_cpu_ns(const struct process *process, const struct exit_record *record)
+{
+    uint64_t used_ns = larger(record->tick_ns, record->run_ns) + SHORTEST_LIFE_NS;
+    uint64_t lived_ns = sub_floor0(process->ended_ns, process->started_ns);
+
+    return lived_ns > 0 && !record->is_last_of_several ? smaller(used_ns, lived_ns) : used_ns;
+}
+
+static void list_unopened(struct roster *roster, const struct process *process,
+                          const struct exit_record *record)
+{
+    struct member *parent = roster_member(roster, process->parent_pid);
+    const uint64_t *counter = record->usage.counter;
+    bool has_io = !record->is_last_of_several;
+    struct process_entry entry = {
+        .pid = process->pid,
+        .parent_pid = process->parent_pid,
+        .started_ns = process->started_ns,
+        .ended_ns = process->ended_ns > 0 ? process->ended_ns : clock_now().monotonic_ns,
+        .estimated_ns = estimate_cpu_ns(process, record),
+        .peak_bytes = process->peak_bytes > 0 ? process->peak_bytes : UNKNOWN,
+        .read_bytes = has_io ? counter[USAGE_READ_BYTES] : UNKNOWN,
+        .written_bytes = has_io ? counter[USAGE_WRITTEN_BYTES] : UNKNOWN,
+        .wait_ns = has_io ? counter[USAGE_CPU_WAIT_NS] : UNKNOWN,
+        .gpu_bytes = UNKNOWN,
+        .has_wait_status = process->has_wait_status,
+        .wait_status = process->wait_status,
+    };
+
+    memcpy(entry.name, record->name, sizeof(entry.name) - 1);
+    if (parent && has_io) {
+        parent->notes.foreign_io.read_bytes += counter[USAGE_READ_BYTES];
+        parent->notes.foreign_io.written_bytes += counter[USAGE_WRITTEN_BYTES];
+    }
+    process_table_add(&roster->ended, &entry);
+}
+
+/* Adds a record to an open process, which is added to the table when it is closed. */
+static void note_open(struct member *member, const struct exit_record *record,
+                      bool skips_threads)
+{
+    const uint64_t *counter = record->usage.counter;
+    char name[PROCESS_NAME_SIZE] = { 0 };
+
+    member->notes.recorded_io.read_bytes += counter[USAGE_READ_BYTES];
+    member->notes.recorded_io.written_bytes += counter[USAGE_WRITTEN_BYTES];
+    member->notes.recorded_wait_ns =
+        sum_u64(member->notes.recorded_wait_ns, counter[USAGE_CPU_WAIT_NS]);
+    if (!record->is_group_exit)
+        return;
+    member->notes.has_record = true;
+    member->notes.lacks_records = skips_threads && record->is_last_of_several;
+    member->notes.recorded_cpu_ns = record->run_ns;
+    memcpy(name, record->name, sizeof(name) - 1);
+    if (record->pid != record->tgid || memcmp(name, member->comm, sizeof(name)) == 0)
+        return;
+    /* The process has called exec since the last look: its command line is unknown. */
+    memcpy(member->comm, name, sizeof(name));
+    free(member->notes.command);
+    member->notes.command = NULL;
+}
+
+void note_exit_record(struct roster *roster, struct process *process,
+                      const struct exit_record *record, bool skips_threads)
+{
+    struct process_entry *listed;
+
+    if (process->member != 0) {
+        note_open(&roster->list[process->member - 1], record, skips_threads);
+    } else if (record->is_group_exit && !process->is_listed) {
+        list_unopened(roster, process, record);
+        process->is_listed = true;
+    } else if (record->is_group_exit && process->peak_bytes > 0 &&
+               (listed = process_table_find(&roster->ended, process->pid))) {
+        raise_to(&listed->peak_bytes, process->peak_bytes);
+    }
+}
+
+void note_exit_status(struct roster *roster, struct process *process,
+                      const struct process_event *event)
+{
+    struct process_entry *listed =
+        process->is_listed ? process_table_find(&roster->ended, process->pid) : NULL;
+
+    process->has_wait_status = event->has_wait_status;
+    process->wait_status = event->wait_status;
+    if (listed && event->has_wait_status && !listed->has_wait_status) {
+        listed->has_wait_status = true;
+        listed->wait_status = event->wait_status;
+    }
+}
+
+/* ---- the table ------------------------------------------------------------- */
 
 int job_list_processes(const struct job *job, uint64_t job_cpu_ns, struct process_table *ret)
 {

@@ -509,6 +509,6 @@ void job_read(const struct job *job, struct job_reading *ret)
 void job_begin_interval(struct job *job)
 {
     job->peaks = JOB_PEAKS_NONE;
-    job->sharing.unread_peak = job->sharing.expected = (struct memory_split){ 0 };
+    job->sharing.unread_peak_bytes = job->sharing.expected_bytes = 0;
     activity_begin_interval(&job->activity);
 }

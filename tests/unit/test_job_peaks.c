@@ -211,25 +211,6 @@ static void expected_copies_of_unread_forks_are_counted(void **state)
     fake_job_end(&f);
 }
 
-/* The private memory of forks that were not opened counts in every figure, but in no lower
- * bound. */
-static void private_memory_of_unopened_forks_is_counted(void **state)
-{
-    struct fake_job f;
-
-    begin_copies(&f);
-    f.job.sharing.unread_peak = (struct memory_split){ .total_bytes = 2 * SHARED_MB * MB,
-                                                       .private_bytes = SHARED_MB * MB };
-    fake_job_look(&f);
-    assert_int_equal(f.reading.memory.of[GROUP_JOB].total_bytes, 2 * SHARED_MB * MB);
-    assert_int_equal(f.reading.memory.of[GROUP_JOB].private_bytes, SHARED_MB * MB);
-    assert_int_equal(f.reading.memory.of[GROUP_DESCENDANTS].private_bytes, SHARED_MB * MB);
-    assert_int_equal(f.reading.memory.pss_bytes, 2 * SHARED_MB * MB);
-    assert_int_equal(f.reading.discount[GROUP_JOB], SHARED_MB * MB);
-    assert_int_equal(f.reading.discount[GROUP_DESCENDANTS], SHARED_MB * MB);
-    fake_job_end(&f);
-}
-
 /* The faults had other causes: a read shows that nothing was copied. */
 static void a_read_replaces_expected_copies(void **state)
 {
@@ -340,7 +321,6 @@ int main(void)
         cmocka_unit_test(the_parts_of_a_peak_are_unknown_without_detail),
         cmocka_unit_test(a_glance_finds_a_newly_loaded_program),
         cmocka_unit_test(expected_copies_of_unread_forks_are_counted),
-        cmocka_unit_test(private_memory_of_unopened_forks_is_counted),
         cmocka_unit_test(a_read_replaces_expected_copies),
         cmocka_unit_test(memory_that_rose_and_rises_no_longer_has_settled),
         cmocka_unit_test(memory_sharing_is_read_when_growth_has_ended),

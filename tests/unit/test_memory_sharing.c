@@ -377,76 +377,6 @@ static void a_read_for_a_maximum_has_priority(void **state)
     memory_end(&f);
 }
 
-/* Adds main, two forks with 1 MB and 3 MB of private memory, and ten forks that were not
- * opened. */
-static void begin_crowd(struct memory_fixture *f)
-{
-    memory_begin(f, SPOOR_DETAIL_AUTO);
-    memory_put(f, &(struct fake_memory){ .pid = MAIN, .shared = 9, .shared_pss = 3 });
-    roster_member(&f->roster, MAIN)->has_exec = true;
-    memory_put(f,
-               &(struct fake_memory){ .pid = CHILD, .own = 1, .shared = 9, .shared_pss = 3 });
-    memory_put(
-        f, &(struct fake_memory){ .pid = CHILD + 1, .own = 3, .shared = 9, .shared_pss = 3 });
-    memory_update(f);
-    assert_int_equal(f->estimate.of[GROUP_JOB].total_bytes, 13 * MB);
-    memory_sharing_expect_forks(&f->sharing, &f->roster, 10, MAIN);
-    assert_int_equal(f->sharing.expected.total_bytes, (13 + 10 * 2) * MB);
-    assert_int_equal(f->sharing.expected.private_bytes, (4 + 10 * 2) * MB);
-    assert_int_equal(f->sharing.unread_peak.total_bytes, 0);
-}
-
-static void unopened_forks_are_estimated_from_forks_that_were_read(void **state)
-{
-    struct memory_fixture f;
-
-    begin_crowd(&f);
-    memory_put(&f,
-               &(struct fake_memory){ .pid = CHILD, .own = 3, .shared = 9, .shared_pss = 3 });
-    /* The two opened forks are read again, but the sizes of the other processes are not. */
-    memory_sharing_expect_forks(&f.sharing, &f.roster, 10, MAIN);
-    assert_int_equal(f.sharing.expected.total_bytes, (13 + 10 * 3) * MB);
-    memory_update(&f); /* does not read the unopened forks */
-    assert_int_equal(f.sharing.reads, 2);
-    assert_int_equal(f.sharing.expected.total_bytes, (15 + 10 * 3) * MB);
-    memory_sharing_member_left(&f.sharing, roster_member(&f.roster, CHILD));
-    assert_int_equal(f.sharing.unread_peak.total_bytes, (15 + 10 * 3) * MB);
-    assert_int_equal(f.sharing.unread_peak.private_bytes, (6 + 10 * 3) * MB);
-    memory_end(&f);
-}
-
-/* The ten forks have been opened, and turn out to have no private memory. */
-static void a_full_read_replaces_the_estimate_for_forks(void **state)
-{
-    struct memory_fixture f;
-
-    begin_crowd(&f);
-    for (int i = 0; i < 10; i++)
-        memory_put(&f,
-                   &(struct fake_memory){ .pid = CHILD + 2 + i, .shared = 9, .shared_pss = 0 });
-    memory_sharing_expect_forks(&f.sharing, &f.roster, 0, 0);
-    memory_update(&f);
-    assert_int_equal(f.sharing.reads, 2);
-    memory_sharing_member_left(&f.sharing, roster_member(&f.roster, CHILD));
-    assert_int_equal(f.sharing.unread_peak.total_bytes, 13 * MB);
-    assert_int_equal(f.sharing.unread_peak.private_bytes, 4 * MB);
-    memory_end(&f);
-}
-
-/* The ten forks exited before they were opened, so nothing corrects the estimate. */
-static void a_read_keeps_the_estimated_peak_of_exited_forks(void **state)
-{
-    struct memory_fixture f;
-
-    begin_crowd(&f);
-    memory_sharing_expect_forks(&f.sharing, &f.roster, 0, 0);
-    f.sharing.members_changed = true;
-    memory_update(&f);
-    assert_int_equal(f.sharing.reads, 2);
-    assert_int_equal(f.sharing.unread_peak.total_bytes, (13 + 10 * 2) * MB);
-    memory_end(&f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,9 +398,6 @@ int main(void)
         cmocka_unit_test(memory_that_becomes_shared_counts_once),
         cmocka_unit_test(a_single_process_is_read_when_its_mappings_change),
         cmocka_unit_test(a_read_for_a_maximum_has_priority),
-        cmocka_unit_test(unopened_forks_are_estimated_from_forks_that_were_read),
-        cmocka_unit_test(a_full_read_replaces_the_estimate_for_forks),
-        cmocka_unit_test(a_read_keeps_the_estimated_peak_of_exited_forks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ void memory_sharing_member_left(struct memory_sharing *sharing, const struct mem
     sharing->members_changed = true;
     sharing->left_private_bytes += member->survey.private_bytes;
     if (member_is_copy(member))
-        memory_split_raise(&sharing->unread_peak, &sharing->expected);
+        raise_to(&sharing->unread_peak_bytes, sharing->expected_bytes);
 }
 
 /* ---- resident sizes ----------------------------------------------------------
@@ -153,58 +153,19 @@ static void apply_deltas(const struct rss_deltas *deltas, uint64_t left_bytes,
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Reads the private memory of a few opened forks; unopened forks are assumed to have as much.
- * Opened forks were read while they were still starting, so they are read again, for at most
- * 1 % of the time. */
-static void read_forks(struct memory_sharing *sharing, const struct roster *roster,
-                       pid_t parent_pid)
-{
-    enum { MODELS = 8, COST_SHARE = 100 };
-    uint64_t started_ns = cpu_spent_ns(sharing->root), sum_bytes = 0, count = 0;
-    uint64_t now_ns = clock_now().monotonic_ns;
-
-    if (sharing->mode == SPOOR_DETAIL_NEVER || now_ns < sharing->forks_due_ns)
-        return;
-    for (size_t i = 0; i < roster->count && count < MODELS; i++) {
-        const struct member *member = &roster->list[i];
-        struct smaps_rollup rollup;
-
-        if (!member_is_copy(member) || member->parent_pid != parent_pid ||
-            smaps_rollup_read(sharing->root, member->id.pid, &rollup) < 0)
-            continue;
-        sum_bytes += rollup.private_clean + rollup.private_dirty;
-        count++;
-    }
-    sharing->fork_bytes = count > 0 ? sum_bytes / count : 0;
-    sharing->forks_due_ns = now_ns + COST_SHARE * (cpu_spent_ns(sharing->root) - started_ns);
-}
-
-static uint64_t unopened_bytes(const struct memory_sharing *sharing)
-{
-    return sharing->unopened_count * sharing->fork_bytes;
-}
-
 /* Limits the expected peak to the result of a read: memory that existed before the read and was
  * not released still exists, so the read shows it, unless a process has exited. */
 static void check_expected(struct memory_sharing *sharing, const struct survey *survey)
 {
-    struct memory_split *expected = &sharing->expected;
-    uint64_t rss_bytes = 0, most_bytes = UNKNOWN, less_bytes;
+    uint64_t rss_bytes = 0, most_bytes = UNKNOWN;
 
     for (size_t i = 0; i < survey->count; i++)
         rss_bytes += sharing->views[i].resident;
-    if (survey->count + sharing->unopened_count >= sharing->expected_count &&
-        !survey->has_ended)
+    if (survey->count >= sharing->expected_count && !survey->has_ended)
         most_bytes = sharing->estimate.of[GROUP_JOB].total_bytes +
-                     sub_floor0(sharing->expected_rss_bytes, rss_bytes) +
-                     unopened_bytes(sharing);
-    less_bytes = sub_floor0(expected->total_bytes, most_bytes);
-    expected->total_bytes -= less_bytes;
-    if (is_known(expected->private_bytes))
-        expected->private_bytes = sub_floor0(expected->private_bytes, less_bytes);
-    memory_split_raise(&sharing->unread_peak, expected);
-    *expected = (struct memory_split){ 0 };
-    sharing->copied_bytes = 0;
+                     sub_floor0(sharing->expected_rss_bytes, rss_bytes);
+    raise_to(&sharing->unread_peak_bytes, smaller(sharing->expected_bytes, most_bytes));
+    sharing->expected_bytes = sharing->copied_bytes = 0;
 }
 
 static void remember(struct memory_sharing *sharing, const struct survey *survey)
@@ -366,36 +327,21 @@ static void follow(struct memory_sharing *sharing, const struct roster *roster,
         memory_estimate_forget_parts(ret);
 }
 
-/* Updates the expected peak: the followed sizes, plus forks that were not opened, plus pages
- * that forks may have copied since the last read. Page faults do not show whether those pages
- * are private. */
+/* Updates the expected peak: the followed sizes, plus pages that forks may have copied since the
+ * last read. Page faults do not show whether those pages are private. */
 static void expect_unread(struct memory_sharing *sharing)
 {
     const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];
     uint64_t mapped = sub_floor0(delta->mapped, sharing->base.of[GROUP_JOB].mapped);
     uint64_t copied = smaller(sharing->copied_bytes, sub_floor0(delta->copies, mapped));
-    struct memory_split split = sharing->followed;
-    uint64_t unopened = unopened_bytes(sharing);
-    uint64_t added = smaller(copied, sub_floor0(delta->rss, split.total_bytes)) + unopened;
+    uint64_t total = sharing->followed.total_bytes;
+    uint64_t added = smaller(copied, sub_floor0(delta->rss, total));
 
-    split.total_bytes += added;
-    if (sharing->reads == 0 || added == 0 || split.total_bytes <= sharing->expected.total_bytes)
+    if (sharing->reads == 0 || added == 0 || total + added <= sharing->expected_bytes)
         return;
-    if (is_known(split.private_bytes))
-        split.private_bytes += unopened;
-    sharing->expected = split;
+    sharing->expected_bytes = total + added;
     sharing->expected_rss_bytes = delta->rss;
-    sharing->expected_count = delta->count + sharing->unopened_count;
-}
-
-void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
-                                 size_t count, pid_t parent_pid)
-{
-    sharing->unopened_count = count;
-    if (count == 0)
-        return;
-    read_forks(sharing, roster, parent_pid);
-    expect_unread(sharing);
+    sharing->expected_count = delta->count;
 }
 
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,

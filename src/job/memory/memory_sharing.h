@@ -68,16 +68,12 @@ struct memory_sharing {
     /* Memory copied on write since the last read, according to the machine's memory; set by the
      * job. */
     uint64_t copied_bytes;
-    uint64_t unopened_count;      /* living forks that are not in the list */
-    uint64_t fork_bytes;          /* private memory of one such fork, as last read */
-    uint64_t forks_due_ns;        /* when to read fork_bytes again; monotonic */
     struct memory_split followed; /* the job at the last update */
-    /* The highest total since the last read or sample, including unopened forks and copied
-     * pages. */
-    struct memory_split expected;
-    uint64_t expected_count;         /* processes at the moment of `expected` */
-    uint64_t expected_rss_bytes;     /* sum of resident sizes at that moment */
-    struct memory_split unread_peak; /* the highest `expected` since the last sample; 0: none */
+    /* The highest total since the last read or sample, including copied pages. */
+    uint64_t expected_bytes;
+    uint64_t expected_count;     /* processes at that moment */
+    uint64_t expected_rss_bytes; /* sum of resident sizes at that moment */
+    uint64_t unread_peak_bytes;  /* the most expected_bytes since the last sample; 0: none */
     struct memory_estimate estimate; /* estimate of the last read */
     struct memory_estimate highest;  /* highest totals and private memory of all reads */
     struct rss_deltas base;          /* sizes after the last read */
@@ -93,11 +89,6 @@ void memory_sharing_done(struct memory_sharing *sharing);
  * `is_glance`: between samples, when memory is seldom read. */
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
                            bool is_glance, struct memory_estimate *ret);
-
-/* Called if `count` living forks of `parent_pid` are not in the list, which contains many other
- * forks of that process. */
-void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
-                                 size_t count, pid_t parent_pid);
 
 /* Called when a member is about to be removed from the table. */
 void memory_sharing_member_left(struct memory_sharing *sharing, const struct member *member);

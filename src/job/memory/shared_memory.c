@@ -56,17 +56,13 @@ void memory_split_keep_higher(struct memory_split *kept, const struct memory_spl
         *kept = *seen;
 }
 
-void memory_split_raise(struct memory_split *highest, const struct memory_split *seen)
-{
-    raise_to(&highest->total_bytes, seen->total_bytes);
-    raise_to(&highest->private_bytes, seen->private_bytes);
-    raise_to(&highest->shared_bytes, seen->shared_bytes);
-}
-
 void memory_estimate_raise(struct memory_estimate *highest, const struct memory_estimate *seen)
 {
-    for (int i = 0; i < GROUP_COUNT; i++)
-        memory_split_raise(&highest->of[i], &seen->of[i]);
+    for (int i = 0; i < GROUP_COUNT; i++) {
+        raise_to(&highest->of[i].total_bytes, seen->of[i].total_bytes);
+        raise_to(&highest->of[i].private_bytes, seen->of[i].private_bytes);
+        raise_to(&highest->of[i].shared_bytes, seen->of[i].shared_bytes);
+    }
     raise_to(&highest->pss_bytes, seen->pss_bytes);
 }
 

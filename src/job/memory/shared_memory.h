@@ -54,9 +54,6 @@ struct memory_split {
  * preferred to one without. */
 void memory_split_keep_higher(struct memory_split *kept, const struct memory_split *seen);
 
-/* Raises each part to the new value. */
-void memory_split_raise(struct memory_split *highest, const struct memory_split *seen);
-
 struct memory_estimate {
     struct memory_split of[GROUP_COUNT];
     uint64_t pss_bytes; /* of the job */
