@@ -71,12 +71,17 @@ def burn(seconds=0.05):
         pass
 
 
-def is_alive(pid):
+def state_of(pid):
+    """Returns the letter that the kernel shows for the state of a process; X if there is none."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes()  # a name may be any bytes
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(b")")[2].split()[0] not in b"ZX"
+        return "X"
+    return stat.rpartition(b")")[2].split()[0].decode()
+
+
+def is_alive(pid):
+    return state_of(pid) not in "ZX"
 
 
 def agents():

@@ -17,6 +17,7 @@ import pytest
 import resource_tracker
 
 import spoor
+from conftest import eventually, state_of
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +235,8 @@ def test_interrupted_run_ends_the_command(script):
         spoor.run(["sh", "-c", "echo started; exec sleep 1000"])
         """, start_new_session=True, stderr=subprocess.PIPE)
     assert process.stdout.readline() == "started\n"
+    # The command may print before Popen() has returned: an interrupt there loses its process, in any Python program.
+    eventually(lambda: state_of(process.pid) == "S", "Python waits for the command")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert "KeyboardInterrupt" in err  # the pipe is closed, so the command has exited
