@@ -408,7 +408,7 @@ static int parse_long(struct arguments *arguments, const char *text, struct spoo
     struct spoor_error ambiguous = { 0 };
     char shown[64];
 
-    /* A name that does not fit is unknown; the message truncates it. */
+    /* No option has a longer name: a truncated name only appears in the error message. */
     (void)snprintf(shown, sizeof(shown), "--%.*s", length < 60 ? (int)length : 60, text);
     if (!option && arguments->program->allows_abbreviations)
         option = find_prefix(arguments->command, text, length, &ambiguous);

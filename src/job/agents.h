@@ -41,7 +41,7 @@ struct agents {
 /* Records an agent. Agents beyond AGENTS_MAX at once are ignored. */
 void agents_note(struct agents *agents, struct process_id id);
 
-/* Called when a process has exited with this CPU time; records it if it is an agent. */
+/* Called when a process has exited: the CPU time of an agent is added to ended_cpu_ns. */
 void agents_end(struct agents *agents, struct process_id id, uint64_t cpu_ns);
 
 /* Returns the total CPU time of all agents. */

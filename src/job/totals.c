@@ -317,9 +317,9 @@ static bool is_final(const struct job *job)
     return job->was_thorough && !job->is_border;
 }
 
-/* Raises the peaks of threads. Looks at /proc miss threads that live for a moment. The
- * connector does not miss them, but may count threads that are about to exit. The higher of the
- * two is used. */
+/* Raises the peaks of threads to those of the process events if these are higher. Readings of
+ * /proc miss threads that live for a moment. Events do not, but they may still count threads
+ * that are about to exit. */
 static void raise_threads_by_events(const struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;

@@ -102,7 +102,7 @@ struct spoor_session {
     bool has_ended;            /* the thread no longer uses the session */
     _Atomic bool is_abandoned; /* the thread frees the session when it ends */
     struct instant end;        /* end of the job, if set by a caller; else 0 */
-    /* Number of samples requested by callers, and number taken for them. */
+    /* Number of requests for a sample, and number of requests served: a sample may serve several. */
     uint64_t requested_samples, taken_samples;
 
     /* Members written by the sampler's user, which may read them without the mutex. */

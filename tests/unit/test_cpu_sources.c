@@ -192,7 +192,7 @@ static void a_change_of_source_does_not_count_as_usage(void **state)
     assert_int_equal(total.reported_ns, 7600 * MS);
 }
 
-static void cpu_time_missed_by_an_unread_counter_is_not_added_later(void **state)
+static void cpu_time_counted_only_by_an_unread_counter_is_not_added_later(void **state)
 {
     struct cpu_total total = { 0 };
 
@@ -258,7 +258,7 @@ int main(void)
         cmocka_unit_test(perf_is_not_used_if_the_sum_over_processes_is_larger),
         cmocka_unit_test(a_single_source_is_used),
         cmocka_unit_test(a_change_of_source_does_not_count_as_usage),
-        cmocka_unit_test(cpu_time_missed_by_an_unread_counter_is_not_added_later),
+        cmocka_unit_test(cpu_time_counted_only_by_an_unread_counter_is_not_added_later),
         cmocka_unit_test(time_is_not_counted_twice),
         cmocka_unit_test(reported_time_never_falls),
         cmocka_unit_test(user_and_system_time_add_up_to_the_total),

@@ -202,7 +202,7 @@ static void a_signature_with_a_line_break_is_refused(void **state)
 }
 
 /* A metadata service never redirects; a server that redirects is some other service. */
-static void redirects_are_followed_unless_local(void **state)
+static void redirects_are_followed_except_by_local_requests(void **state)
 {
     struct server target = server_start((const char *const[]){ OK "\r\nok", NULL });
     char answer[256];
@@ -287,7 +287,7 @@ int main(void)
         cmocka_unit_test(a_response_has_a_status_a_header_and_a_body),
         cmocka_unit_test(a_body_may_contain_any_bytes),
         cmocka_unit_test(a_request_can_be_signed),
-        cmocka_unit_test(redirects_are_followed_unless_local),
+        cmocka_unit_test(redirects_are_followed_except_by_local_requests),
         cmocka_unit_test(a_signature_with_a_line_break_is_refused),
         cmocka_unit_test(failures_have_error_codes),
         cmocka_unit_test(a_request_ends_at_its_time_limit),

@@ -6,7 +6,7 @@
 #include "base/parse.h"
 #include "unit_test.h"
 
-static void numbers_move_the_cursor(void **state)
+static void parsing_a_number_advances_the_cursor(void **state)
 {
     const char *cursor = "  12 -7 x";
     uint64_t u;
@@ -142,7 +142,7 @@ static void a_sum_with_an_unknown_value_is_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_move_the_cursor),
+        cmocka_unit_test(parsing_a_number_advances_the_cursor),
         cmocka_unit_test(numbers_that_do_not_fit_are_refused),
         cmocka_unit_test(the_largest_number_fits),
         cmocka_unit_test(a_key_matches_only_at_the_start_of_a_line),

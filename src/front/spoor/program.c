@@ -62,11 +62,13 @@ static const struct command commands[] = {
         .max_operands = OPERANDS_REST,
         .complete = COMPLETE_COMMANDS,
         .summary = "run a command and report what it used",
-        .about = "Run a command and report what it and all its descendants use. The command "
-                 "keeps its own input, output, terminal, signals and exit code. Exit code: "
-                 "that of the command; 127 if it was not found; 126 if it could not be "
-                 "executed; 125 if spoor failed before starting it. If signal N kills the "
-                 "command, the same signal ends spoor: $? is 128+N in a shell.",
+        .about =
+            "Run a command and report what it and all its descendants use. The command "
+            "keeps its own input, output, terminal, signals and exit code. Exit code: "
+            "that of the command; 1 if it succeeded but exceeded a limit of --max; 127 if it "
+            "was not found; 126 if it could not be executed; 125 if spoor failed before "
+            "starting it. If signal N kills the "
+            "command, the same signal ends spoor: $? is 128+N in a shell.",
         .notes = PRECEDENCE,
         .example = "spoor run -o report.json -- make -j8",
         .work = command_run,
@@ -96,10 +98,10 @@ static const struct command commands[] = {
         .summary = "track a process, controlled by another program",
         .about =
             "Track a process as attach does, controlled by the program that started the "
-            "agent: it writes requests to the agent's standard input and reads the responses "
-            "from its standard output, one JSON object per line: see spoor-agent(1). The "
-            "agent exits at the end of its input. Exit code: 0, or 125 if there was nothing "
-            "to track.",
+            "agent. That program writes requests to the agent's standard input and reads the "
+            "responses from its standard output, one JSON object per line; see "
+            "spoor-agent(1). The agent exits at the end of its input. Exit code: 0, or 125 "
+            "if there was nothing to track.",
         .is_hidden = true,
         .ignores_variables = true,
         .main = command_agent,
@@ -155,15 +157,16 @@ static const struct command commands[] = {
     {
         .name = "report",
         SETTINGS(SCOPE_REPORT),
-        .operands = "FILE...",
+        .operands = "[FILE...]",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
         .summary = "show stored runs as a page with charts, or in another format",
         .about =
             "Read stored runs and write them to one page with charts, or show them in "
             "another format. A FILE is a report stored as JSON (- for stdin), a --samples "
-            "file, even of an interrupted run, a tracking file of gpu-tracker, or a run of "
-            "the history: @FILTER or an ID, see 'spoor help history'. If a report and the "
+            "file, even of an interrupted run, a directory of rank reports, a tracking file of "
+            "gpu-tracker, or a run of the history: @FILTER or an ID, see 'spoor help "
+            "history'. If a report and the "
             "samples of the same run are given, the page has both. Exit code: 0, or 125 if a "
             "file could not be read or written.",
         .example = "spoor report --open report.json",
@@ -183,8 +186,8 @@ static const struct command commands[] = {
             "I/O and energy are summed; memory is the memory of the node that used the most, "
             "since limits apply per node; figures of the machine count once per node, each "
             "GPU once. Ranks that did not finish are listed. If a rank ran more than once, "
-            "its last attempt counts. 'spoor report DIRECTORY' shows the same. Exit code: 0, "
-            "or 125 if there is nothing to merge.",
+            "its last attempt counts. 'spoor report DIRECTORY' shows the same figures. Exit "
+            "code: 0, or 125 if there is nothing to merge.",
         .example = "spoor merge spoor-1234.0",
         .ignores_variables = true, /* the variables are for runs */
         .work = command_merge,
@@ -192,7 +195,7 @@ static const struct command commands[] = {
     {
         .name = "recommend",
         SETTINGS(SCOPE_RECOMMEND),
-        .operands = "FILE...",
+        .operands = "[FILE...]",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
         .summary = "recommend what to request for the next run",
@@ -279,7 +282,7 @@ static const struct command commands[] = {
         .about =
             "For each quantity, list the sources that can measure it, best first. For each "
             "source, show whether it works on this machine, and if not, why and how to fix "
-            "it. Use the same --detail and --cgroup as for 'spoor run'.",
+            "it. To check the sources of a run, give its --detail and --cgroup.",
         .work = command_doctor,
     },
     {

@@ -24,7 +24,7 @@
 #include "job/roster.h"
 #include "spoor/spoor.h"
 
-/* Values of a group of processes, in bytes. */
+/* Values of a group of processes; sizes are in bytes. */
 struct rss_delta {
     size_t count;      /* processes with memory */
     size_t copy_count; /* copies of their parents among them, not read yet */

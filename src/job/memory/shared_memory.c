@@ -125,7 +125,7 @@ static struct memory_split split(uint64_t total, const struct sums *sums, uint64
     uint64_t least = larger(sums->private_total, sums->rss_max);
 
     total = sub_floor0(larger(total, sums->private_total + sums->shared_max), gained_bytes);
-    /* PSS exceeds the resident size only if pages were merged. */
+    /* PSS exceeds `rss` only if pages were merged (KSM), which `rss` excludes. */
     total = smaller(larger(total, least), larger(sums->rss, pss(sums)));
     split.total_bytes = total;
     split.private_bytes = smaller(sums->private_total, total);

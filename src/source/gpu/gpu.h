@@ -5,8 +5,8 @@
  * To add a vendor: write source/gpu/<vendor>.c with one `const struct gpu_vendor`, and add
  * it to the list in gpu.c. docs/ADDING-A-GPU-VENDOR.md lists what is optional.
  *
- * Driver calls can block for a long time, so all of these functions are called from a
- * dedicated thread. Values that a vendor does not have are UNKNOWN, never 0.
+ * Driver calls can block for a long time, so all of these functions except may_be_here() are
+ * called from a dedicated thread. Values that a vendor does not have are UNKNOWN, never 0.
  */
 #ifndef SOURCE_GPU_GPU_H
 #define SOURCE_GPU_GPU_H

@@ -165,7 +165,7 @@ static int subtrack_analyze(const struct subtrack_settings *settings)
 
 /* ---- compare ------------------------------------------------------------ */
 
-/* The sessions in the order of the command line. */
+/* The statistic, and the sessions to compare: those of the config file, then those of -m. */
 struct plan {
     struct compared *sessions;
     size_t count;
