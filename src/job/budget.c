@@ -102,6 +102,12 @@ bool budget_lends(const struct budget *budget, uint64_t cost_ns)
            (budget->job_millionths > 0 && budget->owed_ns + cost_ns <= (uint64_t)SAVED_MOST_NS);
 }
 
+bool budget_lends_glance(const struct budget *budget, uint64_t cost_ns)
+{
+    return budget->tokens_ns > -SAVED_MOST_NS &&
+           budget_lends(budget, cost_ns + (uint64_t)SAVED_MOST_NS / 2);
+}
+
 void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns)
 {
     budget->spent_ns[what] += cost_ns;

@@ -63,6 +63,10 @@ bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);
 /* Whether work that costs `cost_ns` may be done on credit: at most as much as can be saved. */
 bool budget_lends(const struct budget *budget, uint64_t cost_ns);
 
+/* The same for a glance: half of the credit is left for memory sharing, which it makes worth
+ * reading, and there is none while the budget is overdrawn by as much as can be saved. */
+bool budget_lends_glance(const struct budget *budget, uint64_t cost_ns);
+
 /* Charges work done on credit. A third of the income repays the debt. */
 void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns);
 

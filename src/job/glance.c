@@ -50,19 +50,13 @@ static uint64_t cgroup_bytes(struct job *job)
                : job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 }
 
-/* Returns the least growth that the sentinel reports. `bytes`: memory of the job cgroup; UNKNOWN:
- * the machine's memory is read, which other programs change, too. */
-static uint64_t least_growth(const struct job *job, uint64_t bytes)
-{
-    return is_known(bytes) ? larger(SAME_BYTES, bytes / SAME_SHARE)
-                           : larger(SENTINEL_BYTES, job->activity.resident_bytes / SAME_SHARE);
-}
-
-/* Reads the sentinel. `bytes`: as above. */
+/* Reads the sentinel. `bytes`: memory of the job cgroup; UNKNOWN: read the machine's. */
 static void read_sentinel(struct job *job, uint64_t bytes)
 {
     struct job_sentinel *sentinel = &job->sentinel;
-    uint64_t least_bytes = least_growth(job, bytes);
+    uint64_t least_growth =
+        is_known(bytes) ? larger(SAME_BYTES, bytes / SAME_SHARE)
+                        : larger(SENTINEL_BYTES, job->activity.resident_bytes / SAME_SHARE);
 
     if (!is_known(bytes))
         bytes = anonymous_bytes_read(&sentinel->file, job->root);
@@ -70,17 +64,15 @@ static void read_sentinel(struct job *job, uint64_t bytes)
         return;
     sentinel->least_bytes = smaller(sentinel->least_bytes, bytes);
     sentinel->grown_bytes = bytes - sentinel->least_bytes;
-    sentinel->has_grown = sentinel->grown_bytes >= least_bytes;
+    sentinel->has_grown = sentinel->grown_bytes >= least_growth;
 }
 
 /* Notes whether memory is still rising. `before_bytes`: its growth at the last reading. */
-static void note_rise(struct job *job, uint64_t bytes, uint64_t before_bytes)
+static void note_rise(struct job_sentinel *sentinel, uint64_t before_bytes)
 {
-    struct job_sentinel *sentinel = &job->sentinel;
     bool was_rising = sentinel->is_rising;
 
-    sentinel->is_rising =
-        sub_floor0(sentinel->grown_bytes, before_bytes) >= least_growth(job, bytes);
+    sentinel->is_rising = sub_floor0(sentinel->grown_bytes, before_bytes) >= SENTINEL_BYTES;
     sentinel->has_settled = !sentinel->is_rising && (was_rising || sentinel->has_settled);
 }
 
@@ -103,7 +95,7 @@ bool job_watch_memory(struct job *job)
         cpu_ns = ran_ns(job);
     if (cpu_ns >= SENTINEL_CPU_NS) /* also true for UNKNOWN */
         read_sentinel(job, bytes);
-    note_rise(job, bytes, before_bytes);
+    note_rise(sentinel, before_bytes);
     job_note_huge_pages(job);
     /* Memory changes of other programs may hide the growth of a small job. */
     sentinel->is_raised = sentinel->has_grown ||
@@ -205,9 +197,9 @@ static void read_copies(struct job *job, uint64_t resident_before)
         return;
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
-        uint64_t before = member->reading.faults;
 
-        faults += sub_floor0(member_read_faults(member, job->root), before);
+        faults +=
+            sub_floor0(member_read_faults(member, job->root), member->reading.before_faults);
     }
     unexplained = smaller(unexplained, sub_floor0(faults * job->root->page_bytes, grown));
     job->sharing.copied_bytes += unexplained;
@@ -244,6 +236,8 @@ void job_glance(struct job *job, uint64_t now_ns)
         reset_sentinel(sentinel); /* other programs have grown */
         return;
     }
+    for (size_t i = 0; i < job->roster.count; i++)
+        job->roster.list[i].reading.before_faults = job->roster.list[i].reading.faults;
     if (is_settled) /* the page faults that show copies on write are in the slower files */
         job_refresh(job, now_ns, false);
     else
@@ -260,6 +254,7 @@ void job_glance(struct job *job, uint64_t now_ns)
     /* Otherwise keep the minimum: growth in small steps adds up. */
     if (sentinel->has_grown || job->activity.is_at_rest)
         reset_sentinel(sentinel);
-    job_read_memory(job, !is_settled, &estimate);
+    /* If memory sharing is read at every sample, it is not read more often. */
+    job_read_memory(job, !is_settled || job->sharing.mode == SPOOR_DETAIL_ALWAYS, &estimate);
     sentinel->is_raised = sentinel->has_settled = false;
 }

@@ -278,7 +278,7 @@ void job_check_program(struct job *job, struct member *main, const struct look *
         return;
     main->reading.rss_bytes = main->reading.shared_bytes = main->reading.rss_peak_bytes = 0;
     if (!main->has_exec)
-        member_read_name(main, job->root); /* glances do not read the name */
+        (void)member_read_name(main, job->root); /* glances do not read the name */
     if (!main->has_exec)
         return;
     job->main.has_program = true;

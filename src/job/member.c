@@ -438,12 +438,14 @@ void member_glance(struct member *member, const struct look *look)
         note_cpu(member, ns, look->now_ns);
 }
 
-void member_read_name(struct member *member, const struct root *root)
+bool member_read_name(struct member *member, const struct root *root)
 {
     struct pid_stat stat;
 
-    if (pid_stat_read(&member->files.stat, root, member->id.pid, &stat) == 0)
-        note_name(member, &stat);
+    if (pid_stat_read(&member->files.stat, root, member->id.pid, &stat) < 0)
+        return false;
+    note_name(member, &stat);
+    return stat.start_ticks == member->id.start_ticks;
 }
 
 /* Reads each file needed now for the first time. The slow files wait for the next sample; a
@@ -496,7 +498,7 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
         return -ESRCH;
     }
     member.survey.own_bytes = member.reading.rss_bytes;
-    member.survey.faults = member.reading.faults;
+    member.survey.faults = member.reading.before_faults = member.reading.faults;
     *ret = member;
     return 0;
 }

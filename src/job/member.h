@@ -70,9 +70,11 @@ struct member_reading {
     uint64_t faults;       /* minor and major */
     uint64_t child_faults; /* faults of children that it waited for */
     uint64_t size_faults;  /* `faults` before rss_bytes was last read */
-    pid_t memory_tid;      /* the thread to read memory from; 0: the first */
-    pid_t memory_owner;    /* the parent that created the process; see borrows_memory */
-    bool borrows_memory;   /* the process still runs in the memory of memory_owner */
+    uint64_t
+        before_faults;   /* `faults` before the last glance, or when the process was opened */
+    pid_t memory_tid;    /* the thread to read memory from; 0: the first */
+    pid_t memory_owner;  /* the parent that created the process; see borrows_memory */
+    bool borrows_memory; /* the process still runs in the memory of memory_owner */
     /* The process ran in its parent's memory earlier: its ru_maxrss may be the parent's. */
     bool has_borrowed;
     bool is_zombie;
@@ -200,8 +202,8 @@ static inline uint64_t member_peak_bytes(const struct member *member)
 /* Reads only /proc/PID/status: peak, swapped memory and huge pages. Does nothing for a zombie. */
 void member_read_status(struct member *member, const struct root *root);
 
-/* Reads the name of a process again: it may have called exec. */
-void member_read_name(struct member *member, const struct root *root);
+/* Reads the name of a process again: it may have called exec. False: the process has exited. */
+bool member_read_name(struct member *member, const struct root *root);
 
 /*
  * Whether a process is about to call exec, or has just called it.

@@ -16,6 +16,7 @@
  * - If an existing cgroup was adopted, the job is everything in it or below. A process that is
  *   moved out of it leaves the job.
  */
+#include <string.h>
 #include <unistd.h>
 
 #include "base/reserve.h"
@@ -38,7 +39,7 @@ enum { FULL_SEARCH_EVERY = 16 };
 
 #define OPEN_COST_NS (15 * NS_PER_US)
 
-/* At most this many processes are opened at a time between samples. */
+/* At most this many processes are opened at a time by a glance, except at the end of growth. */
 enum { OPENED_MOST = 64 };
 
 struct search {
@@ -87,20 +88,32 @@ bool job_is_inherited(const struct job *job, struct process_id id)
     return false;
 }
 
+/* Whether the kernel's mark of the parent's memory covers the time of a fork: the parent still
+ * runs, and has not called exec since, which restarts the mark and changes its name. */
+static bool has_mark_since(const struct job *job, struct member *parent,
+                           const struct member *child, uint64_t forked_ns)
+{
+    if (parent->reading.peak_read_ns <= forked_ns) {
+        member_read_status(parent, job->root);
+        if (!member_read_name(parent, job->root))
+            parent->reading.peak_read_ns = 0;
+    }
+    return parent->reading.peak_read_ns > forked_ns && parent->notes.started_ns <= forked_ns &&
+           memcmp(parent->comm, child->comm, sizeof(parent->comm)) == 0;
+}
+
 /* A fork inherits at most the peak of its parent so far, so the rest is its own. The parent in
- * stat may be a subreaper: only events name the process that forked. */
+ * stat may be a subreaper, so the parent is taken from the event of the fork. */
 static void limit_inherited(struct job *job, struct member *member)
 {
     const struct process *process = roster_find(&job->roster, member->id.pid);
     struct member *parent = process ? roster_member(&job->roster, process->parent_pid) : NULL;
     uint64_t *inherited_bytes = &member->survey.own_bytes;
 
-    if (!parent || !member_is_copy(member) || member->reading.borrows_memory ||
-        *inherited_bytes <= parent->reading.rss_peak_bytes)
-        return;
-    if (parent->reading.peak_read_ns <= process->started_ns)
-        member_read_status(parent, job->root);
-    if (parent->reading.peak_read_ns > process->started_ns)
+    if (parent && member_is_copy(member) && !member->reading.borrows_memory &&
+        (parent->group != GROUP_MAIN || job->main.has_program) &&
+        *inherited_bytes > parent->reading.rss_peak_bytes &&
+        has_mark_since(job, parent, member, process->started_ns))
         *inherited_bytes = smaller(*inherited_bytes, parent->reading.rss_peak_bytes);
 }
 

@@ -59,7 +59,7 @@ static void check_name(struct job *job, struct member *member)
     if (member->notes.seen_cpu_ns < NAMED_CPU_NS + NAMED_RATIO * member->notes.named_cpu_ns)
         return;
     member->notes.named_cpu_ns = member->notes.seen_cpu_ns;
-    member_read_name(member, job->root);
+    (void)member_read_name(member, job->root);
 }
 
 static bool is_candidate(const struct job *job, const struct member *member)

@@ -510,5 +510,6 @@ void job_begin_interval(struct job *job)
 {
     job->peaks = JOB_PEAKS_NONE;
     job->sharing.unread_peak_bytes = job->sharing.expected_bytes = 0;
+    job->sentinel.has_settled &= job->is_early; /* otherwise the sample has read everything */
     activity_begin_interval(&job->activity);
 }

@@ -61,8 +61,7 @@ void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
 {
     uint64_t wait_ns;
 
-    if (!pace->is_on_credit)
-        pace->cost_ns = smoothed(pace->cost_ns, cost_ns);
+    pace->cost_ns = smoothed(pace->cost_ns, cost_ns);
     pace->is_on_credit = false;
     pace->gap_ns = state == pace->state && pace->gap_ns > 0
                        ? smaller(2 * pace->gap_ns, gaps[state].most_ns)
@@ -82,7 +81,7 @@ void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown, bool has_s
 
     pace->sentinel_ns = now_ns + SENTINEL_GAP_NS;
     pace->is_on_credit =
-        has_settled && wait_ns > 0 && budget_lends(budget, WHOLE_COST * pace->cost_ns);
+        has_settled && wait_ns > 0 && budget_lends_glance(budget, WHOLE_COST * pace->cost_ns);
     if (has_grown || has_settled)
         pace->glance_ns = smaller(pace->glance_ns, now_ns + (pace->is_on_credit ? 0 : wait_ns));
 }

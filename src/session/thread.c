@@ -171,13 +171,15 @@ static void take_due_sample(spoor_session *session, struct pace *pace)
 static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
 {
     struct job *job = &session->sampler.job;
+    bool is_whole = job->sentinel.has_settled; /* costs more than others will */
     uint64_t cost_ns, now_ns;
 
     job_glance(&session->sampler.job, clock_now().monotonic_ns);
     cost_ns = unpaid_ns(session, bill);
     (pace->is_on_credit ? budget_borrow : budget_charge)(&job->budget, SPENT_GLANCES, cost_ns);
     now_ns = clock_now().monotonic_ns;
-    pace_glanced(pace, now_ns, cost_ns, activity_state(&job->activity), &job->budget);
+    pace_glanced(pace, now_ns, is_whole ? pace->cost_ns : cost_ns,
+                 activity_state(&job->activity), &job->budget);
     if (session->holds_samples || !pace_wants_sample(pace, now_ns, &job->budget))
         return;
     take_sample(session, SAMPLE_EARLY, pace);

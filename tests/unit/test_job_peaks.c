@@ -272,6 +272,48 @@ static void memory_sharing_is_read_when_growth_has_ended(void **state)
     fake_job_end(&f);
 }
 
+static void with_detail_always_glances_read_no_page_tables(void **state)
+{
+    struct fake_job f;
+
+    begin_copies(&f);
+    f.job.sharing.mode = SPOOR_DETAIL_ALWAYS;
+    f.job.sentinel.has_settled = true;
+    job_glance(&f.job, f.now_ns);
+    assert_int_equal(f.job.sharing.reads, 1);
+    fake_job_end(&f);
+}
+
+/* The glance at the end of growth reads the page faults before it looks for copies. */
+static void copies_are_expected_when_growth_has_ended(void **state)
+{
+    struct fake_job f;
+
+    begin_copies(&f);
+    put_machine_memory(&f, 1000 + COPIED_MB + 20);
+    put_fork(&f, 11, COPIED_MB + 20);
+    f.job.sentinel.has_settled = true;
+    job_glance(&f.job, f.now_ns);
+    assert_int_equal(f.job.sharing.reads, 1);
+    assert_int_equal(f.job.sharing.copied_bytes, (COPIED_MB + 20) * MB);
+    fake_job_end(&f);
+}
+
+static void a_sample_reads_what_has_settled(void **state)
+{
+    struct fake_job f;
+
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10 }, true);
+    f.job.is_early = true;
+    f.job.sentinel.has_settled = true;
+    fake_job_look(&f);
+    assert_true(f.job.sentinel.has_settled);
+    f.job.is_early = false;
+    fake_job_look(&f);
+    assert_false(f.job.sentinel.has_settled);
+    fake_job_end(&f);
+}
+
 /* ---- forks that are opened late -------------------------------------------------- */
 
 /* Adds a fork of process 10 with this memory. `forked_ns`: the time in its event. Returns the
@@ -307,8 +349,12 @@ static void a_fork_inherits_at_most_the_peak_of_its_parent(void **state)
     fake_process_put(&f.fake,
                      &(struct fake_process){ .pid = 10, .resident_pages = 8 * PAGES_PER_MB });
     assert_int_equal(inherited_bytes(&f, 13, 100, clock_now().monotonic_ns), 8 * MB);
-    fake_process_end(&f.fake, 10); /* its peak at the next fork is unknown */
+    /* exec has restarted the mark of the parent. */
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 10, .resident_pages = 1, .name = "other" });
     assert_int_equal(inherited_bytes(&f, 14, 100, clock_now().monotonic_ns), 100 * MB);
+    fake_process_end(&f.fake, 10); /* its peak at the next fork is unknown */
+    assert_int_equal(inherited_bytes(&f, 15, 100, clock_now().monotonic_ns), 100 * MB);
     fake_job_end(&f);
 }
 
@@ -324,6 +370,9 @@ int main(void)
         cmocka_unit_test(a_read_replaces_expected_copies),
         cmocka_unit_test(memory_that_rose_and_rises_no_longer_has_settled),
         cmocka_unit_test(memory_sharing_is_read_when_growth_has_ended),
+        cmocka_unit_test(with_detail_always_glances_read_no_page_tables),
+        cmocka_unit_test(copies_are_expected_when_growth_has_ended),
+        cmocka_unit_test(a_sample_reads_what_has_settled),
         cmocka_unit_test(a_fork_inherits_at_most_the_peak_of_its_parent),
     };
 

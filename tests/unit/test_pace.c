@@ -149,16 +149,19 @@ static void a_job_that_has_stopped_growing_is_glanced_at_on_credit(void **state)
     struct budget budget;
 
     budget_init(&budget, BUDGET_MILLIONTHS, START);
-    budget_charge(&budget, SPENT_GLANCES, 50 * MS); /* overdrawn */
+    budget_charge(&budget, SPENT_GLANCES, 30 * MS); /* overdrawn */
     (void)next_gap(&pace, &budget, MS, JOB_GROWS);
     assert_true(pace.glance_ns > pace.sentinel_ns);
     pace_watched(&pace, pace.sentinel_ns, false, true, &budget);
     assert_int_equal(pace.glance_ns, START + 30 * MS);
     assert_true(pace.is_on_credit);
-    (void)next_gap(&pace, &budget, 100 * MS, JOB_GROWS);
+    (void)next_gap(&pace, &budget, MS, JOB_GROWS);
     assert_false(pace.is_on_credit);
-    assert_true(pace.cost_ns <= MS);                /* it read more than other glances do */
-    budget_borrow(&budget, SPENT_GLANCES, 30 * MS); /* the credit is used up */
+    budget_charge(&budget, SPENT_EVENTS, 20 * MS); /* overdrawn by as much as can be saved */
+    pace_watched(&pace, pace.sentinel_ns, false, true, &budget);
+    assert_false(pace.is_on_credit);
+    budget.tokens_ns = 0;
+    budget_borrow(&budget, SPENT_GLANCES, 15 * MS); /* the other half is for memory sharing */
     pace_watched(&pace, pace.sentinel_ns, false, true, &budget);
     assert_false(pace.is_on_credit);
     assert_true(pace.glance_ns > pace.sentinel_ns);

@@ -5,13 +5,11 @@
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
 #include "job/memory/shared_files.h"
 #include "job/memory/survey.h"
-#include "source/proc/smaps.h"
 
 void memory_sharing_init(struct memory_sharing *sharing, const struct root *root,
                          struct budget *budget, enum spoor_detail mode, bool uses_smaps)
@@ -290,8 +288,8 @@ static bool is_affordable(struct memory_sharing *sharing, struct roster *roster,
                                                   is_peak ? cost_ns : LEFT_FOR_PEAK * cost_ns);
 }
 
-/* Whether memory should be read now. Between samples, it is read only for a maximum that
- * exceeds the last one by an eighth, or for a maximum of a job that has become idle. */
+/* Whether memory should be read now. In a glance while the job is active, it is read only for a
+ * maximum that exceeds the last one by an eighth. */
 static bool should_read(struct memory_sharing *sharing, struct roster *roster, bool is_glance,
                         const struct memory_estimate *followed)
 {
@@ -328,13 +326,12 @@ static void follow(struct memory_sharing *sharing, const struct roster *roster,
 }
 
 /* Updates the expected peak: the followed sizes, plus pages that forks may have copied since the
- * last read. Page faults do not show whether those pages are private. */
-static void expect_unread(struct memory_sharing *sharing)
+ * last read. `total`: the followed size of the job. */
+static void expect_unread(struct memory_sharing *sharing, uint64_t total)
 {
     const struct rss_delta *delta = &sharing->delta.of[GROUP_JOB];
     uint64_t mapped = sub_floor0(delta->mapped, sharing->base.of[GROUP_JOB].mapped);
     uint64_t copied = smaller(sharing->copied_bytes, sub_floor0(delta->copies, mapped));
-    uint64_t total = sharing->followed.total_bytes;
     uint64_t added = smaller(copied, sub_floor0(delta->rss, total));
 
     if (sharing->reads == 0 || added == 0 || total + added <= sharing->expected_bytes)
@@ -349,8 +346,7 @@ void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster
 {
     sharing->was_read = false;
     follow(sharing, roster, ret);
-    sharing->followed = ret->of[GROUP_JOB];
-    expect_unread(sharing);
+    expect_unread(sharing, ret->of[GROUP_JOB].total_bytes);
     if (!should_read(sharing, roster, is_glance, ret) ||
         reserve(&sharing->views, &sharing->view_capacity, roster->count,
                 sizeof(*sharing->views)) < 0) {
@@ -362,8 +358,7 @@ void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster
     sharing->is_pending = false;
     sharing->was_read = true;
     *ret = sharing->estimate;
-    sharing->followed = ret->of[GROUP_JOB];
-    expect_unread(sharing);
+    expect_unread(sharing, ret->of[GROUP_JOB].total_bytes);
     if (sharing->is_denied)
         memory_estimate_forget_parts(ret);
 }

@@ -68,7 +68,6 @@ struct memory_sharing {
     /* Memory copied on write since the last read, according to the machine's memory; set by the
      * job. */
     uint64_t copied_bytes;
-    struct memory_split followed; /* the job at the last update */
     /* The highest total since the last read or sample, including copied pages. */
     uint64_t expected_bytes;
     uint64_t expected_count;     /* processes at that moment */
