@@ -207,10 +207,15 @@ static void read_copies(struct job *job, uint64_t resident_before)
         activity_note_growth(&job->activity);
 }
 
-/* Reads the events of new processes, or searches for them. */
-static void find_processes(struct job *job, const struct look *look)
+/* Reads the events of new processes, or searches for them. If the job has settled, reads all files
+ * as a sample does: the page faults that show copies on write are in the slower ones. */
+static void find_processes(struct job *job, const struct look *look, bool is_settled)
 {
-    if (job->process_events.source)
+    for (size_t i = 0; i < job->roster.count; i++)
+        job->roster.list[i].reading.before_faults = job->roster.list[i].reading.faults;
+    if (is_settled)
+        job_refresh(job, look->now_ns, false);
+    else if (job->process_events.source)
         job_take_events(job, look->now_ns, false);
     else
         job_search(job, look);
@@ -220,7 +225,7 @@ void job_glance(struct job *job, uint64_t now_ns)
 {
     uint64_t resident_before = job->activity.resident_bytes;
     struct job_sentinel *sentinel = &job->sentinel;
-    bool is_raised, is_settled;
+    bool is_raised, is_settled, is_urgent;
     struct memory_estimate estimate;
     struct look look;
 
@@ -231,18 +236,14 @@ void job_glance(struct job *job, uint64_t now_ns)
     look = job_look(job, now_ns, false);
     job_note_cpu(job, now_ns, job_quick_cpu_ns(job));
     is_settled = job->activity.has_come_to_rest || sentinel->has_settled;
+    is_urgent = is_settled || is_raised || look.reads_status;
     job_note_newborn(job);
-    if (job->activity.is_at_rest && !is_settled && !is_raised && !look.reads_status) {
+    if (job->activity.is_at_rest && !is_urgent) {
         reset_sentinel(sentinel); /* other programs have grown */
         return;
     }
-    for (size_t i = 0; i < job->roster.count; i++)
-        job->roster.list[i].reading.before_faults = job->roster.list[i].reading.faults;
-    if (is_settled) /* the page faults that show copies on write are in the slower files */
-        job_refresh(job, now_ns, false);
-    else
-        find_processes(job, &look);
-    if (!may_have_changed(job) && !is_settled && !is_raised && !look.reads_status) {
+    find_processes(job, &look, is_settled);
+    if (!may_have_changed(job) && !is_urgent) {
         activity_note_memory(&job->activity, job->activity.resident_bytes,
                              job->activity.process_count);
         return;
