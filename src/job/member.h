@@ -67,14 +67,13 @@ struct member_reading {
     /* Peak of resident memory plus huge pages; 0: no huge pages were seen. */
     uint64_t with_huge_bytes;
     uint64_t threads;
-    uint64_t faults;       /* minor and major */
-    uint64_t child_faults; /* faults of children that it waited for */
-    uint64_t size_faults;  /* `faults` before rss_bytes was last read */
-    uint64_t
-        before_faults;   /* `faults` before the last glance, or when the process was opened */
-    pid_t memory_tid;    /* the thread to read memory from; 0: the first */
-    pid_t memory_owner;  /* the parent that created the process; see borrows_memory */
-    bool borrows_memory; /* the process still runs in the memory of memory_owner */
+    uint64_t faults;        /* minor and major */
+    uint64_t child_faults;  /* faults of children that it waited for */
+    uint64_t size_faults;   /* `faults` before rss_bytes was last read */
+    uint64_t before_faults; /* `faults` before the last glance, or when it was opened */
+    pid_t memory_tid;       /* the thread to read memory from; 0: the first */
+    pid_t memory_owner;     /* the parent that created the process; see borrows_memory */
+    bool borrows_memory;    /* the process still runs in the memory of memory_owner */
     /* The process ran in its parent's memory earlier: its ru_maxrss may be the parent's. */
     bool has_borrowed;
     bool is_zombie;
