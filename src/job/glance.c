@@ -76,12 +76,16 @@ static void note_rise(struct job_sentinel *sentinel, uint64_t before_bytes)
     sentinel->has_settled = !sentinel->is_rising && (was_rising || sentinel->has_settled);
 }
 
-/* Restarts the measurement of growth. */
-static void reset_sentinel(struct job_sentinel *sentinel)
+/* Restarts the measurement of growth, and of the page faults that explain it. */
+static void reset_sentinel(struct job *job)
 {
+    struct job_sentinel *sentinel = &job->sentinel;
+
     sentinel->least_bytes += sentinel->grown_bytes;
     sentinel->grown_bytes = 0;
     sentinel->has_grown = false;
+    for (size_t i = 0; i < job->roster.count; i++)
+        job->roster.list[i].reading.before_faults = job->roster.list[i].reading.faults;
 }
 
 bool job_watch_memory(struct job *job)
@@ -211,8 +215,6 @@ static void read_copies(struct job *job, uint64_t resident_before)
  * as a sample does: the page faults that show copies on write are in the slower ones. */
 static void find_processes(struct job *job, const struct look *look, bool is_settled)
 {
-    for (size_t i = 0; i < job->roster.count; i++)
-        job->roster.list[i].reading.before_faults = job->roster.list[i].reading.faults;
     if (is_settled)
         job_refresh(job, look->now_ns, false);
     else if (job->process_events.source)
@@ -239,7 +241,7 @@ void job_glance(struct job *job, uint64_t now_ns)
     is_urgent = is_settled || is_raised || look.reads_status;
     job_note_newborn(job);
     if (job->activity.is_at_rest && !is_urgent) {
-        reset_sentinel(sentinel); /* other programs have grown */
+        reset_sentinel(job); /* other programs have grown */
         return;
     }
     find_processes(job, &look, is_settled);
@@ -254,7 +256,7 @@ void job_glance(struct job *job, uint64_t now_ns)
         read_copies(job, resident_before);
     /* Otherwise keep the minimum: growth in small steps adds up. */
     if (sentinel->has_grown || job->activity.is_at_rest)
-        reset_sentinel(sentinel);
+        reset_sentinel(job);
     /* If memory sharing is read at every sample, it is not read more often. */
     job_read_memory(job, !is_settled || job->sharing.mode == SPOOR_DETAIL_ALWAYS, &estimate);
     sentinel->is_raised = sentinel->has_settled = false;

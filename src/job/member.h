@@ -70,7 +70,7 @@ struct member_reading {
     uint64_t faults;        /* minor and major */
     uint64_t child_faults;  /* faults of children that it waited for */
     uint64_t size_faults;   /* `faults` before rss_bytes was last read */
-    uint64_t before_faults; /* `faults` before the last glance, or when it was opened */
+    uint64_t before_faults; /* `faults` when the sentinel was reset, or at opening */
     pid_t memory_tid;       /* the thread to read memory from; 0: the first */
     pid_t memory_owner;     /* the parent that created the process; see borrows_memory */
     bool borrows_memory;    /* the process still runs in the memory of memory_owner */

@@ -299,6 +299,22 @@ static void copies_are_expected_when_growth_has_ended(void **state)
     fake_job_end(&f);
 }
 
+/* Regression test: a sample between two glances read the page faults, and the next glance took the
+ * growth for another program's. */
+static void copies_are_expected_if_a_sample_has_read_their_faults(void **state)
+{
+    struct fake_job f;
+
+    begin_copies(&f);
+    put_machine_memory(&f, 1000 + COPIED_MB + 20);
+    put_fork(&f, 11, COPIED_MB + 20);
+    fake_job_look(&f);
+    assert_int_equal(f.job.sharing.reads, 1);
+    job_glance(&f.job, f.now_ns);
+    assert_int_equal(f.job.sharing.copied_bytes, (COPIED_MB + 20) * MB);
+    fake_job_end(&f);
+}
+
 static void a_sample_reads_what_has_settled(void **state)
 {
     struct fake_job f;
@@ -372,6 +388,7 @@ int main(void)
         cmocka_unit_test(memory_sharing_is_read_when_growth_has_ended),
         cmocka_unit_test(with_detail_always_glances_read_no_page_tables),
         cmocka_unit_test(copies_are_expected_when_growth_has_ended),
+        cmocka_unit_test(copies_are_expected_if_a_sample_has_read_their_faults),
         cmocka_unit_test(a_sample_reads_what_has_settled),
         cmocka_unit_test(a_fork_inherits_at_most_the_peak_of_its_parent),
     };
