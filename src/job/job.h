@@ -157,7 +157,7 @@ struct job_sentinel {
     bool has_grown;       /* grown by more than random variation */
     bool is_raised;       /* memory has grown or may have: the next glance reads all sizes */
     bool is_rising;       /* memory has grown since the last reading of the sentinel */
-    bool has_settled; /* memory rose and rises no longer: the next glance reads everything */
+    bool has_settled;     /* memory has stopped rising: the next glance reads everything */
 };
 
 /* Usage of the job beyond the usage of its living processes. */

@@ -317,9 +317,8 @@ static bool is_final(const struct job *job)
     return job->was_thorough && !job->is_border;
 }
 
-/* Raises the peaks of threads to those of the process events if these are higher. Readings of
- * /proc miss threads that live for a moment. Events do not, but they may still count threads
- * that are about to exit. */
+/* Raises each peak of threads to the peak that process events counted, if that is higher.
+ * Readings of /proc miss short-lived threads; events may count threads that are about to exit. */
 static void raise_threads_by_events(const struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;

@@ -64,11 +64,11 @@ static const struct command commands[] = {
         .summary = "run a command and report what it used",
         .about =
             "Run a command and report what it and all its descendants use. The command "
-            "keeps its own input, output, terminal, signals and exit code. Exit code: "
-            "that of the command; 1 if it succeeded but exceeded a limit of --max; 127 if it "
+            "keeps its own input, output, terminal, signals and exit code. Exit code: the "
+            "command's; 1 if the command succeeded but exceeded a limit of --max; 127 if it "
             "was not found; 126 if it could not be executed; 125 if spoor failed before "
-            "starting it. If signal N kills the "
-            "command, the same signal ends spoor: $? is 128+N in a shell.",
+            "starting it. If signal N kills the command, the same signal ends spoor: $? is "
+            "128+N in a shell.",
         .notes = PRECEDENCE,
         .example = "spoor run -o report.json -- make -j8",
         .work = command_run,

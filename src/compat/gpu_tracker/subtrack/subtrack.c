@@ -165,7 +165,7 @@ static int subtrack_analyze(const struct subtrack_settings *settings)
 
 /* ---- compare ------------------------------------------------------------ */
 
-/* The statistic, and the sessions to compare: those of the config file, then those of -m. */
+/* The sessions to compare, first from the config file, then from -m, and the statistic. */
 struct plan {
     struct compared *sessions;
     size_t count;
