@@ -589,10 +589,17 @@ def test_status_line_can_be_set_by_variable_or_config_file(spoor, terminal, tmp_
 
 @pytest.mark.parametrize("setting, is_shown", [('true', True), ('false', False), ('"yes"', True), ('"no"', False)])
 def test_view_can_be_enabled_by_a_config_file(spoor, terminal, tmp_path, setting, is_shown):
-    config = tmp_path / "c.json"
+    config, samples, pipe = tmp_path / "c.json", tmp_path / "samples.jsonl", tmp_path / "pipe"
     config.write_text(f'{{"live": {setting}}}')
-    script = f"exec {spoor.binary} run --config {config} -i 0.02 -- sleep 0.2 >{tmp_path / 'out'}"
-    code, text = terminal(["sh", "-c", script]).end()
+    os.mkfifo(pipe)
+    command = f"run --config {config} -i 0.02 --samples {samples} -- cat {pipe}"
+    window = terminal(["sh", "-c", f"exec {spoor.binary} {command} >{tmp_path / 'out'}"])
+    if is_shown:
+        window.wait_for("\0337")
+    else:
+        eventually(lambda: samples.exists() and samples.read_bytes().count(b"\n") > 20, "samples")
+    pipe.write_text("")
+    code, text = window.end()
     assert code == 0 and ("\0337" in text) == is_shown
 
 

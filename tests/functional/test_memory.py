@@ -101,7 +101,7 @@ def test_memory_bounds_are_computed_from_the_peak_of_each_process(spoor, workloa
     """One process is large, the others are small. With exit records, the peak and the lifetime
     of each process are known; without, each of the eight may have been as large as the largest."""
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
-    script = "for i in 1 2 3 4 5 6; do sleep 0.2 & done; \"$0\" 100; wait"
+    script = 'for i in 1 2 3 4 5 6; do sleep 600 & all="$all $!"; done; "$0" 100; kill $all; wait'
     _, result = spoor.result("sh", "-c", script, workload("late"))
     total = result["memory"]["combined"]["total_rss_bytes"]
     low, high = (100, 130) if "used  taskstats" in spoor("doctor").stdout else (800, 1000)
