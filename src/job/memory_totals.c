@@ -109,6 +109,8 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
     struct memory_estimate *peaks = &job->peaks.memory;
 
     job->sharing.activity = activity_state(&job->activity);
+    if (job->sharing.activity == JOB_GROWS && job->sentinel.has_settled)
+        job->sharing.activity = JOB_RUNS;
     memory_sharing_update(&job->sharing, &job->roster, is_glance, ret);
     count_huge_pages(job, ret);
     keep_highest(&job->peaks.at_peak, &ret->of[GROUP_JOB]);

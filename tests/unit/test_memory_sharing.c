@@ -292,6 +292,25 @@ static void a_read_at_a_maximum_may_exceed_the_budget(void **state)
     memory_end(&f);
 }
 
+/* The next maximum of a growing job is near, so the credit is kept for it. Otherwise a sample of a
+ * job that forks and grows uses up the credit, and its private memory at the peak is unknown. */
+static void a_growing_job_is_not_read_on_credit(void **state)
+{
+    struct memory_fixture f;
+
+    begin_pair(&f);
+    set_tokens(&f, -(int64_t)NS_PER_SECOND);
+    f.budget.owed_ns = 0;
+    f.sharing.activity = JOB_GROWS;
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
+    memory_update(&f);
+    assert_int_equal(f.sharing.reads, 1);
+    f.sharing.activity = JOB_RUNS;
+    memory_update(&f);
+    assert_int_equal(f.sharing.reads, 2);
+    memory_end(&f);
+}
+
 /* After enough time, the budget allows any read, however expensive. */
 static void a_peak_is_read_even_if_the_read_is_expensive(void **state)
 {
@@ -393,6 +412,7 @@ int main(void)
         cmocka_unit_test(without_detail_only_totals_are_known),
         cmocka_unit_test(page_tables_are_read_at_a_new_maximum),
         cmocka_unit_test(a_read_at_a_maximum_may_exceed_the_budget),
+        cmocka_unit_test(a_growing_job_is_not_read_on_credit),
         cmocka_unit_test(a_peak_is_read_even_if_the_read_is_expensive),
         cmocka_unit_test(memory_that_moves_during_a_read_is_not_counted_twice),
         cmocka_unit_test(memory_that_becomes_shared_counts_once),

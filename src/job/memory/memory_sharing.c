@@ -272,8 +272,9 @@ static bool may_be_highest(const struct memory_sharing *sharing,
 }
 
 /* Whether the budget allows a read. A possible maximum of several processes may be read on
- * credit; for a single process, sizes show most of its memory. A running job may soon exceed
- * the value, so some credit is left for when it becomes idle. */
+ * credit; for a single process, sizes show most of its memory. A growing job soon exceeds the
+ * value, so its memory is read on credit only once; a running job may exceed it, so some credit
+ * is left for when it becomes idle. */
 static bool is_affordable(struct memory_sharing *sharing, struct roster *roster, bool is_peak)
 {
     enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* multiples of the cost of a read */
@@ -282,7 +283,8 @@ static bool is_affordable(struct memory_sharing *sharing, struct roster *roster,
     bool is_resting = sharing->activity == JOB_RESTS;
 
     sharing->is_on_credit =
-        is_peak && (is_resting || sharing->delta.of[GROUP_JOB].count > 1) &&
+        is_peak && (sharing->activity != JOB_GROWS || sharing->reads == 0) &&
+        (is_resting || sharing->delta.of[GROUP_JOB].count > 1) &&
         budget_lends(sharing->budget, is_resting ? cost_ns : LEFT_FOR_REST * cost_ns);
     return sharing->is_on_credit || budget_allows(sharing->budget, SPENT_SHARING,
                                                   is_peak ? cost_ns : LEFT_FOR_PEAK * cost_ns);
