@@ -324,22 +324,29 @@ def test_traffic_in_a_network_namespace_of_the_job_is_counted(spoor, tmp_path):
     """The interface also counts headers: 66 bytes for each 64 KiB, and for each acknowledgement."""
     samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
     job = subprocess.Popen(
-        [spoor.binary, "run", "-q", "-i", "0.05", "--samples", str(samples), "-f", "json", "-o", str(report), "--",
+        [spoor.binary, "run", "-q", "-i", "0.05", *BUDGET, "--samples", str(samples), "-f", "json", "-o", str(report), "--",
          "unshare", "-n", "sh", "-c", 'ip link set lo up && exec /usr/bin/python3 -c "$1"', "sh", """
 import socket
 with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
     server, _ = listener.accept()
     client.sendall(bytes(1000))
     print("ready", flush=True)
-    input()
+    while input():
+        client.sendall(b"x")
     client.sendall(bytes(1_000_000))
     client.shutdown(socket.SHUT_WR)
     while server.recv(1 << 20):
         pass
 """], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     job.stdout.readline()
-    before = len(rows_of(samples))
-    eventually(lambda: len(rows_of(samples)) > before + 2, "the namespace is seen")
+
+    def is_counted():
+        before = len(rows_of(samples))
+        job.stdin.write(b"more\n")
+        job.stdin.flush()
+        eventually(lambda: len(rows_of(samples)) > before + 1, "samples")
+        return rows_of(samples)[-1]["job_loopback_received_bytes"]
+    eventually(is_counted, "traffic of the namespace is counted")
     job.communicate(b"\n", timeout=60)
     figures = json.loads(report.read_text())["network"]["job"]
     for name in ("loopback_received_bytes", "loopback_sent_bytes"):

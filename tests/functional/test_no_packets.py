@@ -17,7 +17,7 @@ def count_packets(spoor, tmp_path):
 
 COMMANDS = {
     "spoor run": "spoor run -q --counters --carbon-intensity 380 --pue 1.2 -- true",
-    "spoor attach": "sleep 0.3 & spoor attach -q -o attach.json $!",
+    "spoor attach": "sleep 600 & spoor attach -q --duration 20ms -o attach.json $!; code=$?; kill $!; (exit $code)",
     "spoor system": "spoor system -i 0.05 -o system.json",
     "spoor report": "spoor report -f json -o again.json run.json",
     "spoor merge": "spoor run -q --group ranks -- true; spoor merge ranks",

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import cpu_time, eventually, load, read_line, state_of, value, wait_for_samples
+from conftest import cpu_time, eventually, load, read_line, rows_of, state_of, value, wait_for_samples
 from gpus import GIB, Run, card
 
 IS_ROOT = os.geteuid() == 0
@@ -158,7 +158,11 @@ def test_text_report_lists_the_largest_processes(spoor, workload):
 
 
 def test_the_summary_names_three_of_several_processes(spoor):
-    text = spoor("run", "--", "sh", "-c", "sleep 0.3 & sleep 0.3 & sleep 0.3 & sleep 0.3 & wait").stderr
+    samples = spoor.new_path("samples.jsonl")
+    process = spoor.start("run", "-i", "0.05", "--samples", samples, "--", "sh", "-c",
+                          'for i in 1 2 3 4; do sleep 600 & all="$all $!"; done; read x; kill $all; wait')
+    eventually(lambda: any(row["job_processes"] == 5 for row in rows_of(samples)), "five processes")
+    text = process.communicate(b"\n")[1].decode()
     rows = text.partition("\nProcesses   PID ")[2].split("\n\n")[0].splitlines()[1:]
     assert len(rows) == 4 and rows[3] == "  and 2 more"
     assert "\nProcesses   PID " not in spoor("run", "--", "true").stderr

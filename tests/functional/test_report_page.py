@@ -11,7 +11,8 @@ import subprocess
 
 import pytest
 
-from conftest import eventually, load, read_line, rows_of
+from conftest import eventually, load, read_line, rows_of, state_of
+from test_stream import writer_of
 
 pytestmark = pytest.mark.any_user
 
@@ -171,7 +172,12 @@ def test_page_is_opened_by_the_desktop(spoor, page, tmp_path):
 @pytest.mark.parametrize("options", [(), ("-i", "10ms")], ids=["short", "sampled"])
 def test_curve_excludes_the_last_sample_after_the_end_of_the_job(spoor, options):
     """The last sample is taken after the job has ended, when there are no processes."""
-    _, result = spoor.result("sleep", "0.1", options=options)
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    process = spoor.start("run", "-q", *options, "-o", path, "--samples", samples, "--", "cat")
+    eventually(lambda: any(row["job_rss_bytes"] for row in rows_of(samples)), "a sample of the job")
+    process.stdin.close()
+    assert process.wait() == 0
+    result = load(path)
     for name in ("job_threads", "job_processes", "job_rss_bytes"):
         values = result["curve"]["columns"][name]["high"]
         assert any(values) and all(value is None or value > 0 for value in values), name
@@ -212,9 +218,11 @@ def test_interrupted_run_is_shown_up_to_its_end(spoor, tmp_path, suffix):
                       "echo $$; exec sleep 100")
     job = int(read_line(run.stdout))
     eventually(lambda: path.exists() and path.read_bytes().count(b"\n") > 12, "some rows")
+    writer = writer_of(run)
     run.kill()
     run.wait()
     os.kill(job, signal.SIGKILL)
+    eventually(lambda: state_of(writer) in (None, "Z"), "the last rows are written")
     whole = path.read_bytes()
     whole = whole[:whole.rindex(b"\n") + 1]
     rows = whole.count(b"\n") - (suffix == "csv")

@@ -50,10 +50,11 @@ def assert_sorted(value):
 
 @pytest.mark.threads
 def test_json_samples_go_to_stderr(resource_tracker):
-    done = resource_tracker("-i", "0.1", "-n", "a\"b", "--", "sh", "-c", "echo out; sleep 0.35")
-    assert (done.returncode, done.stdout) == (0, "out\n")
-    rows = samples(done.stderr)
-    assert len(rows) >= 2
+    process = resource_tracker.start("-i", "0.1", "-n", "a\"b", "--", "sh", "-c", "echo out; read x; :")
+    first = [read_line(process.stderr) for _ in range(2)]
+    out, rest = process.communicate(b"\n")
+    assert (process.returncode, out) == (0, b"out\n")
+    rows = samples("\n".join(first) + "\n" + rest.decode())
     for number, row in enumerate(rows):
         assert_sorted(row)
         assert ("actual_interval_ms" in row) == (number > 0)
@@ -67,12 +68,13 @@ def test_json_samples_go_to_stderr(resource_tracker):
 
 
 def test_csv_has_the_same_columns_as_the_predecessor(resource_tracker):
-    done = resource_tracker("-i", "0.1", "-f", "csv", "--", "sleep", "0.35")
-    rows = table(done.stderr)
-    assert len(rows) >= 2
+    process = resource_tracker.start("-i", "0.1", "-f", "csv", "--", "cat")
+    first = [read_line(process.stderr) for _ in range(3)]  # the header and two rows
+    text = "\n".join(first) + "\n" + process.communicate()[1].decode()
+    rows = table(text)
     assert all(row["timestamp"].isdigit() for row in rows)
     assert all(row["process_gpu_usage"] == "" for row in rows)
-    assert done.stderr.count("timestamp") == 1
+    assert text.count("timestamp") == 1
 
 
 def test_samples_are_written_to_a_file_and_replace_it(resource_tracker):
@@ -289,7 +291,10 @@ def test_the_config_file_is_overridden_by_variables_and_options(resource_tracker
     assert row["job_name"] == "variable"
     row = samples(resource_tracker("-n", "option", "true").stderr)[-1]
     assert row["job_name"] == "option"
-    assert len(samples(resource_tracker("-i", "0.05", "sleep", "0.3").stderr)) > 1
+    process = resource_tracker.start("-i", "0.05", "cat")
+    for _ in range(2):
+        assert json.loads(read_line(process.stderr))["tracked_pid"] != held.pid
+    process.communicate()
     process = resource_tracker.start("-i", "0.05")
     assert json.loads(read_line(process.stderr))["tracked_pid"] == held.pid
 

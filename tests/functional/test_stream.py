@@ -397,11 +397,12 @@ def test_rows_include_python_threads_and_their_children(spoor, workload):
     """The predecessor did not count a child started by a thread other than the first."""
     path = spoor.new_path("rows.csv")
     script = ("import subprocess, threading\n"
-              "thread = threading.Thread(target=subprocess.run, args=([%r, '0.2'],))\n"
+              "thread = threading.Thread(target=subprocess.run, args=(['sh', '-c', '%s 0.2 >&2; exec cat'],))\n"
               "thread.start()\nthread.join()\n" % workload("burn"))
-    done = spoor("run", "-q", "-i", "0.05", "--stream", path, "--dialect", "resource-tracker", "--",
-                 sys.executable, "-c", script)
-    assert done.returncode == 0
+    process = spoor.start("run", "-q", "-i", "0.05", "--stream", path, "--dialect", "resource-tracker", "--",
+                          sys.executable, "-c", script)
+    eventually(lambda: path.exists() and "1" in {row["children"] for row in rows_of(path.read_text())}, "the child")
+    process.stdin.close()
+    assert process.wait(DEADLINE_SECONDS) == 0
     rows = rows_of(path.read_text())
-    assert "1" in {row["children"] for row in rows}
     assert sum(float(row["utime"]) + float(row["stime"]) for row in rows) >= 0.2

@@ -52,6 +52,7 @@ def test_large_job_is_tracked_with_few_descriptors(spoor, workload):
                "a sample with 201 processes")
     pids = next(pids for pids in ([pid, *children_of(pid)] for pid in children_of(process.pid)) if len(pids) == 201)
     truth = sum(map(private_bytes, pids))
+    eventually(lambda: any((row["job_private_bytes"] or 0) >= 0.9 * truth for row in rows_of(samples)), "the memory is read")
     process.stdin.close()
     assert process.wait() == 0
     assert value(load(path), "memory.combined.private_rss_bytes") == pytest.approx(truth, rel=0.1)

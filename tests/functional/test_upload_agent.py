@@ -68,7 +68,7 @@ def test_samples_of_the_machine_alone_are_uploaded(resource_tracker, sentinel, o
 
 def test_unsent_rows_are_kept(resource_tracker, sentinel, tmp_path, held, order):
     sentinel.go_away()
-    agent = ready(resource_tracker, "--pid", str(held.pid), "--upload", order())
+    agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", "--upload", order())
     result = agent.ask("finish", "0", "finished")["upload"]
     folder, = spools(tmp_path)
     assert (result["is_complete"], result["kept_rows"], result["folder"],

@@ -27,25 +27,39 @@ def started(spoor):
     return start
 
 
-def watch(spoor):
-    """Returns the listed runs by the PIDs of their trackers."""
-    done = spoor("watch", "-f", "json")
-    assert (done.returncode, done.stderr) == (0, "")
-    return {run["tracker_pid"]: run for run in json.loads(done.stdout)["runs"]}
+def watch(spoor, *trackers):
+    """Returns the listed runs by the PIDs of their trackers, when the given trackers have responded: spoor
+    watch waits only 100 ms for each."""
+    def listed():
+        done = spoor("watch", "-f", "json")
+        assert (done.returncode, done.stderr) == (0, "")
+        runs = {run["tracker_pid"]: run for run in json.loads(done.stdout)["runs"]}
+        return (runs,) if all(runs[tracker.pid]["pid"] for tracker in trackers) else None
+    return eventually(listed, "all trackers respond")[0]
+
+
+def table_of(spoor, trackers):
+    """Returns the lines that spoor watch prints, when the given trackers have responded."""
+    pids = {str(children_of(tracker.pid)[0]) for tracker in trackers}
+
+    def listed():
+        lines = spoor("watch").stdout.splitlines()
+        return lines if pids <= {line.split()[0] for line in lines} else None
+    return eventually(listed, "all trackers respond")
 
 
 def test_watch_lists_runs_with_their_figures(spoor, started):
     processes = [started("-i", "0.02", "--name", f"first {uuid.uuid4()}"), started("-i", "0.02")]
-    eventually(lambda: all(watch(spoor)[process.pid][name] for process in processes
+    eventually(lambda: all(watch(spoor, process)[process.pid][name] for process in processes
                            for name in ("job_rss_bytes", "job_cpu_seconds")), "figures of all")
-    runs = watch(spoor)
+    runs = watch(spoor, *processes)
     for process in processes:
         run = runs[process.pid]
         assert run["pid"] == children_of(process.pid)[0] and run["job_processes"] >= 1
         assert run["command"] == "sh -c 'echo ready; read x; : end'"
         assert 0 < run["sampled_seconds"] and 0 < run["elapsed_seconds"]
     assert runs[processes[0].pid]["name"].startswith("first ") and runs[processes[1].pid]["name"] is None
-    heading, *lines = spoor("watch").stdout.splitlines()
+    heading, *lines = table_of(spoor, processes)
     assert heading.replace("GPU MEM", "").split() == ["PID", "ELAPSED", "CPU", "MEMORY", "COMMAND"]
     # A run of another test may use a GPU, and may have begun since the list above.
     assert "GPU MEM" not in heading or any(line[:heading.index("COMMAND")].split()[-1] != "-" for line in lines)
@@ -61,8 +75,8 @@ def test_watch_shows_gpu_memory_if_a_run_has_a_gpu(spoor, started, machine):
     with_gpu = Run(spoor, machine)
     machine.play(f"process 0 compute {with_gpu.pid} {GIB}")
     without = started("--gpus", "none")
-    eventually(lambda: watch(spoor)[with_gpu.process.pid]["job_gpu_memory_bytes"] == GIB, "GPU memory")
-    heading, *lines = spoor("watch").stdout.splitlines()
+    eventually(lambda: watch(spoor, with_gpu.process)[with_gpu.process.pid]["job_gpu_memory_bytes"] == GIB, "GPU memory")
+    heading, *lines = table_of(spoor, [with_gpu.process, without])
     rows = {int(line.split()[0]): line[:heading.index("COMMAND")].split() for line in lines}
     assert "GPU MEM" in heading and rows[with_gpu.pid][-2:] == ["1.07", "GB"]
     assert rows[children_of(without.pid)[0]][-1] == "-"
@@ -72,10 +86,10 @@ def test_watch_shows_gpu_memory_if_a_run_has_a_gpu(spoor, started, machine):
 def test_watch_takes_no_samples_of_a_run(spoor, started):
     samples = spoor.new_path("s.csv")
     process = started("-i", "1h", "--samples", samples)
-    eventually(lambda: watch(spoor)[process.pid]["sampled_seconds"], "the sample that follows the first")
+    eventually(lambda: watch(spoor, process)[process.pid]["sampled_seconds"], "the sample that follows the first")
     eventually(lambda: samples.read_bytes().count(b"\n") >= 3, "rows of both")
     before = samples.read_bytes()
-    runs = [watch(spoor)[process.pid] for _ in range(5)]
+    runs = [watch(spoor, process)[process.pid] for _ in range(5)]
     assert runs[-1]["elapsed_seconds"] > runs[0]["elapsed_seconds"] > 0
     assert len({run["sampled_seconds"] for run in runs}) == 1 and samples.read_bytes() == before
 
@@ -115,7 +129,7 @@ def test_watch_does_not_list_runs_of_other_users(spoor, started):
 
 def test_hostile_name_of_a_run_is_escaped_and_truncated(spoor, started):
     process = started("--name", "\033[2J\n\"\u2603" * 40, command=("--", "sh", "-c", "echo ready; read x", "\001" * 4000))
-    run = watch(spoor)[process.pid]
+    run = watch(spoor, process)[process.pid]
     assert run["name"].startswith(r"\x1b[2J\n") and len(run["name"].encode()) <= 100
     assert run["command"].startswith("sh -c 'echo ready; read x' $'") and len(run["command"].encode()) <= 500
     assert "\033" not in spoor("watch").stdout
@@ -145,7 +159,9 @@ def named(tmp_path):
 
 def attached_pid(spoor, *operands):
     path = spoor.new_path("result.json")
-    done = spoor("attach", "-q", "--duration", "20ms", "-o", path, *operands)
+    # A run is found by its name only if its tracker responds within 100 ms.
+    done = eventually(lambda: (done := spoor("attach", "-q", "--duration", "20ms", "-o", path, *operands))
+                      .returncode == 0 and done, "the process is found")
     assert (done.returncode, done.stderr) == (0, "")
     return load(path)["run"]["pid"]
 
@@ -169,9 +185,9 @@ def test_attach_finds_a_run_by_its_name(spoor, started):
     process = started("--name", name)
     assert attached_pid(spoor, name) == children_of(process.pid)[0]
     started("--name", name)
-    done = spoor("attach", name)
+    message = f"spoor: 2 runs are called '{name}': give the PID ('spoor watch' lists it)\n"
+    done = eventually(lambda: (done := spoor("attach", "-q", "--duration", "20ms", name)).stderr == message and done, "both respond")
     assert done.returncode == 125
-    assert done.stderr == f"spoor: 2 runs are called '{name}': give the PID ('spoor watch' lists it)\n"
 
 
 def test_attach_accepts_only_one_target(spoor):
