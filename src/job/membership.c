@@ -46,6 +46,7 @@ struct search {
     struct job *job;
     const struct look *look;
     unsigned opened_count; /* number of opened processes that events reported between samples */
+    bool has_postponed;    /* a listed child is about to call exec and must be read again */
 };
 
 /* Whether a process is a zombie that we reap: its last figures have been read, or
@@ -178,8 +179,10 @@ static bool take_newborn(pid_t pid, void *data)
 
 static void add_found(pid_t pid, void *data)
 {
-    /* If the process must wait, the next search finds it again. */
-    (void)take_newborn(pid, data);
+    struct search *search = data;
+
+    if (take_newborn(pid, search))
+        search->has_postponed = true;
 }
 
 /* Adds a process if its parent belongs to the job. Used if there are no children files. */
@@ -244,10 +247,14 @@ static void search_children(struct search *search, bool is_full)
             continue;
         /* The table may move while children are added: work on a copy of the file. */
         member->files.children = (struct cached_file)CACHED_FILE_CLOSED;
+        search->has_postponed = false;
         (void)children_read(&file, job->root, member->id.pid, member->reading.threads,
                             &job->children, add_found,
                             search); /* fails if the process has exited */
-        job->roster.list[i].files.children = file;
+        member = &job->roster.list[i];
+        member->files.children = file;
+        if (search->has_postponed) /* the next search reads the list again, even if the parent waits */
+            member->reading.children_clock_ns = UNKNOWN;
     }
 }
 

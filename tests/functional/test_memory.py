@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory figures are consistent and assigned to the right processes."""
 import os
+import time
 
 import pytest
 
-from conftest import (DEADLINE_SECONDS, children_of, eventually, load, private_bytes, read_line, value,
+from conftest import (DEADLINE_SECONDS, children_of, eventually, load, private_bytes, read_line, rows_of, value,
                       wait_for_samples)
 
 MIB = 1 << 20
@@ -27,11 +28,23 @@ with tempfile.TemporaryFile() as file:
 """
 
 
+def result_of_shell(spoor, script, *arguments, options):
+    """Returns the report of a shell that runs the script once spoor has looked at it: the memory of
+    a process that no look has seen is unknown."""
+    path = spoor.new_path("result.json")
+    process = spoor.start("run", "-q", "-o", path, *options, "--", "sh", "-c", f"echo; read line; {script}", "sh",
+                          *arguments)
+    read_line(process.stdout)
+    wait_for_samples(process.pid)
+    process.communicate(b"\n", timeout=DEADLINE_SECONDS)
+    assert process.returncode == 0
+    return load(path)
+
+
 @pytest.mark.parametrize("script", [GROWS, FORKS, MAPS_TWICE], ids=["grows", "forks", "maps-twice"])
 def test_memory_figures_are_consistent(spoor, script):
     """load() checks every report; the jobs of this test are difficult cases."""
-    _, result = spoor.result("sh", "-c", '/usr/bin/python3 -c "$1"; true', "sh", script,
-                             options=["-i", "0.01"])
+    result = result_of_shell(spoor, '/usr/bin/python3 -c "$1"; true', script, options=["-i", "0.01"])
     memory = result["memory"]["main"]["total_rss_bytes"]
     assert memory.get("low", memory["value"]) > memory["value"] / 2  # sh maps nothing twice
     spoor.result("/usr/bin/python3", "-c", script)
@@ -47,14 +60,20 @@ def test_memory_borrowed_by_a_vfork_child_belongs_to_the_parent(spoor, workload,
     """Until it calls exec, a vfork child uses its parent's memory and has none of its own."""
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
-    process = spoor.start("run", "-q", "-i", "0.02", "-o", path, "--samples", samples, "--",
+    process = spoor.start("run", "-q", "-i", "0.03", "-o", path, "--samples", samples, "--",
                           workload("borrow"), "100", how)
 
     def wait_for_samples():
-        before = len(samples.read_text().splitlines())
-        eventually(lambda: len(samples.read_text().splitlines()) > before + 4, "more samples")
+        """A child that may call exec soon is counted after 50 ms, although its parent sleeps."""
+        late = time.time() + 0.1
+        rows = eventually(lambda: [row for row in rows_of(samples) if row["timestamp"] > late][2:], "more samples")
+        assert rows[0]["job_processes"] == processes
 
-    for line in ("borrowing", "waited"):
+    is_executed = not how.endswith("-exit")
+    steps = {"borrowing": 2, "executed": 2, "waited": 1}
+    for line, processes in steps.items():
+        if line == "executed" and not is_executed:
+            continue
         assert read_line(process.stdout) == line
         wait_for_samples()
         process.stdin.write(b"\n")
@@ -62,8 +81,8 @@ def test_memory_borrowed_by_a_vfork_child_belongs_to_the_parent(spoor, workload,
     assert process.wait() == 0
     result = load(path)
     descendants = value(result, "memory.descendants.total_rss_bytes")
-    # A child that exits without exec never has memory of its own; others may exit between two looks.
-    assert (how.endswith("-exit") or disabled) if descendants is None else descendants < 20 * MIB
+    # A child that exits without exec never has memory of its own.
+    assert not is_executed if descendants is None else descendants < 20 * MIB
     assert value(result, "memory.combined.total_rss_bytes") == pytest.approx(101 * MIB, rel=0.03)
     assert value(result, "memory.main.total_rss_bytes") == pytest.approx(101 * MIB, rel=0.03)
 
@@ -80,7 +99,7 @@ def test_memory_growth_after_a_child_has_exited_belongs_to_main(spoor, workload,
 @WITH_ALL_OR_NOTHING
 def test_memory_growth_of_a_child_belongs_to_the_child(spoor, workload, monkeypatch, disabled):
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
-    _, result = spoor.result("sh", "-c", '"$0" 200; true', workload("late"), options=["-i", "10"])
+    result = result_of_shell(spoor, '"$1" 200; true', workload("late"), options=["-i", "10"])
     assert value(result, "memory.main.total_rss_bytes") < 20 * MIB
     assert value(result, "memory.descendants.total_rss_bytes") == pytest.approx(201 * MIB, rel=0.03)
 

@@ -2,8 +2,8 @@
 /*
  * borrow MIB HOW - touches that much memory and starts a child that shares it. HOW is "vfork",
  * which suspends the parent until the child calls exec or exits, or "clone", which does not.
- * The child prints a line, waits for a line on stdin and calls exec; if HOW ends in "-exit", it
- * exits instead. The parent then prints a line and waits for a line, too.
+ * The child prints a line, waits for a line on stdin and executes a shell, which does the same; if
+ * HOW ends in "-exit", it exits instead. The parent then prints a line and waits for a line, too.
  */
 #include <sched.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static int run_child(void *unused)
         _exit(1);
     wait_for_line();
     if (calls_exec)
-        execl("/bin/sleep", "sleep", "0.1", (char *)NULL);
+        execl("/bin/sh", "sh", "-c", "echo executed; read line", (char *)NULL);
     _exit(0);
 }
 
