@@ -80,9 +80,9 @@ class SampleLogger:
         """Starts logging. The tracker must be running."""
         if self._thread is not None and self._owner == os.getpid():
             raise Error("the logger is already running")
-        first = self._tracker.snapshot()
+        first, start = self._tracker.snapshot(), time.monotonic()
         self._owner, self._must_stop = os.getpid(), threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(first, self._must_stop), name="spoor-logger",
+        self._thread = threading.Thread(target=self._run, args=(first, start, self._must_stop), name="spoor-logger",
                                         daemon=True)
         self._thread.start()
         return self
@@ -100,9 +100,8 @@ class SampleLogger:
     def __exit__(self, *exception: object) -> None:
         self.stop()
 
-    def _run(self, first: Snapshot, must_stop: threading.Event) -> None:
-        start = last = time.monotonic()
-        before, step = first, 0
+    def _run(self, first: Snapshot, start: float, must_stop: threading.Event) -> None:
+        last, before, step = start, first, 0
         while True:
             is_last = must_stop.wait(self._interval)
             try:
