@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """spoor bench: runs commands several times. tests/unit/test_statistics.c tests the statistics."""
+import contextlib
 import csv
 import io
 import json
@@ -164,7 +165,7 @@ def test_report_of_every_run_is_written_to_the_output_file(spoor, tmp_path):
 
 
 def test_command_with_half_the_cpu_time_is_reported_as_best(spoor, workload):
-    result = summary(spoor, "-n", "6", "--name", "half", "--name", "whole", "--",
+    result = summary(spoor, "-n", "10", "--name", "half", "--name", "whole", "--",
                      workload("burn"), "0.1", "--vs", workload("burn"), "0.2")
     cpu = figure(result, "cpu")
     half, whole = cpu["commands"]
@@ -225,9 +226,7 @@ def test_a_signal_ends_the_bench_and_reports_the_runs_so_far(spoor, log, tmp_pat
     process = spoor.start("bench", "-f", "json", "-o", runs, "sh", "-c", BLOCKS_IN_RUN_3.format(log),
                           start_new_session=True)
     eventually(lambda: len(log.read_text().split()) == 3, "the third run")
-    eventually(lambda: b"sleep" in b"".join(
-        path.read_bytes() for path in pathlib.Path("/proc").glob("[0-9]*/comm")
-        if is_in_session(path.parent.name, process.pid)), "the third run sleeps")
+    eventually(lambda: "sleep\n" in names_in_session(process.pid), "the third run sleeps")
     send(process.pid, number)
     out, err = process.communicate(timeout=DEADLINE_SECONDS)
     assert (process.returncode, err) == (-number, b"")
@@ -235,11 +234,13 @@ def test_a_signal_ends_the_bench_and_reports_the_runs_so_far(spoor, log, tmp_pat
     assert len(runs.read_text().splitlines()) == 2
 
 
-def is_in_session(pid, session):
-    try:
-        return os.getsid(int(pid)) == session
-    except ProcessLookupError:
-        return False
+def names_in_session(session):
+    names = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            if os.getsid(int(path.parent.name)) == session:
+                names.append(path.read_text())
+    return names
 
 
 def test_progress_is_shown_on_a_terminal_and_removed(spoor):

@@ -193,11 +193,11 @@ def test_figures_are_printed_for_scripts(spoor, tmp_path):
     """Every name in a report is accepted before the run, and prints the value in the report."""
     report = spoor.new_path("r.json")
     spoor("run", "-q", "--tag", "a=b", "-o", report, "--", "true")
-    for name, value in leaves(load(report)):
+    figures = dict(leaves(load(report)))
+    done = spoor("report", "--print", "\n".join(f"{{{name}}}" for name in figures), report)
+    assert done.returncode == 0, done.stderr
+    for (name, value), printed in zip(figures.items(), done.stdout.removesuffix("\n").split("\n"), strict=True):
         value = value["value"] if isinstance(value, dict) and "value" in value else value
-        done = spoor("report", "--print", f"{{{name}}}", report)
-        assert done.returncode == 0, (name, done.stderr)
-        printed = done.stdout.removesuffix("\n")
         assert (printed if isinstance(value, str) else json.loads(printed)) == value, name
     manual = MANUAL.read_text().partition("Common names:")[2].partition("shows all")[0]
     listed = re.findall(r"\*([a-z_.]+)\*", manual)

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, load, read_line
+from conftest import DEADLINE_SECONDS, eventually, load, read_line, rows_of
 
 pytestmark = pytest.mark.any_user
 
@@ -173,12 +173,13 @@ def test_metrics_file_is_replaced_at_each_interval(spoor):
 
 
 def test_metrics_file_contains_the_last_sample(spoor):
-    """The report misses some 70 us before the command starts; the job takes hundreds of times as
-    long."""
-    path, report = spoor.new_path("m.prom"), spoor.new_path("r.json")
-    spoor("run", "-q", "-i", "1h", "--metrics", path, "-o", report, "--", "sh", "-c", "seq 4000000 >/dev/null")
-    assert value_of(path.read_text(), "spoor_job_cpu_seconds_total") == pytest.approx(
-        load(report)["cpu"]["total_seconds"]["value"], rel=0.01)
+    """The report's CPU time begins at the first sample, after the fork."""
+    path, report, samples = spoor.new_path("m.prom"), spoor.new_path("r.json"), spoor.new_path("s.jsonl")
+    spoor("run", "-q", "-i", "1h", "--metrics", path, "-o", report, "--samples", samples, "--", "sh", "-c",
+          "seq 4000000 >/dev/null")
+    first, *_, last = (row["job_cpu_seconds"] for row in rows_of(samples))
+    assert value_of(path.read_text(), "spoor_job_cpu_seconds_total") == pytest.approx(last, abs=1e-4)
+    assert load(report)["cpu"]["total_seconds"]["value"] == pytest.approx(last - first, abs=1e-3)
 
 
 def test_metrics_file_is_unchanged_if_the_command_cannot_run(spoor):

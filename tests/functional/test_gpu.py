@@ -95,7 +95,7 @@ def test_descendants_belong_to_the_job_and_foreign_processes_do_not(spoor, machi
     machine.wait_for()
     run.process.stdin.write(b"\n")
     run.process.stdin.flush()
-    result = run.end()
+    result = run.end(opens=False)  # the job may have ended
     assert value(result, "gpu.memory.main_bytes") == GIB
     assert value(result, "gpu.memory.descendants_bytes") == GIB // 2
     assert value(result, "gpu.memory.combined_bytes") == GIB * 3 // 2
@@ -425,15 +425,13 @@ def test_a_blocked_driver_delays_nothing_else(spoor, machine):
     machine.play(f"process 0 compute {run.pid} {GIB}")
     eventually(lambda: newest_memory(samples) == [str(GIB)], "a row with its memory")
     machine.play(f"block {LIST} 60000")
-    blocked_since = rows_of(samples)[-1]["elapsed_seconds"]
     eventually(lambda: newest_memory(samples) == [""], "it is noticed")
+    looks, before = machine.calls(QUICK), len(rows_of(samples))
+    eventually(lambda: len(rows_of(samples)) >= before + 20, "samples while the driver blocks")
+    assert machine.calls(QUICK) == looks
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(timeout=20) == 0  # the driver would respond after 60 s
     result = load(run.path)
-    rows = [float(row["elapsed_seconds"]) for row in rows_of(samples)]
-    blocked = [time for time in rows if time > float(blocked_since)]
-    # A busy machine skips some samples; a sampler that waits for the driver would take none at all.
-    assert len(blocked) >= 0.25 * (blocked[-1] - float(blocked_since)) / 0.05
     assert value(result, "gpu.memory.combined_bytes") == GIB
     assert gpu_warnings(result) == ["gpu-blocked"]
     assert value(result, "cpu.total_seconds") is not None

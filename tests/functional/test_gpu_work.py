@@ -86,7 +86,7 @@ def test_counters_in_use_by_a_profiler_are_not_read_again(spoor, machine, call):
     """The counters are tried once, then never again."""
     machine.play(f"fail {call} {IN_USE}")
     run = start(spoor, machine)
-    machine.wait_for(call)
+    eventually(lambda: machine.calls(call) > 0, "the counters are tried")
     machine.wait_for(SLOW)
     result = run.end()
     assert machine.calls(call) == 1 if call == METRICS else machine.calls(METRICS) == 0

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -236,8 +237,9 @@ def test_no_row_is_lost_or_torn_by_50_writers(spoor, folders, kills):
                     os.kill(tracker, signal.SIGKILL)
                     killed += 1
     ended = {}
+    deadline = time.monotonic() + 4 * DEADLINE_SECONDS  # 300 runs share the CPUs, and all end late
     for number, writer in enumerate(writers):
-        output, _ = writer.communicate(timeout=DEADLINE_SECONDS)
+        output, _ = writer.communicate(timeout=max(deadline - time.monotonic(), 0.001))
         assert writer.returncode == 0
         ended[number] = [int(code) for code in output.split()]
     names = [row["name"] for row in rows_of(folders)]  # each line is complete

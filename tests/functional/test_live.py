@@ -491,7 +491,9 @@ def test_status_line_is_below_the_output_of_the_command(spoor, terminal):
     window.wait_for("line 200\r\n")
     # The first line may be drawn before the memory is known.
     window.wait_for(r"\033\[30;1H\033\[2K[\d.]+ m?s  [^\r\n]*Memory.{0,4} \S+ [kM]B[^\r\n]*?\0338")
-    text = shown(window).text()
+    screen = Screen(100, 30)
+    screen.feed(window.text[:window.seen])  # what follows may end within an escape sequence
+    text = screen.text()
     assert text[-1].split()[1] in ("s", "ms") and "line 200" in text[-4:-1]
     window.type("\n")
     window.wait_for("no end.*?" + LINE)
@@ -557,12 +559,17 @@ def test_status_line_follows_the_size_of_the_terminal(spoor, terminal, tmp_path)
     os.mkfifo(fifo)
     window = terminal(run_with_line(spoor, f"for i in {{1..40}}; do echo line $i; done; read x <{fifo}"))
     window.wait_for("line 40.*" + LINE)
-    screen, fed = shown(window), len(window.text)
+    screen, fed = Screen(100, 30), window.seen
+    screen.feed(window.text[:fed])
     for columns, lines in ((60, 20), (200, 40), (40, 10)):
         window.resize(columns, lines)
-        screen.resize(columns, lines)
         window.wait_for(rf"\033\[{lines};1H[^\r\n]*?\0338")
-        screen.feed(window.text[fed:window.seen])
+        # The line may be drawn in the old size once more. In the new size, a reset of the region comes first.
+        old, reset, new = window.text[fed:window.seen].rpartition("\0337\033[r\0338")
+        assert reset
+        screen.feed(old)
+        screen.resize(columns, lines)
+        screen.feed(reset + new)
         fed = window.seen
         text = screen.text()
         assert re.match(r"[\d.]+ m?s ", text[-1]) and len(text[-1]) < columns

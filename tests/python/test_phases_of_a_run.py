@@ -11,13 +11,16 @@ import pytest
 from conftest import BINARY, DEADLINE_SECONDS
 
 
+PATIENTLY = "from spoor import _run\n_run._ANSWER_SECONDS = 60\n"  # a busy machine may answer late
+
+
 @pytest.fixture
 def tracked(tmp_path):
     """tracked(text) runs a Python program under `spoor run` and returns its output and its
     phases."""
     def run(text, **environment):
         path = tmp_path / "program.py"
-        path.write_text(textwrap.dedent(text))
+        path.write_text(PATIENTLY + textwrap.dedent(text))
         done = subprocess.run([BINARY, "run", "-q", "-o", "r.json", "--", sys.executable, path],
                               check=False, capture_output=True, text=True,
                               timeout=DEADLINE_SECONDS, env={**os.environ, **environment})

@@ -15,8 +15,10 @@ AS_PID_ONE = [*UNSHARE, "--pid", "--fork", "--mount-proc", "--kill-child"]
 # Prints one line per child of this process that has not been reaped.
 ZOMBIES = """\
 import os, subprocess, sys
+import spoor._agent
 
 assert os.getpid() == 1
+spoor._agent._REAP_SECONDS = 60  # an agent that is slow to exit is not a stopped one
 user = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
 
 def check():
@@ -93,7 +95,7 @@ def test_a_stopped_agent_of_pid_one_is_reaped_later(script):
     if subprocess.run([*AS_PID_ONE, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
     out = script(ZOMBIES + """
-import signal, spoor, spoor._agent
+import signal, spoor
 
 spoor._agent._REAP_SECONDS = 0.05
 tracker = spoor.Tracker()
@@ -104,6 +106,7 @@ tracker._agent.close()
 assert spoor._agent._unreaped == [pid]
 os.kill(pid, signal.SIGCONT)
 os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+spoor._agent._REAP_SECONDS = 60
 spoor.snapshot()
 assert spoor._agent._unreaped == []
 check()

@@ -10,7 +10,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from conftest import BINARY, TOP, agents
+from conftest import BINARY, TOP, agents, eventually
 
 pytest_plugins = "pytester"
 
@@ -85,9 +85,10 @@ def test_summary_can_be_sorted_by_other_figures(run, sort, first):
         import time
         def test_large():
             bytearray(100 * MB)
-        def test_busy():
-            end = time.process_time() + 0.2
-            while time.process_time() < end:
+        def test_busy(request):
+            large = dict(request.session.items[0].user_properties)["spoor_time_seconds"]
+            end, until = time.process_time() + 0.2, time.perf_counter() + large + 0.1
+            while time.process_time() < end or time.perf_counter() < until:
                 pass
     """, "--spoor-sort", sort)
     table = rows(result)
@@ -137,8 +138,8 @@ def test_exceeded_cpu_time_and_growth_limits_fail_the_test(run):
     """)
     result.assert_outcomes(failed=4, passed=1)
     text = "\n".join(result.outlines)
-    assert re.search(r"CPU time of the test is 0\.\d+ s, more than max_cpu=0\.1$", text, re.M)
-    assert re.search(r"the time of the test is 0\.\d+ s, more than max_time='20ms'$", text, re.M)
+    assert re.search(r"CPU time of the test is \d+\.\d+ s, more than max_cpu=0\.1$", text, re.M)
+    assert re.search(r"the time of the test is \d+\.\d+ s, more than max_time='20ms'$", text, re.M)
     grown = re.findall(r"memory growth of the test is (?:99|10\d)\.\d MB, more than max_growth='50MiB'$", text, re.M)
     assert len(grown) == 2
 
@@ -192,6 +193,8 @@ def test_enclosing_run_reports_the_peak_of_the_tests(run, pytester, monkeypatch)
     monkeypatch.setattr(pytester, "_getpytestargs",
                         lambda: (BINARY, "run", "-q", "-o", "out.json", "--", sys.executable, "-m", "pytest"))
     result = run("""
+        from spoor import _run
+        _run._ANSWER_SECONDS = 60  # a busy machine may answer late
         def test_large():
             os.kill(os.getppid(), signal.SIGSTOP)
             bytearray(300 * MB)
@@ -278,7 +281,7 @@ def test_forked_child_that_leaves_the_test_does_not_end_the_measurement(run, pyt
     """)
     result.assert_outcomes(passed=1)
     assert rows(result)["test_it"][1] >= 99 * MB
-    assert not agents()
+    eventually(lambda: not agents(), "the end of the agent")
 
 
 @pytest.mark.any_user

@@ -163,6 +163,7 @@ def test_the_first_and_the_last_partial_interval_are_kept():
 def test_run_totals_agree_with_the_rows():
     with ResourceTracker(interval=0.05) as tracker:
         burn(0.3)
+        tracker.wait_for_samples(1, timeout=PATIENCE)
         while_it_runs = tracker.stats()["run_totals"]["cpu.total_seconds"]
     totals = tracker.run_totals
     assert 0 < while_it_runs <= totals["cpu.total_seconds"]["value"]
@@ -285,10 +286,11 @@ def test_a_process_may_end_before_the_stop():
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as child:
         with ResourceTracker(pid=child.pid, interval=0.02) as tracker:
             tracker.wait_for_samples(1, timeout=PATIENCE)
-            child.communicate(b"\n")
-            eventually(lambda: len(tracker.system_metrics) > len(tracker.process_metrics) + 2,
-                       "rows of the system alone")
-            count = len(tracker.process_metrics)
+            child.stdin.write(b"\n")
+            child.stdin.close()  # not communicate(): the clock of a process ends when it is waited for
+            eventually(lambda: len(children_of(agent_of(tracker))) == 1, "the end of the writer of the process")
+            count, rows = len(tracker.process_metrics), len(tracker.system_metrics)
+            eventually(lambda: len(tracker.system_metrics) > rows + 2, "rows of the system alone")
         assert len(tracker.process_metrics) == count
         assert tracker.stats()["run_totals"]["cpu.total_seconds"] > 0.15
 

@@ -94,7 +94,8 @@ def test_each_interval_has_a_row(busy, tmp_path, script):
         print(tracker.status, tracker.cycle)
     """, busy.pid, path)
     eventually(lambda: path.exists() and path.read_text().count("\n") > 3, "three rows")
-    busy.communicate("\n")
+    busy.stdin.write("\n")
+    busy.stdin.flush()  # not communicate(): the clock of a process ends when it is waited for
     out, _ = process.communicate(timeout=DEADLINE_SECONDS)
     rows = read(path)
     assert out.split() == ["exited", str(len(rows))] and len(rows) >= 3

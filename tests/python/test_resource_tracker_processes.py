@@ -94,11 +94,20 @@ with ResourceTracker(interval=0.02) as tracker:
     tracker.wait_for_samples(1, timeout=60)
     for _ in range(2):
         reader, writer = os.pipe()
+        may_end, end = os.pipe()
         if os.fork() == 0:
             os.close(reader)
+            os.close(end)
             burn(0.4)
+            os.write(writer, b"x")
+            os.read(may_end, 1)
             os._exit(0)
         os.close(writer)
+        assert os.read(reader, 1) == b"x"
+        done = time.time()
+        while tracker.process_metrics["timestamp"][-1] <= done:
+            tracker.wait_for_samples(tracker.n_samples + 1, timeout=60)
+        os.close(end)
         assert os.read(reader, 1) == b""  # at its end
 frame = tracker.process_metrics
 print(sum(frame["utime"]) + sum(frame["stime"]))

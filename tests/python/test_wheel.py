@@ -394,7 +394,7 @@ def test_pip_installs_all_modules_from_source():
 def test_pytest_finds_the_plugin(run, tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
     out = run("python", "-m", "pytest", "-p", "no:cacheprovider", "--spoor", PYTHONPATH="/usr/lib/python3/dist-packages")
-    assert re.search(r"^ *\d+\.\d MB +\+\d+\.\d MB +0\.\d+ s +0\.\d+ s  test_it.py::test_it$", out, re.M), out
+    assert re.search(r"^ *\d+\.\d MB +\+\d+\.\d MB +\d+\.\d+ s +\d+\.\d+ s  test_it.py::test_it$", out, re.M), out
 
 
 def test_notices_list_all_bundled_libraries():

@@ -31,7 +31,7 @@ import watching
 
 HERE = pathlib.Path(__file__).resolve().parent
 NOBODY = 65534
-TIMEOUT_SECONDS = 90
+TIMEOUT_SECONDS = 300
 STOPPED_SECONDS = 1.5  # how long the tracker stays stopped after its job has ended
 CANNOT = 77  # exit code of a job that cannot do its work on this machine
 SHARED_SOURCES = ("ledger.c", "workload.c")

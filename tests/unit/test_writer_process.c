@@ -194,7 +194,7 @@ static void records_for_a_slow_reader_are_dropped_if_the_queue_is_full(void **st
                                                                 .has_reader = true }),
         0);
     pid = process.pid;
-    for (int i = 0; i < 300; i++) /* more than the queue can hold */
+    for (int i = 0; i < 600; i++) /* more than the queue can hold */
         writer_process_put(&process, SLOW, 1, filler, sizeof(filler));
     assert_true(process.dropped_rows > 0);
     assert_int_equal(kill(pid, SIGKILL), 0);
