@@ -115,10 +115,10 @@ truth-software:
 	@$(MAKE) --no-print-directory all-tests
 	@/usr/bin/python3 tests/truth/software.py $(BUILD)/spoor
 
-# Lines of src/ that the tests run, per folder; at least 90 %.
+# Lines of src/ that the tests run, per file; at least 90 %.
 .PHONY: coverage
 coverage:
-	@tools/deps build page test
+	@tools/deps build page test coverage
 	@tools/coverage
 
 # The source of each quantity with every set of privileges. As root.
