@@ -53,13 +53,34 @@ static uint64_t tick_error_ns(const struct job *job)
     return count * clock_tick_ns();
 }
 
+/* Returns the CPU time of the descendants in this run by the clocks of all that were seen. */
+static uint64_t clocks_ns(const struct job *job)
+{
+    uint64_t sum_ns = job->ledger.ended_clocks_ns;
+
+    for (size_t i = 0; i < job->roster.count; i++) {
+        const struct member *member = &job->roster.list[i];
+
+        if (member->group != GROUP_MAIN && !member->notes.is_disowned)
+            sum_ns += sub_floor0(member->reading.cpu_ns, member->notes.first_cpu_ns);
+    }
+    return sum_ns;
+}
+
 /* Returns the CPU time of the tree. When a child exits, its parent inherits the child's time in
  * ticks or not at all, which is less than the child's clock showed. So the sum of the
- * descendants is kept from falling, and main's time is added to it. */
-static uint64_t tree_ns(struct job *job, uint64_t sum_ns)
+ * descendants is kept from falling, and main's time is added to it. wait4 does not report the
+ * time of an attached job: it has at least the time that the clocks showed. */
+static uint64_t tree_ns(struct job *job, uint64_t sum_ns, bool is_first)
 {
-    raise_to(&job->ledger.descendants_ns, sub_known(sum_ns, job->main.cpu_ns));
-    return is_known(sum_ns) ? job->main.cpu_ns + job->ledger.descendants_ns : UNKNOWN;
+    struct job_ledger *ledger = &job->ledger;
+
+    raise_to(&ledger->descendants_ns, sub_known(sum_ns, job->main.cpu_ns));
+    if (is_first)
+        ledger->first_descendants_ns = ledger->descendants_ns;
+    else if (!job->is_spawned)
+        raise_to(&ledger->descendants_ns, ledger->first_descendants_ns + clocks_ns(job));
+    return is_known(sum_ns) ? job->main.cpu_ns + ledger->descendants_ns : UNKNOWN;
 }
 
 static void label_cpu(const struct job *job, struct clock_span perf_span,
@@ -126,7 +147,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     bool needs_perf = job->is_spawned || job->was_thorough;
     struct evidence *evidence = &reading->evidence;
     struct cpu_counts counts = {
-        .tree_ns = tree_ns(job, counter[USAGE_CPU_NS]),
+        .tree_ns = tree_ns(job, counter[USAGE_CPU_NS], reading->is_first),
         .waited_ns = job->is_spawned ? job->ledger.waited_ns : UNKNOWN,
         .cgroup_ns =
             has_cgroup ? sub_known(reading->job_cgroup.cpu.total_ns, agents_ns) : UNKNOWN,

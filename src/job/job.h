@@ -165,14 +165,15 @@ struct job_ledger {
     struct usage departed; /* usage of exited processes, unless a living process inherited it */
     struct usage reported; /* last reported values: totals never fall */
     struct cpu_total cpu;
-    /* Maximum of the sum over processes without main's CPU time. */
-    uint64_t descendants_ns;
-    uint64_t waited_ns;     /* CPU time that wait4 reported for the processes we reaped */
-    struct cpu_split split; /* user and system time, as last reported */
-    struct cpu_split parts; /* CPU time of main and descendants, as last reported */
-    bool has_waited;        /* a process reaped a child during this run */
-    bool saw_unwaited;      /* a process exited and its parent did not wait for it */
-    bool is_suspect;        /* a process that ignores SIGCHLD had children */
+    /* Maximum of the sum over processes without main's CPU time, and its first value. */
+    uint64_t descendants_ns, first_descendants_ns;
+    uint64_t ended_clocks_ns; /* CPU time of exited descendants by their clocks, in this run */
+    uint64_t waited_ns;       /* CPU time that wait4 reported for the processes we reaped */
+    struct cpu_split split;   /* user and system time, as last reported */
+    struct cpu_split parts;   /* CPU time of main and descendants, as last reported */
+    bool has_waited;          /* a process reaped a child during this run */
+    bool saw_unwaited;        /* a process exited and its parent did not wait for it */
+    bool is_suspect;          /* a process that ignores SIGCHLD had children */
     /* A process was moved into an adopted cgroup: its usage until it was found is unknown. */
     bool has_joined;
     bool lost_chars; /* a process exited before its read and write calls were counted */
@@ -331,6 +332,8 @@ void job_note_start(struct job *job, struct member *member, uint64_t now_ns);
 void job_note_command(struct job *job, struct member *member);
 void job_note_newborn(struct job *job);
 void job_note_first_reading(struct job *job);
+/* Its usage until now is not part of the run. */
+void member_note_first(struct member *member);
 void job_note_end(struct job *job, struct member *member);
 
 /* Returns the current time of a live machine; on a fixture machine, returns `now_ns`. */

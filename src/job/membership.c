@@ -134,6 +134,7 @@ static void add_opened(struct job *job, const struct look *look, struct member *
     /* The process existed before and was not in the cgroup: its earlier usage is not the job's. */
     if (job->meters.job_cgroup.is_adopted && member->id.start_ticks < job->searched_ticks) {
         member->account.base = member->account.usage;
+        member_note_first(member);
         job->ledger.has_joined = true;
     }
     member->group = member->id.pid == job->main_pid ? GROUP_MAIN : GROUP_DESCENDANTS;
@@ -253,7 +254,7 @@ static void search_children(struct search *search, bool is_full)
                             search); /* fails if the process has exited */
         member = &job->roster.list[i];
         member->files.children = file;
-        if (search->has_postponed) /* the next search reads the list again, even if the parent waits */
+        if (search->has_postponed) /* lists it again, although the parent may sleep */
             member->reading.children_clock_ns = UNKNOWN;
     }
 }

@@ -114,23 +114,30 @@ void job_note_newborn(struct job *job)
         job_note_command(job, &job->roster.list[i]);
 }
 
+void member_note_first(struct member *member)
+{
+    const uint64_t *counter = member->account.usage.counter;
+
+    member->notes.first_cpu_ns = member->reading.cpu_ns;
+    member->notes.first_wait_ns = first_known(counter[USAGE_CPU_WAIT_NS], 0);
+    member->notes.foreign_io =
+        (struct process_io){ first_known(counter[USAGE_READ_BYTES], 0),
+                             first_known(counter[USAGE_WRITTEN_BYTES], 0) };
+}
+
 void job_note_first_reading(struct job *job)
 {
     /* Processes that have exited by now are not part of the run. */
     process_table_done(&job->roster.ended);
+    job->ledger.ended_clocks_ns = 0;
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
-        const uint64_t *counter = member->account.usage.counter;
 
         if (!job->root->is_live) /* on a fixture machine, time begins now */
             member->notes.started_ns = job->look_span.from_ns;
-        member->notes.first_cpu_ns = member->reading.cpu_ns;
-        member->notes.first_wait_ns = first_known(counter[USAGE_CPU_WAIT_NS], 0);
+        member_note_first(member);
         if (!job->is_spawned)
             member->notes.first_waited_faults = member->account.waited_faults;
-        member->notes.foreign_io =
-            (struct process_io){ first_known(counter[USAGE_READ_BYTES], 0),
-                                 first_known(counter[USAGE_WRITTEN_BYTES], 0) };
     }
 }
 
@@ -258,6 +265,7 @@ void job_note_end(struct job *job, struct member *member)
     if (member->notes.is_disowned || (slot && slot->is_listed))
         return;
     entry = describe(job, member, slot);
+    job->ledger.ended_clocks_ns += member->group == GROUP_MAIN ? 0 : entry.cpu_ns;
     entry.command = member->notes.command;
     member->notes.command = NULL;
     process_table_add(&job->roster.ended, &entry);

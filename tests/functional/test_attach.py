@@ -5,11 +5,12 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
-from conftest import descriptors_of, eventually, load, read_line, state_of, value
+from conftest import descriptors_of, eventually, load, read_line, rows_of, state_of, value
 
 
 def first_rows(path, count=3):
@@ -89,6 +90,57 @@ def test_earlier_children_belong_to_the_job(spoor, workload):
     assert spoor("attach", "-q", "--duration", "50ms", "-o", path, str(process.pid)).returncode == 0
     process.communicate()
     assert value(load(path), "processes.max_concurrent") == 21
+
+
+# Each child uses less CPU time than a clock tick, and a parent that stays waits for it.
+SHORT_CHILDREN = """if True:
+    import os, time
+    is_open, stays_open = os.pipe()
+    def parent(end):
+        os.close(stays_open)
+        child = os.fork()
+        if child == 0:
+            while time.process_time() < 0.009: pass
+            print("burnt", flush=True)
+            os.read(0, 1)
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(end)
+        os.read(is_open, 1)  # until the program exits
+        os._exit(0)
+    print("ready", flush=True)
+    for _ in range(5):
+        os.read(0, 1)
+        reader, end = os.pipe()
+        if os.fork() == 0:
+            parent(end)
+        os.close(end)
+        os.read(reader, 1)
+        print("waited", flush=True)
+    os.read(0, 1)
+"""
+
+
+def test_cpu_time_of_children_below_a_clock_tick_is_counted(spoor, monkeypatch):
+    """The kernel reports the time of children that were waited for in ticks, so their own clocks
+    are added up. load() checks that the processes of the report add up to the job, too."""
+    monkeypatch.setenv("SPOOR_DISABLE", "cgroup,perf,ring,connector,taskstats")
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    job = subprocess.Popen([sys.executable, "-S", "-c", SHORT_CHILDREN], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert read_line(job.stdout) == "ready"
+    tracker = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples, str(job.pid))
+    first_rows(samples)
+    for turn in range(5):
+        for step in ("burnt", "waited"):
+            job.stdin.write(b"x")
+            job.stdin.flush()
+            assert read_line(job.stdout) == step
+            rows = len(rows_of(samples))
+            first_rows(samples, rows + 6)
+    job.stdin.close()
+    job.wait()
+    assert tracker.wait() == 0
+    assert value(load(path), "cpu.total_seconds") >= 5 * 0.009
 
 
 @pytest.mark.parametrize("command", ["attach", "run"])

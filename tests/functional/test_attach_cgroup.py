@@ -5,6 +5,8 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -186,6 +188,28 @@ def test_processes_may_be_moved_in_and_out(spoor, group, workload, held):
     first.stdin.close()
     first.wait()
     assert tracker.wait() == 0 and held.poll() is None
+
+
+BURNS_AND_WAITS = "import time\nwhile time.process_time() < 0.3: pass\nprint('burnt', flush=True); input()"
+
+
+def test_earlier_usage_of_a_process_that_is_moved_in_is_not_counted(spoor, group, workload):
+    """load() checks that the CPU times of the processes add up to the job's."""
+    path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
+    job = group()
+    held = group.start(job, workload("hold"), "1")
+    worker = subprocess.Popen([sys.executable, "-c", BURNS_AND_WAITS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert read_line(held.stdout) and read_line(worker.stdout) == "burnt"
+    tracker = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples, "--cgroup", job.path())
+    wait_for_processes(samples, 1)
+    job.add(worker.pid)
+    wait_for_processes(samples, 2)
+    for process in (worker, held):
+        process.communicate(b"\n")
+    assert tracker.wait() == 0
+    largest = load(path)["processes"]["largest"]
+    assert {process["pid"] for process in largest} == {held.pid, worker.pid}
+    assert sum(process["cpu_seconds"] for process in largest) < 0.15
 
 
 @pytest.mark.parametrize("lists, selected", [([None, "1"], [1]), (["", "2", "0"], [0, 2]), ([None], [0, 1, 2])])
