@@ -9,8 +9,10 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/helper.h"
 #include "base/unknown.h"
+#include "job/gpu/gpu_share.h"
 #include "sample/origins.h"
 #include "source/proc/pid_files.h"
 
@@ -35,9 +37,10 @@ struct gpu_look_data {
     /* results */
     struct gpu_watch watch;
     bool is_open;
-    int error;         /* why opening failed */
-    uint64_t ended_ns; /* when the call returned */
-    uint64_t cost_ns;  /* CPU time of the call, including the wake-up */
+    int error;          /* why opening failed */
+    uint64_t looked_ns; /* the time of the figures of the latest look */
+    uint64_t ended_ns;  /* when the call returned */
+    uint64_t cost_ns;   /* CPU time of the call, including the wake-up */
 
     /* Private. */
     enum gpu_look request;
@@ -84,6 +87,7 @@ static void look(struct gpu_look_data *data)
     if (data->error < 0)
         return;
     now_ns = is_first ? clock_now().monotonic_ns : now_ns;
+    data->looked_ns = now_ns;
     if (data->request == GPU_LOOK_QUICK)
         gpu_watch_poll(&data->watch, now_ns, false);
     else if (data->request == GPU_LOOK_BORDER)
@@ -390,6 +394,7 @@ bool gpu_looks_collect(struct gpu_looks *looks)
     if (looks->state == GPU_NONE)
         return true;
     looks->latest = gpu_watch_totals(watch);
+    looks->latest_ns = looks->data->looked_ns;
     looks->has_news = true;
     gpu_totals_renew(&looks->totals, &looks->latest);
     for (size_t i = 0; i < looks->unit_count; i++)
@@ -458,12 +463,35 @@ static void report_silence(struct gpu_looks *looks, struct gpu_view *view)
     }
 }
 
+/* Removes the busy time of the last `span_ns`, by the shares that were measured last. */
+static void date_back(struct gpu_totals *totals, const struct gpu_totals *latest,
+                      uint64_t span_ns)
+{
+    static const struct {
+        enum gpu_total busy, share;
+    } pairs[] = {
+        { GPU_TOTAL_BUSY, GPU_TOTAL_UTILIZATION },
+        { GPU_TOTAL_JOB_BUSY, GPU_TOTAL_JOB_UTILIZATION },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+        uint64_t *busy_ns = &totals->measures[pairs[i].busy].value;
+        uint64_t share = first_known(latest->measures[pairs[i].share].value, 0);
+
+        if (is_known(*busy_ns))
+            *busy_ns = sub_floor0(*busy_ns, (uint64_t)((double)span_ns * (double)share /
+                                                       (double)GPU_SHARE_WHOLE));
+    }
+}
+
 void gpu_looks_view(struct gpu_looks *looks, uint64_t now_ns, struct gpu_view *view)
 {
     copy_devices(looks, view);
     view->state = looks->state;
     view->reason = looks->reason;
     view->totals = looks->totals;
+    /* The last look follows the last sample, whose time may be that of the end of the job. */
+    date_back(&view->totals, &looks->latest, sub_floor0(looks->latest_ns, now_ns));
     looks->totals = looks->latest;
     if (look_taken_ns(looks, now_ns) >= SILENT_AFTER_NS && !gpu_looks_are_starved(looks)) {
         note_silence(looks, now_ns);

@@ -72,7 +72,8 @@ struct gpu_looks {
     struct gpu_totals totals;        /* gauges: maxima since the last view */
     struct gpu_device_view *devices; /* gauges: maxima since the last view; owned */
     struct gpu_totals latest;
-    bool has_news; /* a look was collected since the last view */
+    uint64_t latest_ns; /* the time of `latest` */
+    bool has_news;      /* a look was collected since the last view */
 };
 
 /* Whether this machine may have GPUs to read; `gpus` is --gpus, or NULL. Cheap: does not query

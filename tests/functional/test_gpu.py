@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from conftest import eventually, load, read_line, rows_of, value
+from conftest import continue_after_the_end, eventually, load, read_line, rows_of, value
 from gpus import (GIB, LIST, LOST, MOVED_BYTES, NOT_LOADED, NOT_SUPPORTED, NO_PERMISSION, QUICK,
                   SLOW, UNKNOWN_ERROR, USED_BYTES, VERSION_MISMATCH, Run, card, gpu_warnings,
                   newest_memory, thread_switches, until_called)
@@ -155,6 +155,18 @@ def test_late_driver_samples_do_not_raise_utilization_above_the_gpus(spoor, mach
     result = run.end()
     assert value(result, "gpu.utilization.max_gpus") <= 1
     assert value(result, "gpu.utilization.mean_gpus") <= 1.01
+
+
+def test_utilization_after_the_end_of_the_job_is_not_counted(spoor, machine):
+    """The tracker is stopped when the job ends, and looks at the GPUs later."""
+    machine.play(card(0), "stream 0 gpu 20 100")
+    run = Run(spoor, machine, "-i", "10ms")
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for(SLOW, times=2)
+    run.process.send_signal(signal.SIGSTOP)
+    run.process.stdin.close()
+    continue_after_the_end(run.process, 1)
+    assert value(load(run.path), "gpu.utilization.mean_gpus") == pytest.approx(1, rel=0.02)
 
 
 def test_energy_and_sensors_are_reported(spoor, machine):
@@ -429,6 +441,8 @@ def test_a_blocked_driver_delays_nothing_else(spoor, machine):
     looks, before = machine.calls(QUICK), len(rows_of(samples))
     eventually(lambda: len(rows_of(samples)) >= before + 20, "samples while the driver blocks")
     assert machine.calls(QUICK) == looks
+    times = [float(row["elapsed_seconds"]) for row in rows_of(samples)[before:]]
+    assert min(later - earlier for earlier, later in zip(times, times[1:])) < 0.5  # the interval is 50 ms
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(timeout=20) == 0  # the driver would respond after 60 s
     result = load(run.path)
