@@ -53,7 +53,7 @@ static uint64_t tick_error_ns(const struct job *job)
     return count * clock_tick_ns();
 }
 
-/* Returns the CPU time of the descendants in this run by the clocks of all that were seen. */
+/* Returns the CPU time of all descendants seen in this run, as their clocks showed it. */
 static uint64_t clocks_ns(const struct job *job)
 {
     uint64_t sum_ns = job->ledger.ended_clocks_ns;
@@ -62,15 +62,15 @@ static uint64_t clocks_ns(const struct job *job)
         const struct member *member = &job->roster.list[i];
 
         if (member->group != GROUP_MAIN && !member->notes.is_disowned)
-            sum_ns += sub_floor0(member->reading.cpu_ns, member->notes.first_cpu_ns);
+            sum_ns += member_clock_ns(member);
     }
     return sum_ns;
 }
 
 /* Returns the CPU time of the tree. When a child exits, its parent inherits the child's time in
  * ticks or not at all, which is less than the child's clock showed. So the sum of the
- * descendants is kept from falling, and main's time is added to it. wait4 does not report the
- * time of an attached job: it has at least the time that the clocks showed. */
+ * descendants is kept from falling, and main's time is added to it. For an attached job, wait4
+ * reports nothing: the sum is kept at or above what the clocks showed. */
 static uint64_t tree_ns(struct job *job, uint64_t sum_ns, bool is_first)
 {
     struct job_ledger *ledger = &job->ledger;

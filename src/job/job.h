@@ -165,7 +165,7 @@ struct job_ledger {
     struct usage departed; /* usage of exited processes, unless a living process inherited it */
     struct usage reported; /* last reported values: totals never fall */
     struct cpu_total cpu;
-    /* Maximum of the sum over processes without main's CPU time, and its first value. */
+    /* Maximum of the sum over processes without main's CPU time, and its value at the first reading. */
     uint64_t descendants_ns, first_descendants_ns;
     uint64_t ended_clocks_ns; /* CPU time of exited descendants by their clocks, in this run */
     uint64_t waited_ns;       /* CPU time that wait4 reported for the processes we reaped */
@@ -332,9 +332,11 @@ void job_note_start(struct job *job, struct member *member, uint64_t now_ns);
 void job_note_command(struct job *job, struct member *member);
 void job_note_newborn(struct job *job);
 void job_note_first_reading(struct job *job);
-/* Its usage until now is not part of the run. */
-void member_note_first(struct member *member);
 void job_note_end(struct job *job, struct member *member);
+/* Excludes the usage of a process so far: it is from before the run, or before it joined. */
+void member_note_first(struct member *member);
+/* Returns the CPU time of a process in the run by its clock, as last read or glanced at. */
+uint64_t member_clock_ns(const struct member *member);
 
 /* Returns the current time of a live machine; on a fixture machine, returns `now_ns`. */
 uint64_t job_now_ns(const struct job *job, uint64_t now_ns);

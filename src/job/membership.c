@@ -46,7 +46,9 @@ struct search {
     struct job *job;
     const struct look *look;
     unsigned opened_count; /* number of opened processes that events reported between samples */
-    bool has_postponed;    /* a listed child is about to call exec and must be read again */
+    /* The start of the oldest child that was listed, is about to call exec and must be read
+     * again; UNKNOWN: none. */
+    uint64_t postponed_ticks;
 };
 
 /* Whether a process is a zombie that we reap: its last figures have been read, or
@@ -171,6 +173,8 @@ static bool take_newborn(pid_t pid, void *data)
         member_open(search->look, pid, &member) < 0)
         return false;
     is_pre_exec = member_is_pre_exec(job->root, &member);
+    if (is_pre_exec)
+        search->postponed_ticks = smaller(search->postponed_ticks, member.id.start_ticks);
     if (is_pre_exec || is_accounted_elsewhere(job, &member))
         member_close(&member);
     else
@@ -180,10 +184,7 @@ static bool take_newborn(pid_t pid, void *data)
 
 static void add_found(pid_t pid, void *data)
 {
-    struct search *search = data;
-
-    if (take_newborn(pid, search))
-        search->has_postponed = true;
+    (void)take_newborn(pid, data);
 }
 
 /* Adds a process if its parent belongs to the job. Used if there are no children files. */
@@ -248,13 +249,14 @@ static void search_children(struct search *search, bool is_full)
             continue;
         /* The table may move while children are added: work on a copy of the file. */
         member->files.children = (struct cached_file)CACHED_FILE_CLOSED;
-        search->has_postponed = false;
+        search->postponed_ticks = UNKNOWN;
         (void)children_read(&file, job->root, member->id.pid, member->reading.threads,
                             &job->children, add_found,
                             search); /* fails if the process has exited */
         member = &job->roster.list[i];
         member->files.children = file;
-        if (search->has_postponed) /* lists it again, although the parent may sleep */
+        if (is_known(search->postponed_ticks))
+            /* The next search lists the children again, even if the parent has not run. */
             member->reading.children_clock_ns = UNKNOWN;
     }
 }
@@ -342,7 +344,8 @@ static void search_adopted(struct search *search)
                             add_adopted, search) >= 0)
         drop_unlisted(job);
     roster_order(&job->roster, before);
-    job->searched_ticks = now_ticks;
+    /* A child that was postponed was not moved into the cgroup. */
+    job->searched_ticks = smaller(now_ticks, search->postponed_ticks);
 }
 
 static void search_job(struct search *search, bool is_full)
@@ -364,7 +367,7 @@ static void search_job(struct search *search, bool is_full)
 
 void job_search(struct job *job, const struct look *look)
 {
-    struct search search = { .job = job, .look = look };
+    struct search search = { .job = job, .look = look, .postponed_ticks = UNKNOWN };
     struct process_events *events = &job->process_events;
     bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0 || events->needs_search;
     uint64_t suspended_ns;
@@ -395,7 +398,7 @@ static bool take_affordable(pid_t pid, void *data)
 void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct look look = job_look(job, now_ns, false);
-    struct search search = { .job = job, .look = &look };
+    struct search search = { .job = job, .look = &look, .postponed_ticks = UNKNOWN };
     const struct process_events *events = &job->process_events;
     uint64_t before_ns, settled_ns;
 

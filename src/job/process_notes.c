@@ -154,6 +154,12 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
         raise_to(&ended->gpu_bytes, bytes);
 }
 
+uint64_t member_clock_ns(const struct member *member)
+{
+    return sub_floor0(larger(member->reading.cpu_ns, member->notes.seen_cpu_ns),
+                      member->notes.first_cpu_ns);
+}
+
 /* ---- the entry of a process ----------------------------------------------- */
 
 /* Returns the I/O of the process itself since the first reading. Exit records contain it,
@@ -265,7 +271,7 @@ void job_note_end(struct job *job, struct member *member)
     if (member->notes.is_disowned || (slot && slot->is_listed))
         return;
     entry = describe(job, member, slot);
-    job->ledger.ended_clocks_ns += member->group == GROUP_MAIN ? 0 : entry.cpu_ns;
+    job->ledger.ended_clocks_ns += member->group == GROUP_MAIN ? 0 : member_clock_ns(member);
     entry.command = member->notes.command;
     member->notes.command = NULL;
     process_table_add(&job->roster.ended, &entry);

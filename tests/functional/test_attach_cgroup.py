@@ -190,7 +190,7 @@ def test_processes_may_be_moved_in_and_out(spoor, group, workload, held):
     assert tracker.wait() == 0 and held.poll() is None
 
 
-BURNS_AND_WAITS = "import time\nwhile time.process_time() < 0.3: pass\nprint('burnt', flush=True); input()"
+BURNS_AND_WAITS = "import time\nwhile time.process_time() < 1: pass\nprint('burnt', flush=True); input()"
 
 
 def test_earlier_usage_of_a_process_that_is_moved_in_is_not_counted(spoor, group, workload):
@@ -200,16 +200,20 @@ def test_earlier_usage_of_a_process_that_is_moved_in_is_not_counted(spoor, group
     held = group.start(job, workload("hold"), "1")
     worker = subprocess.Popen([sys.executable, "-c", BURNS_AND_WAITS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert read_line(held.stdout) and read_line(worker.stdout) == "burnt"
-    tracker = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples, "--cgroup", job.path())
-    wait_for_processes(samples, 1)
-    job.add(worker.pid)
-    wait_for_processes(samples, 2)
-    for process in (worker, held):
-        process.communicate(b"\n")
-    assert tracker.wait() == 0
+    try:
+        tracker = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples, "--cgroup", job.path())
+        wait_for_processes(samples, 1)
+        job.add(worker.pid)
+        wait_for_processes(samples, 2)
+        for process in (worker, held):
+            process.communicate(b"\n")
+        assert tracker.wait() == 0
+    finally:
+        worker.kill()
+        worker.wait()
     largest = load(path)["processes"]["largest"]
     assert {process["pid"] for process in largest} == {held.pid, worker.pid}
-    assert sum(process["cpu_seconds"] for process in largest) < 0.15
+    assert sum(process["cpu_seconds"] for process in largest) < 0.5
 
 
 @pytest.mark.parametrize("lists, selected", [([None, "1"], [1]), (["", "2", "0"], [0, 2]), ([None], [0, 1, 2])])

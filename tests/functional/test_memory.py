@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from conftest import (DEADLINE_SECONDS, children_of, eventually, load, private_bytes, read_line, rows_of, value,
-                      wait_for_samples)
+from conftest import (DEADLINE_SECONDS, children_of, eventually, load, private_bytes, read_line, rows_of, state_of,
+                      value, wait_for_samples)
 
 MIB = 1 << 20
 GROWS = "x = bytearray(300 << 20)"
@@ -54,6 +54,10 @@ WITH_ALL_OR_NOTHING = pytest.mark.parametrize(
     "disabled", ["", "cgroup,perf,ring,connector,taskstats"], ids=["all", "bare"])
 
 
+def descendants_of(pid):
+    return [each for child in children_of(pid) for each in (child, *descendants_of(child))]
+
+
 @WITH_ALL_OR_NOTHING
 @pytest.mark.parametrize("how", ["vfork", "vfork-exit", "clone", "clone-exit"])
 def test_memory_borrowed_by_a_vfork_child_belongs_to_the_parent(spoor, workload, monkeypatch, how, disabled):
@@ -65,6 +69,7 @@ def test_memory_borrowed_by_a_vfork_child_belongs_to_the_parent(spoor, workload,
 
     def wait_for_samples():
         """A child that may call exec soon is counted after 50 ms, although its parent sleeps."""
+        eventually(lambda: all(state_of(pid) in "SD" for pid in descendants_of(process.pid)), "all wait")
         late = time.time() + 0.1
         rows = eventually(lambda: [row for row in rows_of(samples) if row["timestamp"] > late][2:], "more samples")
         assert rows[0]["job_processes"] == processes
