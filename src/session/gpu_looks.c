@@ -20,8 +20,11 @@
  * waited for. */
 #define WAIT_MOST_NS NS_PER_SECOND
 #define STUCK_AFTER_NS (250 * NS_PER_MS)
-/* The maximum wait if the thread waits for a CPU of a busy machine, not for a driver. */
+/* The maximum wait if the thread waits for a CPU of a busy machine, not for a driver; and while
+ * the job waits for the look. */
 #define STARVED_MOST_NS (10 * NS_PER_SECOND)
+#define STARVED_AT_BORDER_NS (500 * NS_PER_MS)
+#define STARVED_STEP_NS (50 * NS_PER_MS)
 /* Maximum age of the thread's times: they are read again only if they are older. */
 #define TIMES_HOLD_NS NS_PER_SECOND
 /* A driver that takes longer than this counts as not responding. */
@@ -230,20 +233,28 @@ bool gpu_looks_are_starved(const struct gpu_looks *looks)
            sub_floor0(read_times(looks).run_ns, looks->before.run_ns) < STUCK_AFTER_NS;
 }
 
+/* Waits for the call in progress until `until_ns`, and for steps until `most_ns` as long as the
+ * thread has had no CPU. Returns whether the call has ended. */
+static bool wait_while_starved(const struct gpu_looks *looks, uint64_t until_ns,
+                               uint64_t step_ns, uint64_t most_ns)
+{
+    bool has_ended;
+
+    do {
+        has_ended = helper_wait(looks->helper, until_ns);
+        until_ns += step_ns;
+    } while (!has_ended && until_ns <= most_ns && gpu_looks_are_starved(looks));
+    return has_ended;
+}
+
 static bool wait_for_call(struct gpu_looks *looks)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
     bool is_stuck =
         look_taken_ns(looks, now_ns) >= STUCK_AFTER_NS && !gpu_looks_are_starved(looks);
-    uint64_t until_ns = now_ns + (is_stuck ? 0 : WAIT_MOST_NS);
-    bool has_ended;
 
-    do {
-        has_ended = helper_wait(looks->helper, until_ns);
-        until_ns += WAIT_MOST_NS;
-    } while (!has_ended && until_ns <= now_ns + STARVED_MOST_NS &&
-             gpu_looks_are_starved(looks));
-    return has_ended;
+    return wait_while_starved(looks, now_ns + (is_stuck ? 0 : WAIT_MOST_NS), WAIT_MOST_NS,
+                              now_ns + STARVED_MOST_NS);
 }
 
 static int start_call(struct gpu_looks *looks, enum gpu_look request)
@@ -317,9 +328,9 @@ int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct ro
 
 void gpu_looks_wait(const struct gpu_looks *looks, uint64_t until_ns)
 {
-    if (looks->started_ns != 0)
-        (void)helper_wait(looks->helper, until_ns); /* gpu_looks_collect() checks the
-                                                       outcome */
+    if (looks->started_ns != 0) /* gpu_looks_collect() checks the outcome */
+        (void)wait_while_starved(looks, until_ns, STARVED_STEP_NS,
+                                 until_ns + STARVED_AT_BORDER_NS);
 }
 
 bool gpu_looks_are_idle(const struct gpu_looks *looks)

@@ -97,7 +97,7 @@ void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid);
 /* Starts a look at the current processes of the job. No other look may be in progress. */
 int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct roster *roster);
 
-/* Waits for the look in progress, if any. */
+/* Waits for the look in progress, if any, and half a second longer if its thread has no CPU. */
 void gpu_looks_wait(const struct gpu_looks *looks, uint64_t until_ns);
 
 bool gpu_looks_are_idle(const struct gpu_looks *looks);

@@ -129,7 +129,8 @@ MARKS = "echo $$; while read -r mark; do \"$SPOOR\" phase $mark; echo marked; do
 @pytest.mark.alone
 def test_energy_of_phases_comes_from_the_counter(spoor, machine):
     """In this test the energy counter increases by more than power times time. A phase waits 50 ms for
-    the driver; if that is not enough on a busy machine, its energy is estimated by the power."""
+    the driver, or longer if the driver computes: on a machine so busy that this is not enough, its
+    energy is estimated by the power."""
     machine.play(card(0), "device 0 power 700000", "device 0 energy 1000000")
     run = Run(spoor, machine, command=("bash", "-c", MARKS), SPOOR=spoor.binary)
     machine.play(f"process 0 compute {run.pid} {GIB}")
