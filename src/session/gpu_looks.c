@@ -501,7 +501,7 @@ void gpu_looks_view(struct gpu_looks *looks, uint64_t now_ns, struct gpu_view *v
     view->state = looks->state;
     view->reason = looks->reason;
     view->totals = looks->totals;
-    /* The last look follows the last sample, whose time may be that of the end of the job. */
+    /* The GPUs are read after the last sample. Their busy time after it is not part of the run. */
     date_back(&view->totals, &looks->latest, sub_floor0(looks->latest_ns, now_ns));
     looks->totals = looks->latest;
     if (look_taken_ns(looks, now_ns) >= SILENT_AFTER_NS && !gpu_looks_are_starved(looks)) {

@@ -241,7 +241,7 @@ def test_a_pushgateway_has_the_last_sample(tmp_path, serve):
     eventually(lambda: "spoor_job_rss_bytes{" in get(server.url + "/metrics"), "a push")
     run.end()
     value = float(re.search(r"^spoor_job_cpu_seconds_total\{.*\} (\S+)$", get(server.url + "/metrics"), re.M)[1])
-    # The report begins at the first sample, the pushed count at the fork: 20 ms of CPU time were seen in between.
+    # The pushed count exceeded the report by 19 and 72 ms of CPU time. The cause is not known.
     assert 0.99 * run.cpu <= value <= run.cpu + 0.1
     assert f'run_id="{run.report["run"]["id"]}"' in get(server.url + "/metrics")
     assert "push_failure_time_seconds" not in get(server.url + "/metrics") or \

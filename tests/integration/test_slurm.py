@@ -134,7 +134,7 @@ def test_reports_of_a_step_killed_for_memory_are_written(cluster, tmp_path):
     assert killed["limits"]["memory_bytes"] == 300 << 20
     assert other["run"]["exit_code"] == 0 and not other["events"]["oom_kills"]["value"]
     state = cluster.sacct(killed["launch"]["job"])[f"{killed['launch']['job']}.0"]["State"]
-    assert state in ("OUT_OF_MEMORY", "CANCELLED")  # CANCELLED if srun ends the step before slurmd has reported the kill
+    assert state in ("OUT_OF_MEMORY", "CANCELLED")  # both were seen; it is not known what decides
     assert [row["signal"] for row in group.merged["rank_table"]] == [None, "SIGKILL"]
 
 
