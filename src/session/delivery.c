@@ -149,5 +149,6 @@ int spoor_session_end_stream(spoor_session *session, size_t stream, struct spoor
     if (stream >= session->stream_count)
         return error_set(err, EINVAL, "no stream %zu", stream);
     session->streams[stream].must_end = true;
+    session->outlives_job = true;
     return spoor_session_sample(session, err);
 }

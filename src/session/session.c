@@ -414,7 +414,8 @@ uint64_t session_job_ended_ns(const spoor_session *session)
 {
     uint64_t ended_ns = process_events_ended_ns(&session->sampler.job.process_events);
 
-    return ended_ns + LATE_NS < clock_now().monotonic_ns ? ended_ns : 0;
+    return !session->outlives_job && ended_ns + LATE_NS < clock_now().monotonic_ns ? ended_ns
+                                                                                   : 0;
 }
 
 /* Returns when the run ended: when its job ended, but not before the latest sample, during

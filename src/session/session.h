@@ -98,6 +98,7 @@ struct spoor_session {
     _Atomic bool has_begun;    /* spoor_session_start() was called */
     bool has_thread;           /* the thread must be joined */
     _Atomic bool must_stop;    /* the thread must stop, after a last sample */
+    _Atomic bool outlives_job; /* a caller ended a stream: the others go on after the job */
     bool has_stopped;          /* the last sample was taken */
     bool has_ended;            /* the thread no longer uses the session */
     _Atomic bool is_abandoned; /* the thread frees the session when it ends */
@@ -183,7 +184,7 @@ void session_init_summary(const spoor_session *session, struct summary *ret);
 int session_request_sample(spoor_session *session);
 
 /* Returns when the job ended, if that was a while ago because the tracker was stopped or waits
- * for a CPU. 0: the job runs, has just ended, or its end is unknown. */
+ * for a CPU. 0: the job runs, has just ended, its end is unknown, or the session outlives it. */
 uint64_t session_job_ended_ns(const spoor_session *session);
 
 /* Takes the last sample and completes the run. For the sampler's user. */

@@ -7,6 +7,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 import warnings
 
 import pytest
@@ -293,6 +294,34 @@ def test_a_process_may_end_before_the_stop():
             eventually(lambda: len(tracker.system_metrics) > rows + 2, "rows of the system alone")
         assert len(tracker.process_metrics) == count
         assert tracker.stats()["run_totals"]["cpu.total_seconds"] > 0.15
+
+
+@pytest.mark.parametrize("stopped", ["at the end of the process", "after it"])
+def test_rows_of_the_system_go_on_after_a_process_whose_end_was_missed(stopped):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+        with ResourceTracker(pid=child.pid, interval=0.02) as tracker:
+            tracker.wait_for_samples(1, timeout=PATIENCE)
+            agent = agent_of(tracker)
+            if stopped == "after it":
+                child.stdin.close()
+                eventually(lambda: len(children_of(agent)) == 1, "the end of the writer of the process")
+            os.kill(agent, signal.SIGSTOP)
+            child.stdin.close()
+            time.sleep(0.3)  # the next sample is late
+            os.kill(agent, signal.SIGCONT)
+            rows = len(tracker.system_metrics)
+            eventually(lambda: len(tracker.system_metrics) > rows + 2, "rows of the system alone")
+
+
+def test_the_last_row_of_the_system_counts_to_the_stop_after_the_end_of_the_process():
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+        with ResourceTracker(pid=child.pid, interval=NEVER) as tracker:
+            child.stdin.close()
+            eventually(lambda: len(tracker.system_metrics) == 1, "the row at the end of the process")
+            time.sleep(0.3)
+            stopped_at = time.time()
+    first, last = tracker.system_metrics["timestamp"]
+    assert first <= stopped_at - 0.3 and last >= stopped_at - 0.01
 
 
 # ---- files and failures ----
