@@ -490,8 +490,7 @@ static void date_back(struct gpu_totals *totals, const struct gpu_totals *latest
         uint64_t share = first_known(latest->measures[pairs[i].share].value, 0);
 
         if (is_known(*busy_ns))
-            *busy_ns = sub_floor0(*busy_ns, (uint64_t)((double)span_ns * (double)share /
-                                                       (double)GPU_SHARE_WHOLE));
+            *busy_ns = sub_floor0(*busy_ns, gpu_share_ns(span_ns, share));
     }
 }
 

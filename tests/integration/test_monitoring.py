@@ -223,13 +223,13 @@ def test_nothing_is_lost_while_victoria_metrics_is_down(tmp_path, serve):
     server.start()
     eventually(lambda: max(points("spoor_job_cpu_seconds_total").values(), default=0) > 0.7, "all of it was sent")
     run.end()
-    cpu = eventually(lambda: run.cpu * 0.999 < max(points("spoor_job_cpu_seconds_total").values()) and
+    moments = [float(row["timestamp"]) * 1e3 for row in run.rows]
+    cpu = eventually(lambda: moments[-1] <= max(points("spoor_job_cpu_seconds_total")) + 1 and
                      points("spoor_job_cpu_seconds_total"), "the last push is stored")
     assert max(cpu.values()) == pytest.approx(run.cpu, rel=0.01)
     assert max(points("spoor_job_rss_bytes").values()) == run.peak
     times = sorted(cpu)
-    for row in run.rows:
-        moment = float(row["timestamp"]) * 1e3
+    for moment in moments:
         assert min(abs(moment - each) for each in times) <= 100  # a sample, or the next sample of the interval
 
 

@@ -18,14 +18,14 @@ void gpu_share_begin(struct gpu_share *share, uint64_t start_ns)
     *share = (struct gpu_share){ .until_ns = start_ns, .last = UNKNOWN, .max = UNKNOWN };
 }
 
-static uint64_t part_of(uint64_t span_ns, uint64_t share)
+uint64_t gpu_share_ns(uint64_t span_ns, uint64_t share)
 {
     return (uint64_t)((double)span_ns * (double)share / (double)GPU_SHARE_WHOLE);
 }
 
 static void end_window(struct gpu_share *share, uint64_t part, uint64_t now_ns)
 {
-    share->total_ns += part_of(sub_floor0(now_ns, share->until_ns), part);
+    share->total_ns += gpu_share_ns(sub_floor0(now_ns, share->until_ns), part);
     share->until_ns = larger(share->until_ns, now_ns);
     share->last = part;
 }
@@ -68,9 +68,9 @@ uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns)
     if (!is_known(share->last))
         return UNKNOWN;
     if (now_ns < share->until_ns)
-        return sub_floor0(share->total_ns, part_of(share->until_ns - now_ns, share->last));
+        return sub_floor0(share->total_ns, gpu_share_ns(share->until_ns - now_ns, share->last));
     return share->total_ns +
-           part_of(smaller(sub_floor0(now_ns, share->until_ns), GOES_ON_NS), share->last);
+           gpu_share_ns(smaller(sub_floor0(now_ns, share->until_ns), GOES_ON_NS), share->last);
 }
 
 uint64_t gpu_share_mean(const struct gpu_share *share, uint64_t start_ns)

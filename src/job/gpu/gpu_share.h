@@ -26,6 +26,9 @@ struct gpu_share {
     bool was_idle;                /* the last windows came from gpu_share_idle() */
 };
 
+/* Returns this share of a span of time. */
+uint64_t gpu_share_ns(uint64_t span_ns, uint64_t share);
+
 /* Starts with both counters at 0; `start_ns` is the start of the run. */
 void gpu_share_begin(struct gpu_share *share, uint64_t start_ns);
 
