@@ -66,7 +66,7 @@ BEST = {
     "cpu.threads.combined": Found("cgroup.pids.peak", EXACT),
     "memory.main.total_rss_bytes": Found("wait4.ru_maxrss", EXACT),
     "memory.combined.total_rss_bytes": Found("procfs.smaps_rollup", EITHER),  # exact if the value equals its bound
-    "memory.main.private_rss_bytes": Found("procfs.smaps_rollup"),
+    "memory.main.private_rss_bytes": Found("procfs.smaps_rollup", EITHER),  # likewise, after the child's exit
     "memory.job_peak_bytes": Found("cgroup.memory.max_usage_in_bytes", EXACT),
     "processes.started": Found("proc-connector", EXACT),
     "pressure.cpu_seconds": Found("cgroup.cpu.pressure", EXACT),
