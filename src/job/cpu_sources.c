@@ -83,13 +83,22 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
     };
 }
 
+/* Returns perf's count, without stolen time if the tree is unknown: the tree, which lacks it,
+ * may become known when the job ends, and the reported time never falls. */
+static uint64_t counted_by_perf(const struct cpu_counts *counts)
+{
+    return is_known(counts->tree_ns)
+               ? counts->perf_ns
+               : sub_known(counts->perf_ns, first_known(counts->stolen_ns, 0));
+}
+
 uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
                        enum cpu_source source)
 {
     const uint64_t now_ns[CPU_SOURCE_COUNT] = {
         [CPU_FROM_TREE] = counts->tree_ns,
         [CPU_FROM_CGROUP] = counts->cgroup_ns,
-        [CPU_FROM_PERF] = counts->perf_ns,
+        [CPU_FROM_PERF] = counted_by_perf(counts),
     };
     const uint64_t *last_ns = total->last_ns;
     enum cpu_source before = is_known(last_ns[source]) ? source : total->source;
