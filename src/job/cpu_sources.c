@@ -83,13 +83,17 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
     };
 }
 
-/* Returns perf's count, without stolen time if the tree is unknown: the tree, which lacks it,
- * may become known when the job ends, and the reported time never falls. */
+/* Returns perf's count. Until wait4 reports the time of all processes, it lacks stolen time, which
+ * wait4 leaves out: the reported time never falls. */
 static uint64_t counted_by_perf(const struct cpu_counts *counts)
 {
-    return is_known(counts->tree_ns)
-               ? counts->perf_ns
-               : sub_known(counts->perf_ns, first_known(counts->stolen_ns, 0));
+    uint64_t ns = counts->perf_ns;
+
+    if (!counts->awaits_wait4 || !is_known(ns))
+        return ns;
+    ns = sub_floor0(ns, first_known(counts->stolen_ns, 0));
+    raise_to(&ns, counts->tree_ns);
+    return ns;
 }
 
 uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,

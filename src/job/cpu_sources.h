@@ -31,6 +31,7 @@ struct cpu_counts {
     uint64_t stolen_ns;
     /* Upper bound of the time exiting threads used, which only a cgroup counts. */
     uint64_t exits_ns;
+    bool awaits_wait4; /* the job runs, and wait4 will report the time of its processes */
     bool is_alone;     /* the job never had a second process */
     bool is_cgroup;    /* the job is a cgroup: its count is authoritative */
     bool left_cgroup;  /* a process was seen outside the job cgroup */

@@ -152,6 +152,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
         .cgroup_ns =
             has_cgroup ? sub_known(reading->job_cgroup.cpu.total_ns, agents_ns) : UNKNOWN,
         .perf_ns = needs_perf ? sub_known(read_perf_ns(job), agents_ns) : UNKNOWN,
+        .awaits_wait4 = job->is_spawned && !evidence->has_ended,
         .is_alone = evidence->is_alone,
         .exits_ns = product_u64(evidence->exited_count, EXIT_CPU_NS),
         .is_cgroup = job->meters.job_cgroup.is_adopted,
