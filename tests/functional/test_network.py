@@ -144,11 +144,13 @@ def check_remotes(network, address):
 
 
 def assert_within(figure, true):
-    """Checks that low <= truth <= high; an exact figure must be within 1 % of the truth."""
+    """Checks that low <= truth <= high; an exact figure must be within 1 % of the truth. There is no upper bound if
+    reports of closed connections are lost, or too late, because other programs close many meanwhile."""
     if figure["exact"]:
         assert abs(figure["value"] - true) <= max(true / 100, 1), figure
         return
-    assert figure["low"] == figure["value"] <= true <= figure["high"], figure
+    assert figure["low"] == figure["value"] <= true, figure
+    assert true <= figure["high"] if figure["high"] is not None else not IS_ALONE, figure
 
 
 def assert_exact(figures, received, sent, ends=1):
