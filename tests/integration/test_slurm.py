@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 
 import pytest
 import slurm
@@ -128,14 +127,14 @@ def test_each_step_of_a_batch_script_is_a_group(cluster, tmp_path):
 def test_reports_of_a_step_killed_for_memory_are_written(cluster, tmp_path):
     need_cgroups()
     cluster.srun("-n2", "--mem=300M", "sh", "-c", "exec $BIN/spoor run -q -- $BIN/steady $((50 + 400 * SLURM_PROCID)) 200",
-                 folder=tmp_path, status=128 + signal.SIGKILL)
+                 folder=tmp_path, status=None)
     group = Group(tmp_path)
     killed, other = group.ranks[1], group.ranks[0]
     assert killed["run"]["signal"] == "SIGKILL" and killed["events"]["oom_kills"]["value"] == 1
     assert killed["limits"]["memory_bytes"] == 300 << 20
     assert other["run"]["exit_code"] == 0 and not other["events"]["oom_kills"]["value"]
     state = cluster.sacct(killed["launch"]["job"])[f"{killed['launch']['job']}.0"]["State"]
-    # Without spoor, too, Slurm says CANCELLED if srun notices the killed task first.
+    # Without spoor, too, Slurm often calls such a step CANCELLED. The status of srun depends on it: 137 or its own.
     assert state in ("OUT_OF_MEMORY", "CANCELLED")
     assert [row["signal"] for row in group.merged["rank_table"]] == [None, "SIGKILL"]
 
