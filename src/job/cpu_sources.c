@@ -91,7 +91,7 @@ static uint64_t counted_by_perf(const struct cpu_counts *counts)
 
     if (!counts->awaits_wait4 || !is_known(ns))
         return ns;
-    ns = sub_floor0(ns, first_known(counts->stolen_ns, 0));
+    ns = sub_floor0(ns, known_or_0(counts->stolen_ns));
     raise_to(&ns, counts->tree_ns);
     return ns;
 }

@@ -487,7 +487,7 @@ static void date_back(struct gpu_totals *totals, const struct gpu_totals *latest
 
     for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
         uint64_t *busy_ns = &totals->measures[pairs[i].busy].value;
-        uint64_t share = first_known(latest->measures[pairs[i].share].value, 0);
+        uint64_t share = known_or_0(latest->measures[pairs[i].share].value);
 
         if (is_known(*busy_ns))
             *busy_ns = sub_floor0(*busy_ns, gpu_share_ns(span_ns, share));

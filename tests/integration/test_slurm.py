@@ -134,7 +134,7 @@ def test_reports_of_a_step_killed_for_memory_are_written(cluster, tmp_path):
     assert killed["limits"]["memory_bytes"] == 300 << 20
     assert other["run"]["exit_code"] == 0 and not other["events"]["oom_kills"]["value"]
     state = cluster.sacct(killed["launch"]["job"])[f"{killed['launch']['job']}.0"]["State"]
-    # Without spoor, too, Slurm often calls such a step CANCELLED. The status of srun depends on it: 137 or its own.
+    # Slurm calls such a step CANCELLED at times, also without spoor. The status of srun depends on the state.
     assert state in ("OUT_OF_MEMORY", "CANCELLED")
     assert [row["signal"] for row in group.merged["rank_table"]] == [None, "SIGKILL"]
 
