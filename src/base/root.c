@@ -317,18 +317,20 @@ static int open_cached(struct cached_file *kept, const struct root *root, bool *
 ssize_t cached_file_read(struct cached_file *kept, const struct root *root, enum file_read how,
                          char *buf, size_t size, const char *fmt, ...)
 {
+    struct cached_file once = CACHED_FILE_CLOSED;
+    struct cached_file *file = kept ? kept : &once;
     va_list args;
     bool keeps;
     ssize_t n;
 
     va_start(args, fmt);
-    n = open_cached(kept, root, &keeps, fmt, args);
+    n = open_cached(file, root, &keeps, fmt, args);
     va_end(args);
     if (n < 0)
         return n;
-    n = read_file(kept->fd, how, buf, size);
-    if (!keeps)
-        cached_file_close(kept);
+    n = read_file(file->fd, how, buf, size);
+    if (!keeps || !kept)
+        cached_file_close(file);
     return n;
 }
 

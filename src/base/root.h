@@ -107,7 +107,7 @@ enum file_read {
 };
 
 /* Reads the file from its start. The path is used if the file is not open yet. If descriptors run
- * short, the file is closed after the read. */
+ * short, or without a place to keep it (NULL), the file is closed after the read. */
 ssize_t cached_file_read(struct cached_file *kept, const struct root *root, enum file_read how,
                          char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(6, 7);
 void cached_file_close(struct cached_file *kept);

@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "record/row.h"
+#include "text/json_member.h"
 #include "text/number.h"
 
 /* The form of a value in the file. */
@@ -284,19 +284,6 @@ static int read_table(char *text, const struct column *columns, size_t count, co
 
 /* ---- con/duct ------------------------------------------------------------- */
 
-static json_t *find_member(json_t *node, const char *path)
-{
-    while (node && *path) {
-        size_t length = strcspn(path, ".");
-        char key[64] = "";
-
-        memcpy(key, path, length); /* fits: keys of our table are shorter */
-        node = json_object_get(node, key);
-        path += length + (path[length] == '.');
-    }
-    return node;
-}
-
 static int read_duct(const struct buffer *text, const char *path, struct records *ret,
                      struct spoor_error *err)
 {
@@ -306,7 +293,7 @@ static int read_duct(const struct buffer *text, const char *path, struct records
         return error_set(err, EBADMSG,
                          "neither a report of spoor nor the info.json of con/duct");
     for (size_t i = 0; i < ARRAY_SIZE(duct); i++) {
-        const json_t *value = find_member(root, duct[i].name);
+        const json_t *value = member_at(root, duct[i].name);
 
         if (json_is_string(value))
             add_value(row, &duct[i], json_string_value(value));

@@ -97,7 +97,7 @@ static bool is_there(const struct root *root, struct process_id id)
 {
     struct pid_stat stat;
 
-    return pid_stat_read_once(root, id.pid, &stat) == 0 && stat.start_ticks == id.start_ticks;
+    return pid_stat_read(NULL, root, id.pid, &stat) == 0 && stat.start_ticks == id.start_ticks;
 }
 
 uint64_t agents_cpu_ns(struct agents *agents, const struct root *root)

@@ -339,7 +339,7 @@ static void end_agent(struct job *job, pid_t pid)
     int wait_status;
 
     if (job->agents.live_count > 0 && read_final_rusage(pid, &rusage, &wait_status) &&
-        pid_stat_read_once(job->root, pid, &stat) == 0)
+        pid_stat_read(NULL, job->root, pid, &stat) == 0)
         agents_end(&job->agents, (struct process_id){ pid, stat.start_ticks },
                    usage_timeval_ns(rusage.ru_utime) + usage_timeval_ns(rusage.ru_stime));
 }

@@ -46,14 +46,12 @@ struct memory_search {
 static void find_memory(pid_t tid, void *data)
 {
     struct memory_search *search = data;
-    struct cached_file file = CACHED_FILE_CLOSED;
     struct pid_statm statm;
 
     if (tid == search->pid || search->found != 0)
         return;
-    if (pid_statm_read(&file, search->root, tid, &statm) == 0 && statm.size_pages > 0)
+    if (pid_statm_read(NULL, search->root, tid, &statm) == 0 && statm.size_pages > 0)
         search->found = tid;
-    cached_file_close(&file);
 }
 
 /* Selects another thread under whose ID memory is read, because the first thread has exited. */

@@ -65,7 +65,7 @@ static void note_inherited(pid_t pid, void *data)
     struct job *job = data;
     struct pid_stat stat;
 
-    if (pid == job->main_pid || pid_stat_read_once(job->root, pid, &stat) < 0 ||
+    if (pid == job->main_pid || pid_stat_read(NULL, job->root, pid, &stat) < 0 ||
         reserve(&job->inherited.ids, &job->inherited.capacity, job->inherited.count + 1,
                 sizeof(*job->inherited.ids)) < 0)
         return;
@@ -74,12 +74,9 @@ static void note_inherited(pid_t pid, void *data)
 
 void job_note_inherited(struct job *job)
 {
-    struct cached_file file = CACHED_FILE_CLOSED;
-
     /* If the list cannot be read, an earlier child is mistaken for a process of the job. */
-    (void)children_read(&file, job->root, job->tracker_pid, 2, &job->children, note_inherited,
+    (void)children_read(NULL, job->root, job->tracker_pid, 2, &job->children, note_inherited,
                         job);
-    cached_file_close(&file);
 }
 
 bool job_is_inherited(const struct job *job, struct process_id id)
@@ -231,14 +228,9 @@ static void search_children(struct search *search, bool is_full)
 {
     struct job *job = search->job;
 
-    if (job->is_spawned) {
-        struct cached_file file = CACHED_FILE_CLOSED;
-
-        /* Any of our threads may have adopted an orphan. */
-        (void)children_read(&file, job->root, job->tracker_pid, 2, &job->children, add_found,
+    if (job->is_spawned) /* any of our threads may have adopted an orphan */
+        (void)children_read(NULL, job->root, job->tracker_pid, 2, &job->children, add_found,
                             search);
-        cached_file_close(&file);
-    }
     /* New members are appended, so the loop reads their children too. */
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];

@@ -365,7 +365,7 @@ static void look_at_files(struct job *job)
             continue;
         network->listed_pid = process->pid;
         if (proc_each_fd(job->root, process->pid, add_file, job) == -EACCES)
-            network->is_denied |= pid_stat_read_once(job->root, process->pid, &stat) == 0 &&
+            network->is_denied |= pid_stat_read(NULL, job->root, process->pid, &stat) == 0 &&
                                   !pid_stat_is_zombie(&stat);
     }
     sort_inodes(&network->inodes);

@@ -125,7 +125,7 @@ static uint32_t count_threads(const struct process_events *events, pid_t pid)
 {
     struct pid_stat stat;
 
-    if (pid_stat_read_once(events->root, pid, &stat) < 0 || stat.threads == 0)
+    if (pid_stat_read(NULL, events->root, pid, &stat) < 0 || stat.threads == 0)
         return 1;
     /* The first thread may have exited before the others, and is still counted. */
     return (uint32_t)(stat.threads - (stat.is_ending && stat.threads > 1));
@@ -295,12 +295,9 @@ static void note_fork(struct process_events *events, const struct process_event 
  * resident pages in stat do not help: they may read 0 for a small process.) */
 static bool has_memory(const struct process_events *events, pid_t pid)
 {
-    struct cached_file file = CACHED_FILE_CLOSED;
     struct pid_statm statm;
-    int r = pid_statm_read(&file, events->root, pid, &statm);
 
-    cached_file_close(&file);
-    return r == 0 && statm.size_pages > 0;
+    return pid_statm_read(NULL, events->root, pid, &statm) == 0 && statm.size_pages > 0;
 }
 
 /* Whether a process still exists, is alive, and is not a new one with the same PID. perf
@@ -310,7 +307,7 @@ static bool lives_on(const struct process_events *events, const struct process_e
     struct pid_stat stat;
 
     return (kill(event->pid, 0) == 0 || errno != ESRCH) && has_memory(events, event->pid) &&
-           pid_stat_read_once(events->root, event->pid, &stat) == 0 &&
+           pid_stat_read(NULL, events->root, event->pid, &stat) == 0 &&
            stat.start_ticks <= event_ticks(event, clock_suspended_ns());
 }
 

@@ -43,7 +43,7 @@ static bool is_foreign(struct job *job, pid_t first)
     for (int depth = 0; depth < DEPTH_MAX && first > 1; depth++) {
         if (roster_find(&job->roster, pid))
             return false;
-        if (pid > 1 && pid_stat_read_once(job->root, pid, &stat) == 0) {
+        if (pid > 1 && pid_stat_read(NULL, job->root, pid, &stat) == 0) {
             if (stat.parent_pid == job->tracker_pid)
                 return child_is_foreign(job, &stat);
             pid = stat.parent_pid;
@@ -88,15 +88,13 @@ static bool is_ours(struct job *job, const struct cgroup *cgroup, bool is_deep)
  * of the cgroup. */
 static struct tracker_usage read_tracker(struct job *job)
 {
-    struct cached_file file = CACHED_FILE_CLOSED;
     struct tracker_usage tracker = { 0 };
     struct pid_statm statm;
     struct rusage usage;
 
-    if (pid_statm_read(&file, job->root, job->tracker_pid, &statm) == 0)
+    if (pid_statm_read(NULL, job->root, job->tracker_pid, &statm) == 0)
         tracker.anon_bytes =
             sub_floor0(statm.resident_pages, statm.shared_pages) * job->root->page_bytes;
-    cached_file_close(&file);
     if (job->root->is_live && getrusage(RUSAGE_SELF, &usage) == 0) {
         tracker.user_ns = usage_timeval_ns(usage.ru_utime);
         tracker.system_ns = usage_timeval_ns(usage.ru_stime);

@@ -21,24 +21,26 @@ const struct run_figure run_figures[RUN_FIGURES] = {
     { "energy", "GPU energy", "energy.gpu_joules", RUN_JOULES },
 };
 
+static const struct {
+    const char *words[2]; /* the last word of the paths of such figures */
+    const char *expected;
+    struct number (*text)(double value);
+} kinds[] = {
+    [RUN_SECONDS] = { { "seconds" }, "a time, such as 90, 10m or 3h", number_duration },
+    [RUN_BYTES] = { { "bytes", "chars" }, "a size, such as 500MB, 2GiB or 20G", number_bytes },
+    [RUN_JOULES] = { { "joules" }, "an energy, such as 500, 20kJ or 0.5kWh", number_energy },
+    [RUN_NUMBER] = { { NULL }, "a number", number_short },
+};
+
 static enum run_unit unit_of(const char *path)
 {
-    static const struct {
-        const char *end;
-        enum run_unit unit;
-    } ends[] = {
-        { "seconds", RUN_SECONDS },
-        { "bytes", RUN_BYTES },
-        { "chars", RUN_BYTES },
-        { "joules", RUN_JOULES },
-    };
-    size_t length = strlen(path);
+    const char *word = strrchr(path, '_');
 
-    for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-        size_t end = strlen(ends[i].end);
-
-        if (length > end && strcmp(path + length - end, ends[i].end) == 0)
-            return ends[i].unit;
+    for (enum run_unit unit = 0; word && unit < RUN_NUMBER; unit++) {
+        for (size_t i = 0; i < ARRAY_SIZE(kinds[unit].words) && kinds[unit].words[i]; i++) {
+            if (strcmp(word + 1, kinds[unit].words[i]) == 0)
+                return unit;
+        }
     }
     return RUN_NUMBER;
 }
@@ -95,17 +97,7 @@ double run_figure_high(const struct spoor_figure *figure)
 
 struct number run_figure_text(const struct run_figure *figure, double value)
 {
-    switch (figure->unit) {
-    case RUN_SECONDS:
-        return number_duration(value);
-    case RUN_BYTES:
-        return number_bytes(value);
-    case RUN_JOULES:
-        return number_energy(value);
-    case RUN_NUMBER:
-        break;
-    }
-    return number_short(value);
+    return kinds[figure->unit].text(value);
 }
 
 void run_figure_add(const struct run_figure *figure, double value, double low, double high,
@@ -145,13 +137,6 @@ static double joule_factor(const char *unit)
     return 0;
 }
 
-static const char *const expected[] = {
-    [RUN_SECONDS] = "a time, such as 90, 10m or 3h",
-    [RUN_BYTES] = "a size, such as 500MB, 2GiB or 20G",
-    [RUN_JOULES] = "an energy, such as 500, 20kJ or 0.5kWh",
-    [RUN_NUMBER] = "a number",
-};
-
 int run_figure_parse(const struct run_figure *figure, const char *text, double *ret,
                      struct spoor_error *err)
 {
@@ -172,7 +157,7 @@ int run_figure_parse(const struct run_figure *figure, const char *text, double *
     }
     if (!(factor > 0))
         return error_set(err, EINVAL, "invalid value '%s' of %s: expected %s", text,
-                         figure->name, expected[figure->unit]);
+                         figure->name, kinds[figure->unit].expected);
     *ret = number * factor;
     return 0;
 }

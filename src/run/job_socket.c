@@ -328,7 +328,7 @@ size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *messa
             count++;
             send_to_tracker(fd, name, is_stop, warn);
         }
-        ancestor = pid_stat_read_once(&root, ancestor, &process) < 0 ? 0 : process.parent_pid;
+        ancestor = pid_stat_read(NULL, &root, ancestor, &process) < 0 ? 0 : process.parent_pid;
     }
     return count;
 }
@@ -341,7 +341,7 @@ static bool is_stopped(const struct root *root, pid_t pid)
 {
     struct pid_stat process;
 
-    return pid_stat_read_once(root, pid, &process) == 0 && strchr("Tt", process.state);
+    return pid_stat_read(NULL, root, pid, &process) == 0 && strchr("Tt", process.state);
 }
 
 static void request_status(const struct root *root, pid_t tracker,

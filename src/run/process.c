@@ -26,7 +26,7 @@
 
 static bool is_alive(const struct root *root, pid_t pid, struct pid_stat *ret)
 {
-    return pid_stat_read_once(root, pid, ret) == 0 && !pid_stat_is_zombie(ret);
+    return pid_stat_read(NULL, root, pid, ret) == 0 && !pid_stat_is_zombie(ret);
 }
 
 void process_reap(pid_t pid)
@@ -49,7 +49,7 @@ bool process_descends(const struct root *root, pid_t pid, pid_t ancestor)
     for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
         struct pid_stat process;
 
-        if (pid_stat_read_once(root, pid, &process) < 0)
+        if (pid_stat_read(NULL, root, pid, &process) < 0)
             return false;
         if (process.parent_pid == ancestor)
             return true;
@@ -75,11 +75,9 @@ ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t 
 {
     struct children children = { .buf = buf, .capacity = capacity };
     struct children_buffer text = { 0 };
-    struct cached_file file = CACHED_FILE_CLOSED;
     /* Passing at least 2 threads makes it read the children of all threads. */
-    int r = children_read(&file, root, pid, 2, &text, add_child, &children);
+    int r = children_read(NULL, root, pid, 2, &text, add_child, &children);
 
-    cached_file_close(&file);
     children_buffer_done(&text);
     return r < 0 ? r : (ssize_t)children.count;
 }

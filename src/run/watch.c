@@ -35,7 +35,7 @@ struct pid_fd_info {
 int watch_identify(struct watch *watch)
 {
     struct pid_stat process;
-    int r = pid_stat_read_once(&watch->root, watch->pid, &process);
+    int r = pid_stat_read(NULL, &watch->root, watch->pid, &process);
 
     if (r < 0)
         return r == -ENOENT ? -ESRCH : r;
@@ -122,7 +122,7 @@ static void note_occupant(pid_t pid, void *data)
     if (pid == getpid())
         occupants->has_us = true;
     else if (pid != 0 && !occupants->has_others)
-        occupants->has_others = pid_stat_read_once(occupants->root, pid, &process) < 0 ||
+        occupants->has_others = pid_stat_read(NULL, occupants->root, pid, &process) < 0 ||
                                 strcmp(process.comm, SPOOR_AGENT_NAME) != 0;
 }
 
@@ -211,7 +211,7 @@ static bool has_ended(struct watch *watch)
     if (watch->pid == 0)
         return cgroup_has_ended(watch);
     return process_has_ended(&watch->root, watch->pid) ||
-           pid_stat_read_once(&watch->root, watch->pid, &process) < 0 ||
+           pid_stat_read(NULL, &watch->root, watch->pid, &process) < 0 ||
            process.start_ticks != watch->start_ticks;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* delivery.c - passes samples to the streams and the caller. */
 #include <errno.h>
-#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 

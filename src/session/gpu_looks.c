@@ -229,7 +229,7 @@ bool gpu_looks_are_starved(const struct gpu_looks *looks)
 
     if (thread_id == 0)
         return true;
-    return pid_stat_read_once(&looks->root, thread_id, &stat) == 0 && stat.state == 'R' &&
+    return pid_stat_read(NULL, &looks->root, thread_id, &stat) == 0 && stat.state == 'R' &&
            sub_floor0(read_times(looks).run_ns, looks->before.run_ns) < STUCK_AFTER_NS;
 }
 

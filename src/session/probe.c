@@ -348,19 +348,11 @@ static const char *probe_children(struct trial *trial)
     return trial->job.lists_children ? NULL : "not supported by this kernel";
 }
 
-static int read_io(const struct root *root, pid_t pid)
-{
-    struct cached_file file = CACHED_FILE_CLOSED;
-    struct pid_io io;
-    int r = pid_io_read(&file, root, pid, &io);
-
-    cached_file_close(&file);
-    return r;
-}
-
 static const char *probe_io(struct trial *trial)
 {
-    return why(trial, read_io(trial->root, trial->pid));
+    struct pid_io io;
+
+    return why(trial, pid_io_read(NULL, trial->root, trial->pid, &io));
 }
 
 /* Reads a process of another user. Root starts such a process; other users read process 1,
@@ -368,10 +360,11 @@ static const char *probe_io(struct trial *trial)
 static const char *probe_foreign(struct trial *trial)
 {
     struct smaps_rollup rollup;
+    struct pid_io io;
     bool is_root = geteuid() == 0;
     int end_fd = -1;
     pid_t pid = is_root ? trial_child_start(true, &end_fd) : 1;
-    int r = pid < 0 ? pid : read_io(trial->root, pid);
+    int r = pid < 0 ? pid : pid_io_read(NULL, trial->root, pid, &io);
 
     if (r == 0)
         r = smaps_rollup_read(trial->root, pid, &rollup);

@@ -48,7 +48,7 @@ static bool is_job_running(const spoor_session *session)
         return session->sampler.job.sum.process_count > 0;
     return session->pid != 0 && session->sampler.has_started &&
            !session->sampler.job.main.has_ended &&
-           pid_stat_read_once(&session->root, session->pid, &main) == 0 &&
+           pid_stat_read(NULL, &session->root, session->pid, &main) == 0 &&
            !pid_stat_is_zombie(&main);
 }
 

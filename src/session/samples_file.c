@@ -5,15 +5,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "output/save.h"
 #include "text/csv.h"
 
 #define GPUS_MOST_NS NS_PER_SECOND

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #include "base/arithmetic.h"
-#include "series/series.h"
 #include "session/session.h"
 
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)

@@ -25,10 +25,17 @@ struct digits {
 
 /* The range of numbers that are written without an exponent, and how. */
 struct style {
-    int smallest_plain; /* smallest exponent in plain notation */
-    int first_large;    /* smallest exponent that is too large for plain notation */
-    const char *whole;  /* appended to a number without fraction or exponent */
+    int smallest_plain;     /* smallest exponent in plain notation */
+    int first_large;        /* smallest exponent that is too large for plain notation */
+    const char *whole;      /* appended to a number without fraction or exponent */
+    bool has_wide_exponent; /* a sign and at least two digits */
 };
+
+static void drop_zeros(struct digits *digits)
+{
+    while (digits->count > 1 && digits->digits[digits->count - 1] == '0')
+        digits->count--;
+}
 
 /* A decimal of up to 15 digits survives the conversion to a double and back; 17 digits always
  * distinguish two doubles. */
@@ -51,8 +58,7 @@ static struct digits shortest(double value)
         if (*cursor >= '0' && *cursor <= '9')
             result.digits[result.count++] = *cursor;
     }
-    while (result.count > 1 && result.digits[result.count - 1] == '0')
-        result.count--;
+    drop_zeros(&result);
     result.exponent = *cursor ? (int)strtol(cursor + 1, NULL, 10) : 0;
     return result;
 }
@@ -84,13 +90,13 @@ static char *put_digits(char *to, const struct digits *from, int whole, const ch
 }
 
 /* At most 26 bytes: sign, 0.0000, 17 digits. */
-static struct decimal_text write_finite(double value, const struct style *style)
+static struct decimal_text write_digits(bool is_negative, struct digits digits,
+                                        const struct style *style)
 {
     struct decimal_text result = { "" };
     char *to = result.text;
-    struct digits digits = shortest(fabs(value));
 
-    if (signbit(value))
+    if (is_negative)
         *to++ = '-';
     if (digits.exponent >= 0 && digits.exponent < style->first_large) {
         to = put_digits(to, &digits, digits.exponent + 1, style->whole);
@@ -100,7 +106,9 @@ static struct decimal_text write_finite(double value, const struct style *style)
         to = put(to, digits.digits, (size_t)digits.count);
     } else {
         to = put_digits(to, &digits, 1, "");
-        to += snprintf(to, 8, "e%+03d", digits.exponent); /* fits: e-308 */
+        *to++ = 'e';
+        to += snprintf(to, 8, style->has_wide_exponent ? "%+03d" : "%d",
+                       digits.exponent); /* fits: -308 */
     }
     *to = '\0';
     return result;
@@ -108,23 +116,22 @@ static struct decimal_text write_finite(double value, const struct style *style)
 
 struct decimal_text decimal_number(double value)
 {
-    static const struct style json = { -5, 17, "" };
+    static const struct style json = { -5, 17, "", true };
 
     if (!isfinite(value))
         return (struct decimal_text){ "" };
-    /* JSON has no negative zero. */
-    return write_finite(value < 0 || value > 0 ? value : 0, &json);
+    return write_digits(value < 0, shortest(fabs(value)), &json); /* JSON has no -0 */
 }
 
 struct decimal_text decimal_float(double value)
 {
-    static const struct style python = { -4, 16, ".0" };
+    static const struct style python = { -4, 16, ".0", true };
 
     if (isnan(value))
         return (struct decimal_text){ "nan" };
     if (isinf(value))
         return value < 0 ? (struct decimal_text){ "-inf" } : (struct decimal_text){ "inf" };
-    return write_finite(value, &python);
+    return write_digits(signbit(value), shortest(fabs(value)), &python);
 }
 
 /* printf() and strtod() share the locale's decimal point. */
@@ -162,40 +169,17 @@ double decimal_round(double value, int decimals)
     return print_fixed(value, decimals, text, sizeof(text)) ? strtod(text, NULL) : value;
 }
 
-/* Accepts digits, one point, an exponent: other forms that strtod() accepts (hexadecimal,
- * leading blanks, words) are rejected. */
-static bool is_decimal(const char *text)
-{
-    size_t whole, fraction = 0;
-
-    text += *text == '-' || *text == '+';
-    whole = strspn(text, "0123456789");
-    text += whole;
-    if (*text == '.') {
-        fraction = strspn(text + 1, "0123456789");
-        text += 1 + fraction;
-    }
-    if (whole + fraction == 0)
-        return false;
-    if (*text == 'e' || *text == 'E') {
-        text++;
-        text += *text == '-' || *text == '+';
-        if (*text < '0' || *text > '9')
-            return false;
-        text += strspn(text, "0123456789");
-    }
-    return *text == '\0';
-}
-
 int decimal_parse(const char *text, double *ret)
 {
     const char *point = localeconv()->decimal_point;
     char *dot;
     char copy[400];
     size_t length = strlen(text);
+    /* Other forms that strtod() accepts (hexadecimal, leading blanks, words) are rejected. */
+    const char *rest = text + (text[0] == '+' && text[1] != '-');
     double value;
 
-    if (length >= sizeof(copy) || !is_decimal(text))
+    if (length >= sizeof(copy) || number_read(&rest, &value) < 0 || *rest != '\0')
         return -EBADMSG;
     memcpy(copy, text, length + 1);
     dot = strchr(copy, '.');
@@ -460,64 +444,23 @@ bool rounded_equal(double a, double b)
     return x.is_negative == y.is_negative && x.digits == y.digits && x.exponent == y.exponent;
 }
 
-/* Writes the digits without trailing zeros; returns how many. `exponent` grows by the number
- * of those zeros. */
-static int write_digits(struct rounded *rounded, char text[DIGITS])
-{
-    int count = DIGITS;
-
-    while (rounded->digits % 10 == 0) {
-        rounded->digits /= 10;
-        rounded->exponent++;
-        count--;
-    }
-    for (int i = count; i-- > 0; rounded->digits /= 10)
-        text[i] = (char)('0' + rounded->digits % 10);
-    return count;
-}
-
-/* Writes the point after the first digit. */
-static void write_scientific(const char *digits, int count, int exponent, struct buffer *out)
-{
-    buffer_add(out, digits, 1);
-    if (count > 1) {
-        buffer_add(out, ".", 1);
-        buffer_add(out, digits + 1, (size_t)count - 1);
-    }
-    buffer_format(out, "e%d", exponent + count - 1);
-}
-
 void rounded_write(double value, struct buffer *out)
 {
-    static const char zeros[] = "0.000000";
-    enum { ZEROS_MAX = 3 };
+    static const struct style style = { -4, 7, "", false };
     struct rounded rounded = round_digits(value);
-    char digits[DIGITS];
-    int count, before; /* digits before the decimal point */
+    struct digits digits = { .count = DIGITS, .exponent = rounded.exponent + DIGITS - 1 };
+    int rest = rounded.digits;
 
     if (!isfinite(value))
         return;
-    if (rounded.digits == 0) {
+    if (rest == 0) {
         buffer_add(out, "0", 1);
         return;
     }
-    if (rounded.is_negative)
-        buffer_add(out, "-", 1);
-    count = write_digits(&rounded, digits);
-    before = count + rounded.exponent;
-    if (before > DIGITS + ZEROS_MAX || before < -ZEROS_MAX) {
-        write_scientific(digits, count, rounded.exponent, out);
-    } else if (before <= 0) {
-        buffer_add(out, zeros, 2 + (size_t)-before);
-        buffer_add(out, digits, (size_t)count);
-    } else if (before >= count) {
-        buffer_add(out, digits, (size_t)count);
-        buffer_add(out, zeros + 2, (size_t)(before - count));
-    } else {
-        buffer_add(out, digits, (size_t)before);
-        buffer_add(out, ".", 1);
-        buffer_add(out, digits + before, (size_t)(count - before));
-    }
+    for (int i = DIGITS; i-- > 0; rest /= 10)
+        digits.digits[i] = (char)('0' + rest % 10);
+    drop_zeros(&digits);
+    buffer_add_text(out, write_digits(rounded.is_negative, digits, &style).text);
 }
 
 /* ---- number reader --------------------------------------------------------- */

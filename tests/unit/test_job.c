@@ -215,7 +215,7 @@ static void a_process_that_reuses_the_pid_of_an_agent_is_not_an_agent(void **sta
     uint64_t agent_ns;
 
     assert_int_equal(root_open("/", &root), 0);
-    assert_int_equal(pid_stat_read_once(&root, id.pid, &stat), 0);
+    assert_int_equal(pid_stat_read(NULL, &root, id.pid, &stat), 0);
     id.start_ticks = stat.start_ticks;
     agents_note(&agents, id);
     agent_ns = agents_cpu_ns(&agents, &root);

@@ -62,16 +62,6 @@ static void add_number(struct variables *variables, const char *name, double val
         add_variable(variables, name, decimal_number(value).text);
 }
 
-/* Returns the path of the first report that is written to a file. */
-static const char *find_report(const struct outputs *outputs)
-{
-    for (size_t i = 0; i < outputs->count; i++) {
-        if (outputs->items[i].fd < 0)
-            return outputs->items[i].path;
-    }
-    return NULL;
-}
-
 static void add_run(struct variables *variables, const struct outputs *outputs,
                     const struct record *run)
 {
@@ -81,7 +71,7 @@ static void add_run(struct variables *variables, const struct outputs *outputs,
     add_variable(variables, "id", run->id);
     add_variable(variables, "name", run->name);
     add_variable(variables, "command", command.text);
-    add_variable(variables, "report", find_report(outputs));
+    add_variable(variables, "report", outputs_file(outputs, ~0u));
     add_variable(variables, "signal", run->signal);
     if (is_known(run->exit_code))
         add_number(variables, "exit_code", (double)run->exit_code);

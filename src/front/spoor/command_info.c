@@ -250,7 +250,7 @@ static int default_file(pid_t process, char **ret, struct spoor_error *err)
     int r = root_open(NULL, &root);
 
     if (r == 0)
-        r = pid_stat_read_once(&root, process, &stat);
+        r = pid_stat_read(NULL, &root, process, &stat);
     root_close(&root);
     if (r < 0)
         return error_set(err, ESRCH,

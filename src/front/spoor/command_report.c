@@ -59,16 +59,6 @@ static int check_own_page(const char *path, struct spoor_error *err)
                      path);
 }
 
-/* Returns the page to open in a browser; NULL: none of the outputs is a page in a file. */
-static const char *find_page(const struct outputs *outputs)
-{
-    for (size_t i = 0; i < outputs->count; i++) {
-        if (outputs->items[i].format == SPOOR_HTML && outputs->items[i].fd < 0)
-            return outputs->items[i].path;
-    }
-    return NULL;
-}
-
 /* Rejects formats other than text for charts and brief reports. */
 static int check_text(const struct settings *settings, struct spoor_error *err)
 {
@@ -183,7 +173,8 @@ int report_runs(struct settings *settings, char **paths, size_t count)
     if (complete_settings(settings, paths[0], &err) < 0 ||
         outputs_plan_stdout(settings, &outputs, &err) < 0)
         return complain("%s", err.message);
-    if (settings->opens_page && (settings->wants_charts || !find_page(&outputs)))
+    if (settings->opens_page &&
+        (settings->wants_charts || !outputs_file(&outputs, 1u << SPOOR_HTML)))
         return complain("--open requires a page in a file: omit --format and --text, or name a "
                         ".html file with -o");
     if (run_set_load(&set, paths, count, &err) < 0 ||
@@ -191,7 +182,7 @@ int report_runs(struct settings *settings, char **paths, size_t count)
         return complain("%s", err.message);
     if (settings->names_page && !is_quiet)
         program_warn(&spoor_program, "the report is in '%s'", settings->outputs.items[0]);
-    return settings->opens_page ? open_page(find_page(&outputs)) : 0;
+    return settings->opens_page ? open_page(outputs_file(&outputs, 1u << SPOOR_HTML)) : 0;
 }
 
 int command_report(struct settings *settings, char **files, int count)

@@ -234,7 +234,7 @@ static void write_title(const struct settings *settings, struct buffer *out)
     }
     buffer_format(out, "process %d", (int)settings->pid);
     if (root_open(NULL, &root) == 0 &&
-        pid_stat_read_once(&root, settings->pid, &process) == 0) {
+        pid_stat_read(NULL, &root, settings->pid, &process) == 0) {
         buffer_add_text(out, " (");
         escape_terminal(process.comm, out);
         buffer_add_text(out, ")");

@@ -352,6 +352,15 @@ void outputs_done(struct outputs *outputs)
     outputs->count = 0;
 }
 
+const char *outputs_file(const struct outputs *outputs, unsigned formats)
+{
+    for (size_t i = 0; i < outputs->count; i++) {
+        if (outputs->items[i].fd < 0 && formats & 1u << outputs->items[i].format)
+            return outputs->items[i].path;
+    }
+    return NULL;
+}
+
 int outputs_reader_fd(const struct settings *settings)
 {
     if (settings->stream_count != 1 || settings->outputs.count > 0)
@@ -550,22 +559,13 @@ void rank_group_begin(struct settings *settings, char **command, struct rank_gro
  *
  * Any failure here is one line on stderr: the job itself has ended. */
 
-/* Returns the absolute path of the JSON report of this run; NULL: there is none. */
-static char *find_report(const struct outputs *outputs)
-{
-    for (size_t i = 0; i < outputs->count; i++) {
-        const struct output *output = &outputs->items[i];
-
-        if (output->fd < 0 && output->format == SPOOR_JSON && output->save != SPOOR_APPEND)
-            return realpath(output->path, NULL);
-    }
-    return NULL;
-}
-
 static void save_run(const struct report *report)
 {
     CLEANUP(buffer_done) struct buffer row = { 0 };
-    AUTO_FREE char *path = find_report(report->outputs);
+    const struct outputs *outputs = report->outputs;
+    const char *file =
+        outputs->save == SPOOR_APPEND ? NULL : outputs_file(outputs, 1u << SPOOR_JSON);
+    AUTO_FREE char *path = file ? realpath(file, NULL) : NULL;
     struct spoor_error err = { 0 };
     char folder[PATH_MAX];
     int r = format_report(report, SPOOR_ROW, &row, &err);

@@ -64,6 +64,10 @@ int outputs_plan_stdout(struct settings *settings, struct outputs *ret,
                         struct spoor_error *err);
 void outputs_done(struct outputs *outputs);
 
+/* Returns the path of the first file that is written in one of the formats (their bits); NULL:
+ * there is none. */
+const char *outputs_file(const struct outputs *outputs, unsigned formats);
+
 /* Returns the descriptor of the stream if the only other output is the summary: when the reader
  * of the stream closes it, nothing is left to do. -1: there is no such stream. */
 int outputs_reader_fd(const struct settings *settings);

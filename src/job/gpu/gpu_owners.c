@@ -128,7 +128,7 @@ static bool descends_from_job(const struct gpu_owners *owners, const struct root
     for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
         struct pid_stat stat;
 
-        if (pid_stat_read_once(root, pid, &stat) < 0)
+        if (pid_stat_read(NULL, root, pid, &stat) < 0)
             return false;
         pid = stat.parent_pid;
         if (is_owner(owners, pid) || (pid == owners->tracker_pid && pid != 0))

@@ -13,12 +13,10 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "output/output_file.h"
 #include "services/http.h"
 #include "text/json_member.h"
 #include "text/json_writer.h"
-#include "text/number.h"
 
 /* ---- the vendors -------------------------------------------------------- */
 
@@ -204,28 +202,6 @@ int cloud_value_copy(const char *text, size_t length, char *buf, size_t size)
     return 0;
 }
 
-/* Returns the value at a dotted path, where a number is an index into a list; NULL: there is
- * no such value. */
-static const json_t *find_json(const json_t *value, const char *path)
-{
-    while (value && *path) {
-        size_t length = strcspn(path, ".");
-        char key[64];
-        uint64_t index;
-
-        if (length >= sizeof(key))
-            return NULL;
-        memcpy(key, path, length);
-        key[length] = '\0';
-        if (json_is_array(value) && parse_whole_u64(key, &index) == 0)
-            value = json_array_get(value, (size_t)index);
-        else
-            value = json_object_get(value, key); /* NULL if it is not an object */
-        path += length + (path[length] == '.');
-    }
-    return value;
-}
-
 static int copy_field(const struct cloud_request *request, const struct cloud_field *field,
                       const char *text, const json_t *document, char value[VALUE_SIZE])
 {
@@ -233,7 +209,7 @@ static int copy_field(const struct cloud_request *request, const struct cloud_fi
 
     switch (request->syntax) {
     case CLOUD_JSON:
-        found = find_json(document, field->key);
+        found = member_at(document, field->key);
         return json_is_string(found)
                    ? cloud_value_copy(json_string_value(found), json_string_length(found),
                                       value, VALUE_SIZE)

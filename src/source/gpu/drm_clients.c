@@ -595,7 +595,7 @@ static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int 
 
     if (is_gone(error))
         return NULL;
-    r = pid_stat_read_once(drm->root, pid, &stat);
+    r = pid_stat_read(NULL, drm->root, pid, &stat);
     if (is_gone(r))
         return NULL; /* the process has been reaped */
     if (r == 0 && stat.is_ending)

@@ -110,14 +110,12 @@ struct other_threads {
 static void read_other_thread(pid_t tid, void *data)
 {
     struct other_threads *others = data;
-    struct cached_file file = CACHED_FILE_CLOSED;
 
     if (tid == others->pid)
         return;
     /* Fails if the thread has exited: another thread has inherited its children. */
-    (void)thread_children(&file, others->root, others->pid, tid, others->buffer, others->found,
+    (void)thread_children(NULL, others->root, others->pid, tid, others->buffer, others->found,
                           others->data);
-    cached_file_close(&file);
 }
 
 int children_read(struct cached_file *leader, const struct root *root, pid_t pid,

@@ -112,15 +112,6 @@ int pid_stat_read(struct cached_file *kept, const struct root *root, pid_t pid,
     return n < 0 ? (int)n : pid_stat_parse(text, ret);
 }
 
-int pid_stat_read_once(const struct root *root, pid_t pid, struct pid_stat *ret)
-{
-    struct cached_file file = CACHED_FILE_CLOSED;
-    int r = pid_stat_read(&file, root, pid, ret);
-
-    cached_file_close(&file);
-    return r;
-}
-
 /* ---- pid statm ------------------------------------------------------------- */
 
 int pid_statm_parse(const char *text, struct pid_statm *ret)

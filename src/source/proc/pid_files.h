@@ -53,7 +53,6 @@ int pid_stat_parse(const char *text, struct pid_stat *ret);
 /* -ENOENT or -ESRCH: the process has exited. */
 int pid_stat_read(struct cached_file *kept, const struct root *root, pid_t pid,
                   struct pid_stat *ret);
-int pid_stat_read_once(const struct root *root, pid_t pid, struct pid_stat *ret);
 
 /* ---- /proc/PID/statm: the cheapest look at a process's memory -------------- */
 

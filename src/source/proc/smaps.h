@@ -3,8 +3,6 @@
 #ifndef SOURCE_PROC_SMAPS_H
 #define SOURCE_PROC_SMAPS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
