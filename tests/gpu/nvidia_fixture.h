@@ -25,10 +25,8 @@ void machine_init(struct machine *machine, bool is_container);
 void machine_done(struct machine *machine);
 
 /* A test whose state is such a machine. */
-#define MACHINE_TEST(test) \
-    cmocka_unit_test_setup_teardown(test, machine_set_up, machine_tear_down)
-#define CONTAINER_TEST(test) \
-    cmocka_unit_test_setup_teardown(test, machine_set_up_container, machine_tear_down)
+#define MACHINE_TEST(name) TEST_WITH(name, machine_set_up, machine_tear_down)
+#define CONTAINER_TEST(name) TEST_WITH(name, machine_set_up_container, machine_tear_down)
 int machine_set_up(void **state);
 int machine_set_up_container(void **state);
 int machine_tear_down(void **state);

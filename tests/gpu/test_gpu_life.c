@@ -28,7 +28,7 @@ static void open_watch(struct gpu_watch *watch, const struct machine *machine,
 
 /* The driver's accounting data includes the peak of an exited process, even if no look saw
  * the process. */
-static void accounting_data_of_exited_processes_is_read_before_they_are_dropped(void **state)
+MACHINE_TEST(accounting_data_of_exited_processes_is_read_before_they_are_dropped)
 {
     struct machine *machine = *state;
     struct gpu_owners owners = { .main_pid = 41, .tracker_pid = 40 };
@@ -50,7 +50,7 @@ static void accounting_data_of_exited_processes_is_read_before_they_are_dropped(
 }
 
 /* Accounting data includes the time before spoor attached. */
-static void accounting_data_is_not_read_for_an_attached_job(void **state)
+MACHINE_TEST(accounting_data_is_not_read_for_an_attached_job)
 {
     struct machine *machine = *state;
     struct gpu_owners owners = { .main_pid = 41 };
@@ -63,14 +63,4 @@ static void accounting_data_is_not_read_for_an_attached_job(void **state)
     assert_false(is_known(watch.record_bytes));
     gpu_watch_close(&watch);
     gpu_owners_done(&owners);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MACHINE_TEST(accounting_data_of_exited_processes_is_read_before_they_are_dropped),
-        MACHINE_TEST(accounting_data_is_not_read_for_an_attached_job),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static void block(struct bench *bench, const char *call)
         (void)usleep(100);
 }
 
-static void peak_and_current_memory_differ(void **state)
+TEST(peak_and_current_memory_differ)
 {
     struct bench bench;
 
@@ -116,7 +116,7 @@ static void peak_and_current_memory_differ(void **state)
     tear_down(&bench);
 }
 
-static void memory_seen_before_a_driver_stopped_is_reported_once(void **state)
+TEST(memory_seen_before_a_driver_stopped_is_reported_once)
 {
     struct bench bench;
 
@@ -140,7 +140,7 @@ static void memory_seen_before_a_driver_stopped_is_reported_once(void **state)
     tear_down(&bench);
 }
 
-static void a_slow_driver_is_not_treated_as_stopped(void **state)
+TEST(a_slow_driver_is_not_treated_as_stopped)
 {
     struct bench bench;
 
@@ -153,7 +153,7 @@ static void a_slow_driver_is_not_treated_as_stopped(void **state)
     tear_down(&bench);
 }
 
-static void a_driver_that_never_responded_is_not_treated_as_stopped(void **state)
+TEST(a_driver_that_never_responded_is_not_treated_as_stopped)
 {
     struct bench bench;
 
@@ -204,17 +204,17 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
     return view.totals.measures[GPU_TOTAL_JOB_BUSY].value;
 }
 
-static void work_before_the_attach_is_not_counted(void **state)
+TEST(work_before_the_attach_is_not_counted)
 {
     assert_int_equal(busy_time_of_old_child(0), 0);
 }
 
-static void work_of_children_of_a_started_job_is_counted(void **state)
+TEST(work_of_children_of_a_started_job_is_counted)
 {
     assert_in_range(busy_time_of_old_child(getpid()), 1, UNKNOWN - 1);
 }
 
-static void gpu_files_are_not_searched_if_no_gpu_is_selected(void **state)
+FAKE_ROOT_TEST(gpu_files_are_not_searched_if_no_gpu_is_selected)
 {
     struct fake_root *fake = *state;
 
@@ -222,19 +222,4 @@ static void gpu_files_are_not_searched_if_no_gpu_is_selected(void **state)
     assert_true(gpu_looks_are_needed(&fake->root, NULL, 0));
     assert_true(gpu_looks_are_needed(&fake->root, "0", 0));
     assert_false(gpu_looks_are_needed(&fake->root, "none", 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_ROOT_TEST(gpu_files_are_not_searched_if_no_gpu_is_selected),
-        cmocka_unit_test(peak_and_current_memory_differ),
-        cmocka_unit_test(memory_seen_before_a_driver_stopped_is_reported_once),
-        cmocka_unit_test(a_slow_driver_is_not_treated_as_stopped),
-        cmocka_unit_test(a_driver_that_never_responded_is_not_treated_as_stopped),
-        cmocka_unit_test(work_before_the_attach_is_not_counted),
-        cmocka_unit_test(work_of_children_of_a_started_job_is_counted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

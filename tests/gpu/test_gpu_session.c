@@ -31,7 +31,7 @@ static void collect(const struct spoor_gpu *gpu, void *data)
                    (unsigned long long)gpu->memory_bytes, gpu->is_selected);
 }
 
-static void the_gpus_of_a_machine_are_listed(void **state)
+MACHINE_TEST(the_gpus_of_a_machine_are_listed)
 {
     struct machine *machine = *state;
     struct spoor_error err = { 0 };
@@ -64,7 +64,7 @@ static void collect_places(const struct spoor_gpu *gpu, void *data)
 }
 
 /* Parts keep the driver's numbers and do not change the numbers of the next GPUs. */
-static void mig_parts_are_numbered_within_their_gpu(void **state)
+MACHINE_TEST(mig_parts_are_numbered_within_their_gpu)
 {
     struct machine *machine = *state;
     static const char script[] = CARD "device 0 mig 1\ndevice 0.0 uuid MIG-0\n"
@@ -100,7 +100,7 @@ static bool has_thread(const char *name)
     return is_found;
 }
 
-static void a_driver_that_does_not_respond_is_not_waited_for(void **state)
+TEST(a_driver_that_does_not_respond_is_not_waited_for)
 {
     struct spoor_error err = { 0 };
     struct machine machine;
@@ -117,7 +117,7 @@ static void a_driver_that_does_not_respond_is_not_waited_for(void **state)
         (void)usleep(1000);
 }
 
-static void a_session_with_an_invalid_list_of_gpus_is_refused(void **state)
+TEST(a_session_with_an_invalid_list_of_gpus_is_refused)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_error err = { 0 };
@@ -182,7 +182,7 @@ static char *report_of(spoor_session *session)
     return text;
 }
 
-static void a_phase_has_the_peak_of_its_own_time(void **state)
+MACHINE_TEST(a_phase_has_the_peak_of_its_own_time)
 {
     struct machine *machine = *state;
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -218,7 +218,7 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
 
 /* Memory is unknown once and 0 otherwise, so the peak of the run is unknown. The peak of a
  * later phase and the current memory are known. */
-static void a_phase_does_not_inherit_earlier_unknown_values(void **state)
+MACHINE_TEST(a_phase_does_not_inherit_earlier_unknown_values)
 {
     struct machine *machine = *state;
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -250,7 +250,7 @@ static void a_phase_does_not_inherit_earlier_unknown_values(void **state)
 }
 
 /* The stop comes while the first look opens the driver: its result is collected afterwards. */
-static void a_process_has_its_memory_if_the_first_look_ends_after_the_stop(void **state)
+MACHINE_TEST(a_process_has_its_memory_if_the_first_look_ends_after_the_stop)
 {
     struct machine *machine = *state;
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -279,7 +279,7 @@ static void a_process_has_its_memory_if_the_first_look_ends_after_the_stop(void 
 }
 
 /* In a container, samples have the pids of the host. */
-static void busy_time_attributed_to_an_unlisted_process_has_its_own_source(void **state)
+TEST(busy_time_attributed_to_an_unlisted_process_has_its_own_source)
 {
     const struct gpu_vendor *const vendors[] = { &gpu_nvidia };
     struct origin origins[METRIC_COUNT];
@@ -314,20 +314,4 @@ static void busy_time_attributed_to_an_unlisted_process_has_its_own_source(void 
     gpu_watch_close(&watch);
     gpu_owners_done(&owners);
     machine_done(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MACHINE_TEST(the_gpus_of_a_machine_are_listed),
-        cmocka_unit_test(a_driver_that_does_not_respond_is_not_waited_for),
-        MACHINE_TEST(mig_parts_are_numbered_within_their_gpu),
-        cmocka_unit_test(a_session_with_an_invalid_list_of_gpus_is_refused),
-        MACHINE_TEST(a_phase_has_the_peak_of_its_own_time),
-        MACHINE_TEST(a_phase_does_not_inherit_earlier_unknown_values),
-        MACHINE_TEST(a_process_has_its_memory_if_the_first_look_ends_after_the_stop),
-        cmocka_unit_test(busy_time_attributed_to_an_unlisted_process_has_its_own_source),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 
 static const pid_t job[] = { 10, 11, 0 };
 
-static void listed_memory_of_a_process_is_used(void **state)
+CONTAINER_TEST(listed_memory_of_a_process_is_used)
 {
     struct machine *machine = *state;
 
@@ -25,7 +25,7 @@ static void listed_memory_of_a_process_is_used(void **state)
     assert_int_equal(machine_process(machine, 0, 10)->memory_bytes, 70);
 }
 
-static void before_565_57_process_memory_in_containers_is_unknown(void **state)
+TEST(before_565_57_process_memory_in_containers_is_unknown)
 {
     /* Drivers before 535.113 list the host's pid with its memory; later ones list the
      * container's pid with 0 bytes. */
@@ -60,7 +60,7 @@ static void before_565_57_process_memory_in_containers_is_unknown(void **state)
     }
 }
 
-static void driver_versions_are_compared_as_numbers(void **state)
+TEST(driver_versions_are_compared_as_numbers)
 {
     static const char *const old[] = { "340.108", "99.1",    "560.35.03",
                                        "565",     "565.9.1", "565.56.99" };
@@ -73,7 +73,7 @@ static void driver_versions_are_compared_as_numbers(void **state)
     }
 }
 
-static void memory_of_0_is_unknown(void **state)
+CONTAINER_TEST(memory_of_0_is_unknown)
 {
     struct machine *machine = *state;
 
@@ -84,7 +84,7 @@ static void memory_of_0_is_unknown(void **state)
     assert_non_null(machine_process(machine, 0, 10)->reason);
 }
 
-static void memory_of_0_outside_a_container_is_unknown_too(void **state)
+MACHINE_TEST(memory_of_0_outside_a_container_is_unknown_too)
 {
     struct machine *machine = *state;
 
@@ -94,7 +94,7 @@ static void memory_of_0_outside_a_container_is_unknown_too(void **state)
     assert_false(is_known(machine_process(machine, 0, 10)->memory_bytes));
 }
 
-static void memory_of_another_process_in_the_container_is_not_the_jobs(void **state)
+CONTAINER_TEST(memory_of_another_process_in_the_container_is_not_the_jobs)
 {
     struct machine *machine = *state;
 
@@ -104,7 +104,7 @@ static void memory_of_another_process_in_the_container_is_not_the_jobs(void **st
     assert_int_equal(machine_process(machine, 0, 50)->memory_bytes, 600);
 }
 
-static void samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process(void **state)
+CONTAINER_TEST(samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process)
 {
     struct machine *machine = *state;
 
@@ -119,7 +119,7 @@ static void samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process(void
 
 /* The process of another container, which the driver does not list here, holds 2 GiB and
  * computes; the job's process is idle. */
-static void samples_of_a_neighbour_are_not_the_jobs(void **state)
+TEST(samples_of_a_neighbour_are_not_the_jobs)
 {
     static const char *const devices[] = {
         /* the driver lists the job's process with its memory */
@@ -152,7 +152,7 @@ static void samples_of_a_neighbour_are_not_the_jobs(void **state)
 }
 
 /* Busy time is unknown while the neighbour runs, and known again afterwards. */
-static void neighbour_that_appears_later_makes_busy_time_unknown(void **state)
+CONTAINER_TEST(neighbour_that_appears_later_makes_busy_time_unknown)
 {
     struct machine *machine = *state;
 
@@ -172,7 +172,7 @@ static void neighbour_that_appears_later_makes_busy_time_unknown(void **state)
     assert_true(is_known(machine_process(machine, 0, 10)->busy_ns));
 }
 
-static void samples_of_two_foreign_pids_make_busy_time_unknown(void **state)
+CONTAINER_TEST(samples_of_two_foreign_pids_make_busy_time_unknown)
 {
     struct machine *machine = *state;
 
@@ -187,7 +187,7 @@ static void samples_of_two_foreign_pids_make_busy_time_unknown(void **state)
 }
 
 /* The process computes in bursts on a device that a neighbour also uses. */
-static void unassigned_samples_stay_unassigned_after_idle_time(void **state)
+CONTAINER_TEST(unassigned_samples_stay_unassigned_after_idle_time)
 {
     struct machine *machine = *state;
 
@@ -203,7 +203,7 @@ static void unassigned_samples_stay_unassigned_after_idle_time(void **state)
 }
 
 /* PID 11 of the host computes; PID 11 of the container has not opened the device. */
-static void samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs(void **state)
+CONTAINER_TEST(samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs)
 {
     struct machine *machine = *state;
 
@@ -217,7 +217,7 @@ static void samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs(void
     assert_false(is_known(machine_process(machine, 0, 10)->busy_ns));
 }
 
-static void exited_neighbour_outside_a_container_is_not_the_job(void **state)
+MACHINE_TEST(exited_neighbour_outside_a_container_is_not_the_job)
 {
     struct machine *machine = *state;
 
@@ -230,7 +230,7 @@ static void exited_neighbour_outside_a_container_is_not_the_job(void **state)
 }
 
 /* Accounting data contains the host's PIDs: an equal PID belongs to another process. */
-static void accounting_data_is_not_used_in_a_container(void **state)
+CONTAINER_TEST(accounting_data_is_not_used_in_a_container)
 {
     struct machine *machine = *state;
     struct gpu_pids pids = { .list = job, .count = 2 };
@@ -239,26 +239,4 @@ static void accounting_data_is_not_used_in_a_container(void **state)
     machine_open(machine, USED(100) "process 0 compute 10 70\ndevice 0 accounting 1\n"
                                     "account 0 10 4096 2000 9000000000000000 0 50\n");
     assert_int_equal(gpu_nvidia.accounts(machine->vendor, &pids, &account, 1), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CONTAINER_TEST(listed_memory_of_a_process_is_used),
-        cmocka_unit_test(before_565_57_process_memory_in_containers_is_unknown),
-        cmocka_unit_test(driver_versions_are_compared_as_numbers),
-        CONTAINER_TEST(memory_of_0_is_unknown),
-        MACHINE_TEST(memory_of_0_outside_a_container_is_unknown_too),
-        CONTAINER_TEST(memory_of_another_process_in_the_container_is_not_the_jobs),
-        CONTAINER_TEST(samples_of_the_only_foreign_pid_belong_to_the_jobs_only_process),
-        cmocka_unit_test(samples_of_a_neighbour_are_not_the_jobs),
-        CONTAINER_TEST(neighbour_that_appears_later_makes_busy_time_unknown),
-        CONTAINER_TEST(samples_of_two_foreign_pids_make_busy_time_unknown),
-        CONTAINER_TEST(unassigned_samples_stay_unassigned_after_idle_time),
-        CONTAINER_TEST(samples_of_a_foreign_process_with_an_equal_pid_are_not_the_jobs),
-        MACHINE_TEST(exited_neighbour_outside_a_container_is_not_the_job),
-        CONTAINER_TEST(accounting_data_is_not_used_in_a_container),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

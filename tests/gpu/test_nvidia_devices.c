@@ -17,7 +17,7 @@
     "device 0 used 543162368\n"     \
     "device 0 reserved 644874240\n"
 
-static void structs_have_the_layout_of_nvml(void **state)
+TEST(structs_have_the_layout_of_nvml)
 {
     assert_int_equal(sizeof(struct nvml_memory), 24);
     assert_int_equal(sizeof(struct nvml_memory_v2), 40);
@@ -35,7 +35,7 @@ static void structs_have_the_layout_of_nvml(void **state)
     assert_true(sizeof(struct nvml_pci) >= 68);
 }
 
-static void name_memory_and_address_of_a_device_are_read(void **state)
+MACHINE_TEST(name_memory_and_address_of_a_device_are_read)
 {
     struct machine *machine = *state;
     const struct gpu_device *device;
@@ -51,7 +51,7 @@ static void name_memory_and_address_of_a_device_are_read(void **state)
     assert_false(device->is_part);
 }
 
-static void more_than_four_devices_are_found(void **state)
+MACHINE_TEST(more_than_four_devices_are_found)
 {
     struct machine *machine = *state;
 
@@ -63,7 +63,7 @@ static void more_than_four_devices_are_found(void **state)
     assert_string_equal(gpu_nvidia.device(machine->vendor, 9)->uuid, "GPU-9");
 }
 
-static void device_without_permission_is_left_out(void **state)
+MACHINE_TEST(device_without_permission_is_left_out)
 {
     struct machine *machine = *state;
 
@@ -74,7 +74,7 @@ static void device_without_permission_is_left_out(void **state)
     assert_int_equal(gpu_nvidia.trouble(machine->vendor)->code, 0);
 }
 
-static void figures_are_read_in_their_units(void **state)
+MACHINE_TEST(figures_are_read_in_their_units)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -94,7 +94,7 @@ static void figures_are_read_in_their_units(void **state)
     assert_int_equal(reading.energy.microjoules, 250000); /* since machine_open() */
 }
 
-static void figure_without_a_source_is_unknown_instead_of_0(void **state)
+MACHINE_TEST(figure_without_a_source_is_unknown_instead_of_0)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -114,7 +114,7 @@ static void figure_without_a_source_is_unknown_instead_of_0(void **state)
     assert_false(is_known(reading.throttle_reasons));
 }
 
-static void values_reported_as_not_available_are_unknown(void **state)
+MACHINE_TEST(values_reported_as_not_available_are_unknown)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -129,7 +129,7 @@ static void values_reported_as_not_available_are_unknown(void **state)
     assert_false(is_known(reading.temperature_celsius));
 }
 
-static void energy_continues_after_a_driver_restart(void **state)
+MACHINE_TEST(energy_continues_after_a_driver_restart)
 {
     struct machine *machine = *state;
 
@@ -142,7 +142,7 @@ static void energy_continues_after_a_driver_restart(void **state)
     assert_int_equal(machine_read(machine, 0).energy.microjoules, 450000);
 }
 
-static void expensive_figures_are_cached_between_readings(void **state)
+MACHINE_TEST(expensive_figures_are_cached_between_readings)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -166,7 +166,7 @@ static struct gpu_reading read_at(struct machine *machine, uint64_t now_ns)
 }
 
 /* The counter is read once a minute and at the end of the run. */
-static void energy_between_counter_readings_is_estimated_from_power(void **state)
+MACHINE_TEST(energy_between_counter_readings_is_estimated_from_power)
 {
     struct machine *machine = *state;
     static const struct {
@@ -201,7 +201,7 @@ static void energy_between_counter_readings_is_estimated_from_power(void **state
     assert_false(reading.energy.is_estimated);
 }
 
-static void energy_of_a_device_without_power_is_read_every_10_s(void **state)
+MACHINE_TEST(energy_of_a_device_without_power_is_read_every_10_s)
 {
     struct machine *machine = *state;
     uint64_t now_ns;
@@ -222,7 +222,7 @@ static struct gpu_energy energy_at(struct machine *machine, uint64_t now_ns, boo
 }
 
 /* Quick looks read the power once a second. */
-static void power_is_read_between_readings(void **state)
+MACHINE_TEST(power_is_read_between_readings)
 {
     struct machine *machine = *state;
     uint64_t now_ns;
@@ -247,7 +247,7 @@ static void power_is_read_between_readings(void **state)
 
 /* Phase boundaries read the energy and work counters, unless these were read less than two
  * seconds ago. */
-static void phase_boundaries_read_the_counters(void **state)
+MACHINE_TEST(phase_boundaries_read_the_counters)
 {
     struct machine *machine = *state;
     struct gpu_work work;
@@ -265,7 +265,7 @@ static void phase_boundaries_read_the_counters(void **state)
     assert_int_equal(machine_calls(machine, "nvmlDeviceGetTotalEnergyConsumption"), 2);
 }
 
-static void memory_is_read_by_the_first_version_of_the_call_if_the_second_fails(void **state)
+MACHINE_TEST(memory_is_read_by_the_first_version_of_the_call_if_the_second_fails)
 {
     struct machine *machine = *state;
 
@@ -273,7 +273,7 @@ static void memory_is_read_by_the_first_version_of_the_call_if_the_second_fails(
     assert_int_equal(machine_read(machine, 0).memory_used_bytes, 543162368 + 644874240);
 }
 
-static void integrated_gpu_has_the_machines_memory(void **state)
+MACHINE_TEST(integrated_gpu_has_the_machines_memory)
 {
     struct machine *machine = *state;
 
@@ -287,7 +287,7 @@ static void integrated_gpu_has_the_machines_memory(void **state)
     assert_false(is_known(machine_read(machine, 0).memory_used_bytes));
 }
 
-static void unterminated_garbage_as_a_name_is_harmless(void **state)
+MACHINE_TEST(unterminated_garbage_as_a_name_is_harmless)
 {
     struct machine *machine = *state;
     const struct gpu_device *device;
@@ -302,7 +302,7 @@ static void unterminated_garbage_as_a_name_is_harmless(void **state)
     assert_int_equal((unsigned char)device->name[0], 0xff);
 }
 
-static void lost_device_does_not_affect_the_other_device(void **state)
+MACHINE_TEST(lost_device_does_not_affect_the_other_device)
 {
     struct machine *machine = *state;
     const char *script = "device 0 total 100\ndevice 0 used 1\ndevice 1 total 100\n"
@@ -332,7 +332,7 @@ static void assert_refused(const char *script, int expected, const char *message
     machine_done(&machine);
 }
 
-static void library_without_a_driver_reports_no_gpu(void **state)
+TEST(library_without_a_driver_reports_no_gpu)
 {
     assert_refused("fail nvmlInit 9\n", -ENXIO, "the NVIDIA driver is not loaded");
     assert_refused("", -ENODEV, "no GPU that we may use");
@@ -340,7 +340,7 @@ static void library_without_a_driver_reports_no_gpu(void **state)
                    "no GPU that we may use");
 }
 
-static void driver_failure_is_reported_with_its_own_text(void **state)
+TEST(driver_failure_is_reported_with_its_own_text)
 {
     assert_refused("device 0 name x\nfail nvmlDeviceGetCount 999\n", -EIO,
                    "does not report the number of its GPUs: Unknown Error (error 999)");
@@ -348,7 +348,7 @@ static void driver_failure_is_reported_with_its_own_text(void **state)
                    "cannot open the driver's GPU 0: GPU is lost (error 15)");
 }
 
-static void device_that_cannot_be_opened_is_reported(void **state)
+MACHINE_TEST(device_that_cannot_be_opened_is_reported)
 {
     struct machine *machine = *state;
     const struct spoor_error *trouble;
@@ -362,14 +362,14 @@ static void device_that_cannot_be_opened_is_reported(void **state)
     assert_non_null(strstr(trouble->message, "cannot open the driver's GPU 1: GPU is lost"));
 }
 
-static void driver_of_another_version_is_reported(void **state)
+TEST(driver_of_another_version_is_reported)
 {
     assert_refused("fail nvmlInit 18\n", -ELIBBAD, "different versions");
     assert_refused("fail nvmlInit 4\n", -EACCES,
                    "failed to initialize: Insufficient Permissions (error 4)");
 }
 
-static void driver_is_not_opened_for_files_of_another_machine(void **state)
+MACHINE_TEST(driver_is_not_opened_for_files_of_another_machine)
 {
     struct machine *machine = *state;
     struct spoor_error err = { 0 };
@@ -426,7 +426,7 @@ static const struct {
     { "nvmlGpmMetricsGet", LOSES_NONE },
 };
 
-static void failure_of_any_single_call_loses_only_its_figures(void **state)
+TEST(failure_of_any_single_call_loses_only_its_figures)
 {
     static const int statuses[] = { 1, 3, 4, 6, 7, 999 };
 
@@ -462,7 +462,7 @@ static void failure_of_any_single_call_loses_only_its_figures(void **state)
 }
 
 /* Only the calling thread waits; test_gpu_looks.c covers the other threads. */
-static void read_waits_for_a_blocking_call(void **state)
+MACHINE_TEST(read_waits_for_a_blocking_call)
 {
     struct machine *machine = *state;
     uint64_t before_ns;
@@ -472,36 +472,4 @@ static void read_waits_for_a_blocking_call(void **state)
     before_ns = clock_now().monotonic_ns;
     assert_int_equal(machine_read(machine, 0).energy.milliwatts, 6);
     assert_true(clock_now().monotonic_ns - before_ns >= 50 * NS_PER_MS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(structs_have_the_layout_of_nvml),
-        MACHINE_TEST(name_memory_and_address_of_a_device_are_read),
-        MACHINE_TEST(more_than_four_devices_are_found),
-        MACHINE_TEST(device_without_permission_is_left_out),
-        MACHINE_TEST(figures_are_read_in_their_units),
-        MACHINE_TEST(figure_without_a_source_is_unknown_instead_of_0),
-        MACHINE_TEST(values_reported_as_not_available_are_unknown),
-        MACHINE_TEST(energy_continues_after_a_driver_restart),
-        MACHINE_TEST(expensive_figures_are_cached_between_readings),
-        MACHINE_TEST(energy_between_counter_readings_is_estimated_from_power),
-        MACHINE_TEST(energy_of_a_device_without_power_is_read_every_10_s),
-        MACHINE_TEST(power_is_read_between_readings),
-        MACHINE_TEST(phase_boundaries_read_the_counters),
-        MACHINE_TEST(memory_is_read_by_the_first_version_of_the_call_if_the_second_fails),
-        MACHINE_TEST(integrated_gpu_has_the_machines_memory),
-        MACHINE_TEST(unterminated_garbage_as_a_name_is_harmless),
-        MACHINE_TEST(lost_device_does_not_affect_the_other_device),
-        cmocka_unit_test(library_without_a_driver_reports_no_gpu),
-        cmocka_unit_test(driver_failure_is_reported_with_its_own_text),
-        MACHINE_TEST(device_that_cannot_be_opened_is_reported),
-        cmocka_unit_test(driver_of_another_version_is_reported),
-        MACHINE_TEST(driver_is_not_opened_for_files_of_another_machine),
-        cmocka_unit_test(failure_of_any_single_call_loses_only_its_figures),
-        MACHINE_TEST(read_waits_for_a_blocking_call),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

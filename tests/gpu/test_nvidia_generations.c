@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/unknown.h"
 #include "nvidia_fixture.h"
 #include "source/gpu/nvidia.h"
@@ -36,18 +37,10 @@ static const struct generation generations[] = {
     { "full", 0, 24, 100, true, true },
 };
 
-static const struct generation *generation_of(void **state)
-{
-    for (size_t i = 0; i < sizeof(generations) / sizeof(generations[0]); i++)
-        if (strcmp(generations[i].name, *state) == 0)
-            return &generations[i];
-    fail_msg("no generation '%s'", (const char *)*state);
-    return NULL;
-}
+static const struct generation *generation; /* the one under test */
 
-static void error_names_a_missing_symbol_only_if_it_is_required(void **state)
+TEST(error_names_a_missing_symbol_only_if_it_is_required)
 {
-    const struct generation *generation = generation_of(state);
     struct spoor_error err = { 0 };
     struct machine machine;
 
@@ -60,10 +53,9 @@ static void error_names_a_missing_symbol_only_if_it_is_required(void **state)
     machine_done(&machine);
 }
 
-static void every_process_of_the_list_has_its_own_memory(void **state)
+TEST(every_process_of_the_list_has_its_own_memory)
 {
     static const pid_t pids[] = { 11, 22, 33, 44, 55, 0 };
-    const struct generation *generation = generation_of(state);
     struct machine machine;
 
     if (generation->opens < 0)
@@ -81,9 +73,8 @@ static void every_process_of_the_list_has_its_own_memory(void **state)
     machine_done(&machine);
 }
 
-static void figures_are_known_if_the_library_provides_their_calls(void **state)
+TEST(figures_are_known_if_the_library_provides_their_calls)
 {
-    const struct generation *generation = generation_of(state);
     bool is_bare = strcmp(generation->name, "bare") == 0;
     struct gpu_reading reading;
     struct machine machine;
@@ -109,9 +100,8 @@ static void figures_are_known_if_the_library_provides_their_calls(void **state)
     machine_done(&machine);
 }
 
-static void processes_are_measured_if_the_library_provides_their_calls(void **state)
+TEST(processes_are_measured_if_the_library_provides_their_calls)
 {
-    const struct generation *generation = generation_of(state);
     struct machine machine;
 
     if (generation->stride == 0)
@@ -129,16 +119,9 @@ static void processes_are_measured_if_the_library_provides_their_calls(void **st
 
 int main(int argc, char **argv)
 {
-    char *generation = argc > 1 ? argv[1] : NULL;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(error_names_a_missing_symbol_only_if_it_is_required,
-                                  generation),
-        cmocka_unit_test_prestate(every_process_of_the_list_has_its_own_memory, generation),
-        cmocka_unit_test_prestate(figures_are_known_if_the_library_provides_their_calls,
-                                  generation),
-        cmocka_unit_test_prestate(processes_are_measured_if_the_library_provides_their_calls,
-                                  generation),
-    };
-
-    return generation ? cmocka_run_group_tests(tests, NULL, NULL) : 2;
+    for (size_t i = 0; i < ARRAY_SIZE(generations); i++) {
+        if (argc > 1 && strcmp(generations[i].name, argv[1]) == 0)
+            generation = &generations[i];
+    }
+    return generation ? unit_tests_run() : 2;
 }

@@ -10,7 +10,7 @@
 
 #define DEVICE "device 0 total 1000000000\ndevice 0 used 1000\n"
 
-static void memory_of_each_process_is_read(void **state)
+MACHINE_TEST(memory_of_each_process_is_read)
 {
     struct machine *machine = *state;
 
@@ -24,7 +24,7 @@ static void memory_of_each_process_is_read(void **state)
     assert_null(machine_process(machine, 0, 10)->reason);
 }
 
-static void process_in_several_lists_is_counted_once_with_its_largest_memory(void **state)
+MACHINE_TEST(process_in_several_lists_is_counted_once_with_its_largest_memory)
 {
     struct machine *machine = *state;
 
@@ -38,7 +38,7 @@ static void process_in_several_lists_is_counted_once_with_its_largest_memory(voi
     assert_int_equal(machine_process(machine, 0, 30)->memory_bytes, 5);
 }
 
-static void process_on_two_devices_is_listed_for_each(void **state)
+MACHINE_TEST(process_on_two_devices_is_listed_for_each)
 {
     struct machine *machine = *state;
 
@@ -49,7 +49,7 @@ static void process_on_two_devices_is_listed_for_each(void **state)
     assert_int_equal(machine_process(machine, 1, 10)->memory_bytes, 2);
 }
 
-static void memory_not_available_is_unknown_with_a_reason(void **state)
+MACHINE_TEST(memory_not_available_is_unknown_with_a_reason)
 {
     struct machine *machine = *state;
 
@@ -59,7 +59,7 @@ static void memory_not_available_is_unknown_with_a_reason(void **state)
     assert_non_null(machine_process(machine, 0, 10)->reason);
 }
 
-static void more_memory_than_the_device_has_is_unknown_with_a_reason(void **state)
+MACHINE_TEST(more_memory_than_the_device_has_is_unknown_with_a_reason)
 {
     struct machine *machine = *state;
     struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
@@ -77,7 +77,7 @@ static void more_memory_than_the_device_has_is_unknown_with_a_reason(void **stat
     assert_false(is_known(account.peak_memory_bytes));
 }
 
-static void list_that_grows_between_two_calls_is_read_again(void **state)
+MACHINE_TEST(list_that_grows_between_two_calls_is_read_again)
 {
     struct machine *machine = *state;
 
@@ -87,7 +87,7 @@ static void list_that_grows_between_two_calls_is_read_again(void **state)
     assert_int_equal(machine_process(machine, 0, 10)->memory_bytes, 100);
 }
 
-static void list_that_never_fits_does_not_affect_the_other_lists(void **state)
+MACHINE_TEST(list_that_never_fits_does_not_affect_the_other_lists)
 {
     struct machine *machine = *state;
 
@@ -98,7 +98,7 @@ static void list_that_never_fits_does_not_affect_the_other_lists(void **state)
     assert_int_equal(machine_process(machine, 0, 20)->memory_bytes, 200);
 }
 
-static void list_of_a_thousand_processes_is_read_completely(void **state)
+MACHINE_TEST(list_of_a_thousand_processes_is_read_completely)
 {
     struct machine *machine = *state;
     static char script[65536] = DEVICE;
@@ -117,7 +117,7 @@ static void list_of_a_thousand_processes_is_read_completely(void **state)
     assert_int_equal(machine->processes[63].memory_bytes, 64);
 }
 
-static void element_count_above_the_buffer_size_is_ignored(void **state)
+MACHINE_TEST(element_count_above_the_buffer_size_is_ignored)
 {
     struct machine *machine = *state;
 
@@ -132,7 +132,7 @@ static const char *memory_reason(struct machine *machine)
     return machine_read(machine, 0).process_memory_reason;
 }
 
-static void refused_list_makes_memory_unknown_with_the_reason(void **state)
+TEST(refused_list_makes_memory_unknown_with_the_reason)
 {
     static const struct {
         const char *line, *reason;
@@ -165,7 +165,7 @@ static void refused_list_makes_memory_unknown_with_the_reason(void **state)
     }
 }
 
-static void unsupported_lists_of_graphics_and_mps_processes_count_as_empty(void **state)
+MACHINE_TEST(unsupported_lists_of_graphics_and_mps_processes_count_as_empty)
 {
     struct machine *machine = *state;
 
@@ -186,7 +186,7 @@ static uint64_t memory_at(struct machine *machine, const struct gpu_pids *pids, 
     return process.memory_bytes;
 }
 
-static void values_are_kept_if_a_list_is_refused_temporarily(void **state)
+MACHINE_TEST(values_are_kept_if_a_list_is_refused_temporarily)
 {
     struct machine *machine = *state;
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
@@ -205,7 +205,7 @@ static void values_are_kept_if_a_list_is_refused_temporarily(void **state)
 }
 
 /* Samples name the busy processes; without samples, the job's busy time is unknown. */
-static void busy_time_is_known_from_samples_if_lists_are_refused(void **state)
+MACHINE_TEST(busy_time_is_known_from_samples_if_lists_are_refused)
 {
     struct machine *machine = *state;
     const char *refused = DEVICE "fail nvmlDeviceGetComputeRunningProcesses_v3 4\n";
@@ -223,7 +223,7 @@ static void busy_time_is_known_from_samples_if_lists_are_refused(void **state)
     assert_non_null(memory_reason(machine));
 }
 
-static void list_is_read_when_device_memory_changes(void **state)
+MACHINE_TEST(list_is_read_when_device_memory_changes)
 {
     struct machine *machine = *state;
     struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
@@ -246,7 +246,7 @@ static void list_is_read_when_device_memory_changes(void **state)
 
 /* One process may free as much memory as another one allocates, so the list is still read
  * now and then. */
-static void list_is_read_occasionally_while_memory_is_constant(void **state)
+MACHINE_TEST(list_is_read_occasionally_while_memory_is_constant)
 {
     struct machine *machine = *state;
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
@@ -263,7 +263,7 @@ static void list_is_read_occasionally_while_memory_is_constant(void **state)
     assert_int_equal(process.pid, 10);
 }
 
-static void mig_device_has_memory_and_processes_of_its_own(void **state)
+MACHINE_TEST(mig_device_has_memory_and_processes_of_its_own)
 {
     struct machine *machine = *state;
     const char *script = "device 0 total 1000\ndevice 0 used 300\ndevice 0 mig 1\n"
@@ -290,7 +290,7 @@ static void mig_device_has_memory_and_processes_of_its_own(void **state)
     assert_int_equal(machine_process(machine, 2, 20)->memory_bytes, 22);
 }
 
-static void peak_of_an_exited_process_comes_from_accounting_data(void **state)
+MACHINE_TEST(peak_of_an_exited_process_comes_from_accounting_data)
 {
     struct machine *machine = *state;
     /* 10 exited during the run; 20 is an earlier process with the same pid; 30 is foreign. */
@@ -310,7 +310,7 @@ static void peak_of_an_exited_process_comes_from_accounting_data(void **state)
     assert_false(is_known(accounts[1].peak_memory_bytes));
 }
 
-static void accounting_data_is_not_read_if_accounting_is_off(void **state)
+MACHINE_TEST(accounting_data_is_not_read_if_accounting_is_off)
 {
     struct machine *machine = *state;
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
@@ -326,7 +326,7 @@ static void accounting_data_is_not_read_if_accounting_is_off(void **state)
     assert_int_equal(gpu_nvidia.accounts(machine->vendor, &pids, &account, 1), 0);
 }
 
-static void accounting_data_of_many_processes_is_read_completely(void **state)
+MACHINE_TEST(accounting_data_of_many_processes_is_read_completely)
 {
     struct machine *machine = *state;
     static char script[16384] = DEVICE "device 0 accounting 1\n";
@@ -340,31 +340,4 @@ static void accounting_data_of_many_processes_is_read_completely(void **state)
     machine_open(machine, script);
     assert_int_equal(gpu_nvidia.accounts(machine->vendor, &pids, &account, 1), 1);
     assert_int_equal(account.peak_memory_bytes, 1199);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MACHINE_TEST(memory_of_each_process_is_read),
-        MACHINE_TEST(process_in_several_lists_is_counted_once_with_its_largest_memory),
-        MACHINE_TEST(process_on_two_devices_is_listed_for_each),
-        MACHINE_TEST(memory_not_available_is_unknown_with_a_reason),
-        MACHINE_TEST(more_memory_than_the_device_has_is_unknown_with_a_reason),
-        MACHINE_TEST(list_that_grows_between_two_calls_is_read_again),
-        MACHINE_TEST(list_that_never_fits_does_not_affect_the_other_lists),
-        MACHINE_TEST(list_of_a_thousand_processes_is_read_completely),
-        MACHINE_TEST(element_count_above_the_buffer_size_is_ignored),
-        cmocka_unit_test(refused_list_makes_memory_unknown_with_the_reason),
-        MACHINE_TEST(unsupported_lists_of_graphics_and_mps_processes_count_as_empty),
-        MACHINE_TEST(values_are_kept_if_a_list_is_refused_temporarily),
-        MACHINE_TEST(busy_time_is_known_from_samples_if_lists_are_refused),
-        MACHINE_TEST(list_is_read_when_device_memory_changes),
-        MACHINE_TEST(list_is_read_occasionally_while_memory_is_constant),
-        MACHINE_TEST(mig_device_has_memory_and_processes_of_its_own),
-        MACHINE_TEST(peak_of_an_exited_process_comes_from_accounting_data),
-        MACHINE_TEST(accounting_data_is_not_read_if_accounting_is_off),
-        MACHINE_TEST(accounting_data_of_many_processes_is_read_completely),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #define DEVICE "device 0 total 100000\ndevice 0 used 1000\n"
 #define MS(count) ((count)*1000000ull)
 
-static void busy_time_of_each_process_is_separate(void **state)
+MACHINE_TEST(busy_time_of_each_process_is_separate)
 {
     struct machine *machine = *state;
 
@@ -26,7 +26,7 @@ static void busy_time_of_each_process_is_separate(void **state)
 }
 
 /* The driver averages only over the samples that name a process: here, the last two. */
-static void time_before_a_process_started_is_not_attributed_to_it(void **state)
+MACHINE_TEST(time_before_a_process_started_is_not_attributed_to_it)
 {
     struct machine *machine = *state;
 
@@ -42,7 +42,7 @@ static void time_before_a_process_started_is_not_attributed_to_it(void **state)
 
 /* The driver no longer reports an exited process and excludes its samples from all means:
  * the mean of the other process is too large, but no busy time is lost. */
-static void busy_time_of_other_processes_is_not_attributed_to_an_exited_process(void **state)
+MACHINE_TEST(busy_time_of_other_processes_is_not_attributed_to_an_exited_process)
 {
     struct machine *machine = *state;
     const char *lists = "process 0 compute 10 5\nprocess 0 compute 77 5\n";
@@ -66,7 +66,7 @@ static void busy_time_of_other_processes_is_not_attributed_to_an_exited_process(
 
 /* Without device samples, process samples are not limited to the time of the last device
  * sample. */
-static void single_failure_of_device_samples_is_harmless(void **state)
+MACHINE_TEST(single_failure_of_device_samples_is_harmless)
 {
     struct machine *machine = *state;
     const char *script = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
@@ -83,7 +83,7 @@ static void single_failure_of_device_samples_is_harmless(void **state)
 
 /* The next successful call covers the time of the failed one, for the process and the
  * device. */
-static void single_failure_of_process_samples_is_harmless(void **state)
+MACHINE_TEST(single_failure_of_process_samples_is_harmless)
 {
     struct machine *machine = *state;
 
@@ -100,7 +100,7 @@ static void single_failure_of_process_samples_is_harmless(void **state)
     assert_in_range(machine_process(machine, 0, 10)->busy_covered_ns, MS(1001), MS(2000));
 }
 
-static void process_that_ended_before_it_was_listed_is_counted(void **state)
+MACHINE_TEST(process_that_ended_before_it_was_listed_is_counted)
 {
     struct machine *machine = *state;
     const struct gpu_process *process;
@@ -118,7 +118,7 @@ static void process_that_ended_before_it_was_listed_is_counted(void **state)
 
 /* If the buffer is too small, the driver returns the required size, which may grow until the
  * next call. */
-static void process_samples_that_exceed_the_buffer_are_read_again(void **state)
+MACHINE_TEST(process_samples_that_exceed_the_buffer_are_read_again)
 {
     struct machine *machine = *state;
     enum { OTHERS = 300 };
@@ -140,7 +140,7 @@ static void process_samples_that_exceed_the_buffer_are_read_again(void **state)
 }
 
 /* The driver returns no process samples. */
-static void process_without_samples_of_a_busy_device_was_idle(void **state)
+MACHINE_TEST(process_without_samples_of_a_busy_device_was_idle)
 {
     struct machine *machine = *state;
 
@@ -152,7 +152,7 @@ static void process_without_samples_of_a_busy_device_was_idle(void **state)
     assert_null(machine_process(machine, 0, 10)->reason);
 }
 
-static void reason_is_given_if_the_driver_keeps_no_process_samples(void **state)
+MACHINE_TEST(reason_is_given_if_the_driver_keeps_no_process_samples)
 {
     struct machine *machine = *state;
 
@@ -164,7 +164,7 @@ static void reason_is_given_if_the_driver_keeps_no_process_samples(void **state)
 }
 
 /* Process samples are not read at the start, nor while the device is idle. */
-static void refusal_is_detected_when_process_samples_are_first_read(void **state)
+MACHINE_TEST(refusal_is_detected_when_process_samples_are_first_read)
 {
     struct machine *machine = *state;
     const char *refusal = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
@@ -184,7 +184,7 @@ static void refusal_is_detected_when_process_samples_are_first_read(void **state
     assert_non_null(machine_process(machine, 0, 10)->reason);
 }
 
-static void reason_is_given_if_process_samples_fail(void **state)
+MACHINE_TEST(reason_is_given_if_process_samples_fail)
 {
     struct machine *machine = *state;
 
@@ -199,7 +199,7 @@ static void reason_is_given_if_process_samples_fail(void **state)
     assert_int_equal(machine_busy_percent(machine, 0, 10), 50);
 }
 
-static void process_samples_of_an_idle_device_are_not_read(void **state)
+MACHINE_TEST(process_samples_of_an_idle_device_are_not_read)
 {
     struct machine *machine = *state;
     const char *usage_call = "nvmlDeviceGetProcessUtilization";
@@ -222,7 +222,7 @@ static void process_samples_of_an_idle_device_are_not_read(void **state)
 }
 
 /* The driver's utilization rate covers only part of the time. */
-static void process_samples_of_a_device_without_samples_are_read(void **state)
+MACHINE_TEST(process_samples_of_a_device_without_samples_are_read)
 {
     struct machine *machine = *state;
 
@@ -232,7 +232,7 @@ static void process_samples_of_a_device_without_samples_are_read(void **state)
     assert_int_equal(machine_busy_percent(machine, 0, 10), 50);
 }
 
-static void process_samples_are_read_before_the_first_device_sample(void **state)
+MACHINE_TEST(process_samples_are_read_before_the_first_device_sample)
 {
     struct machine *machine = *state;
 
@@ -241,7 +241,7 @@ static void process_samples_are_read_before_the_first_device_sample(void **state
     assert_int_equal(machine_busy_percent(machine, 0, 10), 50);
 }
 
-static void busy_time_of_an_idle_process_is_known_to_be_0(void **state)
+MACHINE_TEST(busy_time_of_an_idle_process_is_known_to_be_0)
 {
     struct machine *machine = *state;
 
@@ -250,27 +250,4 @@ static void busy_time_of_an_idle_process_is_known_to_be_0(void **state)
     assert_int_equal(machine_process(machine, 0, 10)->busy_ns, 0);
     assert_in_range(machine_process(machine, 0, 10)->busy_covered_ns, 1, MS(1000));
     assert_null(machine_process(machine, 0, 10)->reason);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MACHINE_TEST(busy_time_of_each_process_is_separate),
-        MACHINE_TEST(time_before_a_process_started_is_not_attributed_to_it),
-        MACHINE_TEST(busy_time_of_other_processes_is_not_attributed_to_an_exited_process),
-        MACHINE_TEST(single_failure_of_device_samples_is_harmless),
-        MACHINE_TEST(single_failure_of_process_samples_is_harmless),
-        MACHINE_TEST(process_that_ended_before_it_was_listed_is_counted),
-        MACHINE_TEST(process_samples_that_exceed_the_buffer_are_read_again),
-        MACHINE_TEST(process_without_samples_of_a_busy_device_was_idle),
-        MACHINE_TEST(reason_is_given_if_the_driver_keeps_no_process_samples),
-        MACHINE_TEST(refusal_is_detected_when_process_samples_are_first_read),
-        MACHINE_TEST(reason_is_given_if_process_samples_fail),
-        MACHINE_TEST(process_samples_of_an_idle_device_are_not_read),
-        MACHINE_TEST(process_samples_of_a_device_without_samples_are_read),
-        MACHINE_TEST(process_samples_are_read_before_the_first_device_sample),
-        MACHINE_TEST(busy_time_of_an_idle_process_is_known_to_be_0),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

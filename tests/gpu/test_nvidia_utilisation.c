@@ -13,7 +13,7 @@
 /* An idle sample that covers the time before the samples of the test. */
 #define BEGIN(kind) "sample 0 " kind " ~1000 0\n"
 
-static void every_buffered_sample_is_weighted_by_its_duration(void **state)
+MACHINE_TEST(every_buffered_sample_is_weighted_by_its_duration)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -31,7 +31,7 @@ static void every_buffered_sample_is_weighted_by_its_duration(void **state)
     assert_null(reading.busy_reason);
 }
 
-static void sample_is_never_counted_twice(void **state)
+MACHINE_TEST(sample_is_never_counted_twice)
 {
     struct machine *machine = *state;
 
@@ -41,7 +41,7 @@ static void sample_is_never_counted_twice(void **state)
     assert_int_equal(machine_read(machine, 0).busy_ns, MS(100));
 }
 
-static void first_sample_covers_the_time_since_the_start(void **state)
+MACHINE_TEST(first_sample_covers_the_time_since_the_start)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -53,7 +53,7 @@ static void first_sample_covers_the_time_since_the_start(void **state)
     assert_int_equal(reading.busy_ns, reading.busy_covered_ns);
 }
 
-static void samples_are_not_read_at_the_start(void **state)
+MACHINE_TEST(samples_are_not_read_at_the_start)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -68,7 +68,7 @@ static void samples_are_not_read_at_the_start(void **state)
     assert_int_equal(machine_calls(machine, "nvmlDeviceGetSamples"), METER_COUNT);
 }
 
-static void source_of_utilization_is_determined_at_the_first_reading(void **state)
+MACHINE_TEST(source_of_utilization_is_determined_at_the_first_reading)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -83,7 +83,7 @@ static void source_of_utilization_is_determined_at_the_first_reading(void **stat
 }
 
 /* The first reading takes the first snapshot. */
-static void device_without_samples_is_measured_by_gpm(void **state)
+MACHINE_TEST(device_without_samples_is_measured_by_gpm)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -100,7 +100,7 @@ static void device_without_samples_is_measured_by_gpm(void **state)
 
 /* Snapshots that are closer together yield no valid metrics: the first one is kept until 100
  * ms have passed. */
-static void snapshots_of_gpm_are_100_ms_apart(void **state)
+MACHINE_TEST(snapshots_of_gpm_are_100_ms_apart)
 {
     struct machine *machine = *state;
     static const struct {
@@ -121,7 +121,7 @@ static void snapshots_of_gpm_are_100_ms_apart(void **state)
     }
 }
 
-static void sample_over_100_or_from_the_future_is_dropped(void **state)
+MACHINE_TEST(sample_over_100_or_from_the_future_is_dropped)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -137,7 +137,7 @@ static void sample_over_100_or_from_the_future_is_dropped(void **state)
     assert_int_equal(machine_read(machine, 0).busy_ns, MS(400));
 }
 
-static void samples_may_have_another_type_and_order(void **state)
+TEST(samples_may_have_another_type_and_order)
 {
     static const char *const types[] = { "value_type 0\n", "value_type 3\n" };
 
@@ -157,7 +157,7 @@ static void samples_may_have_another_type_and_order(void **state)
     }
 }
 
-static void samples_of_an_unknown_type_are_ignored(void **state)
+MACHINE_TEST(samples_of_an_unknown_type_are_ignored)
 {
     struct machine *machine = *state;
 
@@ -166,7 +166,7 @@ static void samples_of_an_unknown_type_are_ignored(void **state)
     assert_int_equal(machine_read(machine, 0).busy_covered_ns, 0);
 }
 
-static void samples_that_exceed_the_buffer_are_read_again(void **state)
+MACHINE_TEST(samples_that_exceed_the_buffer_are_read_again)
 {
     struct machine *machine = *state;
     static char script[32768] = DEVICE;
@@ -181,7 +181,7 @@ static void samples_that_exceed_the_buffer_are_read_again(void **state)
     assert_int_equal(machine_read(machine, 0).busy_ns, MS(5000));
 }
 
-static void encoder_and_decoder_have_their_own_samples(void **state)
+MACHINE_TEST(encoder_and_decoder_have_their_own_samples)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -201,7 +201,7 @@ static void encoder_and_decoder_have_their_own_samples(void **state)
 
 /* Each reading makes one call for the cores, and reads the utilization rates of encoder and
  * decoder. */
-static void idle_encoders_of_an_idle_device_are_not_read(void **state)
+MACHINE_TEST(idle_encoders_of_an_idle_device_are_not_read)
 {
     struct machine *machine = *state;
     const char *samples = "nvmlDeviceGetSamples";
@@ -228,7 +228,7 @@ static void idle_encoders_of_an_idle_device_are_not_read(void **state)
 }
 
 /* A job that used no GPU may have only one reading, at its end. */
-static void encoders_are_never_read_if_the_device_was_always_idle(void **state)
+MACHINE_TEST(encoders_are_never_read_if_the_device_was_always_idle)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -242,7 +242,7 @@ static void encoders_are_never_read_if_the_device_was_always_idle(void **state)
     assert_int_equal(reading.decoder_covered_ns, reading.busy_covered_ns);
 }
 
-static void encoders_of_a_busy_device_are_read(void **state)
+MACHINE_TEST(encoders_of_a_busy_device_are_read)
 {
     struct machine *machine = *state;
     struct gpu_reading reading;
@@ -257,7 +257,7 @@ static void encoders_of_a_busy_device_are_read(void **state)
 }
 
 /* The device is busy, but samples of its processes show that they do not use the encoder. */
-static void unused_encoders_of_a_busy_device_are_not_read(void **state)
+MACHINE_TEST(unused_encoders_of_a_busy_device_are_not_read)
 {
     struct machine *machine = *state;
     static const pid_t pids[] = { 41, 0 };
@@ -280,7 +280,7 @@ static void unused_encoders_of_a_busy_device_are_not_read(void **state)
     assert_int_equal(reading.encoder_busy_ns, MS(60));
 }
 
-static void device_without_samples_is_polled(void **state)
+MACHINE_TEST(device_without_samples_is_polled)
 {
     struct machine *machine = *state;
     const char *script = DEVICE "fail nvmlDeviceGetSamples 3\ndevice 0 rates 40\n";
@@ -297,7 +297,7 @@ static void device_without_samples_is_polled(void **state)
     assert_string_equal(reading.busy_source, "nvml.rates");
 }
 
-static void failure_of_the_first_reading_is_not_final(void **state)
+MACHINE_TEST(failure_of_the_first_reading_is_not_final)
 {
     struct machine *machine = *state;
     const char *failing = DEVICE "fail nvmlDeviceGetSamples 999\n"
@@ -315,7 +315,7 @@ static void failure_of_the_first_reading_is_not_final(void **state)
     assert_true(reading.busy_covered_ns > 0);
 }
 
-static void mig_device_is_measured_by_gpm(void **state)
+MACHINE_TEST(mig_device_is_measured_by_gpm)
 {
     struct machine *machine = *state;
     const char *script = "device 0 total 1\ndevice 0 mig 1\n"
@@ -335,7 +335,7 @@ static void mig_device_is_measured_by_gpm(void **state)
     assert_in_range(reading.busy_ns * 1000 / reading.busy_covered_ns, 99, 100);
 }
 
-static void mig_device_without_gpm_has_a_reason(void **state)
+MACHINE_TEST(mig_device_without_gpm_has_a_reason)
 {
     struct machine *machine = *state;
     const char *script = "device 0 total 1\ndevice 0 mig 1\ndevice 0.1 uuid MIG-b\n"
@@ -351,32 +351,4 @@ static void mig_device_without_gpm_has_a_reason(void **state)
     assert_int_equal(machine_process(machine, 1, 10)->memory_bytes, 5);
     assert_false(is_known(machine_process(machine, 1, 10)->busy_ns));
     assert_non_null(strstr(machine_process(machine, 1, 10)->reason, "MIG"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MACHINE_TEST(every_buffered_sample_is_weighted_by_its_duration),
-        MACHINE_TEST(sample_is_never_counted_twice),
-        MACHINE_TEST(first_sample_covers_the_time_since_the_start),
-        MACHINE_TEST(samples_are_not_read_at_the_start),
-        MACHINE_TEST(source_of_utilization_is_determined_at_the_first_reading),
-        MACHINE_TEST(device_without_samples_is_measured_by_gpm),
-        MACHINE_TEST(snapshots_of_gpm_are_100_ms_apart),
-        MACHINE_TEST(sample_over_100_or_from_the_future_is_dropped),
-        cmocka_unit_test(samples_may_have_another_type_and_order),
-        MACHINE_TEST(samples_of_an_unknown_type_are_ignored),
-        MACHINE_TEST(samples_that_exceed_the_buffer_are_read_again),
-        MACHINE_TEST(encoder_and_decoder_have_their_own_samples),
-        MACHINE_TEST(idle_encoders_of_an_idle_device_are_not_read),
-        MACHINE_TEST(encoders_are_never_read_if_the_device_was_always_idle),
-        MACHINE_TEST(encoders_of_a_busy_device_are_read),
-        MACHINE_TEST(unused_encoders_of_a_busy_device_are_not_read),
-        MACHINE_TEST(device_without_samples_is_polled),
-        MACHINE_TEST(failure_of_the_first_reading_is_not_final),
-        MACHINE_TEST(mig_device_is_measured_by_gpm),
-        MACHINE_TEST(mig_device_without_gpm_has_a_reason),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

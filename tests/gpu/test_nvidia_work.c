@@ -43,7 +43,7 @@ static void check_calls(size_t snapshots, size_t comparisons)
     assert_int_equal(machine_calls(&machine, "nvmlGpmMetricsGet"), comparisons);
 }
 
-static void work_is_counted_only_while_the_job_uses_the_device(void **state)
+TEST_WITH(work_is_counted_only_while_the_job_uses_the_device, begin, end)
 {
     struct gpu_work work;
 
@@ -72,7 +72,7 @@ static void work_is_counted_only_while_the_job_uses_the_device(void **state)
 }
 
 /* 100 s with a quick look every 250 ms and a slow one every second. */
-static void snapshots_are_compared_every_10_s(void **state)
+TEST_WITH(snapshots_are_compared_every_10_s, begin, end)
 {
     machine_open(&machine, HOPPER);
     for (unsigned i = 0; i <= 400; i++)
@@ -84,7 +84,7 @@ static void snapshots_are_compared_every_10_s(void **state)
 }
 
 /* Counters that another program uses are tried only once. */
-static void counters_that_are_missing_or_in_use_are_not_read_again(void **state)
+TEST_WITH(counters_that_are_missing_or_in_use_are_not_read_again, begin, end)
 {
     static const struct {
         const char *script, *reason;
@@ -116,7 +116,7 @@ static void counters_that_are_missing_or_in_use_are_not_read_again(void **state)
 }
 
 /* NaN must not become 0. */
-static void implausible_counter_values_are_unknown(void **state)
+TEST_WITH(implausible_counter_values_are_unknown, begin, end)
 {
     struct gpu_work work;
 
@@ -129,18 +129,4 @@ static void implausible_counter_values_are_unknown(void **state)
     assert_false(is_known(work.counts[GPU_WORK_TENSOR]));
     assert_false(is_known(work.counts[GPU_WORK_PCIE_SENT]));
     assert_int_equal(work.counts[GPU_WORK_DRAM], MS(500));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(work_is_counted_only_while_the_job_uses_the_device),
-        TEST(snapshots_are_compared_every_10_s),
-        TEST(counters_that_are_missing_or_in_use_are_not_read_again),
-        TEST(implausible_counter_values_are_unknown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

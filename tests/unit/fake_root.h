@@ -18,8 +18,7 @@ void fake_root_init(struct fake_root *fake);
 void fake_root_done(struct fake_root *fake);
 
 /* A test whose state is a fake root. */
-#define FAKE_ROOT_TEST(test) \
-    cmocka_unit_test_setup_teardown(test, fake_root_set_up, fake_root_tear_down)
+#define FAKE_ROOT_TEST(name) TEST_WITH(name, fake_root_set_up, fake_root_tear_down)
 int fake_root_set_up(void **state);
 int fake_root_tear_down(void **state);
 

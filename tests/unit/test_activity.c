@@ -18,7 +18,7 @@ static enum activity_look look(struct activity *activity, uint64_t cpu_ns, uint6
     return whom;
 }
 
-static void processes_are_not_read_while_none_of_them_runs(void **state)
+TEST(processes_are_not_read_while_none_of_them_runs)
 {
     struct activity activity = { 0 };
 
@@ -28,7 +28,7 @@ static void processes_are_not_read_while_none_of_them_runs(void **state)
     assert_int_equal(look(&activity, 8, 4 * SECOND, 0), LOOK_AT_NONE);
 }
 
-static void process_clocks_are_read_if_the_job_has_no_total_cpu_time(void **state)
+TEST(process_clocks_are_read_if_the_job_has_no_total_cpu_time)
 {
     struct activity activity = { 0 };
 
@@ -37,7 +37,7 @@ static void process_clocks_are_read_if_the_job_has_no_total_cpu_time(void **stat
     assert_int_equal(look(&activity, UNKNOWN, 3 * SECOND, 0), LOOK_AT_MOVERS);
 }
 
-static void all_processes_are_read_every_ten_seconds(void **state)
+TEST(all_processes_are_read_every_ten_seconds)
 {
     struct activity activity = { 0 };
 
@@ -49,7 +49,7 @@ static void all_processes_are_read_every_ten_seconds(void **state)
     assert_int_equal(look(&activity, 9, 21 * SECOND, 0), LOOK_AT_ALL);
 }
 
-static void processes_skipped_at_one_look_are_read_at_the_next(void **state)
+TEST(processes_skipped_at_one_look_are_read_at_the_next)
 {
     struct activity activity = { 0 };
 
@@ -61,7 +61,7 @@ static void processes_skipped_at_one_look_are_read_at_the_next(void **state)
 
 /* A process that left the cgroup, or that perf does not count, runs without any change of
  * the counter. */
-static void a_cpu_counter_that_missed_a_process_is_not_used_again(void **state)
+TEST(a_cpu_counter_that_missed_a_process_is_not_used_again)
 {
     struct activity activity = { 0 };
 
@@ -74,7 +74,7 @@ static void a_cpu_counter_that_missed_a_process_is_not_used_again(void **state)
     assert_int_equal(look(&activity, 7, 23 * SECOND, 0), LOOK_AT_MOVERS);
 }
 
-static void all_processes_are_read_after_a_reported_change(void **state)
+TEST(all_processes_are_read_after_a_reported_change)
 {
     struct activity activity = { 0 };
 
@@ -87,7 +87,7 @@ static void all_processes_are_read_after_a_reported_change(void **state)
 #define MS NS_PER_MS
 #define MB ((uint64_t)1 << 20)
 
-static void a_job_that_hardly_runs_becomes_idle_once(void **state)
+TEST(a_job_that_hardly_runs_becomes_idle_once)
 {
     struct activity activity = { 0 };
 
@@ -105,7 +105,7 @@ static void a_job_that_hardly_runs_becomes_idle_once(void **state)
     assert_false(activity.is_at_rest);
 }
 
-static void a_job_with_unknown_cpu_time_is_never_idle(void **state)
+TEST(a_job_with_unknown_cpu_time_is_never_idle)
 {
     struct activity activity = { 0 };
 
@@ -115,7 +115,7 @@ static void a_job_with_unknown_cpu_time_is_never_idle(void **state)
     }
 }
 
-static void a_job_stops_growing_after_three_readings_without_growth(void **state)
+TEST(a_job_stops_growing_after_three_readings_without_growth)
 {
     struct activity activity = { 0 };
 
@@ -142,21 +142,4 @@ static void a_job_stops_growing_after_three_readings_without_growth(void **state
     activity_begin_interval(&activity);
     activity_note_memory(&activity, 60 * MB, 1); /* the highest value of the new interval */
     assert_int_equal(activity_state(&activity), JOB_GROWS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_that_hardly_runs_becomes_idle_once),
-        cmocka_unit_test(a_job_with_unknown_cpu_time_is_never_idle),
-        cmocka_unit_test(a_job_stops_growing_after_three_readings_without_growth),
-        cmocka_unit_test(processes_are_not_read_while_none_of_them_runs),
-        cmocka_unit_test(process_clocks_are_read_if_the_job_has_no_total_cpu_time),
-        cmocka_unit_test(all_processes_are_read_every_ten_seconds),
-        cmocka_unit_test(processes_skipped_at_one_look_are_read_at_the_next),
-        cmocka_unit_test(a_cpu_counter_that_missed_a_process_is_not_used_again),
-        cmocka_unit_test(all_processes_are_read_after_a_reported_change),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,7 +95,7 @@ static uint64_t value(const struct adopted *a, enum metric metric)
     return a->sample.value[metric];
 }
 
-static void all_processes_in_the_cgroup_belong_to_the_job(void **state)
+TEST(all_processes_in_the_cgroup_belong_to_the_job)
 {
     struct adopted a;
 
@@ -139,7 +139,7 @@ static void overwrite(struct adopted *a, const char *path, const char *text)
 
 /* This test runs a whole session, because the session's GPU thread reads the files of the
  * cgroup. According to /proc, the processes do not use the GPU. */
-static void memory_on_gpus_is_counted_by_the_cgroup(void **state)
+TEST(memory_on_gpus_is_counted_by_the_cgroup)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     spoor_session *session;
@@ -169,7 +169,7 @@ static void memory_on_gpus_is_counted_by_the_cgroup(void **state)
     end(&a);
 }
 
-static void refaults_of_the_cgroup_are_reported_in_bytes(void **state)
+TEST(refaults_of_the_cgroup_are_reported_in_bytes)
 {
     struct adopted a;
 
@@ -190,7 +190,7 @@ static void refaults_of_the_cgroup_are_reported_in_bytes(void **state)
 
 /* The processes have copied shared pages on write since smaps_rollup was read, so the cgroup
  * contains more anonymous memory than the sum of their PSS. */
-static void pss_includes_the_anonymous_memory_of_the_cgroup(void **state)
+TEST(pss_includes_the_anonymous_memory_of_the_cgroup)
 {
     const char *rollup = "Rss: 80 kB\nPss: 40 kB\nShared_Clean: 0 kB\nShared_Dirty: 80 kB\n"
                          "Private_Clean: 0 kB\nPrivate_Dirty: 0 kB\nAnonymous: 80 kB\n";
@@ -208,7 +208,7 @@ static void pss_includes_the_anonymous_memory_of_the_cgroup(void **state)
     end(&a);
 }
 
-static void a_child_in_another_cgroup_is_not_part_of_the_job(void **state)
+TEST(a_child_in_another_cgroup_is_not_part_of_the_job)
 {
     struct adopted a;
 
@@ -223,7 +223,7 @@ static void a_child_in_another_cgroup_is_not_part_of_the_job(void **state)
     end(&a);
 }
 
-static void a_process_that_is_moved_out_leaves_the_job(void **state)
+TEST(a_process_that_is_moved_out_leaves_the_job)
 {
     struct adopted a;
 
@@ -241,7 +241,7 @@ static void a_process_that_is_moved_out_leaves_the_job(void **state)
     end(&a);
 }
 
-static void an_attached_cgroup_has_no_main_process(void **state)
+TEST(an_attached_cgroup_has_no_main_process)
 {
     struct adopted a;
 
@@ -256,7 +256,7 @@ static void an_attached_cgroup_has_no_main_process(void **state)
 
 /* A process that was moved into the cgroup had used CPU time elsewhere; other processes have
  * exited. */
-static void cpu_time_comes_from_the_cgroup(void **state)
+TEST(cpu_time_comes_from_the_cgroup)
 {
     struct adopted a;
 
@@ -273,7 +273,7 @@ static void cpu_time_comes_from_the_cgroup(void **state)
     end(&a);
 }
 
-static void a_peak_from_before_the_attach_is_not_reported(void **state)
+TEST(a_peak_from_before_the_attach_is_not_reported)
 {
     struct adopted a;
 
@@ -299,7 +299,7 @@ static void a_peak_from_before_the_attach_is_not_reported(void **state)
     end(&a);
 }
 
-static void the_last_reading_is_kept_after_the_cgroup_is_removed(void **state)
+TEST(the_last_reading_is_kept_after_the_cgroup_is_removed)
 {
     struct adopted a;
     char from[128], to[128];
@@ -322,7 +322,7 @@ static void the_last_reading_is_kept_after_the_cgroup_is_removed(void **state)
 }
 
 /* The processes are still alive, so spoor uses their memory. */
-static void memory_grows_while_the_cgroup_cannot_be_read(void **state)
+TEST(memory_grows_while_the_cgroup_cannot_be_read)
 {
     struct adopted a;
     char path[128];
@@ -339,7 +339,7 @@ static void memory_grows_while_the_cgroup_cannot_be_read(void **state)
     end(&a);
 }
 
-static void an_attached_cgroup_is_not_changed(void **state)
+TEST(an_attached_cgroup_is_not_changed)
 {
     struct adopted a;
     struct stat stat_before, stat_after;
@@ -354,24 +354,4 @@ static void an_attached_cgroup_is_not_changed(void **state)
     assert_int_equal(stat(path, &stat_after), 0);
     assert_int_equal(stat_before.st_mtim.tv_nsec, stat_after.st_mtim.tv_nsec);
     fake_root_done(&a.fake);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_processes_in_the_cgroup_belong_to_the_job),
-        cmocka_unit_test(memory_on_gpus_is_counted_by_the_cgroup),
-        cmocka_unit_test(refaults_of_the_cgroup_are_reported_in_bytes),
-        cmocka_unit_test(pss_includes_the_anonymous_memory_of_the_cgroup),
-        cmocka_unit_test(a_child_in_another_cgroup_is_not_part_of_the_job),
-        cmocka_unit_test(a_process_that_is_moved_out_leaves_the_job),
-        cmocka_unit_test(an_attached_cgroup_has_no_main_process),
-        cmocka_unit_test(cpu_time_comes_from_the_cgroup),
-        cmocka_unit_test(a_peak_from_before_the_attach_is_not_reported),
-        cmocka_unit_test(the_last_reading_is_kept_after_the_cgroup_is_removed),
-        cmocka_unit_test(memory_grows_while_the_cgroup_cannot_be_read),
-        cmocka_unit_test(an_attached_cgroup_is_not_changed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static int parse(const char *text, struct agent_request *ret, struct spoor_error
     return agent_request_parse(text, strlen(text), ret, err);
 }
 
-static void request_has_an_id_an_operation_and_arguments(void **state)
+TEST(request_has_an_id_an_operation_and_arguments)
 {
     struct agent_request request;
     struct spoor_error err;
@@ -32,7 +32,7 @@ static void request_has_an_id_an_operation_and_arguments(void **state)
     assert_null(request.op);
 }
 
-static void arguments_are_optional(void **state)
+TEST(arguments_are_optional)
 {
     struct agent_request request;
     struct spoor_error err;
@@ -44,7 +44,7 @@ static void arguments_are_optional(void **state)
     agent_request_done(&request);
 }
 
-static void damaged_text_is_refused(void **state)
+TEST(damaged_text_is_refused)
 {
     static const struct {
         const char *text;
@@ -78,7 +78,7 @@ static void damaged_text_is_refused(void **state)
     }
 }
 
-static void bytes_after_a_nul_are_not_ignored(void **state)
+TEST(bytes_after_a_nul_are_not_ignored)
 {
     static const char line[] = "{\"id\":1,\"op\":\"o\"}\0{\"id\":2,\"op\":\"o\"}";
     struct agent_request request;
@@ -98,7 +98,7 @@ static void *allocate_nothing(size_t size)
     return NULL;
 }
 
-static void a_request_is_not_reported_as_invalid_if_memory_runs_out(void **state)
+TEST(a_request_is_not_reported_as_invalid_if_memory_runs_out)
 {
     struct agent_request request;
     struct spoor_error err;
@@ -109,17 +109,4 @@ static void a_request_is_not_reported_as_invalid_if_memory_runs_out(void **state
     json_set_alloc_funcs(malloc, free);
     assert_int_equal(r, -ENOMEM);
     agent_request_done(&request);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_has_an_id_an_operation_and_arguments),
-        cmocka_unit_test(arguments_are_optional),
-        cmocka_unit_test(damaged_text_is_refused),
-        cmocka_unit_test(bytes_after_a_nul_are_not_ignored),
-        cmocka_unit_test(a_request_is_not_reported_as_invalid_if_memory_runs_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static void count_signal(int number)
     signal_count++;
 }
 
-static void the_agent_is_not_a_child_of_its_starter(void **state)
+TEST(the_agent_is_not_a_child_of_its_starter)
 {
     char name[] = "cat";
     char *const arguments[] = { name, NULL };
@@ -44,7 +44,7 @@ static void the_agent_is_not_a_child_of_its_starter(void **state)
     assert_int_equal(signal_count, 0);
 }
 
-static void a_subreaper_gets_the_pid_of_its_agent(void **state)
+TEST(a_subreaper_gets_the_pid_of_its_agent)
 {
     char name[] = "cat";
     char *const arguments[] = { name, NULL };
@@ -61,7 +61,7 @@ static void a_subreaper_gets_the_pid_of_its_agent(void **state)
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
-static void errors_name_the_program_that_cannot_be_started(void **state)
+TEST(errors_name_the_program_that_cannot_be_started)
 {
     char name[] = "spoor";
     char *const arguments[] = { name, NULL };
@@ -77,15 +77,4 @@ static void errors_name_the_program_that_cannot_be_started(void **state)
     assert_string_equal(err.message, "agent: descriptors must be above 2");
     close(fds[0]);
     close(fds[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_agent_is_not_a_child_of_its_starter),
-        cmocka_unit_test(a_subreaper_gets_the_pid_of_its_agent),
-        cmocka_unit_test(errors_name_the_program_that_cannot_be_started),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void pass_over(const struct spoor_gpu *gpu, void *data)
 
 /* Each sample adds a row to a file. There are enough samples to fill and halve the series
  * more than once. */
-static void samples_allocate_no_memory_after_the_first_few(void **state)
+FAKE_ROOT_TEST(samples_allocate_no_memory_after_the_first_few)
 {
     struct fake_root *fake = *state;
     enum { WARM_UP = 50, SAMPLES = 3000 };
@@ -83,13 +83,4 @@ static void samples_allocate_no_memory_after_the_first_few(void **state)
         assert_int_equal(spoor_session_sample(session, &err), 0);
     assert_int_equal(allocation_count - before, 0);
     session = spoor_session_close(session);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_ROOT_TEST(samples_allocate_no_memory_after_the_first_few),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

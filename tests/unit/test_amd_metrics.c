@@ -127,7 +127,7 @@ static void make_table(union table *table, const struct place *place, uint64_t j
     }
 }
 
-static void each_table_revision_has_its_own_layout(void **state)
+TEST(each_table_revision_has_its_own_layout)
 {
     struct amd_metrics metrics;
     union table table;
@@ -142,7 +142,7 @@ static void each_table_revision_has_its_own_layout(void **state)
     }
 }
 
-static void a_short_or_damaged_table_is_refused(void **state)
+TEST(a_short_or_damaged_table_is_refused)
 {
     struct amd_metrics metrics;
     union table table;
@@ -160,7 +160,7 @@ static void a_short_or_damaged_table_is_refused(void **state)
     }
 }
 
-static void unknown_table_revisions_are_not_supported(void **state)
+TEST(unknown_table_revisions_are_not_supported)
 {
     static const uint8_t others[][2] = { { 1, 0 }, { 1, 3 }, { 1, 9 },    { 0, 4 },
                                          { 2, 4 }, { 3, 0 }, { 255, 255 } };
@@ -175,7 +175,7 @@ static void unknown_table_revisions_are_not_supported(void **state)
     }
 }
 
-static void fields_that_are_not_supported_are_unknown(void **state)
+TEST(fields_that_are_not_supported_are_unknown)
 {
     static const uint64_t most = UINT64_MAX - 1;
     struct amd_metrics metrics;
@@ -261,7 +261,7 @@ static uint64_t energy_uj(struct machine *machine)
     return reading.energy.microjoules;
 }
 
-static void work_is_counted_while_the_job_uses_the_gpu(void **state)
+TEST(work_is_counted_while_the_job_uses_the_gpu)
 {
     struct machine machine;
     struct gpu_work now;
@@ -297,7 +297,7 @@ static void work_is_counted_while_the_job_uses_the_gpu(void **state)
 }
 
 /* AMD reports busy engines, not active multiprocessors, and PCIe bandwidth, not bytes. */
-static void figures_that_amd_does_not_count_are_unknown(void **state)
+TEST(figures_that_amd_does_not_count_are_unknown)
 {
     static const enum gpu_work_kind others[] = {
         GPU_WORK_SM,   GPU_WORK_OCCUPANCY, GPU_WORK_TENSOR,    GPU_WORK_FP64,
@@ -318,7 +318,7 @@ static void figures_that_amd_does_not_count_are_unknown(void **state)
 }
 
 /* The device has no links to other GPUs. */
-static void a_missing_field_does_not_affect_the_others(void **state)
+TEST(a_missing_field_does_not_affect_the_others)
 {
     struct machine machine;
     struct gpu_work now;
@@ -337,7 +337,7 @@ static void a_missing_field_does_not_affect_the_others(void **state)
     tear_down(&machine);
 }
 
-static void the_reason_is_given_if_a_table_cannot_be_used(void **state)
+TEST(the_reason_is_given_if_a_table_cannot_be_used)
 {
     struct machine machine;
     union table table;
@@ -373,7 +373,7 @@ static void the_reason_is_given_if_a_table_cannot_be_used(void **state)
     tear_down(&machine);
 }
 
-static void energy_is_counted_from_the_start(void **state)
+TEST(energy_is_counted_from_the_start)
 {
     struct machine machine;
 
@@ -387,7 +387,7 @@ static void energy_is_counted_from_the_start(void **state)
     tear_down(&machine);
 }
 
-static void the_energy_sensor_is_preferred_to_the_table(void **state)
+TEST(the_energy_sensor_is_preferred_to_the_table)
 {
     struct machine machine;
 
@@ -401,7 +401,7 @@ static void the_energy_sensor_is_preferred_to_the_table(void **state)
     tear_down(&machine);
 }
 
-static void a_sleeping_device_is_not_woken(void **state)
+TEST(a_sleeping_device_is_not_woken)
 {
     struct machine machine;
 
@@ -414,23 +414,4 @@ static void a_sleeping_device_is_not_woken(void **state)
     (void)work(&machine, 1000 * MS, true, false);
     assert_int_equal(work(&machine, 2000 * MS, true, false).counts[GPU_WORK_DRAM], 900 * MS);
     tear_down(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_table_revision_has_its_own_layout),
-        cmocka_unit_test(a_short_or_damaged_table_is_refused),
-        cmocka_unit_test(unknown_table_revisions_are_not_supported),
-        cmocka_unit_test(fields_that_are_not_supported_are_unknown),
-        cmocka_unit_test(work_is_counted_while_the_job_uses_the_gpu),
-        cmocka_unit_test(figures_that_amd_does_not_count_are_unknown),
-        cmocka_unit_test(a_missing_field_does_not_affect_the_others),
-        cmocka_unit_test(the_reason_is_given_if_a_table_cannot_be_used),
-        cmocka_unit_test(energy_is_counted_from_the_start),
-        cmocka_unit_test(the_energy_sensor_is_preferred_to_the_table),
-        cmocka_unit_test(a_sleeping_device_is_not_woken),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

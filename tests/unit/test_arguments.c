@@ -108,7 +108,7 @@ static void check_refused(const struct program *program, const char *const *argv
     done(&f);
 }
 
-static void long_options_may_be_abbreviated(void **state)
+TEST(long_options_may_be_abbreviated)
 {
     static const char *const forms[][4] = {
         { "pack", "--execute=true" },    { "pack", "--exec=true" }, { "pack", "--e", "true" },
@@ -133,7 +133,7 @@ static void long_options_may_be_abbreviated(void **state)
                   "unknown option --exec; did you mean --execute?");
 }
 
-static void errors_name_unknown_options(void **state)
+TEST(errors_name_unknown_options)
 {
     check_refused(&lenient, WORDS("pack", "--formats=json"),
                   "unknown option --formats; did you mean --format?");
@@ -147,7 +147,7 @@ static void errors_name_unknown_options(void **state)
                   "'prog pack' has no option -p; 'prog run' does");
 }
 
-static void values_are_assigned_to_their_options(void **state)
+TEST(values_are_assigned_to_their_options)
 {
     struct fixture f;
 
@@ -159,7 +159,7 @@ static void values_are_assigned_to_their_options(void **state)
     done(&f);
 }
 
-static void options_may_follow_operands_unless_they_are_a_command_line(void **state)
+TEST(options_may_follow_operands_unless_they_are_a_command_line)
 {
     struct fixture f;
 
@@ -177,7 +177,7 @@ static void options_may_follow_operands_unless_they_are_a_command_line(void **st
     check_refused(&strict, WORDS("pack", "-e", "x", "b"), "unexpected argument 'b'");
 }
 
-static void options_may_be_between_operands(void **state)
+TEST(options_may_be_between_operands)
 {
     const char *words[] = { "read", "-fa", "1",  "--st", "x",   "2",
                             "-",    "3",   "--", "-4",   "--5", NULL };
@@ -197,7 +197,7 @@ static void options_may_be_between_operands(void **state)
     done(&f);
 }
 
-static void a_subcommand_limits_the_options(void **state)
+TEST(a_subcommand_limits_the_options)
 {
     struct fixture f;
 
@@ -218,7 +218,7 @@ static void a_subcommand_limits_the_options(void **state)
                   "unknown subcommand 'send': expected pack or ship");
 }
 
-static void variables_fill_options_that_were_not_given(void **state)
+TEST(variables_fill_options_that_were_not_given)
 {
     struct fixture f;
 
@@ -268,7 +268,7 @@ static int apply(const char *text, struct settings *settings, struct spoor_error
     return config_read_text(&arguments, "c.json", text, strlen(text), err);
 }
 
-static void config_values_may_be_strings_numbers_or_booleans(void **state)
+TEST(config_values_may_be_strings_numbers_or_booleans)
 {
     struct settings settings;
 
@@ -285,7 +285,7 @@ static void config_values_may_be_strings_numbers_or_booleans(void **state)
     settings_done(&settings);
 }
 
-static void tags_may_be_a_string_a_list_or_an_object(void **state)
+TEST(tags_may_be_a_string_a_list_or_an_object)
 {
     static const struct {
         const char *text;
@@ -309,7 +309,7 @@ static void tags_may_be_a_string_a_list_or_an_object(void **state)
     }
 }
 
-static void a_config_file_does_not_override_options(void **state)
+TEST(a_config_file_does_not_override_options)
 {
     const char *text = "{\"interval\": 5, \"name\": \"n\"}";
     struct settings settings;
@@ -328,7 +328,7 @@ static void a_config_file_does_not_override_options(void **state)
     settings_done(&settings);
 }
 
-static void errors_name_the_file_and_the_key(void **state)
+TEST(errors_name_the_file_and_the_key)
 {
     static const struct {
         const char *text;
@@ -363,7 +363,7 @@ static void errors_name_the_file_and_the_key(void **state)
     }
 }
 
-static void broken_json_is_refused_with_its_position(void **state)
+TEST(broken_json_is_refused_with_its_position)
 {
     static const struct {
         const char *text;
@@ -391,7 +391,7 @@ static void broken_json_is_refused_with_its_position(void **state)
     }
 }
 
-static void endless_nesting_is_refused(void **state)
+TEST(endless_nesting_is_refused)
 {
     char deep[20000] = "{\"tag\": ";
     struct settings settings;
@@ -414,7 +414,7 @@ static int read_file(const struct fake_root *fake, const char *name, struct sett
     return config_read(&arguments, path, &err);
 }
 
-static void the_size_of_a_file_is_limited(void **state)
+FAKE_ROOT_TEST(the_size_of_a_file_is_limited)
 {
     struct fake_root *fake = *state;
     struct settings settings;
@@ -440,7 +440,7 @@ static int apply_gpu_tracker(const char *text, struct gpu_tracker_settings *text
     return config_read_text(&arguments, "c.json", text, strlen(text), err);
 }
 
-static void config_keys_may_differ_from_option_names(void **state)
+TEST(config_keys_may_differ_from_option_names)
 {
     struct gpu_tracker_settings texts = { 0 };
 
@@ -459,7 +459,7 @@ static void config_keys_may_differ_from_option_names(void **state)
     gpu_tracker_settings_done(&texts);
 }
 
-static void each_config_key_accepts_only_its_own_type(void **state)
+TEST(each_config_key_accepts_only_its_own_type)
 {
     static const struct {
         const char *text;
@@ -482,28 +482,4 @@ static void each_config_key_accepts_only_its_own_type(void **state)
         assert_string_equal(err.message, mistakes[i].message);
         gpu_tracker_settings_done(&texts);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(long_options_may_be_abbreviated),
-        cmocka_unit_test(errors_name_unknown_options),
-        cmocka_unit_test(values_are_assigned_to_their_options),
-        cmocka_unit_test(options_may_follow_operands_unless_they_are_a_command_line),
-        cmocka_unit_test(options_may_be_between_operands),
-        cmocka_unit_test(a_subcommand_limits_the_options),
-        cmocka_unit_test(variables_fill_options_that_were_not_given),
-        cmocka_unit_test(config_values_may_be_strings_numbers_or_booleans),
-        cmocka_unit_test(tags_may_be_a_string_a_list_or_an_object),
-        cmocka_unit_test(a_config_file_does_not_override_options),
-        cmocka_unit_test(errors_name_the_file_and_the_key),
-        cmocka_unit_test(broken_json_is_refused_with_its_position),
-        cmocka_unit_test(endless_nesting_is_refused),
-        FAKE_ROOT_TEST(the_size_of_a_file_is_limited),
-        cmocka_unit_test(config_keys_may_differ_from_option_names),
-        cmocka_unit_test(each_config_key_accepts_only_its_own_type),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

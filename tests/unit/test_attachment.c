@@ -19,7 +19,7 @@ int __wrap_spoor_session_stop(spoor_session *session, struct spoor_error *err)
     return error_set(err, ETIMEDOUT, MESSAGE);
 }
 
-static void a_report_without_its_last_sample_contains_a_warning(void **state)
+TEST(a_report_without_its_last_sample_contains_a_warning)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct attachment attachment = { .session = NULL };
@@ -29,13 +29,4 @@ static void a_report_without_its_last_sample_contains_a_warning(void **state)
         attachment_follow(&spoor_program, &options, NS_PER_MS, -1, -1, &attachment), 0);
     assert_string_equal(spoor_session_warning(attachment.session, "no-last-sample"), MESSAGE);
     attachment_close(&attachment);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_report_without_its_last_sample_contains_a_warning),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

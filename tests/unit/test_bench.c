@@ -70,7 +70,7 @@ static struct bench_summary *summarize(struct runs *runs)
     return &runs->summary;
 }
 
-static void the_best_command_has_the_lowest_median(void **state)
+TEST_WITH(the_best_command_has_the_lowest_median, set_up, tear_down)
 {
     const struct bench_summary *summary = summarize(*state);
     const struct bench_cell *b = &summary->cells[1];
@@ -85,7 +85,7 @@ static void the_best_command_has_the_lowest_median(void **state)
     assert_int_equal(summary->warning_count, 0);
 }
 
-static void a_figure_that_is_always_0_is_left_out(void **state)
+TEST_WITH(a_figure_that_is_always_0_is_left_out, set_up, tear_down)
 {
     struct runs *runs = *state;
 
@@ -94,7 +94,7 @@ static void a_figure_that_is_always_0_is_left_out(void **state)
     assert_true(summarize(runs)->best[2] == SIZE_MAX);
 }
 
-static void each_disturbance_is_reported(void **state)
+TEST_WITH(each_disturbance_is_reported, set_up, tear_down)
 {
     static struct record_warning throttled = { "throttled", "" }, swapped = { "swapped", "" };
     static const char *causes[] = { "thermal", NULL };
@@ -126,7 +126,7 @@ static void each_disturbance_is_reported(void **state)
     assert_int_equal(summary->cells[0].statistics.count, 5);
 }
 
-static void an_outlier_is_reported(void **state)
+TEST_WITH(an_outlier_is_reported, set_up, tear_down)
 {
     struct runs *runs = *state;
     const struct bench_summary *summary;
@@ -136,18 +136,4 @@ static void an_outlier_is_reported(void **state)
     summary = summarize(runs);
     assert_int_equal(summary->warning_count, 1);
     assert_non_null(strstr(summary->warnings[0], "outliers: 1 of 6 times of 'a'"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_best_command_has_the_lowest_median, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_figure_that_is_always_0_is_left_out, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(each_disturbance_is_reported, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_outlier_is_reported, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

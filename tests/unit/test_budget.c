@@ -19,7 +19,7 @@ static void empty(struct budget *budget)
     budget_charge(budget, SPENT_SAMPLES, (uint64_t)budget->tokens_ns);
 }
 
-static void tokens_are_earned_by_the_jobs_cpu_time(void **state)
+TEST(tokens_are_earned_by_the_jobs_cpu_time)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -32,7 +32,7 @@ static void tokens_are_earned_by_the_jobs_cpu_time(void **state)
     assert_int_equal(budget.postponed[SPENT_SHARING], 0);
 }
 
-static void an_idle_job_earns_few_tokens(void **state)
+TEST(an_idle_job_earns_few_tokens)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -42,7 +42,7 @@ static void an_idle_job_earns_few_tokens(void **state)
     assert_false(budget_allows(&budget, SPENT_GLANCES, 5 * NS_PER_MS + 1));
 }
 
-static void the_number_of_saved_tokens_is_limited(void **state)
+TEST(the_number_of_saved_tokens_is_limited)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -52,7 +52,7 @@ static void the_number_of_saved_tokens_is_limited(void **state)
     assert_int_equal(budget.spent_ns[SPENT_SHARING], 30 * NS_PER_MS);
 }
 
-static void expensive_work_is_repaid(void **state)
+TEST(expensive_work_is_repaid)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -68,7 +68,7 @@ static void expensive_work_is_repaid(void **state)
 
 /* The loan is 25 ms. An idle job earns 0.5 ms per second; a third repays the loan, and the
  * rest may be spent. */
-static void a_loan_is_repaid_by_a_third_of_the_income(void **state)
+TEST(a_loan_is_repaid_by_a_third_of_the_income)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -85,7 +85,7 @@ static void a_loan_is_repaid_by_a_third_of_the_income(void **state)
     assert_false(budget_lends(&budget, 6 * NS_PER_MS + 1));
 }
 
-static void a_wait_lasts_until_enough_tokens_are_earned(void **state)
+TEST(a_wait_lasts_until_enough_tokens_are_earned)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -101,7 +101,7 @@ static void a_wait_lasts_until_enough_tokens_are_earned(void **state)
                     290 * NS_PER_MS);
 }
 
-static void without_a_limit_everything_is_allowed(void **state)
+TEST(without_a_limit_everything_is_allowed)
 {
     struct budget budget = begin(UINT64_MAX);
 
@@ -111,7 +111,7 @@ static void without_a_limit_everything_is_allowed(void **state)
     assert_int_equal(budget.spent_ns[SPENT_GPUS], 1000 * NS_PER_SECOND);
 }
 
-static void a_budget_of_0_never_allows_any_work(void **state)
+TEST(a_budget_of_0_never_allows_any_work)
 {
     struct budget budget = begin(0);
 
@@ -121,7 +121,7 @@ static void a_budget_of_0_never_allows_any_work(void **state)
     assert_false(budget_lends(&budget, 1));
 }
 
-static void no_kind_of_work_can_spend_all_tokens(void **state)
+TEST(no_kind_of_work_can_spend_all_tokens)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
     uint64_t spent_ns = 0;
@@ -138,21 +138,4 @@ static void no_kind_of_work_can_spend_all_tokens(void **state)
     assert_in_range(spent_ns, 50 * NS_PER_MS, 55 * NS_PER_MS);
     assert_true(budget_wait_ns(&budget, SPENT_SHARING, NS_PER_MS) > 0);
     assert_int_equal(budget_wait_ns(&budget, SPENT_GPUS, NS_PER_MS), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_kind_of_work_can_spend_all_tokens),
-        cmocka_unit_test(tokens_are_earned_by_the_jobs_cpu_time),
-        cmocka_unit_test(an_idle_job_earns_few_tokens),
-        cmocka_unit_test(the_number_of_saved_tokens_is_limited),
-        cmocka_unit_test(expensive_work_is_repaid),
-        cmocka_unit_test(a_loan_is_repaid_by_a_third_of_the_income),
-        cmocka_unit_test(a_wait_lasts_until_enough_tokens_are_earned),
-        cmocka_unit_test(without_a_limit_everything_is_allowed),
-        cmocka_unit_test(a_budget_of_0_never_allows_any_work),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include "text/buffer.h"
 #include "unit_test.h"
 
-static void an_empty_buffer_can_be_appended(void **state)
+TEST(an_empty_buffer_can_be_appended)
 {
     struct buffer empty = { 0 }, out = { 0 };
 
@@ -21,7 +21,7 @@ static void an_empty_buffer_can_be_appended(void **state)
     buffer_done(&out);
 }
 
-static void text_is_terminated_with_a_nul_byte(void **state)
+TEST(text_is_terminated_with_a_nul_byte)
 {
     struct buffer buffer = { 0 };
 
@@ -36,7 +36,7 @@ static void text_is_terminated_with_a_nul_byte(void **state)
     buffer_done(&buffer); /* a second call is harmless */
 }
 
-static void a_buffer_grows_as_needed(void **state)
+TEST(a_buffer_grows_as_needed)
 {
     struct buffer buffer = { 0 };
 
@@ -48,7 +48,7 @@ static void a_buffer_grows_as_needed(void **state)
     buffer_done(&buffer);
 }
 
-static void clearing_keeps_the_memory(void **state)
+TEST(clearing_keeps_the_memory)
 {
     struct buffer buffer = { 0 };
     const char *text;
@@ -64,7 +64,7 @@ static void clearing_keeps_the_memory(void **state)
     buffer_done(&buffer);
 }
 
-static void a_text_that_is_too_long_is_an_error(void **state)
+TEST(a_text_that_is_too_long_is_an_error)
 {
     struct buffer buffer = { 0 };
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -84,7 +84,7 @@ static void a_text_that_is_too_long_is_an_error(void **state)
     close(fd);
 }
 
-static void all_bytes_are_written(void **state)
+TEST(all_bytes_are_written)
 {
     char path[] = "/tmp/spoor-buffer-XXXXXX";
     int fd = mkostemp(path, O_CLOEXEC);
@@ -103,7 +103,7 @@ static void all_bytes_are_written(void **state)
     buffer_done(&buffer);
 }
 
-static void a_full_disk_is_reported(void **state)
+TEST(a_full_disk_is_reported)
 {
     struct buffer buffer = { 0 };
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -128,7 +128,7 @@ static void *read_all(void *data)
     return r < 0 ? NULL : (void *)length;
 }
 
-static void a_write_waits_for_a_nonblocking_descriptor(void **state)
+TEST(a_write_waits_for_a_nonblocking_descriptor)
 {
     enum { SIZE = 1 << 20 }; /* many times the size of a pipe */
     struct buffer buffer = { 0 };
@@ -162,7 +162,7 @@ static void check_file(struct fake_root *fake, const char *content)
     buffer_done(&buffer);
 }
 
-static void files_are_read_completely(void **state)
+FAKE_ROOT_TEST(files_are_read_completely)
 {
     struct fake_root *fake = *state;
     char large[MAX + 1];
@@ -176,7 +176,7 @@ static void files_are_read_completely(void **state)
     check_file(fake, large);
 }
 
-static void an_unreadable_file_is_an_error(void **state)
+TEST(an_unreadable_file_is_an_error)
 {
     struct buffer buffer = { 0 };
 
@@ -187,22 +187,4 @@ static void an_unreadable_file_is_an_error(void **state)
     buffer_done(&buffer);
     assert_int_equal(buffer_read_file(&buffer, "/dev/zero", SIZE_MAX), -EFBIG);
     buffer_done(&buffer);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_buffer_can_be_appended),
-        cmocka_unit_test(text_is_terminated_with_a_nul_byte),
-        cmocka_unit_test(a_buffer_grows_as_needed),
-        cmocka_unit_test(clearing_keeps_the_memory),
-        cmocka_unit_test(a_text_that_is_too_long_is_an_error),
-        cmocka_unit_test(all_bytes_are_written),
-        cmocka_unit_test(a_full_disk_is_reported),
-        cmocka_unit_test(a_write_waits_for_a_nonblocking_descriptor),
-        FAKE_ROOT_TEST(files_are_read_completely),
-        cmocka_unit_test(an_unreadable_file_is_an_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void check(const struct server_filter *filter, const char *expected)
     assert_int_equal(servers.count, 0);
 }
 
-static void the_cheapest_fitting_server_is_first(void **state)
+TEST(the_cheapest_fitting_server_is_first)
 {
     struct needs needs = need(2, 4 * GIB, 0, 0);
 
@@ -71,7 +71,7 @@ static void the_cheapest_fitting_server_is_first(void **state)
     check(&(struct server_filter){ &needs, NULL, NULL }, "");
 }
 
-static void gpus_must_be_of_the_right_vendor(void **state)
+TEST(gpus_must_be_of_the_right_vendor)
 {
     struct needs needs = need(1, 1 * GIB, 1, 4 * GIB);
 
@@ -85,7 +85,7 @@ static void gpus_must_be_of_the_right_vendor(void **state)
     check(&(struct server_filter){ &needs, NULL, NULL }, "8-nvidia ");
 }
 
-static void vendors_and_architectures_can_be_chosen(void **state)
+TEST(vendors_and_architectures_can_be_chosen)
 {
     static const char *const vendors[] = { "AWS", "hcloud", NULL };
     static const char *const others[] = { "ovh", NULL };
@@ -98,7 +98,7 @@ static void vendors_and_architectures_can_be_chosen(void **state)
     check(&(struct server_filter){ &needs, others, NULL }, "");
 }
 
-static void an_unknown_need_excludes_no_server(void **state)
+TEST(an_unknown_need_excludes_no_server)
 {
     struct needs needs = need(8, NO, NO, NO);
 
@@ -107,7 +107,7 @@ static void an_unknown_need_excludes_no_server(void **state)
     check(&(struct server_filter){ &needs, NULL, NULL }, "8-nvidia ");
 }
 
-static void servers_with_equal_prices_are_sorted_by_size_and_name(void **state)
+TEST(servers_with_equal_prices_are_sorted_by_size_and_name)
 {
     struct needs needs = need(1, 1, 0, 0);
     static const struct server equal[] = {
@@ -130,7 +130,7 @@ static void servers_with_equal_prices_are_sorted_by_size_and_name(void **state)
     catalog_done(&servers);
 }
 
-static void a_server_is_found_in_its_region_or_otherwise_in_any_region(void **state)
+TEST(a_server_is_found_in_its_region_or_otherwise_in_any_region)
 {
     static const struct server listed[] = {
         { "aws", "m5.large", "us-east-1", "", "", 2, 8, 0, NO, 0.096, 0 },
@@ -150,14 +150,14 @@ static void a_server_is_found_in_its_region_or_otherwise_in_any_region(void **st
     catalog_done(&servers);
 }
 
-static void the_cost_of_a_run_is_its_time_multiplied_by_the_price(void **state)
+TEST(the_cost_of_a_run_is_its_time_multiplied_by_the_price)
 {
     assert_true(fabs(server_cost(0.36, 100) - 0.01) < 1e-12);
     assert_true(isnan(server_cost(NO, 100)));
     assert_true(isnan(server_cost(1, NO)));
 }
 
-static void the_number_of_offers_is_limited(void **state)
+TEST(the_number_of_offers_is_limited)
 {
     struct catalog servers = { 0 };
 
@@ -187,7 +187,7 @@ static bool is_number(double value, double expected)
 
 /* ---- valid files ---------------------------------------------------------- */
 
-static void a_csv_file_has_the_columns_of_its_header(void **state)
+TEST(a_csv_file_has_the_columns_of_its_header)
 {
     struct catalog catalog = { 0 };
     const struct server *server;
@@ -220,7 +220,7 @@ static void a_csv_file_has_the_columns_of_its_header(void **state)
     catalog_done(&catalog);
 }
 
-static void a_json_catalogue_is_a_list_of_objects(void **state)
+TEST(a_json_catalogue_is_a_list_of_objects)
 {
     struct catalog catalog = { 0 };
     const struct server *server;
@@ -251,7 +251,7 @@ static void a_json_catalogue_is_a_list_of_objects(void **state)
     catalog_done(&catalog);
 }
 
-static void a_catalogue_may_have_no_servers(void **state)
+TEST(a_catalogue_may_have_no_servers)
 {
     static const char *const texts[] = { "[]", "name,vcpus,memory_amount\n",
                                          "name,vcpus,memory_amount" };
@@ -271,7 +271,7 @@ static void a_catalogue_may_have_no_servers(void **state)
 #define TEN "0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 
-static void invalid_catalogues_are_refused_with_a_position(void **state)
+TEST(invalid_catalogues_are_refused_with_a_position)
 {
     static const struct {
         const char *text, *message;
@@ -316,7 +316,7 @@ static void invalid_catalogues_are_refused_with_a_position(void **state)
     }
 }
 
-static void damaged_texts_are_harmless(void **state)
+TEST(damaged_texts_are_harmless)
 {
     static const char json[] =
         "[{\"vendor_id\":\"a\",\"name\":\"b\",\"vcpus\":1.5,\"gpus\":[[]]}]";
@@ -343,7 +343,7 @@ static void damaged_texts_are_harmless(void **state)
     }
 }
 
-static void nesting_depth_is_limited(void **state)
+TEST(nesting_depth_is_limited)
 {
     struct buffer text = { 0 };
     struct catalog catalog = { 0 };
@@ -354,7 +354,7 @@ static void nesting_depth_is_limited(void **state)
     buffer_done(&text);
 }
 
-static void the_number_of_servers_is_limited(void **state)
+TEST(the_number_of_servers_is_limited)
 {
     struct spoor_error err = { 0 };
     struct buffer text = { 0 };
@@ -368,7 +368,7 @@ static void the_number_of_servers_is_limited(void **state)
     buffer_done(&text);
 }
 
-static void error_messages_name_the_catalogue_file(void **state)
+TEST(error_messages_name_the_catalogue_file)
 {
     char path[] = "/tmp/spoor-catalog-XXXXXX";
     struct catalog catalog = { 0 };
@@ -418,7 +418,7 @@ static const char csv[] =
     "aws,g4dn.xlarge,4,16384,0.526,x86_64,1,16384,us-east-1\n"
     "\x1b[31m,a-name-that-is-longer-than-all-others-are,0.25,614.4,,,,,\n";
 
-static void columns_without_any_known_value_are_left_out(void **state)
+TEST(columns_without_any_known_value_are_left_out)
 {
     struct catalog catalog = catalog_of(csv);
     struct server_table table = { .source = "a\nfile",
@@ -440,7 +440,7 @@ static void columns_without_any_known_value_are_left_out(void **state)
     catalog_done(&catalog);
 }
 
-static void a_small_cost_is_not_shown_as_0(void **state)
+TEST(a_small_cost_is_not_shown_as_0)
 {
     struct catalog catalog = catalog_of("name,vcpus,memory_amount,min_price_ondemand\n"
                                         "a,1,1024,0.01\nfree,1,1024,0\n");
@@ -455,7 +455,7 @@ static void a_small_cost_is_not_shown_as_0(void **state)
     catalog_done(&catalog);
 }
 
-static void the_output_states_that_no_server_fits(void **state)
+TEST(the_output_states_that_no_server_fits)
 {
     struct catalog catalog = catalog_of("[]");
     struct server_table table = { .source = "f", .catalog = &catalog, .count = 5 };
@@ -467,7 +467,7 @@ static void the_output_states_that_no_server_fits(void **state)
     catalog_done(&catalog);
 }
 
-static void the_cost_of_the_run_is_shown_as_a_row(void **state)
+TEST(the_cost_of_the_run_is_shown_as_a_row)
 {
     struct server_table table = { .run_seconds = 154,
                                   .run_vendor = "aws",
@@ -486,7 +486,7 @@ static void the_cost_of_the_run_is_shown_as_a_row(void **state)
                        "for it\n");
 }
 
-static void json_contains_every_known_value(void **state)
+TEST(json_contains_every_known_value)
 {
     struct catalog catalog =
         catalog_of("[{\"vendor_id\": \"hcloud\", \"name\": \"cx22\", \"vcpus\": 2, "
@@ -520,33 +520,4 @@ static void json_contains_every_known_value(void **state)
         "\"price_usd_per_hour\":null,\"cost_usd\":null,\"reason\":null},\"fitting\":null}}");
     buffer_done(&out);
     catalog_done(&catalog);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cheapest_fitting_server_is_first),
-        cmocka_unit_test(gpus_must_be_of_the_right_vendor),
-        cmocka_unit_test(vendors_and_architectures_can_be_chosen),
-        cmocka_unit_test(an_unknown_need_excludes_no_server),
-        cmocka_unit_test(servers_with_equal_prices_are_sorted_by_size_and_name),
-        cmocka_unit_test(a_server_is_found_in_its_region_or_otherwise_in_any_region),
-        cmocka_unit_test(the_cost_of_a_run_is_its_time_multiplied_by_the_price),
-        cmocka_unit_test(the_number_of_offers_is_limited),
-        cmocka_unit_test(a_csv_file_has_the_columns_of_its_header),
-        cmocka_unit_test(a_json_catalogue_is_a_list_of_objects),
-        cmocka_unit_test(a_catalogue_may_have_no_servers),
-        cmocka_unit_test(invalid_catalogues_are_refused_with_a_position),
-        cmocka_unit_test(damaged_texts_are_harmless),
-        cmocka_unit_test(nesting_depth_is_limited),
-        cmocka_unit_test(the_number_of_servers_is_limited),
-        cmocka_unit_test(error_messages_name_the_catalogue_file),
-        cmocka_unit_test(columns_without_any_known_value_are_left_out),
-        cmocka_unit_test(a_small_cost_is_not_shown_as_0),
-        cmocka_unit_test(the_output_states_that_no_server_fits),
-        cmocka_unit_test(the_cost_of_the_run_is_shown_as_a_row),
-        cmocka_unit_test(json_contains_every_known_value),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static const char *path(const struct cgroups *cgroups, enum cgroup_controller co
     return cgroups->of[controller].path;
 }
 
-static void on_version_2_all_controllers_share_one_folder(void **state)
+TEST(on_version_2_all_controllers_share_one_folder)
 {
     struct cgroups cgroups;
 
@@ -37,7 +37,7 @@ static void on_version_2_all_controllers_share_one_folder(void **state)
     }
 }
 
-static void on_a_hybrid_hierarchy_each_controller_has_its_own_version(void **state)
+TEST(on_a_hybrid_hierarchy_each_controller_has_its_own_version)
 {
     struct cgroups cgroups;
 
@@ -62,7 +62,7 @@ static void on_a_hybrid_hierarchy_each_controller_has_its_own_version(void **sta
     assert_false(cgroups.of[CGROUP_DMEM].is_v2);
 }
 
-static void on_version_1_there_is_no_unified_tree(void **state)
+TEST(on_version_1_there_is_no_unified_tree)
 {
     struct cgroups cgroups;
 
@@ -76,7 +76,7 @@ static void on_version_1_there_is_no_unified_tree(void **state)
     assert_false(cgroup_is_visible(&cgroups.of[CGROUP_CPU]));
 }
 
-static void a_bind_mount_shows_a_part_of_the_tree(void **state)
+TEST(a_bind_mount_shows_a_part_of_the_tree)
 {
     static const char mount[] =
         "35 31 0:32 /docker/id /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
@@ -92,7 +92,7 @@ static void a_bind_mount_shows_a_part_of_the_tree(void **state)
     assert_int_equal(cgroups_parse("4:memory:/\n", mount, &cgroups), -ENOENT);
 }
 
-static void cgroups_outside_of_the_namespace_are_not_visible(void **state)
+TEST(cgroups_outside_of_the_namespace_are_not_visible)
 {
     struct cgroups cgroups;
 
@@ -111,7 +111,7 @@ static void cgroups_outside_of_the_namespace_are_not_visible(void **state)
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "sys/fs/cgroup/..x/...");
 }
 
-static void a_controller_of_an_unmounted_hierarchy_is_not_treated_as_version_2(void **state)
+TEST(a_controller_of_an_unmounted_hierarchy_is_not_treated_as_version_2)
 {
     struct cgroups cgroups;
 
@@ -120,7 +120,7 @@ static void a_controller_of_an_unmounted_hierarchy_is_not_treated_as_version_2(v
     assert_string_equal(path(&cgroups, CGROUP_CPU), "sys/fs/cgroup/b");
 }
 
-static void the_mount_with_more_visible_ancestors_is_used(void **state)
+TEST(the_mount_with_more_visible_ancestors_is_used)
 {
     struct cgroups cgroups;
 
@@ -133,7 +133,7 @@ static void the_mount_with_more_visible_ancestors_is_used(void **state)
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "two/a/b");
 }
 
-static void escapes_are_decoded_in_mounts_but_not_in_cgroup_names(void **state)
+TEST(escapes_are_decoded_in_mounts_but_not_in_cgroup_names)
 {
     struct cgroups cgroups;
 
@@ -144,7 +144,7 @@ static void escapes_are_decoded_in_mounts_but_not_in_cgroup_names(void **state)
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "my cg/c\\x2d\\040d");
 }
 
-static void parents_are_followed_up_to_the_mount_point(void **state)
+TEST(parents_are_followed_up_to_the_mount_point)
 {
     struct cgroups cgroups;
     struct cgroup *cgroup = &cgroups.of[CGROUP_MEMORY];
@@ -160,7 +160,7 @@ static void parents_are_followed_up_to_the_mount_point(void **state)
     assert_false(cgroup_to_parent(cgroup));
 }
 
-static void a_child_cgroup_is_a_direct_subdirectory(void **state)
+TEST(a_child_cgroup_is_a_direct_subdirectory)
 {
     struct cgroup cgroup = { .path = "cg", .mount_length = 2 };
     char name[CGROUP_PATH_SIZE];
@@ -180,7 +180,7 @@ static void a_child_cgroup_is_a_direct_subdirectory(void **state)
     assert_int_equal(cgroup_to_child(&cgroup, "a"), -EINVAL);
 }
 
-static void a_path_that_is_too_long_is_not_truncated(void **state)
+TEST(a_path_that_is_too_long_is_not_truncated)
 {
     char text[2 * CGROUP_PATH_SIZE];
     struct cgroups cgroups;
@@ -191,7 +191,7 @@ static void a_path_that_is_too_long_is_not_truncated(void **state)
     assert_int_equal(cgroups_parse(text, V2_MOUNT, &cgroups), -ENOENT);
 }
 
-static void damaged_lines_are_skipped(void **state)
+TEST(damaged_lines_are_skipped)
 {
     static const char *const damaged[] = {
         "", "\n", "0", "0:", "0::", "0::\n", "0::/a", "0:/a\n", "4:memory:a\n", ":::\n", "x\n",
@@ -217,7 +217,7 @@ static void damaged_lines_are_skipped(void **state)
     assert_string_equal(path(&cgroups, CGROUP_MEMORY), "sys/fs/cgroup/a");
 }
 
-static void cgroups_are_read_through_the_root(void **state)
+FAKE_ROOT_TEST(cgroups_are_read_through_the_root)
 {
     struct fake_root *fake = *state;
     struct cgroups cgroups;
@@ -235,7 +235,7 @@ static void cgroups_are_read_through_the_root(void **state)
 static const struct cgroup v1 = { .path = "cg/v1", .mount_length = 2 };
 static const struct cgroup v2 = { .path = "cg/v2", .mount_length = 2, .is_v2 = true };
 
-static void an_absent_limit_is_unknown(void **state)
+TEST(an_absent_limit_is_unknown)
 {
     static const char *const none[] = {
         "max\n",
@@ -258,7 +258,7 @@ static void an_absent_limit_is_unknown(void **state)
     assert_int_equal(value, 1099511627776);
 }
 
-static void damaged_numbers_are_refused(void **state)
+TEST(damaged_numbers_are_refused)
 {
     static const char *const damaged[] = {
         "",          "\n",      "x",
@@ -272,7 +272,7 @@ static void damaged_numbers_are_refused(void **state)
     assert_int_equal(value, 5); /* untouched on failure */
 }
 
-static void a_quota_is_converted_to_a_number_of_cpus(void **state)
+TEST(a_quota_is_converted_to_a_number_of_cpus)
 {
     double cpus;
 
@@ -284,7 +284,7 @@ static void a_quota_is_converted_to_a_number_of_cpus(void **state)
     assert_true(isnan(cpus));
 }
 
-static void damaged_quotas_are_refused(void **state)
+TEST(damaged_quotas_are_refused)
 {
     static const char *const damaged[] = { "",        "max",       "max\n",
                                            "50000\n", "50000 0\n", "-1 100\n",
@@ -296,7 +296,7 @@ static void damaged_quotas_are_refused(void **state)
     assert_float_equal(cpus, 5, 0); /* untouched on failure */
 }
 
-static void each_cgroup_version_is_read_from_its_own_files(void **state)
+FAKE_ROOT_TEST(each_cgroup_version_is_read_from_its_own_files)
 {
     struct fake_root *fake = *state;
     uint64_t value;
@@ -321,7 +321,7 @@ static void each_cgroup_version_is_read_from_its_own_files(void **state)
     assert_int_equal(cgroup_read_quota(&fake->root, &v1, &cpus), -EBADMSG);
 }
 
-static void missing_files_are_not_found(void **state)
+FAKE_ROOT_TEST(missing_files_are_not_found)
 {
     struct fake_root *fake = *state;
     static const struct cgroup none = { .mount_length = 0 };
@@ -337,7 +337,7 @@ static void missing_files_are_not_found(void **state)
 
 /* ---- cgroup events --------------------------------------------------------- */
 
-static void oom_kills_of_both_versions_are_parsed(void **state)
+TEST(oom_kills_of_both_versions_are_parsed)
 {
     uint64_t count;
 
@@ -355,7 +355,7 @@ static void oom_kills_of_both_versions_are_parsed(void **state)
     assert_int_equal(count, 7); /* untouched on failure */
 }
 
-static void throttled_time_of_both_versions_is_in_nanoseconds(void **state)
+TEST(throttled_time_of_both_versions_is_in_nanoseconds)
 {
     uint64_t ns;
 
@@ -383,7 +383,7 @@ static struct cgroups make_cgroups(void)
     };
 }
 
-static void cgroup_events_are_updated_at_each_reading(void **state)
+FAKE_ROOT_TEST(cgroup_events_are_updated_at_each_reading)
 {
     struct fake_root *fake = *state;
     struct cgroups cgroups = make_cgroups();
@@ -406,7 +406,7 @@ static void cgroup_events_are_updated_at_each_reading(void **state)
     cgroup_watch_done(&watch); /* a second call is harmless */
 }
 
-static void throttling_is_read_from_the_cgroup_that_has_the_quota(void **state)
+FAKE_ROOT_TEST(throttling_is_read_from_the_cgroup_that_has_the_quota)
 {
     struct fake_root *fake = *state;
     struct cgroups cgroups = make_cgroups();
@@ -429,7 +429,7 @@ static void throttling_is_read_from_the_cgroup_that_has_the_quota(void **state)
     cgroup_watch_done(&watch);
 }
 
-static void without_cgroups_all_events_are_unknown(void **state)
+FAKE_ROOT_TEST(without_cgroups_all_events_are_unknown)
 {
     struct fake_root *fake = *state;
     struct cgroup_events events = { 1, 2 };
@@ -495,7 +495,7 @@ static int list(struct machine *machine, char *text)
     return count;
 }
 
-static void a_version_2_cgroup_is_one_directory(void **state)
+TEST(a_version_2_cgroup_is_one_directory)
 {
     struct machine m;
 
@@ -514,7 +514,7 @@ static void a_version_2_cgroup_is_one_directory(void **state)
     fake_root_done(&m.fake);
 }
 
-static void a_version_1_cgroup_is_found_in_every_hierarchy(void **state)
+TEST(a_version_1_cgroup_is_found_in_every_hierarchy)
 {
     struct machine m;
 
@@ -534,7 +534,7 @@ static void a_version_1_cgroup_is_found_in_every_hierarchy(void **state)
 
 /* On a hybrid system, a controller may have a directory with the same name that does not
  * contain the processes. */
-static void an_empty_cgroup_of_the_same_name_is_ignored(void **state)
+TEST(an_empty_cgroup_of_the_same_name_is_ignored)
 {
     struct machine m;
 
@@ -552,7 +552,7 @@ static void an_empty_cgroup_of_the_same_name_is_ignored(void **state)
 
 /* Docker on version 1: the root of the mount is the container's cgroup; parent cgroups are
  * hidden. */
-static void a_container_sees_its_cgroup_at_the_mount_point(void **state)
+TEST(a_container_sees_its_cgroup_at_the_mount_point)
 {
     struct machine m;
 
@@ -565,7 +565,7 @@ static void a_container_sees_its_cgroup_at_the_mount_point(void **state)
     fake_root_done(&m.fake);
 }
 
-static void processes_in_child_cgroups_are_listed_too(void **state)
+TEST(processes_in_child_cgroups_are_listed_too)
 {
     struct machine m;
     char text[LIST_SIZE];
@@ -587,7 +587,7 @@ static void processes_in_child_cgroups_are_listed_too(void **state)
     fake_root_done(&m.fake);
 }
 
-static void a_directory_that_cannot_be_tracked_causes_an_error_message(void **state)
+TEST(a_directory_that_cannot_be_tracked_causes_an_error_message)
 {
     struct machine m;
 
@@ -606,42 +606,4 @@ static void a_directory_that_cannot_be_tracked_causes_an_error_message(void **st
     assert_int_equal(find(&m, "/sys/fs/cgroup/memoryless"), -EINVAL);
     assert_int_equal(find(&m, ""), -EINVAL);
     fake_root_done(&m.fake);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_version_2_all_controllers_share_one_folder),
-        cmocka_unit_test(on_a_hybrid_hierarchy_each_controller_has_its_own_version),
-        cmocka_unit_test(on_version_1_there_is_no_unified_tree),
-        cmocka_unit_test(a_bind_mount_shows_a_part_of_the_tree),
-        cmocka_unit_test(cgroups_outside_of_the_namespace_are_not_visible),
-        cmocka_unit_test(a_controller_of_an_unmounted_hierarchy_is_not_treated_as_version_2),
-        cmocka_unit_test(the_mount_with_more_visible_ancestors_is_used),
-        cmocka_unit_test(escapes_are_decoded_in_mounts_but_not_in_cgroup_names),
-        cmocka_unit_test(parents_are_followed_up_to_the_mount_point),
-        cmocka_unit_test(a_child_cgroup_is_a_direct_subdirectory),
-        cmocka_unit_test(a_path_that_is_too_long_is_not_truncated),
-        cmocka_unit_test(damaged_lines_are_skipped),
-        FAKE_ROOT_TEST(cgroups_are_read_through_the_root),
-        cmocka_unit_test(an_absent_limit_is_unknown),
-        cmocka_unit_test(damaged_numbers_are_refused),
-        cmocka_unit_test(a_quota_is_converted_to_a_number_of_cpus),
-        cmocka_unit_test(damaged_quotas_are_refused),
-        FAKE_ROOT_TEST(each_cgroup_version_is_read_from_its_own_files),
-        FAKE_ROOT_TEST(missing_files_are_not_found),
-        cmocka_unit_test(oom_kills_of_both_versions_are_parsed),
-        cmocka_unit_test(throttled_time_of_both_versions_is_in_nanoseconds),
-        FAKE_ROOT_TEST(cgroup_events_are_updated_at_each_reading),
-        FAKE_ROOT_TEST(throttling_is_read_from_the_cgroup_that_has_the_quota),
-        FAKE_ROOT_TEST(without_cgroups_all_events_are_unknown),
-        cmocka_unit_test(a_version_2_cgroup_is_one_directory),
-        cmocka_unit_test(a_version_1_cgroup_is_found_in_every_hierarchy),
-        cmocka_unit_test(an_empty_cgroup_of_the_same_name_is_ignored),
-        cmocka_unit_test(a_container_sees_its_cgroup_at_the_mount_point),
-        cmocka_unit_test(processes_in_child_cgroups_are_listed_too),
-        cmocka_unit_test(a_directory_that_cannot_be_tracked_causes_an_error_message),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

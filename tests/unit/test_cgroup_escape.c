@@ -33,7 +33,7 @@ static void move(struct escape *e, const char *text)
     cgroup_escape_check(&e->escape, &e->fake.root, &e->member);
 }
 
-static void a_process_in_the_cgroup_or_below_it_has_not_escaped(void **state)
+TEST(a_process_in_the_cgroup_or_below_it_has_not_escaped)
 {
     struct escape e;
 
@@ -45,7 +45,7 @@ static void a_process_in_the_cgroup_or_below_it_has_not_escaped(void **state)
     fake_root_done(&e.fake);
 }
 
-static void a_process_may_leave_a_single_hierarchy(void **state)
+TEST(a_process_may_leave_a_single_hierarchy)
 {
     struct escape e;
 
@@ -60,7 +60,7 @@ static void a_process_may_leave_a_single_hierarchy(void **state)
 }
 
 /* In a version 1 hierarchy, the kernel shows an exiting process in the root cgroup. */
-static void an_exiting_process_is_not_treated_as_escaped(void **state)
+TEST(an_exiting_process_is_not_treated_as_escaped)
 {
     struct escape e;
 
@@ -74,7 +74,7 @@ static void an_exiting_process_is_not_treated_as_escaped(void **state)
     fake_root_done(&e.fake);
 }
 
-static void a_process_that_grows_is_checked_again(void **state)
+TEST(a_process_that_grows_is_checked_again)
 {
     struct escape e;
 
@@ -90,7 +90,7 @@ static void a_process_that_grows_is_checked_again(void **state)
     fake_root_done(&e.fake);
 }
 
-static void without_a_cgroup_nothing_is_checked(void **state)
+TEST(without_a_cgroup_nothing_is_checked)
 {
     struct cgroup_escape escape;
     struct job_cgroup none = { 0 };
@@ -98,17 +98,4 @@ static void without_a_cgroup_nothing_is_checked(void **state)
     cgroup_escape_init(&escape, &none, 10);
     assert_false(cgroup_escape_is_due(
         &escape, &(struct member){ .id.pid = 10, .reading.rss_bytes = 1 << 30 }));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_in_the_cgroup_or_below_it_has_not_escaped),
-        cmocka_unit_test(a_process_may_leave_a_single_hierarchy),
-        cmocka_unit_test(an_exiting_process_is_not_treated_as_escaped),
-        cmocka_unit_test(a_process_that_grows_is_checked_again),
-        cmocka_unit_test(without_a_cgroup_nothing_is_checked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

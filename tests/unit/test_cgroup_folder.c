@@ -96,7 +96,7 @@ static bool holds(const struct place *place, const struct cgroup *cgroup, pid_t 
     return cgroup_holds_only(&place->root, cgroup, pid);
 }
 
-static void empty_child_cgroups_are_removed_too(void **state)
+TEST(empty_child_cgroups_are_removed_too)
 {
     struct place place;
     struct cgroup top, a;
@@ -112,7 +112,7 @@ static void empty_child_cgroups_are_removed_too(void **state)
     place_close(&place);
 }
 
-static void processes_are_moved_to_the_parent_cgroup(void **state)
+TEST(processes_are_moved_to_the_parent_cgroup)
 {
     struct cgroup top, nested;
     struct place place;
@@ -137,7 +137,7 @@ static void processes_are_moved_to_the_parent_cgroup(void **state)
 }
 
 /* An exiting process cannot be moved, and stays in the cgroup until its memory is freed. */
-static void removal_waits_for_an_exiting_process(void **state)
+TEST(removal_waits_for_an_exiting_process)
 {
     enum { BYTES = 32 << 20 };
     struct cgroup top;
@@ -171,7 +171,7 @@ static void removal_waits_for_an_exiting_process(void **state)
     place_close(&place);
 }
 
-static void a_child_cgroup_in_use_is_kept(void **state)
+TEST(a_child_cgroup_in_use_is_kept)
 {
     struct place place;
     struct cgroup top, used;
@@ -205,7 +205,7 @@ static uint64_t count_reads(void)
     return count;
 }
 
-static void moving_processes_gives_up_when_none_can_be_moved(void **state)
+TEST(moving_processes_gives_up_when_none_can_be_moved)
 {
     struct cgroup top, missing;
     struct place place;
@@ -223,7 +223,7 @@ static void moving_processes_gives_up_when_none_can_be_moved(void **state)
     place_close(&place);
 }
 
-static void cgroups_with_another_prefix_are_detected(void **state)
+TEST(cgroups_with_another_prefix_are_detected)
 {
     struct place place;
 
@@ -236,7 +236,7 @@ static void cgroups_with_another_prefix_are_detected(void **state)
 }
 
 /* Plain files simulate a cgroup; the fake root is marked as live. */
-static void controllers_enabled_earlier_are_not_disabled(void **state)
+FAKE_ROOT_TEST(controllers_enabled_earlier_are_not_disabled)
 {
     struct fake_root *fake = *state;
     static const char *const controllers[] = { "memory", "pids", "io", NULL };
@@ -250,19 +250,4 @@ static void controllers_enabled_earlier_are_not_disabled(void **state)
     cgroup_disable(&fake->root, &cgroup, controllers, 1u << 2);
     assert_true(root_read(&fake->root, text, sizeof(text), "cg/cgroup.subtree_control") > 0);
     assert_string_equal(text, "-io");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_child_cgroups_are_removed_too),
-        cmocka_unit_test(processes_are_moved_to_the_parent_cgroup),
-        cmocka_unit_test(removal_waits_for_an_exiting_process),
-        cmocka_unit_test(a_child_cgroup_in_use_is_kept),
-        cmocka_unit_test(moving_processes_gives_up_when_none_can_be_moved),
-        cmocka_unit_test(cgroups_with_another_prefix_are_detected),
-        FAKE_ROOT_TEST(controllers_enabled_earlier_are_not_disabled),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

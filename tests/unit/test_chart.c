@@ -31,7 +31,7 @@ static const struct record spark_run = {
                .column_count = 2 },
 };
 
-static void a_rate_is_drawn_as_constant_within_its_interval(void **state)
+TEST(a_rate_is_drawn_as_constant_within_its_interval)
 {
     static const double by_second[] = { 0.5, 3, 3.5, 2.95, 0.05 };
     static const double halves[] = { 0.5, 0.5, 3, 3, 3.5, 3.5, 2.95, 2.95, 0.05, 0.05 };
@@ -46,7 +46,7 @@ static void a_rate_is_drawn_as_constant_within_its_interval(void **state)
 }
 
 /* As in the charts, the time of a point is the end of its interval. */
-static void a_gauge_is_drawn_over_the_interval_of_its_point(void **state)
+TEST(a_gauge_is_drawn_over_the_interval_of_its_point)
 {
     static const double expected[] = { 100e6, 800e6, 1200e6, 750e6, 0 };
     double curve[5];
@@ -57,7 +57,7 @@ static void a_gauge_is_drawn_over_the_interval_of_its_point(void **state)
     assert_true(fabs(sparkline_max(curve, 2) - 1200e6) < 1);
 }
 
-static void unknown_values_are_drawn_as_blanks(void **state)
+TEST(unknown_values_are_drawn_as_blanks)
 {
     const double curve[] = { 0, nan(""), 3.5, 7 };
     float unknown[] = { (float)NAN, (float)NAN };
@@ -80,7 +80,7 @@ static void unknown_values_are_drawn_as_blanks(void **state)
 }
 
 /* The source of CPU time became available late, or some points have no value. */
-static void a_partly_known_rate_is_drawn_where_known(void **state)
+TEST(a_partly_known_rate_is_drawn_where_known)
 {
     float gaps[] = { (float)NAN, (float)NAN, 2, 2 };
     struct curve_column column = { "job_cpu_seconds", true, gaps, gaps, gaps };
@@ -99,7 +99,7 @@ static void a_partly_known_rate_is_drawn_where_known(void **state)
     assert_true(isnan(curve[3]));
 }
 
-static void a_curve_of_zeros_is_drawn_flat(void **state)
+TEST(a_curve_of_zeros_is_drawn_flat)
 {
     static const double curve[] = { 0, 0 };
     struct buffer out = { 0 };
@@ -109,7 +109,7 @@ static void a_curve_of_zeros_is_drawn_flat(void **state)
     buffer_done(&out);
 }
 
-static void an_empty_run_has_no_curve(void **state)
+TEST(an_empty_run_has_no_curve)
 {
     const struct record empty = { .elapsed_seconds = nan("") };
     double curve[3];
@@ -154,7 +154,7 @@ static void assert_text(const struct record *record, struct format_style style,
 }
 
 /* Tests charts with block characters. */
-static void charts_share_one_time_axis(void **state)
+TEST(charts_share_one_time_axis)
 {
     assert_text(&run, (struct format_style){ false, true, 60, true },
                 "make 'it'\\''s'\n"
@@ -175,7 +175,7 @@ static void charts_share_one_time_axis(void **state)
                 "            0                    30.0 s           1 min 00 s\n");
 }
 
-static void charts_are_ascii_without_unicode(void **state)
+TEST(charts_are_ascii_without_unicode)
 {
     assert_text(&run, (struct format_style){ false, false, 60, true },
                 "make 'it'\\''s'\n"
@@ -197,7 +197,7 @@ static void charts_are_ascii_without_unicode(void **state)
 }
 
 /* Headings show the exact figures; points have only four digits. */
-static void means_and_peaks_match_the_figures(void **state)
+TEST(means_and_peaks_match_the_figures)
 {
     struct spoor_figure *figures = calloc(figure_count(), sizeof(*figures));
     struct record record = run;
@@ -219,7 +219,7 @@ static void means_and_peaks_match_the_figures(void **state)
     free(figures);
 }
 
-static void a_message_is_shown_for_a_run_without_a_curve(void **state)
+TEST(a_message_is_shown_for_a_run_without_a_curve)
 {
     const struct record none = { .name = "a\x1b[31m" };
 
@@ -230,7 +230,7 @@ static void a_message_is_shown_for_a_run_without_a_curve(void **state)
 }
 
 /* Draws runs of 1 ms, an hour and a year. */
-static void charts_fit_every_width(void **state)
+TEST(charts_fit_every_width)
 {
     struct buffer out = { 0 };
     double end[] = { 1e-3, 3600, 31536000 };
@@ -250,23 +250,4 @@ static void charts_fit_every_width(void **state)
         }
     }
     buffer_done(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rate_is_drawn_as_constant_within_its_interval),
-        cmocka_unit_test(a_gauge_is_drawn_over_the_interval_of_its_point),
-        cmocka_unit_test(unknown_values_are_drawn_as_blanks),
-        cmocka_unit_test(a_partly_known_rate_is_drawn_where_known),
-        cmocka_unit_test(a_curve_of_zeros_is_drawn_flat),
-        cmocka_unit_test(an_empty_run_has_no_curve),
-        cmocka_unit_test(charts_share_one_time_axis),
-        cmocka_unit_test(charts_are_ascii_without_unicode),
-        cmocka_unit_test(means_and_peaks_match_the_figures),
-        cmocka_unit_test(a_message_is_shown_for_a_run_without_a_curve),
-        cmocka_unit_test(charts_fit_every_width),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static bool holds(const struct found *found, pid_t pid)
     return false;
 }
 
-static void a_list_of_children_contains_pids_separated_by_blanks(void **state)
+TEST(a_list_of_children_contains_pids_separated_by_blanks)
 {
     static const char *const damaged[] = { "x", "12 x", "-1", "0", "99999999999" };
     struct found found = { .count = 0 };
@@ -45,7 +45,7 @@ static void a_list_of_children_contains_pids_separated_by_blanks(void **state)
         assert_int_equal(children_parse(damaged[i], remember, &found), -EBADMSG);
 }
 
-static void children_of_every_thread_are_listed(void **state)
+FAKE_ROOT_TEST(children_of_every_thread_are_listed)
 {
     struct fake_root *fake = *state;
     struct cached_file leader = CACHED_FILE_CLOSED;
@@ -65,7 +65,7 @@ static void children_of_every_thread_are_listed(void **state)
     children_buffer_done(&buffer);
 }
 
-static void the_buffer_grows_for_a_long_list_of_children(void **state)
+FAKE_ROOT_TEST(the_buffer_grows_for_a_long_list_of_children)
 {
     struct fake_root *fake = *state;
     enum { COUNT = 4000 };
@@ -86,7 +86,7 @@ static void the_buffer_grows_for_a_long_list_of_children(void **state)
     free(text);
 }
 
-static void an_exited_process_has_no_list(void **state)
+FAKE_ROOT_TEST(an_exited_process_has_no_list)
 {
     struct fake_root *fake = *state;
     struct cached_file leader = CACHED_FILE_CLOSED;
@@ -99,7 +99,7 @@ static void an_exited_process_has_no_list(void **state)
     children_buffer_done(&buffer);
 }
 
-static void only_numbered_directories_are_processes(void **state)
+FAKE_ROOT_TEST(only_numbered_directories_are_processes)
 {
     struct fake_root *fake = *state;
     struct found found = { .count = 0 };
@@ -114,7 +114,7 @@ static void only_numbered_directories_are_processes(void **state)
 }
 
 /* A job may have a million open files. */
-static void the_rest_of_a_folder_is_not_listed(void **state)
+FAKE_ROOT_TEST(the_rest_of_a_folder_is_not_listed)
 {
     struct fake_root *fake = *state;
     enum { ENTRIES = 1000, MOST = 3 };
@@ -133,18 +133,4 @@ static void the_rest_of_a_folder_is_not_listed(void **state)
     assert_int_equal(proc_each_number(folder, SIZE_MAX, remember, &found), 0);
     assert_true(found.count > ENTRIES / 2); /* the kernel has not been asked for these before */
     close(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_of_children_contains_pids_separated_by_blanks),
-        FAKE_ROOT_TEST(children_of_every_thread_are_listed),
-        FAKE_ROOT_TEST(the_buffer_grows_for_a_long_list_of_children),
-        FAKE_ROOT_TEST(an_exited_process_has_no_list),
-        FAKE_ROOT_TEST(only_numbered_directories_are_processes),
-        FAKE_ROOT_TEST(the_rest_of_a_folder_is_not_listed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static const struct {
     { NULL, { { "" } } },
 };
 
-static void clouds_are_recognized_by_their_firmware(void **state)
+TEST(clouds_are_recognized_by_their_firmware)
 {
     for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
         const struct cloud_vendor *vendor = cloud_vendor_find(&machines[i].dmi);
@@ -81,7 +81,7 @@ static void clouds_are_recognized_by_their_firmware(void **state)
     }
 }
 
-static void every_vendor_has_a_metadata_request(void **state)
+TEST(every_vendor_has_a_metadata_request)
 {
     for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
         const struct cloud_vendor *vendor = cloud_vendor_find(&machines[i].dmi);
@@ -120,7 +120,7 @@ static const struct cloud_request proof = {
                 { .key = "region", .fact = CLOUD_REGION } },
 };
 
-static void values_are_found_in_responses(void **state)
+TEST(values_are_found_in_responses)
 {
     struct cloud_facts facts = { .account = "before" };
 
@@ -139,7 +139,7 @@ static void values_are_found_in_responses(void **state)
     assert_string_equal(facts.instance_type, "cx22");
 }
 
-static void only_the_first_value_is_required(void **state)
+TEST(only_the_first_value_is_required)
 {
     struct cloud_facts facts = { 0 };
 
@@ -151,7 +151,7 @@ static void only_the_first_value_is_required(void **state)
     assert_string_equal(facts.instance_type, "");
 }
 
-static void a_value_can_be_empty(void **state)
+TEST(a_value_can_be_empty)
 {
     struct cloud_facts facts = { 0 };
 
@@ -159,7 +159,7 @@ static void a_value_can_be_empty(void **state)
     assert_string_equal(facts.zone, "");
 }
 
-static void a_response_must_identify_its_service(void **state)
+TEST(a_response_must_identify_its_service)
 {
     struct cloud_facts facts = { 0 };
 
@@ -173,7 +173,7 @@ static void a_response_must_identify_its_service(void **state)
     assert_string_equal(facts.region, "");
 }
 
-static void wrong_responses_are_refused(void **state)
+TEST(wrong_responses_are_refused)
 {
     static const struct {
         const struct cloud_request *request;
@@ -212,7 +212,7 @@ static void wrong_responses_are_refused(void **state)
     }
 }
 
-static void long_values_are_refused_instead_of_truncated(void **state)
+TEST(long_values_are_refused_instead_of_truncated)
 {
     struct cloud_facts facts = { 0 };
     char buf[4] = "old", value[400];
@@ -275,7 +275,7 @@ static int read_again(struct cloud_facts *ret)
     return cloud_cache_read(&fake.root, find_variable, &key, ret);
 }
 
-static void facts_are_cached_for_the_user_only(void **state)
+TEST_WITH(facts_are_cached_for_the_user_only, begin, end)
 {
     struct cloud_facts found;
     struct stat status;
@@ -292,7 +292,7 @@ static void facts_are_cached_for_the_user_only(void **state)
     assert_int_equal(read_again(&found), 0);
 }
 
-static void a_reboot_invalidates_the_cache(void **state)
+TEST_WITH(a_reboot_invalidates_the_cache, begin, end)
 {
     struct cloud_facts found;
 
@@ -303,7 +303,7 @@ static void a_reboot_invalidates_the_cache(void **state)
     assert_int_equal(read_again(&found), 0);
 }
 
-static void the_cache_is_per_service(void **state)
+TEST_WITH(the_cache_is_per_service, begin, end)
 {
     const struct cloud_cache_key others[] = { { "gcp", key.url },
                                               { "aws", "http://127.0.0.1:1" } };
@@ -314,7 +314,7 @@ static void the_cache_is_per_service(void **state)
     assert_int_equal(cloud_cache_read(&fake.root, find_variable, &others[1], &found), -ENOENT);
 }
 
-static void the_cache_directory_can_be_chosen(void **state)
+TEST_WITH(the_cache_directory_can_be_chosen, begin, end)
 {
     struct cloud_facts found;
 
@@ -326,7 +326,7 @@ static void the_cache_directory_can_be_chosen(void **state)
     assert_int_equal(read_again(&found), 0);
 }
 
-static void without_a_cache_directory_nothing_is_cached(void **state)
+TEST_WITH(without_a_cache_directory_nothing_is_cached, begin, end)
 {
     struct cloud_facts found;
 
@@ -341,7 +341,7 @@ static void without_a_cache_directory_nothing_is_cached(void **state)
     assert_int_equal(read_again(&found), -ENOENT);
 }
 
-static void without_a_boot_id_nothing_is_cached(void **state)
+TEST_WITH(without_a_boot_id_nothing_is_cached, begin, end)
 {
     struct cloud_facts found;
 
@@ -351,7 +351,7 @@ static void without_a_boot_id_nothing_is_cached(void **state)
     assert_int_equal(read_again(&found), -ENOENT);
 }
 
-static void a_damaged_cache_file_is_not_used(void **state)
+TEST_WITH(a_damaged_cache_file_is_not_used, begin, end)
 {
 #define KEYS                                                                     \
     "\"boot_id\":\"0f7d7d4e-5b1c-4b8e-9c1f-5b2f1a3b4c5d\",\"service\":\"http://" \
@@ -379,7 +379,7 @@ static void a_damaged_cache_file_is_not_used(void **state)
     assert_int_equal(read_again(&found), 0);
 }
 
-static void a_cache_file_writable_by_others_is_not_used(void **state)
+TEST_WITH(a_cache_file_writable_by_others_is_not_used, begin, end)
 {
     struct cloud_facts found;
     char path[256];
@@ -410,7 +410,7 @@ static int cloud_begin(void **state)
     return 0;
 }
 
-static void a_machine_outside_a_cloud_sends_no_request(void **state)
+TEST_WITH(a_machine_outside_a_cloud_sends_no_request, cloud_begin, end)
 {
     struct cloud_facts facts, none = { 0 };
     struct spoor_error err = { 0 };
@@ -421,7 +421,7 @@ static void a_machine_outside_a_cloud_sends_no_request(void **state)
     assert_memory_equal(&facts, &none, sizeof(facts));
 }
 
-static void without_a_response_only_firmware_facts_are_known(void **state)
+TEST_WITH(without_a_response_only_firmware_facts_are_known, cloud_begin, end)
 {
     struct spoor_error err = { 0 };
     struct cloud_facts facts;
@@ -439,7 +439,7 @@ static void without_a_response_only_firmware_facts_are_known(void **state)
     assert_string_equal(facts.instance_type, "");
 }
 
-static void an_unconfirmed_guess_is_not_reported_as_the_vendor(void **state)
+TEST_WITH(an_unconfirmed_guess_is_not_reported_as_the_vendor, cloud_begin, end)
 {
     struct cloud_facts facts;
 
@@ -448,7 +448,7 @@ static void an_unconfirmed_guess_is_not_reported_as_the_vendor(void **state)
     assert_string_equal(facts.vendor, "");
 }
 
-static void the_service_can_be_disabled_and_bad_timeouts_are_refused(void **state)
+TEST_WITH(the_service_can_be_disabled_and_bad_timeouts_are_refused, cloud_begin, end)
 {
     struct spoor_error err = { 0 };
     struct cloud_facts facts;
@@ -465,38 +465,4 @@ static void the_service_can_be_disabled_and_bad_timeouts_are_refused(void **stat
     assert_string_equal(err.message, CLOUD_TIMEOUT_VARIABLE ": expected 0 to 60 seconds");
     setenv(CLOUD_TIMEOUT_VARIABLE, "61", 1);
     assert_int_equal(cloud_find(&fake.root, true, &facts, &err), -EINVAL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clouds_are_recognized_by_their_firmware),
-        cmocka_unit_test(every_vendor_has_a_metadata_request),
-        cmocka_unit_test(values_are_found_in_responses),
-        cmocka_unit_test(only_the_first_value_is_required),
-        cmocka_unit_test(a_value_can_be_empty),
-        cmocka_unit_test(a_response_must_identify_its_service),
-        cmocka_unit_test(wrong_responses_are_refused),
-        cmocka_unit_test(long_values_are_refused_instead_of_truncated),
-        cmocka_unit_test_setup_teardown(facts_are_cached_for_the_user_only, begin, end),
-        cmocka_unit_test_setup_teardown(a_reboot_invalidates_the_cache, begin, end),
-        cmocka_unit_test_setup_teardown(the_cache_is_per_service, begin, end),
-        cmocka_unit_test_setup_teardown(the_cache_directory_can_be_chosen, begin, end),
-        cmocka_unit_test_setup_teardown(without_a_cache_directory_nothing_is_cached, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(without_a_boot_id_nothing_is_cached, begin, end),
-        cmocka_unit_test_setup_teardown(a_damaged_cache_file_is_not_used, begin, end),
-        cmocka_unit_test_setup_teardown(a_cache_file_writable_by_others_is_not_used, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_machine_outside_a_cloud_sends_no_request, cloud_begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(without_a_response_only_firmware_facts_are_known,
-                                        cloud_begin, end),
-        cmocka_unit_test_setup_teardown(an_unconfirmed_guess_is_not_reported_as_the_vendor,
-                                        cloud_begin, end),
-        cmocka_unit_test_setup_teardown(
-            the_service_can_be_disabled_and_bad_timeouts_are_refused, cloud_begin, end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

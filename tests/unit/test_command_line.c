@@ -6,7 +6,7 @@
 #include "job/command_line.h"
 #include "unit_test.h"
 
-static void arguments_are_quoted_for_a_shell(void **state)
+TEST(arguments_are_quoted_for_a_shell)
 {
     static const char *const arguments[] = { "/bin/sh", "-c", "echo a\tb", "", NULL };
     char *line = command_line_make(arguments, false);
@@ -15,7 +15,7 @@ static void arguments_are_quoted_for_a_shell(void **state)
     free(line);
 }
 
-static void a_long_command_line_is_truncated_between_characters(void **state)
+TEST(a_long_command_line_is_truncated_between_characters)
 {
     char word[400] = "x"; /* the prefix puts the limit inside a two-byte character */
     const char *const arguments[] = { word, NULL };
@@ -29,7 +29,7 @@ static void a_long_command_line_is_truncated_between_characters(void **state)
     free(line);
 }
 
-static void a_command_line_marks_missing_arguments(void **state)
+TEST(a_command_line_marks_missing_arguments)
 {
     static const char *const arguments[] = { "cat", "a", NULL };
     char *line = command_line_make(arguments, true);
@@ -38,7 +38,7 @@ static void a_command_line_marks_missing_arguments(void **state)
     free(line);
 }
 
-static void the_command_line_of_a_process_is_read_from_proc(void **state)
+FAKE_ROOT_TEST(the_command_line_of_a_process_is_read_from_proc)
 {
     struct fake_root *fake = *state;
     char text[COMMAND_LINE_MAX * 2];
@@ -56,16 +56,4 @@ static void the_command_line_of_a_process_is_read_from_proc(void **state)
     assert_int_equal(strlen(line), COMMAND_LINE_MAX);
     assert_string_equal(line + COMMAND_LINE_MAX - 4, "y...");
     free(line);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments_are_quoted_for_a_shell),
-        cmocka_unit_test(a_long_command_line_is_truncated_between_characters),
-        cmocka_unit_test(a_command_line_marks_missing_arguments),
-        FAKE_ROOT_TEST(the_command_line_of_a_process_is_read_from_proc),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

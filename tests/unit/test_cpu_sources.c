@@ -41,7 +41,7 @@ static bool is_exact(struct cpu_choice choice)
     return count_is_exact(&evidence, by[choice.source]);
 }
 
-static void the_cgroup_is_exact_if_nothing_contradicts_it(void **state)
+TEST(the_cgroup_is_exact_if_nothing_contradicts_it)
 {
     struct cpu_choice choice = choose(1000, 1001, 1003);
 
@@ -51,7 +51,7 @@ static void the_cgroup_is_exact_if_nothing_contradicts_it(void **state)
     assert_false(choice.left_cgroup);
 }
 
-static void the_cgroup_counts_processes_that_were_never_waited_for(void **state)
+TEST(the_cgroup_counts_processes_that_were_never_waited_for)
 {
     struct cpu_choice choice = choose(100, 1000, 1000);
 
@@ -61,7 +61,7 @@ static void the_cgroup_counts_processes_that_were_never_waited_for(void **state)
     assert_false(choice.is_confirmed);
 }
 
-static void a_cgroup_with_less_cpu_time_than_its_processes_is_not_used(void **state)
+TEST(a_cgroup_with_less_cpu_time_than_its_processes_is_not_used)
 {
     struct cpu_choice choice = choose(2000, 7, UNKNOWN);
 
@@ -74,7 +74,7 @@ static void a_cgroup_with_less_cpu_time_than_its_processes_is_not_used(void **st
     assert_true(choice.is_confirmed);
 }
 
-static void the_larger_count_is_used_if_processes_left_the_cgroup(void **state)
+TEST(the_larger_count_is_used_if_processes_left_the_cgroup)
 {
     struct cpu_counts counts = {
         .tree_ns = 100 * MS, .cgroup_ns = 900 * MS, .perf_ns = UNKNOWN, .left_cgroup = true
@@ -85,7 +85,7 @@ static void the_larger_count_is_used_if_processes_left_the_cgroup(void **state)
     assert_false(is_exact(choice));
 }
 
-static void the_sum_over_processes_is_exact_if_perf_confirms_it(void **state)
+TEST(the_sum_over_processes_is_exact_if_perf_confirms_it)
 {
     struct cpu_choice choice = choose(1000, UNKNOWN, 1005);
 
@@ -97,7 +97,7 @@ static void the_sum_over_processes_is_exact_if_perf_confirms_it(void **state)
     assert_false(is_exact(choose(1000, UNKNOWN, UNKNOWN)));
 }
 
-static void much_more_cpu_time_from_perf_indicates_unwaited_processes(void **state)
+TEST(much_more_cpu_time_from_perf_indicates_unwaited_processes)
 {
     struct cpu_choice choice = choose(100, UNKNOWN, 1000);
 
@@ -108,7 +108,7 @@ static void much_more_cpu_time_from_perf_indicates_unwaited_processes(void **sta
 
 /* Values of a real run: 0.61 s of CPU time, counted as 0.77 s by perf because the hypervisor
  * used the CPU. */
-static void stolen_time_does_not_count_as_unwaited_processes(void **state)
+TEST(stolen_time_does_not_count_as_unwaited_processes)
 {
     struct cpu_counts counts = {
         .tree_ns = 610 * MS, .cgroup_ns = UNKNOWN, .perf_ns = 773 * MS, .stolen_ns = 170 * MS
@@ -134,7 +134,7 @@ static void stolen_time_does_not_count_as_unwaited_processes(void **state)
 }
 
 /* Values of a real run: 0.20 s of CPU time, counted as 0.51 s by perf. */
-static void a_single_process_has_no_children_to_wait_for(void **state)
+TEST(a_single_process_has_no_children_to_wait_for)
 {
     struct cpu_counts counts = {
         .tree_ns = 201 * MS, .cgroup_ns = UNKNOWN, .perf_ns = 514 * MS, .is_alone = true
@@ -146,7 +146,7 @@ static void a_single_process_has_no_children_to_wait_for(void **state)
 }
 
 /* perf stops counting before an exiting process frees its memory. */
-static void perf_is_not_used_if_the_sum_over_processes_is_larger(void **state)
+TEST(perf_is_not_used_if_the_sum_over_processes_is_larger)
 {
     struct cpu_counts counts = {
         .tree_ns = 2000 * MS, .cgroup_ns = UNKNOWN, .perf_ns = 1800 * MS, .saw_unwaited = true
@@ -158,7 +158,7 @@ static void perf_is_not_used_if_the_sum_over_processes_is_larger(void **state)
     assert_false(is_exact(choice));
 }
 
-static void a_single_source_is_used(void **state)
+TEST(a_single_source_is_used)
 {
     assert_int_equal(choose(UNKNOWN, UNKNOWN, 5).source, CPU_FROM_PERF);
     assert_int_equal(choose(UNKNOWN, 5, UNKNOWN).source, CPU_FROM_CGROUP);
@@ -179,7 +179,7 @@ static uint64_t add(struct cpu_total *total, uint64_t tree_ms, uint64_t perf_ms,
 }
 
 /* For an attached job, perf is first read at the end, and includes unwaited processes. */
-static void a_change_of_source_does_not_count_as_usage(void **state)
+TEST(a_change_of_source_does_not_count_as_usage)
 {
     struct cpu_total total = { 0 };
 
@@ -192,7 +192,7 @@ static void a_change_of_source_does_not_count_as_usage(void **state)
     assert_int_equal(total.reported_ns, 7600 * MS);
 }
 
-static void cpu_time_counted_only_by_an_unread_counter_is_not_added_later(void **state)
+TEST(cpu_time_counted_only_by_an_unread_counter_is_not_added_later)
 {
     struct cpu_total total = { 0 };
 
@@ -203,7 +203,7 @@ static void cpu_time_counted_only_by_an_unread_counter_is_not_added_later(void *
 }
 
 /* The tree includes the time of exited processes, perf the time of running ones. */
-static void time_is_not_counted_twice(void **state)
+TEST(time_is_not_counted_twice)
 {
     struct cpu_total total = { 0 };
 
@@ -213,7 +213,7 @@ static void time_is_not_counted_twice(void **state)
     assert_int_equal(total.reported_ns, 1000 * MS);
 }
 
-static void reported_time_never_falls(void **state)
+TEST(reported_time_never_falls)
 {
     struct cpu_total total = { 0 };
 
@@ -226,7 +226,7 @@ static void reported_time_never_falls(void **state)
 
 /* A run in a PID namespace without its /proc, where only main's clock is known: perf counted
  * 0.60 s, and wait4 0.30 s at the end. */
-static void stolen_time_is_not_reported_until_wait4_returns(void **state)
+TEST(stolen_time_is_not_reported_until_wait4_returns)
 {
     struct cpu_total total = { 0 };
     struct cpu_counts counts = { .tree_ns = 200 * MS,
@@ -246,7 +246,7 @@ static void stolen_time_is_not_reported_until_wait4_returns(void **state)
     assert_int_equal(total.reported_ns, 302 * MS);
 }
 
-static void user_and_system_time_add_up_to_the_total(void **state)
+TEST(user_and_system_time_add_up_to_the_total)
 {
     struct cpu_split last = { 0 }, split;
 
@@ -264,28 +264,4 @@ static void user_and_system_time_add_up_to_the_total(void **state)
     assert_int_equal(split.second_ns, 350);
     split = cpu_split_divide(&last, 5, (struct cpu_split){ UNKNOWN, 7 });
     assert_false(is_known(split.first_ns));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cgroup_is_exact_if_nothing_contradicts_it),
-        cmocka_unit_test(the_cgroup_counts_processes_that_were_never_waited_for),
-        cmocka_unit_test(a_cgroup_with_less_cpu_time_than_its_processes_is_not_used),
-        cmocka_unit_test(the_larger_count_is_used_if_processes_left_the_cgroup),
-        cmocka_unit_test(the_sum_over_processes_is_exact_if_perf_confirms_it),
-        cmocka_unit_test(much_more_cpu_time_from_perf_indicates_unwaited_processes),
-        cmocka_unit_test(stolen_time_does_not_count_as_unwaited_processes),
-        cmocka_unit_test(a_single_process_has_no_children_to_wait_for),
-        cmocka_unit_test(perf_is_not_used_if_the_sum_over_processes_is_larger),
-        cmocka_unit_test(a_single_source_is_used),
-        cmocka_unit_test(a_change_of_source_does_not_count_as_usage),
-        cmocka_unit_test(cpu_time_counted_only_by_an_unread_counter_is_not_added_later),
-        cmocka_unit_test(time_is_not_counted_twice),
-        cmocka_unit_test(reported_time_never_falls),
-        cmocka_unit_test(stolen_time_is_not_reported_until_wait4_returns),
-        cmocka_unit_test(user_and_system_time_add_up_to_the_total),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

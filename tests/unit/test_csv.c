@@ -62,7 +62,7 @@ static void write_csv(const struct example *example, bool has_header, struct buf
     example_write(example, SPOOR_CSV, &(struct format_style){ .has_header = has_header }, out);
 }
 
-static void the_summary_is_a_header_and_a_row(void **state)
+TEST_WITH(the_summary_is_a_header_and_a_row, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -91,7 +91,7 @@ static void the_summary_is_a_header_and_a_row(void **state)
     buffer_done(&out);
 }
 
-static void rows_of_all_runs_have_the_columns_of_the_header(void **state)
+TEST_WITH(rows_of_all_runs_have_the_columns_of_the_header, set_up, tear_down)
 {
     static const char *const command[] = { "a,\"b\"\n", "\x1b[2J\xff", NULL };
     struct example *example = *state;
@@ -146,7 +146,7 @@ static void write_stream(struct stream stream, const struct example *example,
     assert_int_equal(buffer_error(out), 0);
 }
 
-static void csv_samples_have_the_metric_names_as_header(void **state)
+TEST_WITH(csv_samples_have_the_metric_names_as_header, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -163,7 +163,7 @@ static void csv_samples_have_the_metric_names_as_header(void **state)
     buffer_done(&out);
 }
 
-static void json_samples_are_objects_on_one_line_each(void **state)
+TEST_WITH(json_samples_are_objects_on_one_line_each, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -185,7 +185,7 @@ static void json_samples_are_objects_on_one_line_each(void **state)
     buffer_done(&out);
 }
 
-static void samples_of_the_same_time_give_no_rate(void **state)
+TEST_WITH(samples_of_the_same_time_give_no_rate, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -196,7 +196,7 @@ static void samples_of_the_same_time_give_no_rate(void **state)
     buffer_done(&out);
 }
 
-static void a_row_reuses_the_memory_of_the_previous_one(void **state)
+TEST_WITH(a_row_reuses_the_memory_of_the_previous_one, set_up, tear_down)
 {
     static const char *const paths[] = { "x.csv", "x.jsonl" };
     struct example *example = *state;
@@ -220,7 +220,7 @@ static void a_row_reuses_the_memory_of_the_previous_one(void **state)
     }
 }
 
-static void the_suffix_selects_the_sample_format(void **state)
+TEST(the_suffix_selects_the_sample_format)
 {
     static const char *const others[] = { "",         ".csv",  "csv",  "x.CSV", "x.json",
                                           "x.csv.gz", "x.f64", "/tmp", "x." };
@@ -235,21 +235,4 @@ static void the_suffix_selects_the_sample_format(void **state)
         assert_int_equal(stream_find(others[i], NULL, NULL, true, &stream, &err), -EINVAL);
         assert_string_equal(err.message, "the name must end in .csv or .jsonl");
     }
-}
-
-#define with_example(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        with_example(the_summary_is_a_header_and_a_row),
-        with_example(rows_of_all_runs_have_the_columns_of_the_header),
-        with_example(csv_samples_have_the_metric_names_as_header),
-        with_example(json_samples_are_objects_on_one_line_each),
-        with_example(samples_of_the_same_time_give_no_rate),
-        with_example(a_row_reuses_the_memory_of_the_previous_one),
-        cmocka_unit_test(the_suffix_selects_the_sample_format),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void check(const char *text, size_t length, const char *expected)
 
 #define CHECK(text, expected) check(text, strlen(text), expected)
 
-static void lines_are_split_into_cells_at_commas(void **state)
+TEST(lines_are_split_into_cells_at_commas)
 {
     CHECK("a,b\n1,2\n", "a|b;1|2;");
     CHECK("a,b\r\n1,2\r\n", "a|b;1|2;");
@@ -43,7 +43,7 @@ static void lines_are_split_into_cells_at_commas(void **state)
     CHECK("\n\na\n\n", "a;");
 }
 
-static void quoted_cells_may_contain_separators(void **state)
+TEST(quoted_cells_may_contain_separators)
 {
     CHECK("\"a,b\",c\n", "a,b|c;");
     CHECK("\"say \"\"x\"\"\",c\n", "say \"x\"|c;");
@@ -52,7 +52,7 @@ static void quoted_cells_may_contain_separators(void **state)
     CHECK("\"a\"", "a;");
 }
 
-static void invalid_csv_is_refused(void **state)
+TEST(invalid_csv_is_refused)
 {
     static const char nul[] = "a,\0b\n";
     char expected[16];
@@ -62,7 +62,7 @@ static void invalid_csv_is_refused(void **state)
     check(nul, sizeof(nul) - 1, expected);
 }
 
-static void an_unterminated_record_is_refused(void **state)
+TEST(an_unterminated_record_is_refused)
 {
     size_t length = CSV_RECORD_MAX + 10;
     char *text = malloc(length + 1);
@@ -78,7 +78,7 @@ static void an_unterminated_record_is_refused(void **state)
 }
 
 /* The reader accepts the output of Python's csv dialects. */
-static void quoted_cells_survive_a_round_trip(void **state)
+TEST(quoted_cells_survive_a_round_trip)
 {
     static const char *const cells[] = { "plain", "a,b", "say \"x\"", "two\nlines", "" };
     struct buffer out = { 0 };
@@ -90,17 +90,4 @@ static void quoted_cells_survive_a_round_trip(void **state)
     assert_string_equal(out.text, "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\n");
     CHECK(out.text, "plain|a,b|say \"x\"|two\nlines|;");
     buffer_done(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_split_into_cells_at_commas),
-        cmocka_unit_test(quoted_cells_may_contain_separators),
-        cmocka_unit_test(invalid_csv_is_refused),
-        cmocka_unit_test(an_unterminated_record_is_refused),
-        cmocka_unit_test(quoted_cells_survive_a_round_trip),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void check_row(const struct csv_dialect *dialect, const char *text, const
     buffer_done(&out);
 }
 
-static void dialects_differ_in_quotes_numbers_and_line_ends(void **state)
+TEST(dialects_differ_in_quotes_numbers_and_line_ends)
 {
     check_row(NULL, "a\tb,c", "\"a\\tb,c\",3,1e-07,7,-7,1.500\n");
     check_row(&csv_safe, "", "\"\",3,1e-07,7,-7,1.500\n");
@@ -33,7 +33,7 @@ static void dialects_differ_in_quotes_numbers_and_line_ends(void **state)
     check_row(&csv_quoted_crlf, "a", "\"a\",3.0,1e-07,7,-7,1.500\r\n");
 }
 
-static void an_unknown_value_is_an_empty_cell(void **state)
+TEST(an_unknown_value_is_an_empty_cell)
 {
     static const struct csv_dialect *const dialects[] = { &csv_safe, &csv_pandas };
 
@@ -53,7 +53,7 @@ static void an_unknown_value_is_an_empty_cell(void **state)
     }
 }
 
-static void the_first_cell_of_a_row_has_no_comma_before_it(void **state)
+TEST(the_first_cell_of_a_row_has_no_comma_before_it)
 {
     struct buffer out = { 0 };
     struct csv_writer csv = { .out = &out };
@@ -66,15 +66,4 @@ static void the_first_cell_of_a_row_has_no_comma_before_it(void **state)
     }
     assert_string_equal(out.text, "a,b\na,b\n");
     buffer_done(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dialects_differ_in_quotes_numbers_and_line_ends),
-        cmocka_unit_test(an_unknown_value_is_an_empty_cell),
-        cmocka_unit_test(the_first_cell_of_a_row_has_no_comma_before_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static struct curve_column columns[] = {
 };
 static const struct record_curve curve = { 9, 5, seconds, columns, 2 };
 
-static void merged_points_keep_extremes_and_the_time_weighted_mean(void **state)
+TEST(merged_points_keep_extremes_and_the_time_weighted_mean)
 {
     struct curve_value value = curve_get(&curve, &columns[0], 1, 4);
 
@@ -25,7 +25,7 @@ static void merged_points_keep_extremes_and_the_time_weighted_mean(void **state)
     assert_true(fabs(curve_get(&curve, &columns[0], 0, 2).mean - 1) < 1e-9);
 }
 
-static void a_reduced_curve_has_at_most_the_maximum_number_of_points(void **state)
+TEST(a_reduced_curve_has_at_most_the_maximum_number_of_points)
 {
     assert_int_equal(curve_step(&curve, 5), 1);
     assert_int_equal(curve_step(&curve, 4), 2);
@@ -47,7 +47,7 @@ static void assert_json(const struct record_curve *from, size_t max_points,
 }
 
 /* "low" and "mean" are omitted if they are equal to "high". */
-static void json_has_four_digits_and_no_duplicates(void **state)
+TEST(json_has_four_digits_and_no_duplicates)
 {
     assert_json(&curve, 5,
                 "{\"curve\":{\"samples\":9,\"seconds\":[0,1,2,4,5],\"columns\":{"
@@ -61,15 +61,4 @@ static void json_has_four_digits_and_no_duplicates(void **state)
         "\"mean\":[2.5,4115000]},\"job_rss_bytes\":{\"kind\":\"gauge\",\"high\":[5,1.235e7],"
         "\"low\":[1,2],\"mean\":[3,4115000]}}}}");
     assert_json(&(struct record_curve){ 0 }, 5, "{\"curve\":null}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merged_points_keep_extremes_and_the_time_weighted_mean),
-        cmocka_unit_test(a_reduced_curve_has_at_most_the_maximum_number_of_points),
-        cmocka_unit_test(json_has_four_digits_and_no_duplicates),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

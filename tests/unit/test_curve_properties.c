@@ -316,7 +316,7 @@ static void check(const struct record_curve *curve, const struct run *run,
     check_order(curve);
 }
 
-static void the_integral_of_a_curve_equals_the_counter(void **state)
+TEST(the_integral_of_a_curve_equals_the_counter)
 {
     struct run run;
 
@@ -343,7 +343,7 @@ static void pass_through_json(const struct record *from, size_t max_points, stru
     buffer_done(&out);
 }
 
-static void a_reduced_curve_in_json_keeps_the_integral(void **state)
+TEST(a_reduced_curve_in_json_keeps_the_integral)
 {
     struct run run;
 
@@ -361,7 +361,7 @@ static void a_reduced_curve_in_json_keeps_the_integral(void **state)
 
 /* Rows contain neither reading times nor missed usage, so totals are computed from the rows
  * alone. */
-static void a_curve_made_from_rows_keeps_the_integral(void **state)
+TEST(a_curve_made_from_rows_keeps_the_integral)
 {
     struct run run;
 
@@ -389,15 +389,4 @@ static void a_curve_made_from_rows_keeps_the_integral(void **state)
         record_done(&replayed);
         end(&run);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_integral_of_a_curve_equals_the_counter),
-        cmocka_unit_test(a_reduced_curve_in_json_keeps_the_integral),
-        cmocka_unit_test(a_curve_made_from_rows_keeps_the_integral),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

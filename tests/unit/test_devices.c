@@ -60,7 +60,7 @@ static int begin(void **state)
     return 0;
 }
 
-static void a_device_is_classified_once(void **state)
+TEST_WITH(a_device_is_classified_once, begin, NULL)
 {
     for (int i = 0; i < 3; i++)
         assert_sum("r0 5 1\nv0 7 7\ni0 9 9\n", 5, 1);
@@ -68,7 +68,7 @@ static void a_device_is_classified_once(void **state)
     assert_true(known_devices.is_exact);
 }
 
-static void earlier_counts_of_a_new_device_are_not_counted_as_growth(void **state)
+TEST_WITH(earlier_counts_of_a_new_device_are_not_counted_as_growth, begin, NULL)
 {
     assert_sum("r0 100 10\n", 100, 10);
     assert_sum("r9 7000 700\nr0 101 10\n", 101, 10);
@@ -76,7 +76,7 @@ static void earlier_counts_of_a_new_device_are_not_counted_as_growth(void **stat
     assert_sum("r9 7005 700\nr0 102 11\n", 107, 11);
 }
 
-static void a_removed_device_does_not_reduce_the_sum(void **state)
+TEST_WITH(a_removed_device_does_not_reduce_the_sum, begin, NULL)
 {
     assert_sum("r0 100 10\nr1 1000 1000\nr2 5 5\n", 1105, 1015);
     assert_sum("r0 107 10\nr2 6 5\n", 1113, 1015);
@@ -87,7 +87,7 @@ static void a_removed_device_does_not_reduce_the_sum(void **state)
     assert_sum("r0 111 10\nr1 2 2\n", 1116, 1016);
 }
 
-static void a_device_may_replace_another_in_the_list(void **state)
+TEST_WITH(a_device_may_replace_another_in_the_list, begin, NULL)
 {
     assert_sum("r0 100 0\nr1 10 0\nr2 1 0\n", 111, 0);
     assert_sum("r0 100 0\nr9 5000 0\nr2 2 0\n", 112, 0);
@@ -95,7 +95,7 @@ static void a_device_may_replace_another_in_the_list(void **state)
     assert_int_equal(calls, 4);
 }
 
-static void a_counter_reset_is_not_counted_as_growth(void **state)
+TEST_WITH(a_counter_reset_is_not_counted_as_growth, begin, NULL)
 {
     assert_sum("r0 100 10\nr1 7 7\n", 107, 17);
     assert_sum("r0 3 12\nr1 8 8\n", 108, 20);
@@ -103,7 +103,7 @@ static void a_counter_reset_is_not_counted_as_growth(void **state)
     assert_sum("r0 4 12\nr1 8 8\n", 109, 20);
 }
 
-static void ignored_devices_do_not_make_the_sum_inexact(void **state)
+TEST_WITH(ignored_devices_do_not_make_the_sum_inexact, begin, NULL)
 {
     assert_sum("r0 100 10\nv0 7 7\ni0 9 9\n", 100, 10);
     assert_sum("r0 101 10\nv1 9 9\nv2 1 1\n", 101, 10);
@@ -111,7 +111,7 @@ static void ignored_devices_do_not_make_the_sum_inexact(void **state)
     assert_true(known_devices.is_exact);
 }
 
-static void devices_of_the_class_counted_first_are_still_counted_later(void **state)
+TEST_WITH(devices_of_the_class_counted_first_are_still_counted_later, begin, NULL)
 {
     struct device_bytes sum = { 5, 5 };
 
@@ -123,7 +123,7 @@ static void devices_of_the_class_counted_first_are_still_counted_later(void **st
     assert_sum("r0 900 90\nv0 51 5\n", 51, 5);
 }
 
-static void a_damaged_reading_changes_no_sum(void **state)
+TEST_WITH(a_damaged_reading_changes_no_sum, begin, NULL)
 {
     struct device_bytes sum;
 
@@ -134,7 +134,7 @@ static void a_damaged_reading_changes_no_sum(void **state)
     assert_true(known_devices.is_exact);
 }
 
-static void an_unknown_sum_stays_unknown(void **state)
+TEST_WITH(an_unknown_sum_stays_unknown, begin, NULL)
 {
     assert_sum("r0 18446744073709551615 5\n", UNKNOWN, 5);
     assert_sum("r0 18446744073709551615 6\n", UNKNOWN, 6);
@@ -151,7 +151,7 @@ static char *make_lines(size_t count)
     return text;
 }
 
-static void more_devices_than_fit_are_refused(void **state)
+TEST_WITH(more_devices_than_fit_are_refused, begin, NULL)
 {
     char *text = make_lines(DEVICE_TABLE_SIZE);
     struct device_bytes sum;
@@ -178,7 +178,7 @@ static int parse_disks(const struct root *root, const char *text, struct device_
     return diskstats_parse(text, &table, root, ret);
 }
 
-static void disks_are_recognized_by_name(void **state)
+TEST(disks_are_recognized_by_name)
 {
     static const char *const disks[] = { "sda",     "sdzz", "vda",      "xvda",       "nvme0n1",
                                          "mmcblk0", "nbd0", "nvme10n2", "cciss/c0d0", "dasda",
@@ -198,7 +198,7 @@ static void disks_are_recognized_by_name(void **state)
         assert_int_equal(disk_class_by_name(others[i]), DEVICE_IGNORED);
 }
 
-static void sysfs_takes_precedence_over_the_device_name(void **state)
+FAKE_ROOT_TEST(sysfs_takes_precedence_over_the_device_name)
 {
     struct fake_root *fake = *state;
 
@@ -214,7 +214,7 @@ static void sysfs_takes_precedence_over_the_device_name(void **state)
     assert_int_equal(disk_classify(&fake->root, "sda"), DEVICE_REAL);
 }
 
-static void bytes_of_stacked_disks_are_counted_once(void **state)
+FAKE_ROOT_TEST(bytes_of_stacked_disks_are_counted_once)
 {
     struct fake_root *fake = *state;
     struct device_bytes stats;
@@ -233,7 +233,7 @@ static void bytes_of_stacked_disks_are_counted_once(void **state)
     assert_int_equal(stats.out, 12 * 512);
 }
 
-static void without_disks_the_sum_is_unknown(void **state)
+FAKE_ROOT_TEST(without_disks_the_sum_is_unknown)
 {
     struct fake_root *fake = *state;
     struct device_bytes stats = { .in = 5 };
@@ -244,7 +244,7 @@ static void without_disks_the_sum_is_unknown(void **state)
     assert_int_equal(stats.in, 5); /* untouched on failure */
 }
 
-static void a_sum_that_does_not_fit_is_unknown(void **state)
+FAKE_ROOT_TEST(a_sum_that_does_not_fit_is_unknown)
 {
     struct fake_root *fake = *state;
     struct device_bytes stats;
@@ -255,7 +255,7 @@ static void a_sum_that_does_not_fit_is_unknown(void **state)
     assert_int_equal(stats.out, 1024);
 }
 
-static void damaged_diskstats_are_refused(void **state)
+FAKE_ROOT_TEST(damaged_diskstats_are_refused)
 {
     struct fake_root *fake = *state;
     static const char *const damaged[] = {
@@ -292,7 +292,7 @@ static int parse_interfaces(const struct root *root, const char *text, struct de
     return net_dev_parse(text, &table, root, ret);
 }
 
-static void only_hardware_interfaces_are_counted_if_there_are_any(void **state)
+FAKE_ROOT_TEST(only_hardware_interfaces_are_counted_if_there_are_any)
 {
     struct fake_root *fake = *state;
     struct device_bytes net;
@@ -310,7 +310,7 @@ static void only_hardware_interfaces_are_counted_if_there_are_any(void **state)
     assert_int_equal(net.out, 34045);
 }
 
-static void in_a_container_all_interfaces_except_loopback_are_counted(void **state)
+FAKE_ROOT_TEST(in_a_container_all_interfaces_except_loopback_are_counted)
 {
     struct fake_root *fake = *state;
     struct device_bytes net;
@@ -326,7 +326,7 @@ static void in_a_container_all_interfaces_except_loopback_are_counted(void **sta
 }
 
 /* The bytes of the bridge would otherwise appear as a burst. */
-static void virtual_interfaces_do_not_replace_a_removed_card(void **state)
+FAKE_ROOT_TEST(virtual_interfaces_do_not_replace_a_removed_card)
 {
     struct fake_root *fake = *state;
     struct device_table table;
@@ -345,7 +345,7 @@ static void virtual_interfaces_do_not_replace_a_removed_card(void **state)
     assert_int_equal(net.in, 10);
 }
 
-static void traffic_of_a_card_and_its_master_is_counted_once(void **state)
+FAKE_ROOT_TEST(traffic_of_a_card_and_its_master_is_counted_once)
 {
     struct fake_root *fake = *state;
     struct device_bytes net;
@@ -361,7 +361,7 @@ static void traffic_of_a_card_and_its_master_is_counted_once(void **state)
     assert_int_equal(net.in, 10);
 }
 
-static void an_interface_name_may_contain_colons_bars_and_dots(void **state)
+FAKE_ROOT_TEST(an_interface_name_may_contain_colons_bars_and_dots)
 {
     struct fake_root *fake = *state;
     struct device_bytes net;
@@ -377,7 +377,7 @@ static void an_interface_name_may_contain_colons_bars_and_dots(void **state)
     assert_int_equal(net.out, 15);
 }
 
-static void network_traffic_is_unknown_with_only_a_loopback_interface(void **state)
+FAKE_ROOT_TEST(network_traffic_is_unknown_with_only_a_loopback_interface)
 {
     struct fake_root *fake = *state;
     struct device_bytes net = { .out = 5 };
@@ -390,7 +390,7 @@ static void network_traffic_is_unknown_with_only_a_loopback_interface(void **sta
     assert_int_equal(net.out, 5); /* untouched on failure */
 }
 
-static void damaged_interface_lines_are_refused(void **state)
+FAKE_ROOT_TEST(damaged_interface_lines_are_refused)
 {
     struct fake_root *fake = *state;
     static const char *const damaged[] = {
@@ -502,7 +502,7 @@ static void build_zoo(struct fake_root *fake)
     write_diskstats(fake, zoo, ARRAY_SIZE(zoo));
 }
 
-static void a_whole_disk_is_listed_once(void **state)
+TEST(a_whole_disk_is_listed_once)
 {
     static const char *const disks[] = { "mmcblk0", "nvme0n1", "sda", "vda", "xvda" };
     struct fake_root fake;
@@ -520,7 +520,7 @@ static void a_whole_disk_is_listed_once(void **state)
 }
 
 /* The total is the sum that diskstats_parse() returns for the host. */
-static void the_listed_devices_add_up_to_the_total_of_the_host(void **state)
+TEST(the_listed_devices_add_up_to_the_total_of_the_host)
 {
     struct device_table table = { .count = 0 };
     char text[4096];
@@ -542,7 +542,7 @@ static void the_listed_devices_add_up_to_the_total_of_the_host(void **state)
 }
 
 /* /proc and /sys count sectors of 512 bytes, even if the disk's sectors have 4096 bytes. */
-static void a_4kn_disk_is_counted_in_512_byte_sectors(void **state)
+FAKE_ROOT_TEST(a_4kn_disk_is_counted_in_512_byte_sectors)
 {
     struct fake_root *fake = *state;
     static const struct block_device disk = { "sdb", 8, 16, 1 << 20, NULL };
@@ -559,7 +559,7 @@ static void a_4kn_disk_is_counted_in_512_byte_sectors(void **state)
     devices_done(&devices);
 }
 
-static void facts_about_disks_are_listed(void **state)
+FAKE_ROOT_TEST(facts_about_disks_are_listed)
 {
     struct fake_root *fake = *state;
     static const struct block_device disks[] = {
@@ -600,7 +600,7 @@ static void facts_about_disks_are_listed(void **state)
     "Inter-|   Receive                                                |  Transmit\n" \
     " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets\n"
 
-static void facts_about_interfaces_are_listed(void **state)
+TEST(facts_about_interfaces_are_listed)
 {
     struct fake_root fake;
     struct devices devices;
@@ -639,7 +639,7 @@ static void facts_about_interfaces_are_listed(void **state)
     fake_root_done(&fake);
 }
 
-static void devices_may_be_added_and_removed(void **state)
+FAKE_ROOT_TEST(devices_may_be_added_and_removed)
 {
     struct fake_root *fake = *state;
     static const struct block_device before[] = { { "sda", 100, 10, 8, NULL },
@@ -665,7 +665,7 @@ static void devices_may_be_added_and_removed(void **state)
     devices_done(&last);
 }
 
-static void a_counter_that_decreases_has_not_grown(void **state)
+TEST(a_counter_that_decreases_has_not_grown)
 {
     assert_int_equal(devices_growth(5, 8), 3);
     assert_int_equal(devices_growth(8, 8), 0);
@@ -675,7 +675,7 @@ static void a_counter_that_decreases_has_not_grown(void **state)
     assert_false(is_known(devices_growth(7, UNKNOWN)));
 }
 
-static void no_devices_are_listed_without_files(void **state)
+FAKE_ROOT_TEST(no_devices_are_listed_without_files)
 {
     struct fake_root *fake = *state;
     struct space space = { 0 };
@@ -693,7 +693,7 @@ static void no_devices_are_listed_without_files(void **state)
 }
 
 /* Mounts a partition, a logical volume, and devices that sysfs does not list by number. */
-static void the_disk_of_a_mount_is_found(void **state)
+TEST(the_disk_of_a_mount_is_found)
 {
     static const struct {
         unsigned minor;
@@ -724,7 +724,7 @@ static void the_disk_of_a_mount_is_found(void **state)
     fake_root_done(&fake);
 }
 
-static void interfaces_of_a_namespace_are_summed(void **state)
+TEST(interfaces_of_a_namespace_are_summed)
 {
     static const char text[] = "heading\nheading\n"
                                "    lo: 10 1 0 0 0 0 0 0 11 1 0 0 0 0 0 0\n"
@@ -762,7 +762,7 @@ static void assert_rdma(const struct fake_root *fake, uint64_t in, uint64_t out)
     assert_int_equal(bytes.out, out);
 }
 
-static void rdma_ports_are_summed_in_words_of_4_bytes(void **state)
+TEST_WITH(rdma_ports_are_summed_in_words_of_4_bytes, begin, NULL)
 {
     struct fake_root fake;
 
@@ -782,7 +782,7 @@ static void rdma_ports_are_summed_in_words_of_4_bytes(void **state)
     fake_root_done(&fake);
 }
 
-static void rdma_ports_may_appear_disappear_and_saturate(void **state)
+TEST_WITH(rdma_ports_may_appear_disappear_and_saturate, begin, NULL)
 {
     struct device_bytes bytes;
     struct fake_root fake;
@@ -800,48 +800,4 @@ static void rdma_ports_may_appear_disappear_and_saturate(void **state)
     put_port(&fake, "mlx4_0/ports/1", "N/A (no PMA)\n", "6\n");
     assert_rdma(&fake, 24, 4);
     fake_root_done(&fake);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(rdma_ports_are_summed_in_words_of_4_bytes, begin),
-        cmocka_unit_test_setup(rdma_ports_may_appear_disappear_and_saturate, begin),
-        cmocka_unit_test(interfaces_of_a_namespace_are_summed),
-        cmocka_unit_test_setup(a_device_is_classified_once, begin),
-        cmocka_unit_test_setup(earlier_counts_of_a_new_device_are_not_counted_as_growth, begin),
-        cmocka_unit_test_setup(a_removed_device_does_not_reduce_the_sum, begin),
-        cmocka_unit_test_setup(a_device_may_replace_another_in_the_list, begin),
-        cmocka_unit_test_setup(a_counter_reset_is_not_counted_as_growth, begin),
-        cmocka_unit_test_setup(ignored_devices_do_not_make_the_sum_inexact, begin),
-        cmocka_unit_test_setup(devices_of_the_class_counted_first_are_still_counted_later,
-                               begin),
-        cmocka_unit_test_setup(a_damaged_reading_changes_no_sum, begin),
-        cmocka_unit_test_setup(an_unknown_sum_stays_unknown, begin),
-        cmocka_unit_test_setup(more_devices_than_fit_are_refused, begin),
-        cmocka_unit_test(disks_are_recognized_by_name),
-        FAKE_ROOT_TEST(sysfs_takes_precedence_over_the_device_name),
-        FAKE_ROOT_TEST(bytes_of_stacked_disks_are_counted_once),
-        FAKE_ROOT_TEST(without_disks_the_sum_is_unknown),
-        FAKE_ROOT_TEST(a_sum_that_does_not_fit_is_unknown),
-        FAKE_ROOT_TEST(damaged_diskstats_are_refused),
-        FAKE_ROOT_TEST(only_hardware_interfaces_are_counted_if_there_are_any),
-        FAKE_ROOT_TEST(in_a_container_all_interfaces_except_loopback_are_counted),
-        FAKE_ROOT_TEST(virtual_interfaces_do_not_replace_a_removed_card),
-        FAKE_ROOT_TEST(traffic_of_a_card_and_its_master_is_counted_once),
-        FAKE_ROOT_TEST(an_interface_name_may_contain_colons_bars_and_dots),
-        FAKE_ROOT_TEST(network_traffic_is_unknown_with_only_a_loopback_interface),
-        FAKE_ROOT_TEST(damaged_interface_lines_are_refused),
-        cmocka_unit_test(a_whole_disk_is_listed_once),
-        cmocka_unit_test(the_listed_devices_add_up_to_the_total_of_the_host),
-        FAKE_ROOT_TEST(a_4kn_disk_is_counted_in_512_byte_sectors),
-        FAKE_ROOT_TEST(facts_about_disks_are_listed),
-        cmocka_unit_test(facts_about_interfaces_are_listed),
-        FAKE_ROOT_TEST(devices_may_be_added_and_removed),
-        cmocka_unit_test(a_counter_that_decreases_has_not_grown),
-        FAKE_ROOT_TEST(no_devices_are_listed_without_files),
-        cmocka_unit_test(the_disk_of_a_mount_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,7 +103,7 @@ static const char *write_row(struct fixture *f, const char *dialect, const char 
 
 /* ---- cells ------------------------------------------------------------------------ */
 
-static void the_first_sample_produces_no_row(void **state)
+TEST_WITH(the_first_sample_produces_no_row, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct stream stream = find("resource-tracker", NULL);
@@ -113,7 +113,7 @@ static void the_first_sample_produces_no_row(void **state)
     assert_int_equal(f->out.length, 0);
 }
 
-static void numbers_are_formatted_as_by_python(void **state)
+TEST_WITH(numbers_are_formatted_as_by_python, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -136,7 +136,7 @@ static void numbers_are_formatted_as_by_python(void **state)
                         "1773480414.501,42,2,1e-06,0,0.0,30.125,0,8192,0,0,0\n");
 }
 
-static void unknown_values_are_written_as_none(void **state)
+TEST_WITH(unknown_values_are_written_as_none, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -154,7 +154,7 @@ static void unknown_values_are_written_as_none(void **state)
                         "\"gpu_usage\": null, \"gpu_vram\": null, \"gpu_utilized\": null}\n");
 }
 
-static void binary_doubles_equal_the_numbers_in_the_cells(void **state)
+TEST_WITH(binary_doubles_equal_the_numbers_in_the_cells, set_up, tear_down)
 {
     struct fixture *f = *state;
     const char *bytes;
@@ -176,7 +176,7 @@ static void binary_doubles_equal_the_numbers_in_the_cells(void **state)
     assert_true(isnan(values[7]) && isnan(values[11]));
 }
 
-static void a_counter_that_decreases_has_not_grown(void **state)
+TEST_WITH(a_counter_that_decreases_has_not_grown, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -202,7 +202,7 @@ static void a_counter_that_decreases_has_not_grown(void **state)
 
 /* The Python package does not count interrupts as system time; the Rust one counts steal
  * time as busy. */
-static void cpu_times_of_the_machine_are_rates(void **state)
+TEST_WITH(cpu_times_of_the_machine_are_rates, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -220,7 +220,7 @@ static void cpu_times_of_the_machine_are_rates(void **state)
     assert_cell(f, "resource-tracker-rs", "cpu_usage", 0.73);
 }
 
-static void samples_in_quick_succession_have_a_rate(void **state)
+TEST_WITH(samples_in_quick_succession_have_a_rate, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -244,7 +244,7 @@ static void samples_in_quick_succession_have_a_rate(void **state)
     assert_cell(f, "resource-tracker", "cpu_usage", 0.1);
 }
 
-static void user_and_system_time_add_up(void **state)
+TEST_WITH(user_and_system_time_add_up, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -268,7 +268,7 @@ static void user_and_system_time_add_up(void **state)
     assert_cell(f, "resource-tracker", "stime", 0.000003);
 }
 
-static void memory_falls_back_from_pss_to_rss_to_the_last_value(void **state)
+TEST_WITH(memory_falls_back_from_pss_to_rss_to_the_last_value, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -289,7 +289,7 @@ static void memory_falls_back_from_pss_to_rss_to_the_last_value(void **state)
     assert_cell(f, "resource-tracker", "memory_mib", 11);
 }
 
-static void memory_left_in_the_cgroup_of_an_ended_job_is_ignored(void **state)
+TEST_WITH(memory_left_in_the_cgroup_of_an_ended_job_is_ignored, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -312,7 +312,7 @@ static void memory_left_in_the_cgroup_of_an_ended_job_is_ignored(void **state)
     assert_cell(f, "resource-tracker", "memory_mib", 12);
 }
 
-static void the_number_of_children_excludes_the_main_process(void **state)
+TEST_WITH(the_number_of_children_excludes_the_main_process, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -332,7 +332,7 @@ static void the_number_of_children_excludes_the_main_process(void **state)
     assert_cell(f, "resource-tracker", "children", 3);
 }
 
-static void memory_of_the_machine_is_written(void **state)
+TEST_WITH(memory_of_the_machine_is_written, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -350,7 +350,7 @@ static void memory_of_the_machine_is_written(void **state)
     assert_false(cell_of(f, "resource-tracker:system", "memory_buffers_mib").is_integer);
 }
 
-static void space_on_disks_is_written(void **state)
+TEST_WITH(space_on_disks_is_written, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -363,7 +363,7 @@ static void space_on_disks_is_written(void **state)
     assert_cell(f, "resource-tracker-rs", "disk_space_used_gb", 2.123457);
 }
 
-static void only_busy_gpus_are_counted_as_utilized(void **state)
+TEST_WITH(only_busy_gpus_are_counted_as_utilized, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -407,7 +407,7 @@ static double f64_at(const struct buffer *out, size_t index)
 }
 
 /* Remainders below a tick or a microsecond, in many rows, must not be lost. */
-static void a_day_of_rows_adds_up(void **state)
+TEST_WITH(a_day_of_rows_adds_up, set_up, tear_down)
 {
     enum { ROWS = 86400 };
     static const char *const dialects[] = { "resource-tracker", "resource-tracker-0.1" };
@@ -439,29 +439,4 @@ static void a_day_of_rows_adds_up(void **state)
         assert_true(read_sum >= (double)(read - (1ull << 50)));
         assert_true(read_sum <= (double)(read - (1ull << 50)));
     }
-}
-
-#define with_samples(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        with_samples(the_first_sample_produces_no_row),
-        with_samples(numbers_are_formatted_as_by_python),
-        with_samples(unknown_values_are_written_as_none),
-        with_samples(binary_doubles_equal_the_numbers_in_the_cells),
-        with_samples(a_counter_that_decreases_has_not_grown),
-        with_samples(cpu_times_of_the_machine_are_rates),
-        with_samples(samples_in_quick_succession_have_a_rate),
-        with_samples(user_and_system_time_add_up),
-        with_samples(memory_falls_back_from_pss_to_rss_to_the_last_value),
-        with_samples(memory_left_in_the_cgroup_of_an_ended_job_is_ignored),
-        with_samples(the_number_of_children_excludes_the_main_process),
-        with_samples(memory_of_the_machine_is_written),
-        with_samples(space_on_disks_is_written),
-        with_samples(only_busy_gpus_are_counted_as_utilized),
-        with_samples(a_day_of_rows_adds_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,7 @@ static void assert_has(const struct buffer *text, const char *part)
         fail_msg("%s is not in %s", part, text->text);
 }
 
-static void devices_are_listed_with_their_rates(void **state)
+TEST(devices_are_listed_with_their_rates)
 {
     struct buffer text = { 0 };
     struct machine machine;
@@ -145,7 +145,7 @@ static void devices_are_listed_with_their_rates(void **state)
     buffer_done(&text);
 }
 
-static void a_new_device_has_no_rate_yet(void **state)
+TEST(a_new_device_has_no_rate_yet)
 {
     struct buffer text = { 0 };
     struct device_sample none = { 0 };
@@ -167,7 +167,7 @@ static void assert_lacks(const struct buffer *text, const char *part)
         fail_msg("%s is in %s", part, text->text);
 }
 
-static void a_job_without_a_cgroup_has_no_cgroup_figures(void **state)
+TEST(a_job_without_a_cgroup_has_no_cgroup_figures)
 {
     struct buffer text = { 0 };
     struct machine machine;
@@ -184,7 +184,7 @@ static void a_job_without_a_cgroup_has_no_cgroup_figures(void **state)
     buffer_done(&text);
 }
 
-static void an_unknown_driver_version_is_left_out(void **state)
+TEST(an_unknown_driver_version_is_left_out)
 {
     struct buffer text = { 0 };
     struct machine machine;
@@ -196,7 +196,7 @@ static void an_unknown_driver_version_is_left_out(void **state)
     buffer_done(&text);
 }
 
-static void without_a_job_gpu_figures_cover_all_processes(void **state)
+TEST(without_a_job_gpu_figures_cover_all_processes)
 {
     struct buffer text = { 0 };
     struct machine machine;
@@ -216,7 +216,7 @@ static void without_a_job_gpu_figures_cover_all_processes(void **state)
 }
 
 /* The row covers 3 ms, with one CPU tick and 600 bytes; its rates are computed over 2.003 s. */
-static void rates_of_a_very_short_row_include_the_previous_row(void **state)
+TEST(rates_of_a_very_short_row_include_the_previous_row)
 {
     struct buffer text = { 0 };
     struct sample middle;
@@ -246,18 +246,4 @@ static void rates_of_a_very_short_row_include_the_previous_row(void **state)
     assert_has(&text, "\"utilization_pct\":1.0035,\"utime_secs\":0.01}");
     assert_has(&text, "\"rx_bytes_per_sec\":1497.7533699450823,");
     buffer_done(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_are_listed_with_their_rates),
-        cmocka_unit_test(a_new_device_has_no_rate_yet),
-        cmocka_unit_test(a_job_without_a_cgroup_has_no_cgroup_figures),
-        cmocka_unit_test(an_unknown_driver_version_is_left_out),
-        cmocka_unit_test(without_a_job_gpu_figures_cover_all_processes),
-        cmocka_unit_test(rates_of_a_very_short_row_include_the_previous_row),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static void make(struct example *example, double last_memory)
                                                    .column_count = 2 };
 }
 
-static void quantiles_weight_values_by_their_duration(void **state)
+TEST(quantiles_weight_values_by_their_duration)
 {
     struct example example;
 
@@ -47,7 +47,7 @@ static void quantiles_weight_values_by_their_duration(void **state)
     record_done(&example.record);
 }
 
-static void time_near_the_memory_limit_is_counted(void **state)
+TEST(time_near_the_memory_limit_is_counted)
 {
     struct example example;
 
@@ -59,7 +59,7 @@ static void time_near_the_memory_limit_is_counted(void **state)
     record_done(&example.record);
 }
 
-static void unknown_values_are_not_part_of_the_distribution(void **state)
+TEST(unknown_values_are_not_part_of_the_distribution)
 {
     struct example example;
 
@@ -74,15 +74,4 @@ static void unknown_values_are_not_part_of_the_distribution(void **state)
     assert_true(isnan(example.record.memory.p50));
     assert_true(isnan(example.record.cores.p95));
     record_done(&example.record);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_weight_values_by_their_duration),
-        cmocka_unit_test(time_near_the_memory_limit_is_counted),
-        cmocka_unit_test(unknown_values_are_not_part_of_the_distribution),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #define MB ((uint64_t)1 << 20)
 
-static void unread_memory_is_assumed_to_be_mapped_twice(void **state)
+TEST(unread_memory_is_assumed_to_be_mapped_twice)
 {
     struct double_mapping mapping = { 0 };
 
@@ -14,7 +14,7 @@ static void unread_memory_is_assumed_to_be_mapped_twice(void **state)
     assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
 }
 
-static void memory_as_small_as_libraries_is_not_suspected(void **state)
+TEST(memory_as_small_as_libraries_is_not_suspected)
 {
     struct double_mapping mapping = { 0 };
 
@@ -22,7 +22,7 @@ static void memory_as_small_as_libraries_is_not_suspected(void **state)
     assert_int_equal(double_mapping_bytes(&mapping), 0);
 }
 
-static void a_read_of_at_least_as_much_memory_replaces_the_bound(void **state)
+TEST(a_read_of_at_least_as_much_memory_replaces_the_bound)
 {
     struct double_mapping mapping = { 0 };
 
@@ -34,15 +34,4 @@ static void a_read_of_at_least_as_much_memory_replaces_the_bound(void **state)
     assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
     double_mapping_read(&mapping, 290 * MB, 100 * MB);
     assert_int_equal(double_mapping_bytes(&mapping), 100 * MB);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unread_memory_is_assumed_to_be_mapped_twice),
-        cmocka_unit_test(memory_as_small_as_libraries_is_not_suspected),
-        cmocka_unit_test(a_read_of_at_least_as_much_memory_replaces_the_bound),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

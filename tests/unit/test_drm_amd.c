@@ -70,7 +70,7 @@ static void count(struct machine *machine, const struct gpu_pids *pids, uint64_t
     assert_int_equal(amd->read_busy(machine->vendor, pids, now_ns), 0);
 }
 
-static void a_machine_without_cards_has_no_gpu(void **state)
+FAKE_ROOT_TEST(a_machine_without_cards_has_no_gpu)
 {
     struct fake_root *fake = *state;
     void *vendor = fake;
@@ -85,7 +85,7 @@ static void a_machine_without_cards_has_no_gpu(void **state)
     amd->close(NULL);
 }
 
-static void a_device_is_described_by_its_files(void **state)
+TEST(a_device_is_described_by_its_files)
 {
     struct machine machine;
     const struct gpu_device *device;
@@ -108,7 +108,7 @@ static void a_device_is_described_by_its_files(void **state)
     tear_down(&machine);
 }
 
-static void hostile_device_names_are_escaped(void **state)
+TEST(hostile_device_names_are_escaped)
 {
     struct machine machine;
     char name[400];
@@ -126,7 +126,7 @@ static void hostile_device_names_are_escaped(void **state)
     tear_down(&machine);
 }
 
-static void a_reading_contains_every_value_of_the_driver(void **state)
+TEST(a_reading_contains_every_value_of_the_driver)
 {
     struct machine machine;
     struct gpu_reading reading;
@@ -147,7 +147,7 @@ static void a_reading_contains_every_value_of_the_driver(void **state)
     tear_down(&machine);
 }
 
-static void device_busy_time_is_the_integral_of_the_percentage(void **state)
+TEST(device_busy_time_is_the_integral_of_the_percentage)
 {
     static const struct {
         const char *percent;
@@ -179,7 +179,7 @@ static void device_busy_time_is_the_integral_of_the_percentage(void **state)
     tear_down(&machine);
 }
 
-static void a_missing_file_makes_only_its_own_figure_unknown(void **state)
+TEST(a_missing_file_makes_only_its_own_figure_unknown)
 {
     struct machine machine;
     struct gpu_reading reading;
@@ -202,7 +202,7 @@ static void a_missing_file_makes_only_its_own_figure_unknown(void **state)
     tear_down(&machine);
 }
 
-static void a_sleeping_device_is_not_woken(void **state)
+TEST(a_sleeping_device_is_not_woken)
 {
     static const char *const asleep[] = { "suspended\n", "suspending\n" };
     struct machine machine;
@@ -229,7 +229,7 @@ static void a_sleeping_device_is_not_woken(void **state)
     tear_down(&machine);
 }
 
-static void a_removed_device_is_lost(void **state)
+TEST(a_removed_device_is_lost)
 {
     struct machine machine;
     struct gpu_reading reading;
@@ -247,7 +247,7 @@ static void a_removed_device_is_lost(void **state)
     tear_down(&machine);
 }
 
-static void memory_and_time_of_a_process_are_summed_over_its_clients(void **state)
+TEST(memory_and_time_of_a_process_are_summed_over_its_clients)
 {
     struct machine machine;
     struct gpu_process one;
@@ -270,7 +270,7 @@ static void memory_and_time_of_a_process_are_summed_over_its_clients(void **stat
     tear_down(&machine);
 }
 
-static void copies_of_a_descriptor_are_counted_once(void **state)
+TEST(copies_of_a_descriptor_are_counted_once)
 {
     static const char text[] = CLIENT("7", "100000000", "1 MiB");
     struct machine machine;
@@ -291,7 +291,7 @@ static void copies_of_a_descriptor_are_counted_once(void **state)
     tear_down(&machine);
 }
 
-static void a_client_outlives_the_process_it_came_from(void **state)
+TEST(a_client_outlives_the_process_it_came_from)
 {
     struct machine machine;
 
@@ -312,7 +312,7 @@ static void a_client_outlives_the_process_it_came_from(void **state)
     tear_down(&machine);
 }
 
-static void the_busy_time_of_an_exited_process_is_kept(void **state)
+TEST(the_busy_time_of_an_exited_process_is_kept)
 {
     struct machine machine;
     struct gpu_process ended;
@@ -336,7 +336,7 @@ static void the_busy_time_of_an_exited_process_is_kept(void **state)
     tear_down(&machine);
 }
 
-static void a_process_without_engine_time_was_idle(void **state)
+TEST(a_process_without_engine_time_was_idle)
 {
     struct machine machine;
 
@@ -351,7 +351,7 @@ static void a_process_without_engine_time_was_idle(void **state)
     tear_down(&machine);
 }
 
-static void keys_of_old_drivers_are_read(void **state)
+TEST(keys_of_old_drivers_are_read)
 {
     static const char text[] = "pos:\t0\npdev:\t" PCI "\npasid:\t32769\nvram mem:\t2048 kB\n"
                                "gtt mem:\t512 kB\ncpu mem:\t0 kB\ngfx0:\t25.0%\n";
@@ -368,7 +368,7 @@ static void keys_of_old_drivers_are_read(void **state)
     tear_down(&machine);
 }
 
-static void descriptors_without_amd_gpu_data_are_skipped(void **state)
+TEST(descriptors_without_amd_gpu_data_are_skipped)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -401,7 +401,7 @@ static void descriptors_without_amd_gpu_data_are_skipped(void **state)
 
 /* On a live machine, a quick sweep does not list descriptors while their number is
  * unchanged. */
-static void known_clients_are_read_at_once_and_new_ones_found_at_the_next_count(void **state)
+TEST(known_clients_are_read_at_once_and_new_ones_found_at_the_next_count)
 {
     struct machine machine;
 
@@ -422,28 +422,4 @@ static void known_clients_are_read_at_once_and_new_ones_found_at_the_next_count(
     /* Process 42 is no longer passed in; 41 still holds the client. */
     assert_int_equal(process(&machine, &first, 41).memory_bytes, 7 << 20);
     tear_down(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_ROOT_TEST(a_machine_without_cards_has_no_gpu),
-        cmocka_unit_test(a_device_is_described_by_its_files),
-        cmocka_unit_test(hostile_device_names_are_escaped),
-        cmocka_unit_test(a_reading_contains_every_value_of_the_driver),
-        cmocka_unit_test(device_busy_time_is_the_integral_of_the_percentage),
-        cmocka_unit_test(a_missing_file_makes_only_its_own_figure_unknown),
-        cmocka_unit_test(a_sleeping_device_is_not_woken),
-        cmocka_unit_test(a_removed_device_is_lost),
-        cmocka_unit_test(memory_and_time_of_a_process_are_summed_over_its_clients),
-        cmocka_unit_test(copies_of_a_descriptor_are_counted_once),
-        cmocka_unit_test(a_client_outlives_the_process_it_came_from),
-        cmocka_unit_test(the_busy_time_of_an_exited_process_is_kept),
-        cmocka_unit_test(a_process_without_engine_time_was_idle),
-        cmocka_unit_test(keys_of_old_drivers_are_read),
-        cmocka_unit_test(descriptors_without_amd_gpu_data_are_skipped),
-        cmocka_unit_test(known_clients_are_read_at_once_and_new_ones_found_at_the_next_count),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ static struct gpu_process only(const struct drm_clients *clients)
     return process;
 }
 
-static void busy_time_is_the_time_of_the_busiest_engine_class(void **state)
+TEST_WITH(busy_time_is_the_time_of_the_busiest_engine_class, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -73,7 +73,7 @@ static void busy_time_is_the_time_of_the_busiest_engine_class(void **state)
     assert_int_equal(only(clients).busy_ns, 1400 * MS);
 }
 
-static void the_time_of_a_class_is_divided_by_its_engines(void **state)
+TEST_WITH(the_time_of_a_class_is_divided_by_its_engines, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -82,7 +82,7 @@ static void the_time_of_a_class_is_divided_by_its_engines(void **state)
     assert_int_equal(only(clients).busy_ns, 500 * MS);
 }
 
-static void clients_of_a_process_are_summed_by_class(void **state)
+TEST_WITH(clients_of_a_process_are_summed_by_class, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -96,7 +96,7 @@ static void clients_of_a_process_are_summed_by_class(void **state)
     assert_int_equal(only(clients).memory_bytes, 18);
 }
 
-static void busy_time_never_exceeds_the_elapsed_time(void **state)
+TEST_WITH(busy_time_never_exceeds_the_elapsed_time, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -106,7 +106,7 @@ static void busy_time_never_exceeds_the_elapsed_time(void **state)
     assert_int_equal(only(clients).busy_ns, 700 * MS); /* the counter ran ahead of the clock */
 }
 
-static void a_counter_that_decreases_keeps_the_larger_value(void **state)
+TEST_WITH(a_counter_that_decreases_keeps_the_larger_value, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -117,7 +117,7 @@ static void a_counter_that_decreases_keeps_the_larger_value(void **state)
     assert_int_equal(only(clients).busy_ns, 600 * MS);
 }
 
-static void cycles_that_decrease_keep_the_larger_value(void **state)
+TEST_WITH(cycles_that_decrease_keep_the_larger_value, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -133,7 +133,8 @@ static void cycles_that_decrease_keep_the_larger_value(void **state)
     assert_int_equal(only(clients).busy_ns, 700 * MS);
 }
 
-static void a_client_found_in_the_first_sweep_is_counted_from_then_on(void **state)
+TEST_WITH(a_client_found_in_the_first_sweep_is_counted_from_then_on, open_clients,
+          close_clients)
 {
     struct drm_clients clients;
 
@@ -147,7 +148,7 @@ static void a_client_found_in_the_first_sweep_is_counted_from_then_on(void **sta
     drm_clients_done(&clients);
 }
 
-static void cycles_are_converted_to_time_once_the_clock_is_known(void **state)
+TEST_WITH(cycles_are_converted_to_time_once_the_clock_is_known, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -160,14 +161,15 @@ static void cycles_are_converted_to_time_once_the_clock_is_known(void **state)
     assert_in_range(only(clients).busy_ns, 312 * MS, 313 * MS); /* 6e6 cycles at 19.2 MHz */
 }
 
-static void an_idle_client_without_a_known_clock_has_no_busy_time(void **state)
+TEST_WITH(an_idle_client_without_a_known_clock_has_no_busy_time, open_clients, close_clients)
 {
     see_alone(*state, 42, 1, "drm-cycles-rcs: 0\ndrm-total-cycles-rcs: 50000000\n", 1500 * MS);
     assert_int_equal(only(*state).busy_ns, 0);
 }
 
 /* The client is seen only once; later clients reveal the frequency of the clock. */
-static void cycles_of_an_ended_client_are_counted_once_the_clock_is_known(void **state)
+TEST_WITH(cycles_of_an_ended_client_are_counted_once_the_clock_is_known, open_clients,
+          close_clients)
 {
     struct drm_clients *clients = *state;
     struct gpu_process list[2];
@@ -181,7 +183,7 @@ static void cycles_of_an_ended_client_are_counted_once_the_clock_is_known(void *
     assert_int_equal(list[1].busy_ns, 0);
 }
 
-static void a_clock_that_is_set_back_is_measured_again(void **state)
+TEST_WITH(a_clock_that_is_set_back_is_measured_again, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -195,13 +197,13 @@ static void a_clock_that_is_set_back_is_measured_again(void **state)
     assert_int_equal(only(clients).busy_ns, 150 * MS);
 }
 
-static void cycles_of_a_known_frequency_are_converted_to_time(void **state)
+TEST_WITH(cycles_of_a_known_frequency_are_converted_to_time, open_clients, close_clients)
 {
     see_alone(*state, 42, 1, "drm-cycles-gpu: 80000000\ndrm-maxfreq-gpu: 800 MHz\n", 2000 * MS);
     assert_int_equal(only(*state).busy_ns, 100 * MS);
 }
 
-static void a_percentage_applies_since_the_last_count(void **state)
+TEST_WITH(a_percentage_applies_since_the_last_count, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -210,7 +212,7 @@ static void a_percentage_applies_since_the_last_count(void **state)
     assert_int_equal(only(clients).busy_ns, 700 * MS); /* the driver omits the idle gfx0 */
 }
 
-static void unreported_time_is_unknown(void **state)
+TEST_WITH(unreported_time_is_unknown, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -223,7 +225,7 @@ static void unreported_time_is_unknown(void **state)
     assert_non_null(only(clients).reason);
 }
 
-static void time_is_unknown_until_it_is_counted(void **state)
+TEST_WITH(time_is_unknown_until_it_is_counted, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -237,7 +239,7 @@ static void time_is_unknown_until_it_is_counted(void **state)
     assert_true(only(clients).busy_covered_ns == UNKNOWN); /* it covers all of the time */
 }
 
-static void a_client_that_was_lost_for_a_while_is_not_counted_twice(void **state)
+TEST_WITH(a_client_that_was_lost_for_a_while_is_not_counted_twice, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
 
@@ -253,7 +255,7 @@ static void a_client_that_was_lost_for_a_while_is_not_counted_twice(void **state
     assert_false(only(clients).has_ended);
 }
 
-static void clients_that_ended_first_are_evicted_first(void **state)
+TEST_WITH(clients_that_ended_first_are_evicted_first, open_clients, close_clients)
 {
     enum { COUNT = DRM_USE_MAX + 100 };
     struct drm_clients *clients = *state;
@@ -273,7 +275,7 @@ static void clients_that_ended_first_are_evicted_first(void **state)
     assert_true(has_last);
 }
 
-static void living_clients_are_never_evicted(void **state)
+TEST_WITH(living_clients_are_never_evicted, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
     struct drm_fdinfo info = { .client_id = DRM_CLIENT_MAX };
@@ -291,7 +293,7 @@ static void living_clients_are_never_evicted(void **state)
     assert_true(clients->has_left_out);
 }
 
-static void repeated_sweeps_do_not_grow_the_tables(void **state)
+TEST_WITH(repeated_sweeps_do_not_grow_the_tables, open_clients, close_clients)
 {
     struct drm_clients *clients = *state;
     const struct drm_client *list;
@@ -305,32 +307,4 @@ static void repeated_sweeps_do_not_grow_the_tables(void **state)
     assert_ptr_equal(clients->list, list);
     assert_ptr_equal(clients->use, use);
     assert_int_equal(clients->count, 1);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_clients, close_clients)
-    const struct CMUnitTest tests[] = {
-        TEST(busy_time_is_the_time_of_the_busiest_engine_class),
-        TEST(the_time_of_a_class_is_divided_by_its_engines),
-        TEST(clients_of_a_process_are_summed_by_class),
-        TEST(busy_time_never_exceeds_the_elapsed_time),
-        TEST(a_counter_that_decreases_keeps_the_larger_value),
-        TEST(cycles_that_decrease_keep_the_larger_value),
-        TEST(a_client_found_in_the_first_sweep_is_counted_from_then_on),
-        TEST(cycles_are_converted_to_time_once_the_clock_is_known),
-        TEST(an_idle_client_without_a_known_clock_has_no_busy_time),
-        TEST(cycles_of_an_ended_client_are_counted_once_the_clock_is_known),
-        TEST(a_clock_that_is_set_back_is_measured_again),
-        TEST(cycles_of_a_known_frequency_are_converted_to_time),
-        TEST(a_percentage_applies_since_the_last_count),
-        TEST(unreported_time_is_unknown),
-        TEST(time_is_unknown_until_it_is_counted),
-        TEST(a_client_that_was_lost_for_a_while_is_not_counted_twice),
-        TEST(clients_that_ended_first_are_evicted_first),
-        TEST(living_clients_are_never_evicted),
-        TEST(repeated_sweeps_do_not_grow_the_tables),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

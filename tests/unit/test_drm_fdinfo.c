@@ -32,7 +32,7 @@ static const uint64_t *region(const struct drm_fdinfo *info, const char *name)
     return info->region[0].bytes;
 }
 
-static void amdgpu_reports_engines_and_memory(void **state)
+TEST(amdgpu_reports_engines_and_memory)
 {
     static const char text[] =
         HEAD "drm-driver:\tamdgpu\ndrm-client-id:\t42\ndrm-pdev:\t0000:03:00.0\npasid:\t32770\n"
@@ -61,7 +61,7 @@ static void amdgpu_reports_engines_and_memory(void **state)
     assert_int_equal(drm_fdinfo_memory(&info), 2 << 20); /* the newer key counts only VRAM */
 }
 
-static void old_versions_of_amdgpu_report_percentages(void **state)
+TEST(old_versions_of_amdgpu_report_percentages)
 {
     static const char text[] = HEAD "pdev:\t0000:0b:00.0\npasid:\t32769\nvram mem:\t20480 kB\n"
                                     "gtt mem:\t512 kB\ncpu mem:\t0 kB\ngfx0:\t12.5%\n"
@@ -80,7 +80,7 @@ static void old_versions_of_amdgpu_report_percentages(void **state)
     assert_int_equal(drm_fdinfo_memory(&info), 20 << 20);
 }
 
-static void i915_reports_engines_and_their_number(void **state)
+TEST(i915_reports_engines_and_their_number)
 {
     static const char text[] =
         HEAD "drm-driver:\ti915\ndrm-client-id:\t7\ndrm-pdev:\t0000:00:02.0\n"
@@ -99,7 +99,7 @@ static void i915_reports_engines_and_their_number(void **state)
     assert_int_equal(drm_fdinfo_memory(&info), 4 << 20); /* integrated: system memory */
 }
 
-static void xe_reports_cycles(void **state)
+TEST(xe_reports_cycles)
 {
     static const char text[] = HEAD
         "drm-driver:\txe\ndrm-client-id:\t3\ndrm-pdev:\t0000:03:00.0\n"
@@ -118,7 +118,7 @@ static void xe_reports_cycles(void **state)
     assert_int_equal(drm_fdinfo_memory(&info), 8 << 20);
 }
 
-static void memory_of_an_integrated_xe_is_system_memory(void **state)
+TEST(memory_of_an_integrated_xe_is_system_memory)
 {
     struct drm_fdinfo info;
 
@@ -130,7 +130,7 @@ static void memory_of_an_integrated_xe_is_system_memory(void **state)
     assert_true(info.pci == UNKNOWN);
 }
 
-static void unreported_memory_is_unknown(void **state)
+TEST(unreported_memory_is_unknown)
 {
     struct drm_fdinfo info;
 
@@ -147,7 +147,7 @@ static void unreported_memory_is_unknown(void **state)
                 UNKNOWN); /* neither the known part nor the system memory */
 }
 
-static void frequencies_are_converted_from_their_units(void **state)
+TEST(frequencies_are_converted_from_their_units)
 {
     struct drm_fdinfo info;
 
@@ -161,7 +161,7 @@ static void frequencies_are_converted_from_their_units(void **state)
     assert_int_equal(info.engine_count, 2); /* a frequency without a unit is ignored */
 }
 
-static void other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
     static const char *const others[] = { "",
                                           HEAD,
@@ -177,7 +177,7 @@ static void other_files_are_refused(void **state)
     assert_int_equal(info.client_id, 77); /* untouched on failure */
 }
 
-static void a_client_without_an_id_is_refused(void **state)
+TEST(a_client_without_an_id_is_refused)
 {
     struct drm_fdinfo info = { .client_id = 77 };
 
@@ -191,7 +191,7 @@ static void a_client_without_an_id_is_refused(void **state)
     assert_int_equal(info.client_id, 77);
 }
 
-static void damaged_lines_are_skipped(void **state)
+TEST(damaged_lines_are_skipped)
 {
     static const char text[] =
         "drm-driver: amdgpu\ndrm-client-id: 4\ndrm-pdev: 0000:zz:00.0\n"
@@ -207,7 +207,7 @@ static void damaged_lines_are_skipped(void **state)
     assert_int_equal(info.region_count, 0);
 }
 
-static void every_truncated_text_is_safe(void **state)
+TEST(every_truncated_text_is_safe)
 {
     static const char text[] =
         HEAD "drm-driver:\txe\ndrm-client-id:\t3\ndrm-pdev:\t0000:03:00.0\n"
@@ -227,7 +227,7 @@ static void every_truncated_text_is_safe(void **state)
     assert_int_equal(engine(&info, "rcs")->cycles, 28257900);
 }
 
-static void more_engines_and_regions_than_fit_are_left_out(void **state)
+TEST(more_engines_and_regions_than_fit_are_left_out)
 {
     enum { COUNT = 500 };
     char *text = malloc(COUNT * 80 + 100), *end = text;
@@ -244,7 +244,7 @@ static void more_engines_and_regions_than_fit_are_left_out(void **state)
     free(text);
 }
 
-static void memory_that_does_not_fit_is_unknown(void **state)
+TEST(memory_that_does_not_fit_is_unknown)
 {
     struct drm_fdinfo info;
 
@@ -258,7 +258,7 @@ static void memory_that_does_not_fit_is_unknown(void **state)
     assert_true(drm_fdinfo_memory(&info) == UNKNOWN);
 }
 
-static void pci_addresses_are_read_and_written(void **state)
+TEST(pci_addresses_are_read_and_written)
 {
     static const struct {
         const char *text;
@@ -295,26 +295,4 @@ static void pci_addresses_are_read_and_written(void **state)
         gpu_pci_format(pci, text, sizeof(text));
         assert_string_equal(text, good[i].written);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(amdgpu_reports_engines_and_memory),
-        cmocka_unit_test(old_versions_of_amdgpu_report_percentages),
-        cmocka_unit_test(i915_reports_engines_and_their_number),
-        cmocka_unit_test(xe_reports_cycles),
-        cmocka_unit_test(memory_of_an_integrated_xe_is_system_memory),
-        cmocka_unit_test(unreported_memory_is_unknown),
-        cmocka_unit_test(frequencies_are_converted_from_their_units),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(a_client_without_an_id_is_refused),
-        cmocka_unit_test(damaged_lines_are_skipped),
-        cmocka_unit_test(every_truncated_text_is_safe),
-        cmocka_unit_test(more_engines_and_regions_than_fit_are_left_out),
-        cmocka_unit_test(memory_that_does_not_fit_is_unknown),
-        cmocka_unit_test(pci_addresses_are_read_and_written),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void close_both(struct fake_root *fake, void *vendor)
     fake_root_done(fake);
 }
 
-static void memory_is_known_if_the_gpu_has_its_own_memory(void **state)
+TEST(memory_is_known_if_the_gpu_has_its_own_memory)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -61,7 +61,7 @@ static void memory_is_known_if_the_gpu_has_its_own_memory(void **state)
     close_both(&fake, vendor);
 }
 
-static void the_reason_is_given_if_busy_time_is_missing(void **state)
+TEST(the_reason_is_given_if_busy_time_is_missing)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -81,7 +81,7 @@ static void the_reason_is_given_if_busy_time_is_missing(void **state)
     close_both(&fake, vendor);
 }
 
-static void energy_continues_after_a_reset(void **state)
+TEST(energy_continues_after_a_reset)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -95,7 +95,7 @@ static void energy_continues_after_a_reset(void **state)
     close_both(&fake, vendor);
 }
 
-static void energy_of_different_sensors_is_not_mixed(void **state)
+TEST(energy_of_different_sensors_is_not_mixed)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -111,7 +111,7 @@ static void energy_of_different_sensors_is_not_mixed(void **state)
     close_both(&fake, vendor);
 }
 
-static void busy_time_of_i915_is_the_time_of_the_busiest_class(void **state)
+TEST(busy_time_of_i915_is_the_time_of_the_busiest_class)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -130,7 +130,7 @@ static void busy_time_of_i915_is_the_time_of_the_busiest_class(void **state)
     close_both(&fake, vendor);
 }
 
-static void xe_cycles_are_converted_to_time(void **state)
+TEST(xe_cycles_are_converted_to_time)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -147,7 +147,7 @@ static void xe_cycles_are_converted_to_time(void **state)
     close_both(&fake, vendor);
 }
 
-static void a_driver_without_engine_time_leaves_it_unknown(void **state)
+TEST(a_driver_without_engine_time_leaves_it_unknown)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -162,7 +162,7 @@ static void a_driver_without_engine_time_leaves_it_unknown(void **state)
     close_both(&fake, vendor);
 }
 
-static void the_same_client_id_on_two_devices_is_two_clients(void **state)
+TEST(the_same_client_id_on_two_devices_is_two_clients)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -175,7 +175,7 @@ static void the_same_client_id_on_two_devices_is_two_clients(void **state)
     close_both(&fake, vendor);
 }
 
-static void only_local_memory_of_i915_is_counted(void **state)
+TEST(only_local_memory_of_i915_is_counted)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -194,7 +194,7 @@ static void only_local_memory_of_i915_is_counted(void **state)
 
 /* If a driver reports that a GPU has no memory, the GPU's processes use other memory, so 0
  * would be wrong. */
-static void used_memory_is_unknown_if_the_gpu_has_no_memory(void **state)
+TEST(used_memory_is_unknown_if_the_gpu_has_no_memory)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -207,7 +207,7 @@ static void used_memory_is_unknown_if_the_gpu_has_no_memory(void **state)
     close_both(&fake, vendor);
 }
 
-static void a_card_without_a_pci_address_has_no_clients(void **state)
+TEST(a_card_without_a_pci_address_has_no_clients)
 {
     struct fake_root fake;
     struct gpu_process list[4];
@@ -222,23 +222,4 @@ static void a_card_without_a_pci_address_has_no_clients(void **state)
     fake_drm_fd(&fake, 41, 4, "/dev/dri/card0", "drm-driver: i915\ndrm-client-id: 5\n");
     assert_int_equal(intel->processes(vendor, &pids, list, 4), 0);
     close_both(&fake, vendor);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_known_if_the_gpu_has_its_own_memory),
-        cmocka_unit_test(the_reason_is_given_if_busy_time_is_missing),
-        cmocka_unit_test(energy_continues_after_a_reset),
-        cmocka_unit_test(energy_of_different_sensors_is_not_mixed),
-        cmocka_unit_test(busy_time_of_i915_is_the_time_of_the_busiest_class),
-        cmocka_unit_test(xe_cycles_are_converted_to_time),
-        cmocka_unit_test(a_driver_without_engine_time_leaves_it_unknown),
-        cmocka_unit_test(the_same_client_id_on_two_devices_is_two_clients),
-        cmocka_unit_test(only_local_memory_of_i915_is_counted),
-        cmocka_unit_test(used_memory_is_unknown_if_the_gpu_has_no_memory),
-        cmocka_unit_test(a_card_without_a_pci_address_has_no_clients),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

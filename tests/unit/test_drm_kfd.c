@@ -64,7 +64,7 @@ static void set_up(struct machine *machine, const char *pid_namespace)
     fake_drm_fd(fake, 41, 5, "/dev/dri/renderD128", CLIENT);
 }
 
-static void kfd_reports_memory_but_no_busy_time_of_rocm_processes(void **state)
+TEST(kfd_reports_memory_but_no_busy_time_of_rocm_processes)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -87,7 +87,7 @@ static void kfd_reports_memory_but_no_busy_time_of_rocm_processes(void **state)
     tear_down(&machine);
 }
 
-static void in_a_container_kfd_is_not_read(void **state)
+TEST(in_a_container_kfd_is_not_read)
 {
     struct machine machine;
 
@@ -100,7 +100,7 @@ static void in_a_container_kfd_is_not_read(void **state)
 }
 
 /* The files of a GPU may be hidden, for example by the device cgroup. */
-static void gpus_known_to_kfd_are_not_left_out(void **state)
+TEST(gpus_known_to_kfd_are_not_left_out)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -120,7 +120,7 @@ static void gpus_known_to_kfd_are_not_left_out(void **state)
     tear_down(&machine);
 }
 
-static void kfd_reports_memory_of_unreadable_processes(void **state)
+TEST(kfd_reports_memory_of_unreadable_processes)
 {
     enum { NOBODY = 65534 };
     struct machine machine;
@@ -147,16 +147,4 @@ static void kfd_reports_memory_of_unreadable_processes(void **state)
     assert_int_equal(amd->read(machine.vendor, 0, 2 * NS_PER_SECOND, &reading), 0);
     assert_null(reading.processes_reason);
     tear_down(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kfd_reports_memory_but_no_busy_time_of_rocm_processes),
-        cmocka_unit_test(in_a_container_kfd_is_not_read),
-        cmocka_unit_test(gpus_known_to_kfd_are_not_left_out),
-        cmocka_unit_test(kfd_reports_memory_of_unreadable_processes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static const char *reason_with_rights(struct machine *machine, mode_t mode)
 
 /* The descriptor folder of a zombie is empty, but belongs to root, so other users cannot
  * read it. */
-static void an_exited_process_has_no_memory_and_is_not_treated_as_unreadable(void **state)
+TEST(an_exited_process_has_no_memory_and_is_not_treated_as_unreadable)
 {
     struct machine machine;
 
@@ -110,7 +110,7 @@ static void an_exited_process_has_no_memory_and_is_not_treated_as_unreadable(voi
 
 /* Other threads may outlive the first one, but /proc/PID/fd lists only the first thread's
  * files. */
-static void memory_of_a_process_without_its_first_thread_is_unknown(void **state)
+TEST(memory_of_a_process_without_its_first_thread_is_unknown)
 {
     struct machine machine;
 
@@ -126,7 +126,7 @@ static void memory_of_a_process_without_its_first_thread_is_unknown(void **state
     tear_down(&machine);
 }
 
-static void memory_of_an_unreadable_process_is_unknown(void **state)
+TEST(memory_of_an_unreadable_process_is_unknown)
 {
     struct machine machine;
 
@@ -141,7 +141,7 @@ static void memory_of_an_unreadable_process_is_unknown(void **state)
     tear_down(&machine);
 }
 
-static void use_of_a_device_without_reports_is_unknown(void **state)
+TEST(use_of_a_device_without_reports_is_unknown)
 {
     static const char *const texts[] = {
         "",
@@ -182,7 +182,7 @@ static void use_of_a_device_without_reports_is_unknown(void **state)
 
 /* On a live machine, a quick sweep does not list the descriptors of a process again; it must
  * not treat descriptors that it did not list as closed. */
-static void unreported_use_stays_unknown_between_listings(void **state)
+TEST(unreported_use_stays_unknown_between_listings)
 {
     struct machine machine;
 
@@ -199,17 +199,4 @@ static void unreported_use_stays_unknown_between_listings(void **state)
     count(&machine, MS);
     assert_true(process(&machine).has_ended);
     tear_down(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_exited_process_has_no_memory_and_is_not_treated_as_unreadable),
-        cmocka_unit_test(memory_of_a_process_without_its_first_thread_is_unknown),
-        cmocka_unit_test(memory_of_an_unreadable_process_is_unknown),
-        cmocka_unit_test(use_of_a_device_without_reports_is_unknown),
-        cmocka_unit_test(unreported_use_stays_unknown_between_listings),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void put_zone(struct fake_root *fake, int number, const char *name,
     fake_root_write(fake, path, energy_uj);
 }
 
-static void packages_are_summed_and_counters_may_wrap(void **state)
+FAKE_ROOT_TEST(packages_are_summed_and_counters_may_wrap)
 {
     struct fake_root *fake = *state;
     struct energy energy = { 0 };
@@ -48,7 +48,7 @@ static void packages_are_summed_and_counters_may_wrap(void **state)
     energy_close(&energy);
 }
 
-static void packages_may_be_added_and_removed(void **state)
+FAKE_ROOT_TEST(packages_may_be_added_and_removed)
 {
     struct fake_root *fake = *state;
     struct energy energy = { 0 };
@@ -71,7 +71,7 @@ static void packages_may_be_added_and_removed(void **state)
     energy_close(&energy);
 }
 
-static void other_energy_sources_are_used_if_rapl_is_missing(void **state)
+TEST(other_energy_sources_are_used_if_rapl_is_missing)
 {
     static const struct {
         const char *path, *text, *label_path, *label, *source, *next;
@@ -112,7 +112,7 @@ static void other_energy_sources_are_used_if_rapl_is_missing(void **state)
 }
 
 /* The idle machine draws 20 W; then the job and another program use it. */
-static void energy_is_attributed_in_proportion_to_cpu_time(void **state)
+TEST(energy_is_attributed_in_proportion_to_cpu_time)
 {
     struct cpu_energy energy = { 0 };
     struct energy_point point = { .now_ns = NS_PER_SECOND };
@@ -134,16 +134,4 @@ static void energy_is_attributed_in_proportion_to_cpu_time(void **state)
     point.energy_uj = UNKNOWN;
     cpu_energy_add(&energy, &point, true);
     assert_true(fabs(energy.job_uj - 75e6) < 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_ROOT_TEST(packages_are_summed_and_counters_may_wrap),
-        FAKE_ROOT_TEST(packages_may_be_added_and_removed),
-        cmocka_unit_test(other_energy_sources_are_used_if_rapl_is_missing),
-        cmocka_unit_test(energy_is_attributed_in_proportion_to_cpu_time),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "unit_test.h"
 
-static void signals_have_the_names_of_the_man_page(void **state)
+TEST(signals_have_the_names_of_the_man_page)
 {
     assert_string_equal(signal_name(SIGHUP), "SIGHUP");
     assert_string_equal(signal_name(SIGKILL), "SIGKILL");
@@ -13,7 +13,7 @@ static void signals_have_the_names_of_the_man_page(void **state)
     assert_string_equal(signal_name(SIGSYS), "SIGSYS");
 }
 
-static void every_standard_signal_has_its_own_name(void **state)
+TEST(every_standard_signal_has_its_own_name)
 {
     for (int number = 1; number < 32; number++) {
         assert_non_null(signal_name(number));
@@ -22,22 +22,11 @@ static void every_standard_signal_has_its_own_name(void **state)
     }
 }
 
-static void other_signal_numbers_have_no_name(void **state)
+TEST(other_signal_numbers_have_no_name)
 {
     assert_null(signal_name(0));
     assert_null(signal_name(-1));
     assert_null(signal_name(32));
     assert_null(signal_name(SIGRTMIN));
     assert_null(signal_name(SIGRTMAX + 1));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signals_have_the_names_of_the_man_page),
-        cmocka_unit_test(every_standard_signal_has_its_own_name),
-        cmocka_unit_test(other_signal_numbers_have_no_name),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

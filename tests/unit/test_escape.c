@@ -30,7 +30,7 @@ static void check_all(escape_function *escape, const struct pair *pairs, size_t 
         check(escape, pairs[i].text, pairs[i].expected);
 }
 
-static void control_characters_are_escaped_for_a_terminal(void **state)
+TEST(control_characters_are_escaped_for_a_terminal)
 {
     static const struct pair pairs[] = {
         { "", "" },
@@ -53,7 +53,7 @@ static void control_characters_are_escaped_for_a_terminal(void **state)
     check_all(escape_terminal, pairs, ARRAY_SIZE(pairs));
 }
 
-static void valid_utf8_is_kept(void **state)
+TEST(valid_utf8_is_kept)
 {
     static const char text[] =
         "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xbe"; /* e acute, euro, paws */
@@ -80,7 +80,7 @@ static const char *const broken[] = {
     "\xf8\x88\x80\x80", /* five bytes */
 };
 
-static void invalid_bytes_are_shown_in_hexadecimal(void **state)
+TEST(invalid_bytes_are_shown_in_hexadecimal)
 {
     for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
         struct buffer expected = { 0 };
@@ -95,7 +95,7 @@ static void invalid_bytes_are_shown_in_hexadecimal(void **state)
     }
 }
 
-static void invalid_bytes_are_replaced_in_json(void **state)
+TEST(invalid_bytes_are_replaced_in_json)
 {
     for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
         struct buffer expected = { 0 };
@@ -109,13 +109,13 @@ static void invalid_bytes_are_replaced_in_json(void **state)
     }
 }
 
-static void a_valid_character_follows_an_invalid_byte(void **state)
+TEST(a_valid_character_follows_an_invalid_byte)
 {
     check(escape_terminal, "\xe2\x82z", "\\xe2\\x82z");
     check(escape_terminal, "\xc3\xc3\xa9", "\\xc3\xc3\xa9");
 }
 
-static void json_strings_are_quoted(void **state)
+TEST(json_strings_are_quoted)
 {
     static const struct pair pairs[] = {
         { "", "\"\"" },
@@ -129,7 +129,7 @@ static void json_strings_are_quoted(void **state)
     check_all(escape_json, pairs, ARRAY_SIZE(pairs));
 }
 
-static void json_in_python_style_is_ascii(void **state)
+TEST(json_in_python_style_is_ascii)
 {
     static const struct pair pairs[] = {
         { "a\"b\\c/ ~", "\"a\\\"b\\\\c/ ~\"" },
@@ -142,7 +142,7 @@ static void json_in_python_style_is_ascii(void **state)
     check_all(escape_json_ascii, pairs, ARRAY_SIZE(pairs));
 }
 
-static void csv_cells_in_python_style_keep_their_text(void **state)
+TEST(csv_cells_in_python_style_keep_their_text)
 {
     static const struct pair pairs[] = {
         { "plain", "plain" },
@@ -159,7 +159,7 @@ static void csv_cells_in_python_style_keep_their_text(void **state)
     check(escape_csv_always, "a\"b", "\"a\"\"b\"");
 }
 
-static void messages_contain_no_terminal_commands(void **state)
+TEST(messages_contain_no_terminal_commands)
 {
     static const struct pair pairs[] = {
         { "a\x1b[31m\tb\x7f", "a\\x1b[31m\\tb\\x7f" },
@@ -177,7 +177,7 @@ static void messages_contain_no_terminal_commands(void **state)
     check_all(escape_unsafe, pairs, ARRAY_SIZE(pairs));
 }
 
-static void csv_cells_are_quoted_if_needed(void **state)
+TEST(csv_cells_are_quoted_if_needed)
 {
     static const struct pair pairs[] = {
         { "plain", "plain" },
@@ -197,7 +197,7 @@ static void csv_cells_are_quoted_if_needed(void **state)
     check(escape_csv_quote, "'a\\b', \"c\"", "\"'a\\b', \"\"c\"\"\"");
 }
 
-static void url_components_contain_no_delimiters(void **state)
+TEST(url_components_contain_no_delimiters)
 {
     static const struct pair pairs[] = {
         { "m5.large_x-1~", "m5.large_x-1~" },
@@ -210,7 +210,7 @@ static void url_components_contain_no_delimiters(void **state)
     check_all(escape_url, pairs, ARRAY_SIZE(pairs));
 }
 
-static void a_url_path_keeps_its_slashes(void **state)
+TEST(a_url_path_keeps_its_slashes)
 {
     static const struct pair pairs[] = {
         { "/runs/0001.csv.gz", "/runs/0001.csv.gz" },
@@ -220,7 +220,7 @@ static void a_url_path_keeps_its_slashes(void **state)
     check_all(escape_url_path, pairs, ARRAY_SIZE(pairs));
 }
 
-static void arguments_can_be_pasted_into_a_shell(void **state)
+TEST(arguments_can_be_pasted_into_a_shell)
 {
     static const struct pair pairs[] = {
         { "plain-1.0_x/y:z=@%+,", "plain-1.0_x/y:z=@%+," },
@@ -239,7 +239,7 @@ static void arguments_can_be_pasted_into_a_shell(void **state)
     check_all(escape_shell, pairs, ARRAY_SIZE(pairs));
 }
 
-static void a_command_joins_its_arguments_with_blanks(void **state)
+TEST(a_command_joins_its_arguments_with_blanks)
 {
     static const char *const command[] = { "sh", "-c", "exit 7", NULL };
     static const char *const empty[] = { NULL };
@@ -253,14 +253,14 @@ static void a_command_joins_its_arguments_with_blanks(void **state)
     buffer_done(&out);
 }
 
-static void text_is_ascii_for_ascii_terminals(void **state)
+TEST(text_is_ascii_for_ascii_terminals)
 {
     check(escape_ascii, "a\\b", "a\\b");
     check(escape_ascii, "\xc3\xa9\xf0\x9f\x90\xbe", "\\u00e9\\U0001f43e");
 }
 
 /* For any input, every byte of the output must be harmless. */
-static void huge_hostile_text_is_safe(void **state)
+TEST(huge_hostile_text_is_safe)
 {
     static escape_function *const escapes[] = { escape_terminal, escape_csv, escape_json,
                                                 escape_json_ascii, escape_shell };
@@ -292,7 +292,7 @@ static void huge_hostile_text_is_safe(void **state)
     free(text);
 }
 
-static void columns_count_wide_characters_twice(void **state)
+TEST(columns_count_wide_characters_twice)
 {
     static const char text[] = "a\xc3\xa9\xe6\xbc\xa2z"; /* a, e acute, a Han character, z */
 
@@ -305,7 +305,7 @@ static void columns_count_wide_characters_twice(void **state)
     assert_int_equal(utf8_fitting(text, 100), 7);
 }
 
-static void a_text_is_truncated_between_characters(void **state)
+TEST(a_text_is_truncated_between_characters)
 {
     static const char text[] = "a\xc3\xa9\xe6\xbc\xa2z";
     static const size_t expected[] = { 0, 1, 1, 3, 3, 3, 6, 7, 7 };
@@ -314,7 +314,7 @@ static void a_text_is_truncated_between_characters(void **state)
         assert_int_equal(utf8_whole(text, bytes), expected[bytes]);
 }
 
-static void characters_of_every_length_are_decoded(void **state)
+TEST(characters_of_every_length_are_decoded)
 {
     static const struct {
         const char *text;
@@ -340,31 +340,4 @@ static void characters_of_every_length_are_decoded(void **state)
     }
     for (size_t i = 0; i < ARRAY_SIZE(invalid); i++)
         assert_int_equal(utf8_decode(invalid[i], &character), -EILSEQ);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(control_characters_are_escaped_for_a_terminal),
-        cmocka_unit_test(valid_utf8_is_kept),
-        cmocka_unit_test(invalid_bytes_are_shown_in_hexadecimal),
-        cmocka_unit_test(invalid_bytes_are_replaced_in_json),
-        cmocka_unit_test(a_valid_character_follows_an_invalid_byte),
-        cmocka_unit_test(json_strings_are_quoted),
-        cmocka_unit_test(json_in_python_style_is_ascii),
-        cmocka_unit_test(csv_cells_in_python_style_keep_their_text),
-        cmocka_unit_test(messages_contain_no_terminal_commands),
-        cmocka_unit_test(csv_cells_are_quoted_if_needed),
-        cmocka_unit_test(url_components_contain_no_delimiters),
-        cmocka_unit_test(a_url_path_keeps_its_slashes),
-        cmocka_unit_test(arguments_can_be_pasted_into_a_shell),
-        cmocka_unit_test(a_command_joins_its_arguments_with_blanks),
-        cmocka_unit_test(text_is_ascii_for_ascii_terminals),
-        cmocka_unit_test(huge_hostile_text_is_safe),
-        cmocka_unit_test(characters_of_every_length_are_decoded),
-        cmocka_unit_test(columns_count_wide_characters_twice),
-        cmocka_unit_test(a_text_is_truncated_between_characters),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static int run(struct fake *fake)
     return thread_events_open(&events);
 }
 
-static void each_thread_gets_one_event(void **state)
+TEST(each_thread_gets_one_event)
 {
     static const pid_t lists[][4] = { { 12, 11 } };
     struct fake fake = { .lists = lists, .list_count = 1 };
@@ -60,7 +60,7 @@ static void each_thread_gets_one_event(void **state)
 
 /* A thread that inherited an event must not get another event, which would count it a second
  * time. */
-static void a_thread_that_starts_during_the_setup_is_not_counted_twice(void **state)
+TEST(a_thread_that_starts_during_the_setup_is_not_counted_twice)
 {
     static const pid_t lists[][4] = { { 11 }, { 11, 12 }, { 11, 12 } };
     struct fake fake = { .lists = lists, .list_count = 3 };
@@ -72,7 +72,7 @@ static void a_thread_that_starts_during_the_setup_is_not_counted_twice(void **st
     assert_int_equal(fake.open[1], 12);
 }
 
-static void an_exited_thread_loses_only_its_own_event(void **state)
+TEST(an_exited_thread_loses_only_its_own_event)
 {
     static const pid_t lists[][4] = { { 11, 12, 13 }, { 11, 13 } };
     struct fake fake = { .lists = lists, .list_count = 2, .refused = 12, .error = -ESRCH };
@@ -81,7 +81,7 @@ static void an_exited_thread_loses_only_its_own_event(void **state)
     assert_int_equal(fake.open_count, 2);
 }
 
-static void no_event_stays_open_if_one_is_refused(void **state)
+TEST(no_event_stays_open_if_one_is_refused)
 {
     static const pid_t lists[][4] = { { 11, 12, 13 } };
     struct fake fake = { .lists = lists, .list_count = 1, .refused = 12, .error = -EMFILE };
@@ -90,7 +90,7 @@ static void no_event_stays_open_if_one_is_refused(void **state)
     assert_int_equal(fake.open_count, 0);
 }
 
-static void following_endlessly_starting_threads_gives_up(void **state)
+TEST(following_endlessly_starting_threads_gives_up)
 {
     static const pid_t lists[][4] = { { 1 },  { 2 },  { 3 },  { 4 },  { 5 },  { 6 },
                                       { 7 },  { 8 },  { 9 },  { 10 }, { 11 }, { 12 },
@@ -99,17 +99,4 @@ static void following_endlessly_starting_threads_gives_up(void **state)
 
     assert_int_equal(run(&fake), 0);
     assert_int_equal(fake.open_count, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_thread_gets_one_event),
-        cmocka_unit_test(a_thread_that_starts_during_the_setup_is_not_counted_twice),
-        cmocka_unit_test(an_exited_thread_loses_only_its_own_event),
-        cmocka_unit_test(no_event_stays_open_if_one_is_refused),
-        cmocka_unit_test(following_endlessly_starting_threads_gives_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

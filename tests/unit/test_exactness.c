@@ -21,7 +21,7 @@ static bool is_exact(struct evidence evidence, enum counted_by counted_by)
     return count_is_exact(&evidence, counted_by);
 }
 
-static void all_counts_except_perf_are_exact_for_a_complete_job(void **state)
+TEST(all_counts_except_perf_are_exact_for_a_complete_job)
 {
     assert_true(is_exact(complete, COUNTED_BY_CGROUP));
     assert_true(is_exact(complete, COUNTED_BY_PROCESSES));
@@ -31,7 +31,7 @@ static void all_counts_except_perf_are_exact_for_a_complete_job(void **state)
     assert_false(is_exact(complete, COUNTED_BY_PERF));
 }
 
-static void a_process_outside_the_cgroup_makes_its_count_inexact(void **state)
+TEST(a_process_outside_the_cgroup_makes_its_count_inexact)
 {
     struct evidence evidence = complete;
 
@@ -43,7 +43,7 @@ static void a_process_outside_the_cgroup_makes_its_count_inexact(void **state)
     assert_false(is_exact(evidence, COUNTED_BY_CGROUP));
 }
 
-static void an_unwaited_process_makes_counts_from_processes_and_clocks_inexact(void **state)
+TEST(an_unwaited_process_makes_counts_from_processes_and_clocks_inexact)
 {
     struct evidence evidence = complete;
 
@@ -57,7 +57,7 @@ static void an_unwaited_process_makes_counts_from_processes_and_clocks_inexact(v
 }
 
 /* CPU time shows whether all processes were waited for; I/O does not. */
-static void a_parent_that_ignores_sigchld_leaves_io_uncertain(void **state)
+TEST(a_parent_that_ignores_sigchld_leaves_io_uncertain)
 {
     struct evidence evidence = complete;
 
@@ -66,7 +66,7 @@ static void a_parent_that_ignores_sigchld_leaves_io_uncertain(void **state)
     assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
 }
 
-static void counts_of_a_running_process_without_children_are_exact_if_just_read(void **state)
+TEST(counts_of_a_running_process_without_children_are_exact_if_just_read)
 {
     struct evidence evidence = complete;
 
@@ -81,7 +81,7 @@ static void counts_of_a_running_process_without_children_are_exact_if_just_read(
     assert_false(is_exact(evidence, COUNTED_BY_PROCESSES));
 }
 
-static void counts_are_exact_before_the_program_is_executed(void **state)
+TEST(counts_are_exact_before_the_program_is_executed)
 {
     struct evidence evidence = { .was_spawned = true, .cpu_ns = UNKNOWN };
 
@@ -90,7 +90,7 @@ static void counts_are_exact_before_the_program_is_executed(void **state)
 }
 
 /* The exits of ten thousand threads take 0.07 s of CPU time. */
-static void many_exits_make_cpu_clocks_inexact(void **state)
+TEST(many_exits_make_cpu_clocks_inexact)
 {
     struct evidence evidence = complete;
 
@@ -102,26 +102,10 @@ static void many_exits_make_cpu_clocks_inexact(void **state)
     assert_true(is_exact(evidence, COUNTED_BY_CGROUP));
 }
 
-static void lost_events_make_counts_inexact(void **state)
+TEST(lost_events_make_counts_inexact)
 {
     struct evidence evidence = complete;
 
     evidence.has_all_events = false;
     assert_false(is_exact(evidence, COUNTED_BY_EVENTS));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_counts_except_perf_are_exact_for_a_complete_job),
-        cmocka_unit_test(a_process_outside_the_cgroup_makes_its_count_inexact),
-        cmocka_unit_test(an_unwaited_process_makes_counts_from_processes_and_clocks_inexact),
-        cmocka_unit_test(a_parent_that_ignores_sigchld_leaves_io_uncertain),
-        cmocka_unit_test(counts_of_a_running_process_without_children_are_exact_if_just_read),
-        cmocka_unit_test(counts_are_exact_before_the_program_is_executed),
-        cmocka_unit_test(many_exits_make_cpu_clocks_inexact),
-        cmocka_unit_test(lost_events_make_counts_inexact),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ static size_t list_names(struct names *ret)
     return count;
 }
 
-static void test_names_are_valid_and_unique(void **state)
+TEST(test_names_are_valid_and_unique)
 {
     struct names rows[METRIC_COUNT + GPU_MEASURE_COUNT];
     size_t count = list_names(rows);
@@ -88,7 +88,7 @@ static void test_names_are_valid_and_unique(void **state)
     }
 }
 
-static void test_no_metric_name_starts_with_the_gpu_prefix(void **state)
+TEST(test_no_metric_name_starts_with_the_gpu_prefix)
 {
     for (int i = 0; i < METRIC_COUNT; i++)
         assert_true(strncmp(metric_row((enum metric)i)->published.name, "gpu_", 4) != 0);
@@ -119,7 +119,7 @@ static void check_written(const struct export_sample *sample, enum exposition ho
     buffer_done(&out);
 }
 
-static void test_a_sample_is_written_in_each_format(void **state)
+TEST(test_a_sample_is_written_in_each_format)
 {
     struct export_sample sample = empty();
 
@@ -154,7 +154,7 @@ static void test_a_sample_is_written_in_each_format(void **state)
                   "spoor_job_threads{" LABELS "} 3 1000500\n");
 }
 
-static void test_gpu_metrics_have_labels(void **state)
+TEST(test_gpu_metrics_have_labels)
 {
     struct export_sample sample = empty();
 
@@ -175,7 +175,7 @@ static void test_gpu_metrics_have_labels(void **state)
                   "spoor_gpu_energy_joules_total{" LABELS ",gpu=\"3:1\",uuid=\"MIG-2\"} 5\n");
 }
 
-static void test_labels_are_escaped(void **state)
+TEST(test_labels_are_escaped)
 {
     struct buffer out = { 0 };
 
@@ -194,7 +194,7 @@ static void check_value(const struct export_sample *sample, enum metric metric, 
     assert_float_equal((float)sample->values[metric], value, 0);
 }
 
-static void test_samples_between_two_scrapes_are_merged(void **state)
+TEST(test_samples_between_two_scrapes_are_merged)
 {
     struct export_sample sample = empty(), later = empty(), last = empty();
 
@@ -222,7 +222,7 @@ static void test_samples_between_two_scrapes_are_merged(void **state)
 
 /* ---- OTLP --------------------------------------------------------------- */
 
-static void test_otlp_json_contains_samples_and_resource(void **state)
+TEST(test_otlp_json_contains_samples_and_resource)
 {
     static const struct export_label resource[] = { { "spoor.run.id", "ab" } };
     struct export_sample samples[] = { empty(), empty() };
@@ -275,7 +275,7 @@ static size_t occurrences(const char *text, const char *part)
     return count;
 }
 
-static void test_reports_share_metric_families(void **state)
+TEST(test_reports_share_metric_families)
 {
     struct example *example = example_new();
     struct record records[2];
@@ -297,20 +297,4 @@ static void test_reports_share_metric_families(void **state)
         record_done(&records[i]);
     buffer_done(&out);
     example_free(example);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_are_valid_and_unique),
-        cmocka_unit_test(test_no_metric_name_starts_with_the_gpu_prefix),
-        cmocka_unit_test(test_a_sample_is_written_in_each_format),
-        cmocka_unit_test(test_gpu_metrics_have_labels),
-        cmocka_unit_test(test_labels_are_escaped),
-        cmocka_unit_test(test_samples_between_two_scrapes_are_merged),
-        cmocka_unit_test(test_otlp_json_contains_samples_and_resource),
-        cmocka_unit_test(test_reports_share_metric_families),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

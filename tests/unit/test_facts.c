@@ -11,7 +11,7 @@
 
 /* ---- facts ----------------------------------------------------------------- */
 
-static void the_cpu_model_is_found_under_different_keys(void **state)
+TEST(the_cpu_model_is_found_under_different_keys)
 {
     static const struct {
         const char *text;
@@ -32,7 +32,7 @@ static void the_cpu_model_is_found_under_different_keys(void **state)
     }
 }
 
-static void numbers_of_arm_cpus_have_names(void **state)
+TEST(numbers_of_arm_cpus_have_names)
 {
     char model[64] = "untouched";
 
@@ -52,7 +52,7 @@ static void numbers_of_arm_cpus_have_names(void **state)
     assert_string_equal(model, "Neoverse-V1");
 }
 
-static void a_missing_cpu_model_is_an_error(void **state)
+TEST(a_missing_cpu_model_is_an_error)
 {
     static const char *const none[] = { "",
                                         "\n\n",
@@ -69,7 +69,7 @@ static void a_missing_cpu_model_is_an_error(void **state)
     assert_string_equal(model, "untouched");
 }
 
-static void long_names_are_truncated(void **state)
+TEST(long_names_are_truncated)
 {
     char buf[8];
 
@@ -80,7 +80,7 @@ static void long_names_are_truncated(void **state)
     assert_string_equal(buf, "0123456");
 }
 
-static void quotes_are_removed_from_the_system_name(void **state)
+TEST(quotes_are_removed_from_the_system_name)
 {
     static const struct {
         const char *text;
@@ -104,7 +104,7 @@ static void quotes_are_removed_from_the_system_name(void **state)
     assert_int_equal(os_release_parse_name("XPRETTY_NAME=a\n", name, sizeof(name)), -ENOENT);
 }
 
-static void all_facts_of_a_machine_are_read(void **state)
+FAKE_ROOT_TEST(all_facts_of_a_machine_are_read)
 {
     struct fake_root *fake = *state;
     struct host_facts facts;
@@ -125,7 +125,7 @@ static void all_facts_of_a_machine_are_read(void **state)
     assert_int_equal(facts.memory_bytes, 1024000);
 }
 
-static void facts_without_files_are_unknown(void **state)
+FAKE_ROOT_TEST(facts_without_files_are_unknown)
 {
     struct fake_root *fake = *state;
     struct host_facts facts;
@@ -142,7 +142,7 @@ static void facts_without_files_are_unknown(void **state)
 
 /* ---- dmi ------------------------------------------------------------------- */
 
-static void strings_are_printable_and_trimmed(void **state)
+FAKE_ROOT_TEST(strings_are_printable_and_trimmed)
 {
     struct fake_root *fake = *state;
     struct dmi dmi;
@@ -160,7 +160,7 @@ static void strings_are_printable_and_trimmed(void **state)
     assert_string_equal(dmi.text[DMI_HYPERVISOR_UUID], "ec2f0000");
 }
 
-static void long_strings_are_truncated(void **state)
+FAKE_ROOT_TEST(long_strings_are_truncated)
 {
     struct fake_root *fake = *state;
     struct dmi dmi;
@@ -173,7 +173,7 @@ static void long_strings_are_truncated(void **state)
     assert_int_equal(strlen(dmi.text[DMI_SYS_VENDOR]), DMI_TEXT_SIZE - 1);
 }
 
-static void the_first_rule_with_all_conditions_met_is_used(void **state)
+TEST(the_first_rule_with_all_conditions_met_is_used)
 {
     static const struct dmi_rule rules[] = {
         { "both", { { DMI_SYS_VENDOR, "acme" }, { DMI_PRODUCT_NAME, "*cloud*" } } },
@@ -216,7 +216,7 @@ static void write_cache(struct fake_root *fake, unsigned cpu, unsigned index, co
 }
 
 /* Two sockets, each with two cores of two threads; CPU 3 is offline. */
-static void shared_cores_and_sockets_are_counted_once(void **state)
+FAKE_ROOT_TEST(shared_cores_and_sockets_are_counted_once)
 {
     struct fake_root *fake = *state;
     static const unsigned online[] = { 0, 1, 2, 4, 5, 6, 7 };
@@ -253,7 +253,7 @@ static void shared_cores_and_sockets_are_counted_once(void **state)
     assert_int_equal(found.caches[2].bytes, 64 << 20);
 }
 
-static void unreported_values_are_unknown(void **state)
+FAKE_ROOT_TEST(unreported_values_are_unknown)
 {
     struct fake_root *fake = *state;
     struct topology found;
@@ -271,7 +271,7 @@ static void unreported_values_are_unknown(void **state)
     assert_int_equal(found.cache_count, 0);
 }
 
-static void a_damaged_list_is_read_up_to_the_damage(void **state)
+TEST(a_damaged_list_is_read_up_to_the_damage)
 {
     static const struct {
         const char *text;
@@ -291,7 +291,7 @@ static void a_damaged_list_is_read_up_to_the_damage(void **state)
     }
 }
 
-static void sizes_are_converted_from_their_units(void **state)
+TEST(sizes_are_converted_from_their_units)
 {
     static const struct {
         const char *text;
@@ -324,7 +324,7 @@ static const char *in_a_pod(const char *name)
     return strcmp(name, "KUBERNETES_SERVICE_HOST") == 0 ? "10.0.0.1" : NULL;
 }
 
-static void containers_are_recognized_by_files_and_variables(void **state)
+TEST(containers_are_recognized_by_files_and_variables)
 {
     static const struct {
         const char *path, *text, *name;
@@ -357,7 +357,7 @@ static void containers_are_recognized_by_files_and_variables(void **state)
     }
 }
 
-static void firmware_names_the_hypervisor(void **state)
+FAKE_ROOT_TEST(firmware_names_the_hypervisor)
 {
     struct fake_root *fake = *state;
     static const struct {
@@ -380,7 +380,7 @@ static void firmware_names_the_hypervisor(void **state)
         assert_string_equal(hypervisor_find(&fake->root, &cases[i].dmi), cases[i].name);
 }
 
-static void a_hypervisor_is_found_without_firmware(void **state)
+TEST(a_hypervisor_is_found_without_firmware)
 {
     static const struct dmi surface = {
         { [DMI_SYS_VENDOR] = "Microsoft Corporation", [DMI_PRODUCT_NAME] = "Surface Laptop" }
@@ -408,29 +408,4 @@ static void a_hypervisor_is_found_without_firmware(void **state)
         assert_string_equal(name ? name : "unknown", cases[i].name ? cases[i].name : "unknown");
         fake_root_done(&fake);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cpu_model_is_found_under_different_keys),
-        cmocka_unit_test(numbers_of_arm_cpus_have_names),
-        cmocka_unit_test(a_missing_cpu_model_is_an_error),
-        cmocka_unit_test(long_names_are_truncated),
-        cmocka_unit_test(quotes_are_removed_from_the_system_name),
-        FAKE_ROOT_TEST(all_facts_of_a_machine_are_read),
-        FAKE_ROOT_TEST(facts_without_files_are_unknown),
-        FAKE_ROOT_TEST(strings_are_printable_and_trimmed),
-        FAKE_ROOT_TEST(long_strings_are_truncated),
-        cmocka_unit_test(the_first_rule_with_all_conditions_met_is_used),
-        FAKE_ROOT_TEST(shared_cores_and_sockets_are_counted_once),
-        FAKE_ROOT_TEST(unreported_values_are_unknown),
-        cmocka_unit_test(a_damaged_list_is_read_up_to_the_damage),
-        cmocka_unit_test(sizes_are_converted_from_their_units),
-        cmocka_unit_test(containers_are_recognized_by_files_and_variables),
-        FAKE_ROOT_TEST(firmware_names_the_hypervisor),
-        cmocka_unit_test(a_hypervisor_is_found_without_firmware),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include "fake_summary.h"
 #include "source/perf/counters.h"
 
-static void figure_paths_are_unique_and_can_be_looked_up(void **state)
+TEST(figure_paths_are_unique_and_can_be_looked_up)
 {
     for (size_t i = 0; i < figure_count(); i++) {
         assert_int_equal(figure_index(figure_path(i)), i);
@@ -23,7 +23,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-static void a_figure_has_the_unit_of_its_metric(void **state)
+TEST(a_figure_has_the_unit_of_its_metric)
 {
     static const struct {
         const char *path, *metric;
@@ -46,7 +46,7 @@ static void a_figure_has_the_unit_of_its_metric(void **state)
     assert_true(count > figure_count() / 2);
 }
 
-static void without_samples_all_figures_are_unknown(void **state)
+TEST(without_samples_all_figures_are_unknown)
 {
     struct machine machine;
 
@@ -63,7 +63,7 @@ static void without_samples_all_figures_are_unknown(void **state)
     }
 }
 
-static void an_unknown_figure_has_the_reason_of_its_source(void **state)
+TEST(an_unknown_figure_has_the_reason_of_its_source)
 {
     struct machine machine;
 
@@ -75,7 +75,7 @@ static void an_unknown_figure_has_the_reason_of_its_source(void **state)
     assert_int_equal(figure_index("no.such"), -ENOENT);
 }
 
-static void totals_are_the_growth_of_counters(void **state)
+TEST(totals_are_the_growth_of_counters)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -92,7 +92,7 @@ static void totals_are_the_growth_of_counters(void **state)
 }
 
 /* When a page is written, the kernel counts the whole folio that contains it. */
-static void bytes_written_by_a_job_are_limited_by_the_disk_writes(void **state)
+TEST(bytes_written_by_a_job_are_limited_by_the_disk_writes)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -118,7 +118,7 @@ static void bytes_written_by_a_job_are_limited_by_the_disk_writes(void **state)
 
 /* The counter is read every ten seconds, so it does not increase in a phase between two
  * readings. */
-static void energy_without_growth_is_unknown(void **state)
+TEST(energy_without_growth_is_unknown)
 {
     struct machine machine;
 
@@ -132,7 +132,7 @@ static void energy_without_growth_is_unknown(void **state)
 }
 
 /* The kernel records only the peak of the whole run, so the peak of a phase is sampled. */
-static void gpu_memory_of_a_phase_is_not_exact(void **state)
+TEST(gpu_memory_of_a_phase_is_not_exact)
 {
     struct machine machine;
 
@@ -145,7 +145,7 @@ static void gpu_memory_of_a_phase_is_not_exact(void **state)
     assert_false(find(&machine, "gpu.memory.combined_bytes").is_exact);
 }
 
-static void mean_and_maximum_cores_are_growth_rates_of_cpu_time(void **state)
+TEST(mean_and_maximum_cores_are_growth_rates_of_cpu_time)
 {
     struct machine machine;
 
@@ -160,7 +160,7 @@ static void mean_and_maximum_cores_are_growth_rates_of_cpu_time(void **state)
 }
 
 /* Taking the first sample may take most of the time of a run of a few milliseconds. */
-static void a_mean_is_the_total_over_the_time_of_the_run(void **state)
+TEST(a_mean_is_the_total_over_the_time_of_the_run)
 {
     struct machine machine;
     struct sample sample;
@@ -179,7 +179,7 @@ static void a_mean_is_the_total_over_the_time_of_the_run(void **state)
 }
 
 /* The kernel counts the machine's CPU time in ticks on each CPU. */
-static void a_mean_is_taken_over_at_least_the_counter_resolution(void **state)
+TEST(a_mean_is_taken_over_at_least_the_counter_resolution)
 {
     struct machine machine;
     struct sample sample;
@@ -210,7 +210,7 @@ static void a_mean_is_taken_over_at_least_the_counter_resolution(void **state)
     assert_true(figure.is_exact);
 }
 
-static void a_single_sample_has_a_total_but_no_rate(void **state)
+TEST(a_single_sample_has_a_total_but_no_rate)
 {
     struct machine machine;
 
@@ -222,7 +222,7 @@ static void a_single_sample_has_a_total_but_no_rate(void **state)
                         "a rate needs at least two samples");
 }
 
-static void the_fastest_rate_is_never_below_the_mean(void **state)
+TEST(the_fastest_rate_is_never_below_the_mean)
 {
     struct machine machine;
 
@@ -235,7 +235,7 @@ static void the_fastest_rate_is_never_below_the_mean(void **state)
 #define MAIN_PEAK "memory.main.total_rss_bytes"
 #define JOB_PEAK "memory.combined.total_rss_bytes"
 
-static void a_peak_is_never_below_the_kernels_high_water_mark(void **state)
+TEST(a_peak_is_never_below_the_kernels_high_water_mark)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -254,7 +254,7 @@ static void a_peak_is_never_below_the_kernels_high_water_mark(void **state)
     assert_true(isnan(figure.high));
 }
 
-static void a_sample_equal_to_the_kernels_high_water_mark_is_exact(void **state)
+TEST(a_sample_equal_to_the_kernels_high_water_mark_is_exact)
 {
     struct machine machine;
 
@@ -267,7 +267,7 @@ static void a_sample_equal_to_the_kernels_high_water_mark_is_exact(void **state)
     assert_string_equal(find(&machine, MAIN_PEAK).source, "kernel");
 }
 
-static void the_kernels_high_water_mark_is_used_without_a_sample(void **state)
+TEST(the_kernels_high_water_mark_is_used_without_a_sample)
 {
     struct machine machine;
 
@@ -277,7 +277,7 @@ static void the_kernels_high_water_mark_is_used_without_a_sample(void **state)
 }
 
 /* If a phase starts after the peak of the process, its figure must not be that peak. */
-static void a_high_water_mark_from_before_the_run_is_not_used(void **state)
+TEST(a_high_water_mark_from_before_the_run_is_not_used)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -293,7 +293,7 @@ static void a_high_water_mark_from_before_the_run_is_not_used(void **state)
     assert_true(isnan(figure.high)); /* no bound while the process runs */
 }
 
-static void sampled_peaks_have_bounds(void **state)
+TEST(sampled_peaks_have_bounds)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -329,7 +329,7 @@ static void sampled_peaks_have_bounds(void **state)
 
 /* The parts of the cgroup's memory are read after its peak: they may exceed it by a few pages. The peak of a
  * descendant is no bound for them. */
-static void a_part_of_the_cgroup_is_bounded_by_its_own_peak(void **state)
+TEST(a_part_of_the_cgroup_is_bounded_by_its_own_peak)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -351,7 +351,7 @@ static void a_part_of_the_cgroup_is_bounded_by_its_own_peak(void **state)
 }
 
 /* The largest process alone is a lower bound of the job's memory. */
-static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
+TEST(a_lower_bound_raises_the_peak_and_stays_inexact)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -367,7 +367,7 @@ static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
     assert_near(figure.high, 400e6);
 }
 
-static void instructions_are_counted_per_cycle(void **state)
+TEST(instructions_are_counted_per_cycle)
 {
     struct machine machine;
 
@@ -386,7 +386,7 @@ static void instructions_are_counted_per_cycle(void **state)
     assert_int_equal(counter_scale(0, 200, 0), UNKNOWN);
 }
 
-static void energy_has_bounds_and_a_footprint(void **state)
+TEST(energy_has_bounds_and_a_footprint)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -413,7 +413,7 @@ static void energy_has_bounds_and_a_footprint(void **state)
     assert_near(find(&machine, "energy.co2e_grams").value, 400 * 380 * 1.5 / 3.6e6);
 }
 
-static void waiting_for_a_cpu_has_bounds_unless_it_is_exact(void **state)
+TEST(waiting_for_a_cpu_has_bounds_unless_it_is_exact)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -438,7 +438,7 @@ static void waiting_for_a_cpu_has_bounds_unless_it_is_exact(void **state)
 }
 
 /* If processes have left the cgroup, the cgroup's peak is not a bound. */
-static void an_inexact_value_is_not_a_bound(void **state)
+TEST(an_inexact_value_is_not_a_bound)
 {
     struct machine machine;
 
@@ -451,7 +451,7 @@ static void an_inexact_value_is_not_a_bound(void **state)
     assert_near(find(&machine, "memory.anon_peak_bytes").high, 12e6);
 }
 
-static void a_phase_counts_only_its_own_processes(void **state)
+TEST(a_phase_counts_only_its_own_processes)
 {
     struct machine machine;
 
@@ -469,7 +469,7 @@ static void a_phase_counts_only_its_own_processes(void **state)
 #define SWITCHES "cpu.context_switches.voluntary"
 
 /* The counts are known before the program runs and after it has exited, but not in between. */
-static void context_switches_are_known_only_for_the_whole_run(void **state)
+TEST(context_switches_are_known_only_for_the_whole_run)
 {
     struct machine machine;
 
@@ -489,7 +489,7 @@ static void context_switches_are_known_only_for_the_whole_run(void **state)
 
 #define AT_PEAK(part) "memory.at_peak." part "_rss_bytes"
 
-static void parts_at_the_peak_add_up_to_its_total(void **state)
+TEST(parts_at_the_peak_add_up_to_its_total)
 {
     struct machine machine;
 
@@ -505,7 +505,7 @@ static void parts_at_the_peak_add_up_to_its_total(void **state)
     assert_string_equal(find(&machine, AT_PEAK("total")).source, "test");
 }
 
-static void parts_read_far_from_the_peak_are_unknown(void **state)
+TEST(parts_read_far_from_the_peak_are_unknown)
 {
     struct machine machine;
 
@@ -528,40 +528,4 @@ static void parts_read_far_from_the_peak_are_unknown(void **state)
     machine.summary.at_peak = (struct memory_split){ 150 * MB, UNKNOWN, UNKNOWN };
     assert_near(find(&machine, AT_PEAK("total")).value, 150e6);
     assert_string_equal(find(&machine, AT_PEAK("private")).reason, "no rights");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figure_paths_are_unique_and_can_be_looked_up),
-        cmocka_unit_test(a_figure_has_the_unit_of_its_metric),
-        cmocka_unit_test(without_samples_all_figures_are_unknown),
-        cmocka_unit_test(an_unknown_figure_has_the_reason_of_its_source),
-        cmocka_unit_test(totals_are_the_growth_of_counters),
-        cmocka_unit_test(bytes_written_by_a_job_are_limited_by_the_disk_writes),
-        cmocka_unit_test(energy_without_growth_is_unknown),
-        cmocka_unit_test(gpu_memory_of_a_phase_is_not_exact),
-        cmocka_unit_test(mean_and_maximum_cores_are_growth_rates_of_cpu_time),
-        cmocka_unit_test(a_mean_is_the_total_over_the_time_of_the_run),
-        cmocka_unit_test(a_mean_is_taken_over_at_least_the_counter_resolution),
-        cmocka_unit_test(a_single_sample_has_a_total_but_no_rate),
-        cmocka_unit_test(the_fastest_rate_is_never_below_the_mean),
-        cmocka_unit_test(a_peak_is_never_below_the_kernels_high_water_mark),
-        cmocka_unit_test(a_sample_equal_to_the_kernels_high_water_mark_is_exact),
-        cmocka_unit_test(the_kernels_high_water_mark_is_used_without_a_sample),
-        cmocka_unit_test(a_high_water_mark_from_before_the_run_is_not_used),
-        cmocka_unit_test(sampled_peaks_have_bounds),
-        cmocka_unit_test(a_part_of_the_cgroup_is_bounded_by_its_own_peak),
-        cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
-        cmocka_unit_test(an_inexact_value_is_not_a_bound),
-        cmocka_unit_test(instructions_are_counted_per_cycle),
-        cmocka_unit_test(energy_has_bounds_and_a_footprint),
-        cmocka_unit_test(waiting_for_a_cpu_has_bounds_unless_it_is_exact),
-        cmocka_unit_test(a_phase_counts_only_its_own_processes),
-        cmocka_unit_test(context_switches_are_known_only_for_the_whole_run),
-        cmocka_unit_test(parts_at_the_peak_add_up_to_its_total),
-        cmocka_unit_test(parts_read_far_from_the_peak_are_unknown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

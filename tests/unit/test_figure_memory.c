@@ -5,7 +5,7 @@
 #define JOB_PEAK "memory.combined.total_rss_bytes"
 
 /* The job had no descendants at first; the memory of its later descendants was never read. */
-static void a_peak_of_0_followed_by_unknown_values_is_unknown(void **state)
+TEST(a_peak_of_0_followed_by_unknown_values_is_unknown)
 {
     struct machine machine;
 
@@ -19,7 +19,7 @@ static void a_peak_of_0_followed_by_unknown_values_is_unknown(void **state)
 }
 
 /* The private and shared parts were read only once, when the job began. */
-static void parts_that_were_read_too_early_are_unknown(void **state)
+TEST(parts_that_were_read_too_early_are_unknown)
 {
     struct machine machine;
 
@@ -38,7 +38,7 @@ static void parts_that_were_read_too_early_are_unknown(void **state)
 }
 
 /* Pages that a descendant maps twice do not make the figures of the main process uncertain. */
-static void the_discount_of_a_scope_lowers_only_its_own_bound(void **state)
+TEST(the_discount_of_a_scope_lowers_only_its_own_bound)
 {
     struct machine machine;
 
@@ -101,7 +101,7 @@ static const char *const not_above[][2] = {
 };
 
 /* The report must be consistent for any combination of sources. */
-static void memory_figures_are_consistent(void **state)
+TEST(memory_figures_are_consistent)
 {
     uint64_t seed = 1;
 
@@ -129,16 +129,4 @@ static void memory_figures_are_consistent(void **state)
         for (size_t i = 0; i < ARRAY_SIZE(not_above); i++)
             assert_not_above(&machine, not_above[i][0], not_above[i][1]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_peak_of_0_followed_by_unknown_values_is_unknown),
-        cmocka_unit_test(parts_that_were_read_too_early_are_unknown),
-        cmocka_unit_test(the_discount_of_a_scope_lowers_only_its_own_bound),
-        cmocka_unit_test(memory_figures_are_consistent),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,7 +53,7 @@ static void fill(struct curve *curve, const char *job_source)
     fill_curve(&curve->record, &curve->series, &curve->summary);
 }
 
-static void a_job_column_contains_values_of_the_job(void **state)
+TEST(a_job_column_contains_values_of_the_job)
 {
     struct curve curve;
 
@@ -65,7 +65,7 @@ static void a_job_column_contains_values_of_the_job(void **state)
     teardown(&curve);
 }
 
-static void a_job_column_with_values_of_the_host_is_left_out(void **state)
+TEST(a_job_column_with_values_of_the_host_is_left_out)
 {
     struct curve curve;
 
@@ -99,7 +99,7 @@ static void assert_near(double value, double expected)
         fail_msg("%f is not %f", value, expected);
 }
 
-static void counters_become_rates_and_gauges_are_unchanged(void **state)
+TEST_WITH(counters_become_rates_and_gauges_are_unchanged, set_up, tear_down)
 {
     static const struct {
         const char *path;
@@ -123,7 +123,7 @@ static void counters_become_rates_and_gauges_are_unchanged(void **state)
     record_done(&record);
 }
 
-static void every_figure_has_a_source_or_a_reason(void **state)
+TEST_WITH(every_figure_has_a_source_or_a_reason, set_up, tear_down)
 {
     struct record record;
     struct spoor_figure unknown;
@@ -142,7 +142,7 @@ static void every_figure_has_a_source_or_a_reason(void **state)
     record_done(&record);
 }
 
-static void devices_have_rates_only_if_they_existed_before(void **state)
+TEST_WITH(devices_have_rates_only_if_they_existed_before, set_up, tear_down)
 {
     struct record record;
     const struct record_disk *disks;
@@ -169,7 +169,7 @@ static void devices_have_rates_only_if_they_existed_before(void **state)
     record_done(&record);
 }
 
-static void a_run_with_a_job_has_no_machine_section(void **state)
+TEST_WITH(a_run_with_a_job_has_no_machine_section, set_up, tear_down)
 {
     struct example *example = *state;
     struct record record;
@@ -182,7 +182,7 @@ static void a_run_with_a_job_has_no_machine_section(void **state)
     record_done(&record);
 }
 
-static void without_a_sample_all_figures_are_unknown(void **state)
+TEST_WITH(without_a_sample_all_figures_are_unknown, set_up, tear_down)
 {
     struct example *example = *state;
     const struct devices none = { 0 };
@@ -195,24 +195,4 @@ static void without_a_sample_all_figures_are_unknown(void **state)
     for (size_t i = 0; i < record_system_figure_count(); i++)
         assert_true(isnan(record.system->figures[i].value));
     record_done(&record);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_column_contains_values_of_the_job),
-        cmocka_unit_test(a_job_column_with_values_of_the_host_is_left_out),
-        cmocka_unit_test_setup_teardown(counters_become_rates_and_gauges_are_unchanged, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(every_figure_has_a_source_or_a_reason, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(devices_have_rates_only_if_they_existed_before, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_run_with_a_job_has_no_machine_section, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(without_a_sample_all_figures_are_unknown, set_up,
-                                        tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

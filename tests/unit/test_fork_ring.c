@@ -14,7 +14,7 @@
 
 /* ---- cpu list -------------------------------------------------------------- */
 
-static void all_online_cpus_are_used_if_few(void **state)
+FAKE_ROOT_TEST(all_online_cpus_are_used_if_few)
 {
     struct fake_root *fake = *state;
     unsigned cpus[8];
@@ -28,7 +28,7 @@ static void all_online_cpus_are_used_if_few(void **state)
 
 /* If the list of online CPUs is missing or too long, the process's own affinity mask is
  * used. */
-static void the_cpus_of_the_process_are_used_if_many_are_online(void **state)
+FAKE_ROOT_TEST(the_cpus_of_the_process_are_used_if_many_are_online)
 {
     struct fake_root *fake = *state;
     unsigned long available = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
@@ -93,7 +93,7 @@ static void put_lost(struct fixture *f, uint64_t count)
     put(f, body, sizeof(body));
 }
 
-static void a_fork_record_contains_child_and_parent(void **state)
+TEST(a_fork_record_contains_child_and_parent)
 {
     struct task_record record;
     struct fixture f;
@@ -110,7 +110,7 @@ static void a_fork_record_contains_child_and_parent(void **state)
     assert_false(record.event.is_thread);
 }
 
-static void threads_are_distinguished_from_processes(void **state)
+TEST(threads_are_distinguished_from_processes)
 {
     struct task_record record;
     struct fixture f;
@@ -124,7 +124,7 @@ static void threads_are_distinguished_from_processes(void **state)
 }
 
 /* Tries every position in the ring, with offsets beyond 32 bits. */
-static void a_record_may_wrap_around_the_end(void **state)
+TEST(a_record_may_wrap_around_the_end)
 {
     for (uint64_t start = 0; start < RING_BYTES; start += 8) {
         struct task_record record;
@@ -141,7 +141,7 @@ static void a_record_may_wrap_around_the_end(void **state)
     }
 }
 
-static void lost_records_are_reported(void **state)
+TEST(lost_records_are_reported)
 {
     struct task_record record;
     struct fixture f;
@@ -154,7 +154,7 @@ static void lost_records_are_reported(void **state)
     assert_int_equal(record.size_bytes, LOST_BYTES);
 }
 
-static void other_records_are_skipped(void **state)
+TEST(other_records_are_skipped)
 {
     struct task_record record;
     struct fixture f;
@@ -171,7 +171,7 @@ static void other_records_are_skipped(void **state)
 }
 
 /* Events with more attributes append fields to their records. */
-static void unknown_fields_at_the_end_of_a_record_are_ignored(void **state)
+TEST(unknown_fields_at_the_end_of_a_record_are_ignored)
 {
     const uint32_t numbers[] = { 5, 1, 5, 1 };
     const uint64_t rest[] = { 77, 88, 99 };
@@ -187,7 +187,7 @@ static void unknown_fields_at_the_end_of_a_record_are_ignored(void **state)
     assert_int_equal(record.size_bytes, 48);
 }
 
-static void an_empty_ring_has_no_record(void **state)
+TEST(an_empty_ring_has_no_record)
 {
     struct task_record record = { .size_bytes = 99 };
     struct fixture f;
@@ -197,7 +197,7 @@ static void an_empty_ring_has_no_record(void **state)
     assert_int_equal(record.size_bytes, 99);
 }
 
-static void a_truncated_record_is_refused(void **state)
+TEST(a_truncated_record_is_refused)
 {
     for (uint64_t written = 1; written < TASK_BYTES; written++) {
         struct task_record record = { .size_bytes = 99 };
@@ -211,7 +211,7 @@ static void a_truncated_record_is_refused(void **state)
     }
 }
 
-static void impossible_sizes_are_refused(void **state)
+TEST(impossible_sizes_are_refused)
 {
     static const struct {
         uint32_t type;
@@ -234,7 +234,7 @@ static void impossible_sizes_are_refused(void **state)
 }
 
 /* If the head is beyond the ring or behind the tail, the data is unusable. */
-static void impossible_positions_are_refused(void **state)
+TEST(impossible_positions_are_refused)
 {
     struct task_record record;
     struct fixture f;
@@ -320,7 +320,7 @@ static void watch(struct fork_ring *ring, pid_t pid)
     print_message("perf's fork ring: %s\n", strerror(-r));
 }
 
-static void every_process_is_reported_in_order(void **state)
+TEST(every_process_is_reported_in_order)
 {
     struct tally tally = { 0 };
     struct gated_job job;
@@ -348,7 +348,7 @@ static void every_process_is_reported_in_order(void **state)
 }
 
 /* The ring is not drained while the job runs, so it cannot hold all records. */
-static void lost_records_are_counted(void **state)
+TEST(lost_records_are_counted)
 {
     struct tally tally = { 0 };
     struct gated_job job;
@@ -366,7 +366,7 @@ static void lost_records_are_counted(void **state)
     fork_ring_close(&ring);
 }
 
-static void no_ring_is_opened_for_a_fixture(void **state)
+FAKE_ROOT_TEST(no_ring_is_opened_for_a_fixture)
 {
     struct fake_root *fake = *state;
     struct fork_ring ring;
@@ -376,7 +376,7 @@ static void no_ring_is_opened_for_a_fixture(void **state)
     fork_ring_close(&ring);
 }
 
-static void no_ring_is_opened_for_a_missing_process(void **state)
+TEST(no_ring_is_opened_for_a_missing_process)
 {
     struct fork_ring ring;
     struct root root;
@@ -387,36 +387,11 @@ static void no_ring_is_opened_for_a_missing_process(void **state)
     root_close(&root);
 }
 
-static void the_ring_size_is_independent_of_the_page_size(void **state)
+TEST(the_ring_size_is_independent_of_the_page_size)
 {
     assert_int_equal(fork_ring_pages(128 << 10, 4096), 32);
     assert_int_equal(fork_ring_pages(32 << 10, 4096), 8);
     assert_int_equal(fork_ring_pages(128 << 10, 16384), 8);
     assert_int_equal(fork_ring_pages(128 << 10, 65536), 2);
     assert_int_equal(fork_ring_pages(32 << 10, 65536), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_ROOT_TEST(all_online_cpus_are_used_if_few),
-        FAKE_ROOT_TEST(the_cpus_of_the_process_are_used_if_many_are_online),
-        cmocka_unit_test(a_fork_record_contains_child_and_parent),
-        cmocka_unit_test(threads_are_distinguished_from_processes),
-        cmocka_unit_test(a_record_may_wrap_around_the_end),
-        cmocka_unit_test(lost_records_are_reported),
-        cmocka_unit_test(other_records_are_skipped),
-        cmocka_unit_test(unknown_fields_at_the_end_of_a_record_are_ignored),
-        cmocka_unit_test(an_empty_ring_has_no_record),
-        cmocka_unit_test(a_truncated_record_is_refused),
-        cmocka_unit_test(impossible_sizes_are_refused),
-        cmocka_unit_test(impossible_positions_are_refused),
-        cmocka_unit_test(the_ring_size_is_independent_of_the_page_size),
-        cmocka_unit_test(every_process_is_reported_in_order),
-        cmocka_unit_test(lost_records_are_counted),
-        FAKE_ROOT_TEST(no_ring_is_opened_for_a_fixture),
-        cmocka_unit_test(no_ring_is_opened_for_a_missing_process),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

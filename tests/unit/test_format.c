@@ -6,7 +6,7 @@
 #include "output/format.h"
 #include "unit_test.h"
 
-static void option_value_or_file_suffix_selects_the_format(void **state)
+TEST(option_value_or_file_suffix_selects_the_format)
 {
     char path[64];
 
@@ -27,7 +27,7 @@ static void option_value_or_file_suffix_selects_the_format(void **state)
     assert_null(format_get((enum spoor_format)1000));
 }
 
-static void other_names_select_no_format(void **state)
+TEST(other_names_select_no_format)
 {
     static const char *const names[] = { "", "JSON", "jso", "json ", ".json" };
     static const char *const paths[] = {
@@ -40,14 +40,4 @@ static void other_names_select_no_format(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
         assert_false(spoor_format_for_path(paths[i], &format));
     assert_int_equal(format, SPOOR_CSV);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(option_value_or_file_suffix_selects_the_format),
-        cmocka_unit_test(other_names_select_no_format),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 static struct gpu_account *const account = &fake_gpus.account;
 
-static void memory_is_summed_over_the_jobs_gpus(void **state)
+TEST_WITH(memory_is_summed_over_the_jobs_gpus, fake_gpus_begin, fake_gpus_end)
 {
     const struct gpu_row rows[] = {
         fake_row(PART_0, 10, GB, 0, 0),      fake_row(PART_1, 10, GB, 0, 0),
@@ -34,7 +34,7 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
     assert_int_equal(account->list[PART_1].view.figures[GPU_JOB_MEMORY].peak, 4 * GB);
 }
 
-static void mig_parts_are_summed_if_the_whole_gpu_reports_nothing(void **state)
+TEST_WITH(mig_parts_are_summed_if_the_whole_gpu_reports_nothing, fake_gpus_begin, fake_gpus_end)
 {
     fake_see(WHOLE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), MS(1000));
     fake_see(PART_0, fake_reading(GB, MS(400), MS(1000)), MS(1000));
@@ -48,7 +48,7 @@ static void mig_parts_are_summed_if_the_whole_gpu_reports_nothing(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_UTILIZATION].value, 300000);
 }
 
-static void device_memory_is_at_least_the_memory_of_its_processes(void **state)
+TEST_WITH(device_memory_is_at_least_the_memory_of_its_processes, fake_gpus_begin, fake_gpus_end)
 {
     const struct gpu_row row = fake_row(WHOLE, 10, 5 * GB, 0, 0);
 
@@ -59,7 +59,7 @@ static void device_memory_is_at_least_the_memory_of_its_processes(void **state)
 
 /* A quick look also reads the memory of the device, so the value follows other processes, up
  * and down. */
-static void memory_of_a_device_is_updated_between_readings(void **state)
+TEST_WITH(memory_of_a_device_is_updated_between_readings, fake_gpus_begin, fake_gpus_end)
 {
     fake_see(ALONE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
     gpu_account_memory(account, NULL, 0, 0);
@@ -75,7 +75,7 @@ static void memory_of_a_device_is_updated_between_readings(void **state)
     assert_int_equal(account->list[ALONE].view.figures[GPU_MEMORY].peak, 10 * GB);
 }
 
-static void device_memory_is_at_least_the_memory_of_its_mig_parts(void **state)
+TEST_WITH(device_memory_is_at_least_the_memory_of_its_mig_parts, fake_gpus_begin, fake_gpus_end)
 {
     fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* read 0.9 s earlier */
     gpu_account_device_memory(account, PART_0, 4 * GB);
@@ -86,7 +86,8 @@ static void device_memory_is_at_least_the_memory_of_its_mig_parts(void **state)
 }
 
 /* With Intel's xe driver, the job's GPU memory may be system memory. */
-static void memory_of_a_device_without_its_own_memory_is_not_compared(void **state)
+TEST_WITH(memory_of_a_device_without_its_own_memory_is_not_compared, fake_gpus_begin,
+          fake_gpus_end)
 {
     const struct gpu_row row = fake_row(ALONE, 10, 5 * GB, 0, 0);
 
@@ -97,7 +98,8 @@ static void memory_of_a_device_without_its_own_memory_is_not_compared(void **sta
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value, 5 * GB);
 }
 
-static void unknown_memory_of_one_process_makes_memory_of_the_job_unknown(void **state)
+TEST_WITH(unknown_memory_of_one_process_makes_memory_of_the_job_unknown, fake_gpus_begin,
+          fake_gpus_end)
 {
     const struct gpu_row rows[] = { fake_row(WHOLE, 10, GB, 0, 0),
                                     fake_row(WHOLE, 20, UNKNOWN, 0, 0) };
@@ -118,7 +120,8 @@ static void unknown_memory_of_one_process_makes_memory_of_the_job_unknown(void *
     assert_true(levels[GPU_TOTAL_DESCENDANTS_MEMORY].value == UNKNOWN);
 }
 
-static void possibly_missing_processes_make_memory_of_the_job_unknown(void **state)
+TEST_WITH(possibly_missing_processes_make_memory_of_the_job_unknown, fake_gpus_begin,
+          fake_gpus_end)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
@@ -133,7 +136,7 @@ static void possibly_missing_processes_make_memory_of_the_job_unknown(void **sta
 }
 
 /* Busy time is still reported. The 0 bytes read before the refusal are not a peak. */
-static void a_refused_process_list_makes_only_memory_unknown(void **state)
+TEST_WITH(a_refused_process_list_makes_only_memory_unknown, fake_gpus_begin, fake_gpus_end)
 {
     const struct gpu_row row = fake_row(ALONE, 10, UNKNOWN, MS(500), MS(1000));
     struct gpu_reading reading = fake_reading(GB, MS(500), MS(1000));
@@ -155,7 +158,7 @@ static void a_refused_process_list_makes_only_memory_unknown(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value, 500000);
 }
 
-static void figures_are_unknown_if_the_job_has_no_gpu(void **state)
+TEST_WITH(figures_are_unknown_if_the_job_has_no_gpu, fake_gpus_begin, fake_gpus_end)
 {
     for (size_t i = 0; i < COUNT; i++)
         fake_gpus.units[i].is_selected = false;
@@ -174,7 +177,7 @@ static void figures_are_unknown_if_the_job_has_no_gpu(void **state)
                         account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason);
 }
 
-static void selecting_a_whole_gpu_includes_its_mig_parts(void **state)
+TEST_WITH(selecting_a_whole_gpu_includes_its_mig_parts, fake_gpus_begin, fake_gpus_end)
 {
     const struct gpu_row rows[] = { fake_row(PART_0, 10, 2 * GB, 0, MS(1000)),
                                     fake_row(PART_1, 20, GB, 0, MS(1000)),
@@ -193,7 +196,7 @@ static void selecting_a_whole_gpu_includes_its_mig_parts(void **state)
     assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].origin.reason, "hidden");
 }
 
-static void energy_counts_from_the_first_reading(void **state)
+TEST_WITH(energy_counts_from_the_first_reading, fake_gpus_begin, fake_gpus_end)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
@@ -214,7 +217,7 @@ static void energy_counts_from_the_first_reading(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_ENERGY].value, 5000);
 }
 
-static void energy_of_a_lost_device_stays_in_the_sum(void **state)
+TEST_WITH(energy_of_a_lost_device_stays_in_the_sum, fake_gpus_begin, fake_gpus_end)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
@@ -228,7 +231,7 @@ static void energy_of_a_lost_device_stays_in_the_sum(void **state)
     assert_true(account->list[WHOLE].view.figures[GPU_ENERGY].measure.value == UNKNOWN);
 }
 
-static void sensors_keep_their_maximum(void **state)
+TEST_WITH(sensors_keep_their_maximum, fake_gpus_begin, fake_gpus_end)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
@@ -247,7 +250,7 @@ static void sensors_keep_their_maximum(void **state)
                      GPU_THROTTLE_POWER | GPU_THROTTLE_THERMAL);
 }
 
-static void a_lost_device_is_unknown_and_keeps_its_peaks(void **state)
+TEST_WITH(a_lost_device_is_unknown_and_keeps_its_peaks, fake_gpus_begin, fake_gpus_end)
 {
     const struct gpu_row row = fake_row(WHOLE, 10, GB, 0, 0);
 
@@ -272,7 +275,7 @@ static struct gpu_work work_of(uint64_t sm_ns, uint64_t bytes, uint64_t covered_
     return work;
 }
 
-static void work_is_counted_up_to_its_last_reading(void **state)
+TEST_WITH(work_is_counted_up_to_its_last_reading, fake_gpus_begin, fake_gpus_end)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
     const struct gpu_figure *figures = account->list[ALONE].view.figures;
@@ -307,7 +310,7 @@ static void work_is_counted_up_to_its_last_reading(void **state)
     assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 250000 / 5);
 }
 
-static void an_estimate_of_energy_may_be_too_high(void **state)
+TEST_WITH(an_estimate_of_energy_may_be_too_high, fake_gpus_begin, fake_gpus_end)
 {
     struct gpu_reading reading = fake_reading(GB, 0, 0);
 
@@ -325,7 +328,7 @@ static void an_estimate_of_energy_may_be_too_high(void **state)
     assert_false(account->totals.is_energy_estimated);
 }
 
-static void accounting_data_raises_peaks(void **state)
+TEST_WITH(accounting_data_raises_peaks, fake_gpus_begin, fake_gpus_end)
 {
     gpu_account_peak(account, WHOLE, 9 * GB);
     gpu_account_peak(account, WHOLE, UNKNOWN);
@@ -334,7 +337,7 @@ static void accounting_data_raises_peaks(void **state)
     assert_int_equal(account->list[WHOLE].view.figures[GPU_MEMORY].peak, 9 * GB);
 }
 
-static void gauges_keep_their_maximum_until_they_are_sampled(void **state)
+TEST_WITH(gauges_keep_their_maximum_until_they_are_sampled, fake_gpus_begin, fake_gpus_end)
 {
     struct gpu_totals kept, newer;
 
@@ -354,12 +357,11 @@ static void gauges_keep_their_maximum_until_they_are_sampled(void **state)
     assert_true(kept.measures[GPU_TOTAL_MAIN_MEMORY].value == UNKNOWN);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_gpus_begin, fake_gpus_end)
-
 /* ---- the busy time of the job ------------------------------------------- */
 
 /* Processes start, continue, exit, and are dropped from the list. */
-static void the_busy_time_of_the_job_is_the_sum_over_its_processes(void **state)
+TEST_WITH(the_busy_time_of_the_job_is_the_sum_over_its_processes, fake_gpus_begin,
+          fake_gpus_end)
 {
     const struct gpu_row first[] = { fake_row(WHOLE, 10, GB, MS(100), MS(1000)),
                                      fake_row(WHOLE, 500, GB, MS(700), MS(1000)) };
@@ -385,7 +387,7 @@ static void the_busy_time_of_the_job_is_the_sum_over_its_processes(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(550));
 }
 
-static void busy_time_mixed_with_foreign_processes_is_reported(void **state)
+TEST_WITH(busy_time_mixed_with_foreign_processes_is_reported, fake_gpus_begin, fake_gpus_end)
 {
     static const struct gpu_sources names_one = { .names_one = true };
     struct gpu_row rows[] = { fake_row(WHOLE, 10, GB, 0, MS(1000)),
@@ -410,7 +412,7 @@ static void busy_time_mixed_with_foreign_processes_is_reported(void **state)
     assert_true(account->totals.is_busy_mixed);
 }
 
-static void unreported_busy_time_is_not_0(void **state)
+TEST_WITH(unreported_busy_time_is_not_0, fake_gpus_begin, fake_gpus_end)
 {
     const struct gpu_row row = fake_row(PART_0, 10, GB, UNKNOWN, UNKNOWN);
 
@@ -427,7 +429,7 @@ static void unreported_busy_time_is_not_0(void **state)
     assert_true(account->list[PART_0].view.figures[GPU_JOB_UTILIZATION].peak == UNKNOWN);
 }
 
-static void busy_time_reported_twice_is_counted_once(void **state)
+TEST_WITH(busy_time_reported_twice_is_counted_once, fake_gpus_begin, fake_gpus_end)
 {
     const uint64_t busy_ns[] = { MS(100), UNKNOWN, UNKNOWN, MS(300) };
 
@@ -442,7 +444,7 @@ static void busy_time_reported_twice_is_counted_once(void **state)
 
 /* xe reports cycles: busy time is unknown until the frequency of the clock has been
  * measured. */
-static void late_busy_time_is_unknown_until_it_arrives(void **state)
+TEST_WITH(late_busy_time_is_unknown_until_it_arrives, fake_gpus_begin, fake_gpus_end)
 {
     const uint64_t busy_ns[] = { UNKNOWN, MS(500), MS(500) };
 
@@ -461,7 +463,7 @@ static void late_busy_time_is_unknown_until_it_arrives(void **state)
     assert_int_equal(account->list[ALONE].view.figures[GPU_JOB_UTILIZATION].peak, 250000);
 }
 
-static void lost_busy_time_of_an_exited_process_stays_unknown(void **state)
+TEST_WITH(lost_busy_time_of_an_exited_process_stays_unknown, fake_gpus_begin, fake_gpus_end)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, UNKNOWN, UNKNOWN);
 
@@ -475,7 +477,7 @@ static void lost_busy_time_of_an_exited_process_stays_unknown(void **state)
 }
 
 /* The driver's samples arrive late; until they do, the work of a new process is unknown. */
-static void a_process_without_samples_has_no_busy_time(void **state)
+TEST_WITH(a_process_without_samples_has_no_busy_time, fake_gpus_begin, fake_gpus_end)
 {
     const struct gpu_row early = fake_row(ALONE, 10, GB, 0, 0);
     const struct gpu_row late = fake_row(ALONE, 10, GB, MS(100), MS(1000));
@@ -503,7 +505,8 @@ static void a_process_without_samples_has_no_busy_time(void **state)
     assert_int_equal(view->figures[GPU_JOB_UTILIZATION].measure.value, 100000);
 }
 
-static void busy_time_stays_open_until_samples_of_an_exited_process_arrive(void **state)
+TEST_WITH(busy_time_stays_open_until_samples_of_an_exited_process_arrive, fake_gpus_begin,
+          fake_gpus_end)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
 
@@ -519,41 +522,4 @@ static void busy_time_stays_open_until_samples_of_an_exited_process_arrive(void 
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value,
                      0); /* the samples do not contain the process, so it did no work */
     assert_false(account->totals.has_unreported_busy);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_gpus_begin, fake_gpus_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(memory_is_summed_over_the_jobs_gpus),
-        TEST(mig_parts_are_summed_if_the_whole_gpu_reports_nothing),
-        TEST(device_memory_is_at_least_the_memory_of_its_processes),
-        TEST(memory_of_a_device_is_updated_between_readings),
-        TEST(device_memory_is_at_least_the_memory_of_its_mig_parts),
-        TEST(memory_of_a_device_without_its_own_memory_is_not_compared),
-        TEST(unknown_memory_of_one_process_makes_memory_of_the_job_unknown),
-        TEST(possibly_missing_processes_make_memory_of_the_job_unknown),
-        TEST(a_refused_process_list_makes_only_memory_unknown),
-        TEST(figures_are_unknown_if_the_job_has_no_gpu),
-        TEST(selecting_a_whole_gpu_includes_its_mig_parts),
-        TEST(energy_counts_from_the_first_reading),
-        TEST(energy_of_a_lost_device_stays_in_the_sum),
-        TEST(sensors_keep_their_maximum),
-        TEST(a_lost_device_is_unknown_and_keeps_its_peaks),
-        TEST(work_is_counted_up_to_its_last_reading),
-        TEST(an_estimate_of_energy_may_be_too_high),
-        TEST(accounting_data_raises_peaks),
-        TEST(gauges_keep_their_maximum_until_they_are_sampled),
-        TEST(the_busy_time_of_the_job_is_the_sum_over_its_processes),
-        TEST(busy_time_mixed_with_foreign_processes_is_reported),
-        TEST(unreported_busy_time_is_not_0),
-        TEST(busy_time_reported_twice_is_counted_once),
-        TEST(late_busy_time_is_unknown_until_it_arrives),
-        TEST(lost_busy_time_of_an_exited_process_stays_unknown),
-        TEST(a_process_without_samples_has_no_busy_time),
-        TEST(busy_time_stays_open_until_samples_of_an_exited_process_arrive),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static const struct gpu_unit units[] = {
     { .place = { 1, -1 }, .is_selected = true },
 };
 
-static void each_gpu_of_the_job_has_columns(void **state)
+TEST(each_gpu_of_the_job_has_columns)
 {
     const struct gpu_view view = { .units = units, .count = ARRAY_SIZE(units) };
     struct gpu_columns columns = gpu_columns_of(&view);
@@ -22,7 +22,7 @@ static void each_gpu_of_the_job_has_columns(void **state)
     assert_int_equal(columns.places[1].index, 1);
 }
 
-static void columns_without_a_value_are_unknown(void **state)
+TEST(columns_without_a_value_are_unknown)
 {
     struct gpu_device_view devices[ARRAY_SIZE(units)];
     struct gpu_view view = { GPU_READY, .units = units, .count = 3, .devices = devices };
@@ -39,14 +39,4 @@ static void columns_without_a_value_are_unknown(void **state)
     view.state = GPU_SILENT;
     gpu_columns_read(&view, units[1].place, values);
     assert_true(isnan(values[GPU_POWER]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_gpu_of_the_job_has_columns),
-        cmocka_unit_test(columns_without_a_value_are_unknown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

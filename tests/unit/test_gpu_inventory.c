@@ -64,14 +64,13 @@ static const struct gpu_vendor amd = {
     .device = get_amd,
 };
 
-static int number_devices(void **state)
+static void number_devices(void)
 {
     for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
         (void)snprintf(devices[i].uuid, sizeof(devices[i].uuid), "GPU-%zu000", i);
         (void)snprintf(devices[i].pci_address, sizeof(devices[i].pci_address),
                        "0000:%02zx:00.0", i + 1);
     }
-    return 0;
 }
 
 static const char *const *variables; /* "NAME=VALUE" strings, ended by NULL */
@@ -115,7 +114,7 @@ static void check(const struct environment *given, const char *gpus)
     gpu_choice_done(&choice);
 }
 
-static void the_environment_selects_the_gpus_of_the_job(void **state)
+TEST(the_environment_selects_the_gpus_of_the_job)
 {
     static const struct environment cases[] = {
         { { NULL }, "xxxx", NULL },
@@ -176,7 +175,7 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
         check(&cases[i], NULL);
 }
 
-static void the_option_overrides_variables_and_selects_among_all_gpus(void **state)
+TEST(the_option_overrides_variables_and_selects_among_all_gpus)
 {
     check(&(struct environment){ { "CUDA_VISIBLE_DEVICES=1" }, "x...x.", NULL }, "0,4");
     check(&(struct environment){ { "CUDA_VISIBLE_DEVICES=" }, "xxxx", NULL }, "all");
@@ -188,10 +187,6 @@ static void the_option_overrides_variables_and_selects_among_all_gpus(void **sta
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_environment_selects_the_gpus_of_the_job),
-        cmocka_unit_test(the_option_overrides_variables_and_selects_among_all_gpus),
-    };
-
-    return cmocka_run_group_tests(tests, number_devices, NULL);
+    number_devices();
+    return unit_tests_run();
 }

@@ -33,7 +33,7 @@ static void update(struct gpu_owners *owners, const pid_t *pids, size_t count, u
     gpu_owners_update(owners, &roster, now_ns);
 }
 
-static void processes_in_the_roster_belong_to_the_job(void **state)
+FAKE_ROOT_TEST(processes_in_the_roster_belong_to_the_job)
 {
     struct fake_root *fake = *state;
     const pid_t living[] = { 300, 100, 200 };
@@ -51,7 +51,7 @@ static void processes_in_the_roster_belong_to_the_job(void **state)
     gpu_owners_done(&owners);
 }
 
-static void descendants_can_be_excluded(void **state)
+FAKE_ROOT_TEST(descendants_can_be_excluded)
 {
     struct fake_root *fake = *state;
     struct gpu_owners owners;
@@ -65,7 +65,7 @@ static void descendants_can_be_excluded(void **state)
     gpu_owners_done(&owners);
 }
 
-static void without_a_job_no_process_is_an_owner(void **state)
+FAKE_ROOT_TEST(without_a_job_no_process_is_an_owner)
 {
     struct fake_root *fake = *state;
     struct gpu_owners owners;
@@ -78,7 +78,7 @@ static void without_a_job_no_process_is_an_owner(void **state)
     gpu_owners_done(&owners);
 }
 
-static void a_descendant_that_is_not_in_the_roster_belongs_to_the_job(void **state)
+FAKE_ROOT_TEST(a_descendant_that_is_not_in_the_roster_belongs_to_the_job)
 {
     struct fake_root *fake = *state;
     struct gpu_owners owners;
@@ -97,7 +97,7 @@ static void a_descendant_that_is_not_in_the_roster_belongs_to_the_job(void **sta
     gpu_owners_done(&owners);
 }
 
-static void foreign_processes_are_looked_up_again(void **state)
+FAKE_ROOT_TEST(foreign_processes_are_looked_up_again)
 {
     struct fake_root *fake = *state;
     struct gpu_owners owners;
@@ -112,7 +112,7 @@ static void foreign_processes_are_looked_up_again(void **state)
     gpu_owners_done(&owners);
 }
 
-static void an_exited_process_is_kept_for_a_while(void **state)
+FAKE_ROOT_TEST(an_exited_process_is_kept_for_a_while)
 {
     struct fake_root *fake = *state;
     const pid_t living[] = { 100, 200 };
@@ -134,7 +134,7 @@ static void an_exited_process_is_kept_for_a_while(void **state)
     gpu_owners_done(&owners);
 }
 
-static void main_is_kept_when_surplus_exited_processes_are_dropped(void **state)
+FAKE_ROOT_TEST(main_is_kept_when_surplus_exited_processes_are_dropped)
 {
     struct fake_root *fake = *state;
     struct gpu_owners owners;
@@ -152,7 +152,7 @@ static void main_is_kept_when_surplus_exited_processes_are_dropped(void **state)
 }
 
 /* The parents form a cycle, which no kernel produces. */
-static void a_cycle_of_parents_does_not_loop_forever(void **state)
+FAKE_ROOT_TEST(a_cycle_of_parents_does_not_loop_forever)
 {
     struct fake_root *fake = *state;
     struct gpu_owners owners;
@@ -162,20 +162,4 @@ static void a_cycle_of_parents_does_not_loop_forever(void **state)
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     assert_false(gpu_owners_has(&owners, &fake->root, 70, SECOND));
     gpu_owners_done(&owners);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_ROOT_TEST(processes_in_the_roster_belong_to_the_job),
-        FAKE_ROOT_TEST(descendants_can_be_excluded),
-        FAKE_ROOT_TEST(without_a_job_no_process_is_an_owner),
-        FAKE_ROOT_TEST(a_descendant_that_is_not_in_the_roster_belongs_to_the_job),
-        FAKE_ROOT_TEST(foreign_processes_are_looked_up_again),
-        FAKE_ROOT_TEST(an_exited_process_is_kept_for_a_while),
-        FAKE_ROOT_TEST(main_is_kept_when_surplus_exited_processes_are_dropped),
-        FAKE_ROOT_TEST(a_cycle_of_parents_does_not_loop_forever),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

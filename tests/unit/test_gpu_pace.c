@@ -63,7 +63,7 @@ static uint64_t next_gap(struct run *run)
     return run->now_ns - before_ns;
 }
 
-static void drivers_are_opened_at_the_first_reading(void **state)
+TEST(drivers_are_opened_at_the_first_reading)
 {
     struct run run;
 
@@ -77,7 +77,7 @@ static void drivers_are_opened_at_the_first_reading(void **state)
     assert_int_equal(run.pace.due_ns, S(2)); /* a quick look follows at once */
 }
 
-static void gpu_readings_become_rare_while_memory_is_unchanged(void **state)
+TEST(gpu_readings_become_rare_while_memory_is_unchanged)
 {
     static const uint64_t gaps[] = { MS(54), MS(108), MS(216), MS(250), MS(250) };
     struct run run;
@@ -92,7 +92,7 @@ static void gpu_readings_become_rare_while_memory_is_unchanged(void **state)
     assert_int_equal(next_gap(&run), MS(27));
 }
 
-static void gpus_are_read_rarely_for_a_job_that_uses_none(void **state)
+TEST(gpus_are_read_rarely_for_a_job_that_uses_none)
 {
     struct run run;
 
@@ -110,7 +110,7 @@ static void gpus_are_read_rarely_for_a_job_that_uses_none(void **state)
     assert_int_equal(run.slow, 2); /* a slow look once the driver has samples */
 }
 
-static void a_new_process_shortens_the_interval_to_the_next_reading(void **state)
+TEST(a_new_process_shortens_the_interval_to_the_next_reading)
 {
     struct run run;
 
@@ -122,7 +122,7 @@ static void a_new_process_shortens_the_interval_to_the_next_reading(void **state
     assert_in_range(run.pace.due_ns, run.now_ns, run.now_ns + MS(27));
 }
 
-static void gpus_of_an_idle_job_are_read_every_2_seconds(void **state)
+TEST(gpus_of_an_idle_job_are_read_every_2_seconds)
 {
     struct run run;
     unsigned quick, slow;
@@ -147,7 +147,7 @@ static void gpus_of_an_idle_job_are_read_every_2_seconds(void **state)
     assert_int_equal(run.pace.due_ns, run.now_ns + MS(100));
 }
 
-static void a_quiet_gpu_is_read_every_10_seconds(void **state)
+TEST(a_quiet_gpu_is_read_every_10_seconds)
 {
     struct run run;
 
@@ -158,7 +158,7 @@ static void a_quiet_gpu_is_read_every_10_seconds(void **state)
     assert_in_range(run.slow, 4, 6);
 }
 
-static void the_machines_gpus_are_read_even_if_the_job_is_idle(void **state)
+TEST(the_machines_gpus_are_read_even_if_the_job_is_idle)
 {
     struct run run;
 
@@ -171,7 +171,7 @@ static void the_machines_gpus_are_read_even_if_the_job_is_idle(void **state)
 }
 
 /* GPU memory is mapped in the process that allocates it. */
-static void a_change_of_the_address_space_causes_a_reading(void **state)
+TEST(a_change_of_the_address_space_causes_a_reading)
 {
     struct run run;
 
@@ -204,7 +204,7 @@ static void a_change_of_the_address_space_causes_a_reading(void **state)
 
 /* An idle job allocates GPU memory for 30 ms while the budget does not yet allow opening the
  * drivers. */
-static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **state)
+TEST(a_change_of_the_address_space_does_not_wait_for_the_budget)
 {
     struct run run;
     unsigned before;
@@ -230,7 +230,7 @@ static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **st
 
 /* The job creates its first context and becomes idle: without this look, spoor would not
  * notice the context. */
-static void gpus_of_an_idle_job_are_read_once_even_if_the_budget_delays_it(void **state)
+TEST(gpus_of_an_idle_job_are_read_once_even_if_the_budget_delays_it)
 {
     struct run run;
 
@@ -257,7 +257,7 @@ static void gpus_of_an_idle_job_are_read_once_even_if_the_budget_delays_it(void 
 }
 
 /* The job uses one core, so the budget earns 0.35 % of a core. */
-static void the_budget_is_respected(void **state)
+TEST(the_budget_is_respected)
 {
     struct run run;
 
@@ -271,7 +271,7 @@ static void the_budget_is_respected(void **state)
     assert_in_range(run.spent_ns, MS(60), MS(10) + 60 * NS_PER_SECOND * 35 / 10000);
 }
 
-static void gpus_are_read_once_a_second_if_the_budget_is_empty(void **state)
+TEST(gpus_are_read_once_a_second_if_the_budget_is_empty)
 {
     struct run run;
 
@@ -284,7 +284,7 @@ static void gpus_are_read_once_a_second_if_the_budget_is_empty(void **state)
     assert_in_range(run.slow, 3, 4);
 }
 
-static void completion_of_a_long_reading_is_checked_less_and_less_often(void **state)
+TEST(completion_of_a_long_reading_is_checked_less_and_less_often)
 {
     struct gpu_pace pace;
     struct gpu_job_state job = { 0 };
@@ -295,25 +295,4 @@ static void completion_of_a_long_reading_is_checked_less_and_less_often(void **s
     for (; pace.due_ns < S(61); checks++)
         gpu_pace_wait(&pace, pace.due_ns);
     assert_in_range(checks, 60, 70);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drivers_are_opened_at_the_first_reading),
-        cmocka_unit_test(gpu_readings_become_rare_while_memory_is_unchanged),
-        cmocka_unit_test(gpus_are_read_rarely_for_a_job_that_uses_none),
-        cmocka_unit_test(a_new_process_shortens_the_interval_to_the_next_reading),
-        cmocka_unit_test(gpus_of_an_idle_job_are_read_every_2_seconds),
-        cmocka_unit_test(a_quiet_gpu_is_read_every_10_seconds),
-        cmocka_unit_test(the_machines_gpus_are_read_even_if_the_job_is_idle),
-        cmocka_unit_test(a_change_of_the_address_space_causes_a_reading),
-        cmocka_unit_test(a_change_of_the_address_space_does_not_wait_for_the_budget),
-        cmocka_unit_test(gpus_of_an_idle_job_are_read_once_even_if_the_budget_delays_it),
-        cmocka_unit_test(the_budget_is_respected),
-        cmocka_unit_test(gpus_are_read_once_a_second_if_the_budget_is_empty),
-        cmocka_unit_test(completion_of_a_long_reading_is_checked_less_and_less_often),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

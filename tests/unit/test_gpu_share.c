@@ -16,7 +16,7 @@ static struct gpu_share begun(void)
     return share;
 }
 
-static void before_the_first_window_the_share_is_unknown(void **state)
+TEST(before_the_first_window_the_share_is_unknown)
 {
     struct gpu_share share = begun();
 
@@ -26,7 +26,7 @@ static void before_the_first_window_the_share_is_unknown(void **state)
     assert_true(share.last == UNKNOWN && share.max == UNKNOWN);
 }
 
-static void late_counts_are_spread_over_the_preceding_time(void **state)
+TEST(late_counts_are_spread_over_the_preceding_time)
 {
     struct gpu_share share = begun();
 
@@ -44,7 +44,7 @@ static void late_counts_are_spread_over_the_preceding_time(void **state)
 }
 
 /* The last look at a driver may happen long after the job has ended. */
-static void time_after_the_end_does_not_count(void **state)
+TEST(time_after_the_end_does_not_count)
 {
     struct gpu_share share = begun();
 
@@ -54,7 +54,7 @@ static void time_after_the_end_does_not_count(void **state)
     assert_int_equal(gpu_share_total_ns(&share, START + MS(1900)), MS(1090));
 }
 
-static void shares_never_exceed_one_and_counters_never_decrease(void **state)
+TEST(shares_never_exceed_one_and_counters_never_decrease)
 {
     struct gpu_share share = begun();
 
@@ -65,7 +65,7 @@ static void shares_never_exceed_one_and_counters_never_decrease(void **state)
     assert_int_equal(share.total_ns, MS(1000));
 }
 
-static void the_clock_is_used_if_a_counter_has_no_covered_time(void **state)
+TEST(the_clock_is_used_if_a_counter_has_no_covered_time)
 {
     struct gpu_share share = begun();
 
@@ -76,7 +76,7 @@ static void the_clock_is_used_if_a_counter_has_no_covered_time(void **state)
     assert_int_equal(share.total_ns, MS(250));
 }
 
-static void a_short_window_does_not_set_the_maximum(void **state)
+TEST(a_short_window_does_not_set_the_maximum)
 {
     struct gpu_share share = begun();
 
@@ -88,7 +88,7 @@ static void a_short_window_does_not_set_the_maximum(void **state)
 
 /* Another source has reported the idle period, so the time covered by samples grew during
  * it. */
-static void busy_time_after_an_idle_period_is_not_diluted(void **state)
+TEST(busy_time_after_an_idle_period_is_not_diluted)
 {
     struct gpu_share share = begun();
 
@@ -100,26 +100,10 @@ static void busy_time_after_an_idle_period_is_not_diluted(void **state)
     assert_int_equal(share.total_ns, MS(800));
 }
 
-static void extrapolation_is_limited(void **state)
+TEST(extrapolation_is_limited)
 {
     struct gpu_share share = begun();
 
     assert_true(gpu_share_advance(&share, MS(1000), MS(1000), START + MS(1000)));
     assert_int_equal(gpu_share_total_ns(&share, START + MS(60000)), MS(2000));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_the_first_window_the_share_is_unknown),
-        cmocka_unit_test(late_counts_are_spread_over_the_preceding_time),
-        cmocka_unit_test(time_after_the_end_does_not_count),
-        cmocka_unit_test(shares_never_exceed_one_and_counters_never_decrease),
-        cmocka_unit_test(the_clock_is_used_if_a_counter_has_no_covered_time),
-        cmocka_unit_test(a_short_window_does_not_set_the_maximum),
-        cmocka_unit_test(busy_time_after_an_idle_period_is_not_diluted),
-        cmocka_unit_test(extrapolation_is_limited),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

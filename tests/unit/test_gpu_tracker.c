@@ -25,7 +25,7 @@ static void check(const char *text, const char *expected)
     text_list_done(&words);
 }
 
-static void blanks_separate_words(void **state)
+TEST(blanks_separate_words)
 {
     check("ls -l -a", "ls|-l|-a|");
     check("  bash \t example-script.sh\n", "bash|example-script.sh|");
@@ -34,7 +34,7 @@ static void blanks_separate_words(void **state)
     check(" \t\n\v\f\r", "");
 }
 
-static void quotes_keep_blanks(void **state)
+TEST(quotes_keep_blanks)
 {
     check("sh -c 'exit 3'", "sh|-c|exit 3|");
     check("sh -c \"echo 'a  b'\"", "sh|-c|echo 'a  b'|");
@@ -44,7 +44,7 @@ static void quotes_keep_blanks(void **state)
     check("'\n'", "\n|");
 }
 
-static void backslashes_escape_the_next_character(void **state)
+TEST(backslashes_escape_the_next_character)
 {
     check("a\\ b", "a b|");
     check("\\'a \\\"b", "'a|\"b|");
@@ -52,7 +52,7 @@ static void backslashes_escape_the_next_character(void **state)
     check("\"\\$ \\` \\\" \\\\ \\n\"", "$ ` \" \\ \\n|");
 }
 
-static void lines_are_joined_by_a_backslash(void **state)
+TEST(lines_are_joined_by_a_backslash)
 {
     check("a\\\nb", "ab|");
     check("a \\\n b", "a|b|");
@@ -60,13 +60,13 @@ static void lines_are_joined_by_a_backslash(void **state)
     check("\\\n", "");
 }
 
-static void other_characters_have_no_special_meaning(void **state)
+TEST(other_characters_have_no_special_meaning)
 {
     check("echo $HOME * | cat; a && b > c # d", "echo|$HOME|*|||cat;|a|&&|b|>|c|#|d|");
 }
 
 /* The predecessor did not interpret quotes, and its users' command lines must still work. */
-static void an_unclosed_quote_is_literal(void **state)
+TEST(an_unclosed_quote_is_literal)
 {
     check("echo it's", "echo|it's|");
     check("echo 'a b", "echo|'a|b|");
@@ -110,12 +110,12 @@ static void gpu_tracker_gpus_check(const char *uuids, const char *brand, uint64_
     gpu_tracker_gpus_done(&gpus);
 }
 
-static void only_whole_gpus_are_counted(void **state)
+TEST(only_whole_gpus_are_counted)
 {
     gpu_tracker_gpus_check(NULL, NULL, 3, 3, 96e9, "all");
 }
 
-static void a_list_selects_the_expected_gpus(void **state)
+TEST(a_list_selects_the_expected_gpus)
 {
     gpu_tracker_gpus_check("GPU-a", NULL, 3, 1, 96e9, "GPU-a");
     gpu_tracker_gpus_check("GPU-a,AMD-c", NULL, 3, 2, 96e9, "GPU-a,AMD-c");
@@ -123,14 +123,14 @@ static void a_list_selects_the_expected_gpus(void **state)
     gpu_tracker_gpus_check("MIG-1", NULL, 3, 1, 96e9, "MIG-1");
 }
 
-static void a_brand_excludes_other_vendors(void **state)
+TEST(a_brand_excludes_other_vendors)
 {
     gpu_tracker_gpus_check(NULL, "nvidia", 2, 2, 96e9, "GPU-b,GPU-a");
     gpu_tracker_gpus_check(NULL, "amd", 1, 1, 0, "AMD-c");
     gpu_tracker_gpus_check("GPU-b", "nvidia", 2, 1, 96e9, "GPU-b");
 }
 
-static void a_missing_gpu_is_refused(void **state)
+TEST(a_missing_gpu_is_refused)
 {
     static const struct {
         const char *uuids, *brand;
@@ -162,7 +162,7 @@ static void a_missing_gpu_is_refused(void **state)
     }
 }
 
-static void without_a_gpu_the_list_is_ignored(void **state)
+TEST(without_a_gpu_the_list_is_ignored)
 {
     static const char *const lists[] = { NULL, "", "GPU-a" };
 
@@ -181,7 +181,7 @@ static void without_a_gpu_the_list_is_ignored(void **state)
     }
 }
 
-static void a_long_list_is_shown_in_full(void **state)
+TEST(a_long_list_is_shown_in_full)
 {
     static const char uuid[] = "GPU-0a2b3c4d-1111-2222-3333-444455556660";
     struct spoor_gpu many[64];
@@ -198,24 +198,4 @@ static void a_long_list_is_shown_in_full(void **state)
     }
     assert_string_equal(found, "");
     gpu_tracker_gpus_done(&gpus);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blanks_separate_words),
-        cmocka_unit_test(quotes_keep_blanks),
-        cmocka_unit_test(backslashes_escape_the_next_character),
-        cmocka_unit_test(lines_are_joined_by_a_backslash),
-        cmocka_unit_test(other_characters_have_no_special_meaning),
-        cmocka_unit_test(an_unclosed_quote_is_literal),
-        cmocka_unit_test(only_whole_gpus_are_counted),
-        cmocka_unit_test(a_list_selects_the_expected_gpus),
-        cmocka_unit_test(a_brand_excludes_other_vendors),
-        cmocka_unit_test(a_missing_gpu_is_refused),
-        cmocka_unit_test(a_long_list_is_shown_in_full),
-        cmocka_unit_test(without_a_gpu_the_list_is_ignored),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

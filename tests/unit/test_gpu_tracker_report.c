@@ -85,7 +85,7 @@ static double number(const struct resource_usage *usage, const char *path)
     return usage->values[find_row(path)].number;
 }
 
-static void bytes_are_converted_to_the_selected_unit(void **state)
+TEST(bytes_are_converted_to_the_selected_unit)
 {
     struct figure figures[] = {
         { "memory.main.total_rss_bytes", 890703872 },
@@ -114,7 +114,7 @@ static void bytes_are_converted_to_the_selected_unit(void **state)
     assert_string_equal(usage.values[find_row("max_gpu_ram.unit")].unit, "megabytes");
 }
 
-static void every_unit_has_its_coefficient(void **state)
+TEST(every_unit_has_its_coefficient)
 {
     static const struct {
         const char *unit;
@@ -152,7 +152,7 @@ static void every_unit_has_its_coefficient(void **state)
     assert_null(usage_unit_find(usage_time_units, "weeks"));
 }
 
-static void mean_cpu_usage_is_cpu_time_divided_by_wall_time(void **state)
+TEST(mean_cpu_usage_is_cpu_time_divided_by_wall_time)
 {
     struct figure figures[] = {
         { "cpu.main.max_cores", 0.75 },
@@ -194,7 +194,7 @@ static void mean_cpu_usage_is_cpu_time_divided_by_wall_time(void **state)
     same(number(&usage, "gpu_utilization.n_expected_gpus"), 1);
 }
 
-static void no_maximum_is_below_its_mean(void **state)
+TEST(no_maximum_is_below_its_mean)
 {
     struct figure figures[] = { { "cpu.main.max_cores", 0.4 }, { 0 } };
     struct tracking_facts facts = facts_in("bytes", "seconds");
@@ -206,7 +206,7 @@ static void no_maximum_is_below_its_mean(void **state)
 }
 
 /* The machine's CPU time is counted in steps of 10 ms. */
-static void cpu_usage_of_the_machine_is_between_the_job_and_all_cores(void **state)
+TEST(cpu_usage_of_the_machine_is_between_the_job_and_all_cores)
 {
     struct figure figures[] = {
         { "cpu.max_cores", 2 },
@@ -223,7 +223,7 @@ static void cpu_usage_of_the_machine_is_between_the_job_and_all_cores(void **sta
     same(number(&usage, "cpu_utilization.system.mean_sum_percent"), 100);
 }
 
-static void unknown_totals_are_0(void **state)
+TEST(unknown_totals_are_0)
 {
     struct tracking_facts facts = facts_in("bytes", "seconds");
     struct rows rows = rows_of(nan(""), nan(""), nan(""));
@@ -333,7 +333,7 @@ static void near(double a, double b)
     assert_true(fabs(a - b) < 1e-9);
 }
 
-static void all_rows_including_the_last_are_an_interval_apart(void **state)
+TEST(all_rows_including_the_last_are_an_interval_apart)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -367,7 +367,7 @@ static void all_rows_including_the_last_are_an_interval_apart(void **state)
     near(rows_cpu_seconds(&rows, TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT), 0);
 }
 
-static void the_last_sample_adds_no_second_row_at_the_same_time(void **state)
+TEST(the_last_sample_adds_no_second_row_at_the_same_time)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -379,7 +379,7 @@ static void the_last_sample_adds_no_second_row_at_the_same_time(void **state)
 }
 
 /* Another block of code allocated and freed 300 MB since the previous row. */
-static void a_row_has_current_values_instead_of_peaks(void **state)
+TEST(a_row_has_current_values_instead_of_peaks)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -395,7 +395,7 @@ static void a_row_has_current_values_instead_of_peaks(void **state)
 }
 
 /* Two code blocks of 50 ms each: one works and holds 300 MB, the other sleeps. */
-static void a_requested_sample_adds_a_row(void **state)
+TEST(a_requested_sample_adds_a_row)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -416,7 +416,7 @@ static void a_requested_sample_adds_a_row(void **state)
 
 /* If one block starts when another stops, no row is needed between them, but each block has
  * its own row. */
-static void rows_are_a_millisecond_apart_within_a_block(void **state)
+TEST(rows_are_a_millisecond_apart_within_a_block)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -432,7 +432,7 @@ static void rows_are_a_millisecond_apart_within_a_block(void **state)
 }
 
 /* When a function returns, it has already freed its memory. */
-static void a_block_gets_a_row_with_its_maximum(void **state)
+TEST(a_block_gets_a_row_with_its_maximum)
 {
     struct moment moment = process(0.15, 0.05, 10e6, 300e6, 1);
     double wanted_after = 1700000000.11;
@@ -459,7 +459,7 @@ static void a_block_gets_a_row_with_its_maximum(void **state)
 }
 
 /* The command exited within the first interval. */
-static void a_single_row_contains_the_peak(void **state)
+TEST(a_single_row_contains_the_peak)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -480,7 +480,7 @@ static void a_single_row_contains_the_peak(void **state)
     near(row[TRACKING_MAIN_RAM], 1);
 }
 
-static void unknown_values_are_nan_or_0(void **state)
+TEST(unknown_values_are_nan_or_0)
 {
     double row[TRACKING_COLUMNS];
     struct moment moment;
@@ -502,7 +502,7 @@ static void unknown_values_are_nan_or_0(void **state)
 }
 
 /* An increase by 10 ms of CPU time within 1 ms does not mean ten cores. */
-static void cpu_usage_of_the_machine_does_not_exceed_its_cores(void **state)
+TEST(cpu_usage_of_the_machine_does_not_exceed_its_cores)
 {
     double row[TRACKING_COLUMNS];
     struct moment moment;
@@ -754,17 +754,17 @@ static void check(struct report_style style, const char *expected)
     free(text);
 }
 
-static void json_equals_the_output_of_the_predecessor(void **state)
+TEST(json_equals_the_output_of_the_predecessor)
 {
     check((struct report_style){ GPU_TRACKER_JSON, false }, workstation_json);
 }
 
-static void text_equals_the_output_of_the_predecessor(void **state)
+TEST(text_equals_the_output_of_the_predecessor)
 {
     check((struct report_style){ GPU_TRACKER_TEXT, false }, workstation_text);
 }
 
-static void old_spelling_is_used_in_every_key_and_label(void **state)
+TEST(old_spelling_is_used_in_every_key_and_label)
 {
     static const enum gpu_tracker_format formats[] = { GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
     static const char *const expected[] = { workstation_text, workstation_json };
@@ -797,7 +797,7 @@ static void check_number(double value, const char *text_line, const char *json_l
     free(text);
 }
 
-static void numbers_are_formatted_as_in_python(void **state)
+TEST(numbers_are_formatted_as_in_python)
 {
     check_number(0, "   Time: 0.0", "\"time\": 0.0\n }\n}");
     check_number(0.0004, "   Time: 0.0", "\"time\": 0.0004\n }\n}");
@@ -811,7 +811,7 @@ static void numbers_are_formatted_as_in_python(void **state)
 }
 
 /* Nothing was measured. */
-static void a_report_of_zeros_keeps_its_layout(void **state)
+TEST(a_report_of_zeros_keeps_its_layout)
 {
     struct resource_usage usage = usage_from(NULL, "bytes", "days");
     char *text = written(&usage, (struct report_style){ GPU_TRACKER_TEXT, false });
@@ -824,32 +824,4 @@ static void a_report_of_zeros_keeps_its_layout(void **state)
     assert_non_null(strstr(text, "Main number of threads: 0\n"));
     assert_non_null(strstr(text, "      Total RSS: 0.0\n"));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_converted_to_the_selected_unit),
-        cmocka_unit_test(every_unit_has_its_coefficient),
-        cmocka_unit_test(mean_cpu_usage_is_cpu_time_divided_by_wall_time),
-        cmocka_unit_test(no_maximum_is_below_its_mean),
-        cmocka_unit_test(cpu_usage_of_the_machine_is_between_the_job_and_all_cores),
-        cmocka_unit_test(unknown_totals_are_0),
-        cmocka_unit_test(all_rows_including_the_last_are_an_interval_apart),
-        cmocka_unit_test(the_last_sample_adds_no_second_row_at_the_same_time),
-        cmocka_unit_test(a_row_has_current_values_instead_of_peaks),
-        cmocka_unit_test(a_requested_sample_adds_a_row),
-        cmocka_unit_test(a_block_gets_a_row_with_its_maximum),
-        cmocka_unit_test(a_single_row_contains_the_peak),
-        cmocka_unit_test(rows_are_a_millisecond_apart_within_a_block),
-        cmocka_unit_test(unknown_values_are_nan_or_0),
-        cmocka_unit_test(cpu_usage_of_the_machine_does_not_exceed_its_cores),
-        cmocka_unit_test(json_equals_the_output_of_the_predecessor),
-        cmocka_unit_test(text_equals_the_output_of_the_predecessor),
-        cmocka_unit_test(old_spelling_is_used_in_every_key_and_label),
-        cmocka_unit_test(numbers_are_formatted_as_in_python),
-        cmocka_unit_test(a_report_of_zeros_keeps_its_layout),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,7 +122,7 @@ static void tear_down(struct machine *machine)
     fake_root_done(&machine->fake);
 }
 
-static void gpus_of_all_vendors_are_in_one_list(void **state)
+TEST(gpus_of_all_vendors_are_in_one_list)
 {
     const struct gpu_inventory *inventory;
     struct machine machine;
@@ -140,7 +140,7 @@ static void gpus_of_all_vendors_are_in_one_list(void **state)
     tear_down(&machine);
 }
 
-static void figures_of_all_drivers_add_up(void **state)
+TEST(figures_of_all_drivers_add_up)
 {
     const struct gpu_totals *totals;
     struct machine machine;
@@ -187,7 +187,7 @@ static void figures_of_all_drivers_add_up(void **state)
     tear_down(&machine);
 }
 
-static void keys_of_old_amdgpu_are_read(void **state)
+TEST(keys_of_old_amdgpu_are_read)
 {
     struct machine machine;
 
@@ -225,7 +225,7 @@ static struct measure job_memory(struct machine *machine)
     return gpu_watch_totals(&machine->watch).measures[GPU_TOTAL_JOB_MEMORY];
 }
 
-static void memory_counted_by_the_kernel_replaces_the_sum_over_processes(void **state)
+TEST(memory_counted_by_the_kernel_replaces_the_sum_over_processes)
 {
     const struct gpu_device_view *view;
     struct machine machine;
@@ -254,7 +254,7 @@ static void memory_counted_by_the_kernel_replaces_the_sum_over_processes(void **
 }
 
 /* Linux 6.14 has no dmem.peak, so the peak is only sampled. */
-static void memory_is_inexact_if_the_cgroup_has_no_peak(void **state)
+TEST(memory_is_inexact_if_the_cgroup_has_no_peak)
 {
     struct machine machine;
 
@@ -267,7 +267,7 @@ static void memory_is_inexact_if_the_cgroup_has_no_peak(void **state)
     tear_down(&machine);
 }
 
-static void the_peak_of_an_existing_cgroup_is_used_only_if_it_rises(void **state)
+TEST(the_peak_of_an_existing_cgroup_is_used_only_if_it_rises)
 {
     struct machine machine;
 
@@ -283,7 +283,7 @@ static void the_peak_of_an_existing_cgroup_is_used_only_if_it_rises(void **state
     tear_down(&machine);
 }
 
-static void a_process_outside_the_cgroup_is_counted_with_the_others(void **state)
+TEST(a_process_outside_the_cgroup_is_counted_with_the_others)
 {
     struct machine machine;
 
@@ -301,7 +301,7 @@ static void a_process_outside_the_cgroup_is_counted_with_the_others(void **state
 
 /* The driver is unloaded for a while: the new memory region counts from 0, and the time
  * before is missing. */
-static void memory_regions_may_appear_and_disappear(void **state)
+TEST(memory_regions_may_appear_and_disappear)
 {
     const struct gpu_device_view *view;
     struct machine machine;
@@ -326,7 +326,7 @@ static void memory_regions_may_appear_and_disappear(void **state)
 }
 
 /* The cgroup was removed. */
-static void a_cgroup_that_cannot_be_read_is_not_read_again(void **state)
+TEST(a_cgroup_that_cannot_be_read_is_not_read_again)
 {
     struct machine machine;
 
@@ -341,7 +341,7 @@ static void a_cgroup_that_cannot_be_read_is_not_read_again(void **state)
 }
 
 /* The peaks of two GPUs may occur at different times. */
-static void the_peak_over_two_gpus_is_not_exact(void **state)
+TEST(the_peak_over_two_gpus_is_not_exact)
 {
     const struct gpu_device_view *view;
     struct machine machine;
@@ -364,7 +364,7 @@ static void the_peak_over_two_gpus_is_not_exact(void **state)
     tear_down(&machine);
 }
 
-static void an_exited_process_keeps_its_busy_time(void **state)
+TEST(an_exited_process_keeps_its_busy_time)
 {
     const struct gpu_totals *totals;
     struct machine machine;
@@ -388,7 +388,7 @@ static void an_exited_process_keeps_its_busy_time(void **state)
 }
 
 /* No process of the job starts or exits for a while, so the roster is unchanged. */
-static void the_pid_of_a_long_exited_process_may_be_reused(void **state)
+TEST(the_pid_of_a_long_exited_process_may_be_reused)
 {
     struct machine machine;
 
@@ -414,7 +414,7 @@ static const char *slurm_one(const char *name)
     return strcmp(name, "SLURM_JOB_GPUS") == 0 ? "0" : NULL;
 }
 
-static void each_vendor_has_its_own_variables(void **state)
+TEST(each_vendor_has_its_own_variables)
 {
     static const struct {
         const char *gpus;
@@ -442,7 +442,7 @@ static void each_vendor_has_its_own_variables(void **state)
     }
 }
 
-static void without_a_gpu_there_is_nothing_to_watch(void **state)
+FAKE_ROOT_TEST(without_a_gpu_there_is_nothing_to_watch)
 {
     struct fake_root *fake = *state;
     struct gpu_watch_options options = { .vendors = gpu_vendors,
@@ -463,7 +463,7 @@ static int fail_to_open(const struct root *root, void **ret, struct spoor_error 
     return -EIO;
 }
 
-static void a_failing_vendor_is_reported(void **state)
+FAKE_ROOT_TEST(a_failing_vendor_is_reported)
 {
     struct fake_root *fake = *state;
     static const struct gpu_vendor broken = { .name = "broken", .open = fail_to_open };
@@ -477,7 +477,7 @@ static void a_failing_vendor_is_reported(void **state)
     assert_string_equal(inventory.refusals[0].error.message, "broken");
 }
 
-static void a_variable_is_found_in_the_environment_of_a_process(void **state)
+TEST(a_variable_is_found_in_the_environment_of_a_process)
 {
     static const char block[] = "PATH=/bin\0XCUDA=1\0CUDA_VISIBLE_DEVICES=0,1\0EMPTY=\0CUT=x";
 
@@ -489,7 +489,7 @@ static void a_variable_is_found_in_the_environment_of_a_process(void **state)
     assert_null(gpu_choice_find("", 0, "PATH"));
 }
 
-static void sources_come_from_the_vendors_in_use(void **state)
+TEST(sources_come_from_the_vendors_in_use)
 {
     struct gpu_totals totals;
     struct machine machine;
@@ -501,29 +501,4 @@ static void sources_come_from_the_vendors_in_use(void **state)
     assert_string_equal(totals.measures[GPU_TOTAL_HOST_MEMORY].origin.source,
                         "intel.sysfs+amdgpu.sysfs"); /* for all GPUs */
     tear_down(&machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpus_of_all_vendors_are_in_one_list),
-        cmocka_unit_test(figures_of_all_drivers_add_up),
-        cmocka_unit_test(keys_of_old_amdgpu_are_read),
-        cmocka_unit_test(memory_counted_by_the_kernel_replaces_the_sum_over_processes),
-        cmocka_unit_test(memory_is_inexact_if_the_cgroup_has_no_peak),
-        cmocka_unit_test(the_peak_of_an_existing_cgroup_is_used_only_if_it_rises),
-        cmocka_unit_test(a_process_outside_the_cgroup_is_counted_with_the_others),
-        cmocka_unit_test(memory_regions_may_appear_and_disappear),
-        cmocka_unit_test(a_cgroup_that_cannot_be_read_is_not_read_again),
-        cmocka_unit_test(the_peak_over_two_gpus_is_not_exact),
-        cmocka_unit_test(an_exited_process_keeps_its_busy_time),
-        cmocka_unit_test(the_pid_of_a_long_exited_process_may_be_reused),
-        cmocka_unit_test(each_vendor_has_its_own_variables),
-        FAKE_ROOT_TEST(without_a_gpu_there_is_nothing_to_watch),
-        FAKE_ROOT_TEST(a_failing_vendor_is_reported),
-        cmocka_unit_test(a_variable_is_found_in_the_environment_of_a_process),
-        cmocka_unit_test(sources_come_from_the_vendors_in_use),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

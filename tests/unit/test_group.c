@@ -155,7 +155,7 @@ static double next(uint64_t *random)
 
 /* ---- figures --------------------------------------------------------------------- */
 
-static void merging_one_rank_keeps_its_figures(void **state)
+TEST(merging_one_rank_keeps_its_figures)
 {
     const struct part part = {
         .rank = 0, .ranks = 1, .seconds = 10, .cpu = 7, .memory = 3 * MB
@@ -176,7 +176,7 @@ static void merging_one_rank_keeps_its_figures(void **state)
     record_done(&own);
 }
 
-static void memory_of_ranks_is_added_only_at_the_same_time(void **state)
+TEST(memory_of_ranks_is_added_only_at_the_same_time)
 {
     struct part parts[4];
     struct record merged;
@@ -204,7 +204,7 @@ static void memory_of_ranks_is_added_only_at_the_same_time(void **state)
 
 /* Both ranks map a shared window, but the second one mapped it after spoor had read its
  * shared memory. */
-static void pages_that_may_be_shared_are_not_in_the_lower_bound(void **state)
+TEST(pages_that_may_be_shared_are_not_in_the_lower_bound)
 {
     const struct part parts[] = {
         { .rank = 0,
@@ -228,7 +228,7 @@ static void pages_that_may_be_shared_are_not_in_the_lower_bound(void **state)
     record_done(&merged);
 }
 
-static void memory_of_a_group_is_the_memory_of_its_largest_node(void **state)
+TEST(memory_of_a_group_is_the_memory_of_its_largest_node)
 {
     const struct part parts[] = {
         { .rank = 0, .ranks = 3, .node = 0, .seconds = 10, .cpu = 2, .memory = 500 * MB },
@@ -250,7 +250,7 @@ static void memory_of_a_group_is_the_memory_of_its_largest_node(void **state)
     record_done(&merged);
 }
 
-static void ranks_that_did_not_end_are_listed(void **state)
+TEST(ranks_that_did_not_end_are_listed)
 {
     const struct part parts[] = {
         { .rank = 0, .ranks = 4, .seconds = 10, .cpu = 2, .memory = MB },
@@ -274,7 +274,7 @@ static void ranks_that_did_not_end_are_listed(void **state)
     record_done(&merged);
 }
 
-static void only_the_last_attempt_of_a_rank_is_counted(void **state)
+TEST(only_the_last_attempt_of_a_rank_is_counted)
 {
     struct part parts[] = {
         { .rank = 0, .ranks = 2, .seconds = 10, .cpu = 2, .memory = MB },
@@ -301,7 +301,7 @@ static void only_the_last_attempt_of_a_rank_is_counted(void **state)
     record_done(&merged);
 }
 
-static void only_the_job_that_began_last_is_counted(void **state)
+TEST(only_the_job_that_began_last_is_counted)
 {
     const struct part parts[] = {
         { .rank = 0, .ranks = 8, .seconds = 10, .cpu = 50, .memory = MB, .job = "41" },
@@ -323,7 +323,7 @@ static void only_the_job_that_began_last_is_counted(void **state)
     record_done(&merged);
 }
 
-static void differing_clocks_cause_a_warning(void **state)
+TEST(differing_clocks_cause_a_warning)
 {
     struct part parts[] = {
         { .rank = 0, .ranks = 2, .node = 0, .seconds = 10, .cpu = 2, .memory = MB },
@@ -347,7 +347,7 @@ static void differing_clocks_cause_a_warning(void **state)
     record_done(&merged);
 }
 
-static void runs_without_a_rank_can_be_merged_too(void **state)
+TEST(runs_without_a_rank_can_be_merged_too)
 {
     const struct part parts[] = {
         { .rank = UNKNOWN, .ranks = UNKNOWN, .seconds = 10, .cpu = 2, .memory = MB, .id = "a" },
@@ -371,7 +371,7 @@ static void runs_without_a_rank_can_be_merged_too(void **state)
 }
 
 /* A folder may contain arbitrary files, so ranks may contradict each other. */
-static void contradictory_ranks_are_harmless(void **state)
+TEST(contradictory_ranks_are_harmless)
 {
     enum { SEEDS = 300, COUNT = 12 };
 
@@ -404,7 +404,7 @@ static void contradictory_ranks_are_harmless(void **state)
     }
 }
 
-static void a_billion_ranks_take_no_memory(void **state)
+TEST(a_billion_ranks_take_no_memory)
 {
     const struct part part = {
         .rank = 3, .ranks = 1000000000, .seconds = 10, .cpu = 2, .memory = MB
@@ -418,7 +418,7 @@ static void a_billion_ranks_take_no_memory(void **state)
     record_done(&merged);
 }
 
-static void impossible_ranks_are_refused(void **state)
+TEST(impossible_ranks_are_refused)
 {
     const struct part part = { .rank = 16, .ranks = 16, .seconds = 1, .cpu = 1, .memory = 1 };
     struct record record = make(&part);
@@ -431,7 +431,7 @@ static void impossible_ranks_are_refused(void **state)
     group_done(&group);
 }
 
-static void one_rank_may_read_the_gpus_for_all(void **state)
+TEST(one_rank_may_read_the_gpus_for_all)
 {
     struct group group;
     struct spoor_error err = { 0 };
@@ -455,7 +455,7 @@ static void one_rank_may_read_the_gpus_for_all(void **state)
     group_done(&group);
 }
 
-static void each_gpu_counts_once(void **state)
+TEST(each_gpu_counts_once)
 {
     struct group group;
     struct spoor_error err = { 0 };
@@ -513,7 +513,7 @@ static void check_bounds(const struct record *merged)
     }
 }
 
-static void merged_bounds_are_valid_and_independent_of_the_order_of_lines(void **state)
+TEST(merged_bounds_are_valid_and_independent_of_the_order_of_lines)
 {
     enum { COUNT = 40, SEEDS = 200 };
 
@@ -563,7 +563,7 @@ static void merged_bounds_are_valid_and_independent_of_the_order_of_lines(void *
     }
 }
 
-static void a_merged_report_is_the_same_after_loading(void **state)
+TEST(a_merged_report_is_the_same_after_loading)
 {
     CLEANUP(buffer_done) struct buffer first = { 0 }, second = { 0 };
     struct format_style style = { 0 };
@@ -616,7 +616,7 @@ static void add_lines(struct buffer *text, const struct part *part)
     record_done(&record);
 }
 
-static void damaged_lines_are_skipped(void **state)
+TEST(damaged_lines_are_skipped)
 {
     static const char *const damaged[] = {
         "{\"schema\":\"spoor/"
@@ -660,7 +660,7 @@ static void damaged_lines_are_skipped(void **state)
 }
 
 /* A file may be truncated at any byte if the machine crashed or the disk was full. */
-static void a_file_may_be_cut_anywhere(void **state)
+TEST(a_file_may_be_cut_anywhere)
 {
     char folder[] = "/tmp/spoor-group.XXXXXX", path[64];
     CLEANUP(buffer_done) struct buffer text = { 0 };
@@ -691,7 +691,7 @@ static void a_file_may_be_cut_anywhere(void **state)
     rmdir(folder);
 }
 
-static void a_line_that_is_too_long_is_skipped(void **state)
+TEST(a_line_that_is_too_long_is_skipped)
 {
     char folder[] = "/tmp/spoor-group.XXXXXX", path[64];
     CLEANUP(buffer_done) struct buffer text = { 0 };
@@ -714,7 +714,7 @@ static void a_line_that_is_too_long_is_skipped(void **state)
     rmdir(folder);
 }
 
-static void ten_thousand_ranks_are_merged(void **state)
+TEST(ten_thousand_ranks_are_merged)
 {
     enum { COUNT = 10000 };
     struct group group;
@@ -741,32 +741,4 @@ static void ten_thousand_ranks_are_merged(void **state)
     assert_string_equal(merged.group->deciding_node, "n99");
     record_done(&merged);
     group_done(&group);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merging_one_rank_keeps_its_figures),
-        cmocka_unit_test(memory_of_ranks_is_added_only_at_the_same_time),
-        cmocka_unit_test(pages_that_may_be_shared_are_not_in_the_lower_bound),
-        cmocka_unit_test(memory_of_a_group_is_the_memory_of_its_largest_node),
-        cmocka_unit_test(ranks_that_did_not_end_are_listed),
-        cmocka_unit_test(only_the_last_attempt_of_a_rank_is_counted),
-        cmocka_unit_test(only_the_job_that_began_last_is_counted),
-        cmocka_unit_test(differing_clocks_cause_a_warning),
-        cmocka_unit_test(runs_without_a_rank_can_be_merged_too),
-        cmocka_unit_test(contradictory_ranks_are_harmless),
-        cmocka_unit_test(a_billion_ranks_take_no_memory),
-        cmocka_unit_test(impossible_ranks_are_refused),
-        cmocka_unit_test(one_rank_may_read_the_gpus_for_all),
-        cmocka_unit_test(each_gpu_counts_once),
-        cmocka_unit_test(merged_bounds_are_valid_and_independent_of_the_order_of_lines),
-        cmocka_unit_test(a_merged_report_is_the_same_after_loading),
-        cmocka_unit_test(damaged_lines_are_skipped),
-        cmocka_unit_test(a_file_may_be_cut_anywhere),
-        cmocka_unit_test(a_line_that_is_too_long_is_skipped),
-        cmocka_unit_test(ten_thousand_ranks_are_merged),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

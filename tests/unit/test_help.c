@@ -29,7 +29,7 @@ static char *printed(const struct program *program, const char *command)
     return text;
 }
 
-static void help_fits_80_columns(void **state)
+TEST(help_fits_80_columns)
 {
     char *texts[] = { printed(&spoor_program, NULL), printed(&spoor_program, "run"),
                       printed(&spoor_program, "attach"), printed(&spoor_program, "doctor"),
@@ -47,7 +47,7 @@ static void help_fits_80_columns(void **state)
     }
 }
 
-static void summaries_of_commands_are_aligned(void **state)
+TEST(summaries_of_commands_are_aligned)
 {
     char *text = printed(&spoor_program, NULL);
 
@@ -56,7 +56,7 @@ static void summaries_of_commands_are_aligned(void **state)
     free(text);
 }
 
-static void info_lists_only_its_supported_formats(void **state)
+TEST(info_lists_only_its_supported_formats)
 {
     char *text = printed(&spoor_program, "info");
 
@@ -65,7 +65,7 @@ static void info_lists_only_its_supported_formats(void **state)
     free(text);
 }
 
-static void hidden_commands_are_not_listed(void **state)
+TEST(hidden_commands_are_not_listed)
 {
     char *text = printed(&spoor_program, NULL);
 
@@ -93,7 +93,7 @@ static void print_usage(FILE *out)
                command_find(gpu_tracker_program.commands, "sub-track"));
 }
 
-static void full_usage_has_a_line_for_each_subcommand(void **state)
+TEST(full_usage_has_a_line_for_each_subcommand)
 {
     check_printed(print_usage,
                   "Usage:\n"
@@ -119,13 +119,13 @@ static void print_manual(FILE *out)
     man_options(out, &command);
 }
 
-static void the_manual_is_escaped(void **state)
+TEST(the_manual_is_escaped)
 {
     check_printed(print_manual, "*-o*, *--out-file* _FILE_\n\tWrite to FILE \\[now\\].\n\n"
                                 "*--kind* a|b\n\tA\\_b.\n\n");
 }
 
-static void lines_break_at_spaces_only(void **state)
+TEST(lines_break_at_spaces_only)
 {
     char *text = NULL;
     size_t size = 0;
@@ -186,7 +186,7 @@ static void check(const char *words, const char *expected)
     free(copy);
 }
 
-static void completion_offers_commands_with_their_summary(void **state)
+TEST(completion_offers_commands_with_their_summary)
 {
     check("", "one\tdo it\nrun\trun\nshow\tshow\n--help\tshow this help and exit\n"
               "--version\tshow the version and exit\n");
@@ -194,7 +194,7 @@ static void completion_offers_commands_with_their_summary(void **state)
     check("secret x", "");
 }
 
-static void completion_offers_options_with_the_start_of_their_help(void **state)
+TEST(completion_offers_options_with_the_start_of_their_help)
 {
     const char *options = "--output\twrite to FILE\n--kind\tone\n--stream\t\n--tag\ta tag\n";
 
@@ -205,7 +205,7 @@ static void completion_offers_options_with_the_start_of_their_help(void **state)
     check("one --stream ", options);
 }
 
-static void completion_of_a_value_offers_files_words_or_nothing(void **state)
+TEST(completion_of_a_value_offers_files_words_or_nothing)
 {
     check("one -o ", "<files>\n");
     check("one --output x", "<files>\n");
@@ -217,7 +217,7 @@ static void completion_of_a_value_offers_files_words_or_nothing(void **state)
     check("one --other=", "--output\twrite to FILE\n--kind\tone\n--stream\t\n--tag\ta tag\n");
 }
 
-static void completion_accepts_an_equals_sign_as_a_separate_word(void **state)
+TEST(completion_accepts_an_equals_sign_as_a_separate_word)
 {
     check("one --kind =", "a\nb\n");
     check("one --kind = b", "a\nb\n");
@@ -225,7 +225,7 @@ static void completion_accepts_an_equals_sign_as_a_separate_word(void **state)
     check("run --other = 5 cat ", "<command> 5\n");
 }
 
-static void completion_of_the_command_to_run_is_left_to_the_shell(void **state)
+TEST(completion_of_the_command_to_run_is_left_to_the_shell)
 {
     check("run ca", "<command> 2\n");
     check("run --other 5 cat -", "<command> 4\n");
@@ -234,24 +234,4 @@ static void completion_of_the_command_to_run_is_left_to_the_shell(void **state)
     check("run -", "--other\tof another command\n");
     check("show 1", "<processes>\n");
     check("show -", "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help_fits_80_columns),
-        cmocka_unit_test(summaries_of_commands_are_aligned),
-        cmocka_unit_test(info_lists_only_its_supported_formats),
-        cmocka_unit_test(hidden_commands_are_not_listed),
-        cmocka_unit_test(full_usage_has_a_line_for_each_subcommand),
-        cmocka_unit_test(the_manual_is_escaped),
-        cmocka_unit_test(lines_break_at_spaces_only),
-        cmocka_unit_test(completion_offers_commands_with_their_summary),
-        cmocka_unit_test(completion_offers_options_with_the_start_of_their_help),
-        cmocka_unit_test(completion_of_a_value_offers_files_words_or_nothing),
-        cmocka_unit_test(completion_accepts_an_equals_sign_as_a_separate_word),
-        cmocka_unit_test(completion_of_the_command_to_run_is_left_to_the_shell),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

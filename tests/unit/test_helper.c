@@ -50,7 +50,7 @@ static void check_released(struct call *call)
     assert_int_equal(sem_wait(&call->released), 0);
 }
 
-static void a_helper_can_be_used_again(void **state)
+TEST(a_helper_can_be_used_again)
 {
     struct helper *helper;
     struct call call;
@@ -69,7 +69,7 @@ static void a_helper_can_be_used_again(void **state)
     check_released(&call);
 }
 
-static void a_hanging_helper_is_abandoned(void **state)
+TEST(a_hanging_helper_is_abandoned)
 {
     struct helper *helper;
     struct call call;
@@ -85,7 +85,7 @@ static void a_hanging_helper_is_abandoned(void **state)
     assert_int_equal(call.count, 1);
 }
 
-static void a_closed_helper_can_be_closed(void **state)
+TEST(a_closed_helper_can_be_closed)
 {
     struct helper *helper;
     struct call call;
@@ -96,15 +96,4 @@ static void a_closed_helper_can_be_closed(void **state)
     assert_null(helper_close(helper)); /* never started */
     let_it_return(&call);
     check_released(&call);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_helper_can_be_used_again),
-        cmocka_unit_test(a_hanging_helper_is_abandoned),
-        cmocka_unit_test(a_closed_helper_can_be_closed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static pid_t start(int fds[2], const char *name)
     return pid;
 }
 
-static void the_child_has_its_own_name_and_session_and_blocks_signals(void **state)
+TEST(the_child_has_its_own_name_and_session_and_blocks_signals)
 {
     char own_name[16], said[18] = "";
     int fds[2];
@@ -46,7 +46,7 @@ static void the_child_has_its_own_name_and_session_and_blocks_signals(void **sta
     close(fds[1]);
 }
 
-static void the_child_is_not_returned_by_wait(void **state)
+TEST(the_child_is_not_returned_by_wait)
 {
     int fds[2];
     pid_t pid = start(fds, "spoor-test");
@@ -59,7 +59,7 @@ static void the_child_is_not_returned_by_wait(void **state)
     close(fds[1]);
 }
 
-static void the_child_keeps_only_one_descriptor_open(void **state)
+TEST(the_child_keeps_only_one_descriptor_open)
 {
     int fds[2];
     char byte;
@@ -81,7 +81,7 @@ static void the_child_keeps_only_one_descriptor_open(void **state)
     close(fds[0]);
 }
 
-static void the_child_keeps_its_standard_output(void **state)
+TEST(the_child_keeps_its_standard_output)
 {
     int wakes[2], rows[2];
     char byte;
@@ -104,16 +104,4 @@ static void the_child_keeps_its_standard_output(void **state)
     assert_int_equal(read(rows[0], &byte, 1), 0); /* EOF: descriptor 1 was the last copy */
     hidden_child_reap(pid);
     close(rows[0]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_child_has_its_own_name_and_session_and_blocks_signals),
-        cmocka_unit_test(the_child_is_not_returned_by_wait),
-        cmocka_unit_test(the_child_keeps_only_one_descriptor_open),
-        cmocka_unit_test(the_child_keeps_its_standard_output),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static bool is_same(double a, double b)
 }
 
 /* A lower bound that equals the value is omitted; readers assume so. */
-static void a_row_contains_every_figure_with_its_bounds(void **state)
+TEST(a_row_contains_every_figure_with_its_bounds)
 {
     struct example *example = example_new();
     CLEANUP(buffer_done) struct buffer row = { 0 }, again = { 0 };
@@ -69,7 +69,7 @@ static void a_row_contains_every_figure_with_its_bounds(void **state)
     example_free(example);
 }
 
-static void a_command_is_split_as_a_shell_would(void **state)
+TEST(a_command_is_split_as_a_shell_would)
 {
     static const char *const words[] = { "sh",     "-c", "echo 'a  b' \"$1\"", "",  "new\nline",
                                          "\xff\\", "*",  "gr\xc3\xbc\xc3\x9f", NULL };
@@ -87,7 +87,7 @@ static void a_command_is_split_as_a_shell_would(void **state)
     record_done(&loaded);
 }
 
-static void a_long_command_is_truncated(void **state)
+TEST(a_long_command_is_truncated)
 {
     char argument[10000];
     const char *command[] = { argument, "end", NULL };
@@ -107,7 +107,7 @@ static void a_long_command_is_truncated(void **state)
 }
 
 /* The job has two GPUs and used memory on one; a third GPU is not assigned to it. */
-static void a_row_contains_gpu_names_and_their_memory(void **state)
+TEST(a_row_contains_gpu_names_and_their_memory)
 {
     struct record_gpu gpus[] = {
         { .name = "NVIDIA H200", .vendor = "nvidia", .is_selected = true },
@@ -142,7 +142,7 @@ static void a_row_contains_gpu_names_and_their_memory(void **state)
     example_free(example);
 }
 
-static void the_id_of_a_row_depends_only_on_its_values(void **state)
+TEST(the_id_of_a_row_depends_only_on_its_values)
 {
     char first[RUN_ID_SIZE], second[RUN_ID_SIZE];
     struct record record;
@@ -159,7 +159,7 @@ static void the_id_of_a_row_depends_only_on_its_values(void **state)
     assert_int_equal(strlen(first), RUN_ID_SIZE - 1);
 }
 
-static void other_text_is_not_a_row(void **state)
+TEST(other_text_is_not_a_row)
 {
     static const char *const texts[] = {
         "",    "{", "[]", "{}", "{\"id\":1}", "{\"id\":\"a\"", "{\"id\":\"a\",\"samples\":-1}",
@@ -173,7 +173,7 @@ static void other_text_is_not_a_row(void **state)
 
 /* ---- filters -------------------------------------------------------------- */
 
-static void a_filter_becomes_sql_with_placeholders(void **state)
+TEST(a_filter_becomes_sql_with_placeholders)
 {
     CLEANUP(history_filter_done) struct history_filter filter = { 0 };
     struct spoor_error err = { 0 };
@@ -188,7 +188,7 @@ static void a_filter_becomes_sql_with_placeholders(void **state)
     assert_int_equal(filter.limit, 3);
 }
 
-static void too_many_conditions_are_refused(void **state)
+TEST(too_many_conditions_are_refused)
 {
     CLEANUP(history_filter_done) struct history_filter filter = { 0 };
     struct spoor_error err = { 0 };
@@ -221,7 +221,7 @@ static int count_file(const char *path, void *data, struct spoor_error *err)
     return 0;
 }
 
-static void each_month_has_its_own_file(void **state)
+FAKE_ROOT_TEST(each_month_has_its_own_file)
 {
     struct fake_root *fake = *state;
     struct spoor_error err = { 0 };
@@ -248,7 +248,7 @@ static struct record import_one(const char *text, struct records *records)
     return records->items[0];
 }
 
-static void nextflow_values_may_have_units_or_be_raw(void **state)
+TEST(nextflow_values_may_have_units_or_be_raw)
 {
     static const char human[] = "task_id\trealtime\tpeak_rss\t%cpu\texit\r\n"
                                 "1\t1h 2m 3s\t1.5 KB\t200.5%\t-\r\n";
@@ -265,22 +265,4 @@ static void nextflow_values_may_have_units_or_be_raw(void **state)
     assert_true(is_same(record.elapsed_seconds, 3723));
     assert_true(is_same(record.started_at, 1.5));
     assert_string_equal(record.tags.items[0].value, "file.txt:1");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_contains_every_figure_with_its_bounds),
-        cmocka_unit_test(a_command_is_split_as_a_shell_would),
-        cmocka_unit_test(a_long_command_is_truncated),
-        cmocka_unit_test(a_row_contains_gpu_names_and_their_memory),
-        cmocka_unit_test(the_id_of_a_row_depends_only_on_its_values),
-        cmocka_unit_test(other_text_is_not_a_row),
-        cmocka_unit_test(a_filter_becomes_sql_with_placeholders),
-        cmocka_unit_test(too_many_conditions_are_refused),
-        FAKE_ROOT_TEST(each_month_has_its_own_file),
-        cmocka_unit_test(nextflow_values_may_have_units_or_be_raw),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

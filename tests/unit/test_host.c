@@ -19,7 +19,7 @@
     "cpu1 794 0 413 91725 512 0 9 3 0 0\n"
 #define TEXT CPU_LINES "intr 153411 0 0\nctxt 5\nbtime 6\nprocesses 4902\nprocs_running 3\n"
 
-static void ticks_are_converted_to_nanoseconds(void **state)
+TEST(ticks_are_converted_to_nanoseconds)
 {
     struct cpu_stat stat;
 
@@ -32,7 +32,7 @@ static void ticks_are_converted_to_nanoseconds(void **state)
     assert_int_equal(stat.cpus, 2);
 }
 
-static void each_cpu_has_its_busy_time(void **state)
+TEST(each_cpu_has_its_busy_time)
 {
     struct cpu_busy list[4] = { { 0, 0 } };
 
@@ -49,7 +49,7 @@ static void each_cpu_has_its_busy_time(void **state)
     assert_int_equal(cpu_stat_parse_each("", 100, list, 4), 0);
 }
 
-static void any_number_of_ticks_per_second_is_supported(void **state)
+TEST(any_number_of_ticks_per_second_is_supported)
 {
     struct cpu_stat stat;
 
@@ -58,7 +58,7 @@ static void any_number_of_ticks_per_second_is_supported(void **state)
     assert_int_equal(stat.system_ns, 976562);
 }
 
-static void old_kernels_have_fewer_columns(void **state)
+TEST(old_kernels_have_fewer_columns)
 {
     struct cpu_stat stat;
 
@@ -69,7 +69,7 @@ static void old_kernels_have_fewer_columns(void **state)
     assert_true(stat.steal_ns == UNKNOWN);
 }
 
-static void cpu_times_that_are_too_large_are_unknown(void **state)
+TEST(cpu_times_that_are_too_large_are_unknown)
 {
     struct cpu_stat stat;
 
@@ -79,7 +79,7 @@ static void cpu_times_that_are_too_large_are_unknown(void **state)
     assert_int_equal(stat.system_ns, 50000000);
 }
 
-static void a_truncated_text_never_gives_a_wrong_number(void **state)
+TEST(a_truncated_text_never_gives_a_wrong_number)
 {
     struct cpu_stat whole, stat;
     char text[sizeof(TEXT)];
@@ -98,7 +98,7 @@ static void a_truncated_text_never_gives_a_wrong_number(void **state)
     }
 }
 
-static void thousands_of_cpus_are_counted(void **state)
+TEST(thousands_of_cpus_are_counted)
 {
     enum { CPUS = 8192, LINE = 32 };
     char *text = malloc(CPUS * LINE + 64);
@@ -115,7 +115,7 @@ static void thousands_of_cpus_are_counted(void **state)
     free(text);
 }
 
-static void damaged_cpu_lines_are_refused(void **state)
+TEST(damaged_cpu_lines_are_refused)
 {
     static const char *const damaged[] = {
         "",
@@ -138,7 +138,7 @@ static void damaged_cpu_lines_are_refused(void **state)
 
 /* ---- process count --------------------------------------------------------- */
 
-static void processes_are_counted_and_other_folders_are_not(void **state)
+FAKE_ROOT_TEST(processes_are_counted_and_other_folders_are_not)
 {
     struct fake_root *fake = *state;
 
@@ -153,7 +153,7 @@ static void processes_are_counted_and_other_folders_are_not(void **state)
 
 /* ---- pressure -------------------------------------------------------------- */
 
-static void pressure_is_read_from_the_some_line(void **state)
+TEST(pressure_is_read_from_the_some_line)
 {
     uint64_t ns;
 
@@ -167,7 +167,7 @@ static void pressure_is_read_from_the_some_line(void **state)
     assert_int_equal(ns, 8000);
 }
 
-static void a_total_that_does_not_fit_is_unknown(void **state)
+TEST(a_total_that_does_not_fit_is_unknown)
 {
     uint64_t ns;
 
@@ -175,7 +175,7 @@ static void a_total_that_does_not_fit_is_unknown(void **state)
     assert_true(ns == UNKNOWN);
 }
 
-static void damaged_pressure_is_refused(void **state)
+TEST(damaged_pressure_is_refused)
 {
     static const char *const damaged[] = {
         "",
@@ -197,7 +197,7 @@ static void damaged_pressure_is_refused(void **state)
 
 /* ---- vmstat ---------------------------------------------------------------- */
 
-static void oom_kills_are_counted(void **state)
+TEST(oom_kills_are_counted)
 {
     uint64_t count;
 
@@ -207,7 +207,7 @@ static void oom_kills_are_counted(void **state)
     assert_int_equal(count, 3);
 }
 
-static void old_kernels_do_not_count_oom_kills(void **state)
+TEST(old_kernels_do_not_count_oom_kills)
 {
     uint64_t count = 5;
 
@@ -217,7 +217,7 @@ static void old_kernels_do_not_count_oom_kills(void **state)
     assert_int_equal(count, 5);
 }
 
-static void damaged_vmstat_is_refused(void **state)
+TEST(damaged_vmstat_is_refused)
 {
     uint64_t count = 5;
 
@@ -268,7 +268,7 @@ static void machine_free(struct machine *machine)
     free(machine);
 }
 
-static void a_reading_contains_every_figure(void **state)
+TEST(a_reading_contains_every_figure)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -293,7 +293,7 @@ static void a_reading_contains_every_figure(void **state)
     machine_free(machine);
 }
 
-static void added_or_removed_devices_cause_no_spike(void **state)
+TEST(added_or_removed_devices_cause_no_spike)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -321,7 +321,7 @@ static void added_or_removed_devices_cause_no_spike(void **state)
     machine_free(machine);
 }
 
-static void processes_are_counted_on_request(void **state)
+TEST(processes_are_counted_on_request)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -335,7 +335,7 @@ static void processes_are_counted_on_request(void **state)
     machine_free(machine);
 }
 
-static void without_files_every_figure_is_unknown(void **state)
+TEST(without_files_every_figure_is_unknown)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -350,7 +350,7 @@ static void without_files_every_figure_is_unknown(void **state)
     machine_free(machine);
 }
 
-static void a_damaged_file_makes_only_its_own_figures_unknown(void **state)
+TEST(a_damaged_file_makes_only_its_own_figures_unknown)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -366,7 +366,7 @@ static void a_damaged_file_makes_only_its_own_figures_unknown(void **state)
     machine_free(machine);
 }
 
-static void the_start_of_an_overlong_file_is_used(void **state)
+TEST(the_start_of_an_overlong_file_is_used)
 {
     static const char start[] = "cpu 100 0 200 300 400 0 0 5\ncpu0 1 0 2 3 4 0 0 5\nintr ";
     struct machine *machine = machine_new();
@@ -387,7 +387,7 @@ static void the_start_of_an_overlong_file_is_used(void **state)
     machine_free(machine);
 }
 
-static void slow_figures_are_read_once_a_minute_or_on_request(void **state)
+TEST(slow_figures_are_read_once_a_minute_or_on_request)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -413,7 +413,7 @@ static void slow_figures_are_read_once_a_minute_or_on_request(void **state)
 
 /* NFS traffic counts from the first reading. RDMA ports are searched for only after 100 ms,
  * to spare short commands the cost. */
-static void rdma_and_nfs_traffic_is_counted_since_they_were_found(void **state)
+TEST(rdma_and_nfs_traffic_is_counted_since_they_were_found)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -444,7 +444,7 @@ static void rdma_and_nfs_traffic_is_counted_since_they_were_found(void **state)
 
 /* On a live machine, mountstats is read only if mountinfo lists an NFS mount, and only as
  * often as the cost of a read allows. */
-static void mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often(void **state)
+TEST(mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -469,7 +469,7 @@ static void mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often(void **s
     machine_free(machine);
 }
 
-static void missing_rdma_and_nfs_are_searched_again_every_ten_seconds(void **state)
+TEST(missing_rdma_and_nfs_are_searched_again_every_ten_seconds)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -487,7 +487,7 @@ static void missing_rdma_and_nfs_are_searched_again_every_ten_seconds(void **sta
     machine_free(machine);
 }
 
-static void the_live_machine_can_be_read_again_and_again(void **state)
+TEST(the_live_machine_can_be_read_again_and_again)
 {
     struct machine *machine = machine_new();
     struct root root = ROOT_CLOSED;
@@ -502,38 +502,4 @@ static void the_live_machine_can_be_read_again_and_again(void **state)
     assert_true(second.memory.available_bytes <= second.memory.total_bytes);
     root_close(&root);
     machine_free(machine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_are_converted_to_nanoseconds),
-        cmocka_unit_test(each_cpu_has_its_busy_time),
-        cmocka_unit_test(any_number_of_ticks_per_second_is_supported),
-        cmocka_unit_test(old_kernels_have_fewer_columns),
-        cmocka_unit_test(cpu_times_that_are_too_large_are_unknown),
-        cmocka_unit_test(a_truncated_text_never_gives_a_wrong_number),
-        cmocka_unit_test(thousands_of_cpus_are_counted),
-        cmocka_unit_test(damaged_cpu_lines_are_refused),
-        FAKE_ROOT_TEST(processes_are_counted_and_other_folders_are_not),
-        cmocka_unit_test(pressure_is_read_from_the_some_line),
-        cmocka_unit_test(a_total_that_does_not_fit_is_unknown),
-        cmocka_unit_test(damaged_pressure_is_refused),
-        cmocka_unit_test(oom_kills_are_counted),
-        cmocka_unit_test(old_kernels_do_not_count_oom_kills),
-        cmocka_unit_test(damaged_vmstat_is_refused),
-        cmocka_unit_test(a_reading_contains_every_figure),
-        cmocka_unit_test(added_or_removed_devices_cause_no_spike),
-        cmocka_unit_test(processes_are_counted_on_request),
-        cmocka_unit_test(without_files_every_figure_is_unknown),
-        cmocka_unit_test(a_damaged_file_makes_only_its_own_figures_unknown),
-        cmocka_unit_test(the_start_of_an_overlong_file_is_used),
-        cmocka_unit_test(slow_figures_are_read_once_a_minute_or_on_request),
-        cmocka_unit_test(rdma_and_nfs_traffic_is_counted_since_they_were_found),
-        cmocka_unit_test(mountstats_is_read_only_if_nfs_is_mounted_and_not_too_often),
-        cmocka_unit_test(missing_rdma_and_nfs_are_searched_again_every_ten_seconds),
-        cmocka_unit_test(the_live_machine_can_be_read_again_and_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

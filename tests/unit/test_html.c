@@ -22,7 +22,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void the_marker_in_the_template_is_replaced_by_the_runs(void **state)
+TEST_WITH(the_marker_in_the_template_is_replaced_by_the_runs, set_up, tear_down)
 {
     struct record records[2];
     struct buffer out = { 0 };
@@ -44,7 +44,7 @@ static void the_marker_in_the_template_is_replaced_by_the_runs(void **state)
 
 /* A name may contain any text: only spoor's own end tag closes the element, and the JSON is
  * complete. */
-static void text_in_a_report_cannot_close_the_script_element(void **state)
+TEST_WITH(text_in_a_report_cannot_close_the_script_element, set_up, tear_down)
 {
     struct example *example = *state;
     struct record record;
@@ -83,7 +83,7 @@ static size_t page_length(const struct record *record, size_t count)
     return length;
 }
 
-static void pages_with_many_runs_have_fewer_points_per_run(void **state)
+TEST_WITH(pages_with_many_runs_have_fewer_points_per_run, set_up, tear_down)
 {
     static double seconds[POINTS];
     static float high[POINTS], low[POINTS], mean[POINTS];
@@ -105,7 +105,7 @@ static void pages_with_many_runs_have_fewer_points_per_run(void **state)
     record_done(&record);
 }
 
-static void a_template_without_marker_is_refused(void **state)
+TEST_WITH(a_template_without_marker_is_refused, set_up, tear_down)
 {
     struct record record;
     struct buffer out = { 0 };
@@ -118,7 +118,7 @@ static void a_template_without_marker_is_refused(void **state)
 }
 
 /* Passes both in builds with and in builds without the page. */
-static void a_build_without_the_page_returns_an_error(void **state)
+TEST(a_build_without_the_page_returns_an_error)
 {
     struct spoor_error err = { 0 };
 
@@ -128,21 +128,4 @@ static void a_build_without_the_page_returns_an_error(void **state)
         assert_int_equal(format_check(SPOOR_HTML, &err), -ENOSYS);
         assert_non_null(strstr(err.message, "npm"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_marker_in_the_template_is_replaced_by_the_runs,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(text_in_a_report_cannot_close_the_script_element,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(pages_with_many_runs_have_fewer_points_per_run, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_template_without_marker_is_refused, set_up,
-                                        tear_down),
-        cmocka_unit_test(a_build_without_the_page_returns_an_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static struct http *client(void)
     return http;
 }
 
-static void a_response_has_a_status_a_header_and_a_body(void **state)
+TEST(a_response_has_a_status_a_header_and_a_body)
 {
     const char *const answers[] = { OK "X-Region:  eu-west-1 \r\n\r\nhi",
                                     "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
@@ -133,7 +133,7 @@ static void a_response_has_a_status_a_header_and_a_body(void **state)
     http_close(http);
 }
 
-static void a_body_may_contain_any_bytes(void **state)
+TEST(a_body_may_contain_any_bytes)
 {
     const char *const answers[] = { OK "\r\nok", NULL };
     struct server server = server_start(answers);
@@ -156,7 +156,7 @@ static void a_body_may_contain_any_bytes(void **state)
     http_close(http);
 }
 
-static void a_request_can_be_signed(void **state)
+TEST(a_request_can_be_signed)
 {
     const char *const answers[] = { OK "\r\nok", NULL };
     const struct http_signature signature = { "AKID", "secret", "token/1", "eu-west-1" };
@@ -184,7 +184,7 @@ static void a_request_can_be_signed(void **state)
     http_close(http);
 }
 
-static void a_signature_with_a_line_break_is_refused(void **state)
+TEST(a_signature_with_a_line_break_is_refused)
 {
     const struct http_signature signature = { "AKID", "secret", "token\r\nHost: evil",
                                               "eu-west-1" };
@@ -202,7 +202,7 @@ static void a_signature_with_a_line_break_is_refused(void **state)
 }
 
 /* A metadata service never redirects; a server that redirects is some other service. */
-static void redirects_are_followed_except_by_local_requests(void **state)
+TEST(redirects_are_followed_except_by_local_requests)
 {
     struct server target = server_start((const char *const[]){ OK "\r\nok", NULL });
     char answer[256];
@@ -231,7 +231,7 @@ static void redirects_are_followed_except_by_local_requests(void **state)
     http_close(http);
 }
 
-static void failures_have_error_codes(void **state)
+TEST(failures_have_error_codes)
 {
     struct server silent = server_start((const char *const[]){ NULL });
     const struct {
@@ -260,7 +260,7 @@ static void failures_have_error_codes(void **state)
 }
 
 /* No process accepts the connection, so there is no response. */
-static void a_request_ends_at_its_time_limit(void **state)
+TEST(a_request_ends_at_its_time_limit)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -283,17 +283,7 @@ static void a_request_ends_at_its_time_limit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_response_has_a_status_a_header_and_a_body),
-        cmocka_unit_test(a_body_may_contain_any_bytes),
-        cmocka_unit_test(a_request_can_be_signed),
-        cmocka_unit_test(redirects_are_followed_except_by_local_requests),
-        cmocka_unit_test(a_signature_with_a_line_break_is_refused),
-        cmocka_unit_test(failures_have_error_codes),
-        cmocka_unit_test(a_request_ends_at_its_time_limit),
-    };
-
     /* Requests to 127.0.0.1 must not go to the user's proxy. */
     setenv("no_proxy", "*", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_tests_run();
 }

@@ -16,7 +16,7 @@
 
 #define SECOND NS_PER_SECOND
 
-static void grandchildren_belong_to_the_job(void **state)
+TEST(grandchildren_belong_to_the_job)
 {
     struct fake_job f;
 
@@ -37,7 +37,7 @@ static void grandchildren_belong_to_the_job(void **state)
     fake_job_end(&f);
 }
 
-static void the_main_process_can_be_tracked_alone(void **state)
+FAKE_ROOT_TEST(the_main_process_can_be_tracked_alone)
 {
     struct fake_root *fake = *state;
     struct job_reading reading;
@@ -87,7 +87,7 @@ static uint64_t written_alone(struct fake_job *f, unsigned process_chars, unsign
     return f->reading.usage.counter[USAGE_WRITTEN_CHARS];
 }
 
-static void io_of_a_process_tracked_alone_excludes_its_children(void **state)
+TEST(io_of_a_process_tracked_alone_excludes_its_children)
 {
     struct fake_job f = { 0 };
 
@@ -128,7 +128,7 @@ static void put_bytes(struct fake_root *fake, const char *name, const char *byte
 }
 
 /* The first child exited before the second started, although one look read both. */
-static void process_events_limit_the_maximum_number_of_processes(void **state)
+TEST(process_events_limit_the_maximum_number_of_processes)
 {
     struct fake_job f;
 
@@ -148,7 +148,7 @@ static void process_events_limit_the_maximum_number_of_processes(void **state)
     fake_job_end(&f);
 }
 
-static void an_agent_belongs_to_no_job(void **state)
+TEST(an_agent_belongs_to_no_job)
 {
     struct fake_job f;
 
@@ -187,7 +187,7 @@ static void an_agent_belongs_to_no_job(void **state)
     fake_job_end(&f);
 }
 
-static void the_time_of_an_exited_agent_is_kept(void **state)
+TEST(the_time_of_an_exited_agent_is_kept)
 {
     struct agents agents = { .live_count = 0 };
     struct root none = ROOT_CLOSED;
@@ -206,7 +206,7 @@ static void the_time_of_an_exited_agent_is_kept(void **state)
 }
 
 /* A subreaper in the job reaps an agent, and another process gets the agent's PID. */
-static void a_process_that_reuses_the_pid_of_an_agent_is_not_an_agent(void **state)
+TEST(a_process_that_reuses_the_pid_of_an_agent_is_not_an_agent)
 {
     struct agents agents = { .live_count = 0 };
     struct process_id id = { .pid = getpid() };
@@ -228,7 +228,7 @@ static void a_process_that_reuses_the_pid_of_an_agent_is_not_an_agent(void **sta
     root_close(&root);
 }
 
-static void a_process_may_turn_out_to_be_an_agent(void **state)
+TEST(a_process_may_turn_out_to_be_an_agent)
 {
     struct fake_job f;
 
@@ -249,7 +249,7 @@ static void a_process_may_turn_out_to_be_an_agent(void **state)
     fake_job_end(&f);
 }
 
-static void processes_are_found_by_their_parents_without_children_files(void **state)
+TEST(processes_are_found_by_their_parents_without_children_files)
 {
     struct fake_job f;
 
@@ -264,7 +264,7 @@ static void processes_are_found_by_their_parents_without_children_files(void **s
 }
 
 /* Memory that was never read is not 0. */
-static void memory_of_an_unseen_process_is_unknown(void **state)
+TEST(memory_of_an_unseen_process_is_unknown)
 {
     struct fake_job f;
 
@@ -279,7 +279,7 @@ static void memory_of_an_unseen_process_is_unknown(void **state)
 }
 
 /* Children that a process waited for before spoor attached to it do not belong to the run. */
-static void memory_of_children_that_exited_unseen_is_unknown(void **state)
+TEST(memory_of_children_that_exited_unseen_is_unknown)
 {
     struct fake_process main_process = { .pid = 10,
                                          .resident_pages = 100,
@@ -299,7 +299,7 @@ static void memory_of_children_that_exited_unseen_is_unknown(void **state)
     fake_job_end(&f);
 }
 
-static void a_missing_process_is_an_error(void **state)
+FAKE_ROOT_TEST(a_missing_process_is_an_error)
 {
     struct fake_root *fake = *state;
     struct job job;
@@ -317,7 +317,7 @@ static const char *no_environment(const char *name)
 
 /* An exited child stays in the list of children until it is reaped; a search must not add it as
  * a new process. */
-static void an_accounted_zombie_is_not_added_again(void **state)
+TEST(an_accounted_zombie_is_not_added_again)
 {
     const struct job_options options = {
         .pid = fork(),
@@ -361,7 +361,7 @@ static uint64_t counter_of(struct job *job, uint64_t now_ns, enum usage_counter 
 }
 
 /* No file counts the switches of the whole job, but wait4 returns them. */
-static void context_switches_are_known_once_main_has_ended(void **state)
+TEST(context_switches_are_known_once_main_has_ended)
 {
     struct job_options options = {
         .caller_spawned = true,
@@ -428,7 +428,7 @@ static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct roo
     } while (job->roster.list[0].reading.clock_ns != clock_ns);
 }
 
-static void idle_processes_are_skipped_for_ten_seconds(void **state)
+TEST(idle_processes_are_skipped_for_ten_seconds)
 {
     const uint64_t mark = 12345;
     struct root root = ROOT_CLOSED;
@@ -448,27 +448,4 @@ static void idle_processes_are_skipped_for_ten_seconds(void **state)
     assert_int_equal(job.roster.count, 0);
     job_done(&job);
     root_close(&root);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grandchildren_belong_to_the_job),
-        FAKE_ROOT_TEST(the_main_process_can_be_tracked_alone),
-        cmocka_unit_test(io_of_a_process_tracked_alone_excludes_its_children),
-        cmocka_unit_test(process_events_limit_the_maximum_number_of_processes),
-        cmocka_unit_test(an_agent_belongs_to_no_job),
-        cmocka_unit_test(the_time_of_an_exited_agent_is_kept),
-        cmocka_unit_test(a_process_that_reuses_the_pid_of_an_agent_is_not_an_agent),
-        cmocka_unit_test(a_process_may_turn_out_to_be_an_agent),
-        cmocka_unit_test(processes_are_found_by_their_parents_without_children_files),
-        cmocka_unit_test(memory_of_an_unseen_process_is_unknown),
-        cmocka_unit_test(memory_of_children_that_exited_unseen_is_unknown),
-        FAKE_ROOT_TEST(a_missing_process_is_an_error),
-        cmocka_unit_test(an_accounted_zombie_is_not_added_again),
-        cmocka_unit_test(context_switches_are_known_once_main_has_ended),
-        cmocka_unit_test(idle_processes_are_skipped_for_ten_seconds),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

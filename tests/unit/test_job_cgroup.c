@@ -19,7 +19,7 @@
 #include "job/source_names.h"
 #include "unit_test.h"
 
-static void disabled_sources_are_parsed_from_a_list(void **state)
+TEST(disabled_sources_are_parsed_from_a_list)
 {
     const char *unknown = NULL;
     unsigned disabled = 99;
@@ -35,7 +35,7 @@ static void disabled_sources_are_parsed_from_a_list(void **state)
     assert_int_equal(sources_parse(",", &disabled, &unknown), -EINVAL);
 }
 
-static void cpu_stat_is_converted_from_microseconds(void **state)
+TEST(cpu_stat_is_converted_from_microseconds)
 {
     struct cgroup_cpu cpu = { .total_ns = 9 };
 
@@ -50,7 +50,7 @@ static void cpu_stat_is_converted_from_microseconds(void **state)
     assert_int_equal(cgroup_parse_cpu_stat("usage_usec x\n", &cpu), -EBADMSG);
 }
 
-static void shared_memory_is_not_page_cache(void **state)
+TEST(shared_memory_is_not_page_cache)
 {
     struct cgroup_memory memory;
 
@@ -72,7 +72,7 @@ static void shared_memory_is_not_page_cache(void **state)
     assert_int_equal(cgroup_parse_memory_stat("", &memory), -EBADMSG);
 }
 
-static void refaults_are_converted_from_pages(void **state)
+TEST(refaults_are_converted_from_pages)
 {
     static const struct {
         const char *text;
@@ -95,7 +95,7 @@ static void refaults_are_converted_from_pages(void **state)
     }
 }
 
-static void io_is_summed_over_devices(void **state)
+TEST(io_is_summed_over_devices)
 {
     struct cgroup_io io;
 
@@ -114,7 +114,7 @@ static void io_is_summed_over_devices(void **state)
 #define AMD "drm/0000:03:00.0/"
 #define XE "drm/0000:04:00.0/"
 
-static void regions_of_a_gpu_are_summed(void **state)
+TEST(regions_of_a_gpu_are_summed)
 {
     static const char text[] =
         AMD "vram 4096\n" XE "vram0 10\n" XE "vram1 20\n" XE "stolen 5\n";
@@ -184,7 +184,7 @@ static void end_child(pid_t pid, int end_fd)
     assert_int_equal(waitpid(pid, &status, 0), pid);
 }
 
-static void a_job_cgroup_is_created_and_removed(void **state)
+TEST(a_job_cgroup_is_created_and_removed)
 {
     struct job_cgroup_reading reading;
     struct cgroups cgroups;
@@ -294,7 +294,7 @@ static bool holds_child(const struct given *given, const struct cgroup *cgroup)
 
 /* Controllers enabled for the job must be disabled first: the kernel allows no process in a
  * cgroup that has controllers enabled for its children. */
-static void a_remaining_process_is_moved_to_the_parent(void **state)
+TEST(a_remaining_process_is_moved_to_the_parent)
 {
     struct given given;
 
@@ -311,7 +311,7 @@ static void a_remaining_process_is_moved_to_the_parent(void **state)
 
 /* A controller that another program enabled stays enabled, so the child cannot be moved to
  * the parent. */
-static void errors_name_a_cgroup_that_cannot_be_removed(void **state)
+TEST(errors_name_a_cgroup_that_cannot_be_removed)
 {
     struct given given;
 
@@ -329,7 +329,7 @@ static void errors_name_a_cgroup_that_cannot_be_removed(void **state)
     given_remove(&given);
 }
 
-static void a_slurm_step_gets_no_cgroup(void **state)
+TEST(a_slurm_step_gets_no_cgroup)
 {
     struct job_cgroup job_cgroup;
     struct root root;
@@ -343,7 +343,7 @@ static void a_slurm_step_gets_no_cgroup(void **state)
     root_close(&root);
 }
 
-static void a_directory_that_is_not_a_cgroup_is_refused(void **state)
+TEST(a_directory_that_is_not_a_cgroup_is_refused)
 {
     struct job_cgroup_reading reading;
     struct job_cgroup job_cgroup;
@@ -363,7 +363,7 @@ static void a_directory_that_is_not_a_cgroup_is_refused(void **state)
 #define GIVEN "sys/fs/cgroup/given"
 
 /* Without a graphics driver, dmem is not enabled, which saves a write. */
-static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
+FAKE_ROOT_TEST(gpu_memory_is_enabled_if_there_may_be_a_gpu)
 {
     struct fake_root *fake = *state;
     static const char *const last[] = { "+io", "+dmem" };
@@ -387,7 +387,7 @@ static void gpu_memory_is_enabled_if_there_may_be_a_gpu(void **state)
 
 /* In version 2, all files are in one folder; in version 1, dmem has its own hierarchy. A
  * cgroup that contains the tracker may count other jobs, too. */
-static void gpu_memory_is_read_from_the_jobs_cgroup(void **state)
+FAKE_ROOT_TEST(gpu_memory_is_read_from_the_jobs_cgroup)
 {
     struct fake_root *fake = *state;
     static const struct cgroup v2 = { .path = "unified/a", .is_v2 = true };
@@ -405,25 +405,4 @@ static void gpu_memory_is_read_from_the_jobs_cgroup(void **state)
     assert_null(job_cgroup_dmem_path(&job_cgroup));
     job_cgroup_close(&job_cgroup);
     assert_null(job_cgroup_dmem_path(&job_cgroup));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(disabled_sources_are_parsed_from_a_list),
-        cmocka_unit_test(cpu_stat_is_converted_from_microseconds),
-        cmocka_unit_test(shared_memory_is_not_page_cache),
-        cmocka_unit_test(refaults_are_converted_from_pages),
-        cmocka_unit_test(io_is_summed_over_devices),
-        cmocka_unit_test(regions_of_a_gpu_are_summed),
-        cmocka_unit_test(a_job_cgroup_is_created_and_removed),
-        cmocka_unit_test(a_remaining_process_is_moved_to_the_parent),
-        cmocka_unit_test(errors_name_a_cgroup_that_cannot_be_removed),
-        cmocka_unit_test(a_slurm_step_gets_no_cgroup),
-        cmocka_unit_test(a_directory_that_is_not_a_cgroup_is_refused),
-        FAKE_ROOT_TEST(gpu_memory_is_enabled_if_there_may_be_a_gpu),
-        FAKE_ROOT_TEST(gpu_memory_is_read_from_the_jobs_cgroup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static bool is_fit(struct fake_root *fake, const char *line, uid_t uid)
     return job_cgroup_may_leave(&fake->root, &cgroups, uid);
 }
 
-static void a_job_may_leave_a_login_session(void **state)
+TEST_WITH(a_job_may_leave_a_login_session, start, stop)
 {
     assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1000));
     assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 0));
@@ -57,7 +57,7 @@ static void a_job_may_leave_a_login_session(void **state)
                        1000));
 }
 
-static void a_job_of_a_service_or_batch_system_is_not_moved(void **state)
+TEST_WITH(a_job_of_a_service_or_batch_system_is_not_moved, start, stop)
 {
     static const char *const lines[] = {
         "0::/\n",
@@ -77,14 +77,14 @@ static void a_job_of_a_service_or_batch_system_is_not_moved(void **state)
     }
 }
 
-static void a_job_may_leave_only_the_slice_of_its_own_user(void **state)
+TEST_WITH(a_job_may_leave_only_the_slice_of_its_own_user, start, stop)
 {
     assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1001));
     assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 100));
     assert_false(is_fit(*state, "0::/machine.slice/x.scope\n", 1000));
 }
 
-static void a_job_stays_in_a_cgroup_with_a_limit(void **state)
+TEST_WITH(a_job_stays_in_a_cgroup_with_a_limit, start, stop)
 {
     static const struct {
         const char *file;
@@ -110,14 +110,14 @@ static void a_job_stays_in_a_cgroup_with_a_limit(void **state)
 
 /* Scopes of the user's manager are inside the user's slice; scopes of the system's manager
  * are not. */
-static void a_limit_of_the_users_slice_still_applies(void **state)
+TEST_WITH(a_limit_of_the_users_slice_still_applies, start, stop)
 {
     fake_root_write(*state, USER_SLICE "/memory.max", "1073741824\n");
     assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1000));
     assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 0));
 }
 
-static void without_a_memory_controller_nothing_is_moved(void **state)
+TEST_WITH(without_a_memory_controller_nothing_is_moved, start, stop)
 {
     static const char line[] = "0::/user.slice/user-1000.slice/session-3.scope\n";
 
@@ -129,7 +129,7 @@ static void without_a_memory_controller_nothing_is_moved(void **state)
     assert_false(is_fit(*state, line, 1000));
 }
 
-static void no_scope_is_requested_if_memory_is_on_version_1(void **state)
+TEST_WITH(no_scope_is_requested_if_memory_is_on_version_1, start, stop)
 {
     static const char both[] = "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
                                "31 25 0:27 / /sys/fs/memory rw - cgroup cgroup rw,memory\n";
@@ -143,7 +143,7 @@ static void no_scope_is_requested_if_memory_is_on_version_1(void **state)
     assert_false(job_cgroup_may_leave(&fake->root, &cgroups, 1000));
 }
 
-static void a_job_does_not_leave_a_container(void **state)
+TEST_WITH(a_job_does_not_leave_a_container, start, stop)
 {
     static const char line[] = "0::/user.slice/user-1000.slice/session-3.scope\n";
 
@@ -161,7 +161,7 @@ static const char *no_variable(const char *name)
     return NULL;
 }
 
-static void systemd_is_not_called_for_a_fixture(void **state)
+TEST_WITH(systemd_is_not_called_for_a_fixture, start, stop)
 {
     struct fake_root *fake = *state;
     struct job_cgroup job_cgroup;
@@ -174,25 +174,4 @@ static void systemd_is_not_called_for_a_fixture(void **state)
     assert_int_equal(job_cgroup.keeper.pid, 0);
     assert_non_null(job_cgroup.reason);
     job_cgroup_close(&job_cgroup);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_job_may_leave_a_login_session, start, stop),
-        cmocka_unit_test_setup_teardown(a_job_of_a_service_or_batch_system_is_not_moved, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(a_job_may_leave_only_the_slice_of_its_own_user, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(a_job_stays_in_a_cgroup_with_a_limit, start, stop),
-        cmocka_unit_test_setup_teardown(a_limit_of_the_users_slice_still_applies, start, stop),
-        cmocka_unit_test_setup_teardown(without_a_memory_controller_nothing_is_moved, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(no_scope_is_requested_if_memory_is_on_version_1, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(a_job_does_not_leave_a_container, start, stop),
-        cmocka_unit_test_setup_teardown(systemd_is_not_called_for_a_fixture, start, stop),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

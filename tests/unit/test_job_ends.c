@@ -8,7 +8,7 @@
 #define SECOND NS_PER_SECOND
 
 /* The kernel adds the usage of a child to the parent that waits for it. */
-static void a_waited_for_child_is_counted_once(void **state)
+TEST(a_waited_for_child_is_counted_once)
 {
     struct fake_job f;
 
@@ -30,7 +30,7 @@ static void a_waited_for_child_is_counted_once(void **state)
 
 /* The parent counts the child's time in whole ticks, which is less than the child's own
  * clock showed. */
-static void a_waited_for_child_keeps_the_time_of_its_clock(void **state)
+TEST(a_waited_for_child_keeps_the_time_of_its_clock)
 {
     struct fake_job f;
 
@@ -48,7 +48,7 @@ static void a_waited_for_child_keeps_the_time_of_its_clock(void **state)
     fake_job_end(&f);
 }
 
-static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
+TEST(page_faults_of_a_waited_for_child_are_counted_once)
 {
     struct fake_process parent = { .pid = 10, .minor_faults = 100, .children = "11 " };
     struct fake_job f;
@@ -83,7 +83,7 @@ static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
 }
 
 /* A child of vfork() that has not called exec has a page fault now and then. */
-static void a_child_without_its_own_memory_is_not_counted_as_a_descendant(void **state)
+TEST(a_child_without_its_own_memory_is_not_counted_as_a_descendant)
 {
     struct fake_process parent = { .pid = 10, .resident_pages = 9, .child_minor_faults = 1 };
     struct fake_job f;
@@ -107,7 +107,7 @@ static void a_child_without_its_own_memory_is_not_counted_as_a_descendant(void *
 
 /* The kernel adds the child's counts to the parent before it removes the child. This look
  * happens in between. */
-static void a_process_being_reaped_is_counted_once(void **state)
+TEST(a_process_being_reaped_is_counted_once)
 {
     struct fake_process parent = { .pid = 10, .user_ticks = 10, .children = "11 " };
     struct fake_process child = {
@@ -138,7 +138,7 @@ static void a_process_being_reaped_is_counted_once(void **state)
 }
 
 /* A glance accounts for the exits of the zombie and of its parent, which had waited for it. */
-static void a_zombie_reaped_with_its_parent_is_counted_once(void **state)
+TEST(a_zombie_reaped_with_its_parent_is_counted_once)
 {
     struct fake_process parent = { .pid = 10, .children = "11 " };
     struct fake_job f;
@@ -164,7 +164,7 @@ static void a_zombie_reaped_with_its_parent_is_counted_once(void **state)
     fake_job_end(&f);
 }
 
-static void an_unwaited_child_is_still_counted(void **state)
+TEST(an_unwaited_child_is_still_counted)
 {
     struct fake_job f;
 
@@ -216,7 +216,7 @@ static void end_with_two_children(struct fake_job *f)
 }
 
 /* Glances read the page faults of the parent, but find exits only later. */
-static void a_waited_for_child_seen_by_a_glance_is_counted_once(void **state)
+TEST(a_waited_for_child_seen_by_a_glance_is_counted_once)
 {
     struct fake_job f;
 
@@ -229,7 +229,7 @@ static void a_waited_for_child_seen_by_a_glance_is_counted_once(void **state)
 
 /* The second child is reaped after it was read, while spoor accounts for the exit of the
  * first. */
-static void children_that_exit_during_a_reading_are_counted_once(void **state)
+TEST(children_that_exit_during_a_reading_are_counted_once)
 {
     struct fake_job f;
 
@@ -242,7 +242,7 @@ static void children_that_exit_during_a_reading_are_counted_once(void **state)
 
 /* Parent and child exit between two looks, and the parent's last figures do not include the
  * child's. */
-static void a_parent_and_child_that_exit_together_are_both_counted(void **state)
+TEST(a_parent_and_child_that_exit_together_are_both_counted)
 {
     struct fake_job f;
 
@@ -261,7 +261,7 @@ static void a_parent_and_child_that_exit_together_are_both_counted(void **state)
     fake_job_end(&f);
 }
 
-static void totals_never_fall(void **state)
+TEST(totals_never_fall)
 {
     struct fake_job f;
 
@@ -276,7 +276,7 @@ static void totals_never_fall(void **state)
     fake_job_end(&f);
 }
 
-static void an_orphan_stays_a_member_of_the_job(void **state)
+TEST(an_orphan_stays_a_member_of_the_job)
 {
     struct fake_job f;
 
@@ -292,7 +292,7 @@ static void an_orphan_stays_a_member_of_the_job(void **state)
     fake_job_end(&f);
 }
 
-static void a_reused_pid_is_another_process(void **state)
+TEST(a_reused_pid_is_another_process)
 {
     struct fake_job f;
 
@@ -310,7 +310,7 @@ static void a_reused_pid_is_another_process(void **state)
     fake_job_end(&f);
 }
 
-static void peaks_are_kept_after_their_process_has_exited(void **state)
+TEST(peaks_are_kept_after_their_process_has_exited)
 {
     struct fake_job f;
 
@@ -332,7 +332,7 @@ static void peaks_are_kept_after_their_process_has_exited(void **state)
 }
 
 /* After a PID was reused, two processes may each appear to be the other's parent. */
-static void a_cycle_of_parents_does_not_loop_forever(void **state)
+TEST(a_cycle_of_parents_does_not_loop_forever)
 {
     struct fake_job f;
 
@@ -349,27 +349,4 @@ static void a_cycle_of_parents_does_not_loop_forever(void **state)
     assert_int_equal(fake_job_cpu_ticks(&f), 50);
     assert_int_equal(f.reading.process_count, 1);
     fake_job_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_waited_for_child_is_counted_once),
-        cmocka_unit_test(a_waited_for_child_keeps_the_time_of_its_clock),
-        cmocka_unit_test(page_faults_of_a_waited_for_child_are_counted_once),
-        cmocka_unit_test(a_child_without_its_own_memory_is_not_counted_as_a_descendant),
-        cmocka_unit_test(a_process_being_reaped_is_counted_once),
-        cmocka_unit_test(a_zombie_reaped_with_its_parent_is_counted_once),
-        cmocka_unit_test(an_unwaited_child_is_still_counted),
-        cmocka_unit_test(a_waited_for_child_seen_by_a_glance_is_counted_once),
-        cmocka_unit_test(children_that_exit_during_a_reading_are_counted_once),
-        cmocka_unit_test(a_parent_and_child_that_exit_together_are_both_counted),
-        cmocka_unit_test(totals_never_fall),
-        cmocka_unit_test(an_orphan_stays_a_member_of_the_job),
-        cmocka_unit_test(a_cycle_of_parents_does_not_loop_forever),
-        cmocka_unit_test(a_reused_pid_is_another_process),
-        cmocka_unit_test(peaks_are_kept_after_their_process_has_exited),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

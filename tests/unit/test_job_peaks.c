@@ -22,7 +22,7 @@ static void put_memory(struct fake_job *f, unsigned pages, unsigned shared_kib)
 
 /* The parts of a peak between samples are the parts that were read last, plus the increase
  * since then. */
-static void the_parts_of_a_peak_add_up_to_its_total(void **state)
+TEST(the_parts_of_a_peak_add_up_to_its_total)
 {
     const struct memory_split *at_peak;
     struct fake_job f;
@@ -49,7 +49,7 @@ static void the_parts_of_a_peak_add_up_to_its_total(void **state)
 }
 
 /* A reading contains the maximum since the last reading and, separately, the current value. */
-static void the_peak_is_kept_when_the_current_value_falls(void **state)
+TEST(the_peak_is_kept_when_the_current_value_falls)
 {
     struct fake_job f;
 
@@ -68,7 +68,7 @@ static void the_peak_is_kept_when_the_current_value_falls(void **state)
 }
 
 /* A reading is derived from what was seen, and changes nothing. */
-static void a_second_reading_equals_the_first(void **state)
+TEST(a_second_reading_equals_the_first)
 {
     struct fake_job f;
     struct job_reading second;
@@ -99,7 +99,7 @@ static void a_second_reading_equals_the_first(void **state)
     fake_job_end(&f);
 }
 
-static void the_parts_of_a_peak_are_unknown_without_detail(void **state)
+TEST(the_parts_of_a_peak_are_unknown_without_detail)
 {
     struct fake_job f;
 
@@ -112,7 +112,7 @@ static void the_parts_of_a_peak_are_unknown_without_detail(void **state)
 }
 
 /* Before exec, the process is a copy of the tracker. No event reports the exec. */
-static void a_glance_finds_a_newly_loaded_program(void **state)
+TEST(a_glance_finds_a_newly_loaded_program)
 {
     struct fake_job f;
 
@@ -194,7 +194,7 @@ static void begin_copies(struct fake_job *f)
 }
 
 /* No resident size changes, and the fork exits before its memory is read. */
-static void expected_copies_of_unread_forks_are_counted(void **state)
+TEST(expected_copies_of_unread_forks_are_counted)
 {
     struct fake_job f;
 
@@ -212,7 +212,7 @@ static void expected_copies_of_unread_forks_are_counted(void **state)
 }
 
 /* The faults had other causes: a read shows that nothing was copied. */
-static void a_read_replaces_expected_copies(void **state)
+TEST(a_read_replaces_expected_copies)
 {
     struct fake_job f;
 
@@ -230,7 +230,7 @@ static void a_read_replaces_expected_copies(void **state)
 
 /* ---- the end of growth -------------------------------------------------------- */
 
-static void memory_that_rose_and_rises_no_longer_has_settled(void **state)
+TEST(memory_that_rose_and_rises_no_longer_has_settled)
 {
     const struct job_sentinel *sentinel;
     struct fake_job f;
@@ -258,7 +258,7 @@ static void memory_that_rose_and_rises_no_longer_has_settled(void **state)
 }
 
 /* Regression test: after an early sample, no glance read memory sharing. */
-static void memory_sharing_is_read_when_growth_has_ended(void **state)
+TEST(memory_sharing_is_read_when_growth_has_ended)
 {
     struct fake_job f;
 
@@ -272,7 +272,7 @@ static void memory_sharing_is_read_when_growth_has_ended(void **state)
     fake_job_end(&f);
 }
 
-static void with_detail_always_glances_read_no_page_tables(void **state)
+TEST(with_detail_always_glances_read_no_page_tables)
 {
     struct fake_job f;
 
@@ -285,7 +285,7 @@ static void with_detail_always_glances_read_no_page_tables(void **state)
 }
 
 /* The glance at the end of growth reads the page faults before it looks for copies. */
-static void copies_are_expected_when_growth_has_ended(void **state)
+TEST(copies_are_expected_when_growth_has_ended)
 {
     struct fake_job f;
 
@@ -301,7 +301,7 @@ static void copies_are_expected_when_growth_has_ended(void **state)
 
 /* Regression test: a sample between two glances read the page faults, and the next glance took the
  * growth for another program's. */
-static void copies_are_expected_if_a_sample_has_read_their_faults(void **state)
+TEST(copies_are_expected_if_a_sample_has_read_their_faults)
 {
     struct fake_job f;
 
@@ -315,7 +315,7 @@ static void copies_are_expected_if_a_sample_has_read_their_faults(void **state)
     fake_job_end(&f);
 }
 
-static void a_sample_reads_what_has_settled(void **state)
+TEST(a_sample_reads_what_has_settled)
 {
     struct fake_job f;
 
@@ -353,7 +353,7 @@ static uint64_t inherited_bytes(struct fake_job *f, int pid, unsigned megabytes,
     return roster_member(&f->job.roster, pid)->survey.own_bytes;
 }
 
-static void a_fork_inherits_at_most_the_peak_of_its_parent(void **state)
+TEST(a_fork_inherits_at_most_the_peak_of_its_parent)
 {
     struct fake_job f;
 
@@ -372,26 +372,4 @@ static void a_fork_inherits_at_most_the_peak_of_its_parent(void **state)
     fake_process_end(&f.fake, 10); /* its peak at the next fork is unknown */
     assert_int_equal(inherited_bytes(&f, 15, 100, clock_now().monotonic_ns), 100 * MB);
     fake_job_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_parts_of_a_peak_add_up_to_its_total),
-        cmocka_unit_test(the_peak_is_kept_when_the_current_value_falls),
-        cmocka_unit_test(a_second_reading_equals_the_first),
-        cmocka_unit_test(the_parts_of_a_peak_are_unknown_without_detail),
-        cmocka_unit_test(a_glance_finds_a_newly_loaded_program),
-        cmocka_unit_test(expected_copies_of_unread_forks_are_counted),
-        cmocka_unit_test(a_read_replaces_expected_copies),
-        cmocka_unit_test(memory_that_rose_and_rises_no_longer_has_settled),
-        cmocka_unit_test(memory_sharing_is_read_when_growth_has_ended),
-        cmocka_unit_test(with_detail_always_glances_read_no_page_tables),
-        cmocka_unit_test(copies_are_expected_when_growth_has_ended),
-        cmocka_unit_test(copies_are_expected_if_a_sample_has_read_their_faults),
-        cmocka_unit_test(a_sample_reads_what_has_settled),
-        cmocka_unit_test(a_fork_inherits_at_most_the_peak_of_its_parent),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

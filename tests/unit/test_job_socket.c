@@ -79,7 +79,7 @@ static int start(struct job_listener *listener, struct asked *asked)
 }
 
 /* A job may send a request as soon as it runs. */
-static void a_request_waits_until_the_listener_answers(void **state)
+TEST(a_request_waits_until_the_listener_answers)
 {
     struct job_listener listener = { 0 };
     struct asked asked = { 0 };
@@ -94,7 +94,7 @@ static void a_request_waits_until_the_listener_answers(void **state)
     job_listener_stop(&listener);
 }
 
-static void an_unanswered_request_ends_when_the_listener_closes(void **state)
+TEST(an_unanswered_request_ends_when_the_listener_closes)
 {
     struct job_listener listener = { 0 };
     char answer[JOB_REQUEST_BYTES];
@@ -106,7 +106,7 @@ static void an_unanswered_request_ends_when_the_listener_closes(void **state)
     assert_int_equal(take_answer(fd, answer), 0);
 }
 
-static void a_request_is_answered(void **state)
+TEST(a_request_is_answered)
 {
     struct job_listener listener = { 0 };
     struct asked asked = { 0 };
@@ -122,7 +122,7 @@ static void a_request_is_answered(void **state)
     assert_string_equal(asked.last, "x");
 }
 
-static void a_second_listener_on_the_same_name_is_refused(void **state)
+TEST(a_second_listener_on_the_same_name_is_refused)
 {
     struct job_listener first = { 0 }, second = { 0 };
     struct asked asked = { 0 };
@@ -177,7 +177,7 @@ static int send_in_child(const char *name, bool is_stop)
 /* Set in every test: a `spoor watch` outside may request the status of any listener. */
 static const struct spoor_options options_of_a_run = { .name = "label" };
 
-static void child_starts_and_stops_a_phase(void **state)
+TEST(child_starts_and_stops_a_phase)
 {
     spoor_session *session = start_session();
     int around = send_in_child("x", false); /* trackers around this test */
@@ -198,7 +198,7 @@ static void child_starts_and_stops_a_phase(void **state)
     session = spoor_session_close(session);
 }
 
-static void samples_and_the_status_are_sent_on_request(void **state)
+TEST(samples_and_the_status_are_sent_on_request)
 {
     spoor_session *session = start_session();
     struct job_run run = { session, &options_of_a_run, 0 };
@@ -223,7 +223,7 @@ static void samples_and_the_status_are_sent_on_request(void **state)
     session = spoor_session_close(session);
 }
 
-static void second_listener_of_a_process_is_refused(void **state)
+TEST(second_listener_of_a_process_is_refused)
 {
     spoor_session *session = start_session();
     struct job_run run = { session, &options_of_a_run, 0 };
@@ -236,19 +236,4 @@ static void second_listener_of_a_process_is_refused(void **state)
     job_listener_stop(&second);
     job_listener_stop(&first);
     session = spoor_session_close(session);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_waits_until_the_listener_answers),
-        cmocka_unit_test(an_unanswered_request_ends_when_the_listener_closes),
-        cmocka_unit_test(a_request_is_answered),
-        cmocka_unit_test(a_second_listener_on_the_same_name_is_refused),
-        cmocka_unit_test(child_starts_and_stops_a_phase),
-        cmocka_unit_test(samples_and_the_status_are_sent_on_request),
-        cmocka_unit_test(second_listener_of_a_process_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

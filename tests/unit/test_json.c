@@ -37,37 +37,7 @@ static void assert_holds(const struct buffer *out, const char *text)
         fail_msg("not found: %s", text);
 }
 
-static void invalid_json_is_refused_by_the_checker(void **state)
-{
-    static const char *const good[] = { "{}", " [1, -2.5e-07, \"a\\u00e9\\n\", null] ", "0",
-                                        "{\"a\": {\"a\": true}}" };
-    static const char *const bad[] = { "",
-                                       "{",
-                                       "{]",
-                                       "[1,]",
-                                       "01",
-                                       "1.",
-                                       "NaN",
-                                       "\"a",
-                                       "\"\n\"",
-                                       "\"\\x\"",
-                                       "[1 2]",
-                                       "{\"a\"}",
-                                       "{\"a\":1,}",
-                                       "{a: 1}",
-                                       "{} {}",
-                                       "nul",
-                                       "1e",
-                                       "[\"\\u12\"]",
-                                       "{\"a\":1,\"a\":2}" };
-
-    for (size_t i = 0; i < ARRAY_SIZE(good); i++)
-        assert_true(json_is_valid(good[i]));
-    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        assert_false(json_is_valid(bad[i]));
-}
-
-static void the_writer_adds_commas_newlines_and_indentation(void **state)
+TEST(the_writer_adds_commas_newlines_and_indentation)
 {
     struct buffer out = { 0 };
     struct json_writer json = { .out = &out };
@@ -105,7 +75,7 @@ static void the_writer_adds_commas_newlines_and_indentation(void **state)
     buffer_done(&out);
 }
 
-static void the_report_describes_the_run_and_its_machine(void **state)
+TEST_WITH(the_report_describes_the_run_and_its_machine, set_up, tear_down)
 {
     struct buffer out = { 0 };
 
@@ -154,7 +124,7 @@ static void the_report_describes_the_run_and_its_machine(void **state)
     buffer_done(&out);
 }
 
-static void every_measure_has_a_source(void **state)
+TEST_WITH(every_measure_has_a_source, set_up, tear_down)
 {
     static const char *const lines[] = {
         "\n    \"total_seconds\": "
@@ -178,7 +148,7 @@ static void every_measure_has_a_source(void **state)
     buffer_done(&out);
 }
 
-static void processes_are_listed_and_the_others_summed(void **state)
+TEST_WITH(processes_are_listed_and_the_others_summed, set_up, tear_down)
 {
     struct buffer out = { 0 };
 
@@ -208,7 +178,7 @@ static void processes_are_listed_and_the_others_summed(void **state)
     buffer_done(&out);
 }
 
-static void sections_are_in_the_order_of_the_schema(void **state)
+TEST_WITH(sections_are_in_the_order_of_the_schema, set_up, tear_down)
 {
     static const char *const keys[] = {
         "schema",       "run",      "host",   "limits",  "cpu",
@@ -232,7 +202,7 @@ static void sections_are_in_the_order_of_the_schema(void **state)
     buffer_done(&out);
 }
 
-static void sections_contain_values_besides_measures(void **state)
+TEST_WITH(sections_contain_values_besides_measures, set_up, tear_down)
 {
     struct buffer out = { 0 };
 
@@ -287,7 +257,7 @@ static void sections_contain_values_besides_measures(void **state)
     buffer_done(&out);
 }
 
-static void phases_have_the_same_sections(void **state)
+TEST_WITH(phases_have_the_same_sections, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -307,7 +277,7 @@ static void phases_have_the_same_sections(void **state)
     buffer_done(&out);
 }
 
-static void the_end_of_a_run_has_an_exit_code_and_a_signal_name(void **state)
+TEST_WITH(the_end_of_a_run_has_an_exit_code_and_a_signal_name, set_up, tear_down)
 {
     const struct {
         int wait_status;
@@ -331,7 +301,7 @@ static void the_end_of_a_run_has_an_exit_code_and_a_signal_name(void **state)
     }
 }
 
-static void unknown_values_are_null(void **state)
+TEST_WITH(unknown_values_are_null, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -349,7 +319,7 @@ static void unknown_values_are_null(void **state)
     buffer_done(&out);
 }
 
-static void hostile_text_is_escaped(void **state)
+TEST_WITH(hostile_text_is_escaped, set_up, tear_down)
 {
     static const char *const command[] = { "a\"b", "\x1b[2J", "\xff\xc0\xaf", "", "\n", NULL };
     static const char *const tags[] = { "a\"\n=x", "novalue", "=", "k=1", "kk=0", "k=2", NULL };
@@ -368,25 +338,4 @@ static void hostile_text_is_escaped(void **state)
     assert_holds(&out, "\"name\": \"\\\"}], \\u202e\",\n");
     assert_holds(&out, "{\"code\": \"lost\", \"message\": \"row\\n\\u001b[31m\\\"two\\\"\"}\n");
     buffer_done(&out);
-}
-
-#define with_example(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(invalid_json_is_refused_by_the_checker),
-        cmocka_unit_test(the_writer_adds_commas_newlines_and_indentation),
-        with_example(the_report_describes_the_run_and_its_machine),
-        with_example(every_measure_has_a_source),
-        with_example(processes_are_listed_and_the_others_summed),
-        with_example(sections_are_in_the_order_of_the_schema),
-        with_example(sections_contain_values_besides_measures),
-        with_example(phases_have_the_same_sections),
-        with_example(the_end_of_a_run_has_an_exit_code_and_a_signal_name),
-        with_example(unknown_values_are_null),
-        with_example(hostile_text_is_escaped),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void check_style(const struct json_style *style, const char *expected)
     buffer_done(&out);
 }
 
-static void the_python_layout_equals_json_dumps(void **state)
+TEST(the_python_layout_equals_json_dumps)
 {
     check_style(&json_python, "{\n"
                               " \"a\": 5.0,\n"
@@ -54,7 +54,7 @@ static void the_python_layout_equals_json_dumps(void **state)
                               "}");
 }
 
-static void compact_json_is_one_line_without_blanks(void **state)
+TEST(compact_json_is_one_line_without_blanks)
 {
     check_style(&json_compact,
                 "{\"a\":5,\"unknown\":null,\"list\":[{\"count\":3},"
@@ -62,7 +62,7 @@ static void compact_json_is_one_line_without_blanks(void **state)
                 "\xef\xbf\xbd\"],\"line\":[true,0.5],\"empty\":{},\"none\":[]}");
 }
 
-static void a_report_is_indented_by_two_spaces(void **state)
+TEST(a_report_is_indented_by_two_spaces)
 {
     static const char expected[] =
         "{\n"
@@ -84,7 +84,7 @@ static void a_report_is_indented_by_two_spaces(void **state)
     check_style(NULL, expected);
 }
 
-static void a_document_can_be_written_on_one_line(void **state)
+TEST(a_document_can_be_written_on_one_line)
 {
     struct buffer inner = { 0 };
     struct buffer out = { 0 };
@@ -102,16 +102,4 @@ static void a_document_can_be_written_on_one_line(void **state)
     assert_true(json_is_valid(out.text));
     buffer_done(&inner);
     buffer_done(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_python_layout_equals_json_dumps),
-        cmocka_unit_test(compact_json_is_one_line_without_blanks),
-        cmocka_unit_test(a_report_is_indented_by_two_spaces),
-        cmocka_unit_test(a_document_can_be_written_on_one_line),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

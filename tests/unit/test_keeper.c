@@ -113,7 +113,7 @@ static void check_query(const struct server_filter *filter, size_t count, const 
 #define SERVERS \
     "https://keeper.sparecores.net/servers?order_by=min_price_ondemand&order_dir=asc&limit="
 
-static void memory_is_requested_in_whole_gib_and_never_0(void **state)
+TEST(memory_is_requested_in_whole_gib_and_never_0)
 {
     struct needs needs = need(2, 128 * MIB, 0, 0);
     const struct server_filter filter = { .needs = &needs };
@@ -127,7 +127,7 @@ static void memory_is_requested_in_whole_gib_and_never_0(void **state)
     check_query(&filter, 1, SERVERS "1");
 }
 
-static void gpus_are_requested_with_their_memory_in_gib(void **state)
+TEST(gpus_are_requested_with_their_memory_in_gib)
 {
     struct needs needs = need(4, 2 * GIB, 2, 20 * GIB + 1);
     const struct server_filter filter = { .needs = &needs };
@@ -138,7 +138,7 @@ static void gpus_are_requested_with_their_memory_in_gib(void **state)
                 SERVERS "100&vcpus_min=4&memory_min=2&gpu_min=2&gpu_memory_total=21");
 }
 
-static void vendors_and_architecture_are_requested(void **state)
+TEST(vendors_and_architecture_are_requested)
 {
     static const char *const vendors[] = { "aws", "x&limit=-1", NULL };
     struct needs needs = need(1, GIB, 0, 0);
@@ -149,7 +149,7 @@ static void vendors_and_architecture_are_requested(void **state)
                         "&architecture=arm64");
 }
 
-static void the_url_can_be_set(void **state)
+TEST(the_url_can_be_set)
 {
     struct needs needs = need(NO, NO, NO, NO);
     const struct server_filter filter = { .needs = &needs };
@@ -163,7 +163,7 @@ static void the_url_can_be_set(void **state)
     catalog_done(&catalog);
 }
 
-static void the_time_limit_can_be_set(void **state)
+TEST(the_time_limit_can_be_set)
 {
     static const char *const wrong[] = { "0", "-1", "61", "nan", "1s", " " };
     struct needs needs = need(NO, NO, NO, NO);
@@ -185,7 +185,7 @@ static void the_time_limit_can_be_set(void **state)
     timeout_variable = NULL;
 }
 
-static void an_error_is_one_line_with_a_fix(void **state)
+TEST(an_error_is_one_line_with_a_fix)
 {
     static const struct {
         int result, status;
@@ -221,7 +221,7 @@ static void an_error_is_one_line_with_a_fix(void **state)
     network.result = network.status = 0;
 }
 
-static void a_response_that_is_not_json_is_refused(void **state)
+TEST(a_response_that_is_not_json_is_refused)
 {
     static const char *const bodies[] = { "", "<html>", "name,vcpus,memory_amount\na,1,1\n" };
     struct needs needs = need(1, 1, 0, 0);
@@ -239,7 +239,7 @@ static void a_response_that_is_not_json_is_refused(void **state)
     }
 }
 
-static void a_long_url_does_not_hide_the_reason(void **state)
+TEST(a_long_url_does_not_hide_the_reason)
 {
     struct needs needs = need(1, 1, 0, 0);
     const char *vendors[41] = { 0 };
@@ -328,7 +328,7 @@ static const struct {
       1 },
 };
 
-static void the_on_demand_linux_price_of_the_region_is_used(void **state)
+TEST(the_on_demand_linux_price_of_the_region_is_used)
 {
     for (size_t i = 0; i < ARRAY_SIZE(price_cases); i++) {
         double price = -1;
@@ -339,7 +339,7 @@ static void the_on_demand_linux_price_of_the_region_is_used(void **state)
     }
 }
 
-static void a_response_without_prices_is_refused(void **state)
+TEST(a_response_without_prices_is_refused)
 {
     static const char *const bodies[] = { "", "{}", "null", "[{]", "<html>" };
 
@@ -352,22 +352,4 @@ static void a_response_without_prices_is_refused(void **state)
                                          "list of prices; use --catalog FILE");
         assert_true(price < 0); /* untouched on failure */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_requested_in_whole_gib_and_never_0),
-        cmocka_unit_test(gpus_are_requested_with_their_memory_in_gib),
-        cmocka_unit_test(vendors_and_architecture_are_requested),
-        cmocka_unit_test(the_url_can_be_set),
-        cmocka_unit_test(the_time_limit_can_be_set),
-        cmocka_unit_test(an_error_is_one_line_with_a_fix),
-        cmocka_unit_test(a_response_that_is_not_json_is_refused),
-        cmocka_unit_test(a_long_url_does_not_hide_the_reason),
-        cmocka_unit_test(the_on_demand_linux_price_of_the_region_is_used),
-        cmocka_unit_test(a_response_without_prices_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

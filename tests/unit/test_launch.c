@@ -64,7 +64,7 @@ static void assert_node(struct launch launch, uint64_t node, uint64_t nodes, con
     assert_text(launch.node_name, name);
 }
 
-static void the_launch_is_unknown_without_a_launcher(void **state)
+TEST(the_launch_is_unknown_without_a_launcher)
 {
     struct launch launch = READ("HOME=/root", "HOSTNAME=n1", "SGE_ROOT=/opt/sge");
 
@@ -80,7 +80,7 @@ static void the_launch_is_unknown_without_a_launcher(void **state)
         "SLURM_SUBMIT_DIR=/home/a", "SLURMD_NODENAME=n03", "SLURM_PROCID=0", \
         "SLURM_NTASKS=16", "SLURM_NNODES=4", "SLURM_NODEID=0", "SLURM_LOCALID=0"
 
-static void a_task_of_slurm_is_a_rank(void **state)
+TEST(a_task_of_slurm_is_a_rank)
 {
     struct launch launch = READ(
         "SLURM_JOB_ID=1234", "SLURM_STEP_ID=0", "SLURM_PROCID=9", "SLURM_STEP_NUM_TASKS=10",
@@ -106,7 +106,7 @@ static void a_task_of_slurm_is_a_rank(void **state)
     assert_node(launch, UNKNOWN, 1, NULL);
 }
 
-static void a_batch_script_of_slurm_is_not_a_rank(void **state)
+TEST(a_batch_script_of_slurm_is_not_a_rank)
 {
     struct launch launch = READ(SLURM_JOB);
 
@@ -122,7 +122,7 @@ static void a_batch_script_of_slurm_is_not_a_rank(void **state)
     assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
 }
 
-static void tasks_of_a_slurm_node_are_counted(void **state)
+TEST(tasks_of_a_slurm_node_are_counted)
 {
     static const struct {
         const char *list, *node;
@@ -150,7 +150,7 @@ static void tasks_of_a_slurm_node_are_counted(void **state)
         "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=1",         \
         "OMPI_COMM_WORLD_LOCAL_SIZE=4", "OMPI_COMM_WORLD_NODE_RANK=1"
 
-static void the_rank_comes_from_open_mpi_and_the_job_from_the_scheduler(void **state)
+TEST(the_rank_comes_from_open_mpi_and_the_job_from_the_scheduler)
 {
     struct launch launch = READ(OPEN_MPI);
 
@@ -179,7 +179,7 @@ static void the_rank_comes_from_open_mpi_and_the_job_from_the_scheduler(void **s
     assert_rank(launch, "open-mpi", 5, 8, 1, 4);
 }
 
-static void each_mpi_is_recognized(void **state)
+TEST(each_mpi_is_recognized)
 {
     struct launch launch =
         READ("PMI_RANK=3", "PMI_SIZE=4", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2");
@@ -213,7 +213,7 @@ static void each_mpi_is_recognized(void **state)
     assert_job(launch, NULL, "prte-n1-77@1", NULL);
 }
 
-static void flux_takes_precedence_over_its_pmi_variables(void **state)
+TEST(flux_takes_precedence_over_its_pmi_variables)
 {
     struct launch launch =
         READ("PMI_RANK=2", "PMI_SIZE=4", "FLUX_JOB_ID=f2Vx", "FLUX_TASK_RANK=2",
@@ -230,7 +230,7 @@ static void flux_takes_precedence_over_its_pmi_variables(void **state)
     assert_job(launch, "slurm", "1234", "f2Vx");
 }
 
-static void tasks_and_arrays_of_lsf_count_from_1(void **state)
+TEST(tasks_and_arrays_of_lsf_count_from_1)
 {
     struct launch launch = READ("LSB_JOBID=88", "LSF_PM_TASKID=1", "LSB_DJOB_NUMPROC=4",
                                 "LSB_JOBINDEX=0", "LSB_JOBNAME=a", "LS_SUBCWD=/home/a");
@@ -247,7 +247,7 @@ static void tasks_and_arrays_of_lsf_count_from_1(void **state)
     assert_string_equal(launch.array_job, "88");
 }
 
-static void the_task_number_of_pbs_is_not_a_rank(void **state)
+TEST(the_task_number_of_pbs_is_not_a_rank)
 {
     struct launch launch =
         READ("PBS_JOBID=77[2].head", "PBS_TASKNUM=3", "PBS_NODENUM=1", "PBS_NUM_NODES=2",
@@ -263,7 +263,7 @@ static void the_task_number_of_pbs_is_not_a_rank(void **state)
     assert_job(READ("PBS_JOBID=1234", SLURM_JOB), "slurm", "1234", NULL);
 }
 
-static void a_job_id_alone_does_not_identify_sge(void **state)
+TEST(a_job_id_alone_does_not_identify_sge)
 {
     struct launch launch = READ("JOB_ID=5", "JOB_NAME=x", "SGE_TASK_ID=undefined");
 
@@ -283,7 +283,7 @@ static void a_job_id_alone_does_not_identify_sge(void **state)
     assert_true(launch.array_index == 4);
 }
 
-static void ranks_of_the_htcondor_parallel_universe_are_recognized(void **state)
+TEST(ranks_of_the_htcondor_parallel_universe_are_recognized)
 {
     struct launch launch = READ("_CONDOR_SLOT=slot1_2", "_CONDOR_JOB_IWD=/home/a");
 
@@ -297,7 +297,7 @@ static void ranks_of_the_htcondor_parallel_universe_are_recognized(void **state)
 #define TORCHRUN \
     "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "GROUP_WORLD_SIZE=2", "TORCHELASTIC_RESTART_COUNT=1"
 
-static void a_rank_alone_does_not_identify_torchrun(void **state)
+TEST(a_rank_alone_does_not_identify_torchrun)
 {
     struct launch launch = READ("RANK=3", "WORLD_SIZE=4");
 
@@ -317,7 +317,7 @@ static void a_rank_alone_does_not_identify_torchrun(void **state)
         NULL, NULL, NULL);
 }
 
-static void local_ranks_are_computed_if_all_are_0(void **state)
+TEST(local_ranks_are_computed_if_all_are_0)
 {
     assert_rank(READ("RANK=6", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 6, 8, 2,
                 4);
@@ -330,7 +330,7 @@ static void local_ranks_are_computed_if_all_are_0(void **state)
                 4);
 }
 
-static void torchrun_takes_the_job_and_the_step_from_srun(void **state)
+TEST(torchrun_takes_the_job_and_the_step_from_srun)
 {
     struct launch launch =
         READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=none",
@@ -345,7 +345,7 @@ static void torchrun_takes_the_job_and_the_step_from_srun(void **state)
                "slurm", "1234", "a");
 }
 
-static void the_index_of_a_kubernetes_job_is_the_rank(void **state)
+TEST(the_index_of_a_kubernetes_job_is_the_rank)
 {
     struct launch launch = READ("KUBERNETES_SERVICE_HOST=10.0.0.1", "HOSTNAME=pod-1");
 
@@ -362,7 +362,7 @@ static void the_index_of_a_kubernetes_job_is_the_rank(void **state)
                 "kubernetes", 1, 2, UNKNOWN, UNKNOWN);
 }
 
-static void values_that_are_not_numbers_are_unknown(void **state)
+TEST(values_that_are_not_numbers_are_unknown)
 {
     static const char *const values[] = { "",          "x", "-1", "1x", "99999999999999999999",
                                           "4294967296" };
@@ -388,7 +388,7 @@ static void assert_description(struct launch launch, const char *expected)
     buffer_done(&text);
 }
 
-static void a_launch_is_described_on_one_line(void **state)
+TEST(a_launch_is_described_on_one_line)
 {
     assert_description(READ(SLURM_JOB, "SLURM_STEP_ID=0"),
                        "Rank 0 of 16 on n03, Slurm job 1234.0");
@@ -409,29 +409,4 @@ static void a_launch_is_described_on_one_line(void **state)
     assert_description(
         (struct launch){ .launcher = "newer", .ranks = UNKNOWN, .rank = UNKNOWN },
         "newer on host7");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_launch_is_unknown_without_a_launcher),
-        cmocka_unit_test(a_task_of_slurm_is_a_rank),
-        cmocka_unit_test(a_batch_script_of_slurm_is_not_a_rank),
-        cmocka_unit_test(tasks_of_a_slurm_node_are_counted),
-        cmocka_unit_test(the_rank_comes_from_open_mpi_and_the_job_from_the_scheduler),
-        cmocka_unit_test(each_mpi_is_recognized),
-        cmocka_unit_test(flux_takes_precedence_over_its_pmi_variables),
-        cmocka_unit_test(tasks_and_arrays_of_lsf_count_from_1),
-        cmocka_unit_test(the_task_number_of_pbs_is_not_a_rank),
-        cmocka_unit_test(a_job_id_alone_does_not_identify_sge),
-        cmocka_unit_test(ranks_of_the_htcondor_parallel_universe_are_recognized),
-        cmocka_unit_test(a_rank_alone_does_not_identify_torchrun),
-        cmocka_unit_test(local_ranks_are_computed_if_all_are_0),
-        cmocka_unit_test(torchrun_takes_the_job_and_the_step_from_srun),
-        cmocka_unit_test(the_index_of_a_kubernetes_job_is_the_rank),
-        cmocka_unit_test(values_that_are_not_numbers_are_unknown),
-        cmocka_unit_test(a_launch_is_described_on_one_line),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

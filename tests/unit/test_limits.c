@@ -55,7 +55,7 @@ static const char *no_environment(const char *name)
     return NULL;
 }
 
-static void the_size_of_the_machine_is_the_limit_if_nothing_else_is(void **state)
+FAKE_ROOT_TEST(the_size_of_the_machine_is_the_limit_if_nothing_else_is)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -75,7 +75,7 @@ static void the_size_of_the_machine_is_the_limit_if_nothing_else_is(void **state
     assert_true(limits.memory_bytes == UNKNOWN);
 }
 
-static void affinity_limits_cpus_and_is_named_as_the_source(void **state)
+FAKE_ROOT_TEST(affinity_limits_cpus_and_is_named_as_the_source)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -88,7 +88,7 @@ static void affinity_limits_cpus_and_is_named_as_the_source(void **state)
 }
 
 /* Simulates a machine with thousands of CPUs, and a user with many groups. */
-static void a_list_of_cpus_is_read_in_full(void **state)
+FAKE_ROOT_TEST(a_list_of_cpus_is_read_in_full)
 {
     struct fake_root *fake = *state;
     static char text[800 << 10];
@@ -119,7 +119,7 @@ static void a_list_of_cpus_is_read_in_full(void **state)
     assert_string_equal(limits.cpus_source, "cgroup.cpuset.cpus.effective");
 }
 
-static void offline_cpus_do_not_count(void **state)
+FAKE_ROOT_TEST(offline_cpus_do_not_count)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -130,7 +130,7 @@ static void offline_cpus_do_not_count(void **state)
     assert_float_equal(limits.cpus, 8, 0);
 }
 
-static void on_version_2_the_tightest_ancestor_wins(void **state)
+FAKE_ROOT_TEST(on_version_2_the_tightest_ancestor_wins)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -149,7 +149,7 @@ static void on_version_2_the_tightest_ancestor_wins(void **state)
     assert_string_equal(limits.memory_source, "cgroup.memory.max");
 }
 
-static void on_version_1_the_tightest_ancestor_wins(void **state)
+FAKE_ROOT_TEST(on_version_1_the_tightest_ancestor_wins)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -166,7 +166,7 @@ static void on_version_1_the_tightest_ancestor_wins(void **state)
     assert_string_equal(limits.memory_source, "cgroup.memory.limit_in_bytes");
 }
 
-static void a_cpuset_is_named_instead_of_the_affinity_it_causes(void **state)
+FAKE_ROOT_TEST(a_cpuset_is_named_instead_of_the_affinity_it_causes)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -189,7 +189,7 @@ static void a_cpuset_is_named_instead_of_the_affinity_it_causes(void **state)
     assert_string_equal(limits.cpus_source, "cgroup.cpuset.cpus.effective");
 }
 
-static void a_limit_above_the_machine_is_ignored(void **state)
+FAKE_ROOT_TEST(a_limit_above_the_machine_is_ignored)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -238,7 +238,7 @@ static const char *slurm_larger(const char *name)
     return strncmp(name, "SLURM_", 6) == 0 ? "4096" : NULL;
 }
 
-static void limits_of_the_batch_system_apply(void **state)
+FAKE_ROOT_TEST(limits_of_the_batch_system_apply)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -267,7 +267,7 @@ static const char *slurm_step(const char *name)
 }
 
 /* srun sets no variable for the memory of a step. */
-static void the_memory_limit_of_a_step_comes_from_its_resource_limit(void **state)
+FAKE_ROOT_TEST(the_memory_limit_of_a_step_comes_from_its_resource_limit)
 {
     struct fake_root *fake = *state;
     static const char lines[] =
@@ -291,7 +291,7 @@ static void the_memory_limit_of_a_step_comes_from_its_resource_limit(void **stat
     assert_true(limits.memory_bytes == UNKNOWN);
 }
 
-static void impossible_values_of_the_batch_system_are_ignored(void **state)
+FAKE_ROOT_TEST(impossible_values_of_the_batch_system_are_ignored)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -306,7 +306,7 @@ static void impossible_values_of_the_batch_system_are_ignored(void **state)
     assert_true(limits.memory_bytes == UNKNOWN);
 }
 
-static void without_files_limits_are_unknown(void **state)
+FAKE_ROOT_TEST(without_files_limits_are_unknown)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -320,7 +320,7 @@ static void without_files_limits_are_unknown(void **state)
     assert_float_equal(limits.cpus, 2, 0);
 }
 
-static void limits_from_damaged_files_are_ignored(void **state)
+FAKE_ROOT_TEST(limits_from_damaged_files_are_ignored)
 {
     struct fake_root *fake = *state;
     struct limits limits;
@@ -335,25 +335,4 @@ static void limits_from_damaged_files_are_ignored(void **state)
     read_limits(&fake->root, no_environment, &limits);
     assert_true(isnan(limits.cpus));
     assert_true(limits.memory_bytes == UNKNOWN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_ROOT_TEST(the_size_of_the_machine_is_the_limit_if_nothing_else_is),
-        FAKE_ROOT_TEST(affinity_limits_cpus_and_is_named_as_the_source),
-        FAKE_ROOT_TEST(a_list_of_cpus_is_read_in_full),
-        FAKE_ROOT_TEST(offline_cpus_do_not_count),
-        FAKE_ROOT_TEST(on_version_2_the_tightest_ancestor_wins),
-        FAKE_ROOT_TEST(on_version_1_the_tightest_ancestor_wins),
-        FAKE_ROOT_TEST(a_cpuset_is_named_instead_of_the_affinity_it_causes),
-        FAKE_ROOT_TEST(a_limit_above_the_machine_is_ignored),
-        FAKE_ROOT_TEST(limits_of_the_batch_system_apply),
-        FAKE_ROOT_TEST(the_memory_limit_of_a_step_comes_from_its_resource_limit),
-        FAKE_ROOT_TEST(impossible_values_of_the_batch_system_are_ignored),
-        FAKE_ROOT_TEST(without_files_limits_are_unknown),
-        FAKE_ROOT_TEST(limits_from_damaged_files_are_ignored),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

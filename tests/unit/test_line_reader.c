@@ -24,7 +24,7 @@ static int file_of(const char *text, size_t length)
     return fd;
 }
 
-static void lines_are_read_one_by_one(void **state)
+TEST(lines_are_read_one_by_one)
 {
     static const char text[] = "one\n\nthree\r\nlast";
     static const char *const expected[] = { "one", "", "three\r", "last" };
@@ -44,7 +44,7 @@ static void lines_are_read_one_by_one(void **state)
     close(fd);
 }
 
-static void peeked_lines_are_returned_by_the_next_read(void **state)
+TEST(peeked_lines_are_returned_by_the_next_read)
 {
     static const char text[] = "one\ntwo";
     int pipe_fds[2];
@@ -73,7 +73,7 @@ static void peeked_lines_are_returned_by_the_next_read(void **state)
     close(pipe_fds[0]);
 }
 
-static void lines_may_span_buffers(void **state)
+TEST(lines_may_span_buffers)
 {
     enum { LINES = 30000, LENGTH = 100 };
     char *text = malloc((size_t)LINES * LENGTH + 1);
@@ -97,7 +97,7 @@ static void lines_may_span_buffers(void **state)
     free(text);
 }
 
-static void an_endless_line_is_refused(void **state)
+TEST(an_endless_line_is_refused)
 {
     char *text = calloc(1, LINE_MAX_BYTES + 10);
     struct line_reader reader;
@@ -114,16 +114,4 @@ static void an_endless_line_is_refused(void **state)
     reader = (struct line_reader){ .fd = -1 };
     assert_int_equal(line_reader_next(&reader, &line), -EBADF);
     line_reader_done(&reader);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_read_one_by_one),
-        cmocka_unit_test(peeked_lines_are_returned_by_the_next_read),
-        cmocka_unit_test(lines_may_span_buffers),
-        cmocka_unit_test(an_endless_line_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static void read_until(struct terminal *terminal, size_t length)
     }
 }
 
-static void a_frame_is_drawn_and_erased(void **state)
+TEST(a_frame_is_drawn_and_erased)
 {
     static const char expected[] =
         "\033[K\033D\033D\033[2A\0337\r\none\033[K\r\ntwo" AFTER ERASE;
@@ -84,7 +84,7 @@ static void a_frame_is_drawn_and_erased(void **state)
     end(&terminal);
 }
 
-static void a_partly_written_frame_is_completed_first(void **state)
+TEST(a_partly_written_frame_is_completed_first)
 {
     AUTO_FREE char *large = malloc(MANY + 1);
     const char *rest;
@@ -114,7 +114,7 @@ static void a_partly_written_frame_is_completed_first(void **state)
     end(&terminal);
 }
 
-static void a_blocked_terminal_gets_no_frame(void **state)
+TEST(a_blocked_terminal_gets_no_frame)
 {
     struct terminal terminal;
 
@@ -126,7 +126,7 @@ static void a_blocked_terminal_gets_no_frame(void **state)
     end(&terminal);
 }
 
-static void clearing_a_blocked_screen_gives_up(void **state)
+TEST(clearing_a_blocked_screen_gives_up)
 {
     AUTO_FREE char *large = malloc(MANY + 1);
     struct terminal terminal;
@@ -141,7 +141,7 @@ static void clearing_a_blocked_screen_gives_up(void **state)
     end(&terminal);
 }
 
-static void a_closed_terminal_is_not_an_error(void **state)
+TEST(a_closed_terminal_is_not_an_error)
 {
     struct terminal terminal;
 
@@ -157,7 +157,7 @@ static void a_closed_terminal_is_not_an_error(void **state)
     end(&terminal);
 }
 
-static void terminal_modes_are_restored(void **state)
+TEST(terminal_modes_are_restored)
 {
     struct termios before, during, after;
     struct terminal terminal;
@@ -183,7 +183,7 @@ static void terminal_modes_are_restored(void **state)
     end(&terminal);
 }
 
-static void the_view_leaves_the_line_of_the_cursor_free(void **state)
+TEST(the_view_leaves_the_line_of_the_cursor_free)
 {
     struct winsize size = { .ws_col = 40, .ws_row = 10 };
     struct terminal terminal;
@@ -275,7 +275,7 @@ static size_t widest(const char *text)
     return max;
 }
 
-static void a_rate_is_the_growth_since_the_last_sample(void **state)
+TEST(a_rate_is_the_growth_since_the_last_sample)
 {
     struct live_view view;
 
@@ -291,7 +291,7 @@ static void a_rate_is_the_growth_since_the_last_sample(void **state)
     assert_true(fabs(view.curves[1].max - 200e6) < 1);
 }
 
-static void samples_close_together_cause_no_spike(void **state)
+TEST(samples_close_together_cause_no_spike)
 {
     struct live_view view;
 
@@ -307,7 +307,7 @@ static void samples_close_together_cause_no_spike(void **state)
 }
 
 /* The only sample between 1 and 2 seconds is close to the previous one. */
-static void samples_close_together_leave_no_gap(void **state)
+TEST(samples_close_together_leave_no_gap)
 {
     const double *columns;
     struct live_view view;
@@ -325,7 +325,7 @@ static void samples_close_together_leave_no_gap(void **state)
     live_view_done(&view);
 }
 
-static void a_counter_that_decreases_causes_no_spike(void **state)
+TEST(a_counter_that_decreases_causes_no_spike)
 {
     struct live_view view;
 
@@ -342,7 +342,7 @@ static void a_counter_that_decreases_causes_no_spike(void **state)
 }
 
 /* A column covers a second: it shows the mean of a rate, or the peak of a level. */
-static void a_curve_column_covers_several_samples(void **state)
+TEST(a_curve_column_covers_several_samples)
 {
     const size_t newest = LIVE_CURVE_COLUMNS - 1;
     struct live_view view;
@@ -365,7 +365,7 @@ static void a_curve_column_covers_several_samples(void **state)
     assert_true(isnan(view.curves[1].columns[0]));
 }
 
-static void rows_without_a_value_are_left_out(void **state)
+TEST(rows_without_a_value_are_left_out)
 {
     struct live_style style = { .columns = 80, .lines = 23, .hint = "q: end" };
     struct live_view view;
@@ -423,7 +423,7 @@ static struct spoor_sample deep_sample(struct spoor_process_sample processes[DEE
     };
 }
 
-static void processes_with_the_most_cpu_are_shown_as_a_tree(void **state)
+TEST(processes_with_the_most_cpu_are_shown_as_a_tree)
 {
     const struct live_style style = { .columns = 100, .lines = 13 };
     struct spoor_process_sample processes[DEEP];
@@ -449,7 +449,7 @@ static void processes_with_the_most_cpu_are_shown_as_a_tree(void **state)
     live_view_done(&view);
 }
 
-static void memory_near_its_limit_is_red(void **state)
+TEST(memory_near_its_limit_is_red)
 {
     const struct live_style style = { .columns = 100, .lines = 23, .has_color = true };
     struct spoor_process_sample processes[DEEP];
@@ -468,7 +468,7 @@ static void memory_near_its_limit_is_red(void **state)
     live_view_done(&view);
 }
 
-static void a_status_line_contains_as_many_figures_as_fit(void **state)
+TEST(a_status_line_contains_as_many_figures_as_fit)
 {
     struct live_style style = { .columns = 80 };
     struct spoor_process_sample processes[DEEP];
@@ -493,7 +493,7 @@ static void a_status_line_contains_as_many_figures_as_fit(void **state)
     live_view_done(&view);
 }
 
-static void frames_fit_every_terminal_size(void **state)
+TEST(frames_fit_every_terminal_size)
 {
     struct spoor_process_sample processes[DEEP];
     struct live_view view;
@@ -521,7 +521,7 @@ static void frames_fit_every_terminal_size(void **state)
     live_view_done(&view);
 }
 
-static void terminals_without_utf8_get_ascii(void **state)
+TEST(terminals_without_utf8_get_ascii)
 {
     struct live_view view;
     struct live_style style = { .columns = 80, .lines = 23 };
@@ -541,7 +541,7 @@ static void terminals_without_utf8_get_ascii(void **state)
     buffer_done(&out);
 }
 
-static void the_machine_has_its_own_rows(void **state)
+TEST(the_machine_has_its_own_rows)
 {
     struct live_view view;
 
@@ -551,31 +551,4 @@ static void the_machine_has_its_own_rows(void **state)
     live_view_init(&view, LIVE_JOB, 1);
     for (size_t i = 0; i < 10; i++)
         assert_true(view.curves[i].metric < spoor_metric_count());
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_frame_is_drawn_and_erased),
-        cmocka_unit_test(a_partly_written_frame_is_completed_first),
-        cmocka_unit_test(a_blocked_terminal_gets_no_frame),
-        cmocka_unit_test(clearing_a_blocked_screen_gives_up),
-        cmocka_unit_test(a_closed_terminal_is_not_an_error),
-        cmocka_unit_test(terminal_modes_are_restored),
-        cmocka_unit_test(the_view_leaves_the_line_of_the_cursor_free),
-        cmocka_unit_test(a_rate_is_the_growth_since_the_last_sample),
-        cmocka_unit_test(samples_close_together_cause_no_spike),
-        cmocka_unit_test(samples_close_together_leave_no_gap),
-        cmocka_unit_test(a_counter_that_decreases_causes_no_spike),
-        cmocka_unit_test(a_curve_column_covers_several_samples),
-        cmocka_unit_test(rows_without_a_value_are_left_out),
-        cmocka_unit_test(processes_with_the_most_cpu_are_shown_as_a_tree),
-        cmocka_unit_test(memory_near_its_limit_is_red),
-        cmocka_unit_test(a_status_line_contains_as_many_figures_as_fit),
-        cmocka_unit_test(frames_fit_every_terminal_size),
-        cmocka_unit_test(terminals_without_utf8_get_ascii),
-        cmocka_unit_test(the_machine_has_its_own_rows),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static void live(struct lives *lives, uint64_t from_ns, uint64_t to_ns,
     lives_end(lives, &process);
 }
 
-static void the_bound_is_the_peak_sum_over_processes_alive_together(void **state)
+TEST(the_bound_is_the_peak_sum_over_processes_alive_together)
 {
     struct lives lives = { 0 };
 
@@ -32,7 +32,7 @@ static void the_bound_is_the_peak_sum_over_processes_alive_together(void **state
     assert_int_equal(lives_bound_bytes(&lives), 150);
 }
 
-static void without_a_record_there_is_no_bound(void **state)
+TEST(without_a_record_there_is_no_bound)
 {
     struct lives lives = { 0 };
 
@@ -49,7 +49,7 @@ static void end(struct lives *lives, struct process *process, uint64_t to_ns, ui
     lives_end(lives, process);
 }
 
-static void only_processes_alive_together_add_up(void **state)
+TEST(only_processes_alive_together_add_up)
 {
     struct process first = { .pid = 1 }, second = { .pid = 2 }, third = { .pid = 3 };
     struct lives lives = { 0 };
@@ -67,7 +67,7 @@ static void only_processes_alive_together_add_up(void **state)
 }
 
 /* The event of a start may arrive after the event of an exit that happened later. */
-static void a_process_reported_late_is_added_to_processes_that_have_exited_since(void **state)
+TEST(a_process_reported_late_is_added_to_processes_that_have_exited_since)
 {
     struct process first = { .pid = 1 }, second = { .pid = 2 };
     struct lives lives = { 0 };
@@ -79,7 +79,7 @@ static void a_process_reported_late_is_added_to_processes_that_have_exited_since
     assert_int_equal(lives_bound_bytes(&lives), 150);
 }
 
-static void a_long_lived_process_is_added_to_all_later_ones(void **state)
+TEST(a_long_lived_process_is_added_to_all_later_ones)
 {
     struct roster roster = { 0 };
     struct process *first = roster_add(&roster, 1), other = { .pid = 2 };
@@ -102,7 +102,7 @@ static void a_long_lived_process_is_added_to_all_later_ones(void **state)
 }
 
 /* Ten processes of 1 byte run in turn, while one of 100 bytes outlives them all. */
-static void many_processes_have_an_upper_bound(void **state)
+TEST(many_processes_have_an_upper_bound)
 {
     struct process first = { .pid = 1 }, others[10] = { 0 };
     struct lives lives = { 0 };
@@ -118,18 +118,4 @@ static void many_processes_have_an_upper_bound(void **state)
     assert_in_range(lives.count, 1, LIVES_MOMENTS_MAX);
     /* Merged moments add up some lives that did not overlap: a few tens of bytes here. */
     assert_in_range(lives_bound_bytes(&lives), 110, 100 + 64);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bound_is_the_peak_sum_over_processes_alive_together),
-        cmocka_unit_test(without_a_record_there_is_no_bound),
-        cmocka_unit_test(only_processes_alive_together_add_up),
-        cmocka_unit_test(a_process_reported_late_is_added_to_processes_that_have_exited_since),
-        cmocka_unit_test(a_long_lived_process_is_added_to_all_later_ones),
-        cmocka_unit_test(many_processes_have_an_upper_bound),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

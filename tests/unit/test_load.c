@@ -85,7 +85,7 @@ static void assert_same(const struct example *example)
     assert_same_text(example);
 }
 
-static void a_report_is_the_same_after_loading(void **state)
+TEST_WITH(a_report_is_the_same_after_loading, set_up, tear_down)
 {
     static const int endings[] = { 0, 7 << 8, 9, 11 | 0x80, 34 };
     struct example *example = *state;
@@ -102,13 +102,13 @@ static void a_report_is_the_same_after_loading(void **state)
     assert_same(example);
 }
 
-static void a_machine_is_the_same_after_loading(void **state)
+TEST_WITH(a_machine_is_the_same_after_loading, set_up, tear_down)
 {
     example_system(*state);
     assert_same(*state);
 }
 
-static void numbers_without_a_short_decimal_form_are_the_same_after_loading(void **state)
+TEST_WITH(numbers_without_a_short_decimal_form_are_the_same_after_loading, set_up, tear_down)
 {
     static const uint64_t times[] = { 1, 33333, 333333333, 1234567890123, 86400000000001 };
     struct example *example = *state;
@@ -127,7 +127,7 @@ static void numbers_without_a_short_decimal_form_are_the_same_after_loading(void
 }
 
 /* In JSON, bytes that are not UTF-8 become U+FFFD; loading does not change these. */
-static void hostile_text_is_the_same_after_loading(void **state)
+TEST_WITH(hostile_text_is_the_same_after_loading, set_up, tear_down)
 {
     static const char *const bytes[] = { "\xff\xc0\xaf", "a\xe2\x82", NULL };
     static const char *const command[] = { "a\"b",
@@ -151,7 +151,7 @@ static void hostile_text_is_the_same_after_loading(void **state)
     assert_same_json(example);
 }
 
-static void sparklines_are_the_same_after_loading(void **state)
+TEST_WITH(sparklines_are_the_same_after_loading, set_up, tear_down)
 {
     static const struct format_style style = { false, true, TEXT_COLUMNS, true };
     struct buffer live = { 0 }, again = { 0 }, json = { 0 };
@@ -192,7 +192,7 @@ static const struct gpu_unit units[] = {
       .sources = &sources },
 };
 
-static void gpus_are_the_same_after_loading(void **state)
+TEST_WITH(gpus_are_the_same_after_loading, set_up, tear_down)
 {
     static struct gpu_device_view devices[ARRAY_SIZE(units)];
     struct example *example = *state;
@@ -242,7 +242,7 @@ static void refuse(const char *text, const char *expected)
         fail_msg("'%s' in: %s", expected, err.message);
 }
 
-static void errors_describe_the_problem(void **state)
+TEST(errors_describe_the_problem)
 {
 #define RUN "{\"schema\": \"spoor/1\", \"run\": "
     static const struct {
@@ -285,7 +285,7 @@ static void errors_describe_the_problem(void **state)
         refuse(rows[i].text, rows[i].message);
 }
 
-static void missing_keys_are_unknown_and_new_keys_ignored(void **state)
+TEST(missing_keys_are_unknown_and_new_keys_ignored)
 {
     static const char text[] =
         RUN "{\"id\": \"x\", \"later\": {\"a\": [1]}}, \"cpu\": null, \"more\": [[]], "
@@ -377,7 +377,7 @@ static void swap_values(json_t *root, json_t *at, unsigned *figures)
         swap_values(root, json_array_get(at, i), figures);
 }
 
-static void wrong_types_are_harmless(void **state)
+TEST_WITH(wrong_types_are_harmless, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer text = { 0 };
@@ -395,7 +395,7 @@ static void wrong_types_are_harmless(void **state)
     buffer_done(&text);
 }
 
-static void a_truncated_report_is_refused(void **state)
+TEST_WITH(a_truncated_report_is_refused, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer text = { 0 };
@@ -424,7 +424,7 @@ static void add_many(struct buffer *text, const char *piece, size_t count)
         buffer_add_text(text, piece);
 }
 
-static void nesting_depth_and_length_of_reports_are_limited(void **state)
+TEST(nesting_depth_and_length_of_reports_are_limited)
 {
     static const char *const arrays[] = { "\"phases\": [", "\"host\": {\"gpus\": [",
                                           "\"warnings\": [" };
@@ -458,7 +458,7 @@ static int read_file(const char *path, struct spoor_error *err)
     return r;
 }
 
-static void errors_name_the_file_that_cannot_be_read(void **state)
+TEST(errors_name_the_file_that_cannot_be_read)
 {
     struct spoor_error err = { 0 };
 
@@ -470,8 +470,6 @@ static void errors_name_the_file_that_cannot_be_read(void **state)
     assert_int_equal(read_file("/dev/null", &err), -EBADMSG);
     assert_ptr_equal(strstr(err.message, "'/dev/null': not valid JSON"), err.message);
 }
-
-#define with_example(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 /* ---- load context ---------------------------------------------------------- */
 
@@ -492,7 +490,7 @@ static const char *context_again(const char *report, struct buffer *out)
     return strstr(out->text, "\"context\"");
 }
 
-static void context_is_kept_unchanged(void **state)
+TEST(context_is_kept_unchanged)
 {
     static const char context[] = "\"context\": {\"b\":[1,2.5,null,{\"x\":\"</script>\\n\"}],"
                                   "\"a\":\"\xc3\xa9\"}\n}\n";
@@ -509,7 +507,7 @@ static void context_is_kept_unchanged(void **state)
     buffer_done(&twice);
 }
 
-static void a_value_that_is_not_an_object_is_ignored(void **state)
+TEST(a_value_that_is_not_an_object_is_ignored)
 {
     static const char *const reports[] = { REPORT "null}", REPORT "[1]}", REPORT "\"x\"}",
                                            "{\"schema\": \"spoor/1\", \"run\": {}}" };
@@ -534,7 +532,7 @@ static int load(const char *text, struct record *record, struct spoor_error *err
     return r;
 }
 
-static void omitted_low_values_of_a_curve_equal_the_high_ones(void **state)
+TEST(omitted_low_values_of_a_curve_equal_the_high_ones)
 {
     struct record record;
 
@@ -554,7 +552,7 @@ static void omitted_low_values_of_a_curve_equal_the_high_ones(void **state)
     record_done(&record);
 }
 
-static void an_invalid_curve_is_refused(void **state)
+TEST(an_invalid_curve_is_refused)
 {
 #define COLUMN(text) "{\"samples\":1,\"seconds\":[1],\"columns\":{\"a\":" text "}}"
     static const struct {
@@ -582,28 +580,4 @@ static void an_invalid_curve_is_refused(void **state)
         assert_non_null(strstr(err.message, cases[i].message));
         record_done(&record);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        with_example(a_report_is_the_same_after_loading),
-        with_example(a_machine_is_the_same_after_loading),
-        with_example(numbers_without_a_short_decimal_form_are_the_same_after_loading),
-        with_example(hostile_text_is_the_same_after_loading),
-        with_example(sparklines_are_the_same_after_loading),
-        with_example(gpus_are_the_same_after_loading),
-        cmocka_unit_test(errors_describe_the_problem),
-        cmocka_unit_test(missing_keys_are_unknown_and_new_keys_ignored),
-        with_example(wrong_types_are_harmless),
-        with_example(a_truncated_report_is_refused),
-        cmocka_unit_test(nesting_depth_and_length_of_reports_are_limited),
-        cmocka_unit_test(errors_name_the_file_that_cannot_be_read),
-        cmocka_unit_test(context_is_kept_unchanged),
-        cmocka_unit_test(a_value_that_is_not_an_object_is_ignored),
-        cmocka_unit_test(omitted_low_values_of_a_curve_equal_the_high_ones),
-        cmocka_unit_test(an_invalid_curve_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

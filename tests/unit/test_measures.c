@@ -96,7 +96,7 @@ static void remove_cgroup(struct machine *m)
     assert_int_equal(rename(from, to), 0);
 }
 
-static void job_pressure_is_not_replaced_by_pressure_of_the_machine(void **state)
+TEST(job_pressure_is_not_replaced_by_pressure_of_the_machine)
 {
     const struct origin *origin;
     struct machine m;
@@ -117,7 +117,7 @@ static void job_pressure_is_not_replaced_by_pressure_of_the_machine(void **state
     end(&m);
 }
 
-static void pressure_of_the_machine_is_labelled(void **state)
+TEST(pressure_of_the_machine_is_labelled)
 {
     const struct origin *origin;
     struct machine m;
@@ -135,7 +135,7 @@ static void pressure_of_the_machine_is_labelled(void **state)
     end(&m);
 }
 
-static void oom_kills_in_a_removed_cgroup_are_not_replaced_by_those_of_its_parent(void **state)
+TEST(oom_kills_in_a_removed_cgroup_are_not_replaced_by_those_of_its_parent)
 {
     struct machine m;
 
@@ -149,7 +149,7 @@ static void oom_kills_in_a_removed_cgroup_are_not_replaced_by_those_of_its_paren
     end(&m);
 }
 
-static void storage_figures_name_their_source(void **state)
+TEST(storage_figures_name_their_source)
 {
     const struct origin *read, *written;
     struct machine m;
@@ -171,7 +171,7 @@ static void storage_figures_name_their_source(void **state)
     end(&m);
 }
 
-static void storage_of_hundreds_of_disks_is_counted(void **state)
+TEST(storage_of_hundreds_of_disks_is_counted)
 {
     static char text[64 << 10];
     size_t used = 0;
@@ -193,7 +193,7 @@ static void storage_of_hundreds_of_disks_is_counted(void **state)
 }
 
 /* The cgroup had counted work of processes that were never waited for. */
-static void cpu_time_does_not_jump_if_the_cgroup_is_removed(void **state)
+TEST(cpu_time_does_not_jump_if_the_cgroup_is_removed)
 {
     const struct origin *origin;
     struct machine m;
@@ -213,18 +213,4 @@ static void cpu_time_does_not_jump_if_the_cgroup_is_removed(void **state)
     assert_string_equal(origin->source, "procfs.stat");
     assert_false(origin->is_exact);
     end(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(job_pressure_is_not_replaced_by_pressure_of_the_machine),
-        cmocka_unit_test(pressure_of_the_machine_is_labelled),
-        cmocka_unit_test(oom_kills_in_a_removed_cgroup_are_not_replaced_by_those_of_its_parent),
-        cmocka_unit_test(storage_figures_name_their_source),
-        cmocka_unit_test(storage_of_hundreds_of_disks_is_counted),
-        cmocka_unit_test(cpu_time_does_not_jump_if_the_cgroup_is_removed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

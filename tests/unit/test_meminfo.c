@@ -27,7 +27,7 @@
     "HugePages_Total:    1\n"    \
     "Hugetlb:        2048 kB\n"
 
-static void sizes_are_in_bytes(void **state)
+TEST(sizes_are_in_bytes)
 {
     struct meminfo info;
 
@@ -48,7 +48,7 @@ static void sizes_are_in_bytes(void **state)
     assert_int_equal(info.hugetlb_bytes, 2048 * 1024);
 }
 
-static void huge_pages_of_all_sizes_are_added_up(void **state)
+FAKE_ROOT_TEST(huge_pages_of_all_sizes_are_added_up)
 {
     struct fake_root *fake = *state;
     struct huge_pages pages = { .count = 0 };
@@ -62,7 +62,7 @@ static void huge_pages_of_all_sizes_are_added_up(void **state)
     huge_pages_close(&pages);
 }
 
-static void without_memavailable_caches_count_as_available(void **state)
+TEST(without_memavailable_caches_count_as_available)
 {
     struct meminfo info;
 
@@ -75,7 +75,7 @@ static void without_memavailable_caches_count_as_available(void **state)
     assert_true(info.swap_used_bytes == UNKNOWN);
 }
 
-static void used_swap_is_0_without_swap_space(void **state)
+TEST(used_swap_is_0_without_swap_space)
 {
     struct meminfo info;
 
@@ -85,7 +85,7 @@ static void used_swap_is_0_without_swap_space(void **state)
     assert_true(info.available_bytes == UNKNOWN);
 }
 
-static void impossible_free_swap_is_unknown(void **state)
+TEST(impossible_free_swap_is_unknown)
 {
     struct meminfo info;
 
@@ -94,7 +94,7 @@ static void impossible_free_swap_is_unknown(void **state)
     assert_true(info.swap_used_bytes == UNKNOWN);
 }
 
-static void a_truncated_text_never_gives_a_wrong_number(void **state)
+TEST(a_truncated_text_never_gives_a_wrong_number)
 {
     struct meminfo whole, info;
     char text[sizeof(TEXT)];
@@ -115,7 +115,7 @@ static void a_truncated_text_never_gives_a_wrong_number(void **state)
     }
 }
 
-static void damaged_text_is_refused(void **state)
+TEST(damaged_text_is_refused)
 {
     static const char *const damaged[] = {
         "",
@@ -132,19 +132,4 @@ static void damaged_text_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(meminfo_parse(damaged[i], &info), -EBADMSG);
     assert_int_equal(info.total_bytes, 5); /* untouched on failure */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_in_bytes),
-        FAKE_ROOT_TEST(huge_pages_of_all_sizes_are_added_up),
-        cmocka_unit_test(without_memavailable_caches_count_as_available),
-        cmocka_unit_test(used_swap_is_0_without_swap_space),
-        cmocka_unit_test(impossible_free_swap_is_unknown),
-        cmocka_unit_test(a_truncated_text_never_gives_a_wrong_number),
-        cmocka_unit_test(damaged_text_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

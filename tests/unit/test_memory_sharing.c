@@ -4,7 +4,7 @@
 #include "fake_memory.h"
 #include "unit_test.h"
 
-static void mappings_resolve_ambiguous_sums(void **state)
+TEST(mappings_resolve_ambiguous_sums)
 {
     struct memory_fixture f;
 
@@ -20,7 +20,7 @@ static void mappings_resolve_ambiguous_sums(void **state)
 }
 
 /* By default, and if smaps is disabled, only the sums in smaps_rollup are used. */
-static void mappings_are_read_only_on_request(void **state)
+TEST(mappings_are_read_only_on_request)
 {
     struct memory_fixture f;
 
@@ -40,7 +40,7 @@ static void mappings_are_read_only_on_request(void **state)
 
 /* A file is mapped twice, the second time at 50 MB, so 150 of 200 resident MB are distinct.
  * Between reads, the total follows the resident size, without jumping to it. */
-static void a_file_mapped_twice_counts_once(void **state)
+TEST(a_file_mapped_twice_counts_once)
 {
     struct memory_fixture f;
 
@@ -65,7 +65,7 @@ static void set_tokens(struct memory_fixture *f, int64_t tokens_ns)
 }
 
 /* The budget grows by 0.25 ms each second; the same amount repays the credit. */
-static void a_read_is_delayed_until_the_budget_allows_it(void **state)
+TEST(a_read_is_delayed_until_the_budget_allows_it)
 {
     struct memory_fixture f;
 
@@ -86,7 +86,7 @@ static void a_read_is_delayed_until_the_budget_allows_it(void **state)
     memory_end(&f);
 }
 
-static void between_reads_values_follow_the_resident_sizes(void **state)
+TEST(between_reads_values_follow_the_resident_sizes)
 {
     struct memory_fixture f;
 
@@ -113,7 +113,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
 }
 
 /* The children touch, page by page, shared memory that main maps already. */
-static void growth_of_memory_that_main_also_maps_is_not_added(void **state)
+TEST(growth_of_memory_that_main_also_maps_is_not_added)
 {
     struct memory_fixture f;
 
@@ -137,7 +137,7 @@ static void growth_of_memory_that_main_also_maps_is_not_added(void **state)
 
 /* If a program was loaded after the last read, its anonymous memory is private. Before exec,
  * the process is a copy of its parent and has no private memory. */
-static void memory_of_a_new_program_counts_in_full(void **state)
+TEST(memory_of_a_new_program_counts_in_full)
 {
     struct memory_fixture f;
 
@@ -156,7 +156,7 @@ static void memory_of_a_new_program_counts_in_full(void **state)
 }
 
 /* Main has forked and not written since, so no page is private. */
-static void unchanged_shared_memory_is_not_added_again(void **state)
+TEST(unchanged_shared_memory_is_not_added_again)
 {
     struct memory_fixture f;
 
@@ -172,7 +172,7 @@ static void unchanged_shared_memory_is_not_added_again(void **state)
 }
 
 /* Main had 50 MB before the read and 60 MB after it; which of the two was read is unknown. */
-static void growth_during_a_read_causes_another(void **state)
+TEST(growth_during_a_read_causes_another)
 {
     struct memory_fixture f;
 
@@ -193,7 +193,7 @@ static void growth_during_a_read_causes_another(void **state)
 }
 
 /* An increase by 1 % does not cause another read: the memory of a single process is private. */
-static void growth_after_the_walk_is_not_lost(void **state)
+TEST(growth_after_the_walk_is_not_lost)
 {
     struct memory_fixture f;
 
@@ -209,7 +209,7 @@ static void growth_after_the_walk_is_not_lost(void **state)
     memory_end(&f);
 }
 
-static void without_detail_only_totals_are_known(void **state)
+TEST(without_detail_only_totals_are_known)
 {
     struct memory_fixture f;
 
@@ -247,7 +247,7 @@ static bool is_read_at_glance(struct memory_fixture *f, unsigned own)
     return f->sharing.was_read;
 }
 
-static void page_tables_are_read_at_a_new_maximum(void **state)
+TEST(page_tables_are_read_at_a_new_maximum)
 {
     struct memory_fixture f;
 
@@ -268,7 +268,7 @@ static void page_tables_are_read_at_a_new_maximum(void **state)
 }
 
 /* A running job is read on credit only if enough credit for three reads is left. */
-static void a_read_at_a_maximum_may_exceed_the_budget(void **state)
+TEST(a_read_at_a_maximum_may_exceed_the_budget)
 {
     struct memory_fixture f;
 
@@ -294,7 +294,7 @@ static void a_read_at_a_maximum_may_exceed_the_budget(void **state)
 
 /* The next maximum of a growing job is near, so the credit is kept for it. Otherwise a sample of a
  * job that forks and grows uses up the credit, and its private memory at the peak is unknown. */
-static void a_growing_job_is_not_read_on_credit(void **state)
+TEST(a_growing_job_is_not_read_on_credit)
 {
     struct memory_fixture f;
 
@@ -312,7 +312,7 @@ static void a_growing_job_is_not_read_on_credit(void **state)
 }
 
 /* After enough time, the budget allows any read, however expensive. */
-static void a_peak_is_read_even_if_the_read_is_expensive(void **state)
+TEST(a_peak_is_read_even_if_the_read_is_expensive)
 {
     for (double page_ns = 1; page_ns < 1e6; page_ns *= 1.5) {
         struct memory_fixture f;
@@ -329,7 +329,7 @@ static void a_peak_is_read_even_if_the_read_is_expensive(void **state)
 
 /* Two processes share all of their 100 MB. One maps 1 MB more while the other is being read,
  * so both results may include that megabyte. */
-static void memory_that_moves_during_a_read_is_not_counted_twice(void **state)
+TEST(memory_that_moves_during_a_read_is_not_counted_twice)
 {
     struct memory_fixture f;
 
@@ -345,7 +345,7 @@ static void memory_that_moves_during_a_read_is_not_counted_twice(void **state)
 
 /* Main was read when all of its 90 MB were private; then its child mapped all of them, and
  * was read. */
-static void memory_that_becomes_shared_counts_once(void **state)
+TEST(memory_that_becomes_shared_counts_once)
 {
     struct memory_fixture f;
 
@@ -360,7 +360,7 @@ static void memory_that_becomes_shared_counts_once(void **state)
 }
 
 /* The anonymous memory of a single process is private, so its size is sufficient. */
-static void a_single_process_is_read_when_its_mappings_change(void **state)
+TEST(a_single_process_is_read_when_its_mappings_change)
 {
     struct memory_fixture f;
 
@@ -380,7 +380,7 @@ static void a_single_process_is_read_when_its_mappings_change(void **state)
 }
 
 /* A decrease is not a maximum, so it causes a read only if the budget allows one more. */
-static void a_read_for_a_maximum_has_priority(void **state)
+TEST(a_read_for_a_maximum_has_priority)
 {
     struct memory_fixture f;
 
@@ -394,31 +394,4 @@ static void a_read_for_a_maximum_has_priority(void **state)
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 2);
     memory_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mappings_resolve_ambiguous_sums),
-        cmocka_unit_test(mappings_are_read_only_on_request),
-        cmocka_unit_test(a_file_mapped_twice_counts_once),
-        cmocka_unit_test(a_read_is_delayed_until_the_budget_allows_it),
-        cmocka_unit_test(between_reads_values_follow_the_resident_sizes),
-        cmocka_unit_test(growth_of_memory_that_main_also_maps_is_not_added),
-        cmocka_unit_test(memory_of_a_new_program_counts_in_full),
-        cmocka_unit_test(unchanged_shared_memory_is_not_added_again),
-        cmocka_unit_test(growth_during_a_read_causes_another),
-        cmocka_unit_test(growth_after_the_walk_is_not_lost),
-        cmocka_unit_test(without_detail_only_totals_are_known),
-        cmocka_unit_test(page_tables_are_read_at_a_new_maximum),
-        cmocka_unit_test(a_read_at_a_maximum_may_exceed_the_budget),
-        cmocka_unit_test(a_growing_job_is_not_read_on_credit),
-        cmocka_unit_test(a_peak_is_read_even_if_the_read_is_expensive),
-        cmocka_unit_test(memory_that_moves_during_a_read_is_not_counted_twice),
-        cmocka_unit_test(memory_that_becomes_shared_counts_once),
-        cmocka_unit_test(a_single_process_is_read_when_its_mappings_change),
-        cmocka_unit_test(a_read_for_a_maximum_has_priority),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

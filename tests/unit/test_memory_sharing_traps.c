@@ -8,7 +8,7 @@
 #include "unit_test.h"
 
 /* The child exited after it was read but before the survey ended, so its statm is 0. */
-static void an_exit_during_the_read_keeps_the_safe_bound(void **state)
+TEST(an_exit_during_the_read_keeps_the_safe_bound)
 {
     struct memory_fixture f;
 
@@ -22,7 +22,7 @@ static void an_exit_during_the_read_keeps_the_safe_bound(void **state)
     memory_end(&f);
 }
 
-static void an_empty_smaps_file_means_that_the_process_exited(void **state)
+TEST(an_empty_smaps_file_means_that_the_process_exited)
 {
     struct memory_fixture f;
 
@@ -37,7 +37,7 @@ static void an_empty_smaps_file_means_that_the_process_exited(void **state)
 }
 
 /* The child's mappings are gone when spoor reads them, so the sums are used. */
-static void a_process_without_mappings_causes_no_correction(void **state)
+TEST(a_process_without_mappings_causes_no_correction)
 {
     struct memory_fixture f;
 
@@ -49,7 +49,7 @@ static void a_process_without_mappings_causes_no_correction(void **state)
     memory_end(&f);
 }
 
-static void an_unreadable_process_makes_sharing_unknown(void **state)
+TEST(an_unreadable_process_makes_sharing_unknown)
 {
     struct memory_fixture f;
     char path[160];
@@ -73,7 +73,7 @@ static void an_unreadable_process_makes_sharing_unknown(void **state)
 }
 
 /* 100 MB of equal content are one page, though the kernel counts all of it as resident. */
-static void pages_merged_by_ksm_are_not_counted_as_resident_memory(void **state)
+TEST(pages_merged_by_ksm_are_not_counted_as_resident_memory)
 {
     struct memory_fixture f;
 
@@ -89,7 +89,7 @@ static void pages_merged_by_ksm_are_not_counted_as_resident_memory(void **state)
     memory_end(&f);
 }
 
-static void huge_pages_are_counted_separately(void **state)
+TEST(huge_pages_are_counted_separately)
 {
     struct memory_fixture f;
 
@@ -101,7 +101,7 @@ static void huge_pages_are_counted_separately(void **state)
     memory_end(&f);
 }
 
-static void memory_borrowed_by_a_vfork_child_is_counted_once(void **state)
+TEST(memory_borrowed_by_a_vfork_child_is_counted_once)
 {
     struct memory_fixture f;
     struct member *child;
@@ -129,7 +129,7 @@ static void memory_borrowed_by_a_vfork_child_is_counted_once(void **state)
     memory_end(&f);
 }
 
-static void page_faults_are_converted_with_the_page_size_of_the_machine(void **state)
+TEST(page_faults_are_converted_with_the_page_size_of_the_machine)
 {
     struct memory_fixture f;
 
@@ -142,7 +142,7 @@ static void page_faults_are_converted_with_the_page_size_of_the_machine(void **s
 }
 
 /* Between reads, PSS follows the private memory of each process. */
-static void pss_follows_private_memory(void **state)
+TEST(pss_follows_private_memory)
 {
     struct memory_fixture f;
 
@@ -161,7 +161,7 @@ static void pss_follows_private_memory(void **state)
 }
 
 /* The process is larger after the read than in its result: it grew, and maps nothing twice. */
-static void growth_during_a_read_is_not_a_double_mapping(void **state)
+TEST(growth_during_a_read_is_not_a_double_mapping)
 {
     struct memory_fixture f;
 
@@ -172,22 +172,4 @@ static void growth_during_a_read_is_not_a_double_mapping(void **state)
     assert_int_equal(memory_estimate_discount(&f.sharing.estimate, GROUP_MAIN), 0);
     assert_int_equal(memory_estimate_discount(&f.sharing.estimate, GROUP_JOB), 0);
     memory_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_faults_are_converted_with_the_page_size_of_the_machine),
-        cmocka_unit_test(pss_follows_private_memory),
-        cmocka_unit_test(growth_during_a_read_is_not_a_double_mapping),
-        cmocka_unit_test(an_exit_during_the_read_keeps_the_safe_bound),
-        cmocka_unit_test(an_empty_smaps_file_means_that_the_process_exited),
-        cmocka_unit_test(a_process_without_mappings_causes_no_correction),
-        cmocka_unit_test(an_unreadable_process_makes_sharing_unknown),
-        cmocka_unit_test(pages_merged_by_ksm_are_not_counted_as_resident_memory),
-        cmocka_unit_test(huge_pages_are_counted_separately),
-        cmocka_unit_test(memory_borrowed_by_a_vfork_child_is_counted_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

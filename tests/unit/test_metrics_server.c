@@ -38,7 +38,7 @@ static void check_status(const char *request, const char *status)
         fail_msg("%s is answered by %s", request, response);
 }
 
-static void test_only_metrics_are_served(void **state)
+TEST(test_only_metrics_are_served)
 {
     check_status("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "200");
     check_status("GET /metrics?x=1 HTTP/1.0\r\n\r\n", "200");
@@ -55,7 +55,7 @@ static void test_only_metrics_are_served(void **state)
     check_status(" HTTP/1.1\r\n\r\n", "405");
 }
 
-static void test_the_response_to_head_has_no_body(void **state)
+TEST(test_the_response_to_head_has_no_body)
 {
     const char *response = answer("HEAD /metrics HTTP/1.1\r\n\r\n");
 
@@ -77,7 +77,7 @@ static bool gets_openmetrics(const char *accept)
     return is_open;
 }
 
-static void test_the_format_is_negotiated(void **state)
+TEST(test_the_format_is_negotiated)
 {
     assert_true(gets_openmetrics("Accept: application/openmetrics-text;version=1.0.0,"
                                  "application/openmetrics-text;version=0.0.1;q=0.75,"
@@ -91,7 +91,7 @@ static void test_the_format_is_negotiated(void **state)
     assert_false(gets_openmetrics("Accept:"));
 }
 
-static void test_gzip_is_negotiated(void **state)
+TEST(test_gzip_is_negotiated)
 {
     const char *response =
         answer("GET /metrics HTTP/1.1\r\nAccept-Encoding: br, gzip;q=0.5\r\n\r\n");
@@ -115,7 +115,7 @@ static void test_gzip_is_negotiated(void **state)
 
 /* ---- addresses ---------------------------------------------------------- */
 
-static void test_listen_addresses_are_parsed(void **state)
+TEST(test_listen_addresses_are_parsed)
 {
     static const char *const good[] = { "9400",          ":9400",      "127.0.0.1:0",
                                         "0.0.0.0:65535", "[::1]:9400", "[::]:1",
@@ -187,7 +187,7 @@ static void check_response(int fd, const char *start)
 
 static const char whole[] = "GET /metrics HTTP/1.1\r\n\r\n";
 
-static void test_a_request_may_come_in_pieces(void **state)
+TEST_WITH(test_a_request_may_come_in_pieces, set_up, tear_down)
 {
     int fd = join(*state);
 
@@ -196,7 +196,7 @@ static void test_a_request_may_come_in_pieces(void **state)
     check_response(fd, "HTTP/1.1 200 OK\r\n");
 }
 
-static void test_silent_clients_do_not_block_the_server(void **state)
+TEST_WITH(test_silent_clients_do_not_block_the_server, set_up, tear_down)
 {
     int silent[100];
 
@@ -213,7 +213,7 @@ static void test_silent_clients_do_not_block_the_server(void **state)
         close(silent[i]);
 }
 
-static void test_the_size_of_a_request_is_limited(void **state)
+TEST_WITH(test_the_size_of_a_request_is_limited, set_up, tear_down)
 {
     int fd = join(*state);
     char piece[1024];
@@ -224,14 +224,14 @@ static void test_the_size_of_a_request_is_limited(void **state)
     check_response(fd, "HTTP/1.1 431 ");
 }
 
-static void test_clients_may_disconnect_early(void **state)
+TEST_WITH(test_clients_may_disconnect_early, set_up, tear_down)
 {
     for (int i = 0; i < 50; i++)
         close(join(*state));
     test_a_request_may_come_in_pieces(state);
 }
 
-static void test_a_port_in_use_is_refused(void **state)
+TEST_WITH(test_a_port_in_use_is_refused, set_up, tear_down)
 {
     const struct served *served = *state;
     struct metrics_server *other = NULL;
@@ -242,24 +242,4 @@ static void test_a_port_in_use_is_refused(void **state)
     (void)snprintf(text, sizeof(text), "%u", served->port);
     assert_int_equal(metrics_server_open(text, &other, &url, &err), -EADDRINUSE);
     assert_null(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_metrics_are_served),
-        cmocka_unit_test(test_the_response_to_head_has_no_body),
-        cmocka_unit_test(test_the_format_is_negotiated),
-        cmocka_unit_test(test_gzip_is_negotiated),
-        cmocka_unit_test(test_listen_addresses_are_parsed),
-        cmocka_unit_test_setup_teardown(test_a_request_may_come_in_pieces, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_silent_clients_do_not_block_the_server, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_the_size_of_a_request_is_limited, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_clients_may_disconnect_early, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_port_in_use_is_refused, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static struct text_part part(const char *text)
     return (struct text_part){ .start = text, .length = strlen(text) };
 }
 
-static void a_mountinfo_line_is_split_into_its_fields(void **state)
+TEST(a_mountinfo_line_is_split_into_its_fields)
 {
     struct mountinfo mount;
 
@@ -37,7 +37,7 @@ static void a_mountinfo_line_is_split_into_its_fields(void **state)
     assert_true(text_part_is(mount.super_options, "rw,memory"));
 }
 
-static void optional_fields_before_the_dash_may_be_missing(void **state)
+TEST(optional_fields_before_the_dash_may_be_missing)
 {
     struct mountinfo mount;
 
@@ -45,7 +45,7 @@ static void optional_fields_before_the_dash_may_be_missing(void **state)
     assert_true(text_part_is(mount.type, "proc"));
 }
 
-static void a_source_may_be_empty_or_a_dash(void **state)
+TEST(a_source_may_be_empty_or_a_dash)
 {
     struct mountinfo mount;
 
@@ -57,7 +57,7 @@ static void a_source_may_be_empty_or_a_dash(void **state)
     assert_true(text_part_is(mount.source, "-"));
 }
 
-static void every_truncated_line_is_refused(void **state)
+TEST(every_truncated_line_is_refused)
 {
     struct mountinfo mount = { .major = 5 };
     char text[sizeof(LINE)];
@@ -75,7 +75,7 @@ static void every_truncated_line_is_refused(void **state)
     assert_int_equal(mount.major, 5); /* untouched on failure */
 }
 
-static void damaged_text_is_refused(void **state)
+TEST(damaged_text_is_refused)
 {
     static const char *const damaged[] = {
         "\n",
@@ -93,7 +93,7 @@ static void damaged_text_is_refused(void **state)
         assert_int_equal(mountinfo_parse_line(damaged[i], &mount), -EBADMSG);
 }
 
-static void a_huge_line_is_parsed(void **state)
+TEST(a_huge_line_is_parsed)
 {
     enum { SIZE = 1 << 20 };
     char *text = malloc(SIZE + 64);
@@ -109,7 +109,7 @@ static void a_huge_line_is_parsed(void **state)
     free(text);
 }
 
-static void escapes_are_decoded(void **state)
+TEST(escapes_are_decoded)
 {
     static const struct {
         const char *text;
@@ -133,7 +133,7 @@ static void escapes_are_decoded(void **state)
     }
 }
 
-static void a_text_that_does_not_fit_is_refused(void **state)
+TEST(a_text_that_does_not_fit_is_refused)
 {
     char buf[4];
 
@@ -144,7 +144,7 @@ static void a_text_that_does_not_fit_is_refused(void **state)
     assert_int_equal(text_part_decode(part("a\\000"), buf, sizeof(buf)), -EBADMSG);
 }
 
-static void mount_options_must_match_as_whole_words(void **state)
+TEST(mount_options_must_match_as_whole_words)
 {
     assert_true(text_part_has_option(part("rw,cpu,cpuacct"), "cpu"));
     assert_true(text_part_has_option(part("rw,cpu,cpuacct"), "cpuacct"));
@@ -168,7 +168,7 @@ static bool is_disk(const char *line)
     return mount_is_disk(&mount);
 }
 
-static void only_writable_block_devices_are_disks(void **state)
+TEST(only_writable_block_devices_are_disks)
 {
     static const char *const disks[] = {
         "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n",
@@ -202,7 +202,7 @@ static void only_writable_block_devices_are_disks(void **state)
     "36 27 0:53 / /ro rw - nfs server:/export ro\n"           \
     "35 27 0:52 / / rw - overlay overlay rw\n"
 
-static void disk_writes_exclude_network_and_virtual_file_systems(void **state)
+TEST(disk_writes_exclude_network_and_virtual_file_systems)
 {
     static const char *const elsewhere[] = {
         "33 27 0:50 / /f rw - fuse.sshfs server: rw\n",
@@ -233,7 +233,7 @@ static void describe_root_folder(char *buf, size_t size)
                          major(root.st_dev), minor(root.st_dev)) < (int)size);
 }
 
-static void network_and_fuse_mounts_may_block(void **state)
+TEST(network_and_fuse_mounts_may_block)
 {
     static const char *const stalling[] = {
         "33 27 0:50 / /n ro - nfs4 server:/export ro\n",
@@ -251,7 +251,7 @@ static void network_and_fuse_mounts_may_block(void **state)
         assert_true(mounts_may_stall(stalling[i]));
 }
 
-static void a_filesystem_mounted_twice_is_counted_once(void **state)
+TEST(a_filesystem_mounted_twice_is_counted_once)
 {
     char line[128], text[512];
     struct root root = ROOT_CLOSED;
@@ -275,7 +275,7 @@ static void a_filesystem_mounted_twice_is_counted_once(void **state)
 }
 
 /* The datasets of a pool share its free space, and each uses some space of its own. */
-static void datasets_of_a_pool_share_its_free_space(void **state)
+TEST(datasets_of_a_pool_share_its_free_space)
 {
     const struct mounts datasets[] = { { 100, 30, 70 }, { 80, 10, 65 }, { 5, 5, 0 } };
     struct mounts pool = { 0 };
@@ -309,7 +309,7 @@ static int read_as(const char *const (*lines)[2], size_t count, struct mount_lis
     return r;
 }
 
-static void a_mount_list_contains_each_pool_and_disk_once(void **state)
+TEST(a_mount_list_contains_each_pool_and_disk_once)
 {
     static const char *const lines[][2] = {
         { "zfs", "tank" },       { "zfs", "tank/home" },   { "tmpfs", "tmpfs" },
@@ -332,7 +332,7 @@ static void a_mount_list_contains_each_pool_and_disk_once(void **state)
     mount_list_done(&list);
 }
 
-static void an_overlay_is_listed_if_there_is_no_disk(void **state)
+TEST(an_overlay_is_listed_if_there_is_no_disk)
 {
     static const char *const lines[][2] = { { "proc", "proc" }, { "overlay", "overlay" } };
     struct mount_list list = { 0 };
@@ -344,7 +344,7 @@ static void an_overlay_is_listed_if_there_is_no_disk(void **state)
     assert_int_equal(read_as(lines, 1, &list), -ENOENT);
 }
 
-static void a_hidden_mount_is_skipped(void **state)
+TEST(a_hidden_mount_is_skipped)
 {
     struct root root = ROOT_CLOSED;
     struct mounts mounts = { .used_bytes = 5 };
@@ -360,7 +360,7 @@ static void a_hidden_mount_is_skipped(void **state)
     root_close(&root);
 }
 
-static void mounts_of_a_fixture_are_not_read(void **state)
+TEST(mounts_of_a_fixture_are_not_read)
 {
     struct root root = ROOT_CLOSED;
     struct mounts mounts;
@@ -369,30 +369,4 @@ static void mounts_of_a_fixture_are_not_read(void **state)
     assert_int_equal(
         mounts_read(&root, "27 1 254:0 / / rw - ext4 /dev/vda rw\n", &mounts, NULL), -ENOTSUP);
     root_close(&root);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mountinfo_line_is_split_into_its_fields),
-        cmocka_unit_test(optional_fields_before_the_dash_may_be_missing),
-        cmocka_unit_test(a_source_may_be_empty_or_a_dash),
-        cmocka_unit_test(every_truncated_line_is_refused),
-        cmocka_unit_test(damaged_text_is_refused),
-        cmocka_unit_test(a_huge_line_is_parsed),
-        cmocka_unit_test(escapes_are_decoded),
-        cmocka_unit_test(a_text_that_does_not_fit_is_refused),
-        cmocka_unit_test(mount_options_must_match_as_whole_words),
-        cmocka_unit_test(only_writable_block_devices_are_disks),
-        cmocka_unit_test(disk_writes_exclude_network_and_virtual_file_systems),
-        cmocka_unit_test(network_and_fuse_mounts_may_block),
-        cmocka_unit_test(a_filesystem_mounted_twice_is_counted_once),
-        cmocka_unit_test(datasets_of_a_pool_share_its_free_space),
-        cmocka_unit_test(a_mount_list_contains_each_pool_and_disk_once),
-        cmocka_unit_test(an_overlay_is_listed_if_there_is_no_disk),
-        cmocka_unit_test(a_hidden_mount_is_skipped),
-        cmocka_unit_test(mounts_of_a_fixture_are_not_read),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 /* ---- the table of formulas ------------------------------------------------- */
 
-static void memory_is_rounded_up_to_a_step(void **state)
+TEST(memory_is_rounded_up_to_a_step)
 {
     static const struct {
         double mib, step_mib;
@@ -26,7 +26,7 @@ static void memory_is_rounded_up_to_a_step(void **state)
     assert_true(isnan(needs_round_memory(nan(""))));
 }
 
-static void recommended_memory_is_the_peak_times_1_2(void **state)
+TEST_WITH(recommended_memory_is_the_peak_times_1_2, set_up, tear_down)
 {
     static const struct {
         double peak_bytes, value_bytes;
@@ -48,7 +48,7 @@ static void recommended_memory_is_the_peak_times_1_2(void **state)
     }
 }
 
-static void recommended_cpus_are_the_mean_rounded_up(void **state)
+TEST_WITH(recommended_cpus_are_the_mean_rounded_up, set_up, tear_down)
 {
     static const struct {
         double mean, value;
@@ -65,7 +65,7 @@ static void recommended_cpus_are_the_mean_rounded_up(void **state)
     }
 }
 
-static void recommended_gpus_are_the_maximum_busy_at_once(void **state)
+TEST_WITH(recommended_gpus_are_the_maximum_busy_at_once, set_up, tear_down)
 {
     static const struct {
         double mean, max, vram_bytes, gpus, vram_needed;
@@ -94,7 +94,7 @@ static void recommended_gpus_are_the_maximum_busy_at_once(void **state)
     }
 }
 
-static void all_gpus_that_held_memory_are_needed(void **state)
+TEST_WITH(all_gpus_that_held_memory_are_needed, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs;
@@ -140,7 +140,7 @@ static void set_curve(struct record *run, float *cores)
     fake_run_set(run, "cpu.total_seconds", hours * 3600);
 }
 
-static void fewer_cpus_are_offered_with_more_time(void **state)
+TEST_WITH(fewer_cpus_are_offered_with_more_time, set_up, tear_down)
 {
     static struct {
         float cores[8];
@@ -175,7 +175,7 @@ static void fewer_cpus_are_offered_with_more_time(void **state)
 
 /* ---- the note --------------------------------------------------------------- */
 
-static void a_note_is_added_for_a_misleading_run(void **state)
+TEST_WITH(a_note_is_added_for_a_misleading_run, set_up, tear_down)
 {
     struct record *run = *state;
 
@@ -199,7 +199,7 @@ static void a_note_is_added_for_a_misleading_run(void **state)
                         "The run ran out of memory: the recommended memory is a guess.");
 }
 
-static void time_is_rounded_up_to_minutes(void **state)
+TEST_WITH(time_is_rounded_up_to_minutes, set_up, tear_down)
 {
     static const struct {
         double elapsed, value;
@@ -219,7 +219,7 @@ static void time_is_rounded_up_to_minutes(void **state)
 
 /* ---- unknown and impossible values ------------------------------------------ */
 
-static void an_unknown_value_stays_unknown_with_its_reason(void **state)
+TEST_WITH(an_unknown_value_stays_unknown_with_its_reason, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs;
@@ -237,7 +237,7 @@ static void an_unknown_value_stays_unknown_with_its_reason(void **state)
     }
 }
 
-static void impossible_values_are_unknown(void **state)
+TEST_WITH(impossible_values_are_unknown, set_up, tear_down)
 {
     static const double values[] = { -1, -1e300, 1e300, 0x1p63, (double)INFINITY };
     struct record *run = *state;
@@ -257,7 +257,7 @@ static void impossible_values_are_unknown(void **state)
     }
 }
 
-static void a_long_reason_is_truncated(void **state)
+TEST_WITH(a_long_reason_is_truncated, set_up, tear_down)
 {
     static char reason[2000];
     struct record *run = *state;
@@ -272,7 +272,7 @@ static void a_long_reason_is_truncated(void **state)
     assert_string_equal(needs.memory_bytes.why, "not known");
 }
 
-static void without_a_job_there_are_no_needs(void **state)
+TEST(without_a_job_there_are_no_needs)
 {
     struct record machine;
     struct needs needs;
@@ -285,7 +285,7 @@ static void without_a_job_there_are_no_needs(void **state)
 
 /* ---- many runs -------------------------------------------------------------- */
 
-static void the_largest_value_of_each_need_is_used(void **state)
+TEST_WITH(the_largest_value_of_each_need_is_used, set_up, tear_down)
 {
     static const double peaks_mib[] = { 200, 900, 300 };
     struct needs list[ARRAY_SIZE(peaks_mib)];
@@ -309,7 +309,7 @@ static void the_largest_value_of_each_need_is_used(void **state)
     assert_says(&needs.memory_bytes, "peak 944 MB");
 }
 
-static void several_short_runs_cause_one_note(void **state)
+TEST_WITH(several_short_runs_cause_one_note, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs, list[2];
@@ -325,7 +325,7 @@ static void several_short_runs_cause_one_note(void **state)
     assert_string_equal(needs.note, "2 of 2 runs were tracked for less than 10 s.");
 }
 
-static void unknown_values_do_not_change_the_result(void **state)
+TEST_WITH(unknown_values_do_not_change_the_result, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs, list[3];
@@ -341,7 +341,7 @@ static void unknown_values_do_not_change_the_result(void **state)
     assert_int_equal(needs.memory_bytes.known_runs, 1);
 }
 
-static void a_quantile_excludes_the_largest(void **state)
+TEST_WITH(a_quantile_excludes_the_largest, set_up, tear_down)
 {
     enum { COUNT = 20 };
     static struct needs list[COUNT];
@@ -370,7 +370,7 @@ static void a_quantile_excludes_the_largest(void **state)
 }
 
 /* The result does not depend on the order of the runs. */
-static void a_larger_successful_run_replaces_a_guess(void **state)
+TEST_WITH(a_larger_successful_run_replaces_a_guess, set_up, tear_down)
 {
     struct record *run = *state;
 
@@ -401,7 +401,7 @@ static void a_larger_successful_run_replaces_a_guess(void **state)
 }
 
 /* The memory of a merged report is the memory of its largest node. */
-static void needs_of_a_group_contain_nodes_and_ranks_per_node(void **state)
+TEST_WITH(needs_of_a_group_contain_nodes_and_ranks_per_node, set_up, tear_down)
 {
     struct record_node nodes[] = { { .ranks = 3 }, { .ranks = 4 }, { .ranks = UNKNOWN } };
     struct record_group group = { .nodes = nodes, .node_count = 3, .nodes_expected = UNKNOWN };
@@ -421,41 +421,4 @@ static void needs_of_a_group_contain_nodes_and_ranks_per_node(void **state)
     group.nodes_expected = UINT64_MAX / 2;
     assert_true(find_needs(run).nodes == 3);
     run->group = NULL;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(needs_of_a_group_contain_nodes_and_ranks_per_node,
-                                        set_up, tear_down),
-        cmocka_unit_test(memory_is_rounded_up_to_a_step),
-        cmocka_unit_test_setup_teardown(recommended_memory_is_the_peak_times_1_2, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(recommended_cpus_are_the_mean_rounded_up, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(recommended_gpus_are_the_maximum_busy_at_once, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(all_gpus_that_held_memory_are_needed, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(fewer_cpus_are_offered_with_more_time, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_note_is_added_for_a_misleading_run, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(time_is_rounded_up_to_minutes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_unknown_value_stays_unknown_with_its_reason, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(impossible_values_are_unknown, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_long_reason_is_truncated, set_up, tear_down),
-        cmocka_unit_test(without_a_job_there_are_no_needs),
-        cmocka_unit_test_setup_teardown(the_largest_value_of_each_need_is_used, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(several_short_runs_cause_one_note, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(unknown_values_do_not_change_the_result, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_quantile_excludes_the_largest, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_larger_successful_run_replaces_a_guess, set_up,
-                                        tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

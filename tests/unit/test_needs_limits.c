@@ -10,7 +10,7 @@
 
 /* ---- facts of spoor alone --------------------------------------------------- */
 
-static void an_upper_bound_is_mentioned_but_not_used(void **state)
+TEST_WITH(an_upper_bound_is_mentioned_but_not_used, set_up, tear_down)
 {
     static const struct {
         double value, high, needed;
@@ -38,7 +38,7 @@ static void an_upper_bound_is_mentioned_but_not_used(void **state)
     }
 }
 
-static void a_run_out_of_memory_needs_more_than_its_limit(void **state)
+TEST_WITH(a_run_out_of_memory_needs_more_than_its_limit, set_up, tear_down)
 {
     static const double limits_mib[] = { 64, 100, 128, 512, 2048, 51200 };
     struct record *run = *state;
@@ -63,7 +63,7 @@ static void a_run_out_of_memory_needs_more_than_its_limit(void **state)
     }
 }
 
-static void a_run_out_of_memory_needs_twice_its_limit_if_the_peak_is_unknown(void **state)
+TEST_WITH(a_run_out_of_memory_needs_twice_its_limit_if_the_peak_is_unknown, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs;
@@ -75,7 +75,7 @@ static void a_run_out_of_memory_needs_twice_its_limit_if_the_peak_is_unknown(voi
 }
 
 /* The whole machine ran out of memory, so the limit of the job is irrelevant. */
-static void a_machine_out_of_memory_doubles_the_peak(void **state)
+TEST_WITH(a_machine_out_of_memory_doubles_the_peak, set_up, tear_down)
 {
     struct record_warning warning = { "oom", "the job was killed" };
     struct record *run = *state;
@@ -94,7 +94,7 @@ static void a_machine_out_of_memory_doubles_the_peak(void **state)
     assert_true(is_value(&needs.memory_bytes, 200 * GIB));
 }
 
-static void a_run_near_its_limit_may_need_more(void **state)
+TEST_WITH(a_run_near_its_limit_may_need_more, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs;
@@ -114,7 +114,7 @@ static void a_run_near_its_limit_may_need_more(void **state)
     assert_false(find_needs(run).memory_bytes.is_guess);
 }
 
-static void swapped_memory_is_part_of_the_needed_memory(void **state)
+TEST_WITH(swapped_memory_is_part_of_the_needed_memory, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs;
@@ -126,7 +126,7 @@ static void swapped_memory_is_part_of_the_needed_memory(void **state)
     assert_says(&needs.memory_bytes, "peak 419 MB and 419 MB swapped out");
 }
 
-static void needed_memory_includes_shared_memory_files_but_not_page_cache(void **state)
+TEST_WITH(needed_memory_includes_shared_memory_files_but_not_page_cache, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs;
@@ -145,7 +145,7 @@ static void needed_memory_includes_shared_memory_files_but_not_page_cache(void *
     assert_null(strstr(needs.memory_bytes.why, "cache"));
 }
 
-static void a_full_cgroup_that_reads_files_again_may_need_more(void **state)
+TEST_WITH(a_full_cgroup_that_reads_files_again_may_need_more, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs;
@@ -165,7 +165,7 @@ static void a_full_cgroup_that_reads_files_again_may_need_more(void **state)
     assert_null(strstr(needs.memory_bytes.why, "re-read"));
 }
 
-static void a_throttled_run_gets_more_cpus_than_its_quota(void **state)
+TEST_WITH(a_throttled_run_gets_more_cpus_than_its_quota, set_up, tear_down)
 {
     static const struct {
         double mean, limit, threads, throttled, value;
@@ -194,7 +194,7 @@ static void a_throttled_run_gets_more_cpus_than_its_quota(void **state)
     }
 }
 
-static void a_run_that_used_all_cpus_may_need_more(void **state)
+TEST_WITH(a_run_that_used_all_cpus_may_need_more, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs;
@@ -210,7 +210,7 @@ static void a_run_that_used_all_cpus_may_need_more(void **state)
     assert_null(strstr(needs.cpus.why, "faster"));
 }
 
-static void gpus_with_unknown_utilization_are_counted_by_memory(void **state)
+TEST_WITH(gpus_with_unknown_utilization_are_counted_by_memory, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs;
@@ -224,7 +224,7 @@ static void gpus_with_unknown_utilization_are_counted_by_memory(void **state)
     assert_true(needs.gpus.is_guess);
 }
 
-static void time_of_an_incomplete_run_is_a_guess(void **state)
+TEST_WITH(time_of_an_incomplete_run_is_a_guess, set_up, tear_down)
 {
     struct record *run = *state;
     struct needs needs;
@@ -248,36 +248,4 @@ static void time_of_an_incomplete_run_is_a_guess(void **state)
     run->is_still_running = true;
     needs = find_needs(run);
     assert_says(&needs.seconds, "the run went on after that");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_upper_bound_is_mentioned_but_not_used, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_run_out_of_memory_needs_more_than_its_limit, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_run_out_of_memory_needs_twice_its_limit_if_the_peak_is_unknown, set_up,
-            tear_down),
-        cmocka_unit_test_setup_teardown(a_machine_out_of_memory_doubles_the_peak, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_run_near_its_limit_may_need_more, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(swapped_memory_is_part_of_the_needed_memory, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            needed_memory_includes_shared_memory_files_but_not_page_cache, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_full_cgroup_that_reads_files_again_may_need_more,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_throttled_run_gets_more_cpus_than_its_quota, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_run_that_used_all_cpus_may_need_more, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(gpus_with_unknown_utilization_are_counted_by_memory,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(time_of_an_incomplete_run_is_a_guess, set_up,
-                                        tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

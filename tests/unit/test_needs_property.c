@@ -204,7 +204,7 @@ static void assert_one_run(const struct made_run *run, const struct needs *needs
         assert_true(expected_seconds(run, cpus - 1) >= 1.1 * run->elapsed * (1 - INEXACT));
 }
 
-static void needs_of_a_run_cover_its_usage(void **state)
+TEST(needs_of_a_run_cover_its_usage)
 {
     static struct made_run run;
 
@@ -218,7 +218,7 @@ static void needs_of_a_run_cover_its_usage(void **state)
     }
 }
 
-static void needs_of_a_run_are_the_same_after_loading(void **state)
+TEST(needs_of_a_run_are_the_same_after_loading)
 {
     static struct made_run run;
 
@@ -315,7 +315,7 @@ static void assert_few_fail(const struct together *all)
     assert_true(sum == 0 || all->needs.would_fail_runs > 0);
 }
 
-static void needs_of_many_runs_cover_the_usage_of_each(void **state)
+TEST(needs_of_many_runs_cover_the_usage_of_each)
 {
     static struct together all;
     size_t failing = 0;
@@ -332,15 +332,4 @@ static void needs_of_many_runs_cover_the_usage_of_each(void **state)
         failing += all.needs.would_fail_runs;
     }
     assert_true(failing > 0); /* proves that assert_few_fail() has seen failing runs */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(needs_of_a_run_cover_its_usage),
-        cmocka_unit_test(needs_of_a_run_are_the_same_after_loading),
-        cmocka_unit_test(needs_of_many_runs_cover_the_usage_of_each),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static void prepare(struct job *job, const struct root *root)
     job->network.connections = 1;
 }
 
-static void a_socket_reading_refused_by_the_budget_is_made_later(void **state)
+TEST(a_socket_reading_refused_by_the_budget_is_made_later)
 {
     const struct root root = ROOT_CLOSED;
     static struct job job;
@@ -30,7 +30,7 @@ static void a_socket_reading_refused_by_the_budget_is_made_later(void **state)
     assert_true(job_look_at_network(&job, due_ns, false));
 }
 
-static void an_idle_job_without_sockets_causes_no_wake_up(void **state)
+TEST(an_idle_job_without_sockets_causes_no_wake_up)
 {
     const struct root root = ROOT_CLOSED;
     static struct job job;
@@ -41,7 +41,7 @@ static void an_idle_job_without_sockets_causes_no_wake_up(void **state)
     assert_true(job_network_due_ns(&job) == UINT64_MAX);
 }
 
-static void remote_hosts_are_sorted_by_their_bytes(void **state)
+TEST(remote_hosts_are_sorted_by_their_bytes)
 {
     static struct job job;
     struct network_remotes remotes;
@@ -53,15 +53,4 @@ static void remote_hosts_are_sorted_by_their_bytes(void **state)
     assert_int_equal(remotes.count, 10);
     for (size_t i = 0; i < remotes.count; i++)
         assert_int_equal(remotes.list[i].received_bytes, 24 - i);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_socket_reading_refused_by_the_budget_is_made_later),
-        cmocka_unit_test(an_idle_job_without_sockets_causes_no_wake_up),
-        cmocka_unit_test(remote_hosts_are_sorted_by_their_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void assert_bytes(const char *mountinfo, const char *mountstats, uint64_t
     assert_int_equal(bytes.out, out);
 }
 
-static void nfs_bytes_are_counted_from_the_first_reading(void **state)
+TEST_WITH(nfs_bytes_are_counted_from_the_first_reading, begin, NULL)
 {
     assert_bytes(PROC MOUNT("0:52", "/home"),
                  OTHERS STATS("/home", "99", "1 2 3 4 500 600 7 8"), 0, 0, 0);
@@ -53,7 +53,7 @@ static void nfs_bytes_are_counted_from_the_first_reading(void **state)
 }
 
 /* One file system is mounted twice; another one has the same counters. */
-static void an_nfs_superblock_mounted_twice_is_counted_once(void **state)
+TEST_WITH(an_nfs_superblock_mounted_twice_is_counted_once, begin, NULL)
 {
 #define ALL(read)                                                    \
     STATS("/home", "99", "0 0 0 0 " read " 5 0 0")                   \
@@ -70,7 +70,7 @@ static void an_nfs_superblock_mounted_twice_is_counted_once(void **state)
                  STATS("/mnt/my\\040home", "99", "0 0 0 0 140 5 0 0"), 2, 70, 0);
 }
 
-static void new_nfs_mounts_are_counted_from_their_mount_time(void **state)
+TEST_WITH(new_nfs_mounts_are_counted_from_their_mount_time, begin, NULL)
 {
     assert_bytes(MOUNT("0:52", "/home"), STATS("/home", "99", "0 0 0 0 500 600 7 8"), 0, 0, 0);
     /* One superblock is older than the run: it was mounted in another namespace before. */
@@ -84,7 +84,7 @@ static void new_nfs_mounts_are_counted_from_their_mount_time(void **state)
     assert_bytes(MOUNT("0:52", "/home"), STATS("/home", "1", "0 0 0 0 9 9 7 8"), 20, 50, 59);
 }
 
-static void damaged_texts_are_refused(void **state)
+TEST(damaged_texts_are_refused)
 {
     static const struct {
         const char *mountinfo, *mountstats;
@@ -112,7 +112,7 @@ static void damaged_texts_are_refused(void **state)
     }
 }
 
-static void both_files_are_read(void **state)
+TEST_WITH(both_files_are_read, begin, NULL)
 {
     struct device_bytes bytes;
     struct fake_root fake;
@@ -128,17 +128,4 @@ static void both_files_are_read(void **state)
     assert_int_equal(bytes.in, 4);
     assert_int_equal(bytes.out, 1);
     fake_root_done(&fake);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(nfs_bytes_are_counted_from_the_first_reading, begin),
-        cmocka_unit_test_setup(an_nfs_superblock_mounted_twice_is_counted_once, begin),
-        cmocka_unit_test_setup(new_nfs_mounts_are_counted_from_their_mount_time, begin),
-        cmocka_unit_test(damaged_texts_are_refused),
-        cmocka_unit_test_setup(both_files_are_read, begin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 
 /* ---- decimal --------------------------------------------------------------- */
 
-static void floats_are_formatted_as_by_python(void **state)
+TEST(floats_are_formatted_as_by_python)
 {
     static const struct {
         double value;
@@ -48,7 +48,7 @@ static void floats_are_formatted_as_by_python(void **state)
     assert_string_equal(decimal_float(nan("")).text, "nan");
 }
 
-static void a_number_has_no_more_digits_than_needed(void **state)
+TEST(a_number_has_no_more_digits_than_needed)
 {
     assert_string_equal(decimal_number(-0.0).text, "0");
     assert_string_equal(decimal_number(5).text, "5");
@@ -57,7 +57,7 @@ static void a_number_has_no_more_digits_than_needed(void **state)
     assert_string_equal(decimal_number(HUGE_VAL).text, "");
 }
 
-static void a_fixed_number_has_all_its_decimals(void **state)
+TEST(a_fixed_number_has_all_its_decimals)
 {
     assert_string_equal(decimal_fixed(0, 4).text, "0.0000");
     assert_string_equal(decimal_fixed(1.5, 3).text, "1.500");
@@ -76,7 +76,7 @@ static bool is_same(double a, double b)
     return !(a < b) && !(a > b);
 }
 
-static void numbers_are_rounded_as_by_python(void **state)
+TEST(numbers_are_rounded_as_by_python)
 {
     assert_true(is_same(decimal_round(2.675, 2), 2.67));
     assert_true(is_same(decimal_round(0.00005, 4), 0.0001));
@@ -93,7 +93,7 @@ static double parsed(const char *text)
     return value;
 }
 
-static void a_number_is_read_exactly(void **state)
+TEST(a_number_is_read_exactly)
 {
     uint64_t random = 88172645463325252ull;
 
@@ -115,7 +115,7 @@ static void a_number_is_read_exactly(void **state)
     }
 }
 
-static void an_invalid_number_is_refused(void **state)
+TEST(an_invalid_number_is_refused)
 {
     static const char *const texts[] = { "",      ".",   "-",      "nan", "inf", "0x10",
                                          " 1",    "1 ",  "1,5",    "1e",  "1e+", "e5",
@@ -131,7 +131,7 @@ static void an_invalid_number_is_refused(void **state)
     assert_true(is_same(value, 42));
 }
 
-static void the_locale_does_not_change_the_decimal_point(void **state)
+TEST(the_locale_does_not_change_the_decimal_point)
 {
     static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE" };
 
@@ -157,7 +157,7 @@ static void check_number(double value, const char *expected)
     buffer_done(&out);
 }
 
-static void numbers_have_the_shortest_form(void **state)
+TEST(numbers_have_the_shortest_form)
 {
     check_number(0, "0");
     check_number(0.1, "0.1");
@@ -175,14 +175,14 @@ static void numbers_have_the_shortest_form(void **state)
     check_number(DBL_MAX, "1.7976931348623157e+308");
 }
 
-static void numbers_that_are_not_finite_are_not_written(void **state)
+TEST(numbers_that_are_not_finite_are_not_written)
 {
     check_number(nan(""), "");
     check_number(HUGE_VAL, "");
     check_number(-HUGE_VAL, "");
 }
 
-static void numbers_survive_a_round_trip(void **state)
+TEST(numbers_survive_a_round_trip)
 {
     uint64_t random = 88172645463325252ull;
 
@@ -203,7 +203,7 @@ static void numbers_survive_a_round_trip(void **state)
     }
 }
 
-static void the_locale_does_not_change_numbers(void **state)
+TEST(the_locale_does_not_change_numbers)
 {
     static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "C.UTF-8" };
 
@@ -226,7 +226,7 @@ static void check_seconds(uint64_t nanoseconds, unsigned decimals, const char *e
     buffer_done(&out);
 }
 
-static void nanoseconds_are_written_as_seconds(void **state)
+TEST(nanoseconds_are_written_as_seconds)
 {
     check_seconds(0, 0, "0");
     check_seconds(0, 3, "0.000");
@@ -237,7 +237,7 @@ static void nanoseconds_are_written_as_seconds(void **state)
     check_seconds(UINT64_MAX - 1, 0, "18446744073.709551614");
 }
 
-static void raw_values_are_written_in_their_base_unit(void **state)
+TEST(raw_values_are_written_in_their_base_unit)
 {
     struct buffer out = { 0 };
 
@@ -252,7 +252,7 @@ static void raw_values_are_written_in_their_base_unit(void **state)
 }
 
 /* web/report/tests/unit/format.test.ts has the same cases. */
-static void human_readable_numbers_match_the_report_page(void **state)
+TEST(human_readable_numbers_match_the_report_page)
 {
     static const struct {
         const char *name;
@@ -296,7 +296,7 @@ static const char *write(double value, struct buffer *out)
     return out->text;
 }
 
-static void numbers_of_four_digits_have_no_trailing_zeros(void **state)
+TEST(numbers_of_four_digits_have_no_trailing_zeros)
 {
     static const struct {
         double value;
@@ -331,7 +331,7 @@ static void numbers_of_four_digits_have_no_trailing_zeros(void **state)
 }
 
 /* Numbers may be stored as float, as in curves. */
-static void numbers_that_were_read_are_written_unchanged(void **state)
+TEST(numbers_that_were_read_are_written_unchanged)
 {
     struct buffer first = { 0 }, second = { 0 };
     double value = 1.2345e-9;
@@ -348,7 +348,7 @@ static void numbers_that_were_read_are_written_unchanged(void **state)
     buffer_done(&second);
 }
 
-static void numbers_with_the_same_text_are_equal(void **state)
+TEST(numbers_with_the_same_text_are_equal)
 {
     assert_true(rounded_equal(12345.1, 12345.2));
     assert_false(rounded_equal(12345, 12355));
@@ -356,29 +356,4 @@ static void numbers_with_the_same_text_are_equal(void **state)
     assert_true(rounded_equal(0, 0));
     assert_true(rounded_equal((double)NAN, (double)NAN));
     assert_false(rounded_equal((double)NAN, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats_are_formatted_as_by_python),
-        cmocka_unit_test(a_number_has_no_more_digits_than_needed),
-        cmocka_unit_test(a_fixed_number_has_all_its_decimals),
-        cmocka_unit_test(numbers_are_rounded_as_by_python),
-        cmocka_unit_test(a_number_is_read_exactly),
-        cmocka_unit_test(an_invalid_number_is_refused),
-        cmocka_unit_test(the_locale_does_not_change_the_decimal_point),
-        cmocka_unit_test(numbers_have_the_shortest_form),
-        cmocka_unit_test(numbers_that_are_not_finite_are_not_written),
-        cmocka_unit_test(numbers_survive_a_round_trip),
-        cmocka_unit_test(the_locale_does_not_change_numbers),
-        cmocka_unit_test(nanoseconds_are_written_as_seconds),
-        cmocka_unit_test(raw_values_are_written_in_their_base_unit),
-        cmocka_unit_test(human_readable_numbers_match_the_report_page),
-        cmocka_unit_test(numbers_of_four_digits_have_no_trailing_zeros),
-        cmocka_unit_test(numbers_that_were_read_are_written_unchanged),
-        cmocka_unit_test(numbers_with_the_same_text_are_equal),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "text/number.h"
 #include "unit_test.h"
 
-static void numbers_are_read_as_strtod_does(void **state)
+TEST(numbers_are_read_as_strtod_does)
 {
     static const char *const texts[] = {
         "0",
@@ -45,7 +45,7 @@ static void numbers_are_read_as_strtod_does(void **state)
     }
 }
 
-static void the_cursor_stops_after_the_number(void **state)
+TEST(the_cursor_stops_after_the_number)
 {
     const char *text = "12.5,3e,x", *cursor = text;
     double value;
@@ -60,7 +60,7 @@ static void the_cursor_stops_after_the_number(void **state)
     assert_ptr_equal(cursor, text + 8);
 }
 
-static void an_invalid_number_is_refused(void **state)
+TEST(an_invalid_number_is_refused)
 {
     static const char *const texts[] = { "", "-", ".", "e5", "nan", "inf", "+1", " 1", "-.e1" };
 
@@ -71,15 +71,4 @@ static void an_invalid_number_is_refused(void **state)
         assert_int_equal(number_read(&cursor, &value), -EBADMSG);
         assert_true(fabs(value - 7) < 1e-9);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_read_as_strtod_does),
-        cmocka_unit_test(the_cursor_stops_after_the_number),
-        cmocka_unit_test(an_invalid_number_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #define NOW_US 2000000000ull
 #define MS(count) ((count)*1000000ull)
 
-static void a_sample_covers_the_time_since_the_previous_one(void **state)
+TEST(a_sample_covers_the_time_since_the_previous_one)
 {
     struct busy_meter meter = { 0 };
 
@@ -18,7 +18,7 @@ static void a_sample_covers_the_time_since_the_previous_one(void **state)
     assert_int_equal(meter.covered_ns, MS(400));
 }
 
-static void the_first_sample_covers_a_default_period(void **state)
+TEST(the_first_sample_covers_a_default_period)
 {
     struct busy_meter meter = { 0 };
 
@@ -27,7 +27,7 @@ static void the_first_sample_covers_a_default_period(void **state)
     assert_int_equal(meter.covered_ns, MS(200));
 }
 
-static void the_time_before_the_first_sample_does_not_set_the_period(void **state)
+TEST(the_time_before_the_first_sample_does_not_set_the_period)
 {
     struct busy_meter meter = { 0 };
 
@@ -40,7 +40,7 @@ static void the_time_before_the_first_sample_does_not_set_the_period(void **stat
     assert_int_equal(meter.period_us, 200000);
 }
 
-static void a_sample_after_a_gap_covers_one_period(void **state)
+TEST(a_sample_after_a_gap_covers_one_period)
 {
     struct busy_meter meter = { 0 };
 
@@ -54,7 +54,7 @@ static void a_sample_after_a_gap_covers_one_period(void **state)
     assert_int_equal(meter.busy_ns, MS(1600)); /* just short enough to count */
 }
 
-static void a_damaged_sample_is_dropped(void **state)
+TEST(a_damaged_sample_is_dropped)
 {
     static const struct {
         uint64_t stamp_us;
@@ -80,7 +80,7 @@ static void a_damaged_sample_is_dropped(void **state)
     assert_int_equal(meter.last_us, 1000000);
 }
 
-static void a_clock_that_was_set_back_restarts_the_meter(void **state)
+TEST(a_clock_that_was_set_back_restarts_the_meter)
 {
     struct busy_meter meter = { 0 };
 
@@ -94,7 +94,7 @@ static void a_clock_that_was_set_back_restarts_the_meter(void **state)
     assert_int_equal(meter.busy_ns, MS(200));
 }
 
-static void implausible_percentages_are_ignored(void **state)
+TEST(implausible_percentages_are_ignored)
 {
     struct busy_meter meter = { 0 };
 
@@ -106,7 +106,7 @@ static void implausible_percentages_are_ignored(void **state)
     assert_int_equal(meter.covered_ns, MS(1000));
 }
 
-static void idle_time_is_covered_up_to_its_end(void **state)
+TEST(idle_time_is_covered_up_to_its_end)
 {
     struct busy_meter meter = { 0 };
 
@@ -121,7 +121,7 @@ static void idle_time_is_covered_up_to_its_end(void **state)
     assert_int_equal(meter.period_us, 0);
 }
 
-static void the_period_is_the_shortest_plausible_one(void **state)
+TEST(the_period_is_the_shortest_plausible_one)
 {
     assert_int_equal(busy_learn_period(0, 200000), 200000);
     assert_int_equal(busy_learn_period(200000, 167000), 167000);
@@ -131,7 +131,7 @@ static void the_period_is_the_shortest_plausible_one(void **state)
 }
 
 /* Compares as double: assert_int_equal() would convert -1 to unsigned, which is 0 on ARM. */
-static void values_of_every_type_are_read(void **state)
+TEST(values_of_every_type_are_read)
 {
     static const struct {
         union nvml_value value;
@@ -149,22 +149,4 @@ static void values_of_every_type_are_read(void **state)
                          cases[i].percent) < 1e-9);
     assert_true(isnan(nvidia_sample_percent((union nvml_value){ .as_int = 1 }, 7)));
     assert_true(isnan(nvidia_sample_percent((union nvml_value){ .as_int = 1 }, -1)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sample_covers_the_time_since_the_previous_one),
-        cmocka_unit_test(the_first_sample_covers_a_default_period),
-        cmocka_unit_test(the_time_before_the_first_sample_does_not_set_the_period),
-        cmocka_unit_test(a_sample_after_a_gap_covers_one_period),
-        cmocka_unit_test(a_damaged_sample_is_dropped),
-        cmocka_unit_test(a_clock_that_was_set_back_restarts_the_meter),
-        cmocka_unit_test(implausible_percentages_are_ignored),
-        cmocka_unit_test(idle_time_is_covered_up_to_its_end),
-        cmocka_unit_test(the_period_is_the_shortest_plausible_one),
-        cmocka_unit_test(values_of_every_type_are_read),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

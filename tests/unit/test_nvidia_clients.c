@@ -65,7 +65,7 @@ static void add(struct nvidia_clients *clients, unsigned pid, uint64_t stamp_ms,
     answer(clients, &usage, 1, now_ms);
 }
 
-static void process_samples_cover_the_time_since_the_previous_reading(void **state)
+TEST(process_samples_cover_the_time_since_the_previous_reading)
 {
     const struct nvml_process_usage usage[] = {
         { .pid = 20, .stamp_us = AT(400), .sm_percent = 10 }, /* idle since then */
@@ -88,7 +88,7 @@ static void process_samples_cover_the_time_since_the_previous_reading(void **sta
     nvidia_clients_done(&clients);
 }
 
-static void the_time_after_the_newest_sample_was_idle(void **state)
+TEST(the_time_after_the_newest_sample_was_idle)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -99,7 +99,7 @@ static void the_time_after_the_newest_sample_was_idle(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void time_whose_samples_may_still_arrive_is_not_covered_yet(void **state)
+TEST(time_whose_samples_may_still_arrive_is_not_covered_yet)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -112,7 +112,7 @@ static void time_whose_samples_may_still_arrive_is_not_covered_yet(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void time_is_covered_without_any_samples(void **state)
+TEST(time_is_covered_without_any_samples)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -127,7 +127,7 @@ static void time_is_covered_without_any_samples(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void an_exited_process_gets_the_unexplained_busy_time(void **state)
+TEST(an_exited_process_gets_the_unexplained_busy_time)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -140,7 +140,7 @@ static void an_exited_process_gets_the_unexplained_busy_time(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void an_unlisted_process_gets_its_share_too(void **state)
+TEST(an_unlisted_process_gets_its_share_too)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -155,7 +155,7 @@ static void an_unlisted_process_gets_its_share_too(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void busy_time_of_others_is_not_added_to_exited_processes(void **state)
+TEST(busy_time_of_others_is_not_added_to_exited_processes)
 {
     const struct nvml_process_usage usage = { .pid = 11,
                                               .stamp_us = AT(2000),
@@ -178,7 +178,7 @@ static void busy_time_of_others_is_not_added_to_exited_processes(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void without_device_samples_nothing_is_added_for_exited_processes(void **state)
+TEST(without_device_samples_nothing_is_added_for_exited_processes)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -189,7 +189,7 @@ static void without_device_samples_nothing_is_added_for_exited_processes(void **
     nvidia_clients_done(&clients);
 }
 
-static void a_living_process_without_samples_was_idle(void **state)
+TEST(a_living_process_without_samples_was_idle)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -201,7 +201,7 @@ static void a_living_process_without_samples_was_idle(void **state)
 }
 
 /* Device samples of 0 0 0 0 0 0 2 55 99 99 %; the first six name no process. */
-static void samples_without_a_process_are_not_counted(void **state)
+TEST(samples_without_a_process_are_not_counted)
 {
     const struct nvml_process_usage usage = { .pid = 10,
                                               .stamp_us = AT(2000),
@@ -228,7 +228,7 @@ static void samples_without_a_process_are_not_counted(void **state)
     nvidia_clients_done(&blind);
 }
 
-static void busy_times_of_processes_are_limited_by_the_busy_time_of_the_device(void **state)
+TEST(busy_times_of_processes_are_limited_by_the_busy_time_of_the_device)
 {
     const struct nvml_process_usage usage[] = {
         { .pid = 10, .stamp_us = AT(1800), .sm_percent = 60 },
@@ -254,7 +254,7 @@ static void busy_times_of_processes_are_limited_by_the_busy_time_of_the_device(v
     nvidia_clients_done(&clients);
 }
 
-static void processes_of_an_idle_device_were_idle(void **state)
+TEST(processes_of_an_idle_device_were_idle)
 {
     const struct nvml_process_usage usage = { .pid = 10,
                                               .stamp_us = AT(2000),
@@ -274,7 +274,7 @@ static void processes_of_an_idle_device_were_idle(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void covered_time_ends_with_the_last_device_sample(void **state)
+TEST(covered_time_ends_with_the_last_device_sample)
 {
     struct nvidia_answer all = {
         .now_us = AT(2900),
@@ -294,7 +294,7 @@ static void covered_time_ends_with_the_last_device_sample(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void damaged_samples_are_dropped(void **state)
+TEST(damaged_samples_are_dropped)
 {
     const struct nvml_process_usage usage[] = {
         { .pid = 0, .stamp_us = AT(200), .sm_percent = 10 },
@@ -314,7 +314,7 @@ static void damaged_samples_are_dropped(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void a_clock_that_was_set_back_does_not_stop_the_count(void **state)
+TEST(a_clock_that_was_set_back_does_not_stop_the_count)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -325,7 +325,7 @@ static void a_clock_that_was_set_back_does_not_stop_the_count(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void the_longest_idle_process_is_dropped_if_there_are_too_many(void **state)
+TEST(the_longest_idle_process_is_dropped_if_there_are_too_many)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -338,28 +338,4 @@ static void the_longest_idle_process_is_dropped_if_there_are_too_many(void **sta
     for (size_t i = 1; i < clients.count; i++)
         assert_true(clients.list[i - 1].pid < clients.list[i].pid);
     nvidia_clients_done(&clients);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(process_samples_cover_the_time_since_the_previous_reading),
-        cmocka_unit_test(the_time_after_the_newest_sample_was_idle),
-        cmocka_unit_test(time_whose_samples_may_still_arrive_is_not_covered_yet),
-        cmocka_unit_test(time_is_covered_without_any_samples),
-        cmocka_unit_test(an_exited_process_gets_the_unexplained_busy_time),
-        cmocka_unit_test(an_unlisted_process_gets_its_share_too),
-        cmocka_unit_test(busy_time_of_others_is_not_added_to_exited_processes),
-        cmocka_unit_test(without_device_samples_nothing_is_added_for_exited_processes),
-        cmocka_unit_test(a_living_process_without_samples_was_idle),
-        cmocka_unit_test(samples_without_a_process_are_not_counted),
-        cmocka_unit_test(busy_times_of_processes_are_limited_by_the_busy_time_of_the_device),
-        cmocka_unit_test(processes_of_an_idle_device_were_idle),
-        cmocka_unit_test(covered_time_ends_with_the_last_device_sample),
-        cmocka_unit_test(damaged_samples_are_dropped),
-        cmocka_unit_test(a_clock_that_was_set_back_does_not_stop_the_count),
-        cmocka_unit_test(the_longest_idle_process_is_dropped_if_there_are_too_many),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 /* ---- nearest ------------------------------------------------------------ */
 
-static void edit_distance_counts_single_changes(void **state)
+TEST(edit_distance_counts_single_changes)
 {
     static const struct {
         const char *a, *b;
@@ -27,7 +27,7 @@ static void edit_distance_counts_single_changes(void **state)
     }
 }
 
-static void words_of_any_length_are_safe(void **state)
+TEST(words_of_any_length_are_safe)
 {
     char huge[100000];
 
@@ -47,7 +47,7 @@ static const char *nearest_of_three(const char *word)
     return nearest_get(&nearest);
 }
 
-static void a_typing_error_causes_a_suggestion(void **state)
+TEST(a_typing_error_causes_a_suggestion)
 {
     assert_string_equal(nearest_of_three("intervalx"), "interval");
     assert_string_equal(nearest_of_three("intreval"), "interval");
@@ -55,13 +55,13 @@ static void a_typing_error_causes_a_suggestion(void **state)
     assert_string_equal(nearest_of_three("quite"), "quiet");
 }
 
-static void the_start_of_a_word_matches_it(void **state)
+TEST(the_start_of_a_word_matches_it)
 {
     assert_string_equal(nearest_of_three("int"), "interval");
     assert_string_equal(nearest_of_three("out"), "output");
 }
 
-static void other_words_match_nothing(void **state)
+TEST(other_words_match_nothing)
 {
     assert_null(nearest_of_three("frobnicate"));
     assert_null(nearest_of_three("x"));
@@ -95,7 +95,7 @@ static int apply(struct target *target, size_t row, const char *value, struct sp
     return rows[row].apply(target, &rows[row], value, err);
 }
 
-static void string_options_are_copied_and_replaced(void **state)
+TEST(string_options_are_copied_and_replaced)
 {
     struct target target = { 0 };
     char value[] = "one";
@@ -114,7 +114,7 @@ static void string_options_are_copied_and_replaced(void **state)
     assert_null(target.any_text);
 }
 
-static void lists_grow_and_end_with_null(void **state)
+TEST(lists_grow_and_end_with_null)
 {
     struct target target = { 0 };
 
@@ -130,7 +130,7 @@ static void lists_grow_and_end_with_null(void **state)
     option_free(&table, &target); /* a second call is harmless */
 }
 
-static void flags_accept_the_usual_words(void **state)
+TEST(flags_accept_the_usual_words)
 {
     static const struct {
         const char *word;
@@ -149,7 +149,7 @@ static void flags_accept_the_usual_words(void **state)
     assert_string_equal(err.message, "invalid value 'maybe': expected yes or no");
 }
 
-static void choices_must_be_whole_words(void **state)
+TEST(choices_must_be_whole_words)
 {
     static const char *const wrong[] = { "", "middl", "larger", "small|middle", "Large" };
     struct target target = { 0 };
@@ -165,21 +165,4 @@ static void choices_must_be_whole_words(void **state)
         assert_int_equal(target.size, MIDDLE); /* untouched on failure */
     }
     assert_string_equal(err.message, "invalid value 'Large': expected small|middle|large");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edit_distance_counts_single_changes),
-        cmocka_unit_test(words_of_any_length_are_safe),
-        cmocka_unit_test(a_typing_error_causes_a_suggestion),
-        cmocka_unit_test(the_start_of_a_word_matches_it),
-        cmocka_unit_test(other_words_match_nothing),
-        cmocka_unit_test(string_options_are_copied_and_replaced),
-        cmocka_unit_test(lists_grow_and_end_with_null),
-        cmocka_unit_test(flags_accept_the_usual_words),
-        cmocka_unit_test(choices_must_be_whole_words),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

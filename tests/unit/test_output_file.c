@@ -83,7 +83,7 @@ static void check_count(const struct fixture *f, int expected)
     assert_int_equal(count, expected);
 }
 
-static void a_file_is_replaced_as_a_whole_and_keeps_its_mode(void **state)
+TEST_WITH(a_file_is_replaced_as_a_whole_and_keeps_its_mode, set_up, tear_down)
 {
     const struct fixture *f = *state;
     struct replacement abandoned;
@@ -116,7 +116,7 @@ static void add_old(const struct fixture *f, const char *name, time_t age_second
 }
 
 /* 5000000 is above all possible PIDs, so no such process exists. */
-static void temporary_files_of_dead_processes_are_removed(void **state)
+TEST_WITH(temporary_files_of_dead_processes_are_removed, set_up, tear_down)
 {
     const struct fixture *f = *state;
     char own[64];
@@ -134,7 +134,7 @@ static void temporary_files_of_dead_processes_are_removed(void **state)
     check_count(f, 6);
 }
 
-static void no_clobber_creates_a_file_only_if_the_name_is_free(void **state)
+TEST_WITH(no_clobber_creates_a_file_only_if_the_name_is_free, set_up, tear_down)
 {
     const struct fixture *f = *state;
 
@@ -163,7 +163,7 @@ static void deny(long number, int code)
 }
 
 /* vfat and some FUSE file systems do not support links; NFS cannot rename without replacing. */
-static void no_clobber_needs_neither_links_nor_renameat2(void **state)
+TEST_WITH(no_clobber_needs_neither_links_nor_renameat2, set_up, tear_down)
 {
     const struct fixture *f = *state;
     int status;
@@ -199,7 +199,7 @@ static void exit_with_first_mode(const char *path, bool is_private)
     _exit((status.st_mode & 0777) == 0600 ? 0 : 2);
 }
 
-static void a_replaced_private_file_is_private_from_the_start(void **state)
+TEST_WITH(a_replaced_private_file_is_private_from_the_start, set_up, tear_down)
 {
     const struct fixture *f = *state;
     mode_t old_umask = umask(0);
@@ -223,7 +223,7 @@ static void a_replaced_private_file_is_private_from_the_start(void **state)
     (void)umask(old_umask);
 }
 
-static void a_name_may_have_the_maximum_length(void **state)
+TEST_WITH(a_name_may_have_the_maximum_length, set_up, tear_down)
 {
     struct fixture *f = *state;
     char path[400];
@@ -240,7 +240,7 @@ static void a_name_may_have_the_maximum_length(void **state)
     assert_int_equal(output_file_check(path, OUTPUT_REPLACE, NULL), -ENAMETOOLONG);
 }
 
-static void an_unwritable_file_is_refused_and_unchanged(void **state)
+TEST_WITH(an_unwritable_file_is_refused_and_unchanged, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const struct {
@@ -267,7 +267,7 @@ static void an_unwritable_file_is_refused_and_unchanged(void **state)
     check_count(f, 4);
 }
 
-static void descriptors_can_be_named_by_a_path(void **state)
+TEST(descriptors_can_be_named_by_a_path)
 {
     static const struct {
         const char *path;
@@ -285,7 +285,7 @@ static void descriptors_can_be_named_by_a_path(void **state)
         assert_int_equal(output_file_descriptor(names[i].path), names[i].fd);
 }
 
-static void only_inherited_writable_descriptors_are_accepted(void **state)
+TEST(only_inherited_writable_descriptors_are_accepted)
 {
     struct spoor_error err;
     int fds[2];
@@ -303,7 +303,7 @@ static void only_inherited_writable_descriptors_are_accepted(void **state)
 }
 
 /* Each child seeks to the end of the file, then writes a byte there. */
-static void a_lock_excludes_other_processes(void **state)
+TEST_WITH(a_lock_excludes_other_processes, set_up, tear_down)
 {
     const struct fixture *f = *state;
     enum { CHILDREN = 8, ROUNDS = 20 };
@@ -335,7 +335,7 @@ static void a_lock_excludes_other_processes(void **state)
     assert_int_equal(status.st_size, CHILDREN * ROUNDS);
 }
 
-static void a_lock_does_not_conflict_with_flock(void **state)
+TEST_WITH(a_lock_does_not_conflict_with_flock, set_up, tear_down)
 {
     const struct fixture *f = *state;
     int held = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -349,24 +349,4 @@ static void a_lock_does_not_conflict_with_flock(void **state)
     assert_int_equal(fcntl(held, F_OFD_SETLK, &lock), 0);
     close(fd);
     close(held);
-}
-
-int main(void)
-{
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(a_file_is_replaced_as_a_whole_and_keeps_its_mode),
-        WITH_FOLDER(temporary_files_of_dead_processes_are_removed),
-        WITH_FOLDER(no_clobber_creates_a_file_only_if_the_name_is_free),
-        WITH_FOLDER(no_clobber_needs_neither_links_nor_renameat2),
-        WITH_FOLDER(a_replaced_private_file_is_private_from_the_start),
-        WITH_FOLDER(a_name_may_have_the_maximum_length),
-        WITH_FOLDER(an_unwritable_file_is_refused_and_unchanged),
-        cmocka_unit_test(descriptors_can_be_named_by_a_path),
-        cmocka_unit_test(only_inherited_writable_descriptors_are_accepted),
-        WITH_FOLDER(a_lock_excludes_other_processes),
-        WITH_FOLDER(a_lock_does_not_conflict_with_flock),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

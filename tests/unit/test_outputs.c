@@ -58,7 +58,7 @@ static int plan(struct fixture *f)
     return outputs_plan(&f->settings, &f->outputs, &f->err);
 }
 
-static void text_goes_to_stderr_unless_quiet(void **state)
+TEST(text_goes_to_stderr_unless_quiet)
 {
     struct fixture f;
 
@@ -73,7 +73,7 @@ static void text_goes_to_stderr_unless_quiet(void **state)
     end(&f);
 }
 
-static void without_a_file_the_report_replaces_the_text(void **state)
+TEST(without_a_file_the_report_replaces_the_text)
 {
     struct fixture f;
 
@@ -86,7 +86,7 @@ static void without_a_file_the_report_replaces_the_text(void **state)
     end(&f);
 }
 
-static void the_file_name_selects_the_format(void **state)
+TEST(the_file_name_selects_the_format)
 {
     static const struct {
         const char *name;
@@ -120,7 +120,7 @@ static void the_file_name_selects_the_format(void **state)
     }
 }
 
-static void the_summary_is_left_out_if_the_same_text_goes_to_stdout(void **state)
+TEST(the_summary_is_left_out_if_the_same_text_goes_to_stdout)
 {
     char dash[] = "-";
     struct fixture f;
@@ -137,7 +137,7 @@ static void the_summary_is_left_out_if_the_same_text_goes_to_stdout(void **state
     end(&f);
 }
 
-static void an_unwritable_file_is_refused(void **state)
+TEST(an_unwritable_file_is_refused)
 {
     static const struct {
         const char *name;
@@ -166,7 +166,7 @@ static void an_unwritable_file_is_refused(void **state)
     end(&f);
 }
 
-static void no_clobber_refuses_a_file_that_exists(void **state)
+TEST(no_clobber_refuses_a_file_that_exists)
 {
     struct fixture f;
 
@@ -184,7 +184,7 @@ static void no_clobber_refuses_a_file_that_exists(void **state)
     end(&f);
 }
 
-static void a_page_is_written_in_addition(void **state)
+TEST(a_page_is_written_in_addition)
 {
     struct fixture f;
 
@@ -212,7 +212,7 @@ static void a_page_is_written_in_addition(void **state)
     end(&f);
 }
 
-static void a_device_is_written_and_never_replaced(void **state)
+TEST(a_device_is_written_and_never_replaced)
 {
     char null[] = "/dev/null";
     struct fixture f;
@@ -225,7 +225,7 @@ static void a_device_is_written_and_never_replaced(void **state)
     assert_int_equal(f.outputs.count, 0);
 }
 
-static void a_named_pipe_with_a_reader_is_opened_for_writing(void **state)
+TEST(a_named_pipe_with_a_reader_is_opened_for_writing)
 {
     struct fixture f;
     int reader;
@@ -240,7 +240,7 @@ static void a_named_pipe_with_a_reader_is_opened_for_writing(void **state)
     end(&f);
 }
 
-static void a_descriptor_can_be_named_by_a_path(void **state)
+TEST(a_descriptor_can_be_named_by_a_path)
 {
     static const struct {
         const char *path;
@@ -263,7 +263,7 @@ static void a_descriptor_can_be_named_by_a_path(void **state)
     }
 }
 
-static void every_file_has_its_format(void **state)
+TEST(every_file_has_its_format)
 {
     char second[160];
     struct fixture f;
@@ -283,7 +283,7 @@ static void every_file_has_its_format(void **state)
     end(&f);
 }
 
-static void samples_and_report_must_go_to_different_files(void **state)
+TEST(samples_and_report_must_go_to_different_files)
 {
     struct fixture f;
 
@@ -295,7 +295,7 @@ static void samples_and_report_must_go_to_different_files(void **state)
     end(&f);
 }
 
-static void a_closed_reader_ends_the_run_only_if_the_stream_is_the_only_output(void **state)
+TEST(a_closed_reader_ends_the_run_only_if_the_stream_is_the_only_output)
 {
     struct fixture f;
     char stdout_path[] = "-", report[] = "r.json";
@@ -319,7 +319,7 @@ static void set_descriptor(struct fixture *f, int fd)
     set_output(f, path);
 }
 
-static void a_descriptor_must_be_open_for_writing(void **state)
+TEST(a_descriptor_must_be_open_for_writing)
 {
     struct fixture f;
     int fd;
@@ -345,7 +345,7 @@ static void a_descriptor_must_be_open_for_writing(void **state)
     end(&f);
 }
 
-static void color_needs_a_terminal_that_supports_it(void **state)
+TEST(color_needs_a_terminal_that_supports_it)
 {
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
@@ -369,27 +369,4 @@ static void color_needs_a_terminal_that_supports_it(void **state)
     setenv("TERM", "dumb", 1);
     assert_false(outputs_has_color(COLOR_AUTO, fd));
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_goes_to_stderr_unless_quiet),
-        cmocka_unit_test(without_a_file_the_report_replaces_the_text),
-        cmocka_unit_test(the_file_name_selects_the_format),
-        cmocka_unit_test(the_summary_is_left_out_if_the_same_text_goes_to_stdout),
-        cmocka_unit_test(an_unwritable_file_is_refused),
-        cmocka_unit_test(no_clobber_refuses_a_file_that_exists),
-        cmocka_unit_test(a_page_is_written_in_addition),
-        cmocka_unit_test(a_device_is_written_and_never_replaced),
-        cmocka_unit_test(a_named_pipe_with_a_reader_is_opened_for_writing),
-        cmocka_unit_test(a_descriptor_can_be_named_by_a_path),
-        cmocka_unit_test(every_file_has_its_format),
-        cmocka_unit_test(samples_and_report_must_go_to_different_files),
-        cmocka_unit_test(a_closed_reader_ends_the_run_only_if_the_stream_is_the_only_output),
-        cmocka_unit_test(a_descriptor_must_be_open_for_writing),
-        cmocka_unit_test(color_needs_a_terminal_that_supports_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static uint64_t next_gap(struct pace *pace, struct budget *budget, uint64_t cost
     return pace->glance_ns - now_ns;
 }
 
-static void glances_are_frequent_while_a_job_grows(void **state)
+TEST(glances_are_frequent_while_a_job_grows)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
@@ -46,7 +46,7 @@ static void glances_are_frequent_while_a_job_grows(void **state)
     assert_in_range(next_gap(&pace, &budget, 8 * MS, JOB_GROWS), 32 * MS, 40 * MS);
 }
 
-static void gaps_between_glances_double_while_nothing_changes(void **state)
+TEST(gaps_between_glances_double_while_nothing_changes)
 {
     static const uint64_t runs_ms[] = { 10, 20, 40, 80, 160, 160 };
     static const uint64_t rests_ms[] = { 100, 200, 400, 500, 500 };
@@ -62,7 +62,7 @@ static void gaps_between_glances_double_while_nothing_changes(void **state)
 }
 
 /* The budget earned by the job's CPU time covers all glances, even expensive ones. */
-static void the_budget_stretches_the_gaps(void **state)
+TEST(the_budget_stretches_the_gaps)
 {
     struct pace pace = begin(NS_PER_SECOND);
     uint64_t spent_ns = 0;
@@ -82,7 +82,7 @@ static void the_budget_stretches_the_gaps(void **state)
 
 /* While a job is idle, the sentinel, a single number, is read every 25 ms, whatever the
  * budget. */
-static void the_sentinel_is_read_while_glances_are_rare(void **state)
+TEST(the_sentinel_is_read_while_glances_are_rare)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget;
@@ -96,7 +96,7 @@ static void the_sentinel_is_read_while_glances_are_rare(void **state)
     }
 }
 
-static void the_sentinel_is_not_read_for_a_rank_of_one_process(void **state)
+TEST(the_sentinel_is_not_read_for_a_rank_of_one_process)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
@@ -109,7 +109,7 @@ static void the_sentinel_is_not_read_for_a_rank_of_one_process(void **state)
     assert_int_equal(pace_wake_ns(&pace), START + 30 * MS);
 }
 
-static void samples_of_ranks_are_spread_over_the_interval(void **state)
+TEST(samples_of_ranks_are_spread_over_the_interval)
 {
     for (uint64_t rank = 0; rank < 4; rank++) {
         struct pace pace = begin(NS_PER_SECOND);
@@ -124,7 +124,7 @@ static void samples_of_ranks_are_spread_over_the_interval(void **state)
     }
 }
 
-static void growth_seen_by_the_sentinel_causes_a_glance_if_the_budget_allows(void **state)
+TEST(growth_seen_by_the_sentinel_causes_a_glance_if_the_budget_allows)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
@@ -143,7 +143,7 @@ static void growth_seen_by_the_sentinel_causes_a_glance_if_the_budget_allows(voi
 }
 
 /* The end of growth is the moment to see a peak. The next glance pays for itself again. */
-static void a_job_that_has_stopped_growing_is_glanced_at_on_credit(void **state)
+TEST(a_job_that_has_stopped_growing_is_glanced_at_on_credit)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget;
@@ -167,7 +167,7 @@ static void a_job_that_has_stopped_growing_is_glanced_at_on_credit(void **state)
     assert_true(pace.glance_ns > pace.sentinel_ns);
 }
 
-static void samples_are_taken_at_absolute_deadlines(void **state)
+TEST(samples_are_taken_at_absolute_deadlines)
 {
     struct pace pace = begin(100 * MS);
 
@@ -207,7 +207,7 @@ static unsigned early_samples(enum activity_state activity, struct budget *budge
     return count;
 }
 
-static void an_active_job_is_sampled_early(void **state)
+TEST(an_active_job_is_sampled_early)
 {
     struct budget budget = plenty();
 
@@ -217,7 +217,7 @@ static void an_active_job_is_sampled_early(void **state)
     assert_int_equal(early_samples(JOB_GROWS, &budget, MS / 10, false), 0);
 }
 
-static void early_samples_leave_tokens_for_glances(void **state)
+TEST(early_samples_leave_tokens_for_glances)
 {
     struct budget budget;
 
@@ -226,7 +226,7 @@ static void early_samples_leave_tokens_for_glances(void **state)
     assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, 3 * MS), 0);
 }
 
-static void without_a_job_there_are_only_samples(void **state)
+TEST(without_a_job_there_are_only_samples)
 {
     struct pace pace;
 
@@ -234,24 +234,4 @@ static void without_a_job_there_are_only_samples(void **state)
     assert_int_equal(pace_wake_ns(&pace), START + NS_PER_SECOND);
     (void)pace_sampled(&pace, START + NS_PER_SECOND);
     assert_int_equal(pace_wake_ns(&pace), START + 2 * NS_PER_SECOND);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(glances_are_frequent_while_a_job_grows),
-        cmocka_unit_test(gaps_between_glances_double_while_nothing_changes),
-        cmocka_unit_test(the_budget_stretches_the_gaps),
-        cmocka_unit_test(the_sentinel_is_read_while_glances_are_rare),
-        cmocka_unit_test(the_sentinel_is_not_read_for_a_rank_of_one_process),
-        cmocka_unit_test(samples_of_ranks_are_spread_over_the_interval),
-        cmocka_unit_test(growth_seen_by_the_sentinel_causes_a_glance_if_the_budget_allows),
-        cmocka_unit_test(a_job_that_has_stopped_growing_is_glanced_at_on_credit),
-        cmocka_unit_test(samples_are_taken_at_absolute_deadlines),
-        cmocka_unit_test(an_active_job_is_sampled_early),
-        cmocka_unit_test(early_samples_leave_tokens_for_glances),
-        cmocka_unit_test(without_a_job_there_are_only_samples),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

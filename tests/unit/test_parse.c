@@ -6,7 +6,7 @@
 #include "base/parse.h"
 #include "unit_test.h"
 
-static void parsing_a_number_advances_the_cursor(void **state)
+TEST(parsing_a_number_advances_the_cursor)
 {
     const char *cursor = "  12 -7 x";
     uint64_t u;
@@ -20,7 +20,7 @@ static void parsing_a_number_advances_the_cursor(void **state)
     assert_string_equal(cursor, " x");
 }
 
-static void numbers_that_do_not_fit_are_refused(void **state)
+TEST(numbers_that_do_not_fit_are_refused)
 {
     static const char *const bad[] = {
         "18446744073709551616", "99999999999999999999999", "-1", "", " ", "x1", "--1", "+1"
@@ -36,7 +36,7 @@ static void numbers_that_do_not_fit_are_refused(void **state)
     assert_int_equal(u, 5); /* untouched on failure */
 }
 
-static void the_largest_number_fits(void **state)
+TEST(the_largest_number_fits)
 {
     const char *cursor = "18446744073709551615";
     uint64_t u;
@@ -45,7 +45,7 @@ static void the_largest_number_fits(void **state)
     assert_true(u == UINT64_MAX);
 }
 
-static void a_key_matches_only_at_the_start_of_a_line(void **state)
+TEST(a_key_matches_only_at_the_start_of_a_line)
 {
     static const char text[] = "XMemFree: 1 kB\nMemFree:   2 kB\noom_kill 3\nrbytes=4\n";
     uint64_t value;
@@ -61,7 +61,7 @@ static void a_key_matches_only_at_the_start_of_a_line(void **state)
     assert_int_equal(parse_key_u64("", "MemFree:", &value), -ENOENT);
 }
 
-static void cpu_lists_are_counted(void **state)
+TEST(cpu_lists_are_counted)
 {
     static const struct {
         const char *text;
@@ -79,7 +79,7 @@ static void cpu_lists_are_counted(void **state)
         assert_int_equal(parse_cpu_list(bad[i], NULL, CPU_NUMBER_END), -EBADMSG);
 }
 
-static void cpu_lists_contain_single_cpus_and_ranges(void **state)
+TEST(cpu_lists_contain_single_cpus_and_ranges)
 {
     unsigned cpus[8];
 
@@ -89,7 +89,7 @@ static void cpu_lists_contain_single_cpus_and_ranges(void **state)
     assert_memory_equal(cpus, ((unsigned[]){ 0, 1, 2, 7, 10, 11 }), 6 * sizeof(*cpus));
 }
 
-static void a_cpu_list_longer_than_the_capacity_is_refused(void **state)
+TEST(a_cpu_list_longer_than_the_capacity_is_refused)
 {
     unsigned cpus[8];
 
@@ -98,7 +98,7 @@ static void a_cpu_list_longer_than_the_capacity_is_refused(void **state)
     assert_int_equal(parse_cpu_list("0-8191\n", cpus, 8), -E2BIG);
 }
 
-static void a_line_is_copied_without_the_blanks_around_it(void **state)
+TEST(a_line_is_copied_without_the_blanks_around_it)
 {
     char buf[8];
 
@@ -110,7 +110,7 @@ static void a_line_is_copied_without_the_blanks_around_it(void **state)
     assert_string_equal(buf, "");
 }
 
-static void a_whole_number_has_no_trailing_text(void **state)
+TEST(a_whole_number_has_no_trailing_text)
 {
     uint64_t value;
 
@@ -120,7 +120,7 @@ static void a_whole_number_has_no_trailing_text(void **state)
     assert_int_equal(parse_whole_u64("42 43\n", &value), -EBADMSG);
 }
 
-static void a_word_must_match_as_a_whole(void **state)
+TEST(a_word_must_match_as_a_whole)
 {
     assert_true(parse_has_word("cpu io memory\n", "memory"));
     assert_true(parse_has_word("cpu io memory\n", "cpu"));
@@ -130,30 +130,11 @@ static void a_word_must_match_as_a_whole(void **state)
     assert_false(parse_has_word("", "memory"));
 }
 
-static void a_sum_with_an_unknown_value_is_unknown(void **state)
+TEST(a_sum_with_an_unknown_value_is_unknown)
 {
     assert_int_equal(sum_u64(1, 2), 3);
     assert_true(sum_u64(UINT64_MAX, 2) == UINT64_MAX);
     assert_true(sum_u64(UINT64_MAX - 1, 2) == UINT64_MAX);
     assert_true(product_u64(UINT64_MAX / 2, 3) == UINT64_MAX);
     assert_int_equal(product_u64(6, 7), 42);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parsing_a_number_advances_the_cursor),
-        cmocka_unit_test(numbers_that_do_not_fit_are_refused),
-        cmocka_unit_test(the_largest_number_fits),
-        cmocka_unit_test(a_key_matches_only_at_the_start_of_a_line),
-        cmocka_unit_test(cpu_lists_are_counted),
-        cmocka_unit_test(a_line_is_copied_without_the_blanks_around_it),
-        cmocka_unit_test(cpu_lists_contain_single_cpus_and_ranges),
-        cmocka_unit_test(a_cpu_list_longer_than_the_capacity_is_refused),
-        cmocka_unit_test(a_whole_number_has_no_trailing_text),
-        cmocka_unit_test(a_word_must_match_as_a_whole),
-        cmocka_unit_test(a_sum_with_an_unknown_value_is_unknown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #define MB ((uint64_t)1 << 20)
 
-static void page_faults_determine_the_owner_of_a_peak(void **state)
+TEST(page_faults_determine_the_owner_of_a_peak)
 {
     static const struct {
         struct peak_evidence evidence;
@@ -35,13 +35,4 @@ static void page_faults_determine_the_owner_of_a_peak(void **state)
         assert_int_equal(owner.is_main, rows[i].owner.is_main);
         assert_int_equal(owner.is_certain, rows[i].owner.is_certain);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_faults_determine_the_owner_of_a_peak),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static size_t count_text(const char *text, const char *part)
     return count;
 }
 
-static void phases_have_their_own_figures(void **state)
+TEST(phases_have_their_own_figures)
 {
     spoor_session *session = open_session();
     struct spoor_error err;
@@ -73,7 +73,7 @@ static void phases_have_their_own_figures(void **state)
     session = spoor_session_close(session);
 }
 
-static void phases_beyond_the_limit_are_added_to_earlier_ones(void **state)
+TEST(phases_beyond_the_limit_are_added_to_earlier_ones)
 {
     spoor_session *session = open_session();
     struct spoor_error err;
@@ -103,14 +103,4 @@ static void phases_beyond_the_limit_are_added_to_earlier_ones(void **state)
     assert_int_equal(count_text(text, "\"name\": \"new"), 0);
     free(text);
     session = spoor_session_close(session);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(phases_have_their_own_figures),
-        cmocka_unit_test(phases_beyond_the_limit_are_added_to_earlier_ones),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

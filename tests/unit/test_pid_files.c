@@ -16,7 +16,7 @@
 /* fields 4 to 24 */
 #define TAIL " 7 42 42 0 -1 4194368 100 11 12 13 200 50 30 20 20 0 3 0 5000 1000000 250"
 
-static void the_used_columns_of_stat_are_read(void **state)
+TEST(the_used_columns_of_stat_are_read)
 {
     struct pid_stat stat;
 
@@ -38,7 +38,7 @@ static void the_used_columns_of_stat_are_read(void **state)
     assert_int_equal(stat.start_ticks, 5000);
 }
 
-static void a_flag_distinguishes_a_forked_copy_from_an_executed_program(void **state)
+TEST(a_flag_distinguishes_a_forked_copy_from_an_executed_program)
 {
     struct pid_stat stat;
 
@@ -50,7 +50,7 @@ static void a_flag_distinguishes_a_forked_copy_from_an_executed_program(void **s
     assert_true(stat.has_exec);
 }
 
-static void an_exiting_process_is_recognized_before_it_is_a_zombie(void **state)
+TEST(an_exiting_process_is_recognized_before_it_is_a_zombie)
 {
     static const struct {
         const char *text;
@@ -69,7 +69,7 @@ static void an_exiting_process_is_recognized_before_it_is_a_zombie(void **state)
     }
 }
 
-static void a_name_may_contain_parentheses_and_spaces(void **state)
+TEST(a_name_may_contain_parentheses_and_spaces)
 {
     struct pid_stat stat;
 
@@ -79,7 +79,7 @@ static void a_name_may_contain_parentheses_and_spaces(void **state)
     assert_int_equal(stat.parent_pid, 7);
 }
 
-static void a_name_may_contain_newlines_or_be_empty(void **state)
+TEST(a_name_may_contain_newlines_or_be_empty)
 {
     struct pid_stat stat;
 
@@ -89,7 +89,7 @@ static void a_name_may_contain_newlines_or_be_empty(void **state)
     assert_string_equal(stat.comm, "");
 }
 
-static void damaged_text_is_refused(void **state)
+TEST(damaged_text_is_refused)
 {
     static const char *const damaged[] = {
         "",
@@ -119,7 +119,7 @@ static void damaged_text_is_refused(void **state)
 
 /* ---- pid files ------------------------------------------------------------- */
 
-static void schedstat_contains_the_time_run_and_the_time_waited(void **state)
+TEST(schedstat_contains_the_time_run_and_the_time_waited)
 {
     static const char *const damaged[] = { "", "1", "x 2 3", "1 x" };
     struct schedstat times = { .waited_ns = 9 };
@@ -136,7 +136,7 @@ static void schedstat_contains_the_time_run_and_the_time_waited(void **state)
     root_close(&root);
 }
 
-static void three_numbers_of_statm_are_read(void **state)
+TEST(three_numbers_of_statm_are_read)
 {
     static const char *const damaged[] = { "", "1", "1 2", "1 2 x", "a b c" };
     struct pid_statm statm = { .size_pages = 9 };
@@ -154,7 +154,7 @@ static void three_numbers_of_statm_are_read(void **state)
     "Name:\tx\nUmask:\t0022\nState:\tS " \
     "(sleeping)\nTgid:\t42\nPid:\t43\nUid:\t1000\t1000\t1\t1\n"
 
-static void the_high_water_mark_is_read_from_status(void **state)
+TEST(the_high_water_mark_is_read_from_status)
 {
     struct pid_status status;
 
@@ -172,7 +172,7 @@ static void the_high_water_mark_is_read_from_status(void **state)
     assert_false(is_known(status.rss_shmem_bytes)); /* the line is missing */
 }
 
-static void status_is_read_beyond_many_groups(void **state)
+FAKE_ROOT_TEST(status_is_read_beyond_many_groups)
 {
     struct fake_root *fake = *state;
     static char text[800 << 10];
@@ -192,7 +192,7 @@ static void status_is_read_beyond_many_groups(void **state)
     assert_true(status.ignores_child_signal);
 }
 
-static void a_zombie_has_no_memory_lines(void **state)
+TEST(a_zombie_has_no_memory_lines)
 {
     struct pid_status status;
 
@@ -201,7 +201,7 @@ static void a_zombie_has_no_memory_lines(void **state)
     assert_false(status.ignores_child_signal);
 }
 
-static void a_hostile_name_cannot_fake_a_line(void **state)
+TEST(a_hostile_name_cannot_fake_a_line)
 {
     struct pid_status status;
 
@@ -213,7 +213,7 @@ static void a_hostile_name_cannot_fake_a_line(void **state)
     assert_false(is_known(status.rss_peak_bytes));
 }
 
-static void status_without_its_first_lines_is_refused(void **state)
+TEST(status_without_its_first_lines_is_refused)
 {
     struct pid_status status;
 
@@ -221,7 +221,7 @@ static void status_without_its_first_lines_is_refused(void **state)
     assert_int_equal(pid_status_parse("Name:\tx\nTgid:", &status), -EBADMSG);
 }
 
-static void an_io_file_without_its_four_lines_is_refused(void **state)
+TEST(an_io_file_without_its_four_lines_is_refused)
 {
     struct pid_io io = { .read_chars = 9 };
 
@@ -248,7 +248,7 @@ static void an_io_file_without_its_four_lines_is_refused(void **state)
     "Shared_Clean:        600 kB\nShared_Dirty:        100 kB\nPrivate_Clean:        20 kB\n" \
     "Private_Dirty:       280 kB\nReferenced:         1000 kB\nAnonymous:          300 kB\n"
 
-static void rollup_is_converted_to_bytes(void **state)
+TEST(rollup_is_converted_to_bytes)
 {
     struct smaps_rollup rollup;
 
@@ -261,7 +261,7 @@ static void rollup_is_converted_to_bytes(void **state)
     assert_int_equal(rollup.anonymous, 300 * 1024);
 }
 
-static void an_empty_rollup_means_that_the_process_exited(void **state)
+TEST(an_empty_rollup_means_that_the_process_exited)
 {
     struct smaps_rollup rollup;
 
@@ -269,7 +269,7 @@ static void an_empty_rollup_means_that_the_process_exited(void **state)
     assert_int_equal(smaps_rollup_parse("Rss: 1 kB\n", &rollup), -EBADMSG);
 }
 
-static void an_old_kernel_does_not_split_pss(void **state)
+TEST(an_old_kernel_does_not_split_pss)
 {
     struct smaps_rollup rollup;
 
@@ -281,7 +281,7 @@ static void an_old_kernel_does_not_split_pss(void **state)
     assert_false(is_known(rollup.pss_anon));
 }
 
-static void a_command_line_is_split_at_its_nuls(void **state)
+TEST(a_command_line_is_split_at_its_nuls)
 {
     char text[] = "sh\0-c\0\0echo a\0";
     const char *arguments[8];
@@ -295,30 +295,4 @@ static void a_command_line_is_split_at_its_nuls(void **state)
     assert_int_equal(cmdline_split(text, sizeof(text) - 1, arguments, 2), 1);
     assert_null(arguments[1]);
     assert_int_equal(cmdline_split(text, 0, arguments, 2), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_used_columns_of_stat_are_read),
-        cmocka_unit_test(a_flag_distinguishes_a_forked_copy_from_an_executed_program),
-        cmocka_unit_test(an_exiting_process_is_recognized_before_it_is_a_zombie),
-        cmocka_unit_test(a_name_may_contain_parentheses_and_spaces),
-        cmocka_unit_test(a_name_may_contain_newlines_or_be_empty),
-        cmocka_unit_test(damaged_text_is_refused),
-        cmocka_unit_test(three_numbers_of_statm_are_read),
-        cmocka_unit_test(schedstat_contains_the_time_run_and_the_time_waited),
-        cmocka_unit_test(the_high_water_mark_is_read_from_status),
-        FAKE_ROOT_TEST(status_is_read_beyond_many_groups),
-        cmocka_unit_test(a_zombie_has_no_memory_lines),
-        cmocka_unit_test(a_hostile_name_cannot_fake_a_line),
-        cmocka_unit_test(status_without_its_first_lines_is_refused),
-        cmocka_unit_test(an_io_file_without_its_four_lines_is_refused),
-        cmocka_unit_test(rollup_is_converted_to_bytes),
-        cmocka_unit_test(an_empty_rollup_means_that_the_process_exited),
-        cmocka_unit_test(an_old_kernel_does_not_split_pss),
-        cmocka_unit_test(a_command_line_is_split_at_its_nuls),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

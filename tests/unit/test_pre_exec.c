@@ -36,7 +36,7 @@ static bool is_pre_exec(const struct member *member)
     return is_pre_exec;
 }
 
-static void a_young_process_may_not_have_called_exec(void **state)
+TEST(a_young_process_may_not_have_called_exec)
 {
     struct member member = of_vfork();
 
@@ -47,7 +47,7 @@ static void a_young_process_may_not_have_called_exec(void **state)
     assert_false(is_pre_exec(&member));
 }
 
-static void a_process_waiting_for_a_cpu_stays_young(void **state)
+TEST(a_process_waiting_for_a_cpu_stays_young)
 {
     struct member member = of_vfork();
 
@@ -57,7 +57,7 @@ static void a_process_waiting_for_a_cpu_stays_young(void **state)
     assert_false(is_pre_exec(&member));
 }
 
-static void a_process_with_its_own_memory_has_called_exec(void **state)
+TEST(a_process_with_its_own_memory_has_called_exec)
 {
     struct member member = of_vfork();
 
@@ -66,23 +66,11 @@ static void a_process_with_its_own_memory_has_called_exec(void **state)
     assert_false(is_pre_exec(&member));
 }
 
-static void processes_of_a_fixture_are_never_pre_exec(void **state)
+FAKE_ROOT_TEST(processes_of_a_fixture_are_never_pre_exec)
 {
     struct fake_root *fake = *state;
     struct member member = of_vfork();
 
     member.id.start_ticks = now_ticks();
     assert_false(member_is_pre_exec(&fake->root, &member));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_young_process_may_not_have_called_exec),
-        cmocka_unit_test(a_process_waiting_for_a_cpu_stays_young),
-        cmocka_unit_test(a_process_with_its_own_memory_has_called_exec),
-        FAKE_ROOT_TEST(processes_of_a_fixture_are_never_pre_exec),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

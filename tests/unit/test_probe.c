@@ -57,7 +57,7 @@ static int descriptor_count(void)
     return count;
 }
 
-static void a_failed_fork_affects_neither_descriptors_nor_children_of_the_caller(void **state)
+TEST(a_failed_fork_affects_neither_descriptors_nor_children_of_the_caller)
 {
     int before = descriptor_count();
     pid_t child = __real_fork();
@@ -78,7 +78,7 @@ static void a_failed_fork_affects_neither_descriptors_nor_children_of_the_caller
     assert_true(seen.unstarted_count > 0);
 }
 
-static void a_probe_leaves_no_files_and_no_children(void **state)
+TEST(a_probe_leaves_no_files_and_no_children)
 {
     int before = descriptor_count();
     struct seen seen = check();
@@ -88,14 +88,4 @@ static void a_probe_leaves_no_files_and_no_children(void **state)
     assert_int_equal(descriptor_count(), before);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failed_fork_affects_neither_descriptors_nor_children_of_the_caller),
-        cmocka_unit_test(a_probe_leaves_no_files_and_no_children),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static struct proc_event exit_event(int tid, int pid)
     return event;
 }
 
-static void forks_and_exits_are_read(void **state)
+TEST(forks_and_exits_are_read)
 {
     struct proc_event event = fork_event(42, 42);
     struct process_event seen;
@@ -73,7 +73,7 @@ static void forks_and_exits_are_read(void **state)
     assert_false(seen.is_thread);
 }
 
-static void threads_are_distinguished_from_processes(void **state)
+TEST(threads_are_distinguished_from_processes)
 {
     struct proc_event event = fork_event(43, 42);
     struct process_event seen;
@@ -90,7 +90,7 @@ static void threads_are_distinguished_from_processes(void **state)
     assert_true(seen.is_thread);
 }
 
-static void other_events_are_ignored(void **state)
+TEST(other_events_are_ignored)
 {
     struct proc_event event = { .what = PROC_EVENT_EXEC };
     struct process_event seen = { .pid = -1 };
@@ -108,7 +108,7 @@ static void other_events_are_ignored(void **state)
     assert_int_equal(seen.pid, -1);
 }
 
-static void a_truncated_datagram_is_refused(void **state)
+TEST(a_truncated_datagram_is_refused)
 {
     struct proc_event event = fork_event(42, 42);
     struct process_event seen = { .pid = -1 };
@@ -121,7 +121,7 @@ static void a_truncated_datagram_is_refused(void **state)
 }
 
 /* Each length field in turn is larger than the data, or too small. */
-static void wrong_lengths_are_refused(void **state)
+TEST(wrong_lengths_are_refused)
 {
     struct proc_event event = fork_event(42, 42);
     struct process_event seen = { .pid = -1 };
@@ -170,7 +170,7 @@ static int start_forty(void)
     return 0;
 }
 
-static void the_kernel_reports_every_process(void **state)
+TEST(the_kernel_reports_every_process)
 {
     struct proc_connector connector;
     struct gated_job job;
@@ -208,7 +208,7 @@ static void the_kernel_reports_every_process(void **state)
     proc_connector_close(&connector);
 }
 
-static void another_pid_namespace_is_not_supported(void **state)
+FAKE_ROOT_TEST(another_pid_namespace_is_not_supported)
 {
     struct fake_root *fake = *state;
     struct proc_connector connector;
@@ -218,19 +218,4 @@ static void another_pid_namespace_is_not_supported(void **state)
     fake->root.is_live = true;
     assert_int_equal(proc_connector_open(&fake->root, &connector), -ENOTSUP);
     assert_int_equal(connector.fd, -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forks_and_exits_are_read),
-        cmocka_unit_test(threads_are_distinguished_from_processes),
-        cmocka_unit_test(other_events_are_ignored),
-        cmocka_unit_test(a_truncated_datagram_is_refused),
-        cmocka_unit_test(wrong_lengths_are_refused),
-        cmocka_unit_test(the_kernel_reports_every_process),
-        FAKE_ROOT_TEST(another_pid_namespace_is_not_supported),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void make_tree(struct fake_root *fake)
         fake_root_write(fake, files[i].path, files[i].text);
 }
 
-static void children_of_every_thread_are_listed(void **state)
+TEST(children_of_every_thread_are_listed)
 {
     struct fake_root fake;
     pid_t children[4] = { 0 };
@@ -46,7 +46,7 @@ static void children_of_every_thread_are_listed(void **state)
     fake_root_done(&fake);
 }
 
-static void descendants_are_counted_without_zombies_and_agents(void **state)
+TEST(descendants_are_counted_without_zombies_and_agents)
 {
     struct fake_root fake;
 
@@ -58,7 +58,7 @@ static void descendants_are_counted_without_zombies_and_agents(void **state)
     fake_root_done(&fake);
 }
 
-static void ancestors_are_followed_to_the_top(void **state)
+TEST(ancestors_are_followed_to_the_top)
 {
     struct fake_root fake;
 
@@ -75,7 +75,7 @@ static void ancestors_are_followed_to_the_top(void **state)
     fake_root_done(&fake);
 }
 
-static void a_cyclic_process_tree_does_not_loop_forever(void **state)
+TEST(a_cyclic_process_tree_does_not_loop_forever)
 {
     struct fake_root fake;
 
@@ -84,16 +84,4 @@ static void a_cyclic_process_tree_does_not_loop_forever(void **state)
                     "10 (a) S 20 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 100 0 0\n");
     assert_false(process_descends(&fake.root, 10, 77));
     fake_root_done(&fake);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(children_of_every_thread_are_listed),
-        cmocka_unit_test(descendants_are_counted_without_zombies_and_agents),
-        cmocka_unit_test(ancestors_are_followed_to_the_top),
-        cmocka_unit_test(a_cyclic_process_tree_does_not_loop_forever),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

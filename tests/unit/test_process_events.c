@@ -59,7 +59,7 @@ static void thread(struct process_events *events, enum process_event_kind kind, 
                         &(struct process_event){ .kind = kind, .pid = pid, .is_thread = true });
 }
 
-static void the_peak_number_of_processes_is_kept(void **state)
+TEST(the_peak_number_of_processes_is_kept)
 {
     struct process_events events;
 
@@ -85,7 +85,7 @@ static void event_at(struct process_events *events, enum process_event_kind kind
 }
 
 /* The connector delivers events of different CPUs out of order. */
-static void a_late_exit_event_lowers_the_peak(void **state)
+TEST(a_late_exit_event_lowers_the_peak)
 {
     struct process_events events;
 
@@ -105,7 +105,7 @@ static void a_late_exit_event_lowers_the_peak(void **state)
     end(&events);
 }
 
-static void exit_events_may_arrive_out_of_order(void **state)
+TEST(exit_events_may_arrive_out_of_order)
 {
     struct process_events events;
 
@@ -126,7 +126,7 @@ static void thread_at(struct process_events *events, enum process_event_kind kin
                             .kind = kind, .pid = MAIN, .is_thread = true, .time_ns = time_ns });
 }
 
-static void concurrent_threads_are_counted(void **state)
+TEST(concurrent_threads_are_counted)
 {
     struct process_events events;
 
@@ -143,7 +143,7 @@ static void concurrent_threads_are_counted(void **state)
 }
 
 /* The exit of a joined thread may be reported after the start of the next thread. */
-static void consecutive_threads_are_not_counted_as_concurrent(void **state)
+TEST(consecutive_threads_are_not_counted_as_concurrent)
 {
     struct process_events events;
 
@@ -160,7 +160,7 @@ static void consecutive_threads_are_not_counted_as_concurrent(void **state)
 
 /* On a busy machine, the exits of one wave of threads may be reported long after the next
  * wave has begun. */
-static void threads_of_consecutive_waves_are_not_counted_as_concurrent(void **state)
+TEST(threads_of_consecutive_waves_are_not_counted_as_concurrent)
 {
     enum { WAVE = 8, LATE = 3 };
     struct process_events events;
@@ -183,7 +183,7 @@ static void threads_of_consecutive_waves_are_not_counted_as_concurrent(void **st
     end(&events);
 }
 
-static void threads_are_not_counted_as_processes(void **state)
+TEST(threads_are_not_counted_as_processes)
 {
     struct process_events events;
 
@@ -198,7 +198,7 @@ static void threads_are_not_counted_as_processes(void **state)
     end(&events);
 }
 
-static void a_process_ends_with_its_last_thread(void **state)
+TEST(a_process_ends_with_its_last_thread)
 {
     struct process_events events;
 
@@ -215,7 +215,7 @@ static void a_process_ends_with_its_last_thread(void **state)
 }
 
 /* The exit event of main may or may not have been read. */
-static void survivors_of_main_do_not_depend_on_its_exit_event(void **state)
+TEST(survivors_of_main_do_not_depend_on_its_exit_event)
 {
     struct process_events events;
 
@@ -234,7 +234,7 @@ static void survivors_of_main_do_not_depend_on_its_exit_event(void **state)
     end(&events);
 }
 
-static void only_descendants_count(void **state)
+TEST(only_descendants_count)
 {
     struct process_events events;
 
@@ -254,7 +254,7 @@ static void only_descendants_count(void **state)
 
 /* The ring reports only processes of the job, so an exit of an unknown process means that a
  * fork event was lost. */
-static void an_exit_without_a_fork_means_that_events_were_lost(void **state)
+TEST(an_exit_without_a_fork_means_that_events_were_lost)
 {
     struct process_events events;
 
@@ -265,7 +265,7 @@ static void an_exit_without_a_fork_means_that_events_were_lost(void **state)
     end(&events);
 }
 
-static void a_reused_pid_is_another_process(void **state)
+TEST(a_reused_pid_is_another_process)
 {
     struct process_events events;
 
@@ -293,7 +293,7 @@ static void add_open(pid_t pid, uint64_t start_ticks)
 }
 
 /* A search may find a process before the event of its fork is read. */
-static void a_process_found_by_a_search_is_not_added_again(void **state)
+TEST(a_process_found_by_a_search_is_not_added_again)
 {
     struct process_event event = { .kind = PROCESS_FORKED,
                                    .pid = MAIN + 1,
@@ -319,7 +319,7 @@ static void a_process_found_by_a_search_is_not_added_again(void **state)
 
 /* The start time of a process includes the 100 s during which the machine was suspended
  * earlier; the time of an event does not. */
-static void a_process_is_recognized_after_a_suspend(void **state)
+TEST(a_process_is_recognized_after_a_suspend)
 {
     enum { HOUR = 3600 };
     const uint64_t slept_before_ns = 100 * NS_PER_SECOND;
@@ -345,7 +345,7 @@ static void a_process_is_recognized_after_a_suspend(void **state)
 }
 
 /* After events were lost, a search finds the processes, and later events count again. */
-static void processes_whose_events_were_lost_are_found_by_a_search(void **state)
+TEST(processes_whose_events_were_lost_are_found_by_a_search)
 {
     struct process_events events;
     struct root root;
@@ -385,7 +385,7 @@ static bool announce(pid_t pid, void *data)
     return announced->waits;
 }
 
-static void long_lived_processes_are_announced_parents_first(void **state)
+TEST(long_lived_processes_are_announced_parents_first)
 {
     struct announced announced = { .waits = true };
     struct process_events events;
@@ -413,7 +413,7 @@ static void long_lived_processes_are_announced_parents_first(void **state)
     end(&events);
 }
 
-static void the_job_ends_with_its_last_process(void **state)
+TEST(the_job_ends_with_its_last_process)
 {
     struct process_events events;
 
@@ -431,7 +431,7 @@ static void the_job_ends_with_its_last_process(void **state)
 }
 
 /* perf reports an exit when a process calls exec on a set-uid program. */
-static void an_exit_event_of_a_living_process_makes_counts_inexact(void **state)
+TEST(an_exit_event_of_a_living_process_makes_counts_inexact)
 {
     struct process_event event = { .kind = PROCESS_EXITED };
     struct gated_job job;
@@ -477,7 +477,7 @@ static int run_many_threads(void)
 }
 
 /* Exit records of so many threads would cost more than all other events. */
-static void records_of_very_many_threads_are_not_requested(void **state)
+TEST(records_of_very_many_threads_are_not_requested)
 {
     struct gated_job job;
     struct process_events events;
@@ -505,7 +505,7 @@ static void records_of_very_many_threads_are_not_requested(void **state)
     root_close(&root);
 }
 
-static void without_a_source_counts_are_unknown(void **state)
+TEST(without_a_source_counts_are_unknown)
 {
     struct process_events events;
     struct root root;
@@ -522,7 +522,7 @@ static void without_a_source_counts_are_unknown(void **state)
     root_close(&root);
 }
 
-static void an_agent_and_its_intermediate_process_are_excluded(void **state)
+TEST(an_agent_and_its_intermediate_process_are_excluded)
 {
     struct process_events events;
 
@@ -548,7 +548,7 @@ static void an_agent_and_its_intermediate_process_are_excluded(void **state)
     end(&events);
 }
 
-static void a_child_of_an_agent_is_not_counted(void **state)
+TEST(a_child_of_an_agent_is_not_counted)
 {
     struct process_events events;
 
@@ -564,34 +564,4 @@ static void a_child_of_an_agent_is_not_counted(void **state)
     assert_int_equal(events.now.processes, 1);
     assert_true(events.is_exact);
     end(&events);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_peak_number_of_processes_is_kept),
-        cmocka_unit_test(a_late_exit_event_lowers_the_peak),
-        cmocka_unit_test(exit_events_may_arrive_out_of_order),
-        cmocka_unit_test(concurrent_threads_are_counted),
-        cmocka_unit_test(consecutive_threads_are_not_counted_as_concurrent),
-        cmocka_unit_test(threads_of_consecutive_waves_are_not_counted_as_concurrent),
-        cmocka_unit_test(threads_are_not_counted_as_processes),
-        cmocka_unit_test(a_process_ends_with_its_last_thread),
-        cmocka_unit_test(survivors_of_main_do_not_depend_on_its_exit_event),
-        cmocka_unit_test(only_descendants_count),
-        cmocka_unit_test(a_child_of_an_agent_is_not_counted),
-        cmocka_unit_test(an_exit_without_a_fork_means_that_events_were_lost),
-        cmocka_unit_test(a_reused_pid_is_another_process),
-        cmocka_unit_test(a_process_found_by_a_search_is_not_added_again),
-        cmocka_unit_test(a_process_is_recognized_after_a_suspend),
-        cmocka_unit_test(processes_whose_events_were_lost_are_found_by_a_search),
-        cmocka_unit_test(long_lived_processes_are_announced_parents_first),
-        cmocka_unit_test(the_job_ends_with_its_last_process),
-        cmocka_unit_test(an_exit_event_of_a_living_process_makes_counts_inexact),
-        cmocka_unit_test(records_of_very_many_threads_are_not_requested),
-        cmocka_unit_test(without_a_source_counts_are_unknown),
-        cmocka_unit_test(an_agent_and_its_intermediate_process_are_excluded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

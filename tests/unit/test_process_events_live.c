@@ -131,7 +131,7 @@ static int start_three_hundred(void)
     return 0;
 }
 
-static void consecutive_processes_are_all_counted(void **state)
+TEST(consecutive_processes_are_all_counted)
 {
     count_job(start_three_hundred, 301, 2);
 }
@@ -162,7 +162,7 @@ static int start_ten_at_once(void)
     return 0;
 }
 
-static void concurrent_processes_raise_the_peak(void **state)
+TEST(concurrent_processes_raise_the_peak)
 {
     count_job(start_ten_at_once, 11, 11);
 }
@@ -191,7 +191,7 @@ static int start_from_a_thread(void)
     return result;
 }
 
-static void children_of_a_thread_are_counted(void **state)
+TEST(children_of_a_thread_are_counted)
 {
     count_job(start_from_a_thread, 2, 2);
 }
@@ -213,7 +213,7 @@ static int exec_from_a_thread(void)
     return 1;
 }
 
-static void a_process_outlives_its_first_thread(void **state)
+TEST(a_process_outlives_its_first_thread)
 {
     count_job(exec_from_a_thread, 3, 2);
 }
@@ -241,7 +241,7 @@ static int start_a_daemon(void)
     return read(end[0], &byte, 1) != 0;
 }
 
-static void daemons_are_counted(void **state)
+TEST(daemons_are_counted)
 {
     unsigned served = 0;
 
@@ -285,7 +285,7 @@ static int thread_then_children(void)
     return run_child(exec_true) || run_child(exec_true);
 }
 
-static void an_adopted_process_outlives_its_first_thread(void **state)
+TEST(an_adopted_process_outlives_its_first_thread)
 {
     struct roster roster = { 0 };
     struct process_events events;
@@ -348,7 +348,7 @@ static int stop_with_a_child(void)
     return waitpid(pid, &status, 0) != pid;
 }
 
-static void living_processes_are_announced_once(void **state)
+TEST(living_processes_are_announced_once)
 {
     unsigned served = 0;
 
@@ -404,7 +404,7 @@ static int touch_in_main_and_child(void)
     return touch(MAIN_BYTES);
 }
 
-static void peaks_of_exited_processes_are_kept(void **state)
+TEST(peaks_of_exited_processes_are_kept)
 {
     unsigned served = 0;
 
@@ -435,20 +435,4 @@ static void peaks_of_exited_processes_are_kept(void **state)
         print_message("taskstats: refused\n");
         skip();
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(consecutive_processes_are_all_counted),
-        cmocka_unit_test(concurrent_processes_raise_the_peak),
-        cmocka_unit_test(children_of_a_thread_are_counted),
-        cmocka_unit_test(a_process_outlives_its_first_thread),
-        cmocka_unit_test(daemons_are_counted),
-        cmocka_unit_test(an_adopted_process_outlives_its_first_thread),
-        cmocka_unit_test(living_processes_are_announced_once),
-        cmocka_unit_test(peaks_of_exited_processes_are_kept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

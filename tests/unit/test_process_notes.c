@@ -35,7 +35,7 @@ static void put(struct fake_job *f, int pid, const char *name, const char *comma
 
 /* The machine is suspended after a process has started, but before the next search finds
  * that process. */
-static void a_suspend_does_not_move_the_start_of_a_process(void **state)
+TEST(a_suspend_does_not_move_the_start_of_a_process)
 {
     const uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
     const uint64_t now_ns = clock_now().monotonic_ns, slept_ns = clock_suspended_ns();
@@ -56,7 +56,7 @@ static void a_suspend_does_not_move_the_start_of_a_process(void **state)
 }
 
 /* The job had used CPU time before spoor attached to it. */
-static void usage_before_the_first_reading_is_not_counted(void **state)
+TEST(usage_before_the_first_reading_is_not_counted)
 {
     struct fake_process main = main_process;
     struct process_table table;
@@ -85,7 +85,7 @@ static void usage_before_the_first_reading_is_not_counted(void **state)
     fake_job_end(&f);
 }
 
-static void a_process_stays_listed_after_its_end(void **state)
+TEST(a_process_stays_listed_after_its_end)
 {
     struct fake_process main = main_process;
     struct process_table table;
@@ -111,7 +111,7 @@ static void a_process_stays_listed_after_its_end(void **state)
     fake_job_end(&f);
 }
 
-static void after_exec_the_name_and_the_command_are_updated(void **state)
+TEST(after_exec_the_name_and_the_command_are_updated)
 {
     struct process_table table;
     struct fake_job f;
@@ -129,7 +129,7 @@ static void after_exec_the_name_and_the_command_are_updated(void **state)
 }
 
 /* From here on the process sleeps, so it is not read again. */
-static void a_missing_command_is_read_later(void **state)
+TEST(a_missing_command_is_read_later)
 {
     struct process_table table;
     struct fake_job f;
@@ -146,7 +146,7 @@ static void a_missing_command_is_read_later(void **state)
     fake_job_end(&f);
 }
 
-static void a_reused_pid_is_another_process(void **state)
+TEST(a_reused_pid_is_another_process)
 {
     struct fake_process reused = { .pid = 11, .parent = 10, .name = "two", .start_ticks = 900 };
     struct process_table table;
@@ -170,7 +170,7 @@ static void a_reused_pid_is_another_process(void **state)
     fake_job_end(&f);
 }
 
-static void the_largest_gpu_memory_is_kept(void **state)
+TEST(the_largest_gpu_memory_is_kept)
 {
     struct process_table table;
     struct fake_job f;
@@ -187,7 +187,7 @@ static void the_largest_gpu_memory_is_kept(void **state)
 }
 
 /* The page size belongs to job->root, here the fixture. */
-static void memory_is_computed_with_the_page_size_of_the_machine(void **state)
+TEST(memory_is_computed_with_the_page_size_of_the_machine)
 {
     struct fake_process main = main_process;
     struct process_table table;
@@ -202,20 +202,4 @@ static void memory_is_computed_with_the_page_size_of_the_machine(void **state)
     assert_int_equal(table.list[1].peak_bytes, 9 * 65536);
     process_table_done(&table);
     fake_job_end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_computed_with_the_page_size_of_the_machine),
-        cmocka_unit_test(a_suspend_does_not_move_the_start_of_a_process),
-        cmocka_unit_test(usage_before_the_first_reading_is_not_counted),
-        cmocka_unit_test(a_process_stays_listed_after_its_end),
-        cmocka_unit_test(after_exec_the_name_and_the_command_are_updated),
-        cmocka_unit_test(a_missing_command_is_read_later),
-        cmocka_unit_test(a_reused_pid_is_another_process),
-        cmocka_unit_test(the_largest_gpu_memory_is_kept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

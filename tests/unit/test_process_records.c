@@ -91,7 +91,7 @@ static const struct exit_record record = {
     .name = "sh",
 };
 
-static void an_unopened_process_is_listed_from_its_exit_record(void **state)
+TEST_WITH(an_unopened_process_is_listed_from_its_exit_record, set_up, tear_down)
 {
     struct fixture *f = *state;
     const struct process_entry *entry = NULL;
@@ -119,7 +119,7 @@ static void an_unopened_process_is_listed_from_its_exit_record(void **state)
     assert_int_equal(roster_member(&f->roster, MAIN)->notes.foreign_io.read_bytes, 4096);
 }
 
-static void an_exit_record_may_arrive_before_the_exit_event(void **state)
+TEST_WITH(an_exit_record_may_arrive_before_the_exit_event, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -132,7 +132,7 @@ static void an_exit_record_may_arrive_before_the_exit_event(void **state)
     assert_int_equal(f->roster.ended.list[0].wait_status, 3 << 8);
 }
 
-static void cpu_time_never_exceeds_the_lifetime(void **state)
+TEST_WITH(cpu_time_never_exceeds_the_lifetime, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct exit_record long_record = record;
@@ -144,7 +144,7 @@ static void cpu_time_never_exceeds_the_lifetime(void **state)
     assert_int_equal(f->roster.ended.list[0].estimated_ns, 30 * MS);
 }
 
-static void the_threads_of_an_open_process_are_added_up(void **state)
+TEST_WITH(the_threads_of_an_open_process_are_added_up, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct exit_record thread = record;
@@ -163,7 +163,7 @@ static void the_threads_of_an_open_process_are_added_up(void **state)
     assert_int_equal(f->roster.ended.count, 0); /* listed when it is closed */
 }
 
-static void the_name_in_an_exit_record_is_the_name_after_the_last_exec(void **state)
+TEST_WITH(the_name_in_an_exit_record_is_the_name_after_the_last_exec, set_up, tear_down)
 {
     struct fixture *f = *state;
     const struct member *member;
@@ -174,19 +174,4 @@ static void the_name_in_an_exit_record_is_the_name_after_the_last_exec(void **st
     member = roster_member(&f->roster, CHILD);
     assert_string_equal(member->comm, "sh");
     assert_null(member->notes.command);
-}
-
-#define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        with_fixture(an_unopened_process_is_listed_from_its_exit_record),
-        with_fixture(an_exit_record_may_arrive_before_the_exit_event),
-        with_fixture(cpu_time_never_exceeds_the_lifetime),
-        with_fixture(the_threads_of_an_open_process_are_added_up),
-        with_fixture(the_name_in_an_exit_record_is_the_name_after_the_last_exec),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static uint64_t count_all(const struct process_table *table)
     return count;
 }
 
-static void a_few_processes_are_kept_in_order_of_their_start(void **state)
+TEST(a_few_processes_are_kept_in_order_of_their_start)
 {
     struct process_table table = { 0 };
 
@@ -81,7 +81,7 @@ static void a_few_processes_are_kept_in_order_of_their_start(void **state)
     process_table_done(&table);
 }
 
-static void the_largest_are_kept_and_the_others_summed(void **state)
+TEST(the_largest_are_kept_and_the_others_summed)
 {
     enum { COUNT = 5000 };
     struct process_table table = { 0 };
@@ -114,7 +114,7 @@ static void the_largest_are_kept_and_the_others_summed(void **state)
 }
 
 /* The kernel keeps only 15 bytes of a name. */
-static void the_number_of_names_is_limited(void **state)
+TEST(the_number_of_names_is_limited)
 {
     struct process_table table = { 0 };
     char name[16];
@@ -131,7 +131,7 @@ static void the_number_of_names_is_limited(void **state)
     process_table_done(&table);
 }
 
-static void a_reused_pid_is_listed_as_two_processes(void **state)
+TEST(a_reused_pid_is_listed_as_two_processes)
 {
     struct process_table table = { 0 };
 
@@ -143,7 +143,7 @@ static void a_reused_pid_is_listed_as_two_processes(void **state)
     process_table_done(&table);
 }
 
-static void missing_cpu_time_belongs_to_unknown_processes(void **state)
+TEST(missing_cpu_time_belongs_to_unknown_processes)
 {
     struct process_table table = { 0 };
 
@@ -156,7 +156,7 @@ static void missing_cpu_time_belongs_to_unknown_processes(void **state)
 }
 
 /* Processes that no look found are not counted. */
-static void without_events_the_number_of_unknown_processes_is_unknown(void **state)
+TEST(without_events_the_number_of_unknown_processes_is_unknown)
 {
     struct process_table table = { 0 };
 
@@ -173,7 +173,7 @@ static void without_events_the_number_of_unknown_processes_is_unknown(void **sta
     process_table_done(&table);
 }
 
-static void a_small_unattributed_time_is_added_to_the_largest_process(void **state)
+TEST(a_small_unattributed_time_is_added_to_the_largest_process)
 {
     struct process_table table = { 0 };
 
@@ -187,7 +187,7 @@ static void a_small_unattributed_time_is_added_to_the_largest_process(void **sta
     process_table_done(&table);
 }
 
-static void estimates_are_scaled_to_the_cpu_time_of_the_job(void **state)
+TEST(estimates_are_scaled_to_the_cpu_time_of_the_job)
 {
     struct process_table table = { 0 };
 
@@ -204,7 +204,7 @@ static void estimates_are_scaled_to_the_cpu_time_of_the_job(void **state)
 
 /* An estimate is at most one clock tick of 10 ms too small; any further time belongs to
  * other processes. */
-static void estimates_grow_by_at_most_a_tick(void **state)
+TEST(estimates_grow_by_at_most_a_tick)
 {
     struct process_table table = { 0 };
 
@@ -227,7 +227,7 @@ static void estimates_grow_by_at_most_a_tick(void **state)
     process_table_done(&table);
 }
 
-static void without_the_cpu_time_of_the_job_estimates_are_kept(void **state)
+TEST(without_the_cpu_time_of_the_job_estimates_are_kept)
 {
     struct process_table table = { 0 };
 
@@ -238,7 +238,7 @@ static void without_the_cpu_time_of_the_job_estimates_are_kept(void **state)
     process_table_done(&table);
 }
 
-static void a_copy_has_its_own_memory(void **state)
+TEST(a_copy_has_its_own_memory)
 {
     struct process_table table = { 0 }, copy;
 
@@ -252,23 +252,4 @@ static void a_copy_has_its_own_memory(void **state)
     process_table_done(&table);
     assert_string_equal(process_table_find(&copy, 300)->command, "sh");
     process_table_done(&copy);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_few_processes_are_kept_in_order_of_their_start),
-        cmocka_unit_test(the_largest_are_kept_and_the_others_summed),
-        cmocka_unit_test(the_number_of_names_is_limited),
-        cmocka_unit_test(a_reused_pid_is_listed_as_two_processes),
-        cmocka_unit_test(missing_cpu_time_belongs_to_unknown_processes),
-        cmocka_unit_test(without_events_the_number_of_unknown_processes_is_unknown),
-        cmocka_unit_test(a_small_unattributed_time_is_added_to_the_largest_process),
-        cmocka_unit_test(estimates_are_scaled_to_the_cpu_time_of_the_job),
-        cmocka_unit_test(estimates_grow_by_at_most_a_tick),
-        cmocka_unit_test(without_the_cpu_time_of_the_job_estimates_are_kept),
-        cmocka_unit_test(a_copy_has_its_own_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static void check_push(const char *url, const char *expected, const char *servic
     assert_int_equal(settings.wait_ns, 200000000);
 }
 
-static void test_the_url_determines_the_push_service(void **state)
+TEST_WITH(test_the_url_determines_the_push_service, clear, NULL)
 {
     static const char *const bad[] = {
         "",           "ftp://a",     "http://",     "http:///x",
@@ -80,7 +80,7 @@ static void check_otlp(const char *url, const char *expected)
     assert_string_equal(settings.url, expected);
 }
 
-static void test_otlp_endpoint_comes_from_option_or_variables(void **state)
+TEST_WITH(test_otlp_endpoint_comes_from_option_or_variables, clear, NULL)
 {
     check_otlp(NULL, "http://localhost:4318/v1/metrics");
     set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://a/b/");
@@ -91,7 +91,7 @@ static void test_otlp_endpoint_comes_from_option_or_variables(void **state)
     check_otlp("http://e/f", "http://e/f");
 }
 
-static void test_otlp_headers_come_from_variables(void **state)
+TEST_WITH(test_otlp_headers_come_from_variables, clear, NULL)
 {
     struct upload_settings settings;
     struct spoor_error err;
@@ -184,7 +184,7 @@ static int push(struct fixture *fixture, const char *rows)
 #define RSS "spoor_job_rss_bytes{run_id=\"ab\"} "
 #define ELAPSED "spoor_run_elapsed_seconds{run_id=\"ab\"} 1 "
 
-static void test_samples_closer_than_the_interval_are_merged(void **state)
+TEST_WITH(test_samples_closer_than_the_interval_are_merged, set_up, tear_down)
 {
     assert_int_equal(push(*state, ROW("10", "5", "1") ROW("10.2", "6", "9")
                                       ROW("10.6", "4", "2") ROW("11.5", "7", "3")),
@@ -197,14 +197,14 @@ static void test_samples_closer_than_the_interval_are_merged(void **state)
     assert_string_equal(network.body.text, ELAPSED "12600\n" RSS "1 12600\n" READ "7 12600\n");
 }
 
-static void test_damaged_rows_are_skipped(void **state)
+TEST_WITH(test_damaged_rows_are_skipped, set_up, tear_down)
 {
     assert_int_equal(push(*state, "{\n[]\n\n\"x\"\n" ROW("10", "5", "1") "{\"timestamp\": 11"),
                      0);
     assert_string_equal(network.body.text, ELAPSED "10000\n" RSS "1 10000\n" READ "5 10000\n");
 }
 
-static void test_each_http_status_is_handled(void **state)
+TEST_WITH(test_each_http_status_is_handled, set_up, tear_down)
 {
     static const struct {
         int status, expected;
@@ -224,7 +224,7 @@ static void test_each_http_status_is_handled(void **state)
     assert_int_equal(fixture->state.retry_ns, 7000000000);
 }
 
-static void test_a_pushgateway_gets_the_last_sample(void **state)
+TEST_WITH(test_a_pushgateway_gets_the_last_sample, set_up, tear_down)
 {
     struct fixture *fixture = *state;
 
@@ -233,21 +233,4 @@ static void test_a_pushgateway_gets_the_last_sample(void **state)
     assert_string_equal(network.method, "PUT");
     assert_non_null(strstr(network.body.text, RSS "2\n"));
     assert_null(strstr(network.body.text, RSS "1\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_the_url_determines_the_push_service, clear),
-        cmocka_unit_test_setup(test_otlp_endpoint_comes_from_option_or_variables, clear),
-        cmocka_unit_test_setup(test_otlp_headers_come_from_variables, clear),
-        cmocka_unit_test_setup_teardown(test_samples_closer_than_the_interval_are_merged,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_damaged_rows_are_skipped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_each_http_status_is_handled, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_pushgateway_gets_the_last_sample, set_up,
-                                        tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

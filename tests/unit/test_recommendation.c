@@ -46,7 +46,7 @@ static void assert_row(const struct record *run, const char *expected)
     buffer_done(&out);
 }
 
-static void recommendation_is_one_row_in_a_report(void **state)
+TEST_WITH(recommendation_is_one_row_in_a_report, set_up, tear_down)
 {
     struct record *run = *state;
 
@@ -61,7 +61,7 @@ static void recommendation_is_one_row_in_a_report(void **state)
     assert_row(run, "Next run           1 CPU  512 MiB of memory, 2 h 24 min recommended\n");
 }
 
-static void recommendation_row_contains_the_note(void **state)
+TEST_WITH(recommendation_row_contains_the_note, set_up, tear_down)
 {
     struct record *run = *state;
 
@@ -84,7 +84,7 @@ static void recommendation_row_contains_the_note(void **state)
         "                          more CPUs, it may take less time.\n");
 }
 
-static void recommendation_row_is_shown_for_a_short_run_out_of_memory(void **state)
+TEST_WITH(recommendation_row_is_shown_for_a_short_run_out_of_memory, set_up, tear_down)
 {
     struct record *run = *state;
 
@@ -99,7 +99,7 @@ static void recommendation_row_is_shown_for_a_short_run_out_of_memory(void **sta
              "                          the recommended memory is a guess.\n");
 }
 
-static void text_explains_each_figure(void **state)
+TEST_WITH(text_explains_each_figure, set_up, tear_down)
 {
     struct record *run = *state;
     struct buffer out = { 0 };
@@ -123,7 +123,7 @@ static void text_explains_each_figure(void **state)
     buffer_done(&out);
 }
 
-static void choices_of_cpus_and_time_are_listed(void **state)
+TEST_WITH(choices_of_cpus_and_time_are_listed, set_up, tear_down)
 {
     struct record *run = *state;
     struct buffer out = { 0 };
@@ -142,7 +142,7 @@ static void choices_of_cpus_and_time_are_listed(void **state)
     buffer_done(&out);
 }
 
-static void text_for_many_runs_contains_the_spread(void **state)
+TEST_WITH(text_for_many_runs_contains_the_spread, set_up, tear_down)
 {
     struct record *run = *state;
     struct buffer out = { 0 };
@@ -167,7 +167,7 @@ static void text_for_many_runs_contains_the_spread(void **state)
     buffer_done(&out);
 }
 
-static void hostile_reasons_are_escaped(void **state)
+TEST_WITH(hostile_reasons_are_escaped, set_up, tear_down)
 {
     struct record *run = *state;
     struct buffer out = { 0 };
@@ -187,23 +187,4 @@ static void hostile_reasons_are_escaped(void **state)
         strstr(out.text, "\"memory_bytes\": {\"value\": null, \"guess\": false, \"used_min\": "
                          "null, \"used_max\": null, \"known_runs\": 0, \"why\": \"\\u001b[2J"));
     buffer_done(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(recommendation_is_one_row_in_a_report, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(recommendation_row_contains_the_note, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            recommendation_row_is_shown_for_a_short_run_out_of_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(text_explains_each_figure, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(choices_of_cpus_and_time_are_listed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(text_for_many_runs_contains_the_spread, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(hostile_reasons_are_escaped, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "series/figure.h"
 #include "unit_test.h"
 
-static void a_record_outlives_its_sources(void **state)
+TEST(a_record_outlives_its_sources)
 {
     struct buffer before = { 0 }, after = { 0 };
     struct example *example = example_new();
@@ -30,7 +30,7 @@ static void a_record_outlives_its_sources(void **state)
     buffer_done(&after);
 }
 
-static void ending_a_record_twice_is_harmless(void **state)
+TEST(ending_a_record_twice_is_harmless)
 {
     struct record record;
 
@@ -44,7 +44,7 @@ static void ending_a_record_twice_is_harmless(void **state)
     record_done(&record);
 }
 
-static void a_failed_allocation_is_recorded(void **state)
+TEST(a_failed_allocation_is_recorded)
 {
     struct record record;
 
@@ -55,7 +55,7 @@ static void a_failed_allocation_is_recorded(void **state)
     record_done(&record);
 }
 
-static void figures_are_found_by_their_path(void **state)
+TEST(figures_are_found_by_their_path)
 {
     struct example *example = example_new();
     struct record record;
@@ -72,7 +72,7 @@ static void figures_are_found_by_their_path(void **state)
 
 /* If a tag is given twice, the last value is used. Keys that differ only in bytes that are
  * not UTF-8 are equal in JSON. */
-static void each_tag_key_is_unique(void **state)
+TEST(each_tag_key_is_unique)
 {
     static const char *const tags[] = { "a=1", "\xff=2", "b", "a=3", "\xfe=4", NULL };
     static const struct record_tag expected[] = { { "b", "" }, { "a", "3" }, { "\xfe", "4" } };
@@ -98,7 +98,7 @@ static const struct curve_column *find(const struct record *record, const char *
     return column;
 }
 
-static void the_curve_contains_rates_of_counters_and_values_of_gauges(void **state)
+TEST(the_curve_contains_rates_of_counters_and_values_of_gauges)
 {
     struct example *example = example_new();
     struct record record;
@@ -119,7 +119,7 @@ static void the_curve_contains_rates_of_counters_and_values_of_gauges(void **sta
     example_free(example);
 }
 
-static void dates_survive_a_round_trip(void **state)
+TEST(dates_survive_a_round_trip)
 {
     static const char *const bad[] = { "",
                                        "2026-03-14",
@@ -144,19 +144,4 @@ static void dates_survive_a_round_trip(void **state)
     assert_string_equal(clock_format(1e300).text, "");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         assert_int_equal(clock_parse(bad[i], &seconds), -EBADMSG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_record_outlives_its_sources),
-        cmocka_unit_test(ending_a_record_twice_is_harmless),
-        cmocka_unit_test(a_failed_allocation_is_recorded),
-        cmocka_unit_test(figures_are_found_by_their_path),
-        cmocka_unit_test(each_tag_key_is_unique),
-        cmocka_unit_test(the_curve_contains_rates_of_counters_and_values_of_gauges),
-        cmocka_unit_test(dates_survive_a_round_trip),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static bool is_near(double value, double expected)
     return fabs(value - expected) <= 1e-4 * fabs(expected) + 1e-9;
 }
 
-static void figures_and_a_curve_are_computed_from_rows(void **state)
+TEST(figures_and_a_curve_are_computed_from_rows)
 {
     struct replay *replay = begin();
     struct spoor_figure peak;
@@ -63,7 +63,7 @@ static void figures_and_a_curve_are_computed_from_rows(void **state)
 }
 
 /* A tracker may take several samples before it notices that the job has ended. */
-static void rows_after_the_end_of_the_job_are_not_in_its_curve(void **state)
+TEST(rows_after_the_end_of_the_job_are_not_in_its_curve)
 {
     struct replay *replay = begin();
     const struct curve_column *memory;
@@ -89,7 +89,7 @@ static void rows_after_the_end_of_the_job_are_not_in_its_curve(void **state)
 }
 
 /* Each row covers the time since the previous row; the first row covers one interval. */
-static void rates_and_growth_add_up(void **state)
+TEST(rates_and_growth_add_up)
 {
     static const enum replay_kind kinds[] = { REPLAY_GROWTH, REPLAY_RATE };
 
@@ -110,7 +110,7 @@ static void rates_and_growth_add_up(void **state)
     }
 }
 
-static void memory_is_bounded_and_peaks_are_kept(void **state)
+TEST(memory_is_bounded_and_peaks_are_kept)
 {
     struct replay *replay = begin();
     const struct curve_column *cpu;
@@ -132,7 +132,7 @@ static void memory_is_bounded_and_peaks_are_kept(void **state)
     replay_free(replay);
 }
 
-static void a_backward_time_step_starts_another_run(void **state)
+TEST(a_backward_time_step_starts_another_run)
 {
     struct replay *replay = begin();
     struct replay_row row;
@@ -150,7 +150,7 @@ static void a_backward_time_step_starts_another_run(void **state)
     replay_free(replay);
 }
 
-static void few_rows_and_implausible_values_are_harmless(void **state)
+TEST(few_rows_and_implausible_values_are_harmless)
 {
     struct replay *replay = begin();
     struct record record;
@@ -166,7 +166,7 @@ static void few_rows_and_implausible_values_are_harmless(void **state)
     replay_free(NULL);
 }
 
-static void times_are_limited(void **state)
+TEST(times_are_limited)
 {
     struct replay *replay = begin();
     struct record record;
@@ -178,19 +178,4 @@ static void times_are_limited(void **state)
     assert_true(is_near(record.interval_seconds, 9e9));
     record_done(&record);
     replay_free(replay);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_and_a_curve_are_computed_from_rows),
-        cmocka_unit_test(rows_after_the_end_of_the_job_are_not_in_its_curve),
-        cmocka_unit_test(rates_and_growth_add_up),
-        cmocka_unit_test(memory_is_bounded_and_peaks_are_kept),
-        cmocka_unit_test(a_backward_time_step_starts_another_run),
-        cmocka_unit_test(few_rows_and_implausible_values_are_harmless),
-        cmocka_unit_test(times_are_limited),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

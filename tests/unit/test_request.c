@@ -42,7 +42,7 @@ static void assert_request(const char *format, const struct needs *needs, const 
     buffer_done(&out);
 }
 
-static void small_requests_are_in_mebibytes(void **state)
+TEST(small_requests_are_in_mebibytes)
 {
     struct needs needs = make_needs(2, 512 * MIB, 0, 0, 360);
 
@@ -88,7 +88,7 @@ static void small_requests_are_in_mebibytes(void **state)
                    "request_memory = 512MB\n");
 }
 
-static void large_requests_are_in_gibibytes_and_have_gpus(void **state)
+TEST(large_requests_are_in_gibibytes_and_have_gpus)
 {
     struct needs needs = make_needs(64, 60 * GIB, 4, 96 * GIB, 100.0 * 3600);
 
@@ -130,7 +130,7 @@ static void large_requests_are_in_gibibytes_and_have_gpus(void **state)
                    "docker run --cpus=64 --memory=60g --gpus=4 IMAGE\n");
 }
 
-static void requests_for_batch_systems_contain_gibibytes_and_gpus(void **state)
+TEST(requests_for_batch_systems_contain_gibibytes_and_gpus)
 {
     struct needs needs = make_needs(64, 60 * GIB, 4, 96 * GIB, 100.0 * 3600);
 
@@ -158,7 +158,7 @@ static void requests_for_batch_systems_contain_gibibytes_and_gpus(void **state)
 }
 
 /* Eight ranks use 1.5 CPUs and half a GPU each; memory is given for the largest node. */
-static void a_request_for_a_group_contains_nodes_and_tasks(void **state)
+TEST(a_request_for_a_group_contains_nodes_and_tasks)
 {
     static const char note[] =
         "# CPUs, memory and GPUs of each node; memory: as the largest node\n";
@@ -202,7 +202,7 @@ static void a_request_for_a_group_contains_nodes_and_tasks(void **state)
     assert_request("htcondor", &needs, expected);
 }
 
-static void gpus_have_the_names_of_their_vendors(void **state)
+TEST(gpus_have_the_names_of_their_vendors)
 {
     static const struct {
         const char *vendor, *kubernetes, *docker;
@@ -227,7 +227,7 @@ static void gpus_have_the_names_of_their_vendors(void **state)
     }
 }
 
-static void an_unknown_value_is_written_as_a_comment(void **state)
+TEST(an_unknown_value_is_written_as_a_comment)
 {
     struct needs needs = make_needs(1, (double)NAN, 0, 0, (double)NAN);
 
@@ -247,7 +247,7 @@ static void an_unknown_value_is_written_as_a_comment(void **state)
                    "@resources(cpu=1)\n");
 }
 
-static void a_guess_is_marked_in_the_request(void **state)
+TEST(a_guess_is_marked_in_the_request)
 {
     struct needs needs = make_needs(1, 2 * GIB, 0, 0, 60);
 
@@ -260,7 +260,7 @@ static void a_guess_is_marked_in_the_request(void **state)
 }
 
 /* Even without any known figure, the syntax is valid. */
-static void a_request_without_figures_contains_only_comments(void **state)
+TEST(a_request_without_figures_contains_only_comments)
 {
     for (size_t i = 0; request_get(i); i++) {
         struct needs needs =
@@ -279,7 +279,7 @@ static void a_request_without_figures_contains_only_comments(void **state)
 }
 
 /* The help of the option lists all formats. */
-static void every_format_is_a_value_of_the_option(void **state)
+TEST(every_format_is_a_value_of_the_option)
 {
     const struct option *option = NULL;
     struct buffer names = { 0 };
@@ -297,21 +297,4 @@ static void every_format_is_a_value_of_the_option(void **state)
     assert_null(request_find("torque"));
     assert_null(request_find(""));
     buffer_done(&names);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_requests_are_in_mebibytes),
-        cmocka_unit_test(large_requests_are_in_gibibytes_and_have_gpus),
-        cmocka_unit_test(requests_for_batch_systems_contain_gibibytes_and_gpus),
-        cmocka_unit_test(a_request_for_a_group_contains_nodes_and_tasks),
-        cmocka_unit_test(gpus_have_the_names_of_their_vendors),
-        cmocka_unit_test(an_unknown_value_is_written_as_a_comment),
-        cmocka_unit_test(a_guess_is_marked_in_the_request),
-        cmocka_unit_test(a_request_without_figures_contains_only_comments),
-        cmocka_unit_test(every_format_is_a_value_of_the_option),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #include "base/reserve.h"
 #include "unit_test.h"
 
-static void elements_survive_growth(void **state)
+TEST(elements_survive_growth)
 {
     size_t capacity = 0, changes = 0;
     int *list = NULL;
@@ -23,7 +23,7 @@ static void elements_survive_growth(void **state)
     free(list);
 }
 
-static void a_failed_reservation_changes_nothing(void **state)
+TEST(a_failed_reservation_changes_nothing)
 {
     size_t capacity = 0;
     int *list = NULL, *before;
@@ -34,14 +34,4 @@ static void a_failed_reservation_changes_nothing(void **state)
     assert_ptr_equal(list, before);
     assert_int_equal(capacity, 16);
     free(list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_survive_growth),
-        cmocka_unit_test(a_failed_reservation_changes_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

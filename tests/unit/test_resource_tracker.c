@@ -30,7 +30,7 @@ static int parse(const struct command *command, const char *const argv[],
 #define AGENT (&resource_tracker_program.commands[0])
 #define TRACK (resource_tracker_program.main_command)
 
-static void the_agent_accepts_a_dialect(void **state)
+TEST(the_agent_accepts_a_dialect)
 {
     static const char *const dialects[] = { "resource-tracker", "resource-tracker-0.3",
                                             "resource-tracker-0.1" };
@@ -53,7 +53,7 @@ static void the_agent_accepts_a_dialect(void **state)
     tracker_settings_done(&settings);
 }
 
-static void the_option_dialect_needs_a_value(void **state)
+TEST(the_option_dialect_needs_a_value)
 {
     struct tracker_settings settings;
     struct spoor_error err;
@@ -64,7 +64,7 @@ static void the_option_dialect_needs_a_value(void **state)
     tracker_settings_done(&settings);
 }
 
-static void the_program_itself_has_only_one_dialect(void **state)
+TEST(the_program_itself_has_only_one_dialect)
 {
     struct tracker_settings settings;
     struct spoor_error err;
@@ -74,7 +74,7 @@ static void the_program_itself_has_only_one_dialect(void **state)
     tracker_settings_done(&settings);
 }
 
-static void the_agent_accepts_all_tracker_arguments(void **state)
+TEST(the_agent_accepts_all_tracker_arguments)
 {
     struct tracker_settings settings;
     struct spoor_error err;
@@ -91,7 +91,7 @@ static void the_agent_accepts_all_tracker_arguments(void **state)
     tracker_settings_done(&settings);
 }
 
-static void intervals_pids_and_tags_are_checked(void **state)
+TEST(intervals_pids_and_tags_are_checked)
 {
     static const struct {
         const char *option, *value, *message;
@@ -147,7 +147,7 @@ static void setup_done(struct setup *setup)
     fake_root_done(&setup->fake);
 }
 
-static void a_file_fills_only_unset_values(void **state)
+TEST(a_file_fills_only_unset_values)
 {
     struct setup setup;
     struct spoor_error err;
@@ -184,7 +184,7 @@ static void check_file(const char *text, const char *name, pid_t pid, const char
     setup_done(&setup);
 }
 
-static void config_keys_are_recognized_only_in_their_table(void **state)
+TEST(config_keys_are_recognized_only_in_their_table)
 {
     check_file("name = 'a'\n[job]\nname = \"x\"\npid = 42\n[other]\nname='y'\n", "x", 42, NULL);
     check_file("job.name = 'x'\njob.pid=10", "x", 10, NULL);
@@ -192,7 +192,7 @@ static void config_keys_are_recognized_only_in_their_table(void **state)
     check_file("'job.name' = 'x'\n[\"job.a\"]\nname = 2\n[[job]]\nname = 1", NULL, 0, NULL);
 }
 
-static void strings_are_in_single_or_double_quotes(void **state)
+TEST(strings_are_in_single_or_double_quotes)
 {
     static const struct {
         const char *text, *name;
@@ -209,7 +209,7 @@ static void strings_are_in_single_or_double_quotes(void **state)
         check_file(strings[i].text, strings[i].name, 0, NULL);
 }
 
-static void other_lines_are_skipped(void **state)
+TEST(other_lines_are_skipped)
 {
     check_file("", NULL, 0, NULL);
     check_file("\n\n# only a comment", NULL, 0, NULL);
@@ -219,7 +219,7 @@ static void other_lines_are_skipped(void **state)
                "x", 0, NULL);
 }
 
-static void errors_name_the_file_and_the_line(void **state)
+TEST(errors_name_the_file_and_the_line)
 {
     static const struct {
         const char *text, *message;
@@ -249,7 +249,7 @@ static void errors_name_the_file_and_the_line(void **state)
 }
 
 /* A valid file is truncated at each byte; then each byte is changed. */
-static void hostile_text_is_harmless(void **state)
+TEST(hostile_text_is_harmless)
 {
     static const char good[] = "[job]\nname = \"a\\tb\\u00e9\" # c\r\npid = 42\n[[t.u]]\n"
                                "v = [ 1, 'z' ]\n[tracker]\ninterval_secs = 1.5e+1\n";
@@ -290,7 +290,7 @@ static void hostile_text_is_harmless(void **state)
 }
 
 /* In each file, the error is at the end. */
-static void an_invalid_file_changes_nothing(void **state)
+TEST(an_invalid_file_changes_nothing)
 {
     static const char *const bad[] = {
         "[job]\nname = 'file'\npid = 42\n[tracker]\ninterval_secs = 0\n",
@@ -315,7 +315,7 @@ static void an_invalid_file_changes_nothing(void **state)
     }
 }
 
-static void a_missing_file_is_not_an_error(void **state)
+TEST(a_missing_file_is_not_an_error)
 {
     struct setup setup;
     struct spoor_error err;
@@ -326,25 +326,4 @@ static void a_missing_file_is_not_an_error(void **state)
     assert_int_equal(tracker_config_read(&setup.arguments, "missing.toml", &err), 0);
     assert_string_equal(err.message, "config file 'missing.toml': No such file or directory");
     setup_done(&setup);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_agent_accepts_a_dialect),
-        cmocka_unit_test(the_option_dialect_needs_a_value),
-        cmocka_unit_test(the_program_itself_has_only_one_dialect),
-        cmocka_unit_test(the_agent_accepts_all_tracker_arguments),
-        cmocka_unit_test(intervals_pids_and_tags_are_checked),
-        cmocka_unit_test(a_file_fills_only_unset_values),
-        cmocka_unit_test(config_keys_are_recognized_only_in_their_table),
-        cmocka_unit_test(strings_are_in_single_or_double_quotes),
-        cmocka_unit_test(other_lines_are_skipped),
-        cmocka_unit_test(errors_name_the_file_and_the_line),
-        cmocka_unit_test(hostile_text_is_harmless),
-        cmocka_unit_test(an_invalid_file_changes_nothing),
-        cmocka_unit_test(a_missing_file_is_not_an_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void write_start(struct buffer *out)
 }
 
 /* A block that takes two bytes in a hostile file must not use a kilobyte of memory. */
-static void blocks_without_calls_use_no_memory(void **state)
+TEST(blocks_without_calls_use_no_memory)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct results results = { .block_count = 0 };
@@ -50,7 +50,7 @@ static void blocks_without_calls_use_no_memory(void **state)
     assert_true(largest_bytes < 1 << 20);
 }
 
-static void a_pickle_is_recognized(void **state)
+TEST(a_pickle_is_recognized)
 {
     struct results results = { .block_count = 0 };
     struct spoor_error err;
@@ -60,7 +60,7 @@ static void a_pickle_is_recognized(void **state)
     assert_non_null(strstr(err.message, "TrackingComparison"));
 }
 
-static void results_survive_a_round_trip(void **state)
+TEST(results_survive_a_round_trip)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     CLEANUP(results_done) struct results results = { .block_count = 0 };
@@ -76,15 +76,4 @@ static void results_survive_a_round_trip(void **state)
     assert_true(fabs(results.blocks[0].usage[1][2] - 5) < 1e-9);
     assert_true(fabs(results.blocks[0].compute_time[0] - 0.5) < 1e-9);
     assert_true(fabs(results.overall[0][1] - 7) < 1e-9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_without_calls_use_no_memory),
-        cmocka_unit_test(a_pickle_is_recognized),
-        cmocka_unit_test(results_survive_a_round_trip),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

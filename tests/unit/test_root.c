@@ -6,7 +6,7 @@
 #include "fake_root.h"
 #include "unit_test.h"
 
-static void without_proc_no_file_of_a_process_is_read(void **state)
+FAKE_ROOT_TEST(without_proc_no_file_of_a_process_is_read)
 {
     struct fake_root *fake = *state;
     struct cached_file kept = CACHED_FILE_CLOSED;
@@ -31,7 +31,7 @@ static void without_proc_no_file_of_a_process_is_read(void **state)
     fake->root.proc_fault = NULL;
 }
 
-static void proc_contains_this_process(void **state)
+TEST(proc_contains_this_process)
 {
     struct root root, copy;
 
@@ -51,7 +51,7 @@ static ssize_t read_lines(struct fake_root *fake, const char *content, char *tex
     return root_read_lines(&fake->root, text, size, 8, "proc/lines");
 }
 
-static void a_long_line_does_not_hide_other_lines(void **state)
+FAKE_ROOT_TEST(a_long_line_does_not_hide_other_lines)
 {
     struct fake_root *fake = *state;
     char text[32];
@@ -68,7 +68,7 @@ static void a_long_line_does_not_hide_other_lines(void **state)
     assert_string_equal(text, "long: 12");
 }
 
-static void lines_that_do_not_fit_are_left_out(void **state)
+FAKE_ROOT_TEST(lines_that_do_not_fit_are_left_out)
 {
     struct fake_root *fake = *state;
     char text[32], small[4];
@@ -80,16 +80,4 @@ static void lines_that_do_not_fit_are_left_out(void **state)
     read_lines(fake, "abcdefghijklm\nx\n", small, sizeof(small));
     assert_string_equal(small, "abc");
     assert_int_equal(root_read_lines(&fake->root, text, sizeof(text), 8, "proc/none"), -ENOENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_ROOT_TEST(without_proc_no_file_of_a_process_is_read),
-        FAKE_ROOT_TEST(a_long_line_does_not_hide_other_lines),
-        FAKE_ROOT_TEST(lines_that_do_not_fit_are_left_out),
-        cmocka_unit_test(proc_contains_this_process),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void add_open(struct roster *roster, pid_t pid, uint64_t start_ticks)
     assert_non_null(roster_add_member(roster, &member));
 }
 
-static void an_added_process_is_found(void **state)
+TEST(an_added_process_is_found)
 {
     struct roster roster = { 0 };
     struct process *process;
@@ -40,7 +40,7 @@ static void an_added_process_is_found(void **state)
     assert_null(roster_find(&roster, 42));
 }
 
-static void invalid_pids_are_refused(void **state)
+TEST(invalid_pids_are_refused)
 {
     struct roster roster = { 0 };
 
@@ -51,7 +51,7 @@ static void invalid_pids_are_refused(void **state)
     roster_done(&roster);
 }
 
-static void the_roster_grows_and_keeps_all_processes(void **state)
+TEST(the_roster_grows_and_keeps_all_processes)
 {
     struct roster roster = { 0 };
 
@@ -69,7 +69,7 @@ static void the_roster_grows_and_keeps_all_processes(void **state)
 }
 
 /* Uses PIDs that share a slot, in a table of maximum load, and compares with a plain array. */
-static void removal_keeps_the_other_processes(void **state)
+TEST(removal_keeps_the_other_processes)
 {
     enum { PIDS = 512 };
     struct roster roster = { 0 };
@@ -98,7 +98,7 @@ static void removal_keeps_the_other_processes(void **state)
     roster_done(&roster);
 }
 
-static void the_size_is_limited(void **state)
+TEST(the_size_is_limited)
 {
     struct roster roster = { 0 };
 
@@ -111,7 +111,7 @@ static void the_size_is_limited(void **state)
     roster_done(&roster);
 }
 
-static void a_process_stays_while_its_records_are_expected(void **state)
+TEST(a_process_stays_while_its_records_are_expected)
 {
     struct roster roster = { 0 };
     struct process *process;
@@ -133,7 +133,7 @@ static void a_process_stays_while_its_records_are_expected(void **state)
     roster_done(&roster);
 }
 
-static void removal_keeps_the_order_of_the_roster(void **state)
+TEST(removal_keeps_the_order_of_the_roster)
 {
     struct roster roster = { 0 };
     uint64_t changes;
@@ -157,7 +157,7 @@ static void removal_keeps_the_order_of_the_roster(void **state)
 }
 
 /* cgroup.procs has no particular order. */
-static void parents_come_before_their_children(void **state)
+TEST(parents_come_before_their_children)
 {
     struct roster roster = { 0 };
 
@@ -176,7 +176,7 @@ static void parents_come_before_their_children(void **state)
 }
 
 /* PIDs may wrap around within one tick. */
-static void a_parent_may_have_a_larger_pid(void **state)
+TEST(a_parent_may_have_a_larger_pid)
 {
     static const struct {
         pid_t pid, parent;
@@ -198,7 +198,7 @@ static void a_parent_may_have_a_larger_pid(void **state)
     roster_done(&roster);
 }
 
-static void a_pid_may_be_reused_before_its_process_is_removed(void **state)
+TEST(a_pid_may_be_reused_before_its_process_is_removed)
 {
     struct roster roster = { 0 };
 
@@ -213,22 +213,4 @@ static void a_pid_may_be_reused_before_its_process_is_removed(void **state)
     assert_int_equal(roster.count, 1);
     assert_int_equal(roster_member(&roster, 42)->id.start_ticks, 5);
     roster_done(&roster);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_added_process_is_found),
-        cmocka_unit_test(invalid_pids_are_refused),
-        cmocka_unit_test(the_roster_grows_and_keeps_all_processes),
-        cmocka_unit_test(removal_keeps_the_other_processes),
-        cmocka_unit_test(the_size_is_limited),
-        cmocka_unit_test(a_process_stays_while_its_records_are_expected),
-        cmocka_unit_test(removal_keeps_the_order_of_the_roster),
-        cmocka_unit_test(parents_come_before_their_children),
-        cmocka_unit_test(a_parent_may_have_a_larger_pid),
-        cmocka_unit_test(a_pid_may_be_reused_before_its_process_is_removed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

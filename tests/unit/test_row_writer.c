@@ -27,7 +27,7 @@ static void check_rows(const char *text, size_t length, int count)
     buffer_done(&row);
 }
 
-static void all_rows_are_in_the_file(void **state)
+FAKE_ROOT_TEST(all_rows_are_in_the_file)
 {
     struct fake_root *fake = *state;
     /* ROWS is several times the size of the queue. The writer may be slow on a busy machine,
@@ -56,7 +56,7 @@ static void all_rows_are_in_the_file(void **state)
     assert_int_equal(end.lost_rows, 0);
 }
 
-static void an_unopenable_file_is_refused(void **state)
+TEST(an_unopenable_file_is_refused)
 {
     struct writer_process writer;
 
@@ -67,7 +67,7 @@ static void an_unopenable_file_is_refused(void **state)
     (void)writer_process_close(&writer, NULL);
 }
 
-static void rows_are_lost_on_a_full_disk(void **state)
+TEST(rows_are_lost_on_a_full_disk)
 {
     struct writer_end end;
     struct writer_process writer;
@@ -105,7 +105,7 @@ static void write_table(const char *path, enum output_mode mode, const char *row
     assert_int_equal(writer_process_close(&writer, NULL).lost_rows, 0);
 }
 
-static void a_file_has_one_header(void **state)
+FAKE_ROOT_TEST(a_file_has_one_header)
 {
     struct fake_root *fake = *state;
     char path[128];
@@ -119,7 +119,7 @@ static void a_file_has_one_header(void **state)
     check_content(path, "header\n3\n");
 }
 
-static void an_existing_file_is_unchanged_until_the_first_row(void **state)
+FAKE_ROOT_TEST(an_existing_file_is_unchanged_until_the_first_row)
 {
     struct fake_root *fake = *state;
     struct writer_process writer;
@@ -136,7 +136,7 @@ static void an_existing_file_is_unchanged_until_the_first_row(void **state)
     check_content(path, "old\n");
 }
 
-static void wait_does_not_return_the_writer_process(void **state)
+FAKE_ROOT_TEST(wait_does_not_return_the_writer_process)
 {
     struct fake_root *fake = *state;
     struct writer_process writer;
@@ -150,7 +150,7 @@ static void wait_does_not_return_the_writer_process(void **state)
 }
 
 /* The process that added the rows exits; its writer still writes them. */
-static void rows_are_written_after_their_creator_exited(void **state)
+FAKE_ROOT_TEST(rows_are_written_after_their_creator_exited)
 {
     struct fake_root *fake = *state;
     enum { ROWS = 50 };
@@ -205,7 +205,7 @@ static void check_full_disk(const char *path, const char *file)
     buffer_done(&text);
 }
 
-static void a_full_disk_leaves_only_complete_rows(void **state)
+FAKE_ROOT_TEST(a_full_disk_leaves_only_complete_rows)
 {
     struct fake_root *fake = *state;
     static const int flags[] = { 0, O_APPEND };
@@ -225,7 +225,7 @@ static void a_full_disk_leaves_only_complete_rows(void **state)
 }
 
 /* If a job writes to the same file, none of its output is lost. */
-static void rows_of_other_writers_are_not_truncated(void **state)
+FAKE_ROOT_TEST(rows_of_other_writers_are_not_truncated)
 {
     struct fake_root *fake = *state;
     struct buffer text = { 0 };
@@ -249,21 +249,4 @@ static void rows_of_other_writers_are_not_truncated(void **state)
     buffer_done(&text);
     close(behind);
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_ROOT_TEST(all_rows_are_in_the_file),
-        cmocka_unit_test(an_unopenable_file_is_refused),
-        cmocka_unit_test(rows_are_lost_on_a_full_disk),
-        FAKE_ROOT_TEST(a_file_has_one_header),
-        FAKE_ROOT_TEST(an_existing_file_is_unchanged_until_the_first_row),
-        FAKE_ROOT_TEST(wait_does_not_return_the_writer_process),
-        FAKE_ROOT_TEST(rows_are_written_after_their_creator_exited),
-        FAKE_ROOT_TEST(a_full_disk_leaves_only_complete_rows),
-        FAKE_ROOT_TEST(rows_of_other_writers_are_not_truncated),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static size_t count_lines(int fd)
     return count;
 }
 
-static void rows_in_an_unread_pipe_are_not_lost(void **state)
+FAKE_ROOT_TEST(rows_in_an_unread_pipe_are_not_lost)
 {
     struct fake_root *fake = *state;
     enum { ROWS = 3000 }; /* more than the queue and the pipe can hold */
@@ -55,7 +55,7 @@ static void rows_in_an_unread_pipe_are_not_lost(void **state)
     close(reader);
 }
 
-static void a_descriptor_gets_the_header_and_the_rows(void **state)
+TEST(a_descriptor_gets_the_header_and_the_rows)
 {
     struct buffer header = { 0 };
     struct writer_process writer;
@@ -78,7 +78,7 @@ static void a_descriptor_gets_the_header_and_the_rows(void **state)
     buffer_done(&header);
 }
 
-static void a_closed_reader_ends_the_rows(void **state)
+TEST(a_closed_reader_ends_the_rows)
 {
     struct writer_process writer;
     struct writer_end end;
@@ -114,7 +114,7 @@ static int fill_pipe(struct writer_process *writer)
     return fds[0];
 }
 
-static void dropped_rows_are_reported_even_if_the_reader_closes(void **state)
+TEST(dropped_rows_are_reported_even_if_the_reader_closes)
 {
     struct writer_process writer;
     struct writer_end end;
@@ -160,12 +160,12 @@ static void check_end_is_soon(const char *path, uint64_t least_lost)
     assert_true(least_ns <= 700 * NS_PER_MS);
 }
 
-static void the_writer_soon_gives_up_on_a_stalled_reader(void **state)
+TEST(the_writer_soon_gives_up_on_a_stalled_reader)
 {
     check_end_is_soon(NULL, 2);
 }
 
-static void the_writer_soon_gives_up_on_a_named_pipe_without_a_reader(void **state)
+FAKE_ROOT_TEST(the_writer_soon_gives_up_on_a_named_pipe_without_a_reader)
 {
     struct fake_root *fake = *state;
     char path[128];
@@ -198,7 +198,7 @@ static pid_t start_reader(int fd, int most, bool is_slow, _Atomic int *taken)
 }
 
 /* The reader reads a byte every 5 ms, for 10 s; the next row would fit only after 20 s. */
-static void the_writer_gives_up_on_a_slow_reader(void **state)
+TEST(the_writer_gives_up_on_a_slow_reader)
 {
     enum { LONG = 2000 };
     _Atomic int *taken =
@@ -218,7 +218,7 @@ static void the_writer_gives_up_on_a_slow_reader(void **state)
 }
 
 /* Tries up to ten times, since the reader may be too slow on a busy machine. */
-static void a_fast_reader_gets_all_rows(void **state)
+TEST(a_fast_reader_gets_all_rows)
 {
     _Atomic int *taken =
         mmap(NULL, sizeof(*taken), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -238,20 +238,4 @@ static void a_fast_reader_gets_all_rows(void **state)
     assert_int_equal(end.lost_rows, 0);
     assert_int_equal(end.error, 0);
     (void)munmap(taken, sizeof(*taken));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_descriptor_gets_the_header_and_the_rows),
-        cmocka_unit_test(a_closed_reader_ends_the_rows),
-        FAKE_ROOT_TEST(rows_in_an_unread_pipe_are_not_lost),
-        cmocka_unit_test(the_writer_soon_gives_up_on_a_stalled_reader),
-        FAKE_ROOT_TEST(the_writer_soon_gives_up_on_a_named_pipe_without_a_reader),
-        cmocka_unit_test(the_writer_gives_up_on_a_slow_reader),
-        cmocka_unit_test(a_fast_reader_gets_all_rows),
-        cmocka_unit_test(dropped_rows_are_reported_even_if_the_reader_closes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void assert_job(const uint64_t *value, uint64_t private, uint64_t shared)
 }
 
 /* A program has loaded 450 MB of libraries since its memory was read. */
-static void parts_older_than_the_total_are_unknown(void **state)
+TEST(parts_older_than_the_total_are_unknown)
 {
     struct sample sample;
 
@@ -43,7 +43,7 @@ static void parts_older_than_the_total_are_unknown(void **state)
     assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 800); /* the peak is kept */
 }
 
-static void a_small_unexplained_part_counts_as_shared(void **state)
+TEST(a_small_unexplained_part_counts_as_shared)
 {
     struct sample sample;
 
@@ -56,7 +56,7 @@ static void a_small_unexplained_part_counts_as_shared(void **state)
 }
 
 /* Private memory reached its maximum at another moment than the total. */
-static void parts_are_read_at_the_moment_of_the_total(void **state)
+TEST(parts_are_read_at_the_moment_of_the_total)
 {
     struct sample sample;
 
@@ -69,7 +69,7 @@ static void parts_are_read_at_the_moment_of_the_total(void **state)
     assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 700);
 }
 
-static void main_and_descendants_add_up_to_the_job(void **state)
+TEST(main_and_descendants_add_up_to_the_job)
 {
     struct sample sample;
     uint64_t *value = sample.value;
@@ -96,7 +96,7 @@ static void main_and_descendants_add_up_to_the_job(void **state)
 
 /* An attached process without a source of events exited at an unknown time before the last
  * sample. */
-static void the_last_sample_of_an_ended_job_is_not_late(void **state)
+TEST(the_last_sample_of_an_ended_job_is_not_late)
 {
     static struct sampler sampler;
     struct job_options options = { .detail = SPOOR_DETAIL_NEVER,
@@ -126,7 +126,7 @@ static void the_last_sample_of_an_ended_job_is_not_late(void **state)
 #define NFS(bytes) \
     "device s:/ mounted on /s with fstype nfs4 statvers=1.1\n\tbytes:\t" bytes " \n"
 
-static void rdma_and_nfs_are_metrics_of_the_host(void **state)
+FAKE_ROOT_TEST(rdma_and_nfs_are_metrics_of_the_host)
 {
     struct fake_root *fake = *state;
     static struct sampler sampler;
@@ -162,7 +162,7 @@ static void rdma_and_nfs_are_metrics_of_the_host(void **state)
 
 /* ---- device sample --------------------------------------------------------- */
 
-static void cpus_and_devices_are_read_again(void **state)
+FAKE_ROOT_TEST(cpus_and_devices_are_read_again)
 {
     struct fake_root *fake = *state;
     uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -196,7 +196,7 @@ static uint64_t reported(struct sampler *sampler, struct gpu_view *view, uint64_
 }
 
 /* A driver's samples arrive late; until then, busy time is extrapolated. */
-static void busy_time_may_decrease_only_in_the_last_sample(void **state)
+TEST(busy_time_may_decrease_only_in_the_last_sample)
 {
     static struct sampler sampler;
     struct gpu_view view = { .state = GPU_READY };
@@ -210,7 +210,7 @@ static void busy_time_may_decrease_only_in_the_last_sample(void **state)
 
 /* The last value before the driver stopped responding may be the peak: it stays in `value`, but
  * `moment` is unknown. */
-static void gauges_of_a_silent_driver_are_in_the_sample(void **state)
+TEST(gauges_of_a_silent_driver_are_in_the_sample)
 {
     static struct sampler sampler;
     struct gpu_view view = { .state = GPU_SILENT, .reason = "it is silent" };
@@ -227,7 +227,7 @@ static void gauges_of_a_silent_driver_are_in_the_sample(void **state)
 }
 
 /* While the driver does not respond, a peak may be missed. */
-static void exactness_of_gpu_memory_is_in_the_sample(void **state)
+TEST(exactness_of_gpu_memory_is_in_the_sample)
 {
     static struct sampler sampler;
     struct gpu_view view = { .state = GPU_READY };
@@ -243,22 +243,4 @@ static void exactness_of_gpu_memory_is_in_the_sample(void **state)
     view.state = GPU_SILENT;
     sampler_add_gpus(&sampler, &view, true, &sample);
     assert_false(sample.origin[METRIC_JOB_GPU_MEMORY].is_exact);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_older_than_the_total_are_unknown),
-        cmocka_unit_test(a_small_unexplained_part_counts_as_shared),
-        cmocka_unit_test(parts_are_read_at_the_moment_of_the_total),
-        cmocka_unit_test(main_and_descendants_add_up_to_the_job),
-        cmocka_unit_test(the_last_sample_of_an_ended_job_is_not_late),
-        FAKE_ROOT_TEST(rdma_and_nfs_are_metrics_of_the_host),
-        FAKE_ROOT_TEST(cpus_and_devices_are_read_again),
-        cmocka_unit_test(busy_time_may_decrease_only_in_the_last_sample),
-        cmocka_unit_test(gauges_of_a_silent_driver_are_in_the_sample),
-        cmocka_unit_test(exactness_of_gpu_memory_is_in_the_sample),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static void check_job(const char *text, size_t row, double children, double memo
     assert_float_equal(cells[COLUMN_MEMORY], memory_mib, 0);
 }
 
-static void an_ended_job_keeps_its_last_values(void **state)
+TEST(an_ended_job_keeps_its_last_values)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -108,7 +108,7 @@ static size_t count_lines(const char *text)
     return count;
 }
 
-static void a_sample_soon_after_a_row_becomes_part_of_the_next_row(void **state)
+TEST(a_sample_soon_after_a_row_becomes_part_of_the_next_row)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -140,7 +140,7 @@ static void assert_has(const char *text, const char *part)
         fail_msg("%s is not in %s", part, text);
 }
 
-static void a_short_last_row_has_the_rate_of_two_rows(void **state)
+TEST(a_short_last_row_has_the_rate_of_two_rows)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -157,7 +157,7 @@ static void a_short_last_row_has_the_rate_of_two_rows(void **state)
     close_file(&f, &text);
 }
 
-static void a_long_last_row_has_its_own_rate(void **state)
+TEST(a_long_last_row_has_its_own_rate)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -170,7 +170,7 @@ static void a_long_last_row_has_its_own_rate(void **state)
     close_file(&f, &text);
 }
 
-static void a_short_single_row_is_limited_to_the_machines_cores(void **state)
+TEST(a_short_single_row_is_limited_to_the_machines_cores)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -198,7 +198,7 @@ static void add_devices(struct fixture *f, uint64_t elapsed_ms, unsigned receive
     samples_file_add(&f->file, &f->sample, &f->gpu, machine, is_last);
 }
 
-static void devices_of_a_short_last_row_have_the_rates_of_two_rows(void **state)
+TEST(devices_of_a_short_last_row_have_the_rates_of_two_rows)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -218,7 +218,7 @@ static void devices_of_a_short_last_row_have_the_rates_of_two_rows(void **state)
 }
 
 /* Only spoor's own columns name the GPUs in the header. */
-static void rows_wait_for_the_list_of_gpus(void **state)
+TEST(rows_wait_for_the_list_of_gpus)
 {
     struct fixture f = { .gpu.state = GPU_PENDING };
     struct buffer text = { 0 };
@@ -237,7 +237,7 @@ static void rows_wait_for_the_list_of_gpus(void **state)
 }
 
 /* There was no memory for the waiting rows. */
-static void rows_that_cannot_be_buffered_are_reported_as_lost(void **state)
+TEST(rows_that_cannot_be_buffered_are_reported_as_lost)
 {
     struct fixture f = { .gpu.state = GPU_PENDING };
     struct buffer text = { 0 };
@@ -253,20 +253,4 @@ static void rows_that_cannot_be_buffered_are_reported_as_lost(void **state)
     assert_int_equal(buffer_read_file(&text, f.path, BUFFER_MAX), 0);
     assert_int_equal(count_lines(text.text), 2);
     close_file(&f, &text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_ended_job_keeps_its_last_values),
-        cmocka_unit_test(a_sample_soon_after_a_row_becomes_part_of_the_next_row),
-        cmocka_unit_test(a_short_last_row_has_the_rate_of_two_rows),
-        cmocka_unit_test(a_long_last_row_has_its_own_rate),
-        cmocka_unit_test(a_short_single_row_is_limited_to_the_machines_cores),
-        cmocka_unit_test(devices_of_a_short_last_row_have_the_rates_of_two_rows),
-        cmocka_unit_test(rows_wait_for_the_list_of_gpus),
-        cmocka_unit_test(rows_that_cannot_be_buffered_are_reported_as_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static bool is_near(double value, double expected)
     return fabs(value - expected) <= 1e-6 * fabs(expected);
 }
 
-static void csv_rows_are_read_by_the_columns_of_the_header(void **state)
+TEST(csv_rows_are_read_by_the_columns_of_the_header)
 {
     AUTO_DONE struct sample_table table = begin(
         "timestamp,elapsed_seconds,new_metric,job_cpu_seconds,job_cpu_cores,job_rss_bytes,"
@@ -62,7 +62,7 @@ static void csv_rows_are_read_by_the_columns_of_the_header(void **state)
     assert_true(isnan(read_one(&table, "1,2,,,,,,,\r", "job_rss_bytes", &row)));
 }
 
-static void a_row_names_its_run(void **state)
+TEST(a_row_names_its_run)
 {
     AUTO_DONE struct sample_table table =
         begin("timestamp,elapsed_seconds,run_id,job_rss_bytes");
@@ -82,7 +82,7 @@ static void a_row_names_its_run(void **state)
     assert_string_equal(row.run_id, "c1"); /* after rows without a run ID */
 }
 
-static void an_incomplete_row_is_ignored(void **state)
+TEST(an_incomplete_row_is_ignored)
 {
     static const char *const rows[] = {
         "",          "1",
@@ -97,7 +97,7 @@ static void an_incomplete_row_is_ignored(void **state)
     refuse_all(&table, rows, ARRAY_SIZE(rows));
 }
 
-static void keys_of_json_rows_may_be_in_any_order(void **state)
+TEST(keys_of_json_rows_may_be_in_any_order)
 {
     AUTO_DONE struct sample_table table = begin(
         "{\"timestamp\": 1, \"elapsed_seconds\": 0, \"job_rss_bytes\": 3, \"gpus\": null}");
@@ -118,7 +118,7 @@ static void keys_of_json_rows_may_be_in_any_order(void **state)
     assert_true(is_near((double)row.gpus.values[0][4], 250.5));
 }
 
-static void damaged_json_is_not_a_row(void **state)
+TEST(damaged_json_is_not_a_row)
 {
     static const char *const rows[] = {
         "",
@@ -145,7 +145,7 @@ static void damaged_json_is_not_a_row(void **state)
 }
 
 /* docs/DIALECTS.md lists the units. */
-static void tables_of_resource_tracker_have_other_units(void **state)
+TEST(tables_of_resource_tracker_have_other_units)
 {
     AUTO_DONE struct sample_table process = begin(
         "\"timestamp\",\"pid\",\"children\",\"utime\",\"stime\",\"cpu_usage\",\"memory_mib\","
@@ -172,7 +172,7 @@ static void tables_of_resource_tracker_have_other_units(void **state)
 }
 
 /* The first row has fewer keys than later ones. */
-static void json_samples_of_resource_tracker_are_read(void **state)
+TEST(json_samples_of_resource_tracker_are_read)
 {
     AUTO_DONE struct sample_table table =
         begin("{\"cpu\":{\"per_core_pct\":[1.5],\"utime_secs\":0.5},\"disk\":[],"
@@ -202,7 +202,7 @@ static void json_samples_of_resource_tracker_are_read(void **state)
         is_near((double)row.gpus.values[1][sample_column_gpu_measure("memory_bytes")], 7));
 }
 
-static void other_tables_are_refused(void **state)
+TEST(other_tables_are_refused)
 {
     static const char *const lines[] = {
         "",
@@ -223,20 +223,4 @@ static void other_tables_are_refused(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
         assert_int_equal(sample_table_begin(&table, lines[i]), -EBADMSG);
     assert_null(table.names);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(csv_rows_are_read_by_the_columns_of_the_header),
-        cmocka_unit_test(a_row_names_its_run),
-        cmocka_unit_test(an_incomplete_row_is_ignored),
-        cmocka_unit_test(keys_of_json_rows_may_be_in_any_order),
-        cmocka_unit_test(damaged_json_is_not_a_row),
-        cmocka_unit_test(tables_of_resource_tracker_have_other_units),
-        cmocka_unit_test(json_samples_of_resource_tracker_are_read),
-        cmocka_unit_test(other_tables_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static int count_lines(struct fixture *f)
     return lines;
 }
 
-static void rows_are_appended_under_one_header(void **state)
+TEST_WITH(rows_are_appended_under_one_header, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -77,7 +77,7 @@ static void rows_are_appended_under_one_header(void **state)
     assert_null(strstr(strchr(f->text.text, '\n'), "run_id,"));
 }
 
-static void appending_to_a_table_with_other_columns_is_refused(void **state)
+TEST_WITH(appending_to_a_table_with_other_columns_is_refused, set_up, tear_down)
 {
     static const char *const tables[] = { "a,b\n1,2\n", "run_id", "\n", "run_id,name\n" };
     struct fixture *f = *state;
@@ -101,7 +101,7 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-static void an_incomplete_line_is_terminated_before_an_append(void **state)
+TEST_WITH(an_incomplete_line_is_terminated_before_an_append, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -110,7 +110,7 @@ static void an_incomplete_line_is_terminated_before_an_append(void **state)
     assert_true(starts_with(content(f), "{\"torn\n{\n"));
 }
 
-static void a_partly_written_row_is_removed(void **state)
+TEST_WITH(a_partly_written_row_is_removed, set_up, tear_down)
 {
     struct rlimit before, limit;
     struct fixture *f = *state;
@@ -127,7 +127,7 @@ static void a_partly_written_row_is_removed(void **state)
     assert_string_equal(content(f), "old\n");
 }
 
-static void several_reports_are_written_as_one_table(void **state)
+TEST_WITH(several_reports_are_written_as_one_table, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct record both[2] = { f->record, f->record };
@@ -136,7 +136,7 @@ static void several_reports_are_written_as_one_table(void **state)
     assert_int_equal(count_lines(f), 3);
 }
 
-static void a_path_may_name_a_descriptor(void **state)
+TEST_WITH(a_path_may_name_a_descriptor, set_up, tear_down)
 {
     struct fixture *f = *state;
     char name[32];
@@ -149,7 +149,7 @@ static void a_path_may_name_a_descriptor(void **state)
     assert_true(starts_with(content(f), "before\n{\n"));
 }
 
-static void a_link_to_a_file_is_not_followed(void **state)
+TEST_WITH(a_link_to_a_file_is_not_followed, set_up, tear_down)
 {
     struct fixture *f = *state;
 
@@ -181,7 +181,7 @@ int __wrap_fsync(int fd)
 }
 
 /* After a power failure, the file is either the old report or the new one, never empty. */
-static void a_report_is_synced_to_disk_before_it_replaces_another(void **state)
+TEST_WITH(a_report_is_synced_to_disk_before_it_replaces_another, set_up, tear_down)
 {
     struct stat status;
 
@@ -196,21 +196,4 @@ static void a_report_is_synced_to_disk_before_it_replaces_another(void **state)
     assert_true(status.st_size > 0);
     assert_int_equal(size_at_sync, status.st_size);
     synced = NULL;
-}
-
-int main(void)
-{
-#define WITH_RECORD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        WITH_RECORD(rows_are_appended_under_one_header),
-        WITH_RECORD(appending_to_a_table_with_other_columns_is_refused),
-        WITH_RECORD(an_incomplete_line_is_terminated_before_an_append),
-        WITH_RECORD(a_partly_written_row_is_removed),
-        WITH_RECORD(several_reports_are_written_as_one_table),
-        WITH_RECORD(a_path_may_name_a_descriptor),
-        WITH_RECORD(a_link_to_a_file_is_not_followed),
-        WITH_RECORD(a_report_is_synced_to_disk_before_it_replaces_another),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static uint8_t *copy(size_t size)
     return data;
 }
 
-static void the_encoded_call_has_the_expected_bytes(void **state)
+TEST(the_encoded_call_has_the_expected_bytes)
 {
     uint8_t data[SCOPE_CALL_SIZE];
 
@@ -64,7 +64,7 @@ static void the_encoded_call_has_the_expected_bytes(void **state)
     assert_memory_equal(data, call, sizeof(call));
 }
 
-static void a_call_that_is_too_long_is_refused(void **state)
+TEST(a_call_that_is_too_long_is_refused)
 {
     uint8_t *data = malloc(SCOPE_CALL_SIZE);
     char name[SCOPE_CALL_SIZE + 100];
@@ -86,7 +86,7 @@ static void a_call_that_is_too_long_is_refused(void **state)
     free(data);
 }
 
-static void the_outcome_comes_from_the_job_removed_signal(void **state)
+TEST(the_outcome_comes_from_the_job_removed_signal)
 {
     uint8_t *data = copy(sizeof(removed));
     size_t length = 0;
@@ -104,7 +104,7 @@ static void the_outcome_comes_from_the_job_removed_signal(void **state)
     free(data);
 }
 
-static void other_signals_are_ignored(void **state)
+TEST(other_signals_are_ignored)
 {
     uint8_t *data = copy(sizeof(removed));
 
@@ -113,7 +113,7 @@ static void other_signals_are_ignored(void **state)
     free(data);
 }
 
-static void every_truncated_message_is_refused(void **state)
+TEST(every_truncated_message_is_refused)
 {
     for (size_t size = 0; size < sizeof(removed); size++) {
         uint8_t *data = copy(size);
@@ -123,7 +123,7 @@ static void every_truncated_message_is_refused(void **state)
     }
 }
 
-static void damaged_messages_are_refused(void **state)
+TEST(damaged_messages_are_refused)
 {
     static const struct {
         size_t at;
@@ -156,7 +156,7 @@ static void damaged_messages_are_refused(void **state)
 
 /* Sets every byte to values that are unusual for lengths and types: the sanitizers report
  * invalid reads. */
-static void corrupt_bytes_cause_no_invalid_read(void **state)
+TEST(corrupt_bytes_cause_no_invalid_read)
 {
     static const uint8_t values[] = { 0, 1, 4, 's', 'g', 'v', 0x7f, 0x80, 0xff };
 
@@ -173,16 +173,6 @@ static void corrupt_bytes_cause_no_invalid_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_encoded_call_has_the_expected_bytes),
-        cmocka_unit_test(a_call_that_is_too_long_is_refused),
-        cmocka_unit_test(the_outcome_comes_from_the_job_removed_signal),
-        cmocka_unit_test(other_signals_are_ignored),
-        cmocka_unit_test(every_truncated_message_is_refused),
-        cmocka_unit_test(damaged_messages_are_refused),
-        cmocka_unit_test(corrupt_bytes_cause_no_invalid_read),
-    };
-
     /* The examples are for a little-endian machine. */
-    return BYTE_ORDER == LITTLE_ENDIAN ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
+    return BYTE_ORDER == LITTLE_ENDIAN ? unit_tests_run() : 77;
 }

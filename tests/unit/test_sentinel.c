@@ -27,7 +27,7 @@ static void unpack(const struct buffer *packed, char *text, size_t size)
     inflateEnd(&stream);
 }
 
-static void an_empty_file_is_valid(void **state)
+TEST(an_empty_file_is_valid)
 {
     struct buffer packed = { 0 };
     char text[1];
@@ -38,7 +38,7 @@ static void an_empty_file_is_valid(void **state)
 }
 
 /* The text is large enough for several pieces of output, and hardly compressible. */
-static void large_text_survives_a_round_trip(void **state)
+TEST(large_text_survives_a_round_trip)
 {
     enum { SIZE = 300000 };
     char *text = malloc(SIZE), *back = malloc(SIZE);
@@ -60,7 +60,7 @@ static void large_text_survives_a_round_trip(void **state)
 
 /* ---- s3 ----------------------------------------------------------------- */
 
-static void s3_uris_are_converted_to_urls(void **state)
+TEST(s3_uris_are_converted_to_urls)
 {
     static const struct {
         const char *uri, *region, *base, *url;
@@ -82,7 +82,7 @@ static void s3_uris_are_converted_to_urls(void **state)
     }
 }
 
-static void other_uris_are_refused(void **state)
+TEST(other_uris_are_refused)
 {
     static const char *const uris[] = {
         "", "s3:", "s3://", "s3://b", "s3://b/", "http://b/k", "s3://evil.com?b/k", "s3://b@c/k"
@@ -109,7 +109,7 @@ static const char *get(const char *name)
     return NULL;
 }
 
-static void nothing_is_uploaded_by_default(void **state)
+TEST(nothing_is_uploaded_by_default)
 {
     static const char *const none[] = { NULL };
     struct upload_settings settings;
@@ -123,7 +123,7 @@ static void nothing_is_uploaded_by_default(void **state)
     assert_true(settings.disk_limit_bytes == 100000000);
 }
 
-static void upload_settings_are_read_from_variables(void **state)
+TEST(upload_settings_are_read_from_variables)
 {
     static const char *const all[] = { "SENTINEL_API_TOKEN",
                                        "t",
@@ -147,7 +147,7 @@ static void upload_settings_are_read_from_variables(void **state)
     assert_true(settings.wait_ns == 0);
 }
 
-static void invalid_upload_settings_are_refused(void **state)
+TEST(invalid_upload_settings_are_refused)
 {
     static const char *const bad[][3] = {
         { "SENTINEL_API_TOKEN", "a\nb", NULL },      { "SENTINEL_API_TOKEN", "\xc3\xa4", NULL },
@@ -197,7 +197,7 @@ static int parse_credentials(const char *text, struct s3_credentials *ret)
     return r;
 }
 
-static void a_run_has_an_id_and_a_destination(void **state)
+TEST(a_run_has_an_id_and_a_destination)
 {
     struct sentinel_run run;
 
@@ -209,7 +209,7 @@ static void a_run_has_an_id_and_a_destination(void **state)
     assert_string_equal(run.id, "17");
 }
 
-static void damaged_runs_are_refused(void **state)
+TEST(damaged_runs_are_refused)
 {
     static const char *const damaged[] = {
         "",
@@ -235,7 +235,7 @@ static void damaged_runs_are_refused(void **state)
 
 #define KEYS "\"access_key\":\"A\",\"secret_key\":\"S\""
 
-static void credentials_may_expire(void **state)
+TEST(credentials_may_expire)
 {
     static const struct {
         const char *answer;
@@ -266,7 +266,7 @@ static void credentials_may_expire(void **state)
     }
 }
 
-static void credentials_may_have_a_region_and_a_token(void **state)
+TEST(credentials_may_have_a_region_and_a_token)
 {
     struct s3_credentials found;
 
@@ -279,23 +279,4 @@ static void credentials_may_have_a_region_and_a_token(void **state)
     assert_int_equal(
         parse_credentials("{\"upload_credentials\":{\"access_key\":\"A\"}}", &found), -EPROTO);
     assert_int_equal(parse_credentials("{" KEYS "}", &found), -EPROTO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_file_is_valid),
-        cmocka_unit_test(large_text_survives_a_round_trip),
-        cmocka_unit_test(s3_uris_are_converted_to_urls),
-        cmocka_unit_test(other_uris_are_refused),
-        cmocka_unit_test(nothing_is_uploaded_by_default),
-        cmocka_unit_test(upload_settings_are_read_from_variables),
-        cmocka_unit_test(invalid_upload_settings_are_refused),
-        cmocka_unit_test(a_run_has_an_id_and_a_destination),
-        cmocka_unit_test(damaged_runs_are_refused),
-        cmocka_unit_test(credentials_may_expire),
-        cmocka_unit_test(credentials_may_have_a_region_and_a_token),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static void assert_near(double found, double expected)
     assert_true(fabs(found - expected) < 1e-9);
 }
 
-static void a_counter_that_decreased_has_no_growth(void **state)
+TEST(a_counter_that_decreased_has_no_growth)
 {
     assert_int_equal(sub_known(12, 5), 7);
     assert_int_equal(sub_known(12, 12), 0);
@@ -21,14 +21,14 @@ static void a_counter_that_decreased_has_no_growth(void **state)
     assert_int_equal(sub_known(UINT64_MAX - 1, 0), UINT64_MAX - 1);
 }
 
-static void growth_between_unknown_values_is_unknown(void **state)
+TEST(growth_between_unknown_values_is_unknown)
 {
     assert_false(is_known(sub_known(5, UNKNOWN)));
     assert_false(is_known(sub_known(UNKNOWN, 5)));
     assert_false(is_known(sub_known(UNKNOWN, UNKNOWN)));
 }
 
-static void rates_are_in_base_units_per_second(void **state)
+TEST(rates_are_in_base_units_per_second)
 {
     assert_near(counter_rate(METRIC_JOB_CPU, 0, 3 * NS_PER_SECOND, 2 * NS_PER_SECOND), 1.5);
     assert_near(counter_rate(METRIC_JOB_READ, 1000, 3000, NS_PER_SECOND / 2), 4000);
@@ -36,7 +36,7 @@ static void rates_are_in_base_units_per_second(void **state)
 
 /* There is no rate either if a value is unknown, such as the bytes of a removed disk or
  * interface. */
-static void without_elapsed_time_there_is_no_rate(void **state)
+TEST(without_elapsed_time_there_is_no_rate)
 {
     assert_true(isnan(counter_rate(METRIC_JOB_CPU, 0, 5, 0)));
     assert_true(isnan(counter_rate(METRIC_JOB_CPU, UNKNOWN, 5, 1)));
@@ -97,7 +97,7 @@ static bool is_flat(struct series_value value, double expected)
            is_near(value.mean, expected);
 }
 
-static void short_runs_are_kept_sample_by_sample(void **state)
+TEST(short_runs_are_kept_sample_by_sample)
 {
     struct run run;
 
@@ -117,7 +117,7 @@ static void short_runs_are_kept_sample_by_sample(void **state)
     series_done(&run.series); /* a second call is harmless */
 }
 
-static void a_merged_point_keeps_high_low_and_mean(void **state)
+TEST(a_merged_point_keeps_high_low_and_mean)
 {
     struct run run;
 
@@ -140,7 +140,7 @@ static void a_merged_point_keeps_high_low_and_mean(void **state)
 
 /* A week of samples every 10 ms is 60 million; 32771 are enough to halve the series five
  * times. */
-static void peaks_are_kept_in_a_long_run(void **state)
+TEST(peaks_are_kept_in_a_long_run)
 {
     static const unsigned counts[] = { 3, 1023, 1024, 1025, 2047, 2048, 2049, 5000, 32771 };
 
@@ -176,7 +176,7 @@ static void peaks_are_kept_in_a_long_run(void **state)
 }
 
 /* Rates cover at least half an interval: see summary_init(). */
-static void a_rate_over_several_points_applies_to_each(void **state)
+TEST(a_rate_over_several_points_applies_to_each)
 {
     struct run run;
 
@@ -204,7 +204,7 @@ static void add_started(struct run *run, double seconds, uint64_t count)
 }
 
 /* Some processes are found not to belong to the job after they were counted. */
-static void a_decreasing_counter_has_no_negative_rate(void **state)
+TEST(a_decreasing_counter_has_no_negative_rate)
 {
     static const uint64_t counts[][8] = { { 1, 3, 6, 2, 2, 5, 5, 4 },
                                           { 1, 9, 1, 9, 1, 9, 1, 9 },
@@ -232,7 +232,7 @@ static void a_decreasing_counter_has_no_negative_rate(void **state)
     }
 }
 
-static void the_end_of_a_run_causes_no_spike(void **state)
+TEST(the_end_of_a_run_causes_no_spike)
 {
     struct run run;
 
@@ -265,7 +265,7 @@ static void add_threads(struct run *run, double seconds, uint64_t threads)
     append(run, &sample, &no_gpus);
 }
 
-static void after_the_end_of_the_job_its_gauges_are_unknown(void **state)
+TEST(after_the_end_of_the_job_its_gauges_are_unknown)
 {
     struct run run;
 
@@ -287,7 +287,7 @@ static void after_the_end_of_the_job_its_gauges_are_unknown(void **state)
 }
 
 /* A sample may be taken between the end of the job and the last sample. */
-static void several_samples_after_the_end_of_the_job_are_unknown(void **state)
+TEST(several_samples_after_the_end_of_the_job_are_unknown)
 {
     struct sample sample;
     struct run run;
@@ -306,7 +306,7 @@ static void several_samples_after_the_end_of_the_job_are_unknown(void **state)
     series_done(&run.series);
 }
 
-static void a_merged_point_excludes_the_end_of_the_job(void **state)
+TEST(a_merged_point_excludes_the_end_of_the_job)
 {
     struct series_value value;
     struct run run;
@@ -322,7 +322,7 @@ static void a_merged_point_excludes_the_end_of_the_job(void **state)
     series_done(&run.series);
 }
 
-static void gpus_may_appear_late_and_be_lost(void **state)
+TEST(gpus_may_appear_late_and_be_lost)
 {
     struct series_gpus gpus = { .count = 2, .places = { { 0, -1 }, { 3, 1 } } };
     struct run run;
@@ -341,26 +341,4 @@ static void gpus_may_appear_late_and_be_lost(void **state)
         add(&run, i, 1, 0, &gpus);
     assert_true(is_flat(run.series.gpu_values[11], 0.75)); /* merged from points 0 and 1 */
     series_done(&run.series);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_counter_that_decreased_has_no_growth),
-        cmocka_unit_test(growth_between_unknown_values_is_unknown),
-        cmocka_unit_test(rates_are_in_base_units_per_second),
-        cmocka_unit_test(without_elapsed_time_there_is_no_rate),
-        cmocka_unit_test(short_runs_are_kept_sample_by_sample),
-        cmocka_unit_test(a_merged_point_keeps_high_low_and_mean),
-        cmocka_unit_test(peaks_are_kept_in_a_long_run),
-        cmocka_unit_test(a_rate_over_several_points_applies_to_each),
-        cmocka_unit_test(a_decreasing_counter_has_no_negative_rate),
-        cmocka_unit_test(the_end_of_a_run_causes_no_spike),
-        cmocka_unit_test(after_the_end_of_the_job_its_gauges_are_unknown),
-        cmocka_unit_test(several_samples_after_the_end_of_the_job_are_unknown),
-        cmocka_unit_test(a_merged_point_excludes_the_end_of_the_job),
-        cmocka_unit_test(gpus_may_appear_late_and_be_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,7 @@ static const struct spoor_cloud aws = {
     NULL,
 };
 
-static void a_machine_fits_on_one_screen(void **state)
+TEST(a_machine_fits_on_one_screen)
 {
     static const char expected[] =
         "Host         node7\n"
@@ -102,7 +102,7 @@ static void a_machine_fits_on_one_screen(void **state)
     fake_root_done(&fake);
 }
 
-static void json_has_every_value(void **state)
+TEST(json_has_every_value)
 {
     static const char expected[] =
         "  \"server\": {\n"
@@ -146,7 +146,7 @@ static void json_has_every_value(void **state)
     fake_root_done(&fake);
 }
 
-static void a_missing_value_has_a_reason(void **state)
+TEST(a_missing_value_has_a_reason)
 {
     static const struct {
         struct spoor_cloud cloud;
@@ -173,7 +173,7 @@ static void a_missing_value_has_a_reason(void **state)
     fake_root_done(&fake);
 }
 
-static void many_disks_are_summed_up(void **state)
+FAKE_ROOT_TEST(many_disks_are_summed_up)
 {
     struct fake_root *fake = *state;
     struct buffer out = { 0 }, table = { 0 };
@@ -193,16 +193,4 @@ static void many_disks_are_summed_up(void **state)
     assert_null(strstr(out.text, "Cloud"));
     buffer_done(&table);
     buffer_done(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_fits_on_one_screen),
-        cmocka_unit_test(json_has_every_value),
-        cmocka_unit_test(a_missing_value_has_a_reason),
-        FAKE_ROOT_TEST(many_disks_are_summed_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

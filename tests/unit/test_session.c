@@ -65,7 +65,7 @@ static spoor_session *open_session(pid_t pid, uint64_t interval_ns)
     return session;
 }
 
-static void invalid_options_cause_an_error_message(void **state)
+TEST(invalid_options_cause_an_error_message)
 {
     static const struct {
         pid_t pid;
@@ -115,7 +115,7 @@ static void *tell_tid_and_wait(void *data)
     return NULL;
 }
 
-static void the_id_of_a_thread_is_refused_as_a_process(void **state)
+TEST(the_id_of_a_thread_is_refused_as_a_process)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_error err = { 0 };
@@ -140,7 +140,7 @@ static void the_id_of_a_thread_is_refused_as_a_process(void **state)
     (void)pthread_barrier_destroy(&waiter.has_tid);
 }
 
-static void samples_are_taken_automatically(void **state)
+TEST(samples_are_taken_automatically)
 {
     struct child child = start_child();
     spoor_session *session = open_session(child.pid, SPOOR_INTERVAL_MIN_NS);
@@ -176,7 +176,7 @@ static void samples_are_taken_automatically(void **state)
     assert_null(spoor_session_close(session));
 }
 
-static void the_processes_of_a_job_are_listed(void **state)
+TEST(the_processes_of_a_job_are_listed)
 {
     struct child child = start_child();
     spoor_session *session = open_session(child.pid, SPOOR_INTERVAL_MIN_NS);
@@ -223,7 +223,7 @@ static void see_sample(const struct spoor_sample *sample, void *data)
     seen->last_unix_seconds = sample->unix_seconds;
 }
 
-static void every_sample_is_passed_to_the_caller(void **state)
+TEST(every_sample_is_passed_to_the_caller)
 {
     struct seen seen = { .is_in_order = true };
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -262,7 +262,7 @@ static void count_sample(const struct spoor_sample *sample, void *data)
     atomic_fetch_add((_Atomic unsigned *)data, 1);
 }
 
-static void the_caller_can_set_the_time_of_the_second_sample(void **state)
+TEST(the_caller_can_set_the_time_of_the_second_sample)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct child child = start_child();
@@ -295,7 +295,7 @@ static off_t file_size(const char *path)
     return status.st_size;
 }
 
-static void a_stream_may_end_before_the_session(void **state)
+FAKE_ROOT_TEST(a_stream_may_end_before_the_session)
 {
     struct fake_root *fake = *state;
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -329,7 +329,7 @@ static void a_stream_may_end_before_the_session(void **state)
     session = spoor_session_close(session);
 }
 
-static void a_report_replaces_a_file_atomically(void **state)
+FAKE_ROOT_TEST(a_report_replaces_a_file_atomically)
 {
     struct fake_root *fake = *state;
     spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
@@ -366,7 +366,7 @@ static struct spoor_figure figure_of(spoor_session *session, const char *path)
     return figure;
 }
 
-static void flags_that_need_a_process_are_refused_without_one(void **state)
+TEST(flags_that_need_a_process_are_refused_without_one)
 {
     static const struct {
         pid_t pid;
@@ -391,7 +391,7 @@ static void flags_that_need_a_process_are_refused_without_one(void **state)
     }
 }
 
-static void a_session_without_a_job_measures_the_host(void **state)
+TEST(a_session_without_a_job_measures_the_host)
 {
     spoor_session *session = open_session(0, SPOOR_INTERVAL_MIN_NS);
     struct spoor_error err;
@@ -418,7 +418,7 @@ static void a_session_without_a_job_measures_the_host(void **state)
 }
 
 /* The child of this test is a descendant, and must not be counted. */
-static void a_session_may_exclude_descendants(void **state)
+TEST(a_session_may_exclude_descendants)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct child child = start_child();
@@ -439,7 +439,7 @@ static void a_session_may_exclude_descendants(void **state)
     end_child(&child);
 }
 
-static void closing_twice_is_harmless_and_complete(void **state)
+TEST(closing_twice_is_harmless_and_complete)
 {
     assert_null(spoor_session_close(NULL));
     for (int i = 0; i < 100; i++) {
@@ -457,24 +457,4 @@ static void closing_twice_is_harmless_and_complete(void **state)
         assert_true(fd >= 0 && fd < 20);
         close(fd);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(invalid_options_cause_an_error_message),
-        cmocka_unit_test(the_id_of_a_thread_is_refused_as_a_process),
-        cmocka_unit_test(samples_are_taken_automatically),
-        cmocka_unit_test(the_processes_of_a_job_are_listed),
-        cmocka_unit_test(every_sample_is_passed_to_the_caller),
-        cmocka_unit_test(the_caller_can_set_the_time_of_the_second_sample),
-        FAKE_ROOT_TEST(a_stream_may_end_before_the_session),
-        FAKE_ROOT_TEST(a_report_replaces_a_file_atomically),
-        cmocka_unit_test(flags_that_need_a_process_are_refused_without_one),
-        cmocka_unit_test(a_session_without_a_job_measures_the_host),
-        cmocka_unit_test(a_session_may_exclude_descendants),
-        cmocka_unit_test(closing_twice_is_harmless_and_complete),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 
 /* ---- duration ----------------------------------------------------------- */
 
-static void times_are_read_with_and_without_units(void **state)
+TEST(times_are_read_with_and_without_units)
 {
     static const struct {
         const char *text;
@@ -45,7 +45,7 @@ static void times_are_read_with_and_without_units(void **state)
     }
 }
 
-static void an_invalid_time_is_refused(void **state)
+TEST(an_invalid_time_is_refused)
 {
     static const char *const bad[] = {
         "",    " ",   ".",    "nan",   "inf", "-",    "x",     "1x",     "1 s",      " 1",
@@ -61,7 +61,7 @@ static void an_invalid_time_is_refused(void **state)
     }
 }
 
-static void a_value_that_is_too_large_is_out_of_range(void **state)
+TEST(a_value_that_is_too_large_is_out_of_range)
 {
     static const char *const bad[] = { "-1",
                                        "-0.5ms",
@@ -115,7 +115,7 @@ static void load(struct fixture *f, const char *command, const char *const *argu
         __VA_ARGS__, NULL \
     }
 
-static void spellings_of_an_option_are_equivalent(void **state)
+TEST(spellings_of_an_option_are_equivalent)
 {
     static const char *const spellings[][4] = {
         { "-i5", "true" },          { "-i", "5", "true" }, { "--interval", "5", "true" },
@@ -134,7 +134,7 @@ static void spellings_of_an_option_are_equivalent(void **state)
     }
 }
 
-static void options_end_at_the_first_operand(void **state)
+TEST(options_end_at_the_first_operand)
 {
     struct fixture f;
 
@@ -153,7 +153,7 @@ static void options_end_at_the_first_operand(void **state)
     settings_done(&f.settings);
 }
 
-static void the_last_of_two_values_is_used_but_tags_add_up(void **state)
+TEST(the_last_of_two_values_is_used_but_tags_add_up)
 {
     struct fixture f;
 
@@ -169,7 +169,7 @@ static void the_last_of_two_values_is_used_but_tags_add_up(void **state)
     settings_done(&f.settings);
 }
 
-static void a_stream_goes_to_stdout_if_no_file_is_needed(void **state)
+TEST(a_stream_goes_to_stdout_if_no_file_is_needed)
 {
     struct fixture f;
 
@@ -192,7 +192,7 @@ static void a_stream_goes_to_stdout_if_no_file_is_needed(void **state)
     settings_done(&f.settings);
 }
 
-static void each_invalid_option_has_its_own_error_message(void **state)
+TEST(each_invalid_option_has_its_own_error_message)
 {
     static const struct {
         const char *arguments[4];
@@ -240,7 +240,7 @@ static void each_invalid_option_has_its_own_error_message(void **state)
     }
 }
 
-static void hostile_arguments_are_refused(void **state)
+TEST(hostile_arguments_are_refused)
 {
     char huge[10000] = "--";
     struct fixture f;
@@ -262,7 +262,7 @@ static void hostile_arguments_are_refused(void **state)
     settings_done(&f.settings);
 }
 
-static void too_many_tags_are_refused(void **state)
+TEST(too_many_tags_are_refused)
 {
     const char *arguments[SETTINGS_TAGS_MAX + 2] = { NULL };
     struct fixture f;
@@ -275,7 +275,7 @@ static void too_many_tags_are_refused(void **state)
     settings_done(&f.settings);
 }
 
-static void help_ends_the_parsing(void **state)
+TEST(help_ends_the_parsing)
 {
     struct fixture f;
 
@@ -288,7 +288,7 @@ static void help_ends_the_parsing(void **state)
     settings_done(&f.settings);
 }
 
-static void a_variable_fills_an_option_that_was_not_given(void **state)
+TEST(a_variable_fills_an_option_that_was_not_given)
 {
     struct fixture f;
 
@@ -325,7 +325,7 @@ static void a_variable_fills_an_option_that_was_not_given(void **state)
     unsetenv("SPOOR_NAME");
 }
 
-static void attach_takes_one_process(void **state)
+TEST(attach_takes_one_process)
 {
     static const char *const bad[][3] = {
         { "-p", "x" },     { "0" },        { "-p", "-3" }, { "4", "5" },
@@ -356,7 +356,7 @@ static void attach_takes_one_process(void **state)
 }
 
 /* Within one command, names and letters are unique. */
-static void the_option_table_is_consistent(void **state)
+TEST(the_option_table_is_consistent)
 {
     assert_true(settings_table.count <= OPTIONS_MAX);
     for (size_t i = 0; i < settings_table.count; i++) {
@@ -372,26 +372,4 @@ static void the_option_table_is_consistent(void **state)
             assert_true(!option->letter || option->letter != other->letter);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_are_read_with_and_without_units),
-        cmocka_unit_test(an_invalid_time_is_refused),
-        cmocka_unit_test(a_value_that_is_too_large_is_out_of_range),
-        cmocka_unit_test(spellings_of_an_option_are_equivalent),
-        cmocka_unit_test(options_end_at_the_first_operand),
-        cmocka_unit_test(the_last_of_two_values_is_used_but_tags_add_up),
-        cmocka_unit_test(a_stream_goes_to_stdout_if_no_file_is_needed),
-        cmocka_unit_test(each_invalid_option_has_its_own_error_message),
-        cmocka_unit_test(hostile_arguments_are_refused),
-        cmocka_unit_test(too_many_tags_are_refused),
-        cmocka_unit_test(help_ends_the_parsing),
-        cmocka_unit_test(a_variable_fills_an_option_that_was_not_given),
-        cmocka_unit_test(attach_takes_one_process),
-        cmocka_unit_test(the_option_table_is_consistent),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

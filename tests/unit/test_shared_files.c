@@ -50,7 +50,7 @@ static struct shared_files estimate(struct memory_areas *areas)
     return files;
 }
 
-static void sizes_are_0_without_mappings(void **state)
+TEST(sizes_are_0_without_mappings)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -62,7 +62,7 @@ static void sizes_are_0_without_mappings(void **state)
 
 /* Three processes map 150 MB each of a file of 300 MB, at 0, 75 and 150 MB. A process
  * outside the job maps all of it, so PSS is less than the mapped size. */
-static void disjoint_parts_of_a_file_add_up(void **state)
+TEST(disjoint_parts_of_a_file_add_up)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -82,7 +82,7 @@ static void disjoint_parts_of_a_file_add_up(void **state)
 }
 
 /* One process maps 0-100 and 50-150 of a file, so each page in the middle is mapped twice. */
-static void a_file_mapped_twice_counts_once(void **state)
+TEST(a_file_mapped_twice_counts_once)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -97,7 +97,7 @@ static void a_file_mapped_twice_counts_once(void **state)
 }
 
 /* The child inherited 100 MB and moved them to another address. */
-static void anonymous_memory_counts_once_at_any_address(void **state)
+TEST(anonymous_memory_counts_once_at_any_address)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -114,7 +114,7 @@ static void anonymous_memory_counts_once_at_any_address(void **state)
 }
 
 /* Main shares 90 MB with two children and has 100 MB of its own. */
-static void descendants_memory_excludes_only_private_pages_of_main(void **state)
+TEST(descendants_memory_excludes_only_private_pages_of_main)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -131,7 +131,7 @@ static void descendants_memory_excludes_only_private_pages_of_main(void **state)
     assert_int_equal(files.total[GROUP_DESCENDANTS], 90 * MB);
 }
 
-static void an_inode_of_another_device_is_another_file(void **state)
+TEST(an_inode_of_another_device_is_another_file)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -147,7 +147,7 @@ static void an_inode_of_another_device_is_another_file(void **state)
 }
 
 /* Maps the same page at 25,600 addresses. */
-static void merged_pages_count_by_their_pss(void **state)
+TEST(merged_pages_count_by_their_pss)
 {
     const struct smaps_area area = {
         .start = MB,
@@ -198,7 +198,7 @@ static uint64_t heaviest(const struct memory_areas *areas)
     return best;
 }
 
-static void the_heaviest_set_of_disjoint_areas_is_found(void **state)
+TEST(the_heaviest_set_of_disjoint_areas_is_found)
 {
     uint32_t seed = 1;
 
@@ -221,7 +221,7 @@ static void the_heaviest_set_of_disjoint_areas_is_found(void **state)
     }
 }
 
-static void totals_do_not_exceed_the_resident_size(void **state)
+TEST(totals_do_not_exceed_the_resident_size)
 {
     uint32_t seed = 7;
 
@@ -249,7 +249,7 @@ static void totals_do_not_exceed_the_resident_size(void **state)
     }
 }
 
-static void more_areas_than_the_limit_are_refused(void **state)
+TEST(more_areas_than_the_limit_are_refused)
 {
     const struct smaps_area area = { .start = 0, .end = 4096, .inode = 1 };
     struct memory_areas areas = { 0 };
@@ -265,7 +265,7 @@ static void more_areas_than_the_limit_are_refused(void **state)
 }
 
 /* Comparing all pairs of areas would take a minute. */
-static void many_areas_of_one_file_are_processed_quickly(void **state)
+TEST(many_areas_of_one_file_are_processed_quickly)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -280,7 +280,7 @@ static void many_areas_of_one_file_are_processed_quickly(void **state)
 
 /* Both processes share 100 MB. The child copies 4 MB of them after the sums of both were
  * read, but before their mappings are read. */
-static void pages_copied_between_the_reads_are_not_shared(void **state)
+TEST(pages_copied_between_the_reads_are_not_shared)
 {
     const struct memory_view views[] = {
         { .group = GROUP_MAIN,
@@ -309,24 +309,4 @@ static void pages_copied_between_the_reads_are_not_shared(void **state)
     shared_files_correct(&files, views, 2, 4 * MB, &result);
     assert_int_equal(result.of[GROUP_JOB].shared_bytes, 100 * MB);
     assert_int_equal(result.of[GROUP_JOB].total_bytes, 100 * MB);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_0_without_mappings),
-        cmocka_unit_test(disjoint_parts_of_a_file_add_up),
-        cmocka_unit_test(a_file_mapped_twice_counts_once),
-        cmocka_unit_test(anonymous_memory_counts_once_at_any_address),
-        cmocka_unit_test(descendants_memory_excludes_only_private_pages_of_main),
-        cmocka_unit_test(an_inode_of_another_device_is_another_file),
-        cmocka_unit_test(merged_pages_count_by_their_pss),
-        cmocka_unit_test(the_heaviest_set_of_disjoint_areas_is_found),
-        cmocka_unit_test(totals_do_not_exceed_the_resident_size),
-        cmocka_unit_test(more_areas_than_the_limit_are_refused),
-        cmocka_unit_test(many_areas_of_one_file_are_processed_quickly),
-        cmocka_unit_test(pages_copied_between_the_reads_are_not_shared),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static struct memory_view view(uint64_t own, uint64_t shared, unsigned sharers,
     };
 }
 
-static void sizes_are_0_without_processes(void **state)
+TEST(sizes_are_0_without_processes)
 {
     struct memory_estimate estimate;
 
@@ -36,7 +36,7 @@ static void sizes_are_0_without_processes(void **state)
     assert_int_equal(estimate.pss_bytes, 0);
 }
 
-static void a_single_process_has_its_resident_size(void **state)
+TEST(a_single_process_has_its_resident_size)
 {
     struct memory_view views[] = { view(100 * MB, 0, 1, 2 * MB, MB / 10) };
     struct memory_estimate estimate;
@@ -51,7 +51,7 @@ static void a_single_process_has_its_resident_size(void **state)
 }
 
 /* Four processes, main and three children, share 300 MB. */
-static void shared_pages_count_once(void **state)
+TEST(shared_pages_count_once)
 {
     struct memory_view views[4];
     struct memory_estimate estimate;
@@ -71,7 +71,7 @@ static void shared_pages_count_once(void **state)
 
 /* Processes outside the job map the library too, so its PSS is too low; its largest resident
  * size is a lower bound. */
-static void a_library_counts_with_its_largest_resident_size(void **state)
+TEST(a_library_counts_with_its_largest_resident_size)
 {
     struct memory_view views[] = { view(10 * MB, 0, 1, 20 * MB, MB),
                                    view(10 * MB, 0, 1, 8 * MB, MB) };
@@ -83,7 +83,7 @@ static void a_library_counts_with_its_largest_resident_size(void **state)
 }
 
 /* A child exited between two reads: parts read at different moments must not be added up. */
-static void inconsistent_readings_keep_the_safe_bound(void **state)
+TEST(inconsistent_readings_keep_the_safe_bound)
 {
     struct memory_view views[2];
     struct memory_estimate estimate;
@@ -100,7 +100,7 @@ static void inconsistent_readings_keep_the_safe_bound(void **state)
 }
 
 /* 100 MB of addresses map each page a hundred times: PSS counts 1 MB. */
-static void merged_pages_count_by_their_pss(void **state)
+TEST(merged_pages_count_by_their_pss)
 {
     struct memory_view views[] = { view(2 * MB, 0, 1, 0, 0) };
     struct memory_estimate estimate;
@@ -115,7 +115,7 @@ static void merged_pages_count_by_their_pss(void **state)
 }
 
 /* One process may map shared pages twice if no other process of the job maps them. */
-static void a_possible_double_mapping_is_suspected(void **state)
+TEST(a_possible_double_mapping_is_suspected)
 {
     struct memory_view views[] = { view(10 * MB, 0, 1, 40 * MB, 20 * MB),
                                    view(10 * MB, 0, 1, 0, 0) };
@@ -135,7 +135,7 @@ static void a_possible_double_mapping_is_suspected(void **state)
     assert_int_equal(estimate.doubled[GROUP_JOB], 0);
 }
 
-static void the_parts_always_add_up_to_the_total(void **state)
+TEST(the_parts_always_add_up_to_the_total)
 {
     struct memory_view views[3];
     struct memory_estimate estimate;
@@ -159,7 +159,7 @@ static void the_parts_always_add_up_to_the_total(void **state)
     }
 }
 
-static void the_memory_split_at_the_highest_total_is_kept(void **state)
+TEST(the_memory_split_at_the_highest_total_is_kept)
 {
     static const struct {
         struct memory_split kept, seen;
@@ -183,21 +183,4 @@ static void the_memory_split_at_the_highest_total_is_kept(void **state)
         memory_split_keep_higher(&kept, &cases[i].seen);
         assert_memory_equal(&kept, expected, sizeof(kept));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_0_without_processes),
-        cmocka_unit_test(a_single_process_has_its_resident_size),
-        cmocka_unit_test(shared_pages_count_once),
-        cmocka_unit_test(a_library_counts_with_its_largest_resident_size),
-        cmocka_unit_test(inconsistent_readings_keep_the_safe_bound),
-        cmocka_unit_test(merged_pages_count_by_their_pss),
-        cmocka_unit_test(a_possible_double_mapping_is_suspected),
-        cmocka_unit_test(the_parts_always_add_up_to_the_total),
-        cmocka_unit_test(the_memory_split_at_the_highest_total_is_kept),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

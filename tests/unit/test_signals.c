@@ -25,7 +25,7 @@ static bool is_wanted(int signal, int code, pid_t sender, bool is_from_job, bool
     return forward_is_wanted(&info, &facts);
 }
 
-static void signals_from_a_process_are_forwarded(void **state)
+TEST(signals_from_a_process_are_forwarded)
 {
     static const int codes[] = { SI_USER, SI_TKILL, SI_QUEUE };
     static const int signals[] = { SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
@@ -39,7 +39,7 @@ static void signals_from_a_process_are_forwarded(void **state)
     assert_true(is_wanted(SIGRTMIN, SI_QUEUE, OTHER, false, true));
 }
 
-static void signals_from_the_terminal_are_not_forwarded(void **state)
+TEST(signals_from_the_terminal_are_not_forwarded)
 {
     static const int signals[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGWINCH };
 
@@ -50,13 +50,13 @@ static void signals_from_the_terminal_are_not_forwarded(void **state)
     }
 }
 
-static void signals_from_the_job_are_not_sent_back(void **state)
+TEST(signals_from_the_job_are_not_sent_back)
 {
     assert_false(is_wanted(SIGUSR1, SI_USER, OTHER, true, true));
     assert_false(is_wanted(SIGTSTP, SI_USER, OTHER, true, true));
 }
 
-static void signals_caused_by_the_tracker_are_not_forwarded(void **state)
+TEST(signals_caused_by_the_tracker_are_not_forwarded)
 {
     assert_false(is_wanted(SIGPIPE, SI_USER, SELF, false, true));
     assert_false(is_wanted(SIGXFSZ, SI_USER, SELF, false, true));
@@ -64,18 +64,18 @@ static void signals_caused_by_the_tracker_are_not_forwarded(void **state)
     assert_false(is_wanted(SIGIO, SI_KERNEL, 0, false, true));
 }
 
-static void an_alarm_is_forwarded(void **state)
+TEST(an_alarm_is_forwarded)
 {
     assert_true(is_wanted(SIGALRM, SI_KERNEL, 0, false, true));
 }
 
-static void sigchld_is_not_forwarded(void **state)
+TEST(sigchld_is_not_forwarded)
 {
     assert_false(is_wanted(SIGCHLD, CLD_EXITED, OTHER, false, true));
     assert_false(is_wanted(SIGCHLD, SI_USER, OTHER, false, true));
 }
 
-static void fault_and_stop_signals_sent_by_a_process_are_forwarded(void **state)
+TEST(fault_and_stop_signals_sent_by_a_process_are_forwarded)
 {
     static const int signals[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP,
                                    SIGSYS,  SIGABRT, SIGTTIN, SIGTTOU };
@@ -123,7 +123,7 @@ static int status_after(int number, int output_fd)
     return wait_status;
 }
 
-static void the_wrapper_dies_as_the_command_did_without_a_core_file(void **state)
+TEST(the_wrapper_dies_as_the_command_did_without_a_core_file)
 {
     static const int signals[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGABRT, SIGKILL,
                                    SIGSEGV, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ };
@@ -139,7 +139,7 @@ static void the_wrapper_dies_as_the_command_did_without_a_core_file(void **state
     }
 }
 
-static void printed_text_is_not_lost(void **state)
+TEST(printed_text_is_not_lost)
 {
     char text[32] = "";
     int fds[2];
@@ -175,18 +175,18 @@ static int die(void *data)
     return raise(SIGKILL);
 }
 
-static void a_killed_child_is_detected(void **state)
+TEST(a_killed_child_is_detected)
 {
     assert_int_equal(run_interruptible(die, NULL), -SIGKILL);
 }
 
-static void the_result_of_interruptible_work_is_returned(void **state)
+TEST(the_result_of_interruptible_work_is_returned)
 {
     for (int code = 0; code < 256; code += 51)
         assert_int_equal(run_interruptible(return_code, &code), code);
 }
 
-static void an_ignored_sigchld_does_not_matter(void **state)
+TEST(an_ignored_sigchld_does_not_matter)
 {
     int code = 3;
 
@@ -194,7 +194,7 @@ static void an_ignored_sigchld_does_not_matter(void **state)
     assert_int_equal(run_interruptible(return_code, &code), 3);
 }
 
-static void a_signal_ends_stalled_work(void **state)
+TEST(a_signal_ends_stalled_work)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
     sigset_t signals, before;
@@ -211,7 +211,7 @@ static void a_signal_ends_stalled_work(void **state)
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static void work_has_time_to_finish_after_a_signal(void **state)
+TEST(work_has_time_to_finish_after_a_signal)
 {
     const struct timespec at_once = { 0 };
     sigset_t signals, before;
@@ -254,7 +254,7 @@ static int wait_for(pid_t pid)
     return wait_status;
 }
 
-static void a_blocked_stop_signal_still_stops_the_tracker(void **state)
+TEST(a_blocked_stop_signal_still_stops_the_tracker)
 {
     static const int signals[] = { SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
 
@@ -323,7 +323,7 @@ static void assert_exits_with(pid_t tracker, int code)
     assert_int_equal(WEXITSTATUS(wait_status), code);
 }
 
-static void sigcont_to_the_tracker_continues_the_command(void **state)
+TEST(sigcont_to_the_tracker_continues_the_command)
 {
     pid_t tracker, command;
 
@@ -335,7 +335,7 @@ static void sigcont_to_the_tracker_continues_the_command(void **state)
     assert_exits_with(tracker, 7);
 }
 
-static void sigcont_to_the_command_continues_the_tracker(void **state)
+TEST(sigcont_to_the_command_continues_the_tracker)
 {
     pid_t tracker, command;
 
@@ -344,37 +344,11 @@ static void sigcont_to_the_command_continues_the_tracker(void **state)
     assert_exits_with(tracker, 7);
 }
 
-static void the_end_of_the_command_continues_the_tracker(void **state)
+TEST(the_end_of_the_command_continues_the_tracker)
 {
     pid_t tracker, command;
 
     stop_both(SIGTSTP, &tracker, &command);
     assert_int_equal(kill(command, SIGKILL), 0);
     assert_exits_with(tracker, 100 + SIGKILL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signals_from_a_process_are_forwarded),
-        cmocka_unit_test(signals_from_the_terminal_are_not_forwarded),
-        cmocka_unit_test(signals_from_the_job_are_not_sent_back),
-        cmocka_unit_test(signals_caused_by_the_tracker_are_not_forwarded),
-        cmocka_unit_test(an_alarm_is_forwarded),
-        cmocka_unit_test(sigchld_is_not_forwarded),
-        cmocka_unit_test(fault_and_stop_signals_sent_by_a_process_are_forwarded),
-        cmocka_unit_test(the_wrapper_dies_as_the_command_did_without_a_core_file),
-        cmocka_unit_test(printed_text_is_not_lost),
-        cmocka_unit_test(the_result_of_interruptible_work_is_returned),
-        cmocka_unit_test(a_killed_child_is_detected),
-        cmocka_unit_test(an_ignored_sigchld_does_not_matter),
-        cmocka_unit_test(a_signal_ends_stalled_work),
-        cmocka_unit_test(work_has_time_to_finish_after_a_signal),
-        cmocka_unit_test(a_blocked_stop_signal_still_stops_the_tracker),
-        cmocka_unit_test(sigcont_to_the_tracker_continues_the_command),
-        cmocka_unit_test(sigcont_to_the_command_continues_the_tracker),
-        cmocka_unit_test(the_end_of_the_command_continues_the_tracker),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

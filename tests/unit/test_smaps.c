@@ -50,7 +50,7 @@ static int parse(const char *text, struct seen *seen)
     return r;
 }
 
-static void columns_and_lines_of_an_area_are_read(void **state)
+TEST(columns_and_lines_of_an_area_are_read)
 {
     struct seen seen;
 
@@ -74,7 +74,7 @@ static void columns_and_lines_of_an_area_are_read(void **state)
 }
 
 /* The kernel may end a read anywhere: each packet is the result of one. */
-static void lines_may_be_divided_between_reads(void **state)
+TEST(lines_may_be_divided_between_reads)
 {
     static const char text[] = HEAD "/usr/bin/cat\n" LINES STACK;
     static const size_t pieces[] = { 16, 61, 500, sizeof(text) };
@@ -100,7 +100,7 @@ static void lines_may_be_divided_between_reads(void **state)
 
 /* A path may be up to 4095 bytes of anything but a newline, and may look like a line of the
  * file. */
-static void the_name_of_a_mapping_is_not_parsed_as_data(void **state)
+TEST(the_name_of_a_mapping_is_not_parsed_as_data)
 {
     static const char *const names[] = { "Rss: 1000 kB", "5-6 r--p 0 0:0 0", "/a (deleted)",
                                          "\x01\xff\x7f", "/x\\012Rss: 9 kB" };
@@ -118,7 +118,7 @@ static void the_name_of_a_mapping_is_not_parsed_as_data(void **state)
     assert_int_equal(seen.first.inode, 247136);
 }
 
-static void an_old_kernel_does_not_report_merged_pages(void **state)
+TEST(an_old_kernel_does_not_report_merged_pages)
 {
     struct seen seen;
 
@@ -130,7 +130,7 @@ static void an_old_kernel_does_not_report_merged_pages(void **state)
     assert_int_equal(seen.first.sizes.merged, 0);
 }
 
-static void damaged_text_is_refused(void **state)
+TEST(damaged_text_is_refused)
 {
     static const char *const damaged[] = {
         LINES,                /* no area */
@@ -159,7 +159,7 @@ static void damaged_text_is_refused(void **state)
         assert_int_equal(parse(damaged[i], &seen), -EBADMSG);
 }
 
-static void an_empty_smaps_text_means_that_the_process_exited(void **state)
+FAKE_ROOT_TEST(an_empty_smaps_text_means_that_the_process_exited)
 {
     struct fake_root *fake = *state;
     struct seen seen;
@@ -170,7 +170,7 @@ static void an_empty_smaps_text_means_that_the_process_exited(void **state)
     assert_int_equal(smaps_read(&fake->root, 8, note, &seen), -ENOENT);
 }
 
-static void a_large_smaps_file_is_read_in_pieces(void **state)
+FAKE_ROOT_TEST(a_large_smaps_file_is_read_in_pieces)
 {
     struct fake_root *fake = *state;
     enum { COUNT = 10000 };
@@ -194,7 +194,7 @@ static int stop_at_two(const struct smaps_area *area, void *data)
     return ++*(int *)data == 2 ? -E2BIG : 0;
 }
 
-static void the_callback_can_end_the_reading(void **state)
+FAKE_ROOT_TEST(the_callback_can_end_the_reading)
 {
     struct fake_root *fake = *state;
     int count = 0;
@@ -204,7 +204,7 @@ static void the_callback_can_end_the_reading(void **state)
     assert_int_equal(count, 2);
 }
 
-static void the_rollup_has_merged_pages(void **state)
+TEST(the_rollup_has_merged_pages)
 {
     struct smaps_rollup rollup;
 
@@ -213,7 +213,7 @@ static void the_rollup_has_merged_pages(void **state)
 }
 
 /* The kernel computes both files from the same page tables. */
-static void areas_add_up_to_the_rollup(void **state)
+TEST(areas_add_up_to_the_rollup)
 {
     struct smaps_rollup rollup;
     struct seen seen = { 0 };
@@ -225,22 +225,4 @@ static void areas_add_up_to_the_rollup(void **state)
     assert_true(seen.count > 5);
     assert_true(seen.rss > rollup.rss / 100 * 95 && seen.rss < rollup.rss / 100 * 105);
     root_close(&root);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_and_lines_of_an_area_are_read),
-        cmocka_unit_test(lines_may_be_divided_between_reads),
-        cmocka_unit_test(the_name_of_a_mapping_is_not_parsed_as_data),
-        cmocka_unit_test(an_old_kernel_does_not_report_merged_pages),
-        cmocka_unit_test(damaged_text_is_refused),
-        FAKE_ROOT_TEST(an_empty_smaps_text_means_that_the_process_exited),
-        FAKE_ROOT_TEST(a_large_smaps_file_is_read_in_pieces),
-        FAKE_ROOT_TEST(the_callback_can_end_the_reading),
-        cmocka_unit_test(the_rollup_has_merged_pages),
-        cmocka_unit_test(areas_add_up_to_the_rollup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static int read_now(struct space *space, const struct root *root)
     return r;
 }
 
-static void a_reading_does_not_wait_for_a_hanging_disk(void **state)
+TEST(a_reading_does_not_wait_for_a_hanging_disk)
 {
     struct space space = { 0 };
     struct root root;
@@ -90,7 +90,7 @@ static bool is_asking(void)
     return is_found;
 }
 
-static void a_hanging_disk_query_can_be_abandoned(void **state)
+TEST(a_hanging_disk_query_can_be_abandoned)
 {
     struct space space = { 0 };
     struct root root;
@@ -110,7 +110,7 @@ static void a_hanging_disk_query_can_be_abandoned(void **state)
 }
 
 /* Starting a thread costs more than reading these disks. */
-static void disks_that_cannot_block_need_no_thread(void **state)
+TEST(disks_that_cannot_block_need_no_thread)
 {
     struct space space = { 0 };
     struct root root;
@@ -124,7 +124,7 @@ static void disks_that_cannot_block_need_no_thread(void **state)
     root_close(&root);
 }
 
-static void mounts_of_a_fixture_are_not_read(void **state)
+TEST(mounts_of_a_fixture_are_not_read)
 {
     struct space space = { 0 };
     struct root root;
@@ -133,16 +133,4 @@ static void mounts_of_a_fixture_are_not_read(void **state)
     assert_int_equal(read_now(&space, &root), -ENOTSUP);
     space_done(&space);
     root_close(&root);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_reading_does_not_wait_for_a_hanging_disk),
-        cmocka_unit_test(a_hanging_disk_query_can_be_abandoned),
-        cmocka_unit_test(disks_that_cannot_block_need_no_thread),
-        cmocka_unit_test(mounts_of_a_fixture_are_not_read),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

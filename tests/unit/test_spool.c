@@ -75,7 +75,7 @@ static void assert_batch(const char *text, uint64_t rows, uint64_t *ret_end)
     buffer_done(&batch.csv);
 }
 
-static void only_complete_rows_are_sent(void **state)
+TEST_WITH(only_complete_rows_are_sent, set_up, tear_down)
 {
     uint64_t end;
 
@@ -92,7 +92,7 @@ static void only_complete_rows_are_sent(void **state)
     assert_batch(HEADER "3,4\n5,6\n", 2, &end);
 }
 
-static void the_size_of_a_batch_is_limited(void **state)
+TEST_WITH(the_size_of_a_batch_is_limited, set_up, tear_down)
 {
     struct spool_batch batch;
 
@@ -103,7 +103,7 @@ static void the_size_of_a_batch_is_limited(void **state)
     buffer_done(&batch.csv);
 }
 
-static void another_process_continues_from_the_saved_position(void **state)
+TEST_WITH(another_process_continues_from_the_saved_position, set_up, tear_down)
 {
     struct spool again;
     uint64_t end, rows, bytes;
@@ -133,7 +133,7 @@ static void another_process_continues_from_the_saved_position(void **state)
 }
 
 /* The space of sent rows is freed if the file system supports this. */
-static void sent_rows_take_no_space(void **state)
+TEST_WITH(sent_rows_take_no_space, set_up, tear_down)
 {
     char path[PATH_MAX + 16], line[1024];
     struct stat status;
@@ -156,7 +156,7 @@ static void sent_rows_take_no_space(void **state)
     assert_batch(HEADER "1,2\n", 1, &end);
 }
 
-static void beyond_the_limit_the_oldest_rows_are_dropped(void **state)
+TEST_WITH(beyond_the_limit_the_oldest_rows_are_dropped, set_up, tear_down)
 {
     uint64_t end;
 
@@ -186,7 +186,7 @@ static void write_state(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void a_damaged_spool_is_not_opened(void **state)
+TEST_WITH(a_damaged_spool_is_not_opened, set_up, tear_down)
 {
     static const char *const damaged[] = {
         "{",
@@ -207,7 +207,7 @@ static void a_damaged_spool_is_not_opened(void **state)
 }
 
 /* Simulates an owner that was killed while it removed the spool. */
-static void an_abandoned_spool_is_removed(void **state)
+TEST_WITH(an_abandoned_spool_is_removed, set_up, tear_down)
 {
     char path[PATH_MAX], run[PATH_MAX + 16];
 
@@ -231,7 +231,7 @@ static ino_t inode_of(const char *name)
     return status.st_ino;
 }
 
-static void the_end_of_a_run_is_written_into_reserved_space(void **state)
+TEST_WITH(the_end_of_a_run_is_written_into_reserved_space, set_up, tear_down)
 {
     struct buffer text = { 0 };
     json_t *read = NULL;
@@ -247,21 +247,4 @@ static void the_end_of_a_run_is_written_into_reserved_space(void **state)
     assert_true(spool_run_is_over(&fixture.spool));
     assert_int_equal(spool_write_end(&fixture.spool, &text), -ENOENT);
     buffer_done(&text);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(only_complete_rows_are_sent),
-        TEST(the_size_of_a_batch_is_limited),
-        TEST(another_process_continues_from_the_saved_position),
-        TEST(sent_rows_take_no_space),
-        TEST(beyond_the_limit_the_oldest_rows_are_dropped),
-        TEST(a_damaged_spool_is_not_opened),
-        TEST(an_abandoned_spool_is_removed),
-        TEST(the_end_of_a_run_is_written_into_reserved_space),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

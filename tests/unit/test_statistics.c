@@ -44,7 +44,7 @@ static void assert_value(const json_t *row, const char *name, double value)
         fail_msg("%s is %.12g instead of %.12g", name, value, number);
 }
 
-static void statistics_equal_the_results_of_scipy(void **state)
+TEST(statistics_equal_the_results_of_scipy)
 {
     double values[VALUES_MAX];
     json_t *all, *cases, *row;
@@ -70,7 +70,7 @@ static void statistics_equal_the_results_of_scipy(void **state)
     json_decref(all);
 }
 
-static void comparisons_equal_the_results_of_scipy(void **state)
+TEST(comparisons_equal_the_results_of_scipy)
 {
     double a[VALUES_MAX], b[VALUES_MAX];
     json_t *all, *cases, *row;
@@ -92,7 +92,7 @@ static void comparisons_equal_the_results_of_scipy(void **state)
     json_decref(all);
 }
 
-static void without_values_there_are_no_statistics(void **state)
+TEST(without_values_there_are_no_statistics)
 {
     struct statistics statistics;
     struct comparison comparison;
@@ -105,7 +105,7 @@ static void without_values_there_are_no_statistics(void **state)
     assert_true(isnan(comparison.p) && isnan(comparison.ratio) && !comparison.is_significant);
 }
 
-static void a_quantile_is_the_value_at_the_nearest_rank(void **state)
+TEST(a_quantile_is_the_value_at_the_nearest_rank)
 {
     static const double values[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
     static const struct {
@@ -175,7 +175,7 @@ enum { PAIRS = 1000 };
 /* Allows 5 % of the pairs, plus 3 standard deviations of the binomial distribution. */
 #define ALARMS_MOST (0.05 * PAIRS + 3 * sqrt(PAIRS * 0.05 * 0.95))
 
-static void equal_distributions_are_reported_as_different_in_less_than_5_percent(void **state)
+TEST(equal_distributions_are_reported_as_different_in_less_than_5_percent)
 {
     static const size_t counts[][2] = { { 5, 5 }, { 10, 10 }, { 20, 10 }, { 51, 50 } };
     struct generator generator = { 26 };
@@ -199,7 +199,7 @@ static void equal_distributions_are_reported_as_different_in_less_than_5_percent
     }
 }
 
-static void intervals_contain_the_true_values(void **state)
+TEST(intervals_contain_the_true_values)
 {
     static const size_t counts[] = { 6, 10, 20 };
     struct generator generator = { 27 };
@@ -226,7 +226,7 @@ static void intervals_contain_the_true_values(void **state)
     }
 }
 
-static void a_difference_is_found(void **state)
+TEST(a_difference_is_found)
 {
     struct generator generator = { 28 };
     double a[10], b[10];
@@ -247,7 +247,7 @@ static void a_difference_is_found(void **state)
 }
 
 /* Compares each run with the 20 before it, as `spoor check` does. */
-static void a_run_similar_to_the_last_20_is_within_the_tolerance(void **state)
+TEST(a_run_similar_to_the_last_20_is_within_the_tolerance)
 {
     enum { EARLIER = 20, RUNS = 200, REPEATS = 100 };
     struct generator generator = { 29 };
@@ -271,7 +271,7 @@ static void a_run_similar_to_the_last_20_is_within_the_tolerance(void **state)
     assert_true(alarms <= REPEATS * RUNS / 100);
 }
 
-static void the_tolerance_for_equal_runs_is_two_percent(void **state)
+TEST(the_tolerance_for_equal_runs_is_two_percent)
 {
     double values[20];
     struct statistics statistics;
@@ -284,7 +284,7 @@ static void the_tolerance_for_equal_runs_is_two_percent(void **state)
 }
 
 /* The values are too many for all pairs to be compared. */
-static void the_ratio_of_many_values_is_nearly_exact(void **state)
+TEST(the_ratio_of_many_values_is_nearly_exact)
 {
     static double a[VALUES_MAX], b[VALUES_MAX];
     struct generator generator = { 30 };
@@ -299,22 +299,4 @@ static void the_ratio_of_many_values_is_nearly_exact(void **state)
     assert_true(comparison.is_significant);
     assert_true(comparison.low < 1.5 && comparison.high > 1.5);
     assert_true(fabs(comparison.ratio - 1.5) < 0.03);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics_equal_the_results_of_scipy),
-        cmocka_unit_test(comparisons_equal_the_results_of_scipy),
-        cmocka_unit_test(without_values_there_are_no_statistics),
-        cmocka_unit_test(a_quantile_is_the_value_at_the_nearest_rank),
-        cmocka_unit_test(equal_distributions_are_reported_as_different_in_less_than_5_percent),
-        cmocka_unit_test(intervals_contain_the_true_values),
-        cmocka_unit_test(a_difference_is_found),
-        cmocka_unit_test(a_run_similar_to_the_last_20_is_within_the_tolerance),
-        cmocka_unit_test(the_tolerance_for_equal_runs_is_two_percent),
-        cmocka_unit_test(the_ratio_of_many_values_is_nearly_exact),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

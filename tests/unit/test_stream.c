@@ -26,7 +26,7 @@ static size_t count_columns(const struct dialect_table *table)
     return count;
 }
 
-static void each_dialect_defines_its_tables(void **state)
+TEST(each_dialect_defines_its_tables)
 {
     static const struct {
         const char *name;
@@ -56,7 +56,7 @@ static void each_dialect_defines_its_tables(void **state)
     }
 }
 
-static void other_names_are_refused(void **state)
+TEST(other_names_are_refused)
 {
     static const char *const names[] = {
         "",
@@ -79,7 +79,7 @@ static void other_names_are_refused(void **state)
     }
 }
 
-static void the_suffix_or_the_option_selects_the_format(void **state)
+TEST(the_suffix_or_the_option_selects_the_format)
 {
     struct spoor_error err = { 0 };
     struct stream stream;
@@ -96,7 +96,7 @@ static void the_suffix_or_the_option_selects_the_format(void **state)
     assert_string_equal(err.message, "unknown format 'xml': expected csv or jsonl");
 }
 
-static void only_rows_with_columns_of_the_machine_need_its_processes_and_gpus(void **state)
+TEST(only_rows_with_columns_of_the_machine_need_its_processes_and_gpus)
 {
     static const struct {
         const char *dialect;
@@ -112,16 +112,4 @@ static void only_rows_with_columns_of_the_machine_need_its_processes_and_gpus(vo
         assert_int_equal(stream.counts_processes, cases[i].has_machine);
         assert_int_equal(stream.reads_host_gpus, cases[i].has_machine);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_dialect_defines_its_tables),
-        cmocka_unit_test(other_names_are_refused),
-        cmocka_unit_test(the_suffix_or_the_option_selects_the_format),
-        cmocka_unit_test(only_rows_with_columns_of_the_machine_need_its_processes_and_gpus),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

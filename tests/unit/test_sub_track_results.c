@@ -24,7 +24,7 @@ static void check(const double *values, size_t count, double min, double max, do
         assert_true(!(fabs(found[i] - expected[i]) > 1e-12 * fabs(expected[i])));
 }
 
-static void standard_deviation_is_the_population_standard_deviation(void **state)
+TEST(standard_deviation_is_the_population_standard_deviation)
 {
     static const double some[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
     static const double negative[] = { -3, -1 };
@@ -35,7 +35,7 @@ static void standard_deviation_is_the_population_standard_deviation(void **state
     check(one, 1, 42.5, 42.5, 42.5, 0);
 }
 
-static void the_deviation_of_equal_numbers_is_0(void **state)
+TEST(the_deviation_of_equal_numbers_is_0)
 {
     double values[1000];
 
@@ -45,14 +45,14 @@ static void the_deviation_of_equal_numbers_is_0(void **state)
 }
 
 /* Sums of squares would lose the small deviation of numbers that are far from 0. */
-static void the_deviation_of_large_numbers_is_accurate(void **state)
+TEST(the_deviation_of_large_numbers_is_accurate)
 {
     static const double values[] = { 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16 };
 
     check(values, ARRAY_SIZE(values), 1e9 + 4, 1e9 + 16, 1e9 + 10, 4.743416490252569);
 }
 
-static void statistics_without_numbers_have_only_a_total_of_0(void **state)
+TEST(statistics_without_numbers_have_only_a_total_of_0)
 {
     struct spread spread = { 0 };
     double found[STATISTICS];
@@ -111,18 +111,18 @@ static double total(const struct call *calls, int count)
         assert_true(fabs(total(calls, count) - (expected_total)) < 1e-9); \
     } while (0)
 
-static void a_start_and_a_stop_form_a_call(void **state)
+TEST(a_start_and_a_stop_form_a_call)
 {
     CHECK(1, 3, { 7, "b", 'S', 1 }, { 7, "b", 'E', 4 });
     CHECK(2, 5, { 7, "b", 'S', 1 }, { 7, "b", 'E', 4 }, { 7, "b", 'S', 6 }, { 7, "b", 'E', 8 });
 }
 
-static void calls_of_a_recursive_block_are_nested(void **state)
+TEST(calls_of_a_recursive_block_are_nested)
 {
     CHECK(2, 6, { 7, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 7, "b", 'E', 3 }, { 7, "b", 'E', 4 });
 }
 
-static void an_unfinished_block_is_not_counted_as_a_call(void **state)
+TEST(an_unfinished_block_is_not_counted_as_a_call)
 {
     /* The process was killed in the block. */
     CHECK(0, 0, { 7, "b", 'S', 0 });
@@ -132,13 +132,13 @@ static void an_unfinished_block_is_not_counted_as_a_call(void **state)
     CHECK(1, 2, { 7, "b", 'S', 0 }, { 8, "b", 'S', 1 }, { 8, "b", 'E', 3 });
 }
 
-static void calls_of_different_processes_are_separate(void **state)
+TEST(calls_of_different_processes_are_separate)
 {
     CHECK(2, 7, { 8, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 8, "b", 'E', 5 }, { 7, "b", 'E', 3 });
 }
 
 /* A call may start in the same tick in which the previous call ends. */
-static void rows_with_the_same_time_keep_their_order(void **state)
+TEST(rows_with_the_same_time_keep_their_order)
 {
     const struct step steps[] = {
         { 7, "b", 'S', 1 }, { 7, "b", 'E', 2 }, { 7, "b", 'S', 2 }, { 7, "b", 'E', 3 }
@@ -158,7 +158,7 @@ static void check_refused(const struct step *steps, size_t count, const char *me
     assert_string_equal(err.message, message);
 }
 
-static void a_stop_without_a_start_is_refused(void **state)
+TEST(a_stop_without_a_start_is_refused)
 {
     const struct step same[] = { { 7, "b", 'E', 1.5 }, { 7, "b", 'S', 2 } };
     const struct step other[] = {
@@ -177,7 +177,7 @@ static void a_stop_without_a_start_is_refused(void **state)
                   "a start.");
 }
 
-static void merged_calls_include_the_time_between_them(void **state)
+TEST(merged_calls_include_the_time_between_them)
 {
     struct call calls[] = { { 5, 6, 0 }, { 1, 2, 0 }, { 1.5, 3, 0 }, { 3, 4, 0 }, { 8, 8, 0 } };
     size_t count = calls_join(calls, ARRAY_SIZE(calls));
@@ -205,7 +205,7 @@ static void check_table(const struct text_table *table, unsigned tabs, const cha
     buffer_done(&out);
 }
 
-static void numbers_are_written_with_at_most_eight_decimals(void **state)
+TEST(numbers_are_written_with_at_most_eight_decimals)
 {
     assert_string_equal(cell_number(0).text, "0.0");
     assert_string_equal(cell_number(13).text, "13.0");
@@ -217,7 +217,7 @@ static void numbers_are_written_with_at_most_eight_decimals(void **state)
     assert_string_equal(cell_number(1e300).text, "1e+300");
 }
 
-static void a_column_of_numbers_is_wider_than_its_header(void **state)
+TEST(a_column_of_numbers_is_wider_than_its_header)
 {
     static const char *const headers[] = { "min", "std" };
     static const char *const index[] = { "a", "main" };
@@ -230,7 +230,7 @@ static void a_column_of_numbers_is_wider_than_its_header(void **state)
                 "\tmain 12.125  1.0\n");
 }
 
-static void a_column_of_words_is_wider_than_its_cells(void **state)
+TEST(a_column_of_words_is_wider_than_its_cells)
 {
     static const char *const headers[] = { "unit", "cores" };
     static const struct cell_text cells[] = { { "bytes" }, { "12" } };
@@ -241,34 +241,11 @@ static void a_column_of_words_is_wider_than_its_cells(void **state)
                 "  bytes    12\n");
 }
 
-static void width_is_counted_in_characters(void **state)
+TEST(width_is_counted_in_characters)
 {
     static const char *const headers[] = { "\xc3\xa9t\xc3\xa9" };
     static const struct cell_text cells[] = { { "12345.5" } };
     const struct text_table table = { headers, NULL, cells, 1, 1, false };
 
     check_table(&table, 0, "     \xc3\xa9t\xc3\xa9\n 12345.5\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(standard_deviation_is_the_population_standard_deviation),
-        cmocka_unit_test(the_deviation_of_equal_numbers_is_0),
-        cmocka_unit_test(the_deviation_of_large_numbers_is_accurate),
-        cmocka_unit_test(statistics_without_numbers_have_only_a_total_of_0),
-        cmocka_unit_test(a_start_and_a_stop_form_a_call),
-        cmocka_unit_test(calls_of_a_recursive_block_are_nested),
-        cmocka_unit_test(an_unfinished_block_is_not_counted_as_a_call),
-        cmocka_unit_test(calls_of_different_processes_are_separate),
-        cmocka_unit_test(rows_with_the_same_time_keep_their_order),
-        cmocka_unit_test(a_stop_without_a_start_is_refused),
-        cmocka_unit_test(merged_calls_include_the_time_between_them),
-        cmocka_unit_test(numbers_are_written_with_at_most_eight_decimals),
-        cmocka_unit_test(a_column_of_numbers_is_wider_than_its_header),
-        cmocka_unit_test(a_column_of_words_is_wider_than_its_cells),
-        cmocka_unit_test(width_is_counted_in_characters),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void add(struct summary *summary, uint64_t ms, enum metric metric, uint64
     summary_add(summary, &sample);
 }
 
-static void without_samples_every_metric_is_unknown(void **state)
+TEST(without_samples_every_metric_is_unknown)
 {
     struct summary summary;
 
@@ -35,7 +35,7 @@ static void without_samples_every_metric_is_unknown(void **state)
     }
 }
 
-static void first_last_and_peak_are_kept(void **state)
+TEST(first_last_and_peak_are_kept)
 {
     const struct tally *tally;
     struct summary summary;
@@ -60,7 +60,7 @@ static void first_last_and_peak_are_kept(void **state)
     assert_int_equal(summary.ended_realtime_ns, 10000 * NS_PER_MS);
 }
 
-static void the_fastest_interval_is_kept(void **state)
+TEST(the_fastest_interval_is_kept)
 {
     struct summary summary;
 
@@ -72,7 +72,7 @@ static void the_fastest_interval_is_kept(void **state)
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 3.5);
 }
 
-static void a_short_interval_causes_no_peak_rate(void **state)
+TEST(a_short_interval_causes_no_peak_rate)
 {
     struct summary summary;
 
@@ -87,7 +87,7 @@ static void a_short_interval_causes_no_peak_rate(void **state)
 }
 
 /* The tracker was delayed between taking the time and reading the counter. */
-static void a_rate_is_taken_between_the_readings_of_its_counter(void **state)
+TEST(a_rate_is_taken_between_the_readings_of_its_counter)
 {
     struct summary summary;
     struct sample sample;
@@ -108,7 +108,7 @@ static void a_rate_is_taken_between_the_readings_of_its_counter(void **state)
 }
 
 /* The job exits in the middle of a second; the machine's counter is read two seconds later. */
-static void a_late_reading_does_not_raise_the_peak_of_the_machine(void **state)
+TEST(a_late_reading_does_not_raise_the_peak_of_the_machine)
 {
     struct summary summary;
     const struct tally *tally = &summary.tally[METRIC_HOST_CPU];
@@ -132,7 +132,7 @@ static void a_late_reading_does_not_raise_the_peak_of_the_machine(void **state)
 }
 
 /* One core is busy; the counter grows in steps of 10 ms and is read every millisecond. */
-static void a_coarse_counter_causes_no_fast_rate(void **state)
+TEST(a_coarse_counter_causes_no_fast_rate)
 {
     struct summary summary;
     struct sample sample;
@@ -148,7 +148,7 @@ static void a_coarse_counter_causes_no_fast_rate(void **state)
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
 }
 
-static void simultaneous_samples_are_harmless(void **state)
+TEST(simultaneous_samples_are_harmless)
 {
     struct summary summary;
 
@@ -159,7 +159,7 @@ static void simultaneous_samples_are_harmless(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_CPU].last, 50);
 }
 
-static void a_reset_counter_has_no_negative_rate(void **state)
+TEST(a_reset_counter_has_no_negative_rate)
 {
     struct summary summary;
 
@@ -172,7 +172,7 @@ static void a_reset_counter_has_no_negative_rate(void **state)
 }
 
 /* The processes of an agent are counted until spoor recognizes the agent. */
-static void usage_of_an_agent_recognized_late_is_removed(void **state)
+TEST(usage_of_an_agent_recognized_late_is_removed)
 {
     struct summary summary;
 
@@ -185,7 +185,7 @@ static void usage_of_an_agent_recognized_late_is_removed(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_STARTED].last, 2);
 }
 
-static void bytes_counted_twice_are_removed(void **state)
+TEST(bytes_counted_twice_are_removed)
 {
     struct summary summary;
 
@@ -196,7 +196,7 @@ static void bytes_counted_twice_are_removed(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_READ].last, 120);
 }
 
-static void a_counter_from_the_start_begins_at_0_even_if_read_later(void **state)
+TEST(a_counter_from_the_start_begins_at_0_even_if_read_later)
 {
     const struct tally *tally;
     struct summary summary;
@@ -210,7 +210,7 @@ static void a_counter_from_the_start_begins_at_0_even_if_read_later(void **state
     assert_int_equal(tally->last, 800);
 }
 
-static void a_phase_continues_from_the_counters_of_the_run(void **state)
+TEST(a_phase_continues_from_the_counters_of_the_run)
 {
     struct summary run, phase;
 
@@ -229,7 +229,7 @@ static void a_phase_continues_from_the_counters_of_the_run(void **state)
     assert_int_equal(phase.tally[METRIC_JOB_GPU_BUSY].first, 900);
 }
 
-static void the_first_sample_covers_the_time_before_it(void **state)
+TEST(the_first_sample_covers_the_time_before_it)
 {
     const struct tally *tally;
     struct summary summary;
@@ -247,7 +247,7 @@ static void the_first_sample_covers_the_time_before_it(void **state)
     assert_int_equal(tally->later_max, 400);
 }
 
-static void an_initial_zero_that_was_not_measured_is_removed(void **state)
+TEST(an_initial_zero_that_was_not_measured_is_removed)
 {
     struct summary summary;
 
@@ -260,7 +260,7 @@ static void an_initial_zero_that_was_not_measured_is_removed(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_GPU_MEMORY].max, 5);
 }
 
-static void the_parts_of_memory_are_read_at_the_peak(void **state)
+TEST(the_parts_of_memory_are_read_at_the_peak)
 {
     static const struct memory_split splits[] = { { 30, 10, 20 },
                                                   { 90, 80, 10 },
@@ -279,7 +279,7 @@ static void the_parts_of_memory_are_read_at_the_peak(void **state)
     assert_memory_equal(&summary.at_peak, &splits[1], sizeof(splits[1]));
 }
 
-static void a_resumed_phase_excludes_the_time_between_its_parts(void **state)
+TEST(a_resumed_phase_excludes_the_time_between_its_parts)
 {
     struct summary run, phase;
     const struct tally *cpu = &phase.tally[METRIC_JOB_CPU];
@@ -303,7 +303,7 @@ static void a_resumed_phase_excludes_the_time_between_its_parts(void **state)
     assert_near(cpu->max_rate, 500 / 1e9);
 }
 
-static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)
+TEST(a_resumed_phase_has_the_maximum_of_all_its_parts)
 {
     struct summary run, phase;
 
@@ -321,7 +321,7 @@ static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)
 }
 
 /* Another source reports additional CPU time, which was used at an unknown time. */
-static void missed_cpu_time_is_added_only_to_totals(void **state)
+TEST(missed_cpu_time_is_added_only_to_totals)
 {
     struct summary summary;
     struct sample sample;
@@ -337,31 +337,4 @@ static void missed_cpu_time_is_added_only_to_totals(void **state)
     summary_add(&summary, &sample);
     assert_near(tally->max_rate, 2);
     assert_int_equal(tally->last - tally->first, 33 * NS_PER_SECOND);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_resumed_phase_excludes_the_time_between_its_parts),
-        cmocka_unit_test(a_resumed_phase_has_the_maximum_of_all_its_parts),
-        cmocka_unit_test(a_counter_from_the_start_begins_at_0_even_if_read_later),
-        cmocka_unit_test(a_phase_continues_from_the_counters_of_the_run),
-        cmocka_unit_test(the_first_sample_covers_the_time_before_it),
-        cmocka_unit_test(an_initial_zero_that_was_not_measured_is_removed),
-        cmocka_unit_test(without_samples_every_metric_is_unknown),
-        cmocka_unit_test(first_last_and_peak_are_kept),
-        cmocka_unit_test(the_fastest_interval_is_kept),
-        cmocka_unit_test(a_short_interval_causes_no_peak_rate),
-        cmocka_unit_test(a_rate_is_taken_between_the_readings_of_its_counter),
-        cmocka_unit_test(a_late_reading_does_not_raise_the_peak_of_the_machine),
-        cmocka_unit_test(a_coarse_counter_causes_no_fast_rate),
-        cmocka_unit_test(simultaneous_samples_are_harmless),
-        cmocka_unit_test(a_reset_counter_has_no_negative_rate),
-        cmocka_unit_test(usage_of_an_agent_recognized_late_is_removed),
-        cmocka_unit_test(bytes_counted_twice_are_removed),
-        cmocka_unit_test(the_parts_of_memory_are_read_at_the_peak),
-        cmocka_unit_test(missed_cpu_time_is_added_only_to_totals),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,7 +145,7 @@ static const struct origin *origin(const struct step *step, enum metric metric)
     return &step->sample.origin[metric];
 }
 
-static void growth_of_the_cgroup_belongs_to_the_job(void **state)
+TEST(growth_of_the_cgroup_belongs_to_the_job)
 {
     struct step s;
 
@@ -172,7 +172,7 @@ static void growth_of_the_cgroup_belongs_to_the_job(void **state)
 
 /* The cgroup also counts the tracker's files, so its count is used only if the sum over
  * processes is known to be incomplete. */
-static void storage_is_counted_by_the_cgroup_if_processes_are_missing(void **state)
+TEST(storage_is_counted_by_the_cgroup_if_processes_are_missing)
 {
     struct step s;
 
@@ -189,7 +189,7 @@ static void storage_is_counted_by_the_cgroup_if_processes_are_missing(void **sta
 }
 
 /* Memory that the tracker allocates does not belong to the job. */
-static void the_memory_of_the_tracker_is_subtracted(void **state)
+TEST(the_memory_of_the_tracker_is_subtracted)
 {
     struct step s;
 
@@ -203,7 +203,7 @@ static void the_memory_of_the_tracker_is_subtracted(void **state)
     end(&s);
 }
 
-static void the_peak_of_the_cgroup_has_an_upper_bound(void **state)
+TEST(the_peak_of_the_cgroup_has_an_upper_bound)
 {
     struct step s;
 
@@ -218,7 +218,7 @@ static void the_peak_of_the_cgroup_has_an_upper_bound(void **state)
     end(&s);
 }
 
-static void a_peak_is_at_least_its_parts_and_never_0(void **state)
+TEST(a_peak_is_at_least_its_parts_and_never_0)
 {
     struct step s;
 
@@ -236,7 +236,7 @@ static void a_peak_is_at_least_its_parts_and_never_0(void **state)
     end(&s);
 }
 
-static void an_earlier_peak_is_only_a_bound(void **state)
+TEST(an_earlier_peak_is_only_a_bound)
 {
     struct step s;
 
@@ -252,7 +252,7 @@ static void an_earlier_peak_is_only_a_bound(void **state)
 }
 
 /* The foreign process may be a shell that waits for the tracker. */
-static void foreign_processes_leave_only_an_upper_bound(void **state)
+TEST(foreign_processes_leave_only_an_upper_bound)
 {
     struct step s;
 
@@ -280,14 +280,14 @@ static void assert_only_bounded(struct step *s, const char *others)
     end(s);
 }
 
-static void a_process_of_another_pid_namespace_is_foreign(void **state)
+TEST(a_process_of_another_pid_namespace_is_foreign)
 {
     struct step s;
 
     assert_only_bounded(&s, "0\n");
 }
 
-static void processes_in_child_cgroups_are_checked(void **state)
+TEST(processes_in_child_cgroups_are_checked)
 {
     struct step s;
 
@@ -302,7 +302,7 @@ static void processes_in_child_cgroups_are_checked(void **state)
 
 /* Lists a process of the job that no sample has found yet, the writer of the samples, and a
  * process that has exited since it was listed. */
-static void descendants_of_the_tracker_are_not_foreign(void **state)
+TEST(descendants_of_the_tracker_are_not_foreign)
 {
     struct step s;
 
@@ -318,7 +318,7 @@ static void descendants_of_the_tracker_are_not_foreign(void **state)
 }
 
 /* Earlier readings stay valid. */
-static void foreign_processes_that_enter_later_make_counts_inexact(void **state)
+TEST(foreign_processes_that_enter_later_make_counts_inexact)
 {
     struct step s;
 
@@ -342,7 +342,7 @@ static void foreign_processes_that_enter_later_make_counts_inexact(void **state)
     end(&s);
 }
 
-static void a_removed_cgroup_keeps_its_last_reading(void **state)
+TEST(a_removed_cgroup_keeps_its_last_reading)
 {
     struct step s;
     char from[128], to[128];
@@ -362,7 +362,7 @@ static void a_removed_cgroup_keeps_its_last_reading(void **state)
 
 /* Each hierarchy is checked separately: this task has its own cgroup for memory, but not for
  * CPU time. */
-static void version_1_has_one_cgroup_per_controller(void **state)
+TEST(version_1_has_one_cgroup_per_controller)
 {
     static const char mounts[] =
         "30 23 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
@@ -391,7 +391,7 @@ static void version_1_has_one_cgroup_per_controller(void **state)
 }
 
 /* Version 1 does not list processes of outer PID namespaces, so there may be hidden ones. */
-static void version_1_cgroup_in_a_pid_namespace_gives_only_an_upper_bound(void **state)
+TEST(version_1_cgroup_in_a_pid_namespace_gives_only_an_upper_bound)
 {
     struct step s;
 
@@ -410,7 +410,7 @@ static void version_1_cgroup_in_a_pid_namespace_gives_only_an_upper_bound(void *
 }
 
 /* The cgroup's folder is missing, as if another file system were mounted over it. */
-static void a_cgroup_that_cannot_be_read_is_not_used(void **state)
+TEST(a_cgroup_that_cannot_be_read_is_not_used)
 {
     struct step s;
 
@@ -425,7 +425,7 @@ static void a_cgroup_that_cannot_be_read_is_not_used(void **state)
 
 /* Only the root of a hierarchy has a release agent. The kernel charges no memory to the
  * root. */
-static void the_root_cgroup_of_version_1_gives_no_bound(void **state)
+TEST(the_root_cgroup_of_version_1_gives_no_bound)
 {
     struct step s;
 
@@ -441,7 +441,7 @@ static void the_root_cgroup_of_version_1_gives_no_bound(void **state)
     end(&s);
 }
 
-static void surrounding_cgroup_is_not_used_if_cgroups_are_off(void **state)
+TEST(surrounding_cgroup_is_not_used_if_cgroups_are_off)
 {
     struct step s;
 
@@ -455,7 +455,7 @@ static void surrounding_cgroup_is_not_used_if_cgroups_are_off(void **state)
 }
 
 /* In a container, the root of the cgroup namespace is the container's cgroup. */
-static void processes_in_a_namespaced_root_cgroup_are_not_treated_as_escaped(void **state)
+TEST(processes_in_a_namespaced_root_cgroup_are_not_treated_as_escaped)
 {
     struct step s;
 
@@ -469,30 +469,4 @@ static void processes_in_a_namespaced_root_cgroup_are_not_treated_as_escaped(voi
     look(&s, SAMPLE_LAST);
     assert_true(origin(&s, METRIC_JOB_MEMORY_PEAK)->is_exact);
     end(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(growth_of_the_cgroup_belongs_to_the_job),
-        cmocka_unit_test(storage_is_counted_by_the_cgroup_if_processes_are_missing),
-        cmocka_unit_test(the_memory_of_the_tracker_is_subtracted),
-        cmocka_unit_test(the_peak_of_the_cgroup_has_an_upper_bound),
-        cmocka_unit_test(a_peak_is_at_least_its_parts_and_never_0),
-        cmocka_unit_test(an_earlier_peak_is_only_a_bound),
-        cmocka_unit_test(foreign_processes_leave_only_an_upper_bound),
-        cmocka_unit_test(a_process_of_another_pid_namespace_is_foreign),
-        cmocka_unit_test(processes_in_child_cgroups_are_checked),
-        cmocka_unit_test(descendants_of_the_tracker_are_not_foreign),
-        cmocka_unit_test(foreign_processes_that_enter_later_make_counts_inexact),
-        cmocka_unit_test(a_removed_cgroup_keeps_its_last_reading),
-        cmocka_unit_test(version_1_has_one_cgroup_per_controller),
-        cmocka_unit_test(version_1_cgroup_in_a_pid_namespace_gives_only_an_upper_bound),
-        cmocka_unit_test(a_cgroup_that_cannot_be_read_is_not_used),
-        cmocka_unit_test(the_root_cgroup_of_version_1_gives_no_bound),
-        cmocka_unit_test(surrounding_cgroup_is_not_used_if_cgroups_are_off),
-        cmocka_unit_test(processes_in_a_namespaced_root_cgroup_are_not_treated_as_escaped),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ int __wrap_smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_ro
 }
 
 /* Main is read while both share the pages, the child after it has copied them. */
-static void pages_copied_before_the_process_is_read_are_counted(void **state)
+TEST(pages_copied_before_the_process_is_read_are_counted)
 {
     struct memory_fixture f = { 0 };
     struct memory_view views[2];
@@ -54,7 +54,7 @@ static void pages_copied_before_the_process_is_read_are_counted(void **state)
 }
 
 /* The processes have no files, so neither page tables nor sizes can be read. */
-static void page_tables_of_many_small_processes_are_not_walked(void **state)
+TEST(page_tables_of_many_small_processes_are_not_walked)
 {
     struct memory_fixture f = { 0 };
     struct memory_view views[CROWD];
@@ -123,13 +123,13 @@ static void walk_some_of_many(unsigned shared_mb, int each)
     memory_end(&f);
 }
 
-static void only_some_of_many_similar_copies_are_walked(void **state)
+TEST(only_some_of_many_similar_copies_are_walked)
 {
     walk_some_of_many(2, 3);
 }
 
 /* A walk over all of them would take too long. */
-static void only_some_of_many_similar_large_copies_are_walked(void **state)
+TEST(only_some_of_many_similar_large_copies_are_walked)
 {
     walk_some_of_many(99, 3);
     walk_some_of_many(999, 21);
@@ -146,7 +146,7 @@ static uint64_t learned_us(size_t processes, uint64_t megabytes, uint64_t us, do
     return survey_cost_ns(&survey, *page_ns) / NS_PER_US;
 }
 
-static void the_cost_of_a_walk_is_estimated_from_the_last(void **state)
+TEST(the_cost_of_a_walk_is_estimated_from_the_last)
 {
     double page_ns = SURVEY_PAGE_NS;
 
@@ -159,7 +159,7 @@ static void the_cost_of_a_walk_is_estimated_from_the_last(void **state)
 }
 
 /* Four processes of 3 MB took half a millisecond; 180 MB will not take 11 ms. */
-static void a_slow_walk_over_little_memory_changes_the_estimate_little(void **state)
+TEST(a_slow_walk_over_little_memory_changes_the_estimate_little)
 {
     const struct survey small = { .walk_count = 4, .walk_bytes = 12 * MB };
     const struct survey loading = { .walk_count = 1, .walk_bytes = MB / 16 };
@@ -172,18 +172,4 @@ static void a_slow_walk_over_little_memory_changes_the_estimate_little(void **st
     assert_in_range(survey_cost_ns(&large, page_ns) / NS_PER_US, 820, 1500);
     page_ns = survey_learn(&nothing, SURVEY_PAGE_NS, NS_PER_MS);
     assert_int_equal(survey_cost_ns(&large, page_ns), survey_cost_ns(&large, SURVEY_PAGE_NS));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_copied_before_the_process_is_read_are_counted),
-        cmocka_unit_test(page_tables_of_many_small_processes_are_not_walked),
-        cmocka_unit_test(only_some_of_many_similar_copies_are_walked),
-        cmocka_unit_test(only_some_of_many_similar_large_copies_are_walked),
-        cmocka_unit_test(the_cost_of_a_walk_is_estimated_from_the_last),
-        cmocka_unit_test(a_slow_walk_over_little_memory_changes_the_estimate_little),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static int converse(struct fake_manager *fake, enum fake_manner manner)
     return converse_within(fake, manner, PATIENT_NS, PATIENT_NS);
 }
 
-static void the_manager_receives_the_call(void **state)
+TEST(the_manager_receives_the_call)
 {
     uint8_t expected[SCOPE_CALL_SIZE];
     struct fake_manager fake;
@@ -63,7 +63,7 @@ static void the_manager_receives_the_call(void **state)
     assert_memory_equal(fake.call, expected, fake.call_length);
 }
 
-static void a_name_that_is_too_long_is_not_sent(void **state)
+TEST(a_name_that_is_too_long_is_not_sent)
 {
     char name[SCOPE_CALL_SIZE];
 
@@ -72,7 +72,7 @@ static void a_name_that_is_too_long_is_not_sent(void **state)
     assert_int_equal(systemd_start_scope(-1, UINT64_MAX, name, 1, 2), -EMSGSIZE);
 }
 
-static void the_login_contains_the_uid_with_hex_encoded_digits(void **state)
+TEST(the_login_contains_the_uid_with_hex_encoded_digits)
 {
     char expected[64] = "AUTH EXTERNAL ", digits[16];
     struct fake_manager fake;
@@ -84,7 +84,7 @@ static void the_login_contains_the_uid_with_hex_encoded_digits(void **state)
     assert_string_equal(fake.login, expected);
 }
 
-static void other_messages_are_skipped(void **state)
+TEST(other_messages_are_skipped)
 {
     struct fake_manager fake;
 
@@ -92,7 +92,7 @@ static void other_messages_are_skipped(void **state)
     assert_int_equal(converse(&fake, FAKE_SIGNALS_FIRST), 0);
 }
 
-static void a_manager_that_refuses_the_login_is_not_called(void **state)
+TEST(a_manager_that_refuses_the_login_is_not_called)
 {
     static const struct {
         enum fake_manner manner;
@@ -115,7 +115,7 @@ static void a_manager_that_refuses_the_login_is_not_called(void **state)
     }
 }
 
-static void a_refusal_is_distinguished_from_an_unknown_outcome(void **state)
+TEST(a_refusal_is_distinguished_from_an_unknown_outcome)
 {
     static const struct {
         enum fake_manner manner;
@@ -132,7 +132,7 @@ static void a_refusal_is_distinguished_from_an_unknown_outcome(void **state)
         assert_int_equal(converse(&fake, cases[i].manner), cases[i].result);
 }
 
-static void every_call_ends_by_its_deadline(void **state)
+TEST(every_call_ends_by_its_deadline)
 {
     static const struct {
         enum fake_manner manner;
@@ -157,7 +157,7 @@ static void every_call_ends_by_its_deadline(void **state)
     }
 }
 
-static void a_socket_without_a_listener_is_not_treated_as_a_manager(void **state)
+TEST(a_socket_without_a_listener_is_not_treated_as_a_manager)
 {
     char long_path[200];
     struct fake_manager fake;
@@ -209,7 +209,7 @@ static bool is_closed_within(int fd, int ms)
     return poll(&poller, 1, ms) == 1 && (poller.revents & POLLHUP);
 }
 
-static void wait_does_not_return_the_keeper_process(void **state)
+TEST_WITH(wait_does_not_return_the_keeper_process, start, stop)
 {
     struct scope_keeper *keeper = get(state);
     siginfo_t info = { 0 };
@@ -222,7 +222,7 @@ static void wait_does_not_return_the_keeper_process(void **state)
 }
 
 /* The keeper is a child of the tracker, like orphans of the job. */
-static void the_keeper_is_not_counted_as_part_of_a_job(void **state)
+TEST_WITH(the_keeper_is_not_counted_as_part_of_a_job, start, stop)
 {
     struct scope_keeper *keeper = get(state);
     struct member member = { .id.pid = keeper->pid };
@@ -236,7 +236,7 @@ static void the_keeper_is_not_counted_as_part_of_a_job(void **state)
     root_close(&root);
 }
 
-static void the_keeper_inherits_no_descriptors_of_the_tracker(void **state)
+TEST(the_keeper_inherits_no_descriptors_of_the_tracker)
 {
     struct scope_keeper *keeper;
     int fds[2];
@@ -255,7 +255,7 @@ static void the_keeper_inherits_no_descriptors_of_the_tracker(void **state)
     stop(state);
 }
 
-static void signals_do_not_end_the_keeper(void **state)
+TEST_WITH(signals_do_not_end_the_keeper, start, stop)
 {
     static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGALRM };
     struct scope_keeper *keeper = get(state);
@@ -268,7 +268,7 @@ static void signals_do_not_end_the_keeper(void **state)
     assert_int_equal(info.si_pid, 0);
 }
 
-static void a_stopped_keeper_can_be_ended(void **state)
+TEST_WITH(a_stopped_keeper_can_be_ended, start, stop)
 {
     struct scope_keeper *keeper = get(state);
     pid_t pid = keeper->pid;
@@ -282,7 +282,7 @@ static void a_stopped_keeper_can_be_ended(void **state)
 }
 
 /* Simulates the kill of a tracker. The keeper must not outlive the tracker. */
-static void the_keeper_exits_with_the_tracker(void **state)
+TEST(the_keeper_exits_with_the_tracker)
 {
     int fds[2];
     int status;
@@ -317,27 +317,4 @@ static void the_keeper_exits_with_the_tracker(void **state)
         (void)poll(NULL, 0, 1);
     }
     fail_msg("it is still there");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_manager_receives_the_call),
-        cmocka_unit_test(a_name_that_is_too_long_is_not_sent),
-        cmocka_unit_test(the_login_contains_the_uid_with_hex_encoded_digits),
-        cmocka_unit_test(other_messages_are_skipped),
-        cmocka_unit_test(a_manager_that_refuses_the_login_is_not_called),
-        cmocka_unit_test(a_refusal_is_distinguished_from_an_unknown_outcome),
-        cmocka_unit_test(every_call_ends_by_its_deadline),
-        cmocka_unit_test(a_socket_without_a_listener_is_not_treated_as_a_manager),
-        cmocka_unit_test_setup_teardown(wait_does_not_return_the_keeper_process, start, stop),
-        cmocka_unit_test_setup_teardown(the_keeper_is_not_counted_as_part_of_a_job, start,
-                                        stop),
-        cmocka_unit_test(the_keeper_inherits_no_descriptors_of_the_tracker),
-        cmocka_unit_test_setup_teardown(signals_do_not_end_the_keeper, start, stop),
-        cmocka_unit_test_setup_teardown(a_stopped_keeper_can_be_ended, start, stop),
-        cmocka_unit_test(the_keeper_exits_with_the_tracker),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

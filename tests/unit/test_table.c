@@ -59,7 +59,7 @@ static int read_first(const char *path, double *ret, struct spoor_error *err)
     return r;
 }
 
-static void csv_and_sqlite_tables_can_be_read(void **state)
+TEST_WITH(csv_and_sqlite_tables_can_be_read, set_up, tear_down)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -73,7 +73,7 @@ static void csv_and_sqlite_tables_can_be_read(void **state)
     assert_true(size > 3.4 && size < 3.6);
 }
 
-static void a_row_must_have_as_many_cells_as_the_header(void **state)
+TEST_WITH(a_row_must_have_as_many_cells_as_the_header, set_up, tear_down)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -85,7 +85,7 @@ static void a_row_must_have_as_many_cells_as_the_header(void **state)
 }
 
 /* A view could return endless rows, by joins or recursion. */
-static void a_view_is_not_accepted_as_a_table(void **state)
+TEST_WITH(a_view_is_not_accepted_as_a_table, set_up, tear_down)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -97,7 +97,7 @@ static void a_view_is_not_accepted_as_a_table(void **state)
     assert_non_null(strstr(err.message, "access to view"));
 }
 
-static void a_number_must_be_finite(void **state)
+TEST_WITH(a_number_must_be_finite, set_up, tear_down)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -110,7 +110,7 @@ static void a_number_must_be_finite(void **state)
     assert_true(size > 6.9);
 }
 
-static void the_size_of_a_cell_is_limited(void **state)
+TEST_WITH(the_size_of_a_cell_is_limited, set_up, tear_down)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -120,18 +120,4 @@ static void the_size_of_a_cell_is_limited(void **state)
                           "INSERT INTO data VALUES (1)");
     assert_int_equal(read_first(folder->sqlite, &size, &err), -EBADMSG);
     assert_non_null(strstr(err.message, "too big"));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(csv_and_sqlite_tables_can_be_read),
-        TEST(a_row_must_have_as_many_cells_as_the_header),
-        TEST(a_view_is_not_accepted_as_a_table),
-        TEST(a_number_must_be_finite),
-        TEST(the_size_of_a_cell_is_limited),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,7 +136,7 @@ static const struct fields new_kernel = {
 };
 
 /* A child of vfork that exits without exec has the peak of its parent. */
-static void an_idle_child_may_have_no_memory_of_its_own(void **state)
+TEST(an_idle_child_may_have_no_memory_of_its_own)
 {
     struct fields fields = new_kernel;
     struct exit_record record;
@@ -152,7 +152,7 @@ static void an_idle_child_may_have_no_memory_of_its_own(void **state)
     assert_false(record.may_be_borrowed);
 }
 
-static void an_exit_record_contains_thread_process_and_peak(void **state)
+TEST(an_exit_record_contains_thread_process_and_peak)
 {
     struct exit_record record;
     struct datagram d;
@@ -172,7 +172,7 @@ static void an_exit_record_contains_thread_process_and_peak(void **state)
     assert_false(record.is_last_of_several);
 }
 
-static void an_exit_record_contains_the_waiting_times(void **state)
+TEST(an_exit_record_contains_the_waiting_times)
 {
     struct fields fields = new_kernel;
     struct exit_record record;
@@ -190,7 +190,7 @@ static void an_exit_record_contains_the_waiting_times(void **state)
     assert_false(is_known(record.usage.counter[USAGE_CPU_WAIT_NS]));
 }
 
-static void the_exit_of_one_thread_does_not_end_its_process(void **state)
+TEST(the_exit_of_one_thread_does_not_end_its_process)
 {
     struct fields fields = new_kernel;
     struct exit_record record;
@@ -218,7 +218,7 @@ static void the_exit_of_one_thread_does_not_end_its_process(void **state)
     assert_false(is_known(record.usage.counter[USAGE_CPU_NS])); /* tick_ns and run_ns have it */
 }
 
-static void an_old_kernel_does_not_report_the_process(void **state)
+TEST(an_old_kernel_does_not_report_the_process)
 {
     const struct fields old = { .pid = 43,
                                 .tgid = 0xdead,
@@ -236,7 +236,7 @@ static void an_old_kernel_does_not_report_the_process(void **state)
 }
 
 /* Version 15 is the only one that has these fields at other offsets. */
-static void an_unreadable_peak_is_unknown(void **state)
+TEST(an_unreadable_peak_is_unknown)
 {
     struct fields fields = new_kernel;
     struct exit_record record;
@@ -257,7 +257,7 @@ static void an_unreadable_peak_is_unknown(void **state)
     assert_false(is_known(record.peak_rss_bytes));
 }
 
-static void a_truncated_datagram_is_refused(void **state)
+TEST(a_truncated_datagram_is_refused)
 {
     struct exit_record record = { .pid = -1 };
     struct datagram d;
@@ -274,7 +274,7 @@ static void a_truncated_datagram_is_refused(void **state)
     assert_int_equal(record.pid, -1);
 }
 
-static void wrong_lengths_are_refused(void **state)
+TEST(wrong_lengths_are_refused)
 {
     static const uint16_t lies[] = { 0, 1, 3, 4, 5, 4095, 0xffff };
     struct exit_record record = { .pid = -1 };
@@ -291,7 +291,7 @@ static void wrong_lengths_are_refused(void **state)
     assert_int_equal(record.pid, -1);
 }
 
-static void messages_of_another_netlink_family_are_ignored(void **state)
+TEST(messages_of_another_netlink_family_are_ignored)
 {
     struct exit_record record;
     struct datagram d;
@@ -318,7 +318,7 @@ static void find(const struct exit_record *record, void *data)
         *wanted = *record;
 }
 
-static void the_kernel_reports_the_peak_of_an_exited_process(void **state)
+TEST(the_kernel_reports_the_peak_of_an_exited_process)
 {
     struct exit_record record = { 0 };
     struct taskstats_socket taskstats;
@@ -374,7 +374,7 @@ static void count(const struct exit_record *record, void *data)
         *(record->is_group_exit ? &seen->processes : &seen->threads) += 1;
 }
 
-static void records_of_threads_can_be_skipped(void **state)
+TEST(records_of_threads_can_be_skipped)
 {
     struct taskstats_socket taskstats;
     struct root root;
@@ -404,7 +404,7 @@ static void records_of_threads_can_be_skipped(void **state)
     taskstats_close(&taskstats);
 }
 
-static void exit_records_are_not_supported_for_a_fixture(void **state)
+FAKE_ROOT_TEST(exit_records_are_not_supported_for_a_fixture)
 {
     struct fake_root *fake = *state;
     struct taskstats_socket taskstats;
@@ -413,24 +413,4 @@ static void exit_records_are_not_supported_for_a_fixture(void **state)
     fake->root.is_live = true;
     assert_int_equal(taskstats_open(&fake->root, &taskstats), -ENOENT);
     assert_int_equal(taskstats.fd, -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_exit_record_contains_thread_process_and_peak),
-        cmocka_unit_test(an_exit_record_contains_the_waiting_times),
-        cmocka_unit_test(an_idle_child_may_have_no_memory_of_its_own),
-        cmocka_unit_test(the_exit_of_one_thread_does_not_end_its_process),
-        cmocka_unit_test(an_old_kernel_does_not_report_the_process),
-        cmocka_unit_test(an_unreadable_peak_is_unknown),
-        cmocka_unit_test(a_truncated_datagram_is_refused),
-        cmocka_unit_test(wrong_lengths_are_refused),
-        cmocka_unit_test(messages_of_another_netlink_family_are_ignored),
-        cmocka_unit_test(the_kernel_reports_the_peak_of_an_exited_process),
-        cmocka_unit_test(records_of_threads_can_be_skipped),
-        FAKE_ROOT_TEST(exit_records_are_not_supported_for_a_fixture),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static const struct tcp_info carried = {
     .tcpi_bytes_acked = 502,
 };
 
-static void payload_bytes_and_identifiers_of_a_socket_are_read(void **state)
+TEST(payload_bytes_and_identifiers_of_a_socket_are_read)
 {
     struct tcp_socket tcp = parsed(ESTABLISHED, &carried, sizeof(carried));
 
@@ -99,7 +99,7 @@ static void payload_bytes_and_identifiers_of_a_socket_are_read(void **state)
     assert_true(parsed(LISTEN, &carried, sizeof(carried)).is_listening);
 }
 
-static void the_fin_of_the_peer_is_not_counted_as_payload(void **state)
+TEST(the_fin_of_the_peer_is_not_counted_as_payload)
 {
     struct tcp_socket closed = parsed(CLOSED, &carried, sizeof(carried));
     const struct tcp_info none = { 0 };
@@ -113,7 +113,7 @@ static void the_fin_of_the_peer_is_not_counted_as_payload(void **state)
     assert_false(parsed(CLOSED, &none, sizeof(none)).may_count_fin);
 }
 
-static void an_old_kernel_counts_acknowledged_bytes(void **state)
+TEST(an_old_kernel_counts_acknowledged_bytes)
 {
     struct tcp_socket tcp =
         parsed(ESTABLISHED, &carried, offsetof(struct tcp_info, tcpi_bytes_sent));
@@ -122,7 +122,7 @@ static void an_old_kernel_counts_acknowledged_bytes(void **state)
     assert_int_equal(tcp.received_bytes + tcp.may_count_fin, 1001);
 }
 
-static void the_end_of_a_list_and_errors_are_recognized(void **state)
+TEST(the_end_of_a_list_and_errors_are_recognized)
 {
     struct datagram d = { .size = 0 };
     struct nlmsghdr header = { .nlmsg_len = sizeof(header) + 4, .nlmsg_type = NLMSG_DONE };
@@ -142,7 +142,7 @@ static void the_end_of_a_list_and_errors_are_recognized(void **state)
     assert_int_equal(tcp_diag_parse(d.bytes, d.size, see, &seen), -ENOENT);
 }
 
-static void a_damaged_datagram_is_refused(void **state)
+TEST(a_damaged_datagram_is_refused)
 {
     struct datagram d = { .size = 0 };
     struct seen seen = { .count = 0 };
@@ -162,7 +162,7 @@ static struct tcp_socket between(int family, const char *from, const char *to)
     return tcp;
 }
 
-static void local_connections_are_recognized_by_their_addresses(void **state)
+TEST(local_connections_are_recognized_by_their_addresses)
 {
     static const struct {
         int family;
@@ -214,7 +214,7 @@ static void see_own(const struct tcp_socket *tcp, void *data)
         *own = *tcp;
 }
 
-static void a_connection_is_listed_looked_up_and_reported(void **state)
+TEST(a_connection_is_listed_looked_up_and_reported)
 {
     struct root root = ROOT_CLOSED;
     struct tcp_socket own = { 0 }, now;
@@ -251,19 +251,4 @@ static void a_connection_is_listed_looked_up_and_reported(void **state)
     assert_int_equal(own.received_bytes, 10);
     assert_int_equal(tcp_diag_find(requests, &own, &now), -ENOENT);
     root_close(&root);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(payload_bytes_and_identifiers_of_a_socket_are_read),
-        cmocka_unit_test(the_fin_of_the_peer_is_not_counted_as_payload),
-        cmocka_unit_test(an_old_kernel_counts_acknowledged_bytes),
-        cmocka_unit_test(the_end_of_a_list_and_errors_are_recognized),
-        cmocka_unit_test(a_damaged_datagram_is_refused),
-        cmocka_unit_test(local_connections_are_recognized_by_their_addresses),
-        cmocka_unit_test(a_connection_is_listed_looked_up_and_reported),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static const char whole_report[] =
     "not exact    peak memory (at most 1.50 GB), private and shared memory,\n"
     "             processes, threads\n";
 
-static void the_full_report_has_25_lines(void **state)
+TEST_WITH(the_full_report_has_25_lines, set_up, tear_down)
 {
     struct buffer out = { 0 };
 
@@ -90,7 +90,7 @@ static void the_full_report_has_25_lines(void **state)
 }
 
 /* The job has one process, no limit, no network traffic and no tags. */
-static void a_plain_job_has_20_lines(void **state)
+TEST_WITH(a_plain_job_has_20_lines, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -105,7 +105,7 @@ static void a_plain_job_has_20_lines(void **state)
     buffer_done(&out);
 }
 
-static void a_memory_split_below_the_peak_is_shown_with_its_total(void **state)
+TEST_WITH(a_memory_split_below_the_peak_is_shown_with_its_total, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -117,7 +117,7 @@ static void a_memory_split_below_the_peak_is_shown_with_its_total(void **state)
     buffer_done(&out);
 }
 
-static void a_large_page_cache_has_its_own_row(void **state)
+TEST_WITH(a_large_page_cache_has_its_own_row, set_up, tear_down)
 {
     struct example *example = *state;
     struct tally *tally = &example->summary.tally[METRIC_JOB_MEMORY_PEAK];
@@ -136,7 +136,7 @@ static void a_large_page_cache_has_its_own_row(void **state)
 }
 
 /* Pages charged to another cgroup do not count against the limit. */
-static void a_cgroup_limit_is_compared_with_charged_memory(void **state)
+TEST_WITH(a_cgroup_limit_is_compared_with_charged_memory, set_up, tear_down)
 {
     struct example *example = *state;
     struct tally *tally = &example->summary.tally[METRIC_JOB_MEMORY_PEAK];
@@ -154,7 +154,7 @@ static void a_cgroup_limit_is_compared_with_charged_memory(void **state)
     buffer_done(&out);
 }
 
-static void colors_change_nothing_else(void **state)
+TEST_WITH(colors_change_nothing_else, set_up, tear_down)
 {
     const struct example *example = *state;
     struct buffer out = { 0 };
@@ -176,7 +176,7 @@ static void colors_change_nothing_else(void **state)
     buffer_done(&out);
 }
 
-static void the_report_is_ascii_without_unicode(void **state)
+TEST_WITH(the_report_is_ascii_without_unicode, set_up, tear_down)
 {
     static const char *const command[] = { "caf\xc3\xa9", NULL };
     struct example *example = *state;
@@ -191,7 +191,7 @@ static void the_report_is_ascii_without_unicode(void **state)
     buffer_done(&out);
 }
 
-static void the_end_of_the_run_is_described_in_words(void **state)
+TEST_WITH(the_end_of_the_run_is_described_in_words, set_up, tear_down)
 {
     static const struct {
         int wait_status;
@@ -221,7 +221,7 @@ static void the_end_of_the_run_is_described_in_words(void **state)
     buffer_done(&out);
 }
 
-static void unknown_figures_have_a_reason(void **state)
+TEST_WITH(unknown_figures_have_a_reason, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -243,7 +243,7 @@ static void unknown_figures_have_a_reason(void **state)
 }
 
 /* Scaled to its own maximum, noise would look like full load. */
-static void an_idle_job_has_no_cpu_curve(void **state)
+TEST_WITH(an_idle_job_has_no_cpu_curve, set_up, tear_down)
 {
     struct example *example = *state;
     struct series *series = &example->series;
@@ -264,7 +264,7 @@ static void an_idle_job_has_no_cpu_curve(void **state)
     buffer_done(&out);
 }
 
-static void empty_rows_are_left_out(void **state)
+TEST_WITH(empty_rows_are_left_out, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -282,7 +282,7 @@ static void empty_rows_are_left_out(void **state)
     buffer_done(&out);
 }
 
-static void notable_pressure_swap_and_lateness_are_shown(void **state)
+TEST_WITH(notable_pressure_swap_and_lateness_are_shown, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -320,7 +320,7 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
     buffer_done(&out);
 }
 
-static void rdma_and_nfs_are_shown_if_bytes_were_moved(void **state)
+TEST_WITH(rdma_and_nfs_are_shown_if_bytes_were_moved, set_up, tear_down)
 {
     struct example *example = *state;
     struct tally *tally = example->summary.tally;
@@ -338,7 +338,7 @@ static void rdma_and_nfs_are_shown_if_bytes_were_moved(void **state)
     buffer_done(&out);
 }
 
-static void pressure_of_the_host_is_left_out_if_the_job_is_idle(void **state)
+TEST_WITH(pressure_of_the_host_is_left_out_if_the_job_is_idle, set_up, tear_down)
 {
     static const enum metric idle[] = { METRIC_JOB_CPU, METRIC_JOB_READ, METRIC_JOB_WRITTEN };
     struct example *example = *state;
@@ -358,7 +358,7 @@ static void pressure_of_the_host_is_left_out_if_the_job_is_idle(void **state)
     buffer_done(&out);
 }
 
-static void long_and_hostile_text_is_truncated_and_escaped(void **state)
+TEST_WITH(long_and_hostile_text_is_truncated_and_escaped, set_up, tear_down)
 {
     static const char *const command[] = { "/usr/bin/a-program-with-a-long-name", "--option",
                                            "one two three four five six seven eight", NULL };
@@ -382,7 +382,7 @@ static void long_and_hostile_text_is_truncated_and_escaped(void **state)
     buffer_done(&out);
 }
 
-static void each_warning_has_its_own_line(void **state)
+TEST_WITH(each_warning_has_its_own_line, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -395,7 +395,7 @@ static void each_warning_has_its_own_line(void **state)
     buffer_done(&out);
 }
 
-static void the_table_of_phases_shows_at_most_eight(void **state)
+TEST_WITH(the_table_of_phases_shows_at_most_eight, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -418,7 +418,7 @@ static void the_table_of_phases_shows_at_most_eight(void **state)
     buffer_done(&out);
 }
 
-static void exact_figures_have_no_remark(void **state)
+TEST_WITH(exact_figures_have_no_remark, set_up, tear_down)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -431,8 +431,6 @@ static void exact_figures_have_no_remark(void **state)
     assert_null(strstr(out.text, "unknown"));
     buffer_done(&out);
 }
-
-#define with_example(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 /* ---- text system ----------------------------------------------------------- */
 
@@ -479,7 +477,7 @@ static const char system_whole_report[] =
     "tracker      12.0 ms of CPU (0.2 % of a core), 3.20 MB of RAM, 6 samples\n"
     "unknown      network: no network interface\n";
 
-static void the_machine_is_shown_without_job_lines(void **state)
+TEST_WITH(the_machine_is_shown_without_job_lines, system_set_up, system_tear_down)
 {
     struct buffer out = { 0 };
 
@@ -488,7 +486,7 @@ static void the_machine_is_shown_without_job_lines(void **state)
     buffer_done(&out);
 }
 
-static void a_system_report_without_values_is_harmless(void **state)
+TEST_WITH(a_system_report_without_values_is_harmless, system_set_up, system_tear_down)
 {
     struct example *example = *state;
     const struct devices none = { 0 };
@@ -502,7 +500,7 @@ static void a_system_report_without_values_is_harmless(void **state)
     buffer_done(&out);
 }
 
-static void json_lists_the_devices(void **state)
+TEST_WITH(json_lists_the_devices, system_set_up, system_tear_down)
 {
     struct buffer out = { 0 };
 
@@ -557,7 +555,7 @@ static void check(size_t shown, const char *expected)
     buffer_done(&out);
 }
 
-static void processes_are_sorted_by_cpu_time(void **state)
+TEST(processes_are_sorted_by_cpu_time)
 {
     check(2, "\n"
              "Processes   PID    CPU time  peak memory        time  command\n"
@@ -566,7 +564,7 @@ static void processes_are_sorted_by_cpu_time(void **state)
              "  and 1204 more\n");
 }
 
-static void an_unknown_value_is_not_0(void **state)
+TEST(an_unknown_value_is_not_0)
 {
     others[0].count = 0;
     check(200, "\n"
@@ -576,7 +574,7 @@ static void an_unknown_value_is_not_0(void **state)
                "              9         n/a          1 B      1.00 s  n/a\n");
 }
 
-static void command_is_escaped_once(void **state)
+TEST(command_is_escaped_once)
 {
     processes[2].command = "$'./e\\x1b' a\x1b";
     check(200, "\n"
@@ -586,43 +584,7 @@ static void command_is_escaped_once(void **state)
                "              9         n/a          1 B      1.00 s  $'./e\\x1b' a\\x1b\n");
 }
 
-static void processes_are_not_listed_without_the_option(void **state)
+TEST(processes_are_not_listed_without_the_option)
 {
     check(0, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        with_example(the_full_report_has_25_lines),
-        with_example(a_plain_job_has_20_lines),
-        with_example(a_memory_split_below_the_peak_is_shown_with_its_total),
-        with_example(a_large_page_cache_has_its_own_row),
-        with_example(a_cgroup_limit_is_compared_with_charged_memory),
-        with_example(colors_change_nothing_else),
-        with_example(the_report_is_ascii_without_unicode),
-        with_example(the_end_of_the_run_is_described_in_words),
-        with_example(unknown_figures_have_a_reason),
-        with_example(an_idle_job_has_no_cpu_curve),
-        with_example(empty_rows_are_left_out),
-        with_example(pressure_of_the_host_is_left_out_if_the_job_is_idle),
-        with_example(rdma_and_nfs_are_shown_if_bytes_were_moved),
-        with_example(notable_pressure_swap_and_lateness_are_shown),
-        with_example(long_and_hostile_text_is_truncated_and_escaped),
-        with_example(each_warning_has_its_own_line),
-        with_example(the_table_of_phases_shows_at_most_eight),
-        with_example(exact_figures_have_no_remark),
-        cmocka_unit_test_setup_teardown(the_machine_is_shown_without_job_lines, system_set_up,
-                                        system_tear_down),
-        cmocka_unit_test_setup_teardown(a_system_report_without_values_is_harmless,
-                                        system_set_up, system_tear_down),
-        cmocka_unit_test_setup_teardown(json_lists_the_devices, system_set_up,
-                                        system_tear_down),
-        cmocka_unit_test(processes_are_sorted_by_cpu_time),
-        cmocka_unit_test(an_unknown_value_is_not_0),
-        cmocka_unit_test(command_is_escaped_once),
-        cmocka_unit_test(processes_are_not_listed_without_the_option),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

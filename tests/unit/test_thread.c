@@ -81,7 +81,7 @@ static spoor_session *open_session(void)
     return session;
 }
 
-static void a_failed_thread_start_leaves_nothing_open(void **state)
+TEST(a_failed_thread_start_leaves_nothing_open)
 {
     int before = count_open("eventfd");
     spoor_session *session = open_session();
@@ -100,7 +100,7 @@ static void a_failed_thread_start_leaves_nothing_open(void **state)
 }
 
 /* The removal may take a second for each folder. */
-static void a_session_can_be_read_while_the_cgroup_is_removed(void **state)
+TEST(a_session_can_be_read_while_the_cgroup_is_removed)
 {
     struct spoor_error err;
 
@@ -183,7 +183,7 @@ static void *ask_for_sample(void *data)
 
 /* After the end of the job, a listener waits for such a caller, but not as long as for a
  * thread that hangs. */
-static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
+TEST(stopping_wakes_callers_that_wait_for_a_sample)
 {
     struct obstacle obstacle;
     spoor_session *session = open_hanging(&obstacle);
@@ -205,7 +205,7 @@ static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
     obstacle_done(&obstacle);
 }
 
-static void a_hanging_thread_blocks_no_caller(void **state)
+TEST(a_hanging_thread_blocks_no_caller)
 {
     struct obstacle obstacle;
     spoor_session *session = open_hanging(&obstacle);
@@ -232,7 +232,7 @@ static void a_hanging_thread_blocks_no_caller(void **state)
 }
 
 /* A sanitizer checks that the thread frees all its memory. */
-static void a_session_with_a_hanging_thread_can_be_closed(void **state)
+TEST(a_session_with_a_hanging_thread_can_be_closed)
 {
     static struct obstacle obstacle; /* the thread uses it after the session is closed */
     int count = count_open("eventfd");
@@ -279,7 +279,7 @@ static int count_successes(void *(*act)(void *data), spoor_session *session)
     return count;
 }
 
-static void several_threads_may_start_and_stop_a_session(void **state)
+TEST(several_threads_may_start_and_stop_a_session)
 {
     for (int i = 0; i < 20; i++) {
         spoor_session *session = open_session();
@@ -293,15 +293,6 @@ static void several_threads_may_start_and_stop_a_session(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failed_thread_start_leaves_nothing_open),
-        cmocka_unit_test(a_session_can_be_read_while_the_cgroup_is_removed),
-        cmocka_unit_test(stopping_wakes_callers_that_wait_for_a_sample),
-        cmocka_unit_test(a_hanging_thread_blocks_no_caller),
-        cmocka_unit_test(a_session_with_a_hanging_thread_can_be_closed),
-        cmocka_unit_test(several_threads_may_start_and_stop_a_session),
-    };
-
     (void)setenv("SPOOR_DISABLE", "gpu", 1); /* GPU libraries open eventfds, too */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_tests_run();
 }

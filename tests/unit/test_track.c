@@ -89,21 +89,21 @@ static int shell(const char *script)
     return run(argv, false).code;
 }
 
-static void exit_codes_pass_through(void **state)
+TEST(exit_codes_pass_through)
 {
     assert_int_equal(shell("exit 0"), 0);
     assert_int_equal(shell("exit 7"), 7);
     assert_int_equal(shell("exit 255"), 255);
 }
 
-static void death_by_signal_n_gives_exit_code_128_plus_n(void **state)
+TEST(death_by_signal_n_gives_exit_code_128_plus_n)
 {
     assert_int_equal(shell("kill -KILL $$"), 128 + SIGKILL);
     assert_int_equal(shell("kill -TERM $$"), 128 + SIGTERM);
     assert_int_equal(shell("ulimit -c 0; kill -SEGV $$"), 128 + SIGSEGV);
 }
 
-static void a_failed_exec_returns_its_errno(void **state)
+TEST(a_failed_exec_returns_its_errno)
 {
     static const char *const missing[] = { "/nonexistent/command", NULL };
     static const char *const folder[] = { "/", NULL };
@@ -113,7 +113,7 @@ static void a_failed_exec_returns_its_errno(void **state)
     assert_false(run(folder, false).has_children); /* the child was reaped */
 }
 
-static void the_child_waits_until_the_gate_opens(void **state)
+TEST(the_child_waits_until_the_gate_opens)
 {
     static const char *const argv[] = { "sh", "-c", "kill -KILL $$", NULL };
     struct spawn spawn;
@@ -132,7 +132,7 @@ static void the_child_waits_until_the_gate_opens(void **state)
     assert_int_equal(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
 }
 
-static void the_child_inherits_everything_unchanged(void **state)
+TEST(the_child_inherits_everything_unchanged)
 {
     static const char *const argv[] = { "sh", "-c",
                                         "test $(ulimit -n) = $LIMIT &&"
@@ -161,7 +161,7 @@ static struct result supervise_without_ends(const char *const *argv, bool waits_
     return supervise_command(argv, waits_for_all);
 }
 
-static void an_ignored_sigchld_is_restored_for_the_command(void **state)
+TEST(an_ignored_sigchld_is_restored_for_the_command)
 {
     static const char *const argv[] = { "grep", "-q", "^SigIgn:.*[13579bdf]....$", /* bit 16 */
                                         "/proc/self/status", NULL };
@@ -179,7 +179,7 @@ static char hear(int fd)
     return c;
 }
 
-static void signals_sent_to_the_tracker_reach_the_job_once(void **state)
+TEST(signals_sent_to_the_tracker_reach_the_job_once)
 {
     static const char *const argv[] = {
         "sh", "-c",
@@ -213,14 +213,14 @@ static void signals_sent_to_the_tracker_reach_the_job_once(void **state)
     close(voice[0]);
 }
 
-static void signals_from_the_job_are_not_sent_back(void **state)
+TEST(signals_from_the_job_are_not_sent_back)
 {
     assert_int_equal(shell("n=0; trap 'n=$((n + 1))' USR1; kill -USR1 $PPID; kill -USR1 $$;"
                            "kill -USR1 $PPID; exit $((40 + n))"),
                      41); /* counts the signal to itself, not those sent to spoor */
 }
 
-static void orphans_are_waited_for_on_request(void **state)
+TEST(orphans_are_waited_for_on_request)
 {
     static const char *const waits[] = { "sh", "-c", "(read x <&9) & exit 5", NULL };
     /* $$ is the PID of the command, even in the subshell. */
@@ -252,7 +252,7 @@ static struct result supervise_in_its_own_group(const char *const *argv, bool wa
 
 /* Supervision may see the exit before it handles the signal, although the signal arrived
  * first. */
-static void death_by_a_signal_to_the_whole_process_group_is_recognized(void **state)
+TEST(death_by_a_signal_to_the_whole_process_group_is_recognized)
 {
     static const char *const alone[] = { "sh", "-c", "kill -TERM $$", NULL };
     static const char *const interrupts[] = { "sh", "-c", "kill -INT 0", NULL };
@@ -272,22 +272,4 @@ static void death_by_a_signal_to_the_whole_process_group_is_recognized(void **st
     result = run(alone, false);
     assert_int_equal(result.code, 128 + SIGTERM);
     assert_false(result.is_by_our_signal);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exit_codes_pass_through),
-        cmocka_unit_test(death_by_signal_n_gives_exit_code_128_plus_n),
-        cmocka_unit_test(a_failed_exec_returns_its_errno),
-        cmocka_unit_test(the_child_waits_until_the_gate_opens),
-        cmocka_unit_test(the_child_inherits_everything_unchanged),
-        cmocka_unit_test(an_ignored_sigchld_is_restored_for_the_command),
-        cmocka_unit_test(signals_sent_to_the_tracker_reach_the_job_once),
-        cmocka_unit_test(signals_from_the_job_are_not_sent_back),
-        cmocka_unit_test(orphans_are_waited_for_on_request),
-        cmocka_unit_test(death_by_a_signal_to_the_whole_process_group_is_recognized),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

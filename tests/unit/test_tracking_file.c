@@ -162,7 +162,7 @@ static void check_query(const char *path, const char *sql, const char *expected)
     "0.341860352,0.0,0.341860352,5.0,0.0,0.0,0.0,0.0,0.0,0.0,12,0,12,0.0,0.0,100.3,0.0,0,0.0," \
     "0.0,0.0,1746129779.2048252\r\n"
 
-static void csv_files_contain_facts_a_header_and_a_line_per_row(void **state)
+TEST_WITH(csv_files_contain_facts_a_header_and_a_line_per_row, set_up, tear_down)
 {
     const struct folder *folder = *state;
     struct tracking_writer writer = opened(folder->csv);
@@ -182,7 +182,7 @@ static void csv_files_contain_facts_a_header_and_a_line_per_row(void **state)
                "0.0,0.0,0.0,0.0,0.0,1746129780.0\r\n");
 }
 
-static void sqlite_files_contain_a_table_of_facts_and_one_of_rows(void **state)
+TEST_WITH(sqlite_files_contain_a_table_of_facts_and_one_of_rows, set_up, tear_down)
 {
     const struct folder *folder = *state;
     struct tracking_writer writer = opened(folder->sqlite);
@@ -211,7 +211,7 @@ static void sqlite_files_contain_a_table_of_facts_and_one_of_rows(void **state)
     assert_int_equal(access(beside, F_OK), -1);
 }
 
-static void csv_and_sqlite_files_have_the_same_columns(void **state)
+TEST_WITH(csv_and_sqlite_files_have_the_same_columns, set_up, tear_down)
 {
     const struct folder *folder = *state;
     struct tracking_writer writer = opened(folder->sqlite);
@@ -226,7 +226,7 @@ static void csv_and_sqlite_files_have_the_same_columns(void **state)
                 FACT_HEADER);
 }
 
-static void rows_written_before_the_writer_was_killed_are_kept(void **state)
+TEST_WITH(rows_written_before_the_writer_was_killed_are_kept, set_up, tear_down)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -252,7 +252,7 @@ static void check_rows(const struct folder *folder, const char *path, int count)
         check_query(path, "SELECT count(*) FROM data", count ? "1\n" : "0\n");
 }
 
-static void a_new_file_without_rows_is_removed(void **state)
+TEST_WITH(a_new_file_without_rows_is_removed, set_up, tear_down)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -267,7 +267,7 @@ static void a_new_file_without_rows_is_removed(void **state)
     }
 }
 
-static void a_replaced_file_keeps_its_mode(void **state)
+TEST_WITH(a_replaced_file_keeps_its_mode, set_up, tear_down)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -286,7 +286,7 @@ static void a_replaced_file_keeps_its_mode(void **state)
     }
 }
 
-static void an_existing_file_is_kept_or_replaced(void **state)
+TEST_WITH(an_existing_file_is_kept_or_replaced, set_up, tear_down)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -318,7 +318,7 @@ static void an_existing_file_is_kept_or_replaced(void **state)
     check_query(folder->sqlite, "SELECT count(*) FROM data", "0\n");
 }
 
-static void the_file_name_selects_csv_or_sqlite(void **state)
+TEST(the_file_name_selects_csv_or_sqlite)
 {
     struct spoor_error err;
 
@@ -331,7 +331,7 @@ static void the_file_name_selects_csv_or_sqlite(void **state)
     assert_int_equal(table_check_name("a.CSV", &err), -EINVAL);
 }
 
-static void a_missing_folder_is_reported(void **state)
+TEST(a_missing_folder_is_reported)
 {
     struct tracking_writer writer;
     struct spoor_error err;
@@ -351,7 +351,7 @@ static int add_in_vain(struct tracking_writer *writer, struct spoor_error *err)
     return r < 0 ? r : tracking_writer_add(writer, lone, err);
 }
 
-static void a_removed_file_causes_one_warning(void **state)
+TEST_WITH(a_removed_file_causes_one_warning, set_up, tear_down)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -384,7 +384,7 @@ static void set_file_limit(pid_t pid, rlim_t bytes)
     assert_int_equal(prlimit(pid, RLIMIT_FSIZE, &limit, NULL), 0);
 }
 
-static void a_full_disk_loses_rows_but_leaves_only_complete_ones(void **state)
+TEST_WITH(a_full_disk_loses_rows_but_leaves_only_complete_ones, set_up, tear_down)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -440,7 +440,7 @@ static void add_rows(struct tracking_writer *writer, int count)
         assert_int_equal(tracking_writer_add(writer, row, NULL), 0);
 }
 
-static void rows_are_in_the_file_after_close(void **state)
+FAKE_ROOT_TEST(rows_are_in_the_file_after_close)
 {
     struct fake_root *fake = *state;
 
@@ -464,7 +464,7 @@ static void rows_are_in_the_file_after_close(void **state)
     }
 }
 
-static void a_write_failure_is_returned_once(void **state)
+FAKE_ROOT_TEST(a_write_failure_is_returned_once)
 {
     struct fake_root *fake = *state;
     const double row[TRACKING_COLUMNS] = { 0 };
@@ -487,7 +487,7 @@ static void a_write_failure_is_returned_once(void **state)
     }
 }
 
-static void rows_are_lost_if_the_writer_is_killed(void **state)
+FAKE_ROOT_TEST(rows_are_lost_if_the_writer_is_killed)
 {
     struct fake_root *fake = *state;
     struct tracking_writer writer;
@@ -506,35 +506,11 @@ static void rows_are_lost_if_the_writer_is_killed(void **state)
     assert_non_null(strstr(err.message, "could not write 2 rows to the file"));
 }
 
-static void a_closed_file_ignores_calls(void **state)
+TEST(a_closed_file_ignores_calls)
 {
     struct tracking_writer writer = { 0 };
 
     add_rows(&writer, 1);
     tracking_writer_wait(&writer);
     assert_int_equal(tracking_writer_close(&writer, NULL), 0);
-}
-
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(csv_files_contain_facts_a_header_and_a_line_per_row),
-        WITH_FOLDER(sqlite_files_contain_a_table_of_facts_and_one_of_rows),
-        WITH_FOLDER(csv_and_sqlite_files_have_the_same_columns),
-        WITH_FOLDER(rows_written_before_the_writer_was_killed_are_kept),
-        WITH_FOLDER(an_existing_file_is_kept_or_replaced),
-        WITH_FOLDER(a_new_file_without_rows_is_removed),
-        WITH_FOLDER(a_replaced_file_keeps_its_mode),
-        cmocka_unit_test(the_file_name_selects_csv_or_sqlite),
-        cmocka_unit_test(a_missing_folder_is_reported),
-        WITH_FOLDER(a_removed_file_causes_one_warning),
-        WITH_FOLDER(a_full_disk_loses_rows_but_leaves_only_complete_ones),
-        FAKE_ROOT_TEST(rows_are_in_the_file_after_close),
-        FAKE_ROOT_TEST(a_write_failure_is_returned_once),
-        FAKE_ROOT_TEST(rows_are_lost_if_the_writer_is_killed),
-        cmocka_unit_test(a_closed_file_ignores_calls),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "job/job.h"
 #include "unit_test.h"
 
-static void each_untracked_program_has_its_own_bit_and_name(void **state)
+TEST(each_untracked_program_has_its_own_bit_and_name)
 {
     unsigned all = 0;
 
@@ -20,19 +20,9 @@ static void each_untracked_program_has_its_own_bit_and_name(void **state)
     }
 }
 
-static void other_programs_have_no_untracked_bit(void **state)
+TEST(other_programs_have_no_untracked_bit)
 {
     assert_int_equal(untracked_bit(""), 0);
     assert_int_equal(untracked_bit("sru"), 0);
     assert_int_equal(untracked_bit("srunner"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_untracked_program_has_its_own_bit_and_name),
-        cmocka_unit_test(other_programs_have_no_untracked_bit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "services/upload/uploader.h"
 #include "unit_test.h"
 
-static void batches_are_numbered(void **state)
+TEST(batches_are_numbered)
 {
     struct spool spool = { .run = { "r-1", "s3://b/c//" } };
     struct buffer uri = { 0 };
@@ -19,13 +19,4 @@ static void batches_are_numbered(void **state)
     assert_int_equal(uploader_add_uri(&spool, 12345, &uri), 0);
     assert_string_equal(uri.text, "s3://b/c/12345.csv.gz");
     buffer_done(&uri);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_are_numbered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

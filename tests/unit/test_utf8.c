@@ -14,7 +14,7 @@ static void check(const char *text, const struct wrap *wrap, const char *expecte
     buffer_done(&out);
 }
 
-static void lines_break_at_the_last_blank_that_fits(void **state)
+TEST(lines_break_at_the_last_blank_that_fits)
 {
     const struct wrap wrap = { .width = 10, .column = 4, .indent = 2 };
 
@@ -27,7 +27,7 @@ static void lines_break_at_the_last_blank_that_fits(void **state)
     check("a  b", &wrap, "a  b");                /* other spaces are kept */
 }
 
-static void a_long_word_is_split(void **state)
+TEST(a_long_word_is_split)
 {
     const struct wrap wrap = { .width = 8, .column = 3, .indent = 3 };
 
@@ -35,7 +35,7 @@ static void a_long_word_is_split(void **state)
     check("a 0123456789 b", &wrap, "a\n   01234\n   56789\n   b");
 }
 
-static void words_of_prose_are_not_split(void **state)
+TEST(words_of_prose_are_not_split)
 {
     const struct wrap wrap = { .width = 8, .column = 3, .indent = 3, .is_prose = true };
 
@@ -45,7 +45,7 @@ static void words_of_prose_are_not_split(void **state)
     check("a 0123456789ab", &wrap, "a\n   0123456789ab");
 }
 
-static void wrapping_ends_even_with_a_width_of_0(void **state)
+TEST(wrapping_ends_even_with_a_width_of_0)
 {
     const struct wrap prose = { .width = 2, .column = 5, .indent = 5, .is_prose = true };
     const struct wrap other = { .width = 0 };
@@ -54,7 +54,7 @@ static void wrapping_ends_even_with_a_width_of_0(void **state)
     check("ab c", &other, "ab\nc");
 }
 
-static void width_is_counted_in_columns(void **state)
+TEST(width_is_counted_in_columns)
 {
     const struct wrap wrap = { .width = 4 };
 
@@ -63,24 +63,10 @@ static void width_is_counted_in_columns(void **state)
           "\xe6\xbc\xa2\xe6\xbc\xa2\n\xe6\xbc\xa2");
 }
 
-static void each_line_has_its_own_color(void **state)
+TEST(each_line_has_its_own_color)
 {
     const struct wrap wrap = { .width = 4, .indent = 1, .before = "<", .after = ">" };
 
     check("abc def", &wrap, "<abc>\n <def>");
     check("", &wrap, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_break_at_the_last_blank_that_fits),
-        cmocka_unit_test(a_long_word_is_split),
-        cmocka_unit_test(words_of_prose_are_not_split),
-        cmocka_unit_test(wrapping_ends_even_with_a_width_of_0),
-        cmocka_unit_test(width_is_counted_in_columns),
-        cmocka_unit_test(each_line_has_its_own_color),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

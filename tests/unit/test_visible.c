@@ -36,7 +36,7 @@ static const char *chosen(enum visible_source source, const char *text, size_t f
     return result;
 }
 
-static void gpu_numbers_count_whole_devices_by_pci_address(void **state)
+TEST(gpu_numbers_count_whole_devices_by_pci_address)
 {
     assert_string_equal(chosen(VISIBLE_CUDA, "0", 0, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_CUDA, "1", 0, NULL), ".x....");
@@ -45,7 +45,7 @@ static void gpu_numbers_count_whole_devices_by_pci_address(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "0-1,3", 0, NULL), "xx...x");
 }
 
-static void selecting_a_device_includes_its_mig_parts(void **state)
+TEST(selecting_a_device_includes_its_mig_parts)
 {
     assert_string_equal(chosen(VISIBLE_NVIDIA, "2", 0, NULL), "..xxx.");
     assert_string_equal(chosen(VISIBLE_NVIDIA, "2:2", 0, NULL), "....x.");
@@ -54,7 +54,7 @@ static void selecting_a_device_includes_its_mig_parts(void **state)
     assert_string_equal(chosen(VISIBLE_CUDA, "MIG-112", 0, NULL), "....x.");
 }
 
-static void a_uuid_may_be_abbreviated_if_unambiguous(void **state)
+TEST(a_uuid_may_be_abbreviated_if_unambiguous)
 {
     struct spoor_error note = { 0 };
 
@@ -67,7 +67,7 @@ static void a_uuid_may_be_abbreviated_if_unambiguous(void **state)
     assert_int_equal(note.code, ENOTUNIQ);
 }
 
-static void a_pci_address_selects_a_device(void **state)
+TEST(a_pci_address_selects_a_device)
 {
     assert_string_equal(chosen(VISIBLE_OPTION, "0000:3B:00.0", 0, NULL), ".x....");
     assert_string_equal(chosen(VISIBLE_OPTION, "00000000:AF:00.0", 0, NULL), "..xxx.");
@@ -76,7 +76,7 @@ static void a_pci_address_selects_a_device(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "01:00.0", 1, NULL), "......");
 }
 
-static void the_option_may_be_all_or_none(void **state)
+TEST(the_option_may_be_all_or_none)
 {
     assert_string_equal(chosen(VISIBLE_OPTION, " ALL ", 0, NULL), "xxxxxx");
     assert_string_equal(chosen(VISIBLE_OPTION, "none", 0, NULL), "......");
@@ -84,7 +84,7 @@ static void the_option_may_be_all_or_none(void **state)
 }
 
 /* Such a word needs no special case in a variable: it names no GPU. */
-static void special_words_in_a_variable_select_no_gpu(void **state)
+TEST(special_words_in_a_variable_select_no_gpu)
 {
     static const struct {
         enum visible_source source;
@@ -102,7 +102,7 @@ static void special_words_in_a_variable_select_no_gpu(void **state)
 }
 
 /* CUDA ends the list at each of these values. */
-static void cuda_accepts_only_numbers_and_uuids(void **state)
+TEST(cuda_accepts_only_numbers_and_uuids)
 {
     static const char *const items[] = { "0-1", "2:0", "0000:3b:00.0", "3b:00.0" };
 
@@ -113,7 +113,7 @@ static void cuda_accepts_only_numbers_and_uuids(void **state)
     }
 }
 
-static void a_mismatch_is_reported_with_its_value(void **state)
+TEST(a_mismatch_is_reported_with_its_value)
 {
     char text[300], reason[192];
 
@@ -129,7 +129,7 @@ static void a_mismatch_is_reported_with_its_value(void **state)
     assert_non_null(strstr(reason, "99... matches none of this machine's GPUs"));
 }
 
-static void a_list_without_a_match_is_reported(void **state)
+TEST(a_list_without_a_match_is_reported)
 {
     struct spoor_error note = { 0 };
 
@@ -140,14 +140,14 @@ static void a_list_without_a_match_is_reported(void **state)
     assert_string_equal(note.message, "SLURM_JOB_GPUS: no GPU '9'");
 }
 
-static void cuda_visible_devices_is_read_up_to_the_first_invalid_entry(void **state)
+TEST(cuda_visible_devices_is_read_up_to_the_first_invalid_entry)
 {
     assert_string_equal(chosen(VISIBLE_CUDA, "0,-1,1", 1, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_ROCR, "0,nonsense,1", 1, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_NVIDIA, "0,nonsense,1", 1, NULL), "xx....");
 }
 
-static void hostile_text_matches_nothing(void **state)
+TEST(hostile_text_matches_nothing)
 {
     static const char *const hostile[] = {
         "99999999999999999999999",
@@ -182,7 +182,7 @@ static void hostile_text_matches_nothing(void **state)
     (void)chosen(VISIBLE_OPTION, ",,,", 4, NULL);
 }
 
-static void huge_text_is_truncated(void **state)
+TEST(huge_text_is_truncated)
 {
     static char text[20000];
 
@@ -192,7 +192,7 @@ static void huge_text_is_truncated(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, text, sizeof(text), NULL), "......");
 }
 
-static void no_gpu_is_selected_on_a_machine_without_gpus(void **state)
+TEST(no_gpu_is_selected_on_a_machine_without_gpus)
 {
     struct spoor_error note = { 0 };
 
@@ -201,33 +201,11 @@ static void no_gpu_is_selected_on_a_machine_without_gpus(void **state)
     assert_string_equal(note.message, "CUDA_VISIBLE_DEVICES: no GPU '0'");
 }
 
-static void devices_without_an_address_come_last(void **state)
+TEST(devices_without_an_address_come_last)
 {
     const struct gpu_device none = { .pci_address = "" }, some = devices[A];
 
     assert_true(visible_compare_pci(&some, &none) < 0);
     assert_true(visible_compare_pci(&none, &some) > 0);
     assert_int_equal(visible_compare_pci(&none, &none), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpu_numbers_count_whole_devices_by_pci_address),
-        cmocka_unit_test(selecting_a_device_includes_its_mig_parts),
-        cmocka_unit_test(a_uuid_may_be_abbreviated_if_unambiguous),
-        cmocka_unit_test(a_pci_address_selects_a_device),
-        cmocka_unit_test(the_option_may_be_all_or_none),
-        cmocka_unit_test(special_words_in_a_variable_select_no_gpu),
-        cmocka_unit_test(cuda_accepts_only_numbers_and_uuids),
-        cmocka_unit_test(a_mismatch_is_reported_with_its_value),
-        cmocka_unit_test(a_list_without_a_match_is_reported),
-        cmocka_unit_test(cuda_visible_devices_is_read_up_to_the_first_invalid_entry),
-        cmocka_unit_test(hostile_text_matches_nothing),
-        cmocka_unit_test(huge_text_is_truncated),
-        cmocka_unit_test(no_gpu_is_selected_on_a_machine_without_gpus),
-        cmocka_unit_test(devices_without_an_address_come_last),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static pid_t start_child(int code, int *ret_gate_fd)
     return pid;
 }
 
-static void the_exit_of_the_process_ends_the_watch(void **state)
+TEST(the_exit_of_the_process_ends_the_watch)
 {
     enum watch_end end = WATCH_INTERRUPTED;
     struct watch watch;
@@ -54,7 +54,7 @@ static void the_exit_of_the_process_ends_the_watch(void **state)
     watch_close(&watch); /* a second call is harmless */
 }
 
-static void without_a_pidfd_the_process_is_polled(void **state)
+TEST(without_a_pidfd_the_process_is_polled)
 {
     enum watch_end end = WATCH_INTERRUPTED;
     struct watch watch;
@@ -76,7 +76,7 @@ static void without_a_pidfd_the_process_is_polled(void **state)
     watch_close(&watch);
 }
 
-static void duration_and_signals_end_the_watch_but_not_the_process(void **state)
+TEST(duration_and_signals_end_the_watch_but_not_the_process)
 {
     enum watch_end end = WATCH_PROCESS_ENDED;
     struct watch watch;
@@ -95,7 +95,7 @@ static void duration_and_signals_end_the_watch_but_not_the_process(void **state)
     watch_close(&watch);
 }
 
-static void without_a_process_only_duration_and_signals_end_the_watch(void **state)
+TEST(without_a_process_only_duration_and_signals_end_the_watch)
 {
     enum watch_end end = WATCH_PROCESS_ENDED;
     struct watch watch;
@@ -109,7 +109,7 @@ static void without_a_process_only_duration_and_signals_end_the_watch(void **sta
     watch_close(&watch);
 }
 
-static void input_and_a_closed_reader_end_the_wait(void **state)
+TEST(input_and_a_closed_reader_end_the_wait)
 {
     enum watch_end end = WATCH_PROCESS_ENDED;
     struct watch watch;
@@ -139,7 +139,7 @@ static void input_and_a_closed_reader_end_the_wait(void **state)
     watch_close(&watch);
 }
 
-static void a_missing_process_is_refused(void **state)
+TEST(a_missing_process_is_refused)
 {
     struct spoor_error err;
     struct watch watch;
@@ -150,18 +150,4 @@ static void a_missing_process_is_refused(void **state)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(watch_open(pid, &watch, &err), -ESRCH);
     assert_int_equal(err.code, ESRCH);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_exit_of_the_process_ends_the_watch),
-        cmocka_unit_test(without_a_pidfd_the_process_is_polled),
-        cmocka_unit_test(duration_and_signals_end_the_watch_but_not_the_process),
-        cmocka_unit_test(without_a_process_only_duration_and_signals_end_the_watch),
-        cmocka_unit_test(input_and_a_closed_reader_end_the_wait),
-        cmocka_unit_test(a_missing_process_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

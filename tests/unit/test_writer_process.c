@@ -68,7 +68,7 @@ static void put(struct writer_process *process, unsigned kind, unsigned char num
     writer_process_put(process, kind, 1, &number, sizeof(number));
 }
 
-static void records_are_processed_in_order(void **state)
+TEST(records_are_processed_in_order)
 {
     struct seen *seen;
     struct writer_process process = start(&seen);
@@ -86,7 +86,7 @@ static void records_are_processed_in_order(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-static void the_first_failure_is_reported(void **state)
+TEST(the_first_failure_is_reported)
 {
     struct spoor_error err = { 0 };
     struct seen *seen;
@@ -107,7 +107,7 @@ static void the_first_failure_is_reported(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-static void closing_does_not_wait_for_a_stalled_record(void **state)
+TEST(closing_does_not_wait_for_a_stalled_record)
 {
     struct seen *seen;
     struct writer_process process = start(&seen);
@@ -126,7 +126,7 @@ static void closing_does_not_wait_for_a_stalled_record(void **state)
 }
 
 /* The queue of the killed writer fills up; later rows must not wait for room. */
-static void adding_records_does_not_wait_for_a_killed_writer(void **state)
+TEST(adding_records_does_not_wait_for_a_killed_writer)
 {
     static const char filler[4000];
     enum { ROWS = 600 }; /* more than the queue can hold */
@@ -151,7 +151,7 @@ static void adding_records_does_not_wait_for_a_killed_writer(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-static void an_abandoned_writer_processes_no_more_records(void **state)
+TEST(an_abandoned_writer_processes_no_more_records)
 {
     struct seen *seen =
         mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -180,7 +180,7 @@ static void an_abandoned_writer_processes_no_more_records(void **state)
 }
 
 /* Adding does not wait, although there would be room within 20 ms. */
-static void records_for_a_slow_reader_are_dropped_if_the_queue_is_full(void **state)
+TEST(records_for_a_slow_reader_are_dropped_if_the_queue_is_full)
 {
     static const char filler[4000];
     struct seen seen = { 0 };
@@ -201,7 +201,7 @@ static void records_for_a_slow_reader_are_dropped_if_the_queue_is_full(void **st
     assert_int_equal(writer_process_close(&process, NULL).error, -ECHILD);
 }
 
-static void the_writer_exits_when_its_parent_exits(void **state)
+TEST(the_writer_exits_when_its_parent_exits)
 {
     struct timespec moment = { 0, 1000000 };
     struct seen *seen =
@@ -238,7 +238,7 @@ static size_t resident_bytes(const struct writer_process *process)
     return count * page;
 }
 
-static void processed_records_use_no_memory(void **state)
+TEST(processed_records_use_no_memory)
 {
     static const char filler[4000];
     struct seen *seen;
@@ -257,7 +257,7 @@ static void processed_records_use_no_memory(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-static void a_closed_writer_ignores_calls(void **state)
+TEST(a_closed_writer_ignores_calls)
 {
     struct writer_process process = { 0 };
 
@@ -265,21 +265,4 @@ static void a_closed_writer_ignores_calls(void **state)
     assert_true(writer_process_wait(&process, WAIT_NS));
     assert_int_equal(writer_process_error(&process, NULL), 0);
     assert_int_equal(writer_process_close(&process, NULL).lost_rows, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_are_processed_in_order),
-        cmocka_unit_test(the_first_failure_is_reported),
-        cmocka_unit_test(closing_does_not_wait_for_a_stalled_record),
-        cmocka_unit_test(adding_records_does_not_wait_for_a_killed_writer),
-        cmocka_unit_test(an_abandoned_writer_processes_no_more_records),
-        cmocka_unit_test(records_for_a_slow_reader_are_dropped_if_the_queue_is_full),
-        cmocka_unit_test(the_writer_exits_when_its_parent_exits),
-        cmocka_unit_test(processed_records_use_no_memory),
-        cmocka_unit_test(a_closed_writer_ignores_calls),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unit_test.h - cmocka, after the headers that it needs. */
+/* unit_test.h - a program of tests: TEST(name) { ... } defines a test and adds it to the program.
+ * The tests run in the order of their lines. */
 #ifndef TESTS_UNIT_TEST_H
 #define TESTS_UNIT_TEST_H
 
@@ -12,5 +13,32 @@
 
 /* cmocka passes a state to every test; few need it. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+
+struct unit_test {
+    struct CMUnitTest test;
+    int line;
+    struct unit_test *next;
+};
+
+void unit_test_add(struct unit_test *test);
+
+/* Runs the tests of the program. Returns its exit status. main() calls it if the program does not
+ * define a main() of its own. */
+int unit_tests_run(void);
+
+/* A test between two functions of the type CMFixtureFunction; each may be NULL. */
+#define TEST_WITH(name, set_up, tear_down)                                         \
+    static void name(void **state);                                                \
+    __attribute__((constructor)) static void add_##name(void)                      \
+    {                                                                              \
+        static struct unit_test test = { { #name, name, set_up, tear_down, NULL }, \
+                                         __LINE__,                                 \
+                                         NULL };                                   \
+                                                                                   \
+        unit_test_add(&test);                                                      \
+    }                                                                              \
+    static void name(void **state)
+
+#define TEST(name) TEST_WITH(name, NULL, NULL)
 
 #endif
