@@ -134,8 +134,9 @@ def test_reports_of_a_step_killed_for_memory_are_written(cluster, tmp_path):
     assert killed["limits"]["memory_bytes"] == 300 << 20
     assert other["run"]["exit_code"] == 0 and not other["events"]["oom_kills"]["value"]
     state = cluster.sacct(killed["launch"]["job"])[f"{killed['launch']['job']}.0"]["State"]
-    # Slurm calls such a step CANCELLED at times, also without spoor. The status of srun depends on the state.
-    assert state in ("OUT_OF_MEMORY", "CANCELLED")
+    # Without spoor, the state also depends on what Slurm sees first: the report of the cgroup, its own end of the step, or
+    # the status of the task. The status of srun depends on the state.
+    assert state in ("OUT_OF_MEMORY", "CANCELLED", "FAILED")
     assert [row["signal"] for row in group.merged["rank_table"]] == [None, "SIGKILL"]
 
 
