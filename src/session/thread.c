@@ -46,13 +46,16 @@ static uint64_t next_wake_ns(const spoor_session *session, struct pace *pace)
     return smaller(smaller(pace_ns, due_ns), session_gpus_due_ns(session));
 }
 
+/* Waits until then, or until another thread calls wake_thread(). */
 static void wait_until(const spoor_session *session, uint64_t wake_ns)
 {
     struct pollfd fd = { .fd = session->wake_fd, .events = POLLIN };
     struct timespec timeout = clock_time_until(wake_ns);
+    uint64_t count;
 
     /* All signals are blocked here: no EINTR. */
-    (void)ppoll(&fd, 1, &timeout, NULL);
+    if (ppoll(&fd, 1, &timeout, NULL) > 0)
+        (void)!read(session->wake_fd, &count, sizeof(count));
 }
 
 /* Returns the CPU time charged for this thread. Looks at GPUs run in another thread. */
@@ -213,14 +216,6 @@ static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill
         (void)charge(session, bill, SPENT_GPUS);
 }
 
-static bool must_stop(spoor_session *session)
-{
-    uint64_t count;
-
-    (void)!read(session->wake_fd, &count, sizeof(count)); /* non-blocking */
-    return session->must_stop;
-}
-
 static void sample_until_stopped(spoor_session *session)
 {
     struct pace pace;
@@ -240,7 +235,7 @@ static void sample_until_stopped(spoor_session *session)
     session_end_sampling(session);
     for (;;) {
         wait_until(session, wake_ns);
-        if (must_stop(session))
+        if (session->must_stop)
             break;
         (void)session_begin_sampling(session, FOREVER_NS);
         wake_up(session, &pace, &bill);
