@@ -20,6 +20,9 @@ static const struct {
 };
 
 #define SENTINEL_GAP_NS (25 * NS_PER_MS)
+/* While the job is idle, the gap grows to this part of the time it has been idle. */
+enum { SENTINEL_SHARE = 64 };
+#define SENTINEL_GAP_MOST_NS (50 * NS_PER_MS)
 
 #define EARLY_GAP_NS (10 * NS_PER_MS)
 /* Early samples are at least this part of the run apart, and are taken only while the budget
@@ -56,6 +59,16 @@ uint64_t pace_glance_ns(const struct pace *pace)
                                  : smaller(pace->glance_ns, pace->sentinel_ns);
 }
 
+static void plan_sentinel(struct pace *pace, uint64_t now_ns)
+{
+    uint64_t idle_ns = pace->state == JOB_RESTS && !pace->has_connections
+                           ? sub_floor0(now_ns, pace->idle_since_ns)
+                           : 0;
+    uint64_t gap_ns = larger(SENTINEL_GAP_NS, idle_ns / SENTINEL_SHARE);
+
+    pace->sentinel_ns = now_ns + smaller(gap_ns, SENTINEL_GAP_MOST_NS);
+}
+
 void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   enum activity_state state, struct budget *budget)
 {
@@ -66,12 +79,14 @@ void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
     pace->gap_ns = state == pace->state && pace->gap_ns > 0
                        ? smaller(2 * pace->gap_ns, gaps[state].most_ns)
                        : gaps[state].first_ns;
+    if (state != pace->state)
+        pace->idle_since_ns = now_ns;
     pace->state = state;
     wait_ns = budget_wait_ns(budget, SPENT_GLANCES, pace->cost_ns);
     budget->postponed[SPENT_GLANCES] += wait_ns > pace->gap_ns;
     pace->glance_ns =
         now_ns + larger(larger(pace->gap_ns, COST_SHARE * pace->cost_ns), wait_ns);
-    pace->sentinel_ns = now_ns + SENTINEL_GAP_NS;
+    plan_sentinel(pace, now_ns);
 }
 
 void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown, bool has_settled,
@@ -79,7 +94,7 @@ void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown, bool has_s
 {
     uint64_t wait_ns = budget_wait_ns(budget, SPENT_GLANCES, pace->cost_ns);
 
-    pace->sentinel_ns = now_ns + SENTINEL_GAP_NS;
+    plan_sentinel(pace, now_ns);
     pace->is_on_credit =
         has_settled && wait_ns > 0 && budget_lends_glance(budget, WHOLE_COST * pace->cost_ns);
     if (has_grown || has_settled)

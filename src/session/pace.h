@@ -8,7 +8,10 @@
  *
  * The budget does not stretch the gaps of the sentinel: one number is read every 25 ms. If
  * memory has grown, a glance follows as soon as the budget allows; if it has stopped growing, on
- * credit, as that is the moment to see a peak. On a node full of ranks the
+ * credit, as that is the moment to see a peak. A wake-up on an idle machine takes up to 90 us of
+ * CPU time, so the gap is longer for a job that has been idle for a while: 50 ms after 3.2 s. It
+ * is not if the job has had connections, because looks for short ones follow the sentinel. Bursts
+ * of a single process are in the kernel's mark whatever the gap. On a node full of ranks the
  * sentinels would cost more than all samples: a rank of one process has no sentinel, since the
  * kernel keeps its peak.
  *
@@ -34,6 +37,7 @@ struct pace {
     uint64_t deadline_ns;  /* time of the next sample */
     bool is_fine_at_first; /* set by the caller, see above */
     bool has_no_sentinel;  /* set by the caller, see above */
+    bool has_connections;  /* set by the caller: the job has or had some */
     uint64_t start_ns;
     uint64_t sampled_ns;     /* time of the latest sample */
     uint64_t sample_cost_ns; /* CPU time of an early sample, smoothed */
@@ -44,6 +48,7 @@ struct pace {
     bool is_on_credit;     /* the next glance is made on credit */
     unsigned stop_changes; /* stop_changes of the session at the last due sample */
     enum activity_state state;
+    uint64_t idle_since_ns; /* if the state is JOB_RESTS */
 };
 
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_job);

@@ -36,13 +36,15 @@ static uint64_t events_due_ns(const struct process_events *events, const struct 
  * thread. For the sampler's user. */
 static uint64_t next_wake_ns(const spoor_session *session, struct pace *pace)
 {
-    uint64_t due_ns = events_due_ns(&session->sampler.job.process_events, pace);
+    const struct job *job = &session->sampler.job;
+    uint64_t due_ns = events_due_ns(&job->process_events, pace);
     uint64_t pace_ns;
 
     pace->has_no_sentinel =
-        launch_ranks_here(&session->run.launch) > 1 && session->sampler.job.started_count == 1;
+        launch_ranks_here(&session->run.launch) > 1 && job->started_count == 1;
+    pace->has_connections = job->network.connections > 0;
     pace_ns = session->holds_samples ? pace_glance_ns(pace) : pace_wake_ns(pace);
-    due_ns = smaller(due_ns, job_network_due_ns(&session->sampler.job));
+    due_ns = smaller(due_ns, job_network_due_ns(job));
     return smaller(smaller(pace_ns, due_ns), session_gpus_due_ns(session));
 }
 

@@ -96,6 +96,46 @@ TEST(the_sentinel_is_read_while_glances_are_rare)
     }
 }
 
+/* Lets the job rest from `START` on. Returns the time between two readings of the sentinel
+ * after `idle_ns`. */
+static uint64_t sentinel_gap_after(uint64_t idle_ns, bool has_connections)
+{
+    struct pace pace = begin(NS_PER_SECOND);
+    struct budget budget = plenty();
+    uint64_t now_ns = START;
+
+    pace.has_connections = has_connections;
+    pace_glanced(&pace, now_ns, MS / 10, JOB_RESTS, &budget);
+    while (now_ns < START + idle_ns) {
+        now_ns = pace_glance_ns(&pace);
+        if (now_ns < pace.glance_ns)
+            pace_watched(&pace, now_ns, false, false, &budget);
+        else
+            pace_glanced(&pace, now_ns, MS / 10, JOB_RESTS, &budget);
+        assert_true(pace_glance_ns(&pace) > now_ns);
+    }
+    return pace.sentinel_ns - now_ns;
+}
+
+TEST(the_sentinel_is_read_less_often_once_a_job_has_been_idle_for_a_while)
+{
+    struct pace pace = begin(NS_PER_SECOND);
+    struct budget budget = plenty();
+
+    assert_int_equal(sentinel_gap_after(NS_PER_SECOND, false), 25 * MS);
+    assert_in_range(sentinel_gap_after(2 * NS_PER_SECOND, false), 30 * MS, 35 * MS);
+    assert_int_equal(sentinel_gap_after(60 * NS_PER_SECOND, false), 50 * MS);
+    assert_int_equal(sentinel_gap_after(60 * NS_PER_SECOND, true), 25 * MS);
+    /* Once the job runs, the gap is short at once, and it stays short until the job has been idle
+     * again for a while. */
+    pace_glanced(&pace, START, MS / 10, JOB_RESTS, &budget);
+    pace_glanced(&pace, START + 60 * NS_PER_SECOND, MS / 10, JOB_RUNS, &budget);
+    assert_int_equal(pace.sentinel_ns, START + 60 * NS_PER_SECOND + 25 * MS);
+    pace_glanced(&pace, START + 61 * NS_PER_SECOND, MS / 10, JOB_RESTS, &budget);
+    pace_watched(&pace, START + 62 * NS_PER_SECOND, false, false, &budget);
+    assert_int_equal(pace.sentinel_ns, START + 62 * NS_PER_SECOND + 25 * MS);
+}
+
 TEST(the_sentinel_is_not_read_for_a_rank_of_one_process)
 {
     struct pace pace = begin(NS_PER_SECOND);
