@@ -88,6 +88,15 @@ def descriptors_of(pid):
     return found
 
 
+def dropped_messages(pid):
+    """Returns how many messages the kernel could not deliver to the netlink sockets of a process:
+    their buffers were full."""
+    inodes = {target[len("socket:["):-1] for target in descriptors_of(pid) if target.startswith("socket:[")}
+    rows = [line.split() for line in pathlib.Path("/proc/net/netlink").read_text().splitlines()]
+    drops, inode = rows[0].index("Drops"), rows[0].index("Inode")
+    return sum(int(row[drops]) for row in rows[1:] if row[inode] in inodes)
+
+
 def read_line(stream):
     """Returns one line of a job's output as text; fails if there is none."""
     fd = stream if isinstance(stream, int) else stream.fileno()

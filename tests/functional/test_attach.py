@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import descriptors_of, eventually, load, read_line, rows_of, state_of, value
+from conftest import descriptors_of, dropped_messages, eventually, load, read_line, rows_of, state_of, value
 
 
 def first_rows(path, count=3):
@@ -313,11 +313,13 @@ def test_end_time_of_the_job_is_exact_even_if_the_tracker_is_stopped(spoor, inte
     job.communicate()
     lived = time.monotonic() - began
     time.sleep(2 * lived)
+    dropped = dropped_messages(tracker.pid)
     tracker.send_signal(signal.SIGCONT)
     assert tracker.wait() == 0
     result = load(path)
     if result["processes"]["started"]["source"] != "proc-connector":
         pytest.skip("no event reports the end")
     elapsed = result["run"]["elapsed_seconds"]
-    assert elapsed <= lived
+    # The tracker of an ordinary user has room for the events of some 3,000 forks, and other tests fork, too.
+    assert elapsed <= lived or dropped
     assert value(result, "cpu.mean_cores") * elapsed >= 0.7 * value(result, "cpu.total_seconds")
