@@ -7,6 +7,8 @@
 #define CLEANUP(function) __attribute__((cleanup(function)))
 /* The same for a variable that is only cleaned up, which clang calls unused. */
 #define GUARD(function) __attribute__((cleanup(function), unused))
+/* A parameter that only other functions of the same type need. */
+#define UNUSED __attribute__((unused))
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -493,21 +493,19 @@ int tracking_agent_add_report(spoor_session *session, struct json_writer *json,
 /* ---- operations ----------------------------------------------------------- */
 
 static int start_phase(void *data, const struct agent_request *request,
-                       struct json_writer *json, struct spoor_error *err)
+                       UNUSED struct json_writer *json, struct spoor_error *err)
 {
     spoor_session *session = get_session(data, err);
 
-    (void)json;
     return session ? spoor_phase_start(session, request->arguments[0], err) : -ESRCH;
 }
 
-static int stop_phase(void *data, const struct agent_request *request, struct json_writer *json,
-                      struct spoor_error *err)
+static int stop_phase(void *data, const struct agent_request *request,
+                      UNUSED struct json_writer *json, struct spoor_error *err)
 {
     spoor_session *session = get_session(data, err);
     int r;
 
-    (void)json;
     if (!session)
         return -ESRCH;
     r = spoor_phase_stop(session, request->arguments[0], err);
@@ -516,13 +514,11 @@ static int stop_phase(void *data, const struct agent_request *request, struct js
     return r;
 }
 
-static int take_sample(void *data, const struct agent_request *request,
-                       struct json_writer *json, struct spoor_error *err)
+static int take_sample(void *data, UNUSED const struct agent_request *request,
+                       UNUSED struct json_writer *json, struct spoor_error *err)
 {
     spoor_session *session = get_session(data, err);
 
-    (void)request;
-    (void)json;
     return session ? spoor_session_sample(session, err) : -ESRCH;
 }
 
@@ -549,7 +545,7 @@ static void add_gpu(const struct spoor_gpu_sample *gpu, void *data)
 }
 
 /* Takes a new sample, if that is still possible. */
-static int show_snapshot(void *data, const struct agent_request *request,
+static int show_snapshot(void *data, UNUSED const struct agent_request *request,
                          struct json_writer *json, struct spoor_error *err)
 {
     const struct tracking_agent *agent = data;
@@ -557,7 +553,6 @@ static int show_snapshot(void *data, const struct agent_request *request,
     spoor_session *session = get_session(data, err);
     double *values;
 
-    (void)request;
     if (!session)
         return -ESRCH;
     values = calloc(count, sizeof(*values));
@@ -577,12 +572,11 @@ static int show_snapshot(void *data, const struct agent_request *request,
     return 0;
 }
 
-static int show_result(void *data, const struct agent_request *request,
+static int show_result(void *data, UNUSED const struct agent_request *request,
                        struct json_writer *json, struct spoor_error *err)
 {
     struct tracking_agent *agent = data;
 
-    (void)request;
     finish(agent, WATCH_INPUT);
     return agent->kind->add_result(agent->attachment->session, agent->data, json, err);
 }

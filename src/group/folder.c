@@ -194,13 +194,11 @@ int group_load(const char *folder, struct record *ret, struct spoor_error *err)
 }
 
 /* Stops (-EEXIST) at the first file that starts with the begin of a rank. */
-static int find_begin(const char *path, void *data, struct spoor_error *err)
+static int find_begin(const char *path, UNUSED void *data, UNUSED struct spoor_error *err)
 {
     char start[sizeof(BEGIN_START)] = "";
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
-    (void)data;
-    (void)err;
     if (fd >= 0)
         (void)!read(fd, start, sizeof(start) - 1);
     return strcmp(start, BEGIN_START) == 0 ? -EEXIST : 0;
@@ -251,14 +249,12 @@ static void see_begin(struct local_ranks *ranks, const struct line *line)
     (void)snprintf(ranks->items[at].id, RUN_ID_SIZE, "%s", id ? id : "");
 }
 
-static int see_local(const struct line *line, size_t number, void *data,
-                     struct spoor_error *err)
+static int see_local(const struct line *line, UNUSED size_t number, void *data,
+                     UNUSED struct spoor_error *err)
 {
     struct local_ranks *ranks = data;
     const char *id = line ? line->text + strlen(END_START) : NULL;
 
-    (void)number;
-    (void)err;
     if (line && begins_with(line->text, BEGIN_START))
         see_begin(ranks, line);
     for (size_t i = 0; line && i < ranks->count; i++) {
@@ -316,7 +312,7 @@ pid_t group_find_running(const char *folder, uint64_t rank)
 /* ---- the last rank ---------------------------------------------------------------- */
 
 /* Adds the number of ended ranks of a node. -EAGAIN: some of its ranks have not ended. */
-static int add_ended(const char *path, void *data, struct spoor_error *err)
+static int add_ended(const char *path, void *data, UNUSED struct spoor_error *err)
 {
     enum { NODE_LINE_MAX = 128 };
     char text[NODE_LINE_MAX + 1] = "";
@@ -324,7 +320,6 @@ static int add_ended(const char *path, void *data, struct spoor_error *err)
     off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
     const char *line;
 
-    (void)err;
     if (size <= 0 ||
         pread(fd, text, NODE_LINE_MAX, size > NODE_LINE_MAX ? size - NODE_LINE_MAX : 0) <= 0)
         return -EAGAIN;
@@ -344,11 +339,10 @@ static bool have_all_ended(const char *folder, uint64_t ranks)
     return history_visit(folder, add_ended, &ended, NULL) == 0 && ended == ranks;
 }
 
-static int add_size(const char *path, void *data, struct spoor_error *err)
+static int add_size(const char *path, void *data, UNUSED struct spoor_error *err)
 {
     struct stat status;
 
-    (void)err;
     if (stat(path, &status) == 0)
         *(off_t *)data += status.st_size;
     return 0;

@@ -86,12 +86,11 @@ static void run(const struct sweep *sweep, size_t column, segment_see *see, void
     }
 }
 
-static void see_peak(void *data, double from, double to, const struct curve_value *sum)
+static void see_peak(void *data, UNUSED double from, UNUSED double to,
+                     const struct curve_value *sum)
 {
     struct curve_value *peak = data;
 
-    (void)from;
-    (void)to;
     peak->high = fmax(peak->high, sum->high);
     peak->low = fmax(peak->low, sum->low);
     peak->mean = fmax(peak->mean, sum->mean);

@@ -13,10 +13,9 @@
 
 /* ---- format ---------------------------------------------------------------- */
 
-static void write_row(const struct record *record, const struct format_style *style,
+static void write_row(const struct record *record, UNUSED const struct format_style *style,
                       struct buffer *out)
 {
-    (void)style;
     row_write(record, out);
 }
 

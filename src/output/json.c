@@ -486,12 +486,11 @@ void json_add_report(struct json_writer *json, const struct record *record, size
     json_end(json);
 }
 
-void json_write(const struct record *record, const struct format_style *style,
+void json_write(const struct record *record, UNUSED const struct format_style *style,
                 struct buffer *out)
 {
     struct json_writer json = { .out = out };
 
-    (void)style;
     json_add_report(&json, record, CURVE_JSON_POINTS, JSON_FOR_FILE);
     buffer_add(out, "\n", 1);
 }
@@ -522,14 +521,13 @@ void rank_write_begin(const struct record *record, struct buffer *out)
 
 /* Leaves out lists of processes and phases, and reduces the curve to a few columns that are
  * not 0: 10,000 ranks may be merged. */
-void rank_write(const struct record *record, const struct format_style *style,
+void rank_write(const struct record *record, UNUSED const struct format_style *style,
                 struct buffer *out)
 {
     struct json_writer json = { .out = out, .style = &json_compact };
     struct curve_column columns[GROUP_COLUMNS];
     struct record rank = *record;
 
-    (void)style;
     rank.process_count = rank.other_process_count = rank.phase_count = 0;
     rank.context = NULL;
     rank.curve.columns = columns;

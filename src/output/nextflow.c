@@ -32,12 +32,11 @@ static void add_line(const char *name, double value, struct buffer *out)
         buffer_format(out, "%s=%.0f\n", name, value);
 }
 
-void nextflow_write(const struct record *record, const struct format_style *style,
+void nextflow_write(const struct record *record, UNUSED const struct format_style *style,
                     struct buffer *out)
 {
     double rss = record_value(record, "memory.combined.total_rss_bytes");
 
-    (void)style;
     buffer_add_text(out, "nextflow.trace/v2\n");
     add_line("realtime", record->elapsed_seconds * 1e3, out);
     if (record->cpu_model) {

@@ -128,14 +128,13 @@ static void add_efficiency(const struct record *record, const struct node *all, 
     buffer_add_text(out, "/node)\n");
 }
 
-void seff_write(const struct record *record, const struct format_style *style,
+void seff_write(const struct record *record, UNUSED const struct format_style *style,
                 struct buffer *out)
 {
     const struct launch *launch = record->launch;
     size_t nodes = count_nodes(record);
     struct node all = { 0 };
 
-    (void)style;
     for (size_t i = 0; i < nodes; i++) {
         struct node node = get_node(record, i);
 
@@ -294,13 +293,12 @@ static void add_base64(const struct buffer *data, struct buffer *out)
     }
 }
 
-void jobstats_write(const struct record *record, const struct format_style *style,
+void jobstats_write(const struct record *record, UNUSED const struct format_style *style,
                     struct buffer *out)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     CLEANUP(buffer_done) struct buffer data = { 0 };
 
-    (void)style;
     add_statistics(record, &text);
     if (buffer_error(&text) == 0)
         add_gzip(&text, &data);

@@ -24,11 +24,9 @@ static struct root tree = ROOT_CLOSED, empty = ROOT_CLOSED;
 static char *made[FUZZ_PARTS_MAX];
 static size_t made_count;
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+static int remove_one(const char *path, UNUSED const struct stat *status, UNUSED int type,
+                      UNUSED struct FTW *ftw)
 {
-    (void)status;
-    (void)type;
-    (void)ftw;
     return remove(path);
 }
 

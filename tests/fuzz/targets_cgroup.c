@@ -47,7 +47,7 @@ static void run_cgroup_paths(char *text, size_t length)
 }
 
 /* Every parser must survive the contents of every cgroup file. */
-static void run_cgroup_files(char *text, size_t length)
+static void run_cgroup_files(char *text, UNUSED size_t length)
 {
     struct cgroup_cpu cpu;
     struct cgroup_memory memory;
@@ -56,7 +56,6 @@ static void run_cgroup_files(char *text, size_t length)
     uint64_t value;
     double cpus;
 
-    (void)length;
     CHECK(is_known(dmem.bytes) == is_known(dmem.largest_bytes));
     CHECK(dmem.largest_bytes <= dmem.bytes);
     (void)cgroup_parse_cpu_stat(text, &cpu);

@@ -66,7 +66,7 @@ static void parse_arguments(const struct program *program, const struct command 
 }
 
 /* The input has one argument per line. The first is argv[0], which is ignored. */
-static void run_arguments(char *text, size_t length)
+static void run_arguments(char *text, UNUSED size_t length)
 {
     static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program,
                                                       &resource_tracker_program };
@@ -74,7 +74,6 @@ static void run_arguments(char *text, size_t length)
     char *words[WORDS_MAX + 1] = { 0 };
     int count = 0;
 
-    (void)length;
     for (char *word = text; word && count < WORDS_MAX;) {
         words[count++] = word;
         word = strchr(word, '\n');
@@ -127,11 +126,9 @@ static void run_config_toml(char *text, size_t length)
 
 /* ---- the agent ----------------------------------------------------------------------- */
 
-static int echo(void *data, const struct agent_request *request, struct json_writer *json,
-                struct spoor_error *err)
+static int echo(UNUSED void *data, const struct agent_request *request,
+                struct json_writer *json, UNUSED struct spoor_error *err)
 {
-    (void)data;
-    (void)err;
     CHECK(request->argument_count >= 1 && request->argument_count <= 2);
     json_add_text(json, "echo", request->arguments[0]);
     return 0;

@@ -13,11 +13,10 @@
 #include "source/gpu/gpu.h"
 #include "source/gpu/visible.h"
 
-static void run_drm_fdinfo(char *text, size_t length)
+static void run_drm_fdinfo(char *text, UNUSED size_t length)
 {
     struct drm_fdinfo info;
 
-    (void)length;
     if (drm_fdinfo_parse(text, &info) < 0)
         return;
     CHECK_ENDED(info.driver);
@@ -30,12 +29,11 @@ static void run_drm_fdinfo(char *text, size_t length)
     (void)drm_fdinfo_memory(&info);
 }
 
-static void run_drm_pci(char *text, size_t length)
+static void run_drm_pci(char *text, UNUSED size_t length)
 {
     char again[17];
     uint64_t pci, copy;
 
-    (void)length;
     if (gpu_pci_parse(text, &pci) < 0)
         return;
     gpu_pci_format(pci, again, sizeof(again));

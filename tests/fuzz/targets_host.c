@@ -28,11 +28,10 @@ static void run_cpu_stat(char *text, size_t length)
         CHECK(stat.interrupt_ns <= stat.system_ns);
 }
 
-static void run_meminfo(char *text, size_t length)
+static void run_meminfo(char *text, UNUSED size_t length)
 {
     struct meminfo memory;
 
-    (void)length;
     if (meminfo_parse(text, &memory) < 0)
         return;
     CHECK(is_known(memory.total_bytes));
@@ -90,12 +89,11 @@ static void check_part(const char *line, struct text_part part)
     CHECK(n <= (int)part.length);
 }
 
-static void run_mountinfo(char *text, size_t length)
+static void run_mountinfo(char *text, UNUSED size_t length)
 {
     struct mountinfo mount;
     struct mounts space;
 
-    (void)length;
     for (const char *line = text; *line; line = parse_next_line(line)) {
         if (mountinfo_parse_line(line, &mount) < 0)
             continue;
@@ -132,68 +130,61 @@ static void run_mountstats(char *text, size_t length)
     CHECK(table.count <= DEVICE_TABLE_SIZE);
 }
 
-static void run_pressure(char *text, size_t length)
+static void run_pressure(char *text, UNUSED size_t length)
 {
     uint64_t some_ns;
 
-    (void)length;
     (void)pressure_parse(text, &some_ns);
 }
 
-static void run_vmstat(char *text, size_t length)
+static void run_vmstat(char *text, UNUSED size_t length)
 {
     uint64_t count;
 
-    (void)length;
     (void)vmstat_parse_oom_kills(text, &count);
 }
 
-static void run_cpuinfo(char *text, size_t length)
+static void run_cpuinfo(char *text, UNUSED size_t length)
 {
     char model[24] = "";
 
-    (void)length;
     if (cpuinfo_parse_model(text, model, sizeof(model)) == 0)
         CHECK_ENDED(model);
 }
 
-static void run_os_release(char *text, size_t length)
+static void run_os_release(char *text, UNUSED size_t length)
 {
     char name[24] = "";
 
-    (void)length;
     if (os_release_parse_name(text, name, sizeof(name)) == 0)
         CHECK_ENDED(name);
 }
 
-static void run_passwd(char *text, size_t length)
+static void run_passwd(char *text, UNUSED size_t length)
 {
     char name[16] = "";
 
-    (void)length;
     for (uint64_t uid = 0; uid <= 1000; uid += 1000)
         if (passwd_parse_name(text, uid, name, sizeof(name)) == 0)
             CHECK(memchr(name, '\0', sizeof(name)) != NULL && *name != '\0');
 }
 
-static void run_cpu_list(char *text, size_t length)
+static void run_cpu_list(char *text, UNUSED size_t length)
 {
     enum { CAPACITY = 512 };
     unsigned cpus[CAPACITY];
     int n = parse_cpu_list(text, cpus, CAPACITY);
     int counted = parse_cpu_list(text, NULL, CPU_NUMBER_END);
 
-    (void)length;
     CHECK(n <= CAPACITY);
     CHECK(n == -E2BIG || n == counted);
     CHECK(counted < 0 || (counted > 0 && counted <= CPU_NUMBER_END));
 }
 
-static void run_cache_size(char *text, size_t length)
+static void run_cache_size(char *text, UNUSED size_t length)
 {
     uint64_t bytes;
 
-    (void)length;
     (void)cache_size_parse(text, &bytes);
 }
 

@@ -22,9 +22,8 @@
 #include "source/host/facts.h"
 #include "source/host/host.h"
 
-static const char *no_variable(const char *name)
+static const char *no_variable(UNUSED const char *name)
 {
-    (void)name;
     return NULL;
 }
 

@@ -39,9 +39,8 @@ struct http *__wrap_http_close(struct http *http);
 int __wrap_http_send(struct http *http, const struct http_request *request,
                      struct http_response *ret, struct spoor_error *err);
 
-int __wrap_http_open(struct http **ret, struct spoor_error *err)
+int __wrap_http_open(struct http **ret, UNUSED struct spoor_error *err)
 {
-    (void)err;
     *ret = (struct http *)(void *)&network;
     return 0;
 }
@@ -63,13 +62,12 @@ static void check_request(const struct http_request *request)
         CHECK(!strpbrk(request->headers[i], "\r\n"));
 }
 
-int __wrap_http_send(struct http *http, const struct http_request *request,
+int __wrap_http_send(UNUSED struct http *http, const struct http_request *request,
                      struct http_response *ret, struct spoor_error *err)
 {
     const struct fuzz_part *part;
     char *end;
 
-    (void)http;
     check_request(request);
     while (network.next < network.count &&
            strncmp(network.parts[network.next].name, ANSWER, strlen(ANSWER)) != 0)
@@ -167,9 +165,8 @@ static void run_cloud_cache(char *text, size_t length)
 
 /* ---- prices ------------------------------------------------------------------------------ */
 
-static const char *no_variable(const char *name)
+static const char *no_variable(UNUSED const char *name)
 {
-    (void)name;
     return NULL;
 }
 
@@ -293,20 +290,17 @@ static void run_upload(char *text, size_t length)
     spool_close(&spool);
 }
 
-static void render_nothing(void *data, enum exposition how, struct buffer *out)
+static void render_nothing(UNUSED void *data, UNUSED enum exposition how, struct buffer *out)
 {
-    (void)data;
-    (void)how;
     buffer_add_text(out, "# EOF\n");
 }
 
 /* The input is a request to the server of --listen. */
-static void run_metrics_request(char *text, size_t length)
+static void run_metrics_request(char *text, UNUSED size_t length)
 {
     struct buffer out = { 0 };
     struct spoor_error err;
 
-    (void)length;
     if (strstr(text, "\r\n\r\n")) { /* the server responds only to complete headers */
         metrics_respond(text, render_nothing, NULL, &out);
         CHECK(strncmp(out.text, "HTTP/1.1 ", 9) == 0 && strstr(out.text, "\r\n\r\n"));

@@ -96,9 +96,8 @@ static int own_count(unsigned *ret)
     return take_status();
 }
 
-static int own_count_of(nvml_device device, unsigned *ret)
+static int own_count_of(UNUSED nvml_device device, unsigned *ret)
 {
-    (void)device;
     return own_count(ret);
 }
 
@@ -108,15 +107,13 @@ static int own_by_index(unsigned index, nvml_device *ret)
     return take_status();
 }
 
-static int own_text(nvml_device device, char *buf, unsigned size)
+static int own_text(UNUSED nvml_device device, char *buf, unsigned size)
 {
-    (void)device;
     return take_text(buf, size);
 }
 
-static int own_pci(nvml_device device, struct nvml_pci *ret)
+static int own_pci(UNUSED nvml_device device, struct nvml_pci *ret)
 {
-    (void)device;
     take(ret, sizeof(*ret) - sizeof(ret->rest));
     return take_status();
 }
@@ -138,9 +135,8 @@ OWN(rates, struct nvml_rates)
 OWN(temperature_v, struct nvml_temperature)
 OWN(gpm_support, struct nvml_gpm_support)
 
-static int own_sensor(nvml_device device, int sensor, unsigned *ret)
+static int own_sensor(nvml_device device, UNUSED int sensor, unsigned *ret)
 {
-    (void)sensor;
     return own_unsigned(device, ret);
 }
 
@@ -150,51 +146,43 @@ static int own_pair(nvml_device device, unsigned *ret, unsigned *ret_other)
     return own_unsigned(device, ret);
 }
 
-static int own_samples(nvml_device device, int type, unsigned long long last_seen_us,
-                       int *ret_value_type, unsigned *count, struct nvml_sample *list)
+static int own_samples(UNUSED nvml_device device, UNUSED int type,
+                       UNUSED unsigned long long last_seen_us, int *ret_value_type,
+                       unsigned *count, struct nvml_sample *list)
 {
-    (void)device;
-    (void)type;
-    (void)last_seen_us;
     take(ret_value_type, sizeof(*ret_value_type));
     *ret_value_type %= 8;
     return take_list(count, list, sizeof(*list));
 }
 
-static int own_processes(nvml_device device, unsigned *count, void *list)
+static int own_processes(UNUSED nvml_device device, unsigned *count, void *list)
 {
-    (void)device;
     return take_list(count, list,
                      script.flags & HAS_STRIDE_16   ? 16
                      : script.flags & HAS_STRIDE_32 ? 32
                                                     : 24);
 }
 
-static int own_process_usage(nvml_device device, struct nvml_process_usage *list,
-                             unsigned *count, unsigned long long last_seen_us)
+static int own_process_usage(UNUSED nvml_device device, struct nvml_process_usage *list,
+                             unsigned *count, UNUSED unsigned long long last_seen_us)
 {
-    (void)device;
-    (void)last_seen_us;
     return take_list(count, list, sizeof(*list));
 }
 
-static int own_accounting_pids(nvml_device device, unsigned *count, unsigned *pids)
+static int own_accounting_pids(UNUSED nvml_device device, unsigned *count, unsigned *pids)
 {
-    (void)device;
     return take_list(count, pids, sizeof(*pids));
 }
 
-static int own_accounting(nvml_device device, unsigned pid, struct nvml_accounting *ret)
+static int own_accounting(UNUSED nvml_device device, UNUSED unsigned pid,
+                          struct nvml_accounting *ret)
 {
-    (void)device;
-    (void)pid;
     take(ret, sizeof(*ret));
     return take_status();
 }
 
-static int own_part(nvml_device device, unsigned index, nvml_device *ret)
+static int own_part(UNUSED nvml_device device, unsigned index, nvml_device *ret)
 {
-    (void)device;
     return own_by_index(index + 100, ret);
 }
 
@@ -212,16 +200,14 @@ static int own_gpm_free(nvml_gpm_sample sample)
     return NVML_SUCCESS;
 }
 
-static int own_gpm_get(nvml_device device, nvml_gpm_sample sample)
+static int own_gpm_get(UNUSED nvml_device device, UNUSED nvml_gpm_sample sample)
 {
-    (void)device;
-    (void)sample;
     return take_status();
 }
 
-static int own_gpm_mig_get(nvml_device device, unsigned gpu_instance, nvml_gpm_sample sample)
+static int own_gpm_mig_get(nvml_device device, UNUSED unsigned gpu_instance,
+                           nvml_gpm_sample sample)
 {
-    (void)gpu_instance;
     return own_gpm_get(device, sample);
 }
 
@@ -286,9 +272,8 @@ static void drop_calls(struct nvml *nvml, size_t from, size_t until)
             memset((char *)nvml + at, 0, sizeof(void *));
 }
 
-int __wrap_nvml_open(struct nvml *ret, struct spoor_error *err)
+int __wrap_nvml_open(struct nvml *ret, UNUSED struct spoor_error *err)
 {
-    (void)err;
     *ret = liar;
     for (size_t i = 0; i < NVML_LIST_COUNT; i++)
         ret->lists[i].stride_bytes = script.flags & HAS_STRIDE_16   ? 16
@@ -304,9 +289,8 @@ void __wrap_nvml_close(struct nvml *nvml)
     memset(nvml, 0, sizeof(*nvml));
 }
 
-bool __wrap_nvml_may_be_here(const struct root *root)
+bool __wrap_nvml_may_be_here(UNUSED const struct root *root)
 {
-    (void)root;
     return true;
 }
 

@@ -15,11 +15,10 @@
 #include "source/proc/smaps.h"
 #include "text/utf8.h"
 
-static void run_pid_stat(char *text, size_t length)
+static void run_pid_stat(char *text, UNUSED size_t length)
 {
     struct pid_stat stat;
 
-    (void)length;
     if (pid_stat_parse(text, &stat) < 0)
         return;
     CHECK_ENDED(stat.comm);
@@ -30,39 +29,35 @@ static void run_pid_stat(char *text, size_t length)
     CHECK(!pid_stat_is_zombie(&stat) || stat.is_ending);
 }
 
-static void run_pid_status(char *text, size_t length)
+static void run_pid_status(char *text, UNUSED size_t length)
 {
     struct pid_status status;
 
-    (void)length;
     if (pid_status_parse(text, &status) == 0 && is_known(status.rss_peak_bytes))
         CHECK(status.rss_peak_bytes % 1024 == 0);
 }
 
-static void run_pid_statm(char *text, size_t length)
+static void run_pid_statm(char *text, UNUSED size_t length)
 {
     struct pid_statm statm;
 
-    (void)length;
     (void)pid_statm_parse(text, &statm);
 }
 
 /* Either all fields are read or the text is rejected. */
-static void run_pid_io(char *text, size_t length)
+static void run_pid_io(char *text, UNUSED size_t length)
 {
     struct pid_io io;
 
-    (void)length;
     if (pid_io_parse(text, &io) == 0 && !strstr(text, "18446744073709551615"))
         CHECK(is_known(io.read_chars) && is_known(io.written_chars) &&
               is_known(io.read_bytes) && is_known(io.written_bytes));
 }
 
-static void run_schedstat(char *text, size_t length)
+static void run_schedstat(char *text, UNUSED size_t length)
 {
     struct schedstat stat;
 
-    (void)length;
     (void)schedstat_parse(text, &stat);
 }
 
@@ -80,11 +75,10 @@ static void run_children(char *text, size_t length)
     CHECK((size_t)found <= length);
 }
 
-static void run_smaps_rollup(char *text, size_t length)
+static void run_smaps_rollup(char *text, UNUSED size_t length)
 {
     struct smaps_rollup rollup;
 
-    (void)length;
     (void)smaps_rollup_parse(text, &rollup);
 }
 

@@ -128,14 +128,13 @@ static void check_csv(const char *text)
     (void)fclose(reader.in);
 }
 
-static void run_escape(char *text, size_t length)
+static void run_escape(char *text, UNUSED size_t length)
 {
     static void (*const makers[])(const char *, struct buffer *) = {
         escape_terminal, escape_unsafe, escape_shell, escape_url, escape_url_path,
     };
     CLEANUP(buffer_done) struct buffer out = { 0 };
 
-    (void)length;
     for (size_t i = 0; i < ARRAY_SIZE(makers); i++) {
         buffer_clear(&out);
         makers[i](text, &out);
@@ -200,11 +199,10 @@ static void run_number(char *text, size_t length)
     (void)number_count(exact);
 }
 
-static void run_date(char *text, size_t length)
+static void run_date(char *text, UNUSED size_t length)
 {
     double seconds, again;
 
-    (void)length;
     if (clock_parse(text, &seconds) < 0)
         return;
     CHECK(seconds >= 0);
@@ -212,12 +210,11 @@ static void run_date(char *text, size_t length)
     CHECK(fabs(again - seconds) < 2e-3);
 }
 
-static void run_duration(char *text, size_t length)
+static void run_duration(char *text, UNUSED size_t length)
 {
     uint64_t ns;
     int r = duration_parse(text, &ns);
 
-    (void)length;
     CHECK(r == 0 || r == -EBADMSG || r == -ERANGE);
 }
 

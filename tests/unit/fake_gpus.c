@@ -7,12 +7,11 @@
 
 struct fake_gpus fake_gpus;
 
-int fake_gpus_begin(void **state)
+int fake_gpus_begin(UNUSED void **state)
 {
     static const struct gpu_sources sources = { .names_one = false };
     struct fake_gpus *gpus = &fake_gpus;
 
-    (void)state;
     memset(gpus, 0, sizeof(*gpus));
     for (size_t i = 0; i < COUNT; i++)
         gpus->units[i].sources = &sources;
@@ -23,9 +22,8 @@ int fake_gpus_begin(void **state)
     return gpu_account_init(&gpus->account, gpus->units, COUNT, 0);
 }
 
-int fake_gpus_end(void **state)
+int fake_gpus_end(UNUSED void **state)
 {
-    (void)state;
     gpu_account_done(&fake_gpus.account);
     return 0;
 }

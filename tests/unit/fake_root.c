@@ -23,11 +23,9 @@ void fake_root_init(struct fake_root *fake)
     assert_int_equal(root_open(fake->path, &fake->root), 0);
 }
 
-static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+static int remove_one(const char *path, UNUSED const struct stat *stat, UNUSED int type,
+                      UNUSED struct FTW *ftw)
 {
-    (void)stat;
-    (void)type;
-    (void)ftw;
     return remove(path);
 }
 

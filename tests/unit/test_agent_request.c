@@ -92,9 +92,8 @@ TEST(bytes_after_a_nul_are_not_ignored)
     agent_request_done(&request);
 }
 
-static void *allocate_nothing(size_t size)
+static void *allocate_nothing(UNUSED size_t size)
 {
-    (void)size;
     return NULL;
 }
 

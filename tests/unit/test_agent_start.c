@@ -7,14 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "spoor/spoor.h"
 #include "unit_test.h"
 
 static volatile sig_atomic_t signal_count;
 
-static void count_signal(int number)
+static void count_signal(UNUSED int number)
 {
-    (void)number;
     signal_count++;
 }
 

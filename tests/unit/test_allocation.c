@@ -43,10 +43,8 @@ void *__wrap_realloc(void *old, size_t size)
     return __real_realloc(old, size);
 }
 
-static void pass_over(const struct spoor_gpu *gpu, void *data)
+static void pass_over(UNUSED const struct spoor_gpu *gpu, UNUSED void *data)
 {
-    (void)gpu;
-    (void)data;
 }
 
 /* Each sample adds a row to a file. There are enough samples to fill and halve the series

@@ -313,9 +313,8 @@ TEST(sizes_are_converted_from_their_units)
 
 /* ---- virtualization -------------------------------------------------------- */
 
-static const char *no_variable(const char *name)
+static const char *no_variable(UNUSED const char *name)
 {
-    (void)name;
     return NULL;
 }
 

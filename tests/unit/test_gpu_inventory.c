@@ -12,40 +12,34 @@ enum { NVIDIA_COUNT = 4, AMD_COUNT = 2 };
 /* Four NVIDIA GPUs, followed by two AMD GPUs with higher PCI addresses. */
 static struct gpu_device devices[NVIDIA_COUNT + AMD_COUNT];
 
-static int open_nothing(const struct root *root, void **ret, struct spoor_error *err)
+static int open_nothing(UNUSED const struct root *root, void **ret,
+                        UNUSED struct spoor_error *err)
 {
-    (void)root;
-    (void)err;
     *ret = NULL;
     return 0;
 }
 
-static void close_nothing(void *vendor)
+static void close_nothing(UNUSED void *vendor)
 {
-    (void)vendor;
 }
 
-static size_t count_nvidia(const void *vendor)
+static size_t count_nvidia(UNUSED const void *vendor)
 {
-    (void)vendor;
     return NVIDIA_COUNT;
 }
 
-static size_t count_amd(const void *vendor)
+static size_t count_amd(UNUSED const void *vendor)
 {
-    (void)vendor;
     return AMD_COUNT;
 }
 
-static const struct gpu_device *get_nvidia(const void *vendor, size_t index)
+static const struct gpu_device *get_nvidia(UNUSED const void *vendor, size_t index)
 {
-    (void)vendor;
     return &devices[index];
 }
 
-static const struct gpu_device *get_amd(const void *vendor, size_t index)
+static const struct gpu_device *get_amd(UNUSED const void *vendor, size_t index)
 {
-    (void)vendor;
     return &devices[NVIDIA_COUNT + index];
 }
 

@@ -66,9 +66,8 @@ static void add_process(struct machine *machine, int pid, int parent)
     fake_root_write(&machine->fake, path, text);
 }
 
-static const char *no_variable(const char *name)
+static const char *no_variable(UNUSED const char *name)
 {
-    (void)name;
     return NULL;
 }
 
@@ -455,10 +454,9 @@ FAKE_ROOT_TEST(without_a_gpu_there_is_nothing_to_watch)
     assert_int_equal(watch.inventory.refusal_count, 0);
 }
 
-static int fail_to_open(const struct root *root, void **ret, struct spoor_error *err)
+static int fail_to_open(UNUSED const struct root *root, UNUSED void **ret,
+                        struct spoor_error *err)
 {
-    (void)root;
-    (void)ret;
     (void)snprintf(err->message, sizeof(err->message), "broken");
     return -EIO;
 }

@@ -210,11 +210,10 @@ static int append(const char *folder, double date, const char *text)
     return history_append(folder, date, &row, &err);
 }
 
-static int count_file(const char *path, void *data, struct spoor_error *err)
+static int count_file(const char *path, void *data, UNUSED struct spoor_error *err)
 {
     struct stat status;
 
-    (void)err;
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
     ++*(int *)data;

@@ -309,9 +309,8 @@ FAKE_ROOT_TEST(a_missing_process_is_an_error)
     job_done(&job);
 }
 
-static const char *no_environment(const char *name)
+static const char *no_environment(UNUSED const char *name)
 {
-    (void)name;
     return NULL;
 }
 

@@ -145,9 +145,8 @@ TEST(regions_of_a_gpu_are_summed)
     }
 }
 
-static const char *empty_environment(const char *name)
+static const char *empty_environment(UNUSED const char *name)
 {
-    (void)name;
     return NULL;
 }
 

@@ -155,9 +155,8 @@ TEST_WITH(a_job_does_not_leave_a_container, start, stop)
     assert_false(is_fit(*state, line, 1000));
 }
 
-static const char *no_variable(const char *name)
+static const char *no_variable(UNUSED const char *name)
 {
-    (void)name;
     return NULL;
 }
 

@@ -153,9 +153,8 @@ static spoor_session *start_session(void)
 }
 
 /* Exits with a message; called in a child. */
-static void exit_refused(const char *message)
+static void exit_refused(UNUSED const char *message)
 {
-    (void)message;
     _exit(100);
 }
 

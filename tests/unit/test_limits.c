@@ -49,9 +49,8 @@ static void read_limits(const struct root *root, environment_get *get, struct li
     limits_read(root, 42, cgroups_read(root, 42, &cgroups) == 0 ? &cgroups : NULL, get, ret);
 }
 
-static const char *no_environment(const char *name)
+static const char *no_environment(UNUSED const char *name)
 {
-    (void)name;
     return NULL;
 }
 

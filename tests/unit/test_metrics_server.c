@@ -12,9 +12,8 @@
 #include "services/metrics_server.h"
 #include "unit_test.h"
 
-static void write_name(void *data, enum exposition how, struct buffer *out)
+static void write_name(UNUSED void *data, enum exposition how, struct buffer *out)
 {
-    (void)data;
     buffer_add_text(out, how == EXPOSE_OPENMETRICS ? "open\n" : "text\n");
 }
 

@@ -10,17 +10,13 @@
 #define START_US 1000000000ull
 #define AT(ms) (START_US + (ms)*1000ull)
 
-static bool none_has_ended(pid_t pid, const void *data)
+static bool none_has_ended(UNUSED pid_t pid, UNUSED const void *data)
 {
-    (void)pid;
-    (void)data;
     return false;
 }
 
-static bool all_have_ended(pid_t pid, const void *data)
+static bool all_have_ended(UNUSED pid_t pid, UNUSED const void *data)
 {
-    (void)pid;
-    (void)data;
     return true;
 }
 

@@ -116,11 +116,9 @@ static struct {
 int __wrap_http_send(struct http *http, const struct http_request *request,
                      struct http_response *ret, struct spoor_error *err);
 
-int __wrap_http_send(struct http *http, const struct http_request *request,
-                     struct http_response *ret, struct spoor_error *err)
+int __wrap_http_send(UNUSED struct http *http, const struct http_request *request,
+                     struct http_response *ret, UNUSED struct spoor_error *err)
 {
-    (void)http;
-    (void)err;
     buffer_clear(&network.body);
     buffer_add(&network.body, request->body, request->body_length);
     (void)snprintf(network.method, sizeof(network.method), "%s", request->method);

@@ -16,9 +16,8 @@ static const struct limits limits = { 1.5, "cgroup.cpu.max", UNKNOWN, NULL };
 static const struct gpu_view no_gpus = { .state = GPU_NONE };
 static const struct host_facts host = { "node7", "Debian", "6.1.0", "A CPU", 2, 16000000000 };
 
-static const char *no_variable(const char *name)
+static const char *no_variable(UNUSED const char *name)
 {
-    (void)name;
     return NULL;
 }
 

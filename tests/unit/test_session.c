@@ -256,9 +256,8 @@ TEST(every_sample_is_passed_to_the_caller)
     assert_int_equal(seen.count, 3);
 }
 
-static void count_sample(const struct spoor_sample *sample, void *data)
+static void count_sample(UNUSED const struct spoor_sample *sample, void *data)
 {
-    (void)sample;
     atomic_fetch_add((_Atomic unsigned *)data, 1);
 }
 

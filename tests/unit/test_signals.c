@@ -161,17 +161,15 @@ static int return_code(void *data)
     return *code;
 }
 
-static int stall(void *data)
+static int stall(UNUSED void *data)
 {
-    (void)data;
     while (pause() < 0)
         continue;
     return 0;
 }
 
-static int die(void *data)
+static int die(UNUSED void *data)
 {
-    (void)data;
     return raise(SIGKILL);
 }
 

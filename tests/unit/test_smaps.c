@@ -188,9 +188,8 @@ FAKE_ROOT_TEST(a_large_smaps_file_is_read_in_pieces)
     free(text);
 }
 
-static int stop_at_two(const struct smaps_area *area, void *data)
+static int stop_at_two(UNUSED const struct smaps_area *area, void *data)
 {
-    (void)area;
     return ++*(int *)data == 2 ? -E2BIG : 0;
 }
 

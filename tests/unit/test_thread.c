@@ -121,12 +121,11 @@ struct obstacle {
     int count;
 };
 
-static void wait_at(const struct spoor_sample *sample, void *data)
+static void wait_at(UNUSED const struct spoor_sample *sample, void *data)
 {
     struct obstacle *obstacle = data;
     char byte;
 
-    (void)sample;
     if (obstacle->count++ == 0)
         return; /* called by the thread that opens the session, for the first sample */
     (void)!write(obstacle->begun_fds[1], "", 1);

@@ -40,11 +40,10 @@ static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
     return 0;
 }
 
-static int end_seen(void *data, struct spoor_error *err)
+static int end_seen(void *data, UNUSED struct spoor_error *err)
 {
     struct seen *seen = data;
 
-    (void)err;
     seen->has_ended = true;
     return 0;
 }

@@ -102,12 +102,9 @@ int words_split(const char *text, struct text_list *ret, struct spoor_error *err
 #define SLEEP_MIN_SECONDS 0.1
 #define CORES_MAX 1000000
 
-static int refuse_process_id(void *target, const struct option *option, const char *value,
-                             struct spoor_error *err)
+static int refuse_process_id(UNUSED void *target, UNUSED const struct option *option,
+                             UNUSED const char *value, struct spoor_error *err)
 {
-    (void)target;
-    (void)option;
-    (void)value;
     return error_set(err, EINVAL, "cannot be set: gpu-tracker tracks the command that it runs");
 }
 
@@ -363,9 +360,8 @@ static int run_command(struct tracking *tracking)
     return code;
 }
 
-static void warn(void *data, const char *message)
+static void warn(UNUSED void *data, const char *message)
 {
-    (void)data;
     gpu_tracker_warning("%s", message);
 }
 

@@ -352,23 +352,21 @@ static void answer_request(void *data, const char *request, char ret[JOB_REQUEST
                        decimal_float(row_seconds).text); /* fits */
 }
 
-int tracking_listen(void *data, pid_t pid, struct spoor_error *err)
+int tracking_listen(void *data, pid_t pid, UNUSED struct spoor_error *err)
 {
     struct tracking *tracking = data;
 
-    (void)err;
     /* On failure, code blocks get only the rows that are written anyway. */
     if (tracking->settings->tracking_path)
         (void)job_listener_open(&tracking->requests, "gpu-tracker-rows", pid);
     return 0;
 }
 
-void tracking_started(void *data, spoor_session *session, pid_t pid)
+void tracking_started(void *data, spoor_session *session, UNUSED pid_t pid)
 {
     struct tracking *tracking = data;
     struct spoor_error err;
 
-    (void)pid;
     tracking->session = session;
     if (!tracking->settings->tracking_path)
         return;

@@ -266,10 +266,8 @@ static void keep_sample(const struct spoor_sample *sample, void *data)
     pthread_mutex_unlock(&observed->mutex);
 }
 
-static void skip_gpu(const struct spoor_gpu *gpu, void *data)
+static void skip_gpu(UNUSED const struct spoor_gpu *gpu, UNUSED void *data)
 {
-    (void)gpu;
-    (void)data;
 }
 
 static void observed_free(struct observed *observed)
@@ -514,7 +512,7 @@ static void close_tracking(struct tracking *tracking)
 
 /* ---- operations ----------------------------------------------------------- */
 
-static int show_figures(void *data, const struct agent_request *request,
+static int show_figures(void *data, UNUSED const struct agent_request *request,
                         struct json_writer *json, struct spoor_error *err)
 {
     static const char *const paths[] = {
@@ -534,7 +532,6 @@ static int show_figures(void *data, const struct agent_request *request,
     };
     const struct tracking *tracking = data;
 
-    (void)request;
     if (!tracking->has_process) {
         json_add_null(json, "figures");
         return 0;
@@ -602,7 +599,7 @@ static int show_process_stats(void *data, const struct agent_request *request,
 }
 
 /* Only the GPUs need a session; everything else is read directly. */
-static int show_system_stats(void *data, const struct agent_request *request,
+static int show_system_stats(void *data, UNUSED const struct agent_request *request,
                              struct json_writer *json, struct spoor_error *err)
 {
     struct stats *stats = &((struct tracking *)data)->stats;
@@ -610,7 +607,6 @@ static int show_system_stats(void *data, const struct agent_request *request,
     struct observed *observed =
         spoor_may_have_gpus(NULL) ? get_observed(stats, 0, true, &failure) : NULL;
 
-    (void)request;
     if (observed)
         add_observed(observed, "gpus", json);
     return add_machine(&stats->machine, json, err);
@@ -673,13 +669,12 @@ static void apply_formulas(const double *used, struct needs *needs)
                    "recommend' differ.");
 }
 
-static int show_recommendation(void *data, const struct agent_request *request,
+static int show_recommendation(UNUSED void *data, const struct agent_request *request,
                                struct json_writer *json, struct spoor_error *err)
 {
     double used[USED_COUNT];
     struct needs needs;
 
-    (void)data;
     for (size_t i = 0; i < USED_COUNT; i++) {
         used[i] = (double)NAN;
         if (*request->arguments[i] && decimal_parse(request->arguments[i], &used[i]) < 0)
@@ -695,16 +690,14 @@ static int show_recommendation(void *data, const struct agent_request *request,
 
 enum { VENDORS_MAX = 32, COUNT_DEFAULT = 10 };
 
-static int show_cloud(void *data, const struct agent_request *request, struct json_writer *json,
-                      struct spoor_error *err)
+static int show_cloud(UNUSED void *data, UNUSED const struct agent_request *request,
+                      struct json_writer *json, struct spoor_error *err)
 {
     CLEANUP(root_close) struct root root = ROOT_CLOSED;
     uint64_t start_ns = clock_now().monotonic_ns;
     struct cloud_facts facts = { 0 };
     int r = root_open(NULL, &root);
 
-    (void)data;
-    (void)request;
     if (r < 0)
         return error_sys(err, r, "/");
     r = cloud_find(&root, true, &facts, err);
@@ -718,15 +711,13 @@ static int show_cloud(void *data, const struct agent_request *request, struct js
     return 0;
 }
 
-static int show_server(void *data, const struct agent_request *request,
+static int show_server(UNUSED void *data, UNUSED const struct agent_request *request,
                        struct json_writer *json, struct spoor_error *err)
 {
     AUTO_CLOSE int fd = memfd_create("server", MFD_CLOEXEC);
     CLEANUP(buffer_done) struct buffer text = { 0 };
     int r;
 
-    (void)data;
-    (void)request;
     if (fd < 0)
         return error_sys(err, errno, "memfd_create");
     r = spoor_machine_write(NULL, "all", NULL, SPOOR_JSON, 0, fd, err);
@@ -741,8 +732,8 @@ static int show_server(void *data, const struct agent_request *request,
     return 0;
 }
 
-int lookup_servers(void *data, const struct agent_request *request, struct json_writer *json,
-                   struct spoor_error *err)
+int lookup_servers(UNUSED void *data, const struct agent_request *request,
+                   struct json_writer *json, struct spoor_error *err)
 {
     CLEANUP(keeper_close) struct keeper keeper = { 0 };
     json_auto_t *order = json_loads(request->arguments[0], 0, NULL);
@@ -759,7 +750,6 @@ int lookup_servers(void *data, const struct agent_request *request, struct json_
                                   .run_price = (double)NAN };
     int r;
 
-    (void)data;
     if (!json_is_object(order))
         return error_set(err, EINVAL, "expected a JSON object");
     for (size_t i = 0; i < json_array_size(list) && i < VENDORS_MAX; i++)
@@ -782,8 +772,8 @@ int lookup_servers(void *data, const struct agent_request *request, struct json_
     return 0;
 }
 
-int lookup_price(void *data, const struct agent_request *request, struct json_writer *json,
-                 struct spoor_error *err)
+int lookup_price(UNUSED void *data, const struct agent_request *request,
+                 struct json_writer *json, struct spoor_error *err)
 {
     CLEANUP(keeper_close) struct keeper keeper = { 0 };
     json_auto_t *order = json_loads(request->arguments[0], 0, NULL);
@@ -792,7 +782,6 @@ int lookup_price(void *data, const struct agent_request *request, struct json_wr
     double price = (double)NAN;
     int r;
 
-    (void)data;
     if (!json_is_object(order))
         return error_set(err, EINVAL, "expected a JSON object");
     if (!vendor || !name)

@@ -33,13 +33,12 @@ void tracker_settings_done(struct tracker_settings *settings)
     option_free(&resource_tracker_table, settings);
 }
 
-static int apply_interval(void *target, const struct option *option, const char *value,
+static int apply_interval(void *target, UNUSED const struct option *option, const char *value,
                           struct spoor_error *err)
 {
     struct tracker_settings *settings = target;
     double seconds;
 
-    (void)option;
     if (decimal_parse(value, &seconds) < 0)
         return error_set(err, EINVAL, "invalid value '%s': expected a number of seconds",
                          value);
@@ -51,12 +50,11 @@ static int apply_interval(void *target, const struct option *option, const char 
     return 0;
 }
 
-static int apply_pid(void *target, const struct option *option, const char *value,
+static int apply_pid(void *target, UNUSED const struct option *option, const char *value,
                      struct spoor_error *err)
 {
     struct tracker_settings *settings = target;
 
-    (void)option;
     return option_parse_pid(value, &settings->pid, err);
 }
 
@@ -312,11 +310,10 @@ static int follow(struct run *run)
 }
 
 /* Called with the first sample, when the run is certainly tracked. */
-static void begin_upload(const struct spoor_sample *sample, void *data)
+static void begin_upload(UNUSED const struct spoor_sample *sample, void *data)
 {
     struct run *run = data;
 
-    (void)sample;
     if (!run->has_begun)
         upload_process_begin(&run->upload);
     run->has_begun = true;

@@ -536,14 +536,13 @@ enum { RECORD_OPEN, RECORD_BEGIN, RECORD_ROW };
 
 /* ---- in the child ------------------------------------------------------ */
 
-static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
+static int carry_out(void *data, unsigned kind, const void *bytes, UNUSED size_t size,
                      struct spoor_error *err)
 {
     struct tracking_file *file = data;
     struct tracking_facts facts;
     double row[TRACKING_COLUMNS];
 
-    (void)size;
     if (kind == RECORD_OPEN) {
         memcpy(&facts, bytes, sizeof(facts));
         return open_file(file, &facts, err);

@@ -23,11 +23,10 @@
 
 /* ---- limits ------------------------------------------------------------- */
 
-static void report_broken(void *data, const struct record *run, const char *line)
+static void report_broken(void *data, UNUSED const struct record *run, const char *line)
 {
     bool *is_kept = data;
 
-    (void)run;
     *is_kept = false;
     complain("limit broken: %s", line);
 }

@@ -110,10 +110,8 @@ static void redirect(const struct bench *bench, bool keeps_errors)
 
 /* Called after the command was forked and before it calls exec; the command has its own stderr
  * already. */
-static int restore_stderr(void *data, pid_t pid, struct spoor_error *err)
+static int restore_stderr(void *data, UNUSED pid_t pid, UNUSED struct spoor_error *err)
 {
-    (void)pid;
-    (void)err;
     (void)dup2(*(const int *)data, STDERR_FILENO);
     return 0;
 }

@@ -376,9 +376,8 @@ static int write_page(const struct compared *compared, struct buffer *out)
 
 static int write_comparison(void *data, const struct output *output,
                             const struct format_style *style, struct buffer *out,
-                            struct spoor_error *err)
+                            UNUSED struct spoor_error *err)
 {
-    (void)err;
     return output->format == SPOOR_JSON   ? write_json(data, out)
            : output->format == SPOOR_HTML ? write_page(data, out)
                                           : write_table(data, output->format, style, out);
@@ -484,15 +483,13 @@ static int check_runs(const struct settings *settings, const struct run_set *set
 }
 
 static int write_findings(void *data, const struct output *output,
-                          const struct format_style *style, struct buffer *out,
-                          struct spoor_error *err)
+                          UNUSED const struct format_style *style, struct buffer *out,
+                          UNUSED struct spoor_error *err)
 {
     const struct findings *findings = data;
     const struct buffer *text =
         output->format == SPOOR_JSON ? &findings->document : &findings->text;
 
-    (void)style;
-    (void)err;
     buffer_add(out, text->text, text->length);
     return buffer_error(text);
 }

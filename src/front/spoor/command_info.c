@@ -51,14 +51,13 @@ struct machine {
 
 /* The library writes to a descriptor: the output, or a memfd. */
 static int write_machine(void *data, const struct output *output,
-                         const struct format_style *style, struct buffer *out,
+                         UNUSED const struct format_style *style, struct buffer *out,
                          struct spoor_error *err)
 {
     const struct machine *machine = data;
     AUTO_CLOSE int file = output->fd < 0 ? memfd_create("output", MFD_CLOEXEC) : -1;
     int r;
 
-    (void)style;
     if (output->fd < 0 && file < 0)
         return -errno;
     r = spoor_machine_write(NULL, machine->settings->gpus, &machine->cloud, output->format,
@@ -70,7 +69,7 @@ static int write_machine(void *data, const struct output *output,
     return lseek(file, 0, SEEK_SET) < 0 ? -errno : buffer_read(out, file, BUFFER_MAX);
 }
 
-int command_info(struct settings *settings, char **operands, int count)
+int command_info(struct settings *settings, UNUSED char **operands, UNUSED int count)
 {
     struct root root = ROOT_CLOSED;
     struct spoor_error cloud_err = { 0 };
@@ -78,8 +77,6 @@ int command_info(struct settings *settings, char **operands, int count)
     struct machine machine = { .settings = settings };
     int r = root_open(NULL, &root);
 
-    (void)operands;
-    (void)count;
     if (r == 0)
         r = cloud_find(&root, true, &facts, &cloud_err);
     root_close(&root);
@@ -189,11 +186,10 @@ static void write_sources_json(const struct source_list *list, struct buffer *ou
 
 static int write_sources(void *data, const struct output *output,
                          const struct format_style *style, struct buffer *out,
-                         struct spoor_error *err)
+                         UNUSED struct spoor_error *err)
 {
     const struct source_list *list = data;
 
-    (void)err;
     if (output->format == SPOOR_JSON) {
         write_sources_json(list, out);
         return 0;
@@ -208,14 +204,12 @@ static int write_sources(void *data, const struct output *output,
     return 0;
 }
 
-int command_doctor(struct settings *settings, char **operands, int count)
+int command_doctor(struct settings *settings, UNUSED char **operands, UNUSED int count)
 {
     AUTO_FREE struct source_list *list = calloc(1, sizeof(*list));
     struct spoor_options options = session_options(settings);
     struct spoor_error err = { 0 };
 
-    (void)operands;
-    (void)count;
     if (!list)
         return complain("out of memory");
     if (spoor_machine_check(&options, collect, list, &err) < 0)
@@ -261,9 +255,8 @@ static int default_file(pid_t process, char **ret, struct spoor_error *err)
                : 0;
 }
 
-static void ignore_warning(const char *message)
+static void ignore_warning(UNUSED const char *message)
 {
-    (void)message;
 }
 
 /* A phase outside a run is no error: the script must go on. Warns once per phase and names the

@@ -202,11 +202,10 @@ struct answer {
 
 static int write_needs(void *data, const struct output *output,
                        const struct format_style *style, struct buffer *out,
-                       struct spoor_error *err)
+                       UNUSED struct spoor_error *err)
 {
     const struct answer *answer = data;
 
-    (void)err;
     if (answer->settings->request) {
         request_write(request_find(answer->settings->request), answer->needs, out);
     } else if (output->format == SPOOR_JSON) {

@@ -111,22 +111,19 @@ enum { EXIT_LIMIT = 1 };
  * as the job did: with its exit code, or by the signal that killed it.
  */
 
-static int check_gpus(void *data, pid_t pid, struct spoor_error *err)
+static int check_gpus(void *data, UNUSED pid_t pid, struct spoor_error *err)
 {
-    (void)pid;
     return gpus_check(data, err);
 }
 
 /* ---- the live view ---- */
 
 /* Threads are started after the fork. */
-static void start_views(void *data, spoor_session *session, pid_t pid)
+static void start_views(void *data, UNUSED spoor_session *session, UNUSED pid_t pid)
 {
     const struct run_report *report = data;
     struct spoor_error err;
 
-    (void)session;
-    (void)pid;
     exporter_start(report->exporter);
     if (report->live && live_start(report->live, &err) < 0)
         complain("%s", err.message);
@@ -324,13 +321,11 @@ static int follow(struct settings *settings, const struct outputs *outputs)
 }
 
 /* The operand is already in the settings. */
-int command_attach(struct settings *settings, char **operands, int count)
+int command_attach(struct settings *settings, UNUSED char **operands, UNUSED int count)
 {
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err;
 
-    (void)operands;
-    (void)count;
     if (settings->process_name && watch_find(settings->process_name, &settings->pid, &err) < 0)
         return complain("%s", err.message);
     if (settings->pid == 0 && !settings->cgroup)
@@ -340,13 +335,11 @@ int command_attach(struct settings *settings, char **operands, int count)
     return follow(settings, &outputs);
 }
 
-int command_system(struct settings *settings, char **operands, int count)
+int command_system(struct settings *settings, UNUSED char **operands, UNUSED int count)
 {
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err;
 
-    (void)operands;
-    (void)count;
     if ((is_once(settings) ? outputs_plan_stdout(settings, &outputs, &err)
                            : outputs_plan(settings, &outputs, &err)) < 0)
         return complain("%s", err.message);
@@ -368,13 +361,12 @@ static void write_files(spoor_session *session, void *data)
     }
 }
 
-static int add_report(spoor_session *session, void *data, struct json_writer *json,
+static int add_report(spoor_session *session, UNUSED void *data, struct json_writer *json,
                       struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     int r = tracking_agent_add_report(session, json, err);
 
-    (void)data;
     if (r == 0)
         r = tracking_agent_format(session, SPOOR_TEXT, &text, err);
     if (r == 0)

@@ -195,14 +195,13 @@ static size_t write_table(struct page *page, const struct watched_runs *runs, si
 /* ---- once --------------------------------------------------------------- */
 
 static int write_once(void *data, const struct output *output, const struct format_style *style,
-                      struct buffer *out, struct spoor_error *err)
+                      struct buffer *out, UNUSED struct spoor_error *err)
 {
     struct json_writer json = { .out = out };
     struct page page = { out, style->has_color, style->has_unicode,
                          isatty(output->fd) ? style->columns : SIZE_MAX };
     struct watched_runs *runs = data;
 
-    (void)err;
     runs->json = output->format == SPOOR_JSON ? &json : NULL;
     if (runs->json) {
         json_begin(&json, NULL, '{');
@@ -262,12 +261,10 @@ static int watch_runs(const struct settings *settings, struct table *table)
     return watch_wait(&watch, 0, &end, &err) < 0 ? complain("%s", err.message) : 0;
 }
 
-int command_watch(struct settings *settings, char **operands, int count)
+int command_watch(struct settings *settings, UNUSED char **operands, UNUSED int count)
 {
     AUTO_FREE struct table *table = calloc(1, sizeof(*table));
 
-    (void)operands;
-    (void)count;
     if (!table)
         return complain("out of memory");
     if (!settings->has_format && settings->outputs.count == 0 && isatty(STDOUT_FILENO) &&
@@ -284,13 +281,12 @@ struct wanted {
     size_t count;
 };
 
-static void compare_name(pid_t tracker, const char *status, void *data)
+static void compare_name(UNUSED pid_t tracker, const char *status, void *data)
 {
     json_auto_t *object = status ? json_loads(status, 0, NULL) : NULL;
     const char *name = member_text(object, "name");
     struct wanted *wanted = data;
 
-    (void)tracker;
     if (!name || strcmp(name, wanted->name) != 0)
         return;
     wanted->pid = (pid_t)json_integer_value(json_object_get(object, "pid"));

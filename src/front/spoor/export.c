@@ -221,20 +221,16 @@ static void sample_seen(const struct spoor_sample *sample, void *data)
 
 /* ---- the process that writes the file ----------------------------------- */
 
-static int replace(void *data, unsigned kind, const void *bytes, size_t size,
-                   struct spoor_error *err)
+static int replace(void *data, UNUSED unsigned kind, const void *bytes, size_t size,
+                   UNUSED struct spoor_error *err)
 {
     struct buffer text = { .text = (char *)(uintptr_t)bytes, .length = size };
 
-    (void)kind;
-    (void)err;
     return replacement_write(data, &text, (struct replacement_style){ 0 });
 }
 
-static int end_file(void *data, struct spoor_error *err)
+static int end_file(UNUSED void *data, UNUSED struct spoor_error *err)
 {
-    (void)data;
-    (void)err;
     return 0;
 }
 

@@ -90,13 +90,12 @@ static int check_limit(const char *value, struct spoor_error *err)
     return run_limit_parse(value, &limit, err);
 }
 
-static int apply_tolerance(void *target, const struct option *option, const char *value,
+static int apply_tolerance(void *target, UNUSED const struct option *option, const char *value,
                            struct spoor_error *err)
 {
     struct settings *settings = target;
     double percent;
 
-    (void)option;
     if (number_read(&value, &percent) < 0 || strcmp(value, *value == '%' ? "%" : "") != 0 ||
         !(percent >= 0))
         return error_set(err, EINVAL, "invalid percentage: expected a number such as 5");
@@ -139,13 +138,12 @@ static int apply_history(void *target, const struct option *option, const char *
     return option_text(target, option, value, err);
 }
 
-static int apply_max_size(void *target, const struct option *option, const char *value,
+static int apply_max_size(void *target, UNUSED const struct option *option, const char *value,
                           struct spoor_error *err)
 {
     static const struct run_figure size = { "the size", "", "", RUN_BYTES };
     struct settings *settings = target;
 
-    (void)option;
     return run_figure_parse(&size, value, &settings->max_bytes, err);
 }
 
@@ -175,14 +173,13 @@ static int apply_format(void *target, const struct option *option, const char *v
 }
 
 /* Accepts a percentage of the job's CPU time, or "none". */
-static int apply_budget(void *target, const struct option *option, const char *value,
+static int apply_budget(void *target, UNUSED const struct option *option, const char *value,
                         struct spoor_error *err)
 {
     struct settings *settings = target;
     char *end;
     double percent;
 
-    (void)option;
     if (strcmp(value, "none") == 0) {
         settings->budget_millionths = UINT64_MAX;
         return 0;
@@ -208,12 +205,11 @@ static int apply_live(void *target, const struct option *option, const char *val
     return 0;
 }
 
-static int apply_pid(void *target, const struct option *option, const char *value,
+static int apply_pid(void *target, UNUSED const struct option *option, const char *value,
                      struct spoor_error *err)
 {
     struct settings *settings = target;
 
-    (void)option;
     return option_parse_pid(value, &settings->pid, err);
 }
 
@@ -604,10 +600,8 @@ void gpus_name_source(const struct settings *settings, struct spoor_error *err)
         (void)error_prefix(err, err->code, "%s: gpus", settings->config_path);
 }
 
-static void pass_over(const struct spoor_gpu *gpu, void *data)
+static void pass_over(UNUSED const struct spoor_gpu *gpu, UNUSED void *data)
 {
-    (void)gpu;
-    (void)data;
 }
 
 int gpus_check(const struct settings *settings, struct spoor_error *err)

@@ -385,27 +385,25 @@ static int add_report(struct json_writer *json, subtrack_writer *write, const vo
     return 0;
 }
 
-static int analyze(void *data, const struct agent_request *request, struct json_writer *json,
-                   struct spoor_error *err)
+static int analyze(UNUSED void *data, const struct agent_request *request,
+                   struct json_writer *json, struct spoor_error *err)
 {
     const char *const *files = request->arguments;
     CLEANUP(results_done) struct results results = { 0 };
     int r = subtrack_results(files[0], request->argument_count > 1 ? files[1] : NULL, &results,
                              err);
 
-    (void)data;
     return r < 0 ? r : add_report(json, write_results, &results, err);
 }
 
-static int list_calls(void *data, const struct agent_request *request, struct json_writer *json,
-                      struct spoor_error *err)
+static int list_calls(UNUSED void *data, const struct agent_request *request,
+                      struct json_writer *json, struct spoor_error *err)
 {
     CLEANUP(block_log_done) struct block_log log = { 0 };
     AUTO_FREE struct call *calls = NULL;
     size_t first = 0, count;
     int call_count, r = sub_tracking_read(request->arguments[0], &log, err);
 
-    (void)data;
     if (r < 0)
         return r;
     calls_sort_events(&log);
@@ -430,11 +428,9 @@ static int list_calls(void *data, const struct agent_request *request, struct js
     return 0;
 }
 
-static int combine(void *data, const struct agent_request *request, struct json_writer *json,
-                   struct spoor_error *err)
+static int combine(UNUSED void *data, const struct agent_request *request,
+                   UNUSED struct json_writer *json, struct spoor_error *err)
 {
-    (void)data;
-    (void)json;
     return sub_tracking_combine(request->arguments[0], request->arguments + 1,
                                 request->argument_count - 1, err);
 }
@@ -466,15 +462,14 @@ static int add_comparisons(struct plan *plan, const struct agent_request *reques
     return r;
 }
 
-static int compare(void *data, const struct agent_request *request, struct json_writer *json,
-                   struct spoor_error *err)
+static int compare(UNUSED void *data, const struct agent_request *request,
+                   struct json_writer *json, struct spoor_error *err)
 {
     size_t count = request->argument_count / 2;
     CLEANUP(plan_done)
     struct plan plan = { .sessions = calloc(count, sizeof(*plan.sessions)) };
     int r;
 
-    (void)data;
     if (request->argument_count % 2 != 0)
         return error_set(err, EINVAL, "the session '%s' has no results file",
                          request->arguments[request->argument_count - 1]);
