@@ -10,8 +10,7 @@
  * In a container only a part of a tree may be visible. The path of a cgroup is then relative to
  * the mount, and may be missing.
  */
-#ifndef CGROUP_CGROUP_H
-#define CGROUP_CGROUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -192,5 +191,3 @@ int cgroup_each_process(const struct root *root, const struct cgroup *cgroup, bo
 
 /* Whether the cgroup or one below contains a process. False if the cgroup was removed. */
 bool cgroup_is_populated(const struct root *root, const struct cgroup *cgroup);
-
-#endif

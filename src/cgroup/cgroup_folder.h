@@ -5,8 +5,7 @@
  * This is the only part of spoor that changes anything on the machine. It works on the live
  * machine only: on a fixture, it returns -ENOTSUP.
  */
-#ifndef CGROUP_CGROUP_FOLDER_H
-#define CGROUP_CGROUP_FOLDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -58,5 +57,3 @@ bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid
 /* Removes empty cgroups below `parent` that killed trackers left behind: the folder's name
  * contains the tracker's PID, "spoor-PID-...", and that process has exited. */
 void cgroup_remove_abandoned(const struct root *root, const struct cgroup *parent);
-
-#endif

@@ -7,8 +7,7 @@
  * manager may, and delegates the new cgroup to the user. The scope is removed when its last
  * process exits.
  */
-#ifndef CGROUP_SYSTEMD_SCOPE_H
-#define CGROUP_SYSTEMD_SCOPE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ int scope_keeper_start(struct scope_keeper *ret);
 
 /* Ends the keeper and waits for its exit. */
 void scope_keeper_stop(struct scope_keeper *keeper);
-
-#endif

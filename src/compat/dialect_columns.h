@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dialect_columns.h - macros for the column tables of the dialects: raw values, units,
  * shared columns. */
-#ifndef COMPAT_DIALECT_COLUMNS_H
-#define COMPAT_DIALECT_COLUMNS_H
+#pragma once
 
 #include "base/clock.h"
 #include "output/dialect.h"
@@ -105,5 +104,3 @@
       .fallback = MOMENT(METRIC_HOST_GPU_UTILIZATION) }
 
 /* clang-format on */
-
-#endif

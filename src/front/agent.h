@@ -31,8 +31,7 @@
  *
  * The agent exits at the end of its input.
  */
-#ifndef FRONT_AGENT_H
-#define FRONT_AGENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -177,5 +176,3 @@ int tracking_agent_format(spoor_session *session, enum spoor_format format, stru
 /* Adds the JSON report as "report"; null without a session. */
 int tracking_agent_add_report(spoor_session *session, struct json_writer *json,
                               struct spoor_error *err);
-
-#endif

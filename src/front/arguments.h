@@ -10,8 +10,7 @@
  * options. Options may follow operands, unless the command's operands are a command line
  * (OPERANDS_REST).
  */
-#ifndef FRONT_ARGUMENTS_H
-#define FRONT_ARGUMENTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -81,5 +80,3 @@ int config_read(struct arguments *arguments, const char *path, struct spoor_erro
  * `path`. */
 int config_read_text(struct arguments *arguments, const char *path, const char *text,
                      size_t length, struct spoor_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* help.h - writes the tables of a program as help, manual pages and completion. */
-#ifndef FRONT_HELP_H
-#define FRONT_HELP_H
+#pragma once
 
 #include <stdio.h>
 
@@ -45,5 +44,3 @@ void man_commands(FILE *out, const struct program *program);
 /* `words` follow the name of the program. The last word, which may be empty, is to be
  * completed. */
 void completion_write(FILE *out, const struct program *program, char **words, int count);
-
-#endif

@@ -12,8 +12,7 @@
  *     { 'o', "output", "FILE", "write the report to FILE", RUN,
  *       OPTION_TEXT(struct settings, output_path), .complete = COMPLETE_FILES },
  */
-#ifndef FRONT_OPTION_H
-#define FRONT_OPTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -181,5 +180,3 @@ void nearest_offer(struct nearest *nearest, const char *candidate);
 
 /* Returns the word that was probably meant; NULL: none is near enough. */
 const char *nearest_get(const struct nearest *nearest);
-
-#endif

@@ -6,8 +6,7 @@
  * struct program; the code that reads options, variables and config files, and that writes help, manual pages
  * and completion, is shared.
  */
-#ifndef FRONT_PROGRAM_H
-#define FRONT_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -101,5 +100,3 @@ int program_read(struct arguments *arguments, int argc, char **argv);
 
 /* Shows the requested help or version. Returns the exit code. */
 int program_show(const struct arguments *arguments);
-
-#endif

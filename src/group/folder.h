@@ -10,8 +10,7 @@
  * With the last kind of line, a rank need not read the reports of all nodes to find out whether
  * it is the last one.
  */
-#ifndef GROUP_FOLDER_H
-#define GROUP_FOLDER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -36,5 +35,3 @@ int group_end(const char *folder, const struct buffer *line, uint64_t ranks,
 /* Merges all lines. Damaged lines become warnings in the record. The caller calls
  * record_done(). */
 int group_load(const char *folder, struct record *ret, struct spoor_error *err);
-
-#endif

@@ -11,8 +11,7 @@
  * If a rank ran more than once, its last attempt counts. If a folder has several jobs, the job
  * that began last counts.
  */
-#ifndef GROUP_MERGE_H
-#define GROUP_MERGE_H
+#pragma once
 
 #include "record/group.h"
 
@@ -40,5 +39,3 @@ void group_skip(struct group *group, const char *file, size_t line, const char *
 
 /* Merges all records. -ENODATA: there are none. On success the caller calls record_done(). */
 int group_merge(struct group *group, struct record *ret, struct spoor_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.h - the ranks of a group while they are merged: which ones count, where and when
  * they ran. Internal to group/. */
-#ifndef GROUP_RANKS_H
-#define GROUP_RANKS_H
+#pragma once
 
 #include "group/merge.h"
 #include "record/launch.h"
@@ -88,5 +87,3 @@ int merge_figures(struct merge *merge);
 /* Compare two texts; NULL counts as empty. */
 int compare_texts(const char *a, const char *b);
 bool is_same_text(const char *a, const char *b);
-
-#endif

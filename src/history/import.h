@@ -9,8 +9,7 @@
  * Each run gets the tag "imported" with the name of the file and, for a table, the number of
  * the row. No figure is exact.
  */
-#ifndef HISTORY_IMPORT_H
-#define HISTORY_IMPORT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ bool import_is_known(const char *start);
 /* Parses the text of a file; modifies the text. `path` is for names and messages. */
 int import_read(struct buffer *text, const char *path, struct records *ret,
                 struct spoor_error *err);
-
-#endif

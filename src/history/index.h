@@ -8,8 +8,7 @@
  * not runs are skipped and counted. A last line without a newline is read later, when it is
  * complete.
  */
-#ifndef HISTORY_INDEX_H
-#define HISTORY_INDEX_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -146,5 +145,3 @@ bool history_is_database(const char *text);
 int history_push(struct history_index *index, const struct history_filter *filter,
                  const char *url, bool creates_tables, struct history_pushed *ret,
                  struct spoor_error *err);
-
-#endif

@@ -8,8 +8,7 @@
  * machines that share a file system. The index (index.h) is created from the files. Folders
  * have mode 0700, files 0600: command lines may contain secrets.
  */
-#ifndef HISTORY_STORE_H
-#define HISTORY_STORE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ int history_for_each(const char *folder, history_see_file *each, void *data,
 /* Does the same for the files (*.jsonl) of one directory, sorted by name. */
 int history_visit(const char *folder, history_see_file *each, void *data,
                   struct spoor_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * A column of a chart shows the highest value in its part of the run. Charts of figures that
  * are unknown or always 0 are left out.
  */
-#ifndef OUTPUT_CHART_H
-#define OUTPUT_CHART_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ struct number chart_value(double value, enum chart_unit unit);
 const char *chart_unit_text(enum chart_unit unit); /* " cores"; "" if chart_value() adds one */
 
 record_write chart_write;
-
-#endif

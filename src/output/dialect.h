@@ -13,8 +13,7 @@
  *
  * compat/dialect_read.c uses the same tables to read such files.
  */
-#ifndef OUTPUT_DIALECT_H
-#define OUTPUT_DIALECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -146,5 +145,3 @@ extern const struct dialect dialect_resource_tracker;     /* Python, 0.5 */
 extern const struct dialect dialect_resource_tracker_0_3; /* Python, 0.3, as in its README */
 extern const struct dialect dialect_resource_tracker_0_1; /* Python, 0.1: PidTracker */
 extern const struct dialect dialect_resource_tracker_rs;  /* Rust */
-
-#endif

@@ -6,8 +6,7 @@
  * All names come from the table of metrics (sample/metric.h); docs/METRICS.md lists them. Unknown values are
  * left out.
  */
-#ifndef OUTPUT_EXPORT_H
-#define OUTPUT_EXPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ void export_write(const struct export_sample *sample, const char *labels, enum e
 /* Writes an OTLP request in JSON. The first label is the ID of the run. */
 void otlp_write(const struct export_sample *samples, size_t count,
                 const struct export_label *resource, size_t resource_count, struct buffer *out);
-
-#endif

@@ -6,8 +6,7 @@
  * To add a format, add a file with its write function, a row in format.c and a value in
  * spoor.h.
  */
-#ifndef OUTPUT_FORMAT_H
-#define OUTPUT_FORMAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -155,5 +154,3 @@ int html_check(struct spoor_error *err);
 
 extern const char report_template[];
 extern const size_t report_template_length; /* 0: this build has no page */
-
-#endif

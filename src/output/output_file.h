@@ -10,8 +10,7 @@
  *
  * Messages do not name the file: the caller prefixes them.
  */
-#ifndef OUTPUT_OUTPUT_FILE_H
-#define OUTPUT_OUTPUT_FILE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -107,5 +106,3 @@ struct replacement_style {
 };
 int replacement_write(const char *path, const struct buffer *text,
                       struct replacement_style style);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recommendation.h - recommended requests for the next run, in reports and on their own. */
-#ifndef OUTPUT_RECOMMENDATION_H
-#define OUTPUT_RECOMMENDATION_H
+#pragma once
 
 #include "output/format.h"
 #include "output/text_layout.h"
@@ -24,5 +23,3 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
 /* Writes one row per quantity, with its reason. */
 void recommendation_write_text(const struct needs *needs, const struct format_style *style,
                                struct buffer *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* save.h - writes reports to descriptors and files; after a failure a file is unchanged. */
-#ifndef OUTPUT_SAVE_H
-#define OUTPUT_SAVE_H
+#pragma once
 
 #include "record/record.h"
 #include "spoor/spoor.h"
@@ -36,5 +35,3 @@ int save_open_to_append(const char *path, int flags);
 
 /* Ends the last line of a file that is appended to, if a crash left it without its newline. */
 int save_end_torn_line(int fd);
-
-#endif

@@ -3,8 +3,7 @@
  * stream.h - writes samples as they are taken, one row each, in our columns or a predecessor's
  * (dialect.h). The encodings are rows of a table.
  */
-#ifndef OUTPUT_STREAM_H
-#define OUTPUT_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -90,5 +89,3 @@ void stream_write_header(const struct stream *stream, const struct gpu_columns *
 /* Writes nothing and returns false if the row would need a previous sample. */
 bool stream_write_row(const struct stream *stream, const struct stream_row *row,
                       struct buffer *out);
-
-#endif

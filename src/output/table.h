@@ -11,8 +11,7 @@
  *
  * Cells fill the rows from left to right. A failed allocation is remembered: table_error().
  */
-#ifndef OUTPUT_TABLE_H
-#define OUTPUT_TABLE_H
+#pragma once
 
 #include "output/format.h"
 
@@ -47,5 +46,3 @@ void table_write(const struct table *table, enum spoor_format format,
                  const struct format_style *style, struct buffer *out);
 int table_error(const struct table *table);
 void table_done(struct table *table);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Texts passed in must already be escaped (escape.h) and may contain UTF-8.
  */
-#ifndef OUTPUT_TEXT_LAYOUT_H
-#define OUTPUT_TEXT_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void page_headline(struct page *page, struct buffer *text);
 void page_line(struct page *page, enum page_style style, struct buffer *text);
 
 void page_blank(struct page *page);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text_parts.h - the parts of the text report that text.c puts together. */
-#ifndef OUTPUT_TEXT_PARTS_H
-#define OUTPUT_TEXT_PARTS_H
+#pragma once
 
 #include "output/text_layout.h"
 #include "record/record.h"
@@ -47,5 +46,3 @@ void phase_table_write(const struct record *record, struct page *page);
 
 /* Writes record->shown_processes of the processes, those with the most CPU time first. */
 void process_list_write(const struct record *record, struct page *page);
-
-#endif

@@ -10,8 +10,7 @@
  * CPUs x time is never less than the CPU time of the run times the margin: a request for fewer
  * CPUs asks for more time.
  */
-#ifndef RECOMMEND_NEEDS_H
-#define RECOMMEND_NEEDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -108,5 +107,3 @@ const struct request_format *request_get(size_t index);
 /* Writes the request, after a comment for each quantity that is unknown or a guess. */
 void request_write(const struct request_format *format, const struct needs *needs,
                    struct buffer *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fill.h - makes a record from the data of a session. */
-#ifndef RECORD_FILL_H
-#define RECORD_FILL_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -119,5 +118,3 @@ struct limits {
 /* `cgroups` are the cgroups of the process; NULL: they are not visible. */
 void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgroups,
                  environment_get *get, struct limits *ret);
-
-#endif

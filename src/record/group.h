@@ -5,8 +5,7 @@
  *
  * Unknown is NULL, NaN or UNKNOWN. The record owns all memory.
  */
-#ifndef RECORD_GROUP_H
-#define RECORD_GROUP_H
+#pragma once
 
 #include "record/record.h"
 
@@ -65,5 +64,3 @@ extern const struct field_table record_group_fields; /* of struct record_group *
 extern const struct list_field record_missing_list;
 extern const struct list_field record_node_list; /* all fields of a node except `memory` */
 extern const struct list_field record_rank_list;
-
-#endif

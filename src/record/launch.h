@@ -5,8 +5,7 @@
  * Job and rank may come from two programs: an Open MPI rank in a PBS job has `launcher` "open-mpi" and `scheduler` "pbs",
  * and its step is the ID that the launcher gave its own job.
  */
-#ifndef RECORD_LAUNCH_H
-#define RECORD_LAUNCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ struct launch *launch_copy(struct record *record, const struct launch *from);
 void launch_describe(const struct launch *launch, const char *host, struct buffer *out);
 
 extern const struct field_table record_launch_fields; /* of struct launch: section "launch" */
-
-#endif

@@ -6,8 +6,7 @@
  * Keys of later versions are ignored; values of missing keys are unknown. Files are not
  * trusted: contents that are not reports are refused with a message.
  */
-#ifndef RECORD_LOAD_H
-#define RECORD_LOAD_H
+#pragma once
 
 #include "record/record.h"
 #include "text/buffer.h"
@@ -54,5 +53,3 @@ int load_curve(struct record *record, const struct json_t *curve, struct spoor_e
  * message contains the name of the file. */
 int tracking_load(const char *path, const char *name, struct records *ret,
                   struct spoor_error *err);
-
-#endif

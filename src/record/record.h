@@ -7,8 +7,7 @@
  *
  * Text from the job, the user or a driver may hold any bytes; outputs escape it.
  */
-#ifndef RECORD_RECORD_H
-#define RECORD_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -439,5 +438,3 @@ bool record_system_figure_is_rate(size_t index);
 
 /* Returns a figure of the machine; unknown if there are none or a job was tracked. */
 struct spoor_figure record_system_find(const struct record *record, const char *path);
-
-#endif

@@ -6,8 +6,7 @@
  * is computed from the first rows, which wait until it is known. Part of the program, not of
  * the library.
  */
-#ifndef RECORD_REPLAY_H
-#define RECORD_REPLAY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ void replay_add(struct replay *replay, const struct replay_row *row);
  * them. -ENODATA: there was no row; -ENOMEM. The caller calls record_done(). */
 int replay_finish(struct replay *replay, const char *name, uint64_t skipped,
                   struct record *ret);
-
-#endif

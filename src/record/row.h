@@ -11,8 +11,7 @@
  * has NAME_low, if that is below its value, and NAME_high. Figures that are not exact and have
  * no bounds are in the list "sampled".
  */
-#ifndef RECORD_ROW_H
-#define RECORD_ROW_H
+#pragma once
 
 #include "record/record.h"
 #include "text/buffer.h"
@@ -52,5 +51,3 @@ int row_from_json(struct json_t *row, struct record *ret, struct spoor_error *er
  * there are no others. */
 int rows_load(struct line_reader *input, const char *path, struct records *ret,
               struct spoor_error *err);
-
-#endif

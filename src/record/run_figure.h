@@ -5,8 +5,7 @@
  * The most common have short names ("memory"); every other figure is named by its path
  * ("memory.job_peak_bytes").
  */
-#ifndef RECORD_RUN_FIGURE_H
-#define RECORD_RUN_FIGURE_H
+#pragma once
 
 #include "record/record.h"
 #include "text/number.h"
@@ -48,5 +47,3 @@ void run_figure_add(const struct run_figure *figure, double value, double low, d
  * ... powers of 1000. -EINVAL: it is not a value of this figure. */
 int run_figure_parse(const struct run_figure *figure, const char *text, double *ret,
                      struct spoor_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The run may have been interrupted: incomplete rows are skipped, with a warning in the record.
  */
-#ifndef RECORD_SAMPLES_LOAD_H
-#define RECORD_SAMPLES_LOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ int samples_load(struct line_reader *lines, const char *name, struct records *re
 /* Gives a report the curve of the samples of its run, which is finer, and the figures that
  * the report lacks. `samples` must outlive the report, which shares its memory. */
 void samples_merge(struct record *report, const struct record *samples);
-
-#endif

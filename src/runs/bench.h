@@ -3,8 +3,7 @@
  * bench.h - the plan of a bench (which commands are run, and in which order) and the summary of
  * its runs. Does no I/O.
  */
-#ifndef RUNS_BENCH_H
-#define RUNS_BENCH_H
+#pragma once
 
 #include "output/format.h"
 #include "runs/run_set.h"
@@ -85,5 +84,3 @@ void bench_summary_done(struct bench_summary *summary);
 /* Writes the summary. Check the buffer for errors. HTML is not supported. */
 void bench_write(const struct bench_summary *summary, enum spoor_format format,
                  const struct format_style *style, struct buffer *out);
-
-#endif

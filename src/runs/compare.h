@@ -6,8 +6,7 @@
  * outside their usual range. Two sets of many runs differ if a rank test finds a difference at
  * the 5 % level.
  */
-#ifndef RUNS_COMPARE_H
-#define RUNS_COMPARE_H
+#pragma once
 
 #include "record/run_figure.h"
 #include "runs/run_set.h"
@@ -83,5 +82,3 @@ void baseline_done(struct run_group *baseline);
  * baseline has too few runs and there is no tolerance, so the figure was not checked. */
 int baseline_check(const struct run_group *baseline, const struct run_figure *figure,
                    const struct record *run, double tolerance, struct buffer *out);
-
-#endif

@@ -5,8 +5,7 @@
  * All commands that read more than one run use this: report, recommend, bench, compare, check
  * and history.
  */
-#ifndef RUNS_RUN_SET_H
-#define RUNS_RUN_SET_H
+#pragma once
 
 #include "record/load.h"
 #include "record/record.h"
@@ -76,5 +75,3 @@ void run_groups_done(struct run_groups *groups);
  * -EINVAL: no such property. */
 int run_property(const struct record *record, const char *property, struct buffer *out,
                  struct spoor_error *err);
-
-#endif

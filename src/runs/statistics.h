@@ -5,8 +5,7 @@
  * Nothing here assumes a normal distribution: times have a long tail, and memory peaks come in
  * steps. Values are finite; the caller drops unknown ones.
  */
-#ifndef RUNS_STATISTICS_H
-#define RUNS_STATISTICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ struct comparison {
 enum { STATISTICS_PAIRED_MAX = 1000 };
 int statistics_compare(const double *a, size_t a_count, const double *b, size_t b_count,
                        struct comparison *ret);
-
-#endif

@@ -6,8 +6,7 @@
  * a line of base/measure.h, a row in metric.c, and the line that fills in its value: in
  * job/measures.c, or in sample/origins.c for a metric of the machine.
  */
-#ifndef SAMPLE_METRIC_H
-#define SAMPLE_METRIC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ struct name_unit name_unit(const char *name);
 
 /* Returns a raw value in the base unit of its metric; NaN for UNKNOWN. */
 double metric_value(enum metric metric, uint64_t raw);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* origins.h - origins of the metrics of the host and of GPUs. Of the job: job/measures.c. */
-#ifndef SAMPLE_ORIGINS_H
-#define SAMPLE_ORIGINS_H
+#pragma once
 
 #include "job/gpu/gpu_view.h"
 #include "sample/metric.h"
@@ -18,5 +17,3 @@ void origins_host_values(const struct host_reading *host, uint64_t value[METRIC_
 
 /* Sets the origins of GPU metrics. The strings of the view must outlive them. */
 void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_view *view);
-
-#endif

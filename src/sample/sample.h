@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sample.h - one reading of the job and its machine. */
-#ifndef SAMPLE_SAMPLE_H
-#define SAMPLE_SAMPLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -78,5 +77,3 @@ static inline uint64_t sample_read_ns(const struct sample *sample, enum metric m
 {
     return sample->elapsed_ns + sample->clocks[metric_row(metric)->clock].late_ns;
 }
-
-#endif

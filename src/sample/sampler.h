@@ -5,8 +5,7 @@
  * sampler_tick() depends only on the given time. It uses no thread and no clock, so that a test
  * can step it over a fixture machine.
  */
-#ifndef SAMPLE_SAMPLER_H
-#define SAMPLE_SAMPLER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -112,5 +111,3 @@ void device_sample_done(struct device_sample *sample);
 
 /* Returns the busy time of a CPU; UNKNOWN: it was not online. */
 uint64_t device_sample_cpu_ns(const struct device_sample *sample, uint64_t number);
-
-#endif

@@ -6,8 +6,7 @@
  * the bounds of a sampled peak. Rows are in the order of the JSON report; a path such as
  * "memory.main.total_rss_bytes" is the place of a figure in it.
  */
-#ifndef SERIES_FIGURE_H
-#define SERIES_FIGURE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,5 +44,3 @@ struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *s
 
 /* Returns the index of a path, or -ENOENT. */
 ssize_t figure_index(const char *path);
-
-#endif

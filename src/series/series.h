@@ -17,8 +17,7 @@
  * sample follows, the job was only without processes for a while, as a cgroup can be, and the
  * gauges were 0.
  */
-#ifndef SERIES_SERIES_H
-#define SERIES_SERIES_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -114,5 +113,3 @@ uint64_t series_start_ns(const struct series *series, size_t point);
  * of its rate: see summary_open_window(). */
 struct series_value series_get(const struct series *series, const struct summary *summary,
                                size_t metric_index, size_t point);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * There is one summary for the run and one for each phase.
  */
-#ifndef SERIES_SUMMARY_H
-#define SERIES_SUMMARY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -106,5 +105,3 @@ double summary_missed_rate(const struct summary *summary, enum metric metric);
 
 /* Returns the highest rate of all windows; NaN: there is none. */
 double summary_max_rate(const struct summary *summary, enum metric metric);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * A struct http is for one thread. It keeps connections open between requests.
  */
-#ifndef SERVICES_HTTP_H
-#define SERVICES_HTTP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ static inline bool http_is_success(int status)
 {
     return status >= 200 && status < 300;
 }
-
-#endif

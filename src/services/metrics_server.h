@@ -6,8 +6,7 @@
  * five seconds for request and response, a request has at most 8 KiB, and if there are 16
  * clients, a new one replaces the oldest.
  */
-#ifndef SERVICES_METRICS_SERVER_H
-#define SERVICES_METRICS_SERVER_H
+#pragma once
 
 #include "output/export.h"
 #include "spoor/spoor.h"
@@ -36,5 +35,3 @@ struct metrics_server *metrics_server_close(struct metrics_server *server);
 /* Adds the response to a complete request. */
 void metrics_respond(const char *request, metrics_render *render, void *data,
                      struct buffer *out);
-
-#endif

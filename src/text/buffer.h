@@ -6,8 +6,7 @@
  * A failure (no memory, too long) is remembered and later calls do nothing, so a
  * writer checks once, at the end, with buffer_error().
  */
-#ifndef TEXT_BUFFER_H
-#define TEXT_BUFFER_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ int buffer_write(const struct buffer *buffer, int fd);
  * NULL. 0 or -errno; -EFBIG: more than `max_bytes` or BUFFER_MAX. */
 int buffer_read(struct buffer *buffer, int fd, size_t max_bytes);
 int buffer_read_file(struct buffer *buffer, const char *path, size_t max_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv.h - CSV, written cell by cell and read record by record. */
-#ifndef TEXT_CSV_H
-#define TEXT_CSV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ struct csv_reader {
 int csv_reader_next(struct csv_reader *reader);
 const char *csv_reader_cell(const struct csv_reader *reader, size_t i);
 void csv_reader_done(struct csv_reader *reader);
-
-#endif

@@ -6,8 +6,7 @@
  * escapes, quotes, line ends, invalid UTF-8. Characters that change how a terminal shows the
  * rest (utf8_is_unsafe) are escaped in every output.
  */
-#ifndef TEXT_ESCAPE_H
-#define TEXT_ESCAPE_H
+#pragma once
 
 #include "text/buffer.h"
 
@@ -59,5 +58,3 @@ void escape_url(const char *text, struct buffer *out);
 
 /* Writes the path of a URL: like escape_url(), but keeps slashes. */
 void escape_url_path(const char *path, struct buffer *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_member.h - members of a JSON object that was read with jansson. Not for the library, which
  * does without a JSON parser. */
-#ifndef TEXT_JSON_MEMBER_H
-#define TEXT_JSON_MEMBER_H
+#pragma once
 
 #include <jansson.h>
 #include <math.h>
@@ -53,5 +52,3 @@ static inline const json_t *member_at(const json_t *value, const char *path)
     }
     return value;
 }
-
-#endif

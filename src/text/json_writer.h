@@ -10,8 +10,7 @@
  * `key` is NULL in an array and at the top. Values that are not known (NULL text,
  * NaN, UNKNOWN) are written as null. This is the only writer of JSON in the program.
  */
-#ifndef TEXT_JSON_WRITER_H
-#define TEXT_JSON_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ void json_add_u64(struct json_writer *json, const char *key, uint64_t value);
 void json_add_seconds(struct json_writer *json, const char *key, uint64_t nanoseconds);
 void json_add_bool(struct json_writer *json, const char *key, bool value);
 void json_add_null(struct json_writer *json, const char *key);
-
-#endif

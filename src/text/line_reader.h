@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* line_reader.h - reads the lines of a file, one after the other, in bounded memory. */
-#ifndef TEXT_LINE_READER_H
-#define TEXT_LINE_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ int line_reader_peek(struct line_reader *reader, size_t length, const char **ret
  * LINE_MAX_BYTES; another -errno. */
 int line_reader_next(struct line_reader *reader, struct line *ret);
 void line_reader_done(struct line_reader *reader);
-
-#endif

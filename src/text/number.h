@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* number.h - converts numbers to text, and back. Nothing here depends on the locale of the
  * program. */
-#ifndef TEXT_NUMBER_H
-#define TEXT_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -95,5 +94,3 @@ int number_read(const char **cursor, double *ret);
  * seconds. Fractions of a nanosecond are dropped. -EBADMSG: not a time; -ERANGE: negative
  * or too large. */
 int duration_parse(const char *text, uint64_t *ret_ns);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * utf8.h - strict UTF-8: no overlong form, no surrogate, nothing beyond U+10FFFF.
  */
-#ifndef TEXT_UTF8_H
-#define TEXT_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ struct wrap {
 
 /* Adds a wrapped text that is already safe (escape.h), without a line break at its end. */
 void wrap_text(const char *text, const struct wrap *wrap, struct buffer *out);
-
-#endif

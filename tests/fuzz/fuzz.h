@@ -6,8 +6,7 @@
  * guarantees of its parser. fuzz.c runs one target under libFuzzer (make fuzz); replay.c runs
  * all of them on saved inputs and on mutants of these (make test).
  */
-#ifndef FUZZ_H
-#define FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ void fuzz_root_clear(void);
 
 /* Returns an empty folder. */
 const struct root *fuzz_empty_root(void);
-
-#endif

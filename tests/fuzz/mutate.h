@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mutate.h - changes an input at random, in the same way for the same seed. */
-#ifndef FUZZ_MUTATE_H
-#define FUZZ_MUTATE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ uint64_t random_next(uint64_t *state);
  * `other`, another input, into it. Returns the new length. */
 size_t mutate(unsigned char *data, size_t length, size_t capacity, const unsigned char *other,
               size_t other_length, uint64_t *state);
-
-#endif

@@ -3,8 +3,7 @@
  * nvidia_fixture.h - a fake machine with NVIDIA GPUs: files of /proc in a temporary folder, and
  * the stand-in library, which plays a script.
  */
-#ifndef TESTS_GPU_NVIDIA_FIXTURE_H
-#define TESTS_GPU_NVIDIA_FIXTURE_H
+#pragma once
 
 #include "fake_root.h"
 #include "source/gpu/gpu.h"
@@ -58,5 +57,3 @@ const struct gpu_process *machine_process(const struct machine *machine, unsigne
 /* Returns the busy time of a process, in percent of the time that its readings cover. */
 unsigned machine_busy_percent(const struct machine *machine, unsigned device, pid_t pid);
 bool machine_has_process(const struct machine *machine, unsigned device, pid_t pid);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* failing.h - state that failing.c shares with the test. failures.py reads the same layout. */
-#ifndef TESTS_TORTURE_FAILING_H
-#define TESTS_TORTURE_FAILING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ void failing_hold(bool holds);
 
 /* Returns the number of blocks that were allocated and not freed. */
 long failing_live_blocks(void);
-
-#endif

@@ -6,8 +6,7 @@
  * time. Its highest sampled memory is 1.2 GB, in sample 3; the upper bound of the peak is 1.5
  * GB. example_report.c lists all known values.
  */
-#ifndef TESTS_EXAMPLE_REPORT_H
-#define TESTS_EXAMPLE_REPORT_H
+#pragma once
 
 #include "output/format.h"
 #include "record/fill.h"
@@ -48,5 +47,3 @@ void example_write(const struct example *example, enum spoor_format format,
 
 /* Removes all samples and facts. */
 void example_forget(struct example *example);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_drm.h - graphics cards, and processes that hold them open, on a fake machine. */
-#ifndef TESTS_FAKE_DRM_H
-#define TESTS_FAKE_DRM_H
+#pragma once
 
 #include "fake_root.h"
 #include "source/gpu/gpu.h"
@@ -30,5 +29,3 @@ void fake_drm_remove(struct fake_root *fake, const char *path);
  * one. */
 struct gpu_process fake_drm_process(const struct gpu_vendor *vendor, void *state,
                                     const struct gpu_pids *pids, int pid, unsigned device);
-
-#endif

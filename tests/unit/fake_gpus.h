@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_gpus.h - a few GPUs for tests of GPU figures. */
-#ifndef FAKE_GPUS_H
-#define FAKE_GPUS_H
+#pragma once
 
 #include "base/clock.h"
 #include "job/gpu/gpu_account.h"
@@ -32,5 +31,3 @@ struct gpu_reading fake_reading(uint64_t used_bytes, uint64_t busy_ns, uint64_t 
  * unknown values is "hidden". */
 struct gpu_row fake_row(size_t unit, pid_t pid, uint64_t memory_bytes, uint64_t busy_ns,
                         uint64_t covered_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_job.h - a job whose processes are files in a fake root, sampled step by step. */
-#ifndef TESTS_UNIT_FAKE_JOB_H
-#define TESTS_UNIT_FAKE_JOB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void fake_job_look(struct fake_job *f);
 void fake_job_end(struct fake_job *f);
 
 uint64_t fake_job_cpu_ticks(const struct fake_job *f);
-
-#endif

@@ -4,8 +4,7 @@
  * It moves no processes; it only sends messages, which it assembles byte by byte, without the
  * code under test.
  */
-#ifndef TESTS_FAKE_MANAGER_H
-#define TESTS_FAKE_MANAGER_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void fake_manager_start(struct fake_manager *fake, enum fake_manner manner);
 
 /* Waits until the client has closed the connection, and removes the folder. */
 void fake_manager_stop(struct fake_manager *fake);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_memory.h - processes with memory in a fake root, and the job's memory estimate. */
-#ifndef TESTS_FAKE_MEMORY_H
-#define TESTS_FAKE_MEMORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ void memory_put_file_job(struct memory_fixture *f);
 void memory_update(struct memory_fixture *f);
 /* Updates the estimate without advancing the clock, as a glance does. */
 void memory_follow(struct memory_fixture *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_root.h - a temporary folder that stands for "/", for tests of readers. */
-#ifndef TESTS_FAKE_ROOT_H
-#define TESTS_FAKE_ROOT_H
+#pragma once
 
 #include "base/compiler.h"
 #include "base/root.h"
@@ -28,5 +27,3 @@ void fake_root_write(struct fake_root *fake, const char *path, const char *text)
 
 /* Creates a symbolic link; creates its folders if needed. */
 void fake_root_link(struct fake_root *fake, const char *path, const char *target);
-
-#endif

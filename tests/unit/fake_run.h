@@ -5,8 +5,7 @@
  * The run took 100 s and exited with code 0. Until a test adds a GPU or sets a figure, the
  * machine has no GPUs and all figures are unknown.
  */
-#ifndef TESTS_FAKE_RUN_H
-#define TESTS_FAKE_RUN_H
+#pragma once
 
 #include "record/record.h"
 
@@ -21,5 +20,3 @@ void fake_run_set(struct record *run, const char *path, double value);
 
 /* Adds a GPU on which the job used this much memory. */
 void fake_run_add_gpu(struct record *run, const char *vendor, double job_memory_bytes);
-
-#endif

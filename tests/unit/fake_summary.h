@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_summary.h - a summary filled by a test, and its figures. */
-#ifndef TESTS_FAKE_SUMMARY_H
-#define TESTS_FAKE_SUMMARY_H
+#pragma once
 
 #include <math.h>
 
@@ -64,5 +63,3 @@ static inline void assert_near(double found, double expected)
 {
     assert_true(fabs(found - expected) < 1e-9);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gated_job.h - a process that waits at a gate before it begins its work, for tests of
  * trackers. */
-#ifndef TESTS_GATED_JOB_H
-#define TESTS_GATED_JOB_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -30,5 +29,3 @@ int run_child(int (*work)(void));
 
 /* For use in `work`: does nothing. */
 int do_nothing(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_check.h - whether a text is exactly one JSON value, with unique keys in each object. */
-#ifndef TESTS_JSON_CHECK_H
-#define TESTS_JSON_CHECK_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,5 +13,3 @@ static inline bool json_is_valid(const char *text)
     json_decref(value);
     return is_valid;
 }
-
-#endif

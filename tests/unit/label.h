@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* label.h - sets the same origin for all values of a metric in a summary that a test has
  * filled. */
-#ifndef TESTS_LABEL_H
-#define TESTS_LABEL_H
+#pragma once
 
 #include "series/summary.h"
 
@@ -14,5 +13,3 @@ static inline void summary_label(struct summary *summary, enum metric metric,
     tally->origin = tally->max_origin = origin;
     tally->first_is_exact = origin.is_exact;
 }
-
-#endif

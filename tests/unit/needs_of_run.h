@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* needs_of_run.h - helpers for the tests of needs.c. */
-#ifndef NEEDS_OF_RUN_H
-#define NEEDS_OF_RUN_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -48,5 +47,3 @@ static inline bool is_value(const struct need *need, double value)
 {
     return fabs(need->value - value) < 1e-6;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* numbered_rows.h - rows of equal length for tests of the row writer. */
-#ifndef NUMBERED_ROWS_H
-#define NUMBERED_ROWS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -34,5 +33,3 @@ static inline void add_rows(struct writer_process *writer, int first, int count)
     }
     buffer_done(&row);
 }
-
-#endif

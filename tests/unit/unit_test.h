@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unit_test.h - a program of tests: TEST(name) { ... } defines a test and adds it to the program.
  * The tests run in the order of their lines. */
-#ifndef TESTS_UNIT_TEST_H
-#define TESTS_UNIT_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,5 +39,3 @@ int unit_tests_run(void);
     static void name(void **state)
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
-
-#endif

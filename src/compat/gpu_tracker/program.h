@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.h - the program gpu-tracker. */
-#ifndef COMPAT_GPU_TRACKER_PROGRAM_H
-#define COMPAT_GPU_TRACKER_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ int subtrack_main(const struct command *command, int argc, char **argv);
 
 /* Runs the agent of sub-track, see subtrack.c. Returns the exit code. */
 int subtrack_agent(int argument_count);
-
-#endif

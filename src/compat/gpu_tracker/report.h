@@ -3,8 +3,7 @@
  * report.h - resource usage exactly as gpu-tracker writes it: keys, labels, order, indentation,
  * numbers. No newline at the end.
  */
-#ifndef COMPAT_GPU_TRACKER_REPORT_H
-#define COMPAT_GPU_TRACKER_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,5 +152,3 @@ struct report_style {
 
 void report_write(const struct resource_usage *usage, struct report_style style,
                   struct buffer *out);
-
-#endif

@@ -3,8 +3,7 @@
  * tracking.h - a session of gpu-tracker, for a command or an agent: facts about the machine,
  * rows of the tracking file and, at the end, the usage.
  */
-#ifndef COMPAT_GPU_TRACKER_TRACKING_H
-#define COMPAT_GPU_TRACKER_TRACKING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -99,5 +98,3 @@ void tracking_started(void *data, spoor_session *session, pid_t pid);
 void tracking_finish(struct tracking *tracking);
 
 struct resource_usage tracking_usage(struct tracking *tracking, double elapsed_seconds);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.h - resource-tracker: the predecessor's command line. */
-#ifndef COMPAT_RESOURCE_TRACKER_PROGRAM_H
-#define COMPAT_RESOURCE_TRACKER_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -118,5 +117,3 @@ int lookup_servers(void *data, const struct agent_request *request, struct json_
                    struct spoor_error *err);
 int lookup_price(void *data, const struct agent_request *request, struct json_writer *json,
                  struct spoor_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * A row is process_id, code_block_name, position (0 start, 1 stop), timestamp (seconds since
  * 1970). The suffix of the file name is its kind: .csv or .sqlite (table data).
  */
-#ifndef COMPAT_TRACKING_SUB_TRACKING_FILE_H
-#define COMPAT_TRACKING_SUB_TRACKING_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_erro
  * failure, the new file is removed. */
 int sub_tracking_combine(const char *path, const char *const *files, size_t count,
                          struct spoor_error *err);
-
-#endif

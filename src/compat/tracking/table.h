@@ -11,8 +11,7 @@
  * The suffix of the file name is its kind. Only one row is held in memory. The file may have
  * the columns in any order, with other columns between them.
  */
-#ifndef COMPAT_TRACKING_TABLE_H
-#define COMPAT_TRACKING_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ int table_integer(struct table *table, size_t column, int64_t *ret, struct spoor
 /* Describes a fault of the current row in `err` and returns -EBADMSG. */
 int table_refuse(const struct table *table, struct spoor_error *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

@@ -7,8 +7,7 @@
  * header and the rows) or .sqlite (tables static_data and data). Rows that were written survive
  * if the writer is killed.
  */
-#ifndef COMPAT_TRACKING_TRACKING_FILE_H
-#define COMPAT_TRACKING_TRACKING_FILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -144,5 +143,3 @@ void tracking_writer_wait(const struct tracking_writer *writer);
 /* Finishes the file. If tracking_writer_begin() was not called, removes the new file and
  * keeps an old one. Also fails if rows could not be written in time. */
 int tracking_writer_close(struct tracking_writer *writer, struct spoor_error *err);
-
-#endif

@@ -14,8 +14,7 @@
  * The one line is the last of the terminal; all other lines scroll above it, so that a job can write to
  * the same terminal.
  */
-#ifndef FRONT_SPOOR_LIVE_H
-#define FRONT_SPOOR_LIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -205,5 +204,3 @@ int live_end_fd(const struct live *live);
 
 /* Removes the view until it is shown again. */
 void live_hide(struct live *live, bool is_hidden);
-
-#endif

@@ -7,8 +7,7 @@
  * --report comes in addition. With --print, the template replaces the text in the files of -o
  * or, if none is text, the summary.
  */
-#ifndef FRONT_SPOOR_OUTPUTS_H
-#define FRONT_SPOOR_OUTPUTS_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -191,5 +190,3 @@ void exporter_end(struct exporter *exporter);
 
 /* Must be called after the session is closed. Sets the pointer to NULL. */
 void exporter_close(struct exporter **handle);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settings.h - the settings of spoor, and the table of options that set them. */
-#ifndef FRONT_SPOOR_SETTINGS_H
-#define FRONT_SPOOR_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -237,5 +236,3 @@ command_work command_history_stats;
 command_work command_history_prune;
 command_work command_history_import;
 command_work command_history_push;
-
-#endif

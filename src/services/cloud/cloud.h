@@ -7,8 +7,7 @@
  * (DMI strings) names that cloud: other machines send no packet and wait for nothing. The
  * response is cached until reboot. Part of the program, not of the library.
  */
-#ifndef SERVICES_CLOUD_CLOUD_H
-#define SERVICES_CLOUD_CLOUD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -146,5 +145,3 @@ int cloud_cache_read(const struct root *root, environment_get *get_variable,
 
 void cloud_cache_write(const struct root *root, environment_get *get_variable,
                        const struct cloud_cache_key *key, const struct cloud_facts *facts);
-
-#endif

@@ -10,8 +10,7 @@
  * and a missing key mean unknown. A value of the wrong type is an error; the message names its
  * row and column.
  */
-#ifndef SERVICES_PRICES_CATALOG_H
-#define SERVICES_PRICES_CATALOG_H
+#pragma once
 
 #include <stddef.h>
 
@@ -118,5 +117,3 @@ void server_table_write_text(const struct server_table *table, const struct form
 
 /* Adds the object "servers". */
 void server_table_add_json(const struct server_table *table, struct json_writer *json);
-
-#endif

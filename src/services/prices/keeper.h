@@ -6,8 +6,7 @@
  * Responses are not trusted: a malformed response is an error with a one-line message, or an
  * unknown price.
  */
-#ifndef SERVICES_PRICES_KEEPER_H
-#define SERVICES_PRICES_KEEPER_H
+#pragma once
 
 #include "base/environment.h"
 #include "services/prices/catalog.h"
@@ -44,5 +43,3 @@ int keeper_find_servers(struct keeper *keeper, const struct server_filter *filte
  * function before catalog_choose(), which removes servers. */
 int keeper_find_price(struct keeper *keeper, const char *vendor, const char *server,
                       const char *region, double *ret, struct spoor_error *err);
-
-#endif

@@ -11,8 +11,7 @@
  * "interval_seconds": 1 }. Samples that are closer together than the interval are folded into
  * one.
  */
-#ifndef SERVICES_UPLOAD_PUSH_H
-#define SERVICES_UPLOAD_PUSH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -52,5 +51,3 @@ void push_for_each_pair(const char *list,
  * accept them now; or an error of http_send(). */
 int push_send(struct push_state *state, const struct sentinel *api, const struct spool *spool,
               const struct spool_batch *batch, struct spoor_error *err);
-
-#endif

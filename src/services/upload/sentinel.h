@@ -10,8 +10,7 @@
  * response is malformed; -EIO: the service is unavailable, try later; or an error of
  * http_send().
  */
-#ifndef SERVICES_UPLOAD_SENTINEL_H
-#define SERVICES_UPLOAD_SENTINEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ int sentinel_parse_run(const struct buffer *answer, struct sentinel_run *ret,
                        struct spoor_error *err);
 int sentinel_parse_credentials(const struct buffer *answer, struct s3_credentials *ret,
                                struct spoor_error *err);
-
-#endif

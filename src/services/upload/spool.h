@@ -18,8 +18,7 @@
  * uploader may be killed at any moment: a batch that it had sent but not recorded is sent again
  * under the same name. Neither the token nor credentials are stored.
  */
-#ifndef SERVICES_UPLOAD_SPOOL_H
-#define SERVICES_UPLOAD_SPOOL_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -122,5 +121,3 @@ int spool_count(const struct spool *spool, uint64_t *ret_rows, uint64_t *ret_byt
 /* If more than `limit_bytes` are unsent, drops and counts the oldest rows, until three
  * quarters of the limit are left. */
 int spool_enforce_limit(struct spool *spool, uint64_t limit_bytes);
-
-#endif

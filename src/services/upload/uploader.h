@@ -6,8 +6,7 @@
  * A failed step can be repeated later and continues where it stopped. The errors are in
  * sentinel.h.
  */
-#ifndef SERVICES_UPLOAD_UPLOADER_H
-#define SERVICES_UPLOAD_UPLOADER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -119,5 +118,3 @@ void upload_process_finish(const struct upload_process *process, int exit_code,
  * buffer_done(&ret->answer). Without a process, the result is complete and empty. */
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret);
-
-#endif

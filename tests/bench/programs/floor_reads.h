@@ -3,8 +3,7 @@
  * floor_reads.h - the minimal work of a tracker: reads the CPU clock and the statm file, which
  * stays open, of each process. The benchmark compares spoor's cost with this floor.
  */
-#ifndef BENCH_FLOOR_READS_H
-#define BENCH_FLOOR_READS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ struct floor_sums floor_read_processes(const struct floor_reads *reads);
 
 /* Reads the machine-wide files that a sample includes. Returns the number of bytes read. */
 size_t floor_read_host(const struct floor_reads *reads);
-
-#endif

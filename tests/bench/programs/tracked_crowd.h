@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tracked_crowd.h - a session that tracks a job of sleeping processes, opened as spoor run or
  * attach does. */
-#ifndef BENCH_TRACKED_CROWD_H
-#define BENCH_TRACKED_CROWD_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -23,5 +22,3 @@ void tracked_crowd_end(struct tracked_crowd *crowd);
 
 /* Takes `sample_count` samples without a pause. */
 void tracked_crowd_sample(struct tracked_crowd *crowd, long sample_count);
-
-#endif

@@ -40,8 +40,7 @@
  * If SPOOR_NVML_CALLS names a file, each call appends its name to it, so that a test can wait for
  * the call.
  */
-#ifndef TESTS_GPU_STANDIN_SCRIPT_H
-#define TESTS_GPU_STANDIN_SCRIPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ size_t script_bytes(const char *cursor, char *buf, size_t size);
 uint64_t script_monotonic_ns(void);
 uint64_t script_cpu_ns(void); /* of this thread */
 uint64_t script_realtime_us(void);
-
-#endif

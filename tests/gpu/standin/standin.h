@@ -5,8 +5,7 @@
  * Generations of drivers differ in their functions. Each is built as a separate library, with
  * STANDIN_GENERATION set to one of the numbers below.
  */
-#ifndef TESTS_GPU_STANDIN_STANDIN_H
-#define TESTS_GPU_STANDIN_STANDIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ uint64_t standin_started_us(void);
 
 /* Returns how often `call` was made before while the script had a `grow` line for it. */
 unsigned standin_times(const char *call);
-
-#endif

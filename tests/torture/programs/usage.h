@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* usage.h - reads and burns CPU time. */
-#ifndef TORTURE_USAGE_H
-#define TORTURE_USAGE_H
+#pragma once
 
 #include <sys/resource.h>
 #include <time.h>
@@ -37,5 +36,3 @@ static inline void burn_us(long long microseconds)
     while (clock_us(CLOCK_PROCESS_CPUTIME_ID) < end)
         continue;
 }
-
-#endif

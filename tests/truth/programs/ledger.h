@@ -13,8 +13,7 @@
  * Any error ends the job with status 99 and a line on stderr; a job that cannot do its work on
  * this machine ends with status 77 and the reason.
  */
-#ifndef TRUTH_LEDGER_H
-#define TRUTH_LEDGER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -94,5 +93,3 @@ void ledger_close(void);
 
 noreturn void ledger_fail(const char *what);   /* with errno; status 99 */
 noreturn void ledger_cannot(const char *what); /* status 77 */
-
-#endif

@@ -6,8 +6,7 @@
  * Every function ends the process with status 99 on failure. hold_ms() is only for durations
  * that are part of the work; to wait for each other, processes use a meeting.
  */
-#ifndef TRUTH_WORKLOAD_H
-#define TRUTH_WORKLOAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ int make_sparse_file(size_t bytes);
 /* Creates such a file, writes it in pieces of 1 MiB, which the kernel counts as written to disk
  * at once, and deletes it. */
 void write_file(size_t bytes);
-
-#endif

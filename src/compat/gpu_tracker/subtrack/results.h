@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* results.h - the results of an analysis: over all samples, and over the samples in each
  * code block. */
-#ifndef COMPAT_GPU_TRACKER_SUBTRACK_RESULTS_H
-#define COMPAT_GPU_TRACKER_SUBTRACK_RESULTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -167,5 +166,3 @@ int comparison_match(struct compared *sessions, size_t count, struct text_list *
  * not end with a newline. */
 int comparison_write(const struct compared *sessions, size_t count, enum statistic statistic,
                      enum gpu_tracker_format format, struct buffer *out);
-
-#endif
