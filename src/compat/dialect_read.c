@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "output/dialect.h"
 #include "record/samples_load.h"
+#include "text/find.h"
 
 #define RATE(metric_)                                                                    \
     {                                                                                    \
@@ -64,11 +65,9 @@ static struct sample_column_name name_of(const char *before, const char *prefix,
 /* Returns the index of `name` in `names`; `count` if it is not there. */
 static size_t find(const char *const *names, size_t count, const char *name)
 {
-    size_t i = 0;
+    const char *const *found = find_row(names, count, sizeof(*names), 0, name);
 
-    while (i < count && strcmp(names[i], name) != 0)
-        i++;
-    return i;
+    return found ? (size_t)(found - names) : count;
 }
 
 /* Counts the columns of a table that occur in `names`, with the prefix `before`. Describes

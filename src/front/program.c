@@ -18,6 +18,7 @@
 #include "run/signals.h"
 #include "text/buffer.h"
 #include "text/escape.h"
+#include "text/find.h"
 
 const struct command *command_find(const struct command *commands, const char *name)
 {
@@ -90,11 +91,7 @@ static bool is_builtin(const char *word)
                                             "source", "trap",  "ulimit", "umask", "unalias",
                                             "unset",  "wait" };
 
-    for (size_t i = 0; i < ARRAY_SIZE(builtins); i++) {
-        if (strcmp(builtins[i], word) == 0)
-            return true;
-    }
-    return false;
+    return FIND_TEXT(builtins, word) != NULL;
 }
 
 /* Returns the program that runs a script of this name; NULL: unknown. */
@@ -106,12 +103,9 @@ static const char *interpreter_of(const char *file)
                  { ".pl", "perl" },    { ".rb", "ruby" }, { ".R", "Rscript" },
                  { ".js", "node" } };
     const char *dot = strrchr(file, '.');
+    const __typeof__(rows[0]) *row = dot ? FIND_ROW(rows, suffix, dot) : NULL;
 
-    for (size_t i = 0; dot && i < ARRAY_SIZE(rows); i++) {
-        if (strcmp(dot, rows[i].suffix) == 0)
-            return rows[i].program;
-    }
-    return NULL;
+    return row ? row->program : NULL;
 }
 
 /* Adds a hint: "; try: sh -c 'a | b'". */

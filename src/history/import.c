@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "record/row.h"
+#include "text/find.h"
 #include "text/json_member.h"
 #include "text/number.h"
 
@@ -246,16 +247,6 @@ static int add_run(json_t *row, const char *path, size_t number, struct records 
 
 enum { COLUMNS_MAX = 128 };
 
-static const struct column *find_column(const struct column *columns, size_t count,
-                                        const char *name)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(columns[i].name, name) == 0)
-            return &columns[i];
-    }
-    return NULL;
-}
-
 static int read_table(char *text, const struct column *columns, size_t count, const char *path,
                       struct records *ret, struct spoor_error *err)
 {
@@ -270,7 +261,7 @@ static int read_table(char *text, const struct column *columns, size_t count, co
         for (size_t i = 0; *line && i < COLUMNS_MAX && (cell = strsep(&line, "\t")) != NULL;
              i++) {
             if (number == 0)
-                heading[i] = find_column(columns, count, cell);
+                heading[i] = FIND_IN_LIST(columns, count, name, cell);
             else if (heading[i])
                 add_value(row, heading[i], cell);
             if (!line)

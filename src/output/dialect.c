@@ -8,6 +8,7 @@
 #include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "text/find.h"
 #include "text/json_writer.h"
 #include "text/number.h"
 
@@ -22,15 +23,6 @@ static const struct dialect *const dialects[] = {
 
 /* ---- finding a table ---------------------------------------------------------- */
 
-static const struct dialect_table *find_table(const struct dialect *dialect, const char *name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(dialect->tables) && dialect->tables[i].name; i++) {
-        if (strcmp(dialect->tables[i].name, name) == 0)
-            return &dialect->tables[i];
-    }
-    return NULL;
-}
-
 bool dialect_find(const char *name, bool has_job, const struct dialect **ret,
                   const struct dialect_table **ret_table)
 {
@@ -42,9 +34,10 @@ bool dialect_find(const char *name, bool has_job, const struct dialect **ret,
 
         if (strlen(dialect->name) != length || memcmp(dialect->name, name, length) != 0)
             continue;
-        table = find_table(dialect, name[length] ? name + length + 1
-                                    : has_job    ? "process"
-                                                 : "system");
+        table = FIND_ROW(dialect->tables, name,
+                         name[length] ? name + length + 1
+                         : has_job    ? "process"
+                                      : "system");
         if (!table && !name[length])
             table = &dialect->tables[0];
         *ret = dialect;

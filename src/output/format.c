@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "record/row.h"
 #include "text/escape.h"
+#include "text/find.h"
 
 /* ---- format ---------------------------------------------------------------- */
 
@@ -80,13 +81,11 @@ int format_check(enum spoor_format format, struct spoor_error *err)
 
 bool spoor_format_for_name(const char *name, enum spoor_format *ret)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-        if (strcmp(formats[i].name, name) == 0) {
-            *ret = (enum spoor_format)i;
-            return true;
-        }
-    }
-    return false;
+    const struct format *format = FIND_ROW(formats, name, name);
+
+    if (format)
+        *ret = (enum spoor_format)(format - formats);
+    return format;
 }
 
 bool spoor_format_for_path(const char *path, enum spoor_format *ret)

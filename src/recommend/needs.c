@@ -21,6 +21,7 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "record/group.h"
+#include "text/find.h"
 #include "text/number.h"
 
 /* If a run hit a limit, this many times the limit is recommended. */
@@ -256,11 +257,8 @@ static struct need find_cpus(const struct record *record, const struct cpu_use *
 
 bool needs_is_out_of_memory(const struct record *record)
 {
-    for (size_t i = 0; i < record->warning_count; i++) {
-        if (record->warnings[i].code && strcmp(record->warnings[i].code, "oom") == 0)
-            return true;
-    }
-    return record_value(record, "events.oom_kills") > 0;
+    return FIND_IN_LIST(record->warnings, record->warning_count, code, "oom") ||
+           record_value(record, "events.oom_kills") > 0;
 }
 
 /* Returns the size of files in memory (tmpfs) that no process maps: the kernel cannot reclaim

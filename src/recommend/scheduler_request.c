@@ -20,6 +20,7 @@
 
 #include "base/compiler.h"
 #include "text/escape.h"
+#include "text/find.h"
 
 static bool is_wanted(const struct need *need)
 {
@@ -117,11 +118,9 @@ static const struct vendor *vendor_of(const struct needs *needs)
         { "intel", "gpu.intel.com/i915", " --device=/dev/dri" },
     };
 
-    for (size_t i = 0; i < ARRAY_SIZE(vendors); i++) {
-        if (strcmp(vendors[i].name, needs->gpu_vendor) == 0)
-            return &vendors[i];
-    }
-    return &vendors[0];
+    const struct vendor *found = FIND_ROW(vendors, name, needs->gpu_vendor);
+
+    return found ? found : &vendors[0];
 }
 
 /* ---- formats -------------------------------------------------------------- */
@@ -303,11 +302,7 @@ const struct request_format *request_find(const char *name)
         name = "sbatch";
     else if (strcmp(name, "k8s") == 0)
         name = "kubernetes";
-    for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-        if (strcmp(formats[i].name, name) == 0)
-            return &formats[i];
-    }
-    return NULL;
+    return FIND_ROW(formats, name, name);
 }
 
 /* ---- comments: values that the syntax cannot express -------------------------------------- */

@@ -16,6 +16,7 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "text/escape.h"
+#include "text/find.h"
 
 enum fact {
     LAUNCHER,
@@ -334,11 +335,9 @@ struct launch *launch_copy(struct record *record, const struct launch *from)
 
 static const char *find_label(const char *name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(launchers); i++) {
-        if (strcmp(launchers[i].name, name) == 0)
-            return launchers[i].label;
-    }
-    return name;
+    const struct launcher *found = FIND_ROW(launchers, name, name);
+
+    return found ? found->label : name;
 }
 
 static void add_escaped(const char *before, const char *text, struct buffer *out)

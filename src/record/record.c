@@ -14,6 +14,7 @@
 #include "base/unknown.h"
 #include "record/group.h"
 #include "series/figure.h"
+#include "text/find.h"
 #include "text/json_writer.h"
 #include "text/number.h"
 
@@ -21,11 +22,7 @@
 
 const struct curve_column *curve_find(const struct record_curve *curve, const char *name)
 {
-    for (size_t i = 0; i < curve->column_count; i++) {
-        if (strcmp(curve->columns[i].name, name) == 0)
-            return &curve->columns[i];
-    }
-    return NULL;
+    return FIND_IN_LIST(curve->columns, curve->column_count, name, name);
 }
 
 double curve_start(const struct record_curve *curve, size_t point)

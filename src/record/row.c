@@ -11,6 +11,7 @@
 #include "record/launch.h"
 #include "series/figure.h"
 #include "text/escape.h"
+#include "text/find.h"
 #include "text/json_writer.h"
 
 void row_name(const char *path, char ret[ROW_NAME_SIZE])
@@ -93,11 +94,7 @@ static bool has_field(const struct field *field)
 {
     static const char *const others[] = { "run.pid", "run.interval_seconds", "host.os" };
 
-    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-        if (strcmp(field->path, others[i]) == 0)
-            return false;
-    }
-    return true;
+    return !FIND_TEXT(others, field->path);
 }
 
 static void add_fields(struct json_writer *json, const struct field_table *table,

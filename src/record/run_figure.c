@@ -10,15 +10,16 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "series/figure.h"
+#include "text/find.h"
 
 const struct run_figure run_figures[RUN_FIGURES] = {
-    { "time", "Time", NULL, RUN_SECONDS },
-    { "cpu", "CPU time", "cpu.total_seconds", RUN_SECONDS },
-    { "memory", "Peak memory", "memory.combined.total_rss_bytes", RUN_BYTES },
-    { "read", "Read from disk", "io.read_bytes", RUN_BYTES },
-    { "written", "Written to disk", "io.written_bytes", RUN_BYTES },
-    { "gpu_memory", "Peak GPU memory", "gpu.memory.combined_bytes", RUN_BYTES },
-    { "energy", "GPU energy", "energy.gpu_joules", RUN_JOULES },
+    { "time", "Time", NULL, RUN_SECONDS, "TIME" },
+    { "cpu", "CPU time", "cpu.total_seconds", RUN_SECONDS, "CPU" },
+    { "memory", "Peak memory", "memory.combined.total_rss_bytes", RUN_BYTES, "MEMORY" },
+    { "read", "Read from disk", "io.read_bytes", RUN_BYTES, "READ" },
+    { "written", "Written to disk", "io.written_bytes", RUN_BYTES, "WRITTEN" },
+    { "gpu_memory", "Peak GPU memory", "gpu.memory.combined_bytes", RUN_BYTES, "GPU MEM" },
+    { "energy", "GPU energy", "energy.gpu_joules", RUN_JOULES, "ENERGY" },
 };
 
 static const struct {
@@ -47,13 +48,12 @@ static enum run_unit unit_of(const char *path)
 
 int run_figure_find(const char *name, struct run_figure *ret, struct spoor_error *err)
 {
+    const struct run_figure *found = FIND_ROW(run_figures, name, name);
     ssize_t index = figure_index(name);
 
-    for (size_t i = 0; i < RUN_FIGURES; i++) {
-        if (strcmp(run_figures[i].name, name) == 0) {
-            *ret = run_figures[i];
-            return 0;
-        }
+    if (found) {
+        *ret = *found;
+        return 0;
     }
     if (index < 0)
         return error_set(err, EINVAL,

@@ -17,6 +17,7 @@ struct run_figure {
     const char *label; /* label for people: "Peak memory" */
     const char *path;  /* path in the report; NULL: the time of the run */
     enum run_unit unit;
+    const char *heading; /* of a column: "MEMORY" */
 };
 
 /* The figures with short names, in the order in which tables list them. */

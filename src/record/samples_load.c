@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "series/figure.h"
+#include "text/find.h"
 #include "text/number.h"
 
 /* ---- sample table ---------------------------------------------------------- */
@@ -20,11 +21,7 @@
 
 static bool has(const char *const *names, size_t count, const char *name)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0)
-            return true;
-    }
-    return false;
+    return find_row(names, count, sizeof(*names), 0, name);
 }
 
 /* ---- our columns -------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "output/text_layout.h"
 #include "runs/bench.h"
 #include "text/escape.h"
+#include "text/find.h"
 #include "text/json_writer.h"
 
 enum { FIGURE_TIME = 0, FIGURE_MEMORY = 2 }; /* indexes of run_figures */
@@ -140,15 +141,6 @@ static int warn_about_group(struct bench_summary *summary, size_t group)
     return r;
 }
 
-static bool has_warning(const struct record *record, const char *code)
-{
-    for (size_t i = 0; i < record->warning_count; i++) {
-        if (strcmp(record->warnings[i].code, code) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_gpu_throttled(const struct record *record)
 {
     bool is_throttled = false;
@@ -173,9 +165,13 @@ static int warn_about_runs(struct bench_summary *summary)
     for (size_t row = 0; r == 0 && row < ARRAY_SIZE(rows); row++) {
         size_t count = 0;
 
-        for (size_t i = 0; i < summary->set->count; i++)
-            count += rows[row].code ? has_warning(&summary->set->runs[i], rows[row].code)
-                                    : is_gpu_throttled(&summary->set->runs[i]);
+        for (size_t i = 0; i < summary->set->count; i++) {
+            const struct record *run = &summary->set->runs[i];
+
+            count += rows[row].code ? FIND_IN_LIST(run->warnings, run->warning_count, code,
+                                                   rows[row].code) != NULL
+                                    : is_gpu_throttled(run);
+        }
         if (count > 0)
             r = add_warning(summary, "%s %zu of %zu runs", rows[row].message, count,
                             summary->set->count);

@@ -22,6 +22,7 @@
 #include "record/row.h"
 #include "record/samples_load.h"
 #include "text/escape.h"
+#include "text/find.h"
 #include "text/line_reader.h"
 
 /* ---- one file ----------------------------------------------------------- */
@@ -344,10 +345,9 @@ static void add_machine(const struct record *record, struct buffer *out)
 
 static void add_tag(const struct record_tags *tags, const char *key, struct buffer *out)
 {
-    for (size_t i = 0; i < tags->count; i++) {
-        if (strcmp(tags->items[i].key, key) == 0)
-            escape_unsafe(tags->items[i].value, out);
-    }
+    const struct record_tag *tag = FIND_IN_LIST(tags->items, tags->count, key, key);
+
+    escape_unsafe(tag ? tag->value : "", out);
 }
 
 int run_property(const struct record *record, const char *property, struct buffer *out,
@@ -372,15 +372,6 @@ int run_property(const struct record *record, const char *property, struct buffe
                          "unknown property '%s': use name, command, host, machine or tag.KEY",
                          property);
     return 0;
-}
-
-static struct run_group *find_group(struct run_groups *groups, const char *label)
-{
-    for (size_t i = 0; i < groups->count; i++) {
-        if (strcmp(groups->items[i].label, label) == 0)
-            return &groups->items[i];
-    }
-    return NULL;
 }
 
 /* A new group has room for every run of the set. */
@@ -411,7 +402,7 @@ int run_groups_make(const struct run_set *set, const char *property, struct run_
             return -EINVAL;
         if (buffer_error(&label) < 0)
             return error_set(err, ENOMEM, "out of memory");
-        group = find_group(&groups, label.text);
+        group = FIND_IN_LIST(groups.items, groups.count, label, label.text);
         if (!group)
             group = add_group(&groups, label.text, set->count - i);
         if (!group)

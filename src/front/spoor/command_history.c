@@ -23,6 +23,7 @@
 #include "record/launch.h"
 #include "record/row.h"
 #include "runs/run_set.h"
+#include "text/find.h"
 
 /* A history, its index, and the runs that the command line selects. */
 struct query {
@@ -94,7 +95,7 @@ enum column_kind {
     COLUMN_FIELD, /* a field of the record */
 };
 
-static const struct {
+static const struct index_column {
     const char *name, *heading;
     enum column_kind kind;
     size_t offset; /* offset of a text in struct history_run */
@@ -107,10 +108,6 @@ static const struct {
     { "command", "COMMAND", COLUMN_TEXT, offsetof(struct history_run, command) },
     { "user", "USER", COLUMN_TEXT, offsetof(struct history_run, user) },
 };
-
-static const char *const figure_headings[RUN_FIGURES] = { "TIME",  "CPU",     "MEMORY",
-                                                          "READ",  "WRITTEN", "GPU MEM",
-                                                          "ENERGY" };
 
 struct list_column {
     enum column_kind kind;
@@ -155,21 +152,21 @@ static const struct field *find_field(const char *name)
 static int find_column(const char *name, struct list_column *ret, const char **ret_heading,
                        struct spoor_error *err)
 {
+    const struct index_column *column = FIND_ROW(index_columns, name, name);
+    const struct run_figure *figure = FIND_ROW(run_figures, name, name);
+
     *ret_heading = name;
-    for (size_t i = 0; i < ARRAY_SIZE(index_columns); i++) {
-        if (strcmp(index_columns[i].name, name) == 0) {
-            ret->kind = index_columns[i].kind;
-            ret->offset = index_columns[i].offset;
-            *ret_heading = index_columns[i].heading;
-            return 0;
-        }
+    if (column) {
+        ret->kind = column->kind;
+        ret->offset = column->offset;
+        *ret_heading = column->heading;
+        return 0;
     }
-    for (size_t i = 0; i < RUN_FIGURES; i++) {
-        if (strcmp(run_figures[i].name, name) == 0) {
-            *ret = (struct list_column){ COLUMN_FIGURE, run_figures[i], i, 0, NULL };
-            *ret_heading = figure_headings[i];
-            return 0;
-        }
+    if (figure) {
+        *ret = (struct list_column){ COLUMN_FIGURE, *figure, (size_t)(figure - run_figures), 0,
+                                     NULL };
+        *ret_heading = figure->heading;
+        return 0;
     }
     ret->kind = COLUMN_TAG;
     if (strncmp(name, "tag.", strlen("tag.")) == 0)
@@ -236,13 +233,10 @@ static void add_figure(struct list *list, const struct run_figure *figure, doubl
 
 static void add_tag(struct list *list, const struct record *record, const char *key)
 {
-    const char *value = NULL;
+    const struct record_tag *tag =
+        FIND_IN_LIST(record->tags.items, record->tags.count, key, key);
 
-    for (size_t i = 0; i < record->tags.count; i++) {
-        if (strcmp(record->tags.items[i].key, key) == 0)
-            value = record->tags.items[i].value;
-    }
-    table_add_text(&list->table, value);
+    table_add_text(&list->table, tag ? tag->value : NULL);
 }
 
 static void add_count(struct list *list, double value)

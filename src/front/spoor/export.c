@@ -27,6 +27,7 @@
 #include "record/record.h"
 #include "services/metrics_server.h"
 #include "services/upload/uploader.h"
+#include "text/find.h"
 #include "text/json_writer.h"
 
 enum { PUSHES_MAX = 2, PASSWD_MAX_BYTES = 1 << 20 };
@@ -75,11 +76,9 @@ int export_check_label(const char *value, struct spoor_error *err)
                          "invalid label '%s': expected NAME=VALUE or the key of a tag, and "
                          "letters, digits and _ in the name",
                          value);
-    for (size_t i = 0; i < ARRAY_SIZE(own_labels); i++) {
-        if (strcmp(name, own_labels[i]) == 0)
-            return error_set(err, EINVAL, "the label '%s' has a fixed meaning", name);
-    }
-    return 0;
+    return FIND_TEXT(own_labels, name)
+               ? error_set(err, EINVAL, "the label '%s' has a fixed meaning", name)
+               : 0;
 }
 
 /* Reads the name from /etc/passwd: getpwuid() would load libraries. */
@@ -302,9 +301,9 @@ static void add_attribute(const char *name, const char *value, void *data)
         { "node", "spoor.node" },
     };
 
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        name = strcmp(name, names[i].name) == 0 ? names[i].value : name;
-    json_add_text(data, name, value);
+    const struct export_label *found = FIND_ROW(names, name, name);
+
+    json_add_text(data, found ? found->value : name, value);
 }
 
 static int describe(const struct settings *settings, struct buffer *ret,

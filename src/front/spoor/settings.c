@@ -141,7 +141,7 @@ static int apply_history(void *target, const struct option *option, const char *
 static int apply_max_size(void *target, UNUSED const struct option *option, const char *value,
                           struct spoor_error *err)
 {
-    static const struct run_figure size = { "the size", "", "", RUN_BYTES };
+    static const struct run_figure size = { .name = "the size", .unit = RUN_BYTES };
     struct settings *settings = target;
 
     return run_figure_parse(&size, value, &settings->max_bytes, err);

@@ -22,6 +22,7 @@
 #include "run/track.h"
 #include "text/buffer.h"
 #include "text/escape.h"
+#include "text/find.h"
 #include "text/number.h"
 
 enum { PATH_BYTES = 128, PART_BYTES = 64 };
@@ -248,7 +249,7 @@ static int add_part(void *data, const char *name, struct buffer *out, struct spo
     bool is_tag = strncmp(name, "tag.", 4) == 0;
     const char *value = is_tag ? run_tag(settings, name + 4) : NULL;
     const struct launch launch = get_launch();
-    const struct {
+    const struct part {
         const char *name, *value;
     } parts[] = {
         { "name", settings->name },
@@ -263,6 +264,7 @@ static int add_part(void *data, const char *name, struct buffer *out, struct spo
         { "job", launch.job ? launch.job : "0" },
         { "step", launch.step ? launch.step : "0" },
     };
+    const struct part *part = FIND_ROW(parts, name, name);
 
     (void)gethostname(host, sizeof(host) - 1); /* empty if unknown */
     (void)snprintf(pid, sizeof(pid), "%d", (int)(settings->pid ? settings->pid : getpid()));
@@ -273,10 +275,7 @@ static int add_part(void *data, const char *name, struct buffer *out, struct spo
     (void)snprintf(rank, sizeof(rank), "%llu", (unsigned long long)known_or_0(launch.rank));
     if (strcmp(name, "id") == 0 && !settings->run_id[0])
         record_make_id(settings->run_id);
-    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-        if (strcmp(parts[i].name, name) == 0)
-            value = parts[i].value;
-    }
+    value = part ? part->value : value;
     if (value) {
         add_part_value(value, out);
         return 0;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "output/output_file.h"
 #include "services/http.h"
+#include "text/find.h"
 #include "text/json_member.h"
 #include "text/json_writer.h"
 
@@ -160,11 +161,7 @@ const struct cloud_vendor *cloud_vendor_find(const struct dmi *dmi)
 {
     const char *name = dmi_find(dmi, rules, ARRAY_SIZE(rules));
 
-    for (size_t i = 0; name && i < ARRAY_SIZE(vendors); i++) {
-        if (strcmp(vendors[i].name, name) == 0)
-            return &vendors[i];
-    }
-    return NULL;
+    return name ? FIND_ROW(vendors, name, name) : NULL;
 }
 
 /* ---- responses of a vendor ---------------------------------------------- */
