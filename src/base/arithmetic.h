@@ -26,10 +26,21 @@ static inline uint64_t abs_diff(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Compares two amounts, for qsort(). */
+/* Compare two amounts: negative, 0 or positive. */
 static inline int compare_u64(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
+}
+
+static inline int compare_numbers(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+/* Compares two doubles, for qsort(). */
+static inline int compare_doubles(const void *a, const void *b)
+{
+    return compare_numbers(*(const double *)a, *(const double *)b);
 }
 
 /* Returns a running mean in which the latest value has a weight of 1/8. `mean` 0: no value

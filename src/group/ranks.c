@@ -109,11 +109,6 @@ int group_add(struct group *group, struct record *record, struct spoor_error *er
 
 /* ---- the ranks that count -------------------------------------------------- */
 
-static int compare_numbers(double a, double b)
-{
-    return (a > b) - (a < b);
-}
-
 int compare_texts(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "");

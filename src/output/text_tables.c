@@ -210,7 +210,7 @@ enum { PROCESSES_SHOWN = 3 };
 enum { PID_COLUMNS = 15, COMMAND_START = PID_COLUMNS + 12 + 13 + 12 + 2 };
 
 /* Sorts the largest first and unknown values last. */
-static int compare_numbers(double a, double b)
+static int compare_known(double a, double b)
 {
     if (isnan(a) || isnan(b))
         return isnan(a) - isnan(b);
@@ -221,10 +221,10 @@ static int compare_processes(const void *left, const void *right)
 {
     const struct record_process *a = *(const struct record_process *const *)left;
     const struct record_process *b = *(const struct record_process *const *)right;
-    int order = compare_numbers(a->cpu_seconds, b->cpu_seconds);
+    int order = compare_known(a->cpu_seconds, b->cpu_seconds);
 
     if (order == 0)
-        order = compare_numbers(as_number(a->peak_rss_bytes), as_number(b->peak_rss_bytes));
+        order = compare_known(as_number(a->peak_rss_bytes), as_number(b->peak_rss_bytes));
     return order != 0 ? order : (a > b) - (a < b);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "record/fill.h"
 
 #define SOURCE "samples"
@@ -180,13 +181,6 @@ static void play_start(struct replay *replay, const struct replay_row *first)
     take_sample(replay, &no_gpus);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Returns the median of the first intervals, in whole milliseconds; 1 s if there is none. */
 static double find_interval(const struct replay *replay)
 {
@@ -200,7 +194,7 @@ static double find_interval(const struct replay *replay)
         if (seconds > 0)
             intervals[count++] = seconds;
     }
-    qsort(intervals, count, sizeof(*intervals), compare);
+    qsort(intervals, count, sizeof(*intervals), compare_doubles);
     if (count == 0)
         return 1;
     /* Samples are a little late: the configured interval is a round number. */

@@ -5,19 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 
 #define SIGNIFICANT 0.05
 #define NORMAL_PER_MAD 1.4826 /* for a normal distribution */
 
 enum { EXACT_PAIRS = 2500 }; /* the rank test is exact for up to this many pairs */
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double first = *(const double *)a, second = *(const double *)b;
-
-    return (first > second) - (first < second);
-}
 
 static void sort(double *values, size_t count)
 {

@@ -67,7 +67,7 @@ bool server_fits(const struct server *server, const struct server_filter *filter
 }
 
 /* Sorts unknown values last. */
-static int compare_numbers(double a, double b)
+static int compare_known(double a, double b)
 {
     if (isnan(a) || isnan(b))
         return (isnan(a) ? 1 : 0) - (isnan(b) ? 1 : 0);
@@ -77,12 +77,12 @@ static int compare_numbers(double a, double b)
 static int compare(const void *left, const void *right)
 {
     const struct server *a = left, *b = right;
-    int order = compare_numbers(a->price, b->price);
+    int order = compare_known(a->price, b->price);
 
     if (order == 0)
-        order = compare_numbers(a->vcpus, b->vcpus);
+        order = compare_known(a->vcpus, b->vcpus);
     if (order == 0)
-        order = compare_numbers(a->memory_bytes, b->memory_bytes);
+        order = compare_known(a->memory_bytes, b->memory_bytes);
     if (order == 0)
         order = strcmp(a->vendor, b->vendor);
     if (order == 0)

@@ -57,11 +57,6 @@ void spread_get(const struct spread *spread, double ret[STATISTICS])
 
 /* ---- calls -------------------------------------------------------------- */
 
-static int compare_numbers(double a, double b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_events(const void *left, const void *right)
 {
     const struct block_event *a = left, *b = right;
@@ -648,11 +643,6 @@ int analysis_add(const double row[TRACKING_COLUMNS], void *data)
     return 0;
 }
 
-static int compare_timestamps(const void *left, const void *right)
-{
-    return compare_numbers(*(const double *)left, *(const double *)right);
-}
-
 /* Returns whether a sample was taken during this call. The timestamps are sorted. */
 static bool has_sample(const struct analysis *analysis, const struct call *call)
 {
@@ -699,7 +689,7 @@ int analysis_get(struct analysis *analysis, struct results *ret)
         return -ENOMEM;
     if (analysis->timestamp_count > 0)
         qsort(analysis->timestamps, analysis->timestamp_count, sizeof(*analysis->timestamps),
-              compare_timestamps);
+              compare_doubles);
     for (size_t i = 0; i < MEASUREMENTS; i++)
         spread_get(&analysis->overall[i], results.overall[i]);
     for (size_t i = 0; i < analysis->block_count; i++) {
