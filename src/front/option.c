@@ -73,30 +73,6 @@ void *option_member(void *target, const struct option *option)
     return (char *)target + option->offset;
 }
 
-void text_list_done(struct text_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free(list->items[i]);
-    free(list->items);
-    *list = (struct text_list){ 0 };
-}
-
-int text_list_add(struct text_list *list, const char *text, struct spoor_error *err)
-{
-    char **items = realloc(list->items, (list->count + 2) * sizeof(*items));
-    char *copy = strdup(text);
-
-    if (items)
-        list->items = items;
-    if (!items || !copy) {
-        free(copy);
-        return error_set(err, ENOMEM, "out of memory");
-    }
-    items[list->count++] = copy;
-    items[list->count] = NULL;
-    return 0;
-}
-
 int option_any_text(void *target, const struct option *option, const char *value,
                     struct spoor_error *err)
 {

@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "spoor/spoor.h"
+#include "text/text_list.h"
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -80,17 +81,6 @@ struct option_table {
     const struct option *rows;
     size_t count;
 };
-
-/* Strings, owned by the target, NULL-terminated. A zeroed list is empty. */
-struct text_list {
-    char **items;
-    size_t count;
-};
-
-void text_list_done(struct text_list *list);
-
-/* Adds a copy. -ENOMEM with a message. */
-int text_list_add(struct text_list *list, const char *text, struct spoor_error *err);
 
 /* Functions for rows. The macros below check the type of the member. */
 option_apply option_text;     /* char *: must not be empty */

@@ -22,6 +22,7 @@
 #include "output/save.h"
 #include "record/load.h"
 #include "text/line_reader.h"
+#include "text/text_list.h"
 
 #define BEGIN_START "{\"schema\":\"" RECORD_SCHEMA "\",\"begin\":"
 #define END_START "{\"schema\":\"" RECORD_SCHEMA "\",\"run\":{\"id\":\""
@@ -65,8 +66,7 @@ static int read_lines(const char *path, line_see *see, void *data, struct spoor_
 struct loading {
     struct group group;
     pthread_mutex_t lock; /* guards the group and the error */
-    char **paths;
-    size_t count;
+    struct text_list paths;
     atomic_size_t next;
     struct spoor_error error;
 };
@@ -125,11 +125,11 @@ static void *load_files(void *data)
     struct loading *loading = data;
     size_t i;
 
-    while ((i = atomic_fetch_add(&loading->next, 1)) < loading->count) {
-        struct loaded_file file = { loading, strrchr(loading->paths[i], '/') + 1 };
+    while ((i = atomic_fetch_add(&loading->next, 1)) < loading->paths.count) {
+        struct loaded_file file = { loading, strrchr(loading->paths.items[i], '/') + 1 };
         struct spoor_error err = { 0 };
 
-        if (read_lines(loading->paths[i], see_rank, &file, &err) == 0)
+        if (read_lines(loading->paths.items[i], see_rank, &file, &err) == 0)
             continue;
         pthread_mutex_lock(&loading->lock);
         loading->error = err;
@@ -141,17 +141,7 @@ static void *load_files(void *data)
 
 static int list_file(const char *path, void *data, struct spoor_error *err)
 {
-    struct loading *loading = data;
-    char **paths = reallocarray(loading->paths, loading->count + 1, sizeof(*paths));
-
-    if (paths) {
-        loading->paths = paths;
-        paths[loading->count] = strdup(path);
-    }
-    if (!paths || !paths[loading->count])
-        return error_set(err, ENOMEM, "out of memory");
-    loading->count++;
-    return 0;
+    return text_list_add(data, path, err);
 }
 
 /* The calling thread reads files as well, so no other thread is needed. */
@@ -163,7 +153,8 @@ static void load_all(struct loading *loading)
     size_t count = 0;
 
     json_object_seed(0); /* before threads need it */
-    while (count < THREADS_MAX - 1 && (long)count + 1 < cpus && count + 1 < loading->count &&
+    while (count < THREADS_MAX - 1 && (long)count + 1 < cpus &&
+           count + 1 < loading->paths.count &&
            pthread_create(&threads[count], NULL, load_files, loading) == 0)
         count++;
     (void)load_files(loading);
@@ -177,14 +168,12 @@ int group_load(const char *folder, struct record *ret, struct spoor_error *err)
     int r;
 
     group_init(&loading.group);
-    r = history_visit(folder, list_file, &loading, &loading.error);
+    r = history_visit(folder, list_file, &loading.paths, &loading.error);
     if (r == 0)
         load_all(&loading);
     if (loading.error.code == 0)
         r = group_merge(&loading.group, ret, &loading.error);
-    for (size_t i = 0; i < loading.count; i++)
-        free(loading.paths[i]);
-    free(loading.paths);
+    text_list_done(&loading.paths);
     group_done(&loading.group);
     if (r == -ENODATA)
         return error_set(err, ENODATA, "'%s' has no lines of ranks (*.jsonl)", folder);

@@ -19,9 +19,9 @@
 
 #define RUN_ID "run_id"
 
-static bool has(const char *const *names, size_t count, const char *name)
+static bool has(const struct text_list *names, const char *name)
 {
-    return find_row(names, count, sizeof(*names), 0, name);
+    return find_row(names->items, names->count, sizeof(*names->items), 0, name);
 }
 
 /* ---- our columns -------------------------------------------------------------- */
@@ -83,11 +83,11 @@ static void find_common(const char *name, struct sample_column *ret)
 /* Finds the meaning of each column. Returns 0; -EBADMSG: not a table of samples; or -ENOMEM. */
 static int find_columns(struct sample_table *table)
 {
-    const char *const *names = (const char *const *)table->names;
-    size_t count = table->count;
+    const char *const *names = (const char *const *)table->names.items;
+    size_t count = table->names.count;
     struct sample_column *columns = calloc(count + 1, sizeof(*columns));
-    bool is_own = has(names, count, "elapsed_seconds") && has(names, count, "job_rss_bytes");
-    bool is_timed = has(names, count, "timestamp") || has(names, count, NESTED_TIME);
+    bool is_own = has(&table->names, "elapsed_seconds") && has(&table->names, "job_rss_bytes");
+    bool is_timed = has(&table->names, "timestamp") || has(&table->names, NESTED_TIME);
 
     table->columns = columns;
     if (!columns)
@@ -107,7 +107,7 @@ static int find_columns(struct sample_table *table)
 /* Sets the kind of each counter of the table in a replay. */
 static void sample_table_set_kinds(const struct sample_table *table, struct replay *replay)
 {
-    for (size_t i = 0; i < table->count; i++) {
+    for (size_t i = 0; i < table->names.count; i++) {
         const struct sample_column *column = &table->columns[i];
 
         for (size_t k = 0; k < 2 && column->use == COLUMN_METRIC; k++) {
@@ -207,7 +207,7 @@ static bool read_cell(const char **cursor, double *ret)
 static bool read_csv_row(const struct sample_table *table, const char *at,
                          struct replay_row *ret)
 {
-    for (size_t i = 0; i < table->count; i++) {
+    for (size_t i = 0; i < table->names.count; i++) {
         const struct sample_column *column = &table->columns[i];
         double value;
 
@@ -221,7 +221,7 @@ static bool read_csv_row(const struct sample_table *table, const char *at,
             if (!isnan(value))
                 sample_column_add(column, value, ret);
         }
-        if (i + 1 < table->count && *at++ != ',')
+        if (i + 1 < table->names.count && *at++ != ',')
             return false;
     }
     at += *at == '\r';
@@ -335,10 +335,10 @@ struct row_reading {
 static struct sample_column find_column(struct row_reading *reading, const struct leaf *leaf)
 {
     const struct sample_table *table = reading->table;
-    size_t count = table->count, i = reading->place;
+    size_t count = table->names.count, i = reading->place;
 
-    if (i >= count || !is_named(leaf, table->names[i])) {
-        for (i = 0; i < count && !is_named(leaf, table->names[i]);)
+    if (i >= count || !is_named(leaf, table->names.items[i])) {
+        for (i = 0; i < count && !is_named(leaf, table->names.items[i]);)
             i++;
     }
     if (i == count)
@@ -374,26 +374,10 @@ static int read_leaf(void *data, const struct leaf *leaf)
 static int add_name(struct sample_table *table, const char *parent, const char *text,
                     size_t length)
 {
-    size_t count = table->count;
-    size_t before = parent ? strlen(parent) + 1 : 0;
-    char **names;
-
-    if (count == COLUMNS_MAX)
+    if (table->names.count == COLUMNS_MAX)
         return -EBADMSG;
-    names = reallocarray(table->names, count + 1, sizeof(*names));
-    if (!names)
-        return -ENOMEM;
-    table->names = names;
-    names[count] = calloc(before + length + 1, 1);
-    if (!names[count])
-        return -ENOMEM;
-    if (parent) {
-        memcpy(names[count], parent, before - 1);
-        names[count][before - 1] = '.';
-    }
-    memcpy(names[count] + before, text, length);
-    table->count++;
-    return 0;
+    return text_list_format(&table->names, NULL, "%s%s%.*s", parent ? parent : "",
+                            parent ? "." : "", (int)length, text);
 }
 
 static int add_header(struct sample_table *table, const char *at)
@@ -422,9 +406,9 @@ static int add_key(void *data, const struct leaf *leaf)
 static int add_keys(struct sample_table *table, const char *at)
 {
     int r = walk_row(at, add_key, table);
-    bool is_nested = has((const char *const *)table->names, table->count, NESTED_TIME);
+    bool is_nested = has(&table->names, NESTED_TIME);
 
-    table->first_count = table->count;
+    table->first_count = table->names.count;
     if (r == 0 && !is_nested) /* rows of an earlier version have no ID */
         r = add_name(table, NULL, RUN_ID, strlen(RUN_ID));
     for (size_t i = 0; r == 0 && is_nested; i++) {
@@ -456,9 +440,7 @@ int sample_table_begin(struct sample_table *table, const char *line)
 
 void sample_table_done(struct sample_table *table)
 {
-    for (size_t i = 0; i < table->count; i++)
-        free(table->names[i]);
-    free(table->names);
+    text_list_done(&table->names);
     free(table->columns);
     *table = (struct sample_table){ 0 };
 }
@@ -610,7 +592,7 @@ static int load(struct loading *loading)
         r = sample_table_begin(&loading->table, line.text);
     if (r < 0)
         return refuse_line(loading, r);
-    if (loading->table.count == 0)
+    if (loading->table.names.count == 0)
         return error_set(loading->err, EBADMSG, "the file is empty; " NOT_SAMPLES);
     if (!loading->table.is_json) /* the first line is the header */
         line = (struct line){ .text = line.text + line.length };

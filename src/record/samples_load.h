@@ -13,6 +13,7 @@
 #include "record/load.h"
 #include "record/replay.h"
 #include "text/line_reader.h"
+#include "text/text_list.h"
 
 /* ---- columns ------------------------------------------------------------ */
 
@@ -53,9 +54,8 @@ struct sample_column_name {
 /* A zeroed struct is empty. */
 struct sample_table {
     bool is_json;
-    char **names;                  /* names of all columns, in their order; owned */
+    struct text_list names;        /* names of all columns, in their order */
     struct sample_column *columns; /* owned */
-    size_t count;                  /* of both */
     size_t
         first_count; /* columns of the first row of JSONL; others that rows may have follow */
 };

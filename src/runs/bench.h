@@ -7,15 +7,16 @@
 
 #include "output/format.h"
 #include "runs/run_set.h"
+#include "text/text_list.h"
 
 /* ---- commands ----------------------------------------------------------- */
 
 /* Owns all its members. */
 struct bench_command {
-    char **words;  /* NULL-terminated */
-    char *name;    /* NULL: use the command as the name */
-    char *prepare; /* shell command to run before; NULL: none */
-    char **tags;   /* "NAME=value" of each parameter; NULL-terminated */
+    struct text_list words;
+    char *name;            /* NULL: use the command as the name */
+    char *prepare;         /* shell command to run before; NULL: none */
+    struct text_list tags; /* "NAME=value" of each parameter */
     /* The name, or the command in shell quoting; runs are grouped by it. */
     char *label;
 };
@@ -72,8 +73,7 @@ struct bench_summary {
     struct bench_cell *cells;  /* RUN_FIGURES rows, one column per group; owned */
     size_t best
         [RUN_FIGURES]; /* the group with the lowest median; SIZE_MAX: the figure has no values */
-    char **warnings;   /* owned */
-    size_t warning_count;
+    struct text_list warnings;
 };
 
 /* Groups the runs by their names. Failed runs count if `counts_failed`. -ENOMEM. */

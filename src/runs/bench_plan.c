@@ -149,12 +149,8 @@ static char *make_tag(const struct template *template, size_t parameter, size_t 
 
 static void command_done(struct bench_command *command)
 {
-    for (char **word = command->words; word && *word; word++)
-        free(*word);
-    for (char **tag = command->tags; tag && *tag; tag++)
-        free(*tag);
-    free(command->words);
-    free(command->tags);
+    text_list_done(&command->words);
+    text_list_done(&command->tags);
     free(command->name);
     free(command->prepare);
     free(command->label);
@@ -169,13 +165,13 @@ static char *make_label(const struct template *template, const struct bench_comm
 
     buffer_add_text(&label, command->name ? command->name : "");
     if (!command->name)
-        escape_command((const char *const *)command->words, &label);
+        escape_command((const char *const *)command->words.items, &label);
     for (size_t i = 0; i < template->parameter_count; i++) {
         if (!uses(template, template->parameters[i]))
             continue;
         if (!shows(template, template->parameters[i])) {
             buffer_add_text(&label, " (");
-            escape_shell(command->tags[tag], &label);
+            escape_shell(command->tags.items[tag], &label);
             buffer_add_text(&label, ")");
         }
         tag++;
@@ -203,29 +199,21 @@ static int name_by_label(const struct template *template, struct bench_command *
 static int make_command(const struct template *template, size_t combination,
                         struct bench_command *ret)
 {
-    bool is_complete;
-    size_t tags = 0;
+    int r = 0;
 
-    ret->words = calloc(template->word_count + 1, sizeof(*ret->words));
-    ret->tags = calloc(template->parameter_count + 1, sizeof(*ret->tags));
-    is_complete = ret->words && ret->tags;
-    for (size_t i = 0; is_complete && i < template->word_count; i++) {
-        ret->words[i] = expand(template, template->words[i], combination);
-        is_complete = ret->words[i] != NULL;
-    }
-    for (size_t i = 0; is_complete && i < template->parameter_count; i++) {
-        if (uses(template, template->parameters[i])) {
-            ret->tags[tags] = make_tag(template, i, combination);
-            is_complete = ret->tags[tags++] != NULL;
-        }
-    }
+    for (size_t i = 0; r == 0 && i < template->word_count; i++)
+        r = text_list_take(&ret->words, expand(template, template->words[i], combination),
+                           NULL);
+    for (size_t i = 0; r == 0 && i < template->parameter_count; i++)
+        if (uses(template, template->parameters[i]))
+            r = text_list_take(&ret->tags, make_tag(template, i, combination), NULL);
     ret->name = expand(template, template->name, combination);
     ret->prepare = expand(template, template->prepare, combination);
-    if (is_complete)
+    if (r == 0)
         ret->label = make_label(template, ret);
-    is_complete =
-        ret->label && !ret->name == !template->name && !ret->prepare == !template->prepare;
-    return is_complete ? name_by_label(template, ret) : -ENOMEM;
+    if (!ret->label || !ret->name != !template->name || !ret->prepare != !template->prepare)
+        return -ENOMEM;
+    return name_by_label(template, ret);
 }
 
 /* ---- all commands ------------------------------------------------------- */

@@ -96,24 +96,6 @@ static int compare_cells(struct bench_summary *summary, size_t figure)
 
 /* ---- warnings ----------------------------------------------------------- */
 
-static int PRINTF_LIKE(2, 3) add_warning(struct bench_summary *summary, const char *fmt, ...)
-{
-    char **items = reallocarray(summary->warnings, summary->warning_count + 1, sizeof(*items));
-    va_list args;
-    int r;
-
-    if (!items)
-        return -ENOMEM;
-    summary->warnings = items;
-    va_start(args, fmt);
-    r = vasprintf(&items[summary->warning_count], fmt, args);
-    va_end(args);
-    if (r < 0)
-        return -ENOMEM;
-    summary->warning_count++;
-    return 0;
-}
-
 #define TIME_MIN_SECONDS 0.005
 
 static int warn_about_group(struct bench_summary *summary, size_t group)
@@ -125,19 +107,22 @@ static int warn_about_group(struct bench_summary *summary, size_t group)
     int r = 0;
 
     if (failed > 0 && count == 0)
-        r = add_warning(summary, "every run of '%s' failed", runs->label);
+        r = text_list_format(&summary->warnings, NULL, "every run of '%s' failed", runs->label);
     else if (failed > 0)
-        r = add_warning(summary, "%zu of %zu runs of '%s' failed; their figures %s", failed,
-                        summary->counts_failed ? count : count + failed, runs->label,
-                        summary->counts_failed ? "count" : "are left out");
+        r = text_list_format(&summary->warnings, NULL,
+                             "%zu of %zu runs of '%s' failed; their figures %s", failed,
+                             summary->counts_failed ? count : count + failed, runs->label,
+                             summary->counts_failed ? "count" : "are left out");
     if (r == 0 && time->median < TIME_MIN_SECONDS)
-        r = add_warning(summary, "'%s' takes less than %g ms: mostly the start of a process",
-                        runs->label, TIME_MIN_SECONDS * 1e3);
+        r = text_list_format(&summary->warnings, NULL,
+                             "'%s' takes less than %g ms: mostly the start of a process",
+                             runs->label, TIME_MIN_SECONDS * 1e3);
     else if (r == 0 && time->outliers > 0 && !isnan(time->low))
-        r = add_warning(summary,
-                        "outliers: %zu of %zu times of '%s' (a busy machine, or a cold cache: "
-                        "see --warmup)",
-                        time->outliers, time->count, runs->label);
+        r = text_list_format(
+            &summary->warnings, NULL,
+            "outliers: %zu of %zu times of '%s' (a busy machine, or a cold cache: "
+            "see --warmup)",
+            time->outliers, time->count, runs->label);
     return r;
 }
 
@@ -173,8 +158,8 @@ static int warn_about_runs(struct bench_summary *summary)
                                     : is_gpu_throttled(run);
         }
         if (count > 0)
-            r = add_warning(summary, "%s %zu of %zu runs", rows[row].message, count,
-                            summary->set->count);
+            r = text_list_format(&summary->warnings, NULL, "%s %zu of %zu runs",
+                                 rows[row].message, count, summary->set->count);
     }
     return r;
 }
@@ -200,8 +185,9 @@ static int warn_about_others(struct bench_summary *summary)
     }
     if (elapsed < OTHERS_SECONDS_MIN || others <= OTHERS_MAX * cpus * elapsed)
         return 0;
-    return add_warning(summary, "the machine was busy: other processes used %.2f of %.0f CPUs",
-                       others / elapsed, cpus);
+    return text_list_format(&summary->warnings, NULL,
+                            "the machine was busy: other processes used %.2f of %.0f CPUs",
+                            others / elapsed, cpus);
 }
 
 /* ---- the summary -------------------------------------------------------- */
@@ -250,9 +236,7 @@ void bench_summary_done(struct bench_summary *summary)
 {
     for (size_t i = 0; summary->cells && i < summary->groups.count * RUN_FIGURES; i++)
         free(summary->cells[i].values);
-    for (size_t i = 0; i < summary->warning_count; i++)
-        free(summary->warnings[i]);
-    free(summary->warnings);
+    text_list_done(&summary->warnings);
     free(summary->cells);
     free(summary->failed);
     run_groups_done(&summary->groups);
@@ -415,12 +399,12 @@ static void write_for_people(const struct bench_summary *summary, enum spoor_for
         add_verdict(summary, FIGURE_TIME, "Fastest", "faster", format, out);
         add_verdict(summary, FIGURE_MEMORY, "Least memory", "less", format, out);
         buffer_add_text(out, summary->groups.count > 1 ? "\n" : "");
-        buffer_add_text(out, summary->warning_count > 0 ? "\n" : "");
+        buffer_add_text(out, summary->warnings.count > 0 ? "\n" : "");
     }
-    for (size_t i = 0; i < summary->warning_count; i++) {
+    for (size_t i = 0; i < summary->warnings.count; i++) {
         CLEANUP(buffer_done) struct buffer text = { 0 };
 
-        escape_unsafe(summary->warnings[i], &text);
+        escape_unsafe(summary->warnings.items[i], &text);
         if (format == SPOOR_TEXT)
             page_note(&page, PAGE_RED, "warning", buffer_text(&text));
         else
@@ -510,8 +494,8 @@ static void write_json(const struct bench_summary *summary, struct buffer *out)
     }
     json_end(&json);
     json_begin(&json, "warnings", '[');
-    for (size_t i = 0; i < summary->warning_count; i++)
-        json_add_text(&json, NULL, summary->warnings[i]);
+    for (size_t i = 0; i < summary->warnings.count; i++)
+        json_add_text(&json, NULL, summary->warnings.items[i]);
     json_end(&json);
     json_end(&json);
     buffer_add_text(out, "\n");

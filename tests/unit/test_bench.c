@@ -82,7 +82,7 @@ TEST_WITH(the_best_command_has_the_lowest_median, set_up, tear_down)
     assert_true(fabs(b->statistics.median - 2.012) < 1e-9);
     assert_false(
         summary->cells[2 * summary->groups.count + 1].to_best.is_significant); /* memory */
-    assert_int_equal(summary->warning_count, 0);
+    assert_int_equal(summary->warnings.count, 0);
 }
 
 TEST_WITH(a_figure_that_is_always_0_is_left_out, set_up, tear_down)
@@ -119,9 +119,9 @@ TEST_WITH(each_disturbance_is_reported, set_up, tear_down)
     for (size_t i = 0; i < RUNS; i++)
         set_figure(&runs->records[i], "cpu.system.mean_cores", 2);
     summary = summarize(runs);
-    assert_int_equal(summary->warning_count, ARRAY_SIZE(expected));
+    assert_int_equal(summary->warnings.count, ARRAY_SIZE(expected));
     for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
-        assert_string_equal(summary->warnings[i], expected[i]);
+        assert_string_equal(summary->warnings.items[i], expected[i]);
     assert_int_equal(summary->failed_count, 1);
     assert_int_equal(summary->cells[0].statistics.count, 5);
 }
@@ -134,6 +134,6 @@ TEST_WITH(an_outlier_is_reported, set_up, tear_down)
     runs->records[10].elapsed_seconds = 3;
     set_figure(&runs->records[10], "cpu.total_seconds", 3);
     summary = summarize(runs);
-    assert_int_equal(summary->warning_count, 1);
-    assert_non_null(strstr(summary->warnings[0], "outliers: 1 of 6 times of 'a'"));
+    assert_int_equal(summary->warnings.count, 1);
+    assert_non_null(strstr(summary->warnings.items[0], "outliers: 1 of 6 times of 'a'"));
 }

@@ -125,16 +125,13 @@ static void write_record(const struct tracked *tracked, void *data)
 }
 
 /* Returns all tags of a run; the caller frees the array, but not the texts. */
-static const char **join_tags(const struct text_list *given, char **of_command)
+static const char **join_tags(const struct text_list *given, const struct text_list *of_command)
 {
-    size_t count = given->count, more = 0;
-    const char **tags;
+    size_t count = given->count, all = count + of_command->count;
+    const char **tags = calloc(all + 1, sizeof(*tags));
 
-    while (of_command[more])
-        more++;
-    tags = calloc(count + more + 1, sizeof(*tags));
-    for (size_t i = 0; tags && i < count + more; i++)
-        tags[i] = i < count ? given->items[i] : of_command[i - count];
+    for (size_t i = 0; tags && i < all; i++)
+        tags[i] = i < count ? given->items[i] : of_command->items[i - count];
     return tags;
 }
 
@@ -143,9 +140,9 @@ static int track_command(const struct bench *bench, const struct bench_command *
                          int report_fd)
 {
     AUTO_CLOSE int errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-    AUTO_FREE const char **tags = join_tags(&bench->settings->tags, command->tags);
+    AUTO_FREE const char **tags = join_tags(&bench->settings->tags, &command->tags);
     struct track_options options = {
-        .command = command->words,
+        .command = command->words.items,
         .session = session_options(bench->settings),
         .supervision.waits_for_all = bench->settings->wait_for == WAIT_FOR_ALL,
         .takes_phases = true,

@@ -389,13 +389,9 @@ int command_history_show(struct settings *settings, char **operands, int count)
     int r = settings_select(settings, NULL, 0, &runs, &err);
 
     for (int i = 0; r == 0 && i < count; i++) {
-        AUTO_FREE char *selector = NULL;
         bool is_whole = operands[i][0] == '@' || run_set_is_id(operands[i]);
 
-        if (asprintf(&selector, "%s%s", is_whole ? "" : "@", operands[i]) < 0)
-            r = error_set(&err, ENOMEM, "out of memory");
-        else
-            r = text_list_add(&runs, selector, &err);
+        r = text_list_format(&runs, &err, "%s%s", is_whole ? "" : "@", operands[i]);
     }
     if (r < 0)
         return complain("%s", err.message);

@@ -207,13 +207,9 @@ static int name_merged(struct settings *settings, const char *folder, struct spo
     int r = text_list_add(&settings->outputs, "-", err);
 
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
-        AUTO_FREE char *path = NULL;
-
         if (i == 1 && format_check(SPOOR_HTML, NULL) < 0)
             break; /* this build has no page */
-        r = asprintf(&path, "%s/%s", folder, names[i]) < 0
-                ? error_set(err, ENOMEM, "out of memory")
-                : text_list_add(&settings->outputs, path, err);
+        r = text_list_format(&settings->outputs, err, "%s/%s", folder, names[i]);
     }
     return r;
 }

@@ -76,23 +76,6 @@ static bool differ_by_line(const char *a, const char *b)
            memcmp(a, b, (size_t)(line_a - a)) == 0;
 }
 
-/* Adds a message, unless memory is exhausted. Returns -EINVAL. */
-static int add_message(struct text_list *messages, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static int add_message(struct text_list *messages, const char *fmt, ...)
-{
-    AUTO_FREE char *message = NULL;
-    va_list args;
-
-    va_start(args, fmt);
-    if (vasprintf(&message, fmt, args) < 0)
-        message = NULL;
-    va_end(args);
-    if (message)
-        (void)text_list_add(messages, message, NULL);
-    return -EINVAL;
-}
-
 static int match_names(const struct compared *first, const struct compared *other, size_t i,
                        struct text_list *messages)
 {
@@ -102,8 +85,8 @@ static int match_names(const struct compared *first, const struct compared *othe
     if (strcmp(name, other_name) == 0)
         return 0;
     if (differ_by_line(name, other_name)) {
-        (void)add_message(
-            messages,
+        (void)text_list_format(
+            messages, NULL,
             "Code block name \"%s\" of tracking session \"%s\" matched with code "
             "block name \"%s\" of tracking session \"%s\" but they differ by line "
             "number. If these code blocks were not meant to match, their comparison "
@@ -111,11 +94,12 @@ static int match_names(const struct compared *first, const struct compared *othe
             name, first->name, other_name, other->name);
         return 0;
     }
-    return add_message(
-        messages,
+    (void)text_list_format(
+        messages, NULL,
         "Code block name \"%s\" of tracking session \"%s\" does not match code block "
         "name \"%s\" of tracking session \"%s\"",
         name, first->name, other_name, other->name);
+    return -EINVAL;
 }
 
 static int match_sessions(const struct compared *first, const struct compared *other,
@@ -123,13 +107,15 @@ static int match_sessions(const struct compared *first, const struct compared *o
 {
     size_t count = first->results.block_count;
 
-    if (other->results.block_count != count)
-        return add_message(
-            messages,
+    if (other->results.block_count != count) {
+        (void)text_list_format(
+            messages, NULL,
             "All sub-tracking results must have the same number of code blocks. The "
             "first has %zu code blocks but tracking session \"%s\" has %zu code "
             "blocks.",
             count, other->name, other->results.block_count);
+        return -EINVAL;
+    }
     for (size_t i = 0; i < count; i++) {
         int r = match_names(first, other, i, messages);
 

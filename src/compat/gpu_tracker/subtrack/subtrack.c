@@ -80,13 +80,10 @@ static int list_folder(const char *folder, struct text_list *ret)
     int r = count < 0 ? -errno : 0;
 
     for (int i = 0; i < count; i++) {
-        AUTO_FREE char *path = NULL;
-
-        if (asprintf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
-                     entries[i]->d_name) < 0)
-            path = NULL;
         if (r == 0)
-            r = path ? text_list_add(ret, path, NULL) : -ENOMEM;
+            r = text_list_format(ret, NULL, "%s%s%s", folder,
+                                 folder[strlen(folder) - 1] == '/' ? "" : "/",
+                                 entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);

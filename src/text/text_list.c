@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text/text_list.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+void text_list_done(struct text_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (struct text_list){ 0 };
+}
+
+int text_list_take(struct text_list *list, char *text, struct spoor_error *err)
+{
+    char **items = text ? reallocarray(list->items, list->count + 2, sizeof(*items)) : NULL;
+
+    if (!items) {
+        free(text);
+        return error_set(err, ENOMEM, "out of memory");
+    }
+    list->items = items;
+    items[list->count++] = text;
+    items[list->count] = NULL;
+    return 0;
+}
+
+int text_list_add(struct text_list *list, const char *text, struct spoor_error *err)
+{
+    return text_list_take(list, strdup(text), err);
+}
+
+int text_list_format(struct text_list *list, struct spoor_error *err, const char *fmt, ...)
+{
+    char *text;
+    va_list args;
+
+    va_start(args, fmt);
+    if (vasprintf(&text, fmt, args) < 0)
+        text = NULL;
+    va_end(args);
+    return text_list_take(list, text, err);
+}
