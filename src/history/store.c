@@ -16,6 +16,7 @@
 #include "output/format.h"
 #include "output/output_file.h"
 #include "output/save.h"
+#include "text/text_list.h"
 
 /* ---- the folder ----------------------------------------------------------- */
 
@@ -173,25 +174,16 @@ struct visit {
 static int visit_entries(const char *folder, int (*filter)(const struct dirent *entry),
                          const struct visit *visit)
 {
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, filter, alphasort);
-    int r = 0;
+    CLEANUP(text_list_done) struct text_list paths = { 0 };
+    int r = text_list_folder(&paths, folder, filter);
 
-    if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
+    if (r == -ENOENT || r == -ENOTDIR)
         return 0;
-    if (count < 0)
-        return error_sys(visit->err, errno, "cannot read '%s'", folder);
-    for (int i = 0; i < count; i++) {
-        char path[PATH_MAX];
-        int n = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
-
-        free(entries[i]);
-        if (r < 0 || n < 0 || (size_t)n >= sizeof(path))
-            continue;
-        r = filter == is_month ? visit_entries(path, is_rows, visit)
-                               : visit->each(path, visit->data, visit->err);
-    }
-    free(entries);
+    if (r < 0)
+        return error_sys(visit->err, r, "cannot read '%s'", folder);
+    for (size_t i = 0; r >= 0 && i < paths.count; i++)
+        r = filter == is_month ? visit_entries(paths.items[i], is_rows, visit)
+                               : visit->each(paths.items[i], visit->data, visit->err);
     return r;
 }
 

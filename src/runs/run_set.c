@@ -24,6 +24,7 @@
 #include "text/escape.h"
 #include "text/find.h"
 #include "text/line_reader.h"
+#include "text/text_list.h"
 
 /* ---- one file ----------------------------------------------------------- */
 
@@ -252,24 +253,15 @@ static int is_report_name(const struct dirent *entry)
 
 static int add_folder(struct run_set *set, const char *folder, struct spoor_error *err)
 {
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_report_name, alphasort);
-    int r = 0;
+    CLEANUP(text_list_done) struct text_list paths = { 0 };
+    int r = text_list_folder(&paths, folder, is_report_name);
 
-    if (count < 0)
-        return error_sys(err, errno, "cannot read '%s'", folder);
-    if (count == 0)
-        r = error_set(err, ENOENT, "'%s' has no reports (*.json, *.jsonl)", folder);
-    for (int i = 0; i < count; i++) {
-        AUTO_FREE char *path = NULL;
-
-        if (r == 0 && asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
-            r = error_set(err, ENOMEM, "out of memory");
-        if (r == 0)
-            r = add_source(set, path, load_file, err);
-        free(entries[i]);
-    }
-    free(entries);
+    if (r < 0)
+        return error_sys(err, r, "cannot read '%s'", folder);
+    if (paths.count == 0)
+        return error_set(err, ENOENT, "'%s' has no reports (*.json, *.jsonl)", folder);
+    for (size_t i = 0; r == 0 && i < paths.count; i++)
+        r = add_source(set, paths.items[i], load_file, err);
     return r;
 }
 

@@ -47,3 +47,22 @@ int text_list_format(struct text_list *list, struct spoor_error *err, const char
     va_end(args);
     return text_list_take(list, text, err);
 }
+
+int text_list_folder(struct text_list *list, const char *folder,
+                     int (*filter)(const struct dirent *entry))
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, filter, alphasort), r = 0;
+
+    if (count < 0)
+        return -errno;
+    for (int i = 0; i < count; i++) {
+        if (r == 0)
+            r = text_list_format(list, NULL, "%s%s%s", folder,
+                                 folder[strlen(folder) - 1] == '/' ? "" : "/",
+                                 entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return r;
+}

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "output/output_file.h"
 #include "text/json_writer.h"
+#include "text/text_list.h"
 
 struct spool_file spool_file(const struct spool *spool, const char *name)
 {
@@ -276,26 +277,15 @@ static int is_visible(const struct dirent *entry)
 /* The names of spools start with a date, so sorting by name sorts by age. */
 int spool_for_each(bool is_newest_first, void (*each)(const char *path, void *data), void *data)
 {
-    struct dirent **entries = NULL;
+    CLEANUP(text_list_done) struct text_list paths = { 0 };
     char base[PATH_MAX];
-    int count, r = find_base(base, NULL);
+    int r = find_base(base, NULL);
 
-    if (r < 0)
-        return r;
-    count = scandir(base, &entries, is_visible, alphasort);
-    if (count < 0)
-        return -errno;
-    for (int i = 0; i < count; i++) {
-        struct dirent *entry = entries[is_newest_first ? count - 1 - i : i];
-        char path[PATH_MAX];
-        int n = snprintf(path, sizeof(path), "%s/%s", base, entry->d_name);
-
-        if (n > 0 && (size_t)n < sizeof(path))
-            each(path, data);
-        free(entry);
-    }
-    free(entries);
-    return 0;
+    if (r == 0)
+        r = text_list_folder(&paths, base, is_visible);
+    for (size_t i = 0; r == 0 && i < paths.count; i++)
+        each(paths.items[is_newest_first ? paths.count - 1 - i : i], data);
+    return r;
 }
 
 /* Replaces a file of the spool as a whole. */

@@ -72,24 +72,6 @@ static int is_wanted(const struct dirent *entry)
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* Lists the files of a directory by name. Returns 0 or -errno. */
-static int list_folder(const char *folder, struct text_list *ret)
-{
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_wanted, alphasort);
-    int r = count < 0 ? -errno : 0;
-
-    for (int i = 0; i < count; i++) {
-        if (r == 0)
-            r = text_list_format(ret, NULL, "%s%s%s", folder,
-                                 folder[strlen(folder) - 1] == '/' ? "" : "/",
-                                 entries[i]->d_name);
-        free(entries[i]);
-    }
-    free(entries);
-    return r;
-}
-
 /* Combines sub-tracking files. Returns the exit code; prints errors to stderr. */
 static int subtrack_combine(const struct subtrack_settings *settings)
 {
@@ -102,7 +84,7 @@ static int subtrack_combine(const struct subtrack_settings *settings)
         const char *folder = files->items[0];
 
         files = &found;
-        r = list_folder(folder, &found);
+        r = text_list_folder(&found, folder, is_wanted);
         if (r < 0)
             return gpu_tracker_error(
                 "a single -p must name a directory of files to combine: %s: %s", folder,
