@@ -9,14 +9,9 @@
 #include "record/samples_load.h"
 #include "text/find.h"
 
-#define RATE(metric_)                                                                    \
-    {                                                                                    \
-        .use = COLUMN_METRIC, .metrics = { metric_, -1 }, .kind = REPLAY_RATE, .unit = 1 \
-    }
-#define GPU(unit_)                                         \
-    {                                                      \
-        .use = COLUMN_GPU, .gpu.part = -1, .unit = (unit_) \
-    }
+#define RATE(metric_) \
+    .use = COLUMN_METRIC, .metrics = { metric_, -1 }, .kind = REPLAY_RATE, .unit = 1
+#define GPU(unit_) .use = COLUMN_GPU, .gpu.part = -1, .unit = (unit_)
 
 /* Members that dialect_rust.c writes without a column table: for the row, or for each
  * device. */
@@ -26,14 +21,14 @@ static const struct {
     const char *gpu_measure;
 } devices[] = {
     { "actual_interval_ms", { .use = COLUMN_INTERVAL_MS }, NULL },
-    { "disk.read_bytes_per_sec", RATE(METRIC_HOST_DISK_READ), NULL },
-    { "disk.write_bytes_per_sec", RATE(METRIC_HOST_DISK_WRITTEN), NULL },
-    { "network.rx_bytes_per_sec", RATE(METRIC_HOST_NETWORK_RECEIVED), NULL },
-    { "network.tx_bytes_per_sec", RATE(METRIC_HOST_NETWORK_SENT), NULL },
-    { "gpu.utilization_pct", GPU(0.01), "utilization" },
-    { "gpu.vram_used_bytes", GPU(1), "memory_bytes" },
-    { "gpu.power_watts", GPU(1), "power_watts" },
-    { "gpu.temperature_celsius", GPU(1), "temperature_celsius" },
+    { "disk.read_bytes_per_sec", { RATE(METRIC_HOST_DISK_READ) }, NULL },
+    { "disk.write_bytes_per_sec", { RATE(METRIC_HOST_DISK_WRITTEN) }, NULL },
+    { "network.rx_bytes_per_sec", { RATE(METRIC_HOST_NETWORK_RECEIVED) }, NULL },
+    { "network.tx_bytes_per_sec", { RATE(METRIC_HOST_NETWORK_SENT) }, NULL },
+    { "gpu.utilization_pct", { GPU(0.01) }, "utilization" },
+    { "gpu.vram_used_bytes", { GPU(1) }, "memory_bytes" },
+    { "gpu.power_watts", { GPU(1) }, "power_watts" },
+    { "gpu.temperature_celsius", { GPU(1) }, "temperature_celsius" },
 };
 
 /* A CPU time adds to its total and to its part (user or system). A count of children

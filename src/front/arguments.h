@@ -39,10 +39,8 @@ struct arguments {
     bool has_ended_options; /* by "--" */
 };
 
-#define ARGUMENTS_INIT(program_, command_, target_)                       \
-    {                                                                     \
-        .program = (program_), .command = (command_), .target = (target_) \
-    }
+#define ARGUMENTS_INIT(program_, command_, target_) \
+    ((struct arguments){ .program = (program_), .command = (command_), .target = (target_) })
 
 /* Reads the command line; argv[0] is the command's name. If the help or version is requested, reading
  * stops there and `action` is set. Moves operands between options to the front of argv. -EINVAL: the message names the

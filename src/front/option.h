@@ -157,10 +157,7 @@ struct nearest {
     size_t distance;  /* edit distance of `best` */
 };
 
-#define NEAREST_TO(text)       \
-    {                          \
-        (text), NULL, SIZE_MAX \
-    }
+#define NEAREST_TO(text) ((struct nearest){ (text), NULL, SIZE_MAX })
 
 /* Returns how many letters must be added, dropped, changed or swapped with their neighbour to
  * change one word into the other. Only the first 63 bytes of each word count. */

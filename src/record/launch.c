@@ -39,33 +39,27 @@ enum fact {
     FACTS,
 };
 
-#define TEXT(member)                                         \
-    {                                                        \
-#member, FIELD_TEXT, offsetof(struct launch, member) \
-    }
-#define COUNT(member)                                         \
-    {                                                         \
-#member, FIELD_COUNT, offsetof(struct launch, member) \
-    }
+#define TEXT(member) #member, FIELD_TEXT, offsetof(struct launch, member)
+#define COUNT(member) #member, FIELD_COUNT, offsetof(struct launch, member)
 
 static const struct field fields[FACTS] = {
-    [LAUNCHER] = TEXT(launcher),
-    [SCHEDULER] = TEXT(scheduler),
-    [JOB] = TEXT(job),
-    [STEP] = TEXT(step),
-    [RANK] = COUNT(rank),
-    [RANKS] = COUNT(ranks),
-    [LOCAL_RANK] = COUNT(local_rank),
-    [LOCAL_RANKS] = COUNT(local_ranks),
-    [NODE] = COUNT(node),
-    [NODES] = COUNT(nodes),
-    [NODE_NAME] = TEXT(node_name),
-    [ARRAY_JOB] = TEXT(array_job),
-    [ARRAY_INDEX] = COUNT(array_index),
-    [RESTART] = COUNT(restart),
-    [JOB_NAME] = TEXT(job_name),
-    [CLUSTER] = TEXT(cluster),
-    [SUBMIT_DIRECTORY] = TEXT(submit_directory),
+    [LAUNCHER] = { TEXT(launcher) },
+    [SCHEDULER] = { TEXT(scheduler) },
+    [JOB] = { TEXT(job) },
+    [STEP] = { TEXT(step) },
+    [RANK] = { COUNT(rank) },
+    [RANKS] = { COUNT(ranks) },
+    [LOCAL_RANK] = { COUNT(local_rank) },
+    [LOCAL_RANKS] = { COUNT(local_ranks) },
+    [NODE] = { COUNT(node) },
+    [NODES] = { COUNT(nodes) },
+    [NODE_NAME] = { TEXT(node_name) },
+    [ARRAY_JOB] = { TEXT(array_job) },
+    [ARRAY_INDEX] = { COUNT(array_index) },
+    [RESTART] = { COUNT(restart) },
+    [JOB_NAME] = { TEXT(job_name) },
+    [CLUSTER] = { TEXT(cluster) },
+    [SUBMIT_DIRECTORY] = { TEXT(submit_directory) },
 };
 
 const struct field_table record_launch_fields = { fields, SUBMIT_DIRECTORY };

@@ -142,7 +142,7 @@ static int set_up(void **state)
     fake_root_write(&fixture->folder, "run.json",
                     "{\"metadata\": {\"interval_seconds\": 1, \"labels\": {\"run_id\": \"ab\", "
                     "\"no-name\": \"x\"}, \"resource\": {}}}");
-    fixture->spool = (struct spool)SPOOL_CLOSED;
+    fixture->spool = SPOOL_CLOSED;
     (void)snprintf(fixture->spool.path, sizeof(fixture->spool.path), "%s",
                    fixture->folder.path);
     (void)snprintf(fixture->spool.service, sizeof(fixture->spool.service), "import");

@@ -127,8 +127,8 @@ struct setup {
 /* Writes the config file and initializes the settings. */
 static void setup_config(struct setup *setup, const char *config)
 {
-    setup->arguments = (struct arguments)ARGUMENTS_INIT(
-        &resource_tracker_program, resource_tracker_program.main_command, &setup->settings);
+    setup->arguments = ARGUMENTS_INIT(&resource_tracker_program,
+                                      resource_tracker_program.main_command, &setup->settings);
     fake_root_write(&setup->fake, "resource-tracker.toml", config);
     tracker_settings_init(&setup->settings);
 }

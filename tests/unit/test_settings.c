@@ -103,8 +103,8 @@ static void load(struct fixture *f, const char *command, const char *const *argu
         argv[argc++] = *arguments;
     *f = (struct fixture){ 0 };
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1); /* the user's own file must not be read */
-    f->arguments = (struct arguments)ARGUMENTS_INIT(
-        &spoor_program, command_find(spoor_program.commands, command), &f->settings);
+    f->arguments = ARGUMENTS_INIT(&spoor_program, command_find(spoor_program.commands, command),
+                                  &f->settings);
     settings_init(&f->settings);
     f->result = settings_load(&f->arguments, argc, (char **)(uintptr_t)argv, &f->err);
 }

@@ -50,10 +50,7 @@ struct spool {
     uint64_t dropped_rows;
 };
 
-#define SPOOL_CLOSED  \
-    {                 \
-        .lock_fd = -1 \
-    }
+#define SPOOL_CLOSED ((struct spool){ .lock_fd = -1 })
 
 /* The path of a file of a spool. */
 struct spool_file {
