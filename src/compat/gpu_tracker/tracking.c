@@ -21,10 +21,7 @@
 
 #define REMAIN " The GPU RAM and GPU utilization values will remain 0.0."
 
-static int fail(struct gpu_tracker_gpus *gpus, int code, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
-
-static int fail(struct gpu_tracker_gpus *gpus, int code, const char *fmt, ...)
+static int PRINTF_LIKE(3, 4) fail(struct gpu_tracker_gpus *gpus, int code, const char *fmt, ...)
 {
     va_list args;
 
@@ -209,9 +206,7 @@ static const struct {
     { "gpu.utilization.", "GPU utilization" },
 };
 
-static void warn(struct tracking *tracking, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void warn(struct tracking *tracking, const char *fmt, ...)
+static void PRINTF_LIKE(2, 3) warn(struct tracking *tracking, const char *fmt, ...)
 {
     char message[512];
     va_list args;
