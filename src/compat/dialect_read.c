@@ -2,7 +2,6 @@
 /* dialect_read.c - finds the columns of the predecessors (docs/DIALECTS.md) in a table of
  * samples. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/compiler.h"
 #include "output/dialect.h"

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "compat/gpu_tracker/tracking.h"

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"

@@ -3,13 +3,10 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "text/escape.h"
 #include "text/json_writer.h"
 
