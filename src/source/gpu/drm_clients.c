@@ -734,9 +734,12 @@ static int look(struct drm_vendor *drm, const struct gpu_pids *pids, bool is_ful
 int drm_vendor_open(size_t size, const struct root *root, const char *vendor_id,
                     const char *name, bool hides_idle, void **ret, struct spoor_error *err)
 {
-    struct drm_vendor *drm = calloc(1, size);
+    struct drm_vendor *drm;
     int r;
 
+    if (!drm_may_be_here(root))
+        return -ENODEV;
+    drm = calloc(1, size);
     if (!drm)
         return error_set(err, ENOMEM, "out of memory");
     drm->root = root;
