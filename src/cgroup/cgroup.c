@@ -137,45 +137,53 @@ static int place(const struct mountinfo *mount, struct text_part path, struct cg
     return 0;
 }
 
-/* Finds the mount of a tree. If there are several, the one with the most visible ancestors is
- * used. */
-static void find_mount(const char *mountinfo_text, enum cgroup_controller controller,
+static size_t visible_length(const struct cgroup *cgroup)
+{
+    return strlen(cgroup->path) - cgroup->mount_length;
+}
+
+/* Uses a mount of a tree, unless a mount that was found earlier shows as many ancestors. */
+static void take_mount(const struct mountinfo *mount, enum cgroup_controller controller,
                        struct text_part path, struct cgroup *ret)
 {
+    struct cgroup found = { .is_v2 = controller == CGROUP_UNIFIED };
+
+    if (place(mount, path, &found) == 0 &&
+        (!cgroup_is_visible(ret) || visible_length(&found) > visible_length(ret)))
+        *ret = found;
+}
+
+/* Finds the mounts of trees. `paths`: the cgroup in each tree; a tree without one is skipped. */
+static void find_mounts(const char *mountinfo_text,
+                        const struct text_part paths[CGROUP_CONTROLLER_COUNT],
+                        struct cgroup ret[CGROUP_CONTROLLER_COUNT])
+{
     struct mountinfo mount;
-    size_t best = 0;
 
     for (; *mountinfo_text; mountinfo_text = parse_next_line(mountinfo_text)) {
-        struct cgroup found = { .is_v2 = controller == CGROUP_UNIFIED };
-        size_t visible;
-
-        if (mountinfo_parse_line(mountinfo_text, &mount) < 0 ||
-            !is_mount_of(&mount, controller) || place(&mount, path, &found) < 0)
+        if (mountinfo_parse_line(mountinfo_text, &mount) < 0)
             continue;
-        visible = strlen(found.path) - found.mount_length;
-        if (cgroup_is_visible(ret) && visible <= best)
-            continue;
-        best = visible;
-        *ret = found;
+        for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+            if (paths[i].start && is_mount_of(&mount, (enum cgroup_controller)i))
+                take_mount(&mount, (enum cgroup_controller)i, paths[i], &ret[i]);
+        }
     }
 }
 
 int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cgroups *ret)
 {
     struct cgroup found[CGROUP_CONTROLLER_COUNT] = { 0 };
+    struct text_part paths[CGROUP_CONTROLLER_COUNT] = { 0 };
     bool is_any_visible = false;
-    struct text_part path;
 
-    if (cgroup_find_path(cgroup_text, CGROUP_UNIFIED, &path) == 0)
-        find_mount(mountinfo_text, CGROUP_UNIFIED, path, &found[CGROUP_UNIFIED]);
-    for (int i = CGROUP_UNIFIED + 1; i < CGROUP_CONTROLLER_COUNT; i++) {
-        if (cgroup_find_path(cgroup_text, (enum cgroup_controller)i, &path) == 0)
-            find_mount(mountinfo_text, (enum cgroup_controller)i, path, &found[i]);
-        else
-            found[i] = found[CGROUP_UNIFIED];
-    }
     for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
+        (void)cgroup_find_path(cgroup_text, (enum cgroup_controller)i, &paths[i]);
+    find_mounts(mountinfo_text, paths, found);
+    for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+        if (!paths[i].start)
+            found[i] = found[CGROUP_UNIFIED];
         is_any_visible = is_any_visible || cgroup_is_visible(&found[i]);
+    }
     if (!is_any_visible)
         return -ENOENT;
     memcpy(ret->of, found, sizeof(found));
@@ -208,6 +216,7 @@ int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
 {
     struct cgroup found[CGROUP_CONTROLLER_COUNT] = { 0 };
     char path[CGROUP_PATH_SIZE] = "", candidate[CGROUP_PATH_SIZE];
+    struct text_part paths[CGROUP_CONTROLLER_COUNT];
     struct cgroup own = { 0 };
     struct mountinfo mount;
 
@@ -227,8 +236,8 @@ int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
     if (path[0] == '\0')
         path[0] = '/';
     for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
-        find_mount(mountinfo_text, (enum cgroup_controller)i,
-                   (struct text_part){ path, strlen(path) }, &found[i]);
+        paths[i] = (struct text_part){ path, strlen(path) };
+    find_mounts(mountinfo_text, paths, found);
     *ret_own = own;
     memcpy(ret->of, found, sizeof(found));
     return 0;
