@@ -230,17 +230,29 @@ const struct keyed_field *keyed_find(const char *line, const struct keyed_field 
     return NULL;
 }
 
+/* Returns the bit of a character in a set; some characters share one. */
+static uint64_t letter_bit(char c)
+{
+    return 1ull << ((unsigned char)c & 63);
+}
+
 size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count, void *into)
 {
+    uint64_t first_letters = 0;
     size_t found = 0;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         put_value(into, fields[i].offset, UNKNOWN);
-    for (; *text; text = parse_next_line(text)) {
-        const struct keyed_field *field = keyed_find(text, fields, count);
+        first_letters |= letter_bit(fields[i].key[0]);
+    }
+    for (; *text && found < count; text = parse_next_line(text)) {
+        const struct keyed_field *field;
         const char *cursor;
         uint64_t value;
 
+        if (!(first_letters & letter_bit(*text)))
+            continue;
+        field = keyed_find(text, fields, count);
         if (!field || has_value(into, field->offset))
             continue;
         cursor = text + strlen(field->key);
