@@ -2,30 +2,33 @@
 #include "series/summary.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "base/arithmetic.h"
 #include "series/series.h"
 
 static void tally_clear(struct tally *tally)
 {
-    *tally = (struct tally){
+    static const struct tally unknown = {
         .first = UNKNOWN,
         .last = UNKNOWN,
         .max = UNKNOWN,
         .later_max = UNKNOWN,
         .count = UNKNOWN,
         .anchor = UNKNOWN,
-        .max_rate = nan(""),
-        .rate = nan(""),
+        .max_rate = (double)NAN,
+        .rate = (double)NAN,
     };
+
+    *tally = unknown;
 }
 
 void summary_init(struct summary *summary, uint64_t interval_ns)
 {
-    *summary = (struct summary){
-        .window_ns = interval_ns / 2,
-        .at_peak = MEMORY_SPLIT_UNKNOWN,
-    };
+    memset(summary, 0, offsetof(struct summary, tally));
+    summary->window_ns = interval_ns / 2;
+    summary->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
     for (int i = 0; i < METRIC_COUNT; i++)
         tally_clear(&summary->tally[i]);
 }

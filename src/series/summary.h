@@ -68,11 +68,11 @@ struct summary {
     uint64_t started_ns, ended_ns; /* sample.elapsed_ns of the first and last sample */
     uint64_t started_realtime_ns, ended_realtime_ns;
     uint64_t sample_count;
-    uint64_t window_ns; /* shortest span over which a rate is taken */
-    struct tally tally[METRIC_COUNT];
+    uint64_t window_ns;          /* shortest span over which a rate is taken */
     struct memory_split at_peak; /* memory of the job at its highest total of all samples */
     bool storage_is_local;       /* as in the latest sample */
     double grams_per_joule;      /* grams of CO2 equivalent, set by the caller; 0: unknown */
+    struct tally tally[METRIC_COUNT];
 };
 
 /* Initializes a summary. A window is at least half an interval long, so that the two samples at
