@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "front/option.h"
 #include "text/buffer.h"
 
@@ -580,10 +581,22 @@ static int apply_variable(struct arguments *arguments, const struct option *opti
     return 0;
 }
 
+/* Whether any variable has the prefix. Mostly none has, so the many names need not be built. */
+static bool has_variable(const char *prefix)
+{
+    for (char **variable = environ; variable && *variable; variable++) {
+        if (begins_with(*variable, prefix))
+            return true;
+    }
+    return false;
+}
+
 static int read_variables(struct arguments *arguments, struct spoor_error *err)
 {
     const struct command *command = arguments->command;
 
+    if (!has_variable(arguments->program->environment_prefix))
+        return 0;
     for (size_t i = 0; i < command->options->count; i++) {
         const struct option *option = &command->options->rows[i];
         const char *text;
