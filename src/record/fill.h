@@ -116,5 +116,5 @@ struct limits {
 };
 
 /* `cgroups` are the cgroups of the process; NULL: they are not visible. */
-void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgroups,
-                 environment_get *get, struct limits *ret);
+void limits_read(const struct root *root, pid_t pid, const struct host_facts *host,
+                 const struct cgroups *cgroups, environment_get *get, struct limits *ret);

@@ -150,18 +150,15 @@ static void apply_slurm(const struct root *root, pid_t pid, environment_get *get
         lower_memory(limits, read_step_memory(root, pid), "slurm");
 }
 
-void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgroups,
-                 environment_get *get, struct limits *ret)
+void limits_read(const struct root *root, pid_t pid, const struct host_facts *host,
+                 const struct cgroups *cgroups, environment_get *get, struct limits *ret)
 {
-    struct host_facts facts;
-    int affinity;
-    struct limits limits;
-
-    host_facts_read(root, &facts);
-    limits = (struct limits){
-        .cpus = is_known(facts.cpus) ? (double)facts.cpus : HUGE_VAL,
-        .memory_bytes = facts.memory_bytes,
+    struct limits limits = {
+        .cpus = is_known(host->cpus) ? (double)host->cpus : HUGE_VAL,
+        .memory_bytes = host->memory_bytes,
     };
+    int affinity;
+
     /* A cpuset restricts the affinity too: it is read first, so that the report names it as
      * the source. */
     if (cgroups) {

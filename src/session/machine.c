@@ -45,8 +45,9 @@ static int describe(const struct root *root, const struct gpu_view *view,
     if (r < 0)
         return r;
     host_facts_read(root, &host);
-    limits_read(root, getpid(), cgroups_read(root, getpid(), &cgroups) == 0 ? &cgroups : NULL,
-                environment_own, &limits);
+    limits_read(root, getpid(), &host,
+                cgroups_read(root, getpid(), &cgroups) == 0 ? &cgroups : NULL, environment_own,
+                &limits);
     return record_fill_machine(&host, &limits, view, &server, cloud, ret);
 }
 

@@ -238,7 +238,7 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     if (r < 0)
         return r;
     host_facts_read(&session->root, &session->host);
-    limits_read(&session->root, process_for_limits(session),
+    limits_read(&session->root, process_for_limits(session), &session->host,
                 session->sampler.has_cgroups ? &session->sampler.cgroups : NULL,
                 environment_own, &session->limits);
     session_init_summary(session, &session->summary);

@@ -40,13 +40,13 @@ static void check_devices(const struct devices *devices)
     }
 }
 
-static void check_limits(const struct root *root)
+static void check_limits(const struct root *root, const struct host_facts *host)
 {
     struct cgroups cgroups;
     struct limits limits;
     int r = cgroups_read(root, 42, &cgroups);
 
-    limits_read(root, 42, r == 0 ? &cgroups : NULL, no_variable, &limits);
+    limits_read(root, 42, host, r == 0 ? &cgroups : NULL, no_variable, &limits);
     CHECK(isnan(limits.cpus) || limits.cpus >= 0);
 }
 
@@ -70,7 +70,7 @@ static void run_server(char *text, size_t length)
     host_read(&host, root, NS_PER_SECOND, &reading);
     host_read(&host, root, 2 * NS_PER_SECOND, &reading);
     host_done(&host);
-    check_limits(root);
+    check_limits(root, &facts);
 }
 
 /* ---- a run -------------------------------------------------------------------------------- */

@@ -125,6 +125,21 @@ FAKE_ROOT_TEST(all_facts_of_a_machine_are_read)
     assert_int_equal(facts.memory_bytes, 1024000);
 }
 
+/* ARM boards have their model after the entries of all CPUs. */
+FAKE_ROOT_TEST(a_model_after_many_cpus_is_found)
+{
+    struct fake_root *fake = *state;
+    struct host_facts facts;
+    char text[16 * 1024] = "";
+
+    for (int i = 0; strlen(text) < sizeof(text) - 200; i++)
+        (void)snprintf(text + strlen(text), 80, "processor\t: %d\nCPU part\t: 0x000\n\n", i);
+    (void)snprintf(text + strlen(text), 80, "Model\t\t: A board\n");
+    fake_root_write(fake, "proc/cpuinfo", text);
+    host_facts_read(&fake->root, &facts);
+    assert_string_equal(facts.cpu_model, "A board");
+}
+
 FAKE_ROOT_TEST(facts_without_files_are_unknown)
 {
     struct fake_root *fake = *state;

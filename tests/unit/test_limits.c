@@ -44,9 +44,12 @@ static void write_v1(struct fake_root *fake)
 
 static void read_limits(const struct root *root, environment_get *get, struct limits *ret)
 {
+    struct host_facts host;
     struct cgroups cgroups;
 
-    limits_read(root, 42, cgroups_read(root, 42, &cgroups) == 0 ? &cgroups : NULL, get, ret);
+    host_facts_read(root, &host);
+    limits_read(root, 42, &host, cgroups_read(root, 42, &cgroups) == 0 ? &cgroups : NULL, get,
+                ret);
 }
 
 static const char *no_environment(UNUSED const char *name)

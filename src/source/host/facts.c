@@ -129,9 +129,21 @@ static void read_line(const struct root *root, const char *path, char *buf, size
     parse_copy_line(text, buf, size);
 }
 
-/* Enough for /proc/cpuinfo of 64 CPUs and the cpu lines of /proc/stat of 2000 CPUs. The model
- * is in the entry of the first CPU, except on ARM boards, which have few CPUs. */
-enum { TEXT_SIZE = 256 * 1024 };
+/* TEXT_SIZE is enough for the cpu lines of /proc/stat of 2000 CPUs. FIRST_CPU_SIZE, a page, is
+ * what the kernel formats at once of /proc/cpuinfo. */
+enum { TEXT_SIZE = 256 * 1024, FIRST_CPU_SIZE = 4096 };
+
+/* The entry of the first CPU has its model, except on ARM boards: they have few CPUs, and the
+ * model at the end. */
+static void read_cpu_model(const struct root *root, char *text, struct host_facts *ret)
+{
+    ssize_t n = root_read_start(root, text, FIRST_CPU_SIZE, "proc/cpuinfo");
+
+    if (n >= 0 && !cpuinfo_value(text, "model name"))
+        n = root_read_start(root, text, TEXT_SIZE, "proc/cpuinfo");
+    if (n >= 0)
+        (void)cpuinfo_parse_model(text, ret->cpu_model, sizeof(ret->cpu_model));
+}
 
 static void read_names(const struct root *root, struct host_facts *ret)
 {
@@ -160,8 +172,7 @@ void host_facts_read(const struct root *root, struct host_facts *ret)
     if (root_read_start(root, text, TEXT_SIZE, "etc/os-release") >= 0 ||
         root_read_start(root, text, TEXT_SIZE, "usr/lib/os-release") >= 0)
         (void)os_release_parse_name(text, ret->os, sizeof(ret->os));
-    if (root_read_start(root, text, TEXT_SIZE, "proc/cpuinfo") >= 0)
-        (void)cpuinfo_parse_model(text, ret->cpu_model, sizeof(ret->cpu_model));
+    read_cpu_model(root, text, ret);
     if (root_read_start(root, text, TEXT_SIZE, "proc/meminfo") >= 0 &&
         meminfo_parse(text, &memory) == 0)
         ret->memory_bytes = memory.total_bytes;
