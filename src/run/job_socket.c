@@ -117,12 +117,13 @@ static int listen_at(const struct root *root, const char *service, pid_t pid)
     return take_fd(&fd);
 }
 
-int job_listener_open(struct job_listener *listener, const char *service, pid_t pid)
+int job_listener_open(struct job_listener *listener, const struct root *root,
+                      const char *service, pid_t pid)
 {
     int r;
 
     *listener = (struct job_listener){ .root = ROOT_CLOSED };
-    r = root_open(NULL, &listener->root);
+    r = root_copy(root, &listener->root);
     if (r < 0)
         return r;
     listener->fd = listen_at(&listener->root, service, pid);
@@ -263,10 +264,10 @@ static void answer(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
                        obey(run->session, request, &err) < 0 ? err.message : DONE); /* fits */
 }
 
-int phase_listener_start(struct job_listener *listener, struct job_run *run,
-                         struct spoor_error *err)
+int phase_listener_start(struct job_listener *listener, const struct root *root,
+                         struct job_run *run, struct spoor_error *err)
 {
-    int r = job_listener_open(listener, SERVICE, getpid());
+    int r = job_listener_open(listener, root, SERVICE, getpid());
 
     if (r == 0)
         r = job_listener_serve(listener, answer, run);

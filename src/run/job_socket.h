@@ -41,7 +41,8 @@ struct job_listener {
 
 /* Opens the socket: from now on processes find it, and wait for responses. Returns 0 or -errno;
  * -EADDRINUSE: another tracker has that name. */
-int job_listener_open(struct job_listener *listener, const char *service, pid_t pid);
+int job_listener_open(struct job_listener *listener, const struct root *root,
+                      const char *service, pid_t pid);
 
 /* Starts a thread that serves processes of the same user, root, and descendants of this
  * process. `listener` must be open and must not move until it is stopped. Returns 0, or -errno
@@ -71,8 +72,8 @@ struct job_run {
 
 /* The tracker's end: starts and stops phases of the session and takes samples on request of descendants of
  * this process, and returns the status of the run (below), until job_listener_stop(). */
-int phase_listener_start(struct job_listener *listener, struct job_run *run,
-                         struct spoor_error *err);
+int phase_listener_start(struct job_listener *listener, const struct root *root,
+                         struct job_run *run, struct spoor_error *err);
 
 /* The job's end: sends the request to all trackers among the ancestors of this process. Returns
  * their number. `warn` is called for each one that refuses or does not respond within a second. */

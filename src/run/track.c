@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/root.h"
 #include "run/job_socket.h"
 #include "run/process.h"
 #include "run/signals.h"
@@ -50,7 +51,6 @@ struct supervision {
     sigset_t received;  /* signals received while the command ran */
     int wait_status;
     uint64_t ended_ns;
-    struct root root;
 };
 
 int supervise_exit_code(int wait_status)
@@ -86,7 +86,7 @@ static bool is_inherited(const struct supervision *job, pid_t pid)
 static size_t collect_others(const struct supervision *job)
 {
     pid_t children[CHILDREN_MAX];
-    ssize_t n = process_children(&job->root, getpid(), children, CHILDREN_MAX);
+    ssize_t n = process_children(job->options->root, getpid(), children, CHILDREN_MAX);
     size_t left_count = 0;
 
     for (ssize_t i = 0; i < n; i++) {
@@ -109,12 +109,12 @@ static size_t collect_others(const struct supervision *job)
 
 static void warn_about_rest(const struct supervision *job)
 {
-    size_t count = process_count_descendants(&job->root, getpid(), job->pid);
+    size_t count = process_count_descendants(job->options->root, getpid(), job->pid);
     char message[200];
 
     for (size_t i = 0; i < job->options->inherited_count; i++) {
         size_t others =
-            process_count_descendants(&job->root, job->options->inherited[i], 0) + 1;
+            process_count_descendants(job->options->root, job->options->inherited[i], 0) + 1;
 
         count -= count > others ? others : count;
     }
@@ -194,8 +194,8 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
         if (info->si_signo == SIGCONT && job->options->session)
             spoor_session_note_stop(job->options->session,
                                     false); /* another process stopped us */
-        facts.is_from_job =
-            forward_is_sent(info) && process_descends(&job->root, info->si_pid, facts.self);
+        facts.is_from_job = forward_is_sent(info) &&
+                            process_descends(job->options->root, info->si_pid, facts.self);
         facts.shares_group = getpgid(job->pid) == getpgrp();
         if (forward_is_wanted(info, &facts))
             pass_on(job, info);
@@ -288,7 +288,7 @@ static bool has_others(const struct supervision *job)
 
     if (!job->has_children || job->options->inherited_count == 0)
         return job->has_children;
-    n = process_children(&job->root, getpid(), children, CHILDREN_MAX);
+    n = process_children(job->options->root, getpid(), children, CHILDREN_MAX);
     for (ssize_t i = 0; i < n; i++) {
         siginfo_t info = { 0 };
 
@@ -382,12 +382,10 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
         .options = options,
         .pid = options->pid,
         .has_children = true,
-        .root = ROOT_CLOSED,
     };
     int r;
 
     (void)sigemptyset(&job.received);
-    (void)root_open(NULL, &job.root); /* without /proc fewer processes are found */
     r = watch_over(&job, err);
     allow_stops(); /* Ctrl-Z stops us while the report is written */
     if (r == 0) {
@@ -399,7 +397,6 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
             process_reap(job.pid);
         *ret = end_of(&job);
     }
-    root_close(&job.root);
     return r;
 }
 
@@ -463,12 +460,12 @@ static struct tracked watch_job(const struct track_options *options,
 }
 
 /* Starts the listener before the command runs, so that the command finds it. */
-static void start_listener(const struct track_options *options, struct job_run *run,
-                           struct job_listener *ret)
+static void start_listener(const struct track_options *options, const struct root *root,
+                           struct job_run *run, struct job_listener *ret)
 {
     struct spoor_error err;
 
-    if (run->session && options->takes_phases && phase_listener_start(ret, run, &err) < 0)
+    if (run->session && options->takes_phases && phase_listener_start(ret, root, run, &err) < 0)
         spoor_session_warn(run->session, "phases", err.message);
 }
 
@@ -476,6 +473,7 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
                          struct spoor_error *err)
 {
     CLEANUP(job_listener_stop) struct job_listener listener = { 0 };
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
     pid_t inherited[INHERITED_MAX];
     struct supervise_options supervision = options->supervision;
     struct job_run run = { .options = &options->session };
@@ -491,8 +489,9 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
         spawn_cancel(&spawn);
         return TRACK_REFUSED;
     }
+    (void)root_open(NULL, &root); /* on failure, the job has no listener */
     run.started_ns = clock_now().monotonic_ns;
-    start_listener(options, &run, &listener);
+    start_listener(options, &root, &run, &listener);
     r = spawn_release(&spawn);
     if (r < 0) {
         job_listener_stop(&listener);
@@ -500,6 +499,7 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
         (void)error_sys(err, r, "cannot run '%s'", options->command[0]);
         return TRACK_NO_EXEC;
     }
+    supervision.root = &root;
     supervision.pid = spawn.pid;
     supervision.session = run.session;
     *ret = watch_job(options, &supervision, run.started_ns);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/root.h"
 #include "spoor/spoor.h"
 
 /* ---- waiting for the job ------------------------------------------------
@@ -21,9 +22,10 @@
  */
 
 struct supervise_options {
-    pid_t pid;              /* the command, from spawn_start() */
-    spoor_session *session; /* NULL: the job runs untracked */
-    bool waits_for_all;     /* wait until the last process of the job has exited */
+    const struct root *root; /* without /proc fewer processes are found */
+    pid_t pid;               /* the command, from spawn_start() */
+    spoor_session *session;  /* NULL: the job runs untracked */
+    bool waits_for_all;      /* wait until the last process of the job has exited */
     /* Children that our process had before the command. They do not belong to the job. */
     const pid_t *inherited;
     size_t inherited_count;
@@ -52,11 +54,12 @@ int supervise_exit_code(int wait_status);
 /* ---- a command under a session ------------------------------------------ */
 
 struct track_options {
-    char **command;                       /* NULL-terminated; searched in PATH */
-    struct spoor_options session;         /* track() sets pid and command, and adds flags */
-    struct supervise_options supervision; /* track() sets pid, session and inherited children */
-    bool reports_untracked;               /* the caller also reports a job that ran untracked */
-    bool takes_phases; /* accepts phases from processes of the job: see job_socket.h */
+    char **command;               /* NULL-terminated; searched in PATH */
+    struct spoor_options session; /* track() sets pid and command, and adds flags */
+    struct supervise_options
+        supervision;        /* track() sets root, pid, session and inherited children */
+    bool reports_untracked; /* the caller also reports a job that ran untracked */
+    bool takes_phases;      /* accepts phases from processes of the job: see job_socket.h */
     void (*warn)(const char *message); /* called for problems while the job runs */
     /* Called after the fork, while process `pid` waits to call exec. Libraries loaded in this
      * callback do not add to its memory. If it fails, the command is not run. NULL: none. */

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "run/job_socket.h"
 #include "unit_test.h"
@@ -71,9 +72,26 @@ static ssize_t ask(const char *request, size_t length, char answer[JOB_REQUEST_B
     return take_answer(send_request(request, length), answer);
 }
 
+static int open_listener(struct job_listener *listener)
+{
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
+
+    assert_int_equal(root_open(NULL, &root), 0);
+    return job_listener_open(listener, &root, SERVICE, getpid());
+}
+
+static int start_phases(struct job_listener *listener, struct job_run *run,
+                        struct spoor_error *err)
+{
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
+
+    assert_int_equal(root_open(NULL, &root), 0);
+    return phase_listener_start(listener, &root, run, err);
+}
+
 static int start(struct job_listener *listener, struct asked *asked)
 {
-    int r = job_listener_open(listener, SERVICE, getpid());
+    int r = open_listener(listener);
 
     return r < 0 ? r : job_listener_serve(listener, echo, asked);
 }
@@ -86,7 +104,7 @@ TEST(a_request_waits_until_the_listener_answers)
     char answer[JOB_REQUEST_BYTES];
     int fd;
 
-    assert_int_equal(job_listener_open(&listener, SERVICE, getpid()), 0);
+    assert_int_equal(open_listener(&listener), 0);
     fd = send_request("early", 5);
     assert_int_equal(job_listener_serve(&listener, echo, &asked), 0);
     assert_true(take_answer(fd, answer) > 0);
@@ -100,7 +118,7 @@ TEST(an_unanswered_request_ends_when_the_listener_closes)
     char answer[JOB_REQUEST_BYTES];
     int fd;
 
-    assert_int_equal(job_listener_open(&listener, SERVICE, getpid()), 0);
+    assert_int_equal(open_listener(&listener), 0);
     fd = send_request("early", 5);
     job_listener_stop(&listener);
     assert_int_equal(take_answer(fd, answer), 0);
@@ -184,7 +202,7 @@ TEST(child_starts_and_stops_a_phase)
     struct job_listener listener;
     struct spoor_error err;
 
-    assert_int_equal(phase_listener_start(&listener, &run, &err), 0);
+    assert_int_equal(start_phases(&listener, &run, &err), 0);
     assert_int_equal(send_in_child("a name", false), around + 1);
     assert_int_equal(spoor_phase_stop(session, "a name", &err), 0); /* started by the child */
     assert_int_equal(spoor_phase_start(session, "b", &err), 0);
@@ -207,7 +225,7 @@ TEST(samples_and_the_status_are_sent_on_request)
     double before;
     int fd;
 
-    assert_int_equal(phase_listener_start(&listener, &run, &err), 0);
+    assert_int_equal(start_phases(&listener, &run, &err), 0);
     before = spoor_session_latest_seconds(session);
     fd = connect_to("spoor-phases");
     assert_int_equal(send(fd, "sample", 6, MSG_NOSIGNAL), 6);
@@ -229,8 +247,8 @@ TEST(second_listener_of_a_process_is_refused)
     struct job_listener first, second;
     struct spoor_error err;
 
-    assert_int_equal(phase_listener_start(&first, &run, &err), 0);
-    assert_int_equal(phase_listener_start(&second, &run, &err), -EADDRINUSE);
+    assert_int_equal(start_phases(&first, &run, &err), 0);
+    assert_int_equal(start_phases(&second, &run, &err), -EADDRINUSE);
     assert_non_null(strstr(err.message, "cannot listen for phases of the job"));
     job_listener_stop(&second);
     job_listener_stop(&first);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "run/process.h"
 #include "run/track.h"
@@ -26,13 +27,15 @@ struct result {
 static struct result supervise_late(const char *const *argv, bool waits_for_all, bool is_late)
 {
     siginfo_t info;
-    struct supervise_options options = { .waits_for_all = waits_for_all };
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
+    struct supervise_options options = { .root = &root, .waits_for_all = waits_for_all };
     struct result result = { .code = -1 };
     struct supervise_end end;
     struct spawn spawn;
 
     if (spawn_start((char *const *)(uintptr_t)argv, &spawn, NULL) == 0) {
         result.code = spawn_release(&spawn);
+        assert_int_equal(root_open(NULL, &root), 0);
         options.pid = spawn.pid;
         if (result.code == 0 && is_late)
             (void)waitid(P_PID, (id_t)spawn.pid, &info, WEXITED | WNOWAIT);

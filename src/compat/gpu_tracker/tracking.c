@@ -350,10 +350,11 @@ static void answer_request(void *data, const char *request, char ret[JOB_REQUEST
 int tracking_listen(void *data, pid_t pid, UNUSED struct spoor_error *err)
 {
     struct tracking *tracking = data;
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
 
     /* On failure, code blocks get only the rows that are written anyway. */
-    if (tracking->settings->tracking_path)
-        (void)job_listener_open(&tracking->requests, "gpu-tracker-rows", pid);
+    if (tracking->settings->tracking_path && root_open(NULL, &root) == 0)
+        (void)job_listener_open(&tracking->requests, &root, "gpu-tracker-rows", pid);
     return 0;
 }
 
