@@ -218,13 +218,20 @@ static bool has_value(const void *into, size_t offset)
     return is_known(value);
 }
 
+static bool has_key(const char *line, const char *key)
+{
+    while (*key != '\0' && *line == *key) {
+        line++;
+        key++;
+    }
+    return *key == '\0';
+}
+
 const struct keyed_field *keyed_find(const char *line, const struct keyed_field *fields,
                                      size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *key = fields[i].key;
-
-        if (*line == *key && strncmp(line, key, strlen(key)) == 0)
+        if (has_key(line, fields[i].key))
             return &fields[i];
     }
     return NULL;
@@ -238,6 +245,8 @@ static uint64_t letter_bit(char c)
 
 size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count, void *into)
 {
+    const struct keyed_field *next =
+        fields; /* mostly the fields are in the order of the lines */
     uint64_t first_letters = 0;
     size_t found = 0;
 
@@ -252,7 +261,10 @@ size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t co
 
         if (!(first_letters & letter_bit(*text)))
             continue;
-        field = keyed_find(text, fields, count);
+        field = next < fields + count && has_key(text, next->key)
+                    ? next
+                    : keyed_find(text, fields, count);
+        next = field ? field + 1 : next;
         if (!field || has_value(into, field->offset))
             continue;
         cursor = text + strlen(field->key);

@@ -9,7 +9,9 @@
  */
 #include "record/launch.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -311,6 +313,14 @@ void launch_read(struct launch *launch, environment_get *get)
         launch->array_job = NULL;
 }
 
+/* Returns the address of a text that is known; otherwise NULL. */
+static const char **known_text(struct launch *launch, size_t fact)
+{
+    const char **text = (const char **)(void *)((char *)launch + fields[fact].offset);
+
+    return fields[fact].kind == FIELD_TEXT && *text ? text : NULL;
+}
+
 struct launch *launch_copy(struct record *record, const struct launch *from)
 {
     struct launch *copy = record_alloc(record, 1, sizeof(*copy));
@@ -319,12 +329,38 @@ struct launch *launch_copy(struct record *record, const struct launch *from)
         return NULL;
     *copy = *from;
     for (size_t i = 0; i < FACTS; i++) {
-        const char **text = (const char **)(void *)((char *)copy + fields[i].offset);
+        const char **text = known_text(copy, i);
 
-        if (fields[i].kind == FIELD_TEXT)
+        if (text)
             *text = record_text(record, *text);
     }
     return copy;
+}
+
+int launch_keep(struct launch *launch, char **ret)
+{
+    size_t size = 0, used = 0;
+    char *block;
+
+    for (size_t i = 0; i < FACTS; i++) {
+        const char **text = known_text(launch, i);
+
+        size += text ? strlen(*text) + 1 : 0;
+    }
+    block = malloc(size + 1);
+    if (!block)
+        return -ENOMEM;
+    for (size_t i = 0; i < FACTS; i++) {
+        const char **text = known_text(launch, i);
+
+        if (text) {
+            size = strlen(*text) + 1;
+            *text = memcpy(block + used, *text, size);
+            used += size;
+        }
+    }
+    *ret = block;
+    return 0;
 }
 
 static const char *find_label(const char *name)

@@ -48,6 +48,9 @@ static inline uint64_t launch_ranks_here(const struct launch *launch)
 /* Reads only the variables that `get` returns, and keeps pointers to their texts. */
 void launch_read(struct launch *launch, environment_get *get);
 
+/* Copies the texts out of the environment, into a block that the caller frees. */
+int launch_keep(struct launch *launch, char **ret);
+
 /* Returns a copy that the record owns. On failure, returns NULL and sets record->error. */
 struct launch *launch_copy(struct record *record, const struct launch *from);
 

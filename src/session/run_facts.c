@@ -94,12 +94,16 @@ static int read_launch(struct run_facts *facts, const struct spoor_options *opti
     bool is_attached = options->pid != 0 && !(options->flags & SPOOR_CALLER_SPAWNED);
     ssize_t length = 0;
 
+    if (root->is_live && !is_attached && !(options->flags & SPOOR_TRACK_CGROUP)) {
+        launch_read(&facts->launch, environment_own);
+        return launch_keep(&facts->launch, &facts->environment);
+    }
     facts->environment = malloc(ENVIRONMENT_MAX);
     if (!facts->environment)
         return -ENOMEM;
-    if (!(options->flags & SPOOR_TRACK_CGROUP))
+    if (is_attached)
         length = root_read_start(root, facts->environment, ENVIRONMENT_MAX, "proc/%d/environ",
-                                 (int)(is_attached ? options->pid : getpid()));
+                                 (int)options->pid);
     block = facts->environment;
     block_size = length > 0 ? (size_t)length : 0;
     launch_read(&facts->launch, get_variable);

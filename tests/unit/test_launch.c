@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/unknown.h"
@@ -409,4 +410,22 @@ TEST(a_launch_is_described_on_one_line)
     assert_description(
         (struct launch){ .launcher = "newer", .ranks = UNKNOWN, .rank = UNKNOWN },
         "newer on host7");
+}
+
+TEST(texts_that_are_kept_do_not_change_with_the_environment)
+{
+    char job[] = "SLURM_JOB_ID=1234", name[] = "SLURM_JOB_NAME=train",
+         folder[] = "SLURM_SUBMIT_DIR=/home/a";
+    struct launch launch = READ(job, name, folder);
+    char *texts;
+
+    assert_int_equal(launch_keep(&launch, &texts), 0);
+    memset(job, 'x', sizeof(job));
+    memset(name, 'x', sizeof(name));
+    memset(folder, 'x', sizeof(folder));
+    assert_job(launch, "slurm", "1234", NULL);
+    assert_string_equal(launch.job_name, "train");
+    assert_string_equal(launch.submit_directory, "/home/a");
+    assert_null(launch.cluster);
+    free(texts);
 }
