@@ -243,25 +243,21 @@ int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
     return 0;
 }
 
+int cgroups_find(const struct root *root, pid_t pid, const char *mountinfo_text,
+                 struct cgroups *ret)
+{
+    char text[32 * 1024];
+    ssize_t n = root_read_start(root, text, sizeof(text), "proc/%d/cgroup", (int)pid);
+
+    return n < 0 ? (int)n : cgroups_parse(text, mountinfo_text, ret);
+}
+
 int cgroups_read(const struct root *root, pid_t pid, struct cgroups *ret)
 {
-    /* The mounts of containers may have lines of 4 KiB: the buffer holds a few hundred of
-     * them. */
-    enum { CGROUP_TEXT_SIZE = 32 * 1024, MOUNTINFO_TEXT_SIZE = 1024 * 1024 };
-    AUTO_FREE char *text = malloc(CGROUP_TEXT_SIZE + MOUNTINFO_TEXT_SIZE);
-    char *mountinfo;
-    ssize_t n;
+    AUTO_FREE char *mountinfo = NULL;
+    int r = mountinfo_read(root, &mountinfo);
 
-    if (!text)
-        return -ENOMEM;
-    n = root_read_start(root, text, CGROUP_TEXT_SIZE, "proc/%d/cgroup", (int)pid);
-    if (n < 0)
-        return (int)n;
-    mountinfo = text + CGROUP_TEXT_SIZE;
-    n = root_read_start(root, mountinfo, MOUNTINFO_TEXT_SIZE, "proc/self/mountinfo");
-    if (n < 0)
-        return (int)n;
-    return cgroups_parse(text, mountinfo, ret);
+    return r < 0 ? r : cgroups_find(root, pid, mountinfo, ret);
 }
 
 bool cgroup_to_parent(struct cgroup *cgroup)

@@ -57,6 +57,10 @@ int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cg
 
 int cgroups_read(const struct root *root, pid_t pid, struct cgroups *ret);
 
+/* The same with the text of mountinfo_read(). */
+int cgroups_find(const struct root *root, pid_t pid, const char *mountinfo_text,
+                 struct cgroups *ret);
+
 /* Finds the cgroup of a directory such as /sys/fs/cgroup/memory/a, and the cgroups of the same
  * path in the other hierarchies, whether they exist or not. `directory` contains no symbolic
  * link. -EINVAL: the directory is not in a mounted cgroup hierarchy. */

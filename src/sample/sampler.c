@@ -136,15 +136,15 @@ int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now)
 {
     struct job_options job = *options;
-    int r;
+    AUTO_FREE char *mountinfo = NULL;
+    pid_t pid = options->pid != 0 ? options->pid : getpid(); /* a job inherits our limits */
+    int r = mountinfo_read(root, &mountinfo);
 
     sampler->untracked = untracked_scope(options);
-    /* Without a job, our own limits apply: a job started here would inherit them. */
     if (options->adopted)
         sampler->cgroups = *options->cgroups;
-    sampler->has_cgroups =
-        options->adopted ||
-        cgroups_read(root, options->pid != 0 ? options->pid : getpid(), &sampler->cgroups) == 0;
+    sampler->has_cgroups = options->adopted || (r == 0 && cgroups_find(root, pid, mountinfo,
+                                                                       &sampler->cgroups) == 0);
     job.cgroups = sampler->has_cgroups ? &sampler->cgroups : NULL;
     sampler->root = root;
     sampler->has_started = false;
@@ -152,7 +152,7 @@ int sampler_init(struct sampler *sampler, const struct root *root,
     sampler->energy = (struct energy){ 0 };
     sampler->cpu_energy = (struct cpu_energy){ 0 };
     sampler->host.counts_processes = options->pid == 0 && !options->adopted;
-    job.storage_is_local = host_storage_is_local(&sampler->host, root);
+    job.storage_is_local = r == 0 && mounts_are_local(mountinfo);
     r = job_init(&sampler->job, root, &job, now.monotonic_ns);
     if (r < 0)
         sampler_done(sampler);

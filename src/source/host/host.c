@@ -238,12 +238,6 @@ static const char *read_text(struct host *host, const struct root *root,
                : host->text;
 }
 
-bool host_storage_is_local(struct host *host, const struct root *root)
-{
-    return root_read(root, host->text, sizeof(host->text), "proc/self/mountinfo") >= 0 &&
-           mounts_are_local(host->text);
-}
-
 static void read_oom_kills(struct host *host, const struct root *root)
 {
     const char *text = read_text(host, root, &host->vmstat, READ_START, "proc/vmstat");

@@ -119,9 +119,6 @@ void host_done(struct host *host);
 void host_read(struct host *host, const struct root *root, uint64_t now_ns,
                struct host_reading *ret);
 
-/* Whether the disks count all bytes that can be written here: see mounts_are_local(). */
-bool host_storage_is_local(struct host *host, const struct root *root);
-
 /* Makes the next host_read() read everything, even recent values: for the last sample of a
  * run. */
 void host_expire(struct host *host);

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/arithmetic.h"
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 
@@ -112,6 +113,21 @@ static int parse_device(struct text_part part, struct mountinfo *mount)
         return -EBADMSG;
     mount->major = (unsigned)major;
     mount->minor = (unsigned)minor;
+    return 0;
+}
+
+int mountinfo_read(const struct root *root, char **ret)
+{
+    enum { SIZE = 1024 * 1024 };
+    AUTO_FREE char *text = malloc(SIZE);
+    ssize_t n;
+
+    if (!text)
+        return -ENOMEM;
+    n = root_read_start(root, text, SIZE, "proc/self/mountinfo");
+    if (n < 0)
+        return (int)n;
+    *ret = take_ptr(text);
     return 0;
 }
 

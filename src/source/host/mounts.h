@@ -44,6 +44,10 @@ struct mountinfo {
     struct text_part super_options;
 };
 
+/* Reads our own /proc/self/mountinfo, or its first MiB: the mounts of containers may have lines of
+ * 4 KiB. The caller frees the text. */
+int mountinfo_read(const struct root *root, char **ret);
+
 /* Parses one line. -EBADMSG: the line is damaged, or does not end in a newline. */
 int mountinfo_parse_line(const char *line, struct mountinfo *ret);
 
