@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arithmetic.h - saturating arithmetic and comparison of unsigned amounts. */
-#ifndef BASE_ARITHMETIC_H
-#define BASE_ARITHMETIC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -68,5 +67,3 @@ static inline uint64_t product_u64(uint64_t a, uint64_t b)
                ? UINT64_MAX
                : product;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Declare the resource empty (-1 or NULL), fill it, return whenever needed. To
  * hand it to the caller, take it out of the variable: take_fd(), take_ptr().
  */
-#ifndef BASE_CLEANUP_H
-#define BASE_CLEANUP_H
+#pragma once
 
 #include <dirent.h>
 #include <errno.h>
@@ -54,5 +53,3 @@ static inline int take_fd(int *fd)
         *place_ = NULL;                           \
         taken_;                                   \
     })
-
-#endif

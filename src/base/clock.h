@@ -5,8 +5,7 @@
  * Intervals use the monotonic clock, which stands still while the machine
  * sleeps; dates use the real-time clock.
  */
-#ifndef BASE_CLOCK_H
-#define BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -55,5 +54,3 @@ struct clock_text clock_format(double unix_seconds);
 
 /* Parses a date in this format, with any number of decimals or none. -EBADMSG: not a date. */
 int clock_parse(const char *text, double *ret);
-
-#endif

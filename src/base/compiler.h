@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compiler.h - compiler extensions beyond C11. */
-#ifndef BASE_COMPILER_H
-#define BASE_COMPILER_H
+#pragma once
 
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 #define CLEANUP(function) __attribute__((cleanup(function)))
@@ -10,5 +9,3 @@
 /* A parameter that only other functions of the same type need. */
 #define UNUSED __attribute__((unused))
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
-
-#endif

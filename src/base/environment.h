@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* environment.h - looks up environment variables; a test can replace the lookup. */
-#ifndef BASE_ENVIRONMENT_H
-#define BASE_ENVIRONMENT_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -12,5 +11,3 @@ static inline const char *environment_own(const char *name)
 {
     return getenv(name);
 }
-
-#endif

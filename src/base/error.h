@@ -11,8 +11,7 @@
  * `code` is an errno value, positive or negative. `err` may be NULL. A message
  * that does not fit is truncated, never overrun.
  */
-#ifndef BASE_ERROR_H
-#define BASE_ERROR_H
+#pragma once
 
 #include "base/compiler.h"
 #include "spoor/spoor.h"
@@ -25,5 +24,3 @@ int error_prefix(struct spoor_error *err, int code, const char *fmt, ...) PRINTF
 
 /* Returns a name such as "SIGHUP"; NULL: a real-time signal, or not a signal. */
 const char *signal_name(int number);
-
-#endif

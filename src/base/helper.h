@@ -6,8 +6,7 @@
  * The helper owns the data of its calls. The caller may use it only while no call is under
  * way.
  */
-#ifndef BASE_HELPER_H
-#define BASE_HELPER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -59,5 +58,3 @@ int helper_start(struct helper *helper);
 /* Waits for the end of the call under way, if any, until `deadline_ns` (monotonic; 0: does not wait).
  * Returns whether no call is under way. */
 bool helper_wait(struct helper *helper, uint64_t deadline_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * hidden_child.h - a helper process that does not disturb the program: its exit sends no
  * SIGCHLD, and only a wait with __WALL or __WCLONE returns it.
  */
-#ifndef BASE_HIDDEN_CHILD_H
-#define BASE_HIDDEN_CHILD_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -20,5 +19,3 @@ int hidden_child_keep_only(int fd, int output_fd);
 
 /* Waits until the child has ended. */
 void hidden_child_reap(pid_t pid);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loading.h - why a shared library that is loaded at run time is missing. A static program
  * (make static) cannot load any. */
-#ifndef BASE_LOADING_H
-#define BASE_LOADING_H
+#pragma once
 
 #ifdef SPOOR_STATIC
 #define LOADING_FAILED(otherwise) " cannot be loaded by a static program"
@@ -10,6 +9,4 @@
 #else
 #define LOADING_FAILED(otherwise) otherwise
 #define LOADING_NOTE ""
-#endif
-
 #endif

@@ -5,8 +5,7 @@
  * Scopes: main is the job's first process, descendants is everything it started,
  * job is both together, host is the machine.
  */
-#ifndef BASE_MEASURE_H
-#define BASE_MEASURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -154,5 +153,3 @@ struct measure {
     uint64_t now;
     struct origin origin;
 };
-
-#endif

@@ -5,8 +5,7 @@
  * All work on NUL-terminated text. They accept what the kernel writes and nothing
  * else: no sign where none belongs, no overflow, no octal, no locale.
  */
-#ifndef BASE_PARSE_H
-#define BASE_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ static inline bool begins_with(const char *text, const char *start)
 /* Finds the name of a user in the text of /etc/passwd. -ENOENT: no such user; -EBADMSG: the
  * name is empty or does not fit. */
 int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process_id.h - identifies a process: a pid alone may be reused by another process. */
-#ifndef BASE_PROCESS_ID_H
-#define BASE_PROCESS_ID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ static inline bool process_id_equal(struct process_id a, struct process_id b)
 {
     return a.pid == b.pid && a.start_ticks == b.start_ticks;
 }
-
-#endif

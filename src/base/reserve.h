@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reserve.h - makes room in a growing array. */
-#ifndef BASE_RESERVE_H
-#define BASE_RESERVE_H
+#pragma once
 
 #include <errno.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ static inline int reserve(void *list, size_t *capacity, size_t count, size_t siz
     *capacity = wanted;
     return 0;
 }
-
-#endif

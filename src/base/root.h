@@ -14,8 +14,7 @@
  * process that reuses the pid: it fails with ESRCH. In a fixture folder the file is
  * opened again for each read, since the folder may have been replaced.
  */
-#ifndef BASE_ROOT_H
-#define BASE_ROOT_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -111,5 +110,3 @@ enum file_read {
 ssize_t cached_file_read(struct cached_file *kept, const struct root *root, enum file_read how,
                          char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(6, 7);
 void cached_file_close(struct cached_file *kept);
-
-#endif

@@ -6,8 +6,7 @@
  * measured"; it is never written as 0. In derived figures, which are double, NaN means the
  * same.
  */
-#ifndef BASE_UNKNOWN_H
-#define BASE_UNKNOWN_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ static inline void raise_to(uint64_t *value, uint64_t seen)
     if (is_known(seen) && (!is_known(*value) || seen > *value))
         *value = seen;
 }
-
-#endif

@@ -11,8 +11,7 @@
  * The child has the name of an agent, so it belongs to no job. When this process ends, so does
  * the child, after it has carried out all records.
  */
-#ifndef BASE_WRITER_PROCESS_H
-#define BASE_WRITER_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ struct writer_end writer_process_close(struct writer_process *process, struct sp
 
 /* Returns why rows were lost, for a message. */
 const char *writer_end_reason(const struct writer_end *end);
-
-#endif

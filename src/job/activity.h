@@ -13,8 +13,7 @@
  * and a process may be moved to another cgroup). So all processes are read every ten seconds;
  * and once a process has run without a change of the number, the number is no longer trusted.
  */
-#ifndef JOB_ACTIVITY_H
-#define JOB_ACTIVITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ void activity_looked(struct activity *activity, enum activity_look look, uint64_
 
 /* Called after a change that the CPU time does not show: the next look reads all processes. */
 void activity_forget(struct activity *activity);
-
-#endif

@@ -9,8 +9,7 @@
  * alone. For a live process that has called exec, the executable is checked too, because a
  * process may set any name.
  */
-#ifndef JOB_AGENTS_H
-#define JOB_AGENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ void agents_end(struct agents *agents, struct process_id id, uint64_t cpu_ns);
 
 /* Returns the total CPU time of all agents. */
 uint64_t agents_cpu_ns(struct agents *agents, const struct root *root);
-
-#endif

@@ -9,8 +9,7 @@
  * rest: glances between samples, memory sharing, GPUs. These check first, and each may use a
  * part of the income.
  */
-#ifndef JOB_BUDGET_H
-#define JOB_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ static inline uint64_t cpu_spent_ns(const struct root *root)
 {
     return root->is_live ? clock_thread_cpu_ns() : 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command_line.h - the command of a process as one safe line in shell syntax. */
-#ifndef JOB_COMMAND_LINE_H
-#define JOB_COMMAND_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -17,5 +16,3 @@ char *command_line_make(const char *const *arguments, bool is_cut);
 /* Like command_line_make(), for a running process. NULL: its command cannot be read, or exec
  * has not set it up yet. */
 char *command_line_read(const struct root *root, pid_t pid);
-
-#endif

@@ -13,8 +13,7 @@
  * perf or the cgroup is used, not both: perf slows the job down. exactness.h decides whether
  * the count is exact.
  */
-#ifndef JOB_CPU_SOURCES_H
-#define JOB_CPU_SOURCES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ void cpu_split_set(struct cpu_split *split, uint64_t total_ns, uint64_t first_ns
  * or incomplete. Neither part falls below its last value. UNKNOWN: a time is unknown. */
 struct cpu_split cpu_split_divide(struct cpu_split *last, uint64_t total_ns,
                                   struct cpu_split counted);
-
-#endif

@@ -8,8 +8,7 @@
  * Exact: the kernel counted it, it was read at this moment, and the count includes every
  * process.
  */
-#ifndef JOB_EXACTNESS_H
-#define JOB_EXACTNESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ struct evidence {
 #define EXIT_CPU_NS UINT64_C(10000)
 
 bool count_is_exact(const struct evidence *evidence, enum counted_by counted_by);
-
-#endif

@@ -5,8 +5,7 @@
  * job_refresh() reads all processes, job_collect() the counters of the whole job; job_read()
  * derives the values from what was seen. docs/ARCHITECTURE.md shows the files that do it.
  */
-#ifndef JOB_JOB_H
-#define JOB_JOB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -433,5 +432,3 @@ void job_raise_threads(struct job *job, uint64_t threads[GROUP_COUNT]);
  * program that a process ran, ru_maxrss the peak of all of them: if a program with much memory
  * has called exec, records are no upper bound. */
 bool job_records_hold(const struct job *job);
-
-#endif

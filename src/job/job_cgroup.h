@@ -15,8 +15,7 @@
  * rise during the run. An adopted cgroup is the job: everything in it belongs to the job. A
  * surrounding cgroup also contains the tracker (surrounding.h).
  */
-#ifndef JOB_JOB_CGROUP_H
-#define JOB_JOB_CGROUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -192,5 +191,3 @@ void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
 
 /* Whether a process should be checked because it has grown a lot since the last check. */
 bool cgroup_escape_is_due(const struct cgroup_escape *escape, const struct member *member);
-
-#endif

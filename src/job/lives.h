@@ -9,8 +9,7 @@
  * maximum is kept. If there are too many moments, neighbours are joined, and the result is a
  * little too high.
  */
-#ifndef JOB_LIVES_H
-#define JOB_LIVES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ void lives_close_moments(struct lives *lives, const struct roster *roster);
 
 /* Returns an upper bound of all descendants' memory; UNKNOWN: the peak of some is unknown. */
 uint64_t lives_bound_bytes(const struct lives *lives);
-
-#endif

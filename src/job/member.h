@@ -11,8 +11,7 @@
  * it is checked before its sizes are read: once a process has its own memory, it never borrows
  * again.
  */
-#ifndef JOB_MEMBER_H
-#define JOB_MEMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -214,5 +213,3 @@ bool member_read_name(struct member *member, const struct root *root);
  * last longer, the process is counted as it is.
  */
 bool member_is_pre_exec(const struct root *root, const struct member *member);
-
-#endif

@@ -10,8 +10,7 @@
  * UDP, QUIC and RDMA have no counters. The sockets of a process in another network namespace are not visible: the
  * interfaces of the namespace are counted instead, with all their traffic.
  */
-#ifndef JOB_NETWORK_H
-#define JOB_NETWORK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -151,5 +150,3 @@ void job_list_remotes(const struct job *job, struct network_remotes *ret);
 
 struct job_reading;
 void job_read_network(const struct job *job, struct job_reading *reading);
-
-#endif

@@ -7,8 +7,7 @@
  * The better of two sources is used: the proc connector, or perf's ring buffer of forks and exits. For
  * root, exit records (taskstats) add the memory peaks.
  */
-#ifndef JOB_PROCESS_EVENTS_H
-#define JOB_PROCESS_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -162,5 +161,3 @@ void note_exit_status(struct roster *roster, struct process *process,
                       const struct process_event *event);
 void note_exit_record(struct roster *roster, struct process *process,
                       const struct exit_record *record, bool skips_threads);
-
-#endif

@@ -10,8 +10,7 @@
  * record, which are right on average and off by up to a tick, or from its earlier usage. At the
  * end the estimates are scaled so that the processes add up to the job.
  */
-#ifndef JOB_PROCESS_TABLE_H
-#define JOB_PROCESS_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ int process_table_copy(const struct process_table *table, struct process_table *
  * that the job started, or UNKNOWN. */
 void process_table_finish(struct process_table *table, uint64_t job_cpu_ns,
                           uint64_t started_count);
-
-#endif

@@ -10,8 +10,7 @@
  * that reads a child after its parent can miss usage that moved from one to the other (and
  * finds it next time), but never counts it twice.
  */
-#ifndef JOB_ROSTER_H
-#define JOB_ROSTER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ size_t roster_left_count(const struct roster *roster);
 
 /* Closes and removes exited processes; the others keep their order. */
 void roster_remove_left(struct roster *roster);
-
-#endif

@@ -3,8 +3,7 @@
  * source_names.h - the sources that can be disabled, so that tests can run with each of them
  * on any machine: SPOOR_DISABLE=cgroup,perf
  */
-#ifndef JOB_SOURCE_NAMES_H
-#define JOB_SOURCE_NAMES_H
+#pragma once
 
 /* Bits of a set of disabled sources. */
 enum source_bit {
@@ -29,5 +28,3 @@ unsigned sources_find(const char *name);
 /* Parses a list such as "cgroup,perf"; NULL or empty: none. -EINVAL: an unknown name;
  * *ret_name then points to it in the list. */
 int sources_parse(const char *list, unsigned *ret_disabled, const char **ret_name);
-
-#endif

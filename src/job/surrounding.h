@@ -16,8 +16,7 @@
  *   this much.
  * - Threads: unknown, because threads of the tracker start and exit.
  */
-#ifndef JOB_SURROUNDING_H
-#define JOB_SURROUNDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ void surrounding_read_peak(struct job *job);
 
 /* Call after surrounding_update(): sets the peak's upper bound, and whether it is uncertain. */
 void surrounding_bound(const struct job *job, struct job_reading *reading);
-
-#endif

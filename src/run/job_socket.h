@@ -7,8 +7,7 @@
  * environment or descriptors, and nothing is left behind if the tracker is killed. A job in
  * another PID or network namespace, such as a container, cannot find it.
  */
-#ifndef RUN_JOB_SOCKET_H
-#define RUN_JOB_SOCKET_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -108,5 +107,3 @@ struct phase_mark {
  * is a symbolic link or not a regular file. */
 int phase_file_append(const char *path, const struct phase_mark *mark, bool is_guarded,
                       struct spoor_error *err);
-
-#endif

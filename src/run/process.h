@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process.h - processes as seen by the supervisor, in /proc and as their parent. */
-#ifndef RUN_PROCESS_H
-#define RUN_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ int spawn_release(struct spawn *spawn);
 
 /* Makes the child exit without having run anything. */
 void spawn_cancel(struct spawn *spawn);
-
-#endif

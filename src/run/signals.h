@@ -2,8 +2,7 @@
 /*
  * signals.h - which signals to forward to the job, and how to die, stop or be interrupted by one.
  */
-#ifndef RUN_SIGNALS_H
-#define RUN_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -86,5 +85,3 @@ void stop_by(int signal);
 /* Must be called when `signal` has stopped the command, with SIGCONT blocked. Returns when the
  * command has been continued, by us or by another process. */
 void stop_with(pid_t command, int signal);
-
-#endif

@@ -5,8 +5,7 @@
  * Errors are reported before the command runs. After that, no failure of ours may affect the
  * command: if no session can be opened, it runs untracked.
  */
-#ifndef RUN_TRACK_H
-#define RUN_TRACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ enum track_outcome {
 /* Runs a command until it ends. *ret is set if the command ran. */
 enum track_outcome track(struct track_options *options, struct tracked *ret,
                          struct spoor_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * Open the watch before anything else uses the PID: from then on, a new process with the same
  * PID is not mistaken for the watched one.
  */
-#ifndef RUN_WATCH_H
-#define RUN_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
  * reap it, because the kernel does not report the status before that. -ENODATA: unknown, as
  * before Linux 6.15. */
 int watch_wait_status(const struct watch *watch, int *ret_wait_status);
-
-#endif

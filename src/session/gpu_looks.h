@@ -7,8 +7,7 @@
  * sample. A driver that does not respond blocks only the helper's thread. The data of a look
  * belongs to the helper: the caller may touch it only while no look is in progress.
  */
-#ifndef SESSION_GPU_LOOKS_H
-#define SESSION_GPU_LOOKS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -121,5 +120,3 @@ bool gpu_looks_finish(struct gpu_looks *looks);
  * first. Its `devices` are allocated here, for the caller to free; its other pointers are
  * valid until the looks are closed. */
 void gpu_looks_view(struct gpu_looks *looks, uint64_t now_ns, struct gpu_view *view);
-
-#endif

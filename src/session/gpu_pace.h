@@ -17,8 +17,7 @@
  *   uses no GPU, or both the job and its GPUs are idle. Drivers keep utilization samples for 14 s.
  * - Both kinds of looks wait until the budget can pay for them, but not indefinitely.
  */
-#ifndef SESSION_GPU_PACE_H
-#define SESSION_GPU_PACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns);
 /* Called when a look has ended. `cost_ns`: its CPU time. */
 void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   const struct gpu_findings *found);
-
-#endif

@@ -21,8 +21,7 @@
  * set, some glances become samples, at intervals of at least 10 ms and 1/32 of the run so far.
  * An idle job gets no early samples.
  */
-#ifndef SESSION_PACE_H
-#define SESSION_PACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,5 +78,3 @@ void pace_sampled_early(struct pace *pace, uint64_t now_ns, uint64_t cost_ns);
 
 /* Called after any other sample. Returns how many deadlines were missed. */
 uint64_t pace_sampled(struct pace *pace, uint64_t now_ns);
-
-#endif

@@ -9,8 +9,7 @@
  * The header of our own columns names the GPUs. Drivers take some milliseconds to list them,
  * or do not respond: the first rows wait for the drivers, for a second at most.
  */
-#ifndef SESSION_SAMPLES_FILE_H
-#define SESSION_SAMPLES_FILE_H
+#pragma once
 
 #include "base/writer_process.h"
 #include "output/output_file.h"
@@ -85,5 +84,3 @@ struct samples_machine {
 /* Adds a row. `is_last`: no row follows, and waiting rows are written. */
 void samples_file_add(struct samples_file *file, const struct sample *sample,
                       const struct gpu_view *gpu, struct samples_machine machine, bool is_last);
-
-#endif

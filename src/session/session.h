@@ -10,8 +10,7 @@
  * session_end_sampling(), without the mutex. Its work may take long, or hang in a file of
  * /proc; other threads that need the sampler wait for a limited time only.
  */
-#ifndef SESSION_SESSION_H
-#define SESSION_SESSION_H
+#pragma once
 
 #include <limits.h>
 #include <pthread.h>
@@ -257,5 +256,3 @@ bool thread_stop(spoor_session *session, uint64_t timeout_ns);
 
 /* Returns whether the thread has ended. If not, the thread frees the session when it ends. */
 bool thread_leave(spoor_session *session);
-
-#endif

@@ -12,8 +12,7 @@
  *   come late, and some counters are known from the second look on. Until then the job's busy
  *   time is unknown, whatever it was before.
  */
-#ifndef JOB_GPU_GPU_ACCOUNT_H
-#define JOB_GPU_GPU_ACCOUNT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -123,5 +122,3 @@ void gpu_account_busy(struct gpu_account *account, const struct gpu_row *rows, s
 
 /* Adds the peak memory of a process of the job, from the driver's accounting record. */
 void gpu_account_peak(struct gpu_account *account, size_t unit, uint64_t peak_bytes);
-
-#endif

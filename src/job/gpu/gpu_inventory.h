@@ -3,8 +3,7 @@
  * gpu_inventory.h - the GPUs of all vendors in one list, and which of them are assigned to the
  * job: by --gpus, or by variables in the job's environment.
  */
-#ifndef JOB_GPU_GPU_INVENTORY_H
-#define JOB_GPU_GPU_INVENTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -121,5 +120,3 @@ struct gpu_place_text {
 
 /* Reads "1" or "0_1", and moves the cursor past it. */
 bool gpu_place_parse(const char **cursor, struct gpu_place *ret);
-
-#endif

@@ -7,8 +7,7 @@
  * Exited processes are kept for a while, because their work appears in the driver's samples later;
  * if there are very many, some are dropped at once.
  */
-#ifndef JOB_GPU_GPU_OWNERS_H
-#define JOB_GPU_GPU_OWNERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ void gpu_owners_forget_foreign(struct gpu_owners *owners);
 
 /* Returns all processes of the job. Valid until the next change. */
 struct gpu_pids gpu_owners_pids(const struct gpu_owners *owners);
-
-#endif

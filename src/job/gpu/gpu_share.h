@@ -9,8 +9,7 @@
  * driver's samples are filled with the share that follows them, and the busy time adds up over
  * the whole run.
  */
-#ifndef JOB_GPU_GPU_SHARE_H
-#define JOB_GPU_GPU_SHARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns);
 /* Returns the mean share from `start_ns` to the end of the last window; UNKNOWN: there was
  * none. */
 uint64_t gpu_share_mean(const struct gpu_share *share, uint64_t start_ns);
-
-#endif

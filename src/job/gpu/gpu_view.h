@@ -5,8 +5,7 @@
  * docs/ARCHITECTURE.md shows the path of a figure from its driver to here. Each value has its
  * source, and a reason if it is unknown (base/measure.h).
  */
-#ifndef JOB_GPU_GPU_VIEW_H
-#define JOB_GPU_GPU_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -142,5 +141,3 @@ const struct gpu_unit *gpu_view_find(const struct gpu_view *view, struct gpu_pla
 /* Reads the current values of a GPU, in the units of the column names; NaN: unknown. */
 void gpu_columns_read(const struct gpu_view *view, struct gpu_place place,
                       double ret[GPU_MEASURE_COUNT]);
-
-#endif

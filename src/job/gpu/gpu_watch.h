@@ -5,8 +5,7 @@
  *
  * Used by a single thread, or step by step by a test.
  */
-#ifndef JOB_GPU_GPU_WATCH_H
-#define JOB_GPU_GPU_WATCH_H
+#pragma once
 
 #include "job/gpu/gpu_account.h"
 #include "job/gpu/gpu_inventory.h"
@@ -70,5 +69,3 @@ void gpu_watch_accounts(struct gpu_watch *watch);
  * assigned to the job, this is the reason of all totals except the host's memory. Strings live
  * as long as the watch. */
 struct gpu_totals gpu_watch_totals(struct gpu_watch *watch);
-
-#endif

@@ -9,8 +9,7 @@
  * With SPOOR_DETAIL_ALWAYS memory is read at every sample, with the mappings of all processes
  * (shared_files.h). docs/INTERNALS.md explains the model.
  */
-#ifndef JOB_MEMORY_MEMORY_SHARING_H
-#define JOB_MEMORY_MEMORY_SHARING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -91,5 +90,3 @@ void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster
 
 /* Called when a member is about to be removed from the table. */
 void memory_sharing_member_left(struct memory_sharing *sharing, const struct member *member);
-
-#endif

@@ -8,8 +8,7 @@
  * several offsets, twice by one process, or by outsiders too. It does not show which pages of a
  * mapping a process has touched.
  */
-#ifndef JOB_MEMORY_SHARED_FILES_H
-#define JOB_MEMORY_SHARED_FILES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret);
 void shared_files_correct(const struct shared_files *files, const struct memory_view *views,
                           size_t count, uint64_t gained_bytes,
                           struct memory_estimate *estimate);
-
-#endif

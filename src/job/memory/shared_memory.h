@@ -12,8 +12,7 @@
  * too low if processes map different parts of a file that outsiders map too. Derivation, errors
  * and costs: docs/INTERNALS.md.
  */
-#ifndef JOB_MEMORY_SHARED_MEMORY_H
-#define JOB_MEMORY_SHARED_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,5 +114,3 @@ void double_mapping_seen(struct double_mapping *mapping, uint64_t mapped_bytes);
 /* Returns the memory that may be mapped twice; 0 if it is so small that libraries, which other
  * programs map too, explain it. */
 uint64_t double_mapping_bytes(const struct double_mapping *mapping);
-
-#endif

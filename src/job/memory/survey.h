@@ -4,8 +4,7 @@
  *
  * Memory that changes during the reads makes the parts inconsistent; a survey records how much.
  */
-#ifndef JOB_MEMORY_SURVEY_H
-#define JOB_MEMORY_SURVEY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ void survey_take(struct survey *survey, const struct root *root, struct roster *
  * others that shared pages with it were read without it. (The statm of a zombie is all zeros.)
  * Later estimates start from these results. */
 void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster);
-
-#endif

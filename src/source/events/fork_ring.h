@@ -15,8 +15,7 @@
  * - A set-uid program is not followed: its exec is reported as an exit, and its children are
  *   not reported. Only a look at the process shows whether it is still alive.
  */
-#ifndef SOURCE_EVENTS_FORK_RING_H
-#define SOURCE_EVENTS_FORK_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ size_t fork_ring_capacity(const struct fork_ring *ring);
 /* Calls `seen` for all pending records of all CPUs in order of time. Call this every 20 ms
  * while the job is busy. It makes no system call if nothing happened. */
 void fork_ring_drain(struct fork_ring *ring, process_event_seen *seen, void *data);
-
-#endif

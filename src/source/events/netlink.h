@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* netlink.h - a socket for messages from the kernel, and their frames. */
-#ifndef SOURCE_EVENTS_NETLINK_H
-#define SOURCE_EVENTS_NETLINK_H
+#pragma once
 
 #include <linux/netlink.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ bool netlink_attribute(struct bytes *attributes, unsigned *ret_type, struct byte
 
 /* Copies `size` bytes from the start; returns false if there are fewer. */
 bool bytes_copy(const struct bytes *bytes, void *to, size_t size);
-
-#endif

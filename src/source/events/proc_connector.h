@@ -8,8 +8,7 @@
  * machine's own namespaces: in others, the PIDs are wrong or no events arrive. An exit is
  * reported a moment after the parent could have noticed it and started another process.
  */
-#ifndef SOURCE_EVENTS_PROC_CONNECTOR_H
-#define SOURCE_EVENTS_PROC_CONNECTOR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ void proc_connector_drain(struct proc_connector *connector, process_event_seen *
 /* Parses the first process event of a datagram. Returns 0; -ENOMSG: no process event; -EBADMSG:
  * damaged. */
 int proc_connector_parse(const void *datagram, size_t size, struct process_event *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process_event.h - a process or thread that started or exited. */
-#ifndef SOURCE_EVENTS_PROCESS_EVENT_H
-#define SOURCE_EVENTS_PROCESS_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ struct process_event {
 
 /* Called for each event, in the order in which the events happened. */
 typedef void process_event_seen(const struct process_event *event, void *data);
-
-#endif

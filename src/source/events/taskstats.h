@@ -8,8 +8,7 @@
  * records, and only in the machine's own namespaces. CPU times are whole clock ticks, or up to
  * one tick too low.
  */
-#ifndef SOURCE_EVENTS_TASKSTATS_H
-#define SOURCE_EVENTS_TASKSTATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen,
 /* Parses the first record of a datagram. -ENOMSG: no exit record; -EBADMSG: damaged. */
 int taskstats_parse(const void *datagram, size_t size, uint16_t family,
                     struct exit_record *ret);
-
-#endif

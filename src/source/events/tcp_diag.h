@@ -9,8 +9,7 @@
  *   inode: only a socket that was seen before can be attributed.
  * - A cookie identifies a socket until the machine is restarted. Inodes are reused.
  */
-#ifndef SOURCE_EVENTS_TCP_DIAG_H
-#define SOURCE_EVENTS_TCP_DIAG_H
+#pragma once
 
 #include <linux/inet_diag.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ uint64_t fd_socket_inode(const struct root *root, pid_t pid, int fd);
 
 /* Whether a socket descriptor is a TCP socket; true if that cannot be read. */
 bool fd_is_tcp(pid_t pid, int fd);
-
-#endif

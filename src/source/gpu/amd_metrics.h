@@ -7,8 +7,7 @@
  * kernel documents with their units are used: revisions 1.4 to 1.8, of MI300 and its
  * successors.
  */
-#ifndef SOURCE_GPU_AMD_METRICS_H
-#define SOURCE_GPU_AMD_METRICS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ struct amd_metrics {
 /* Parses the table. -ENOTSUP: another revision; -EBADMSG: the table is damaged or truncated.
  * Pure. */
 int amd_metrics_parse(const char *table, size_t size, struct amd_metrics *ret);
-
-#endif

@@ -29,8 +29,7 @@
  * client found by the first sweep may be old, so its earlier usage is not counted. A client
  * found later counts from its start.
  */
-#ifndef SOURCE_GPU_DRM_CLIENTS_H
-#define SOURCE_GPU_DRM_CLIENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -193,5 +192,3 @@ const struct gpu_device *drm_device(const void *vendor, size_t index);
 ssize_t drm_processes(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
                       size_t capacity);
 int drm_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns);
-
-#endif

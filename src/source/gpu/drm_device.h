@@ -6,8 +6,7 @@
  * and a folder hwmon/hwmonM with the sensors. In a container all cards of the host are visible
  * in /sys, even cards that are not assigned to the container.
  */
-#ifndef SOURCE_GPU_DRM_DEVICE_H
-#define SOURCE_GPU_DRM_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ uint64_t drm_counter_advance(struct drm_counter *counter, const char *sensor, ui
  * readable then. UNKNOWN: the sensor cannot be read now, or this is its first reading. */
 uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
                            const char *const *names);
-
-#endif

@@ -6,8 +6,7 @@
  * of engine worked for it, and its memory in each region. amdgpu before Linux 5.19 had other
  * keys ("pdev", "vram mem", "gfx0: 12.5%"), which are read into the same fields.
  */
-#ifndef SOURCE_GPU_DRM_FDINFO_H
-#define SOURCE_GPU_DRM_FDINFO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret);
  * the regions system* and gtt counts. Memory that clients share counts for each of them.
  * UNKNOWN: none is reported. */
 uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info);
-
-#endif

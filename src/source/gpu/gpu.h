@@ -8,8 +8,7 @@
  * Driver calls can block for a long time, so all of these functions except may_be_here() are
  * called from a dedicated thread. Values that a vendor does not have are UNKNOWN, never 0.
  */
-#ifndef SOURCE_GPU_GPU_H
-#define SOURCE_GPU_GPU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -232,5 +231,3 @@ void gpu_pci_format(uint64_t pci, char *buf, size_t size);
 extern const struct gpu_vendor gpu_nvidia, gpu_amd, gpu_intel;
 extern const struct gpu_vendor *const gpu_vendors[];
 extern const size_t gpu_vendor_count;
-
-#endif

@@ -3,8 +3,7 @@
  * nvidia.h - the state of the NVIDIA vendor, for its own files. Other files use only
  * gpu_nvidia.
  */
-#ifndef SOURCE_GPU_NVIDIA_H
-#define SOURCE_GPU_NVIDIA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -130,5 +129,3 @@ void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
 
 /* Whether the driver keeps accounting records of a device, under our PIDs. */
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index);
-
-#endif

@@ -17,8 +17,7 @@
  *
  * If two processes were busy within one sample, the driver names only one of them.
  */
-#ifndef SOURCE_GPU_NVIDIA_CLIENTS_H
-#define SOURCE_GPU_NVIDIA_CLIENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ int nvidia_clients_add(struct nvidia_clients *clients, const struct nvidia_answe
  * process. */
 const struct nvidia_client *nvidia_clients_find(const struct nvidia_clients *clients,
                                                 pid_t pid);
-
-#endif

@@ -6,8 +6,7 @@
  * A snapshot takes 50 us, comparing two takes 1 to 5 ms. DCGM and profilers use the same
  * counters, and may refuse to share them.
  */
-#ifndef SOURCE_GPU_NVIDIA_GPM_H
-#define SOURCE_GPU_NVIDIA_GPM_H
+#pragma once
 
 #include "source/gpu/gpu.h"
 #include "source/gpu/nvidia_nvml.h"
@@ -56,5 +55,3 @@ void nvidia_work_init(struct nvidia_work *work);
 /* See gpu_vendor. After a failure the counters are not used again during the run. */
 void nvidia_work_look(struct nvidia_work *work, const struct nvidia_subject *of,
                       uint64_t now_ns, bool is_used, bool is_quick);
-
-#endif

@@ -16,8 +16,7 @@
  * idle if the driver's current rate is 0, and either the cores were idle or no sample of a
  * process shows otherwise.
  */
-#ifndef SOURCE_GPU_NVIDIA_METERS_H
-#define SOURCE_GPU_NVIDIA_METERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -193,5 +192,3 @@ bool nvidia_meters_see_all(const struct nvidia_meters *meters);
 
 /* Makes all meters due. */
 void nvidia_meters_refresh(struct nvidia_meters *meters);
-
-#endif

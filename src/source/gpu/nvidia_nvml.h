@@ -13,8 +13,7 @@
  *   _v3), or 32 (_v3 of the 530 drivers alone). In all of them the PID is at offset 0 and the
  *   memory at offset 8. With the wrong stride every second process is garbage.
  */
-#ifndef SOURCE_GPU_NVIDIA_NVML_H
-#define SOURCE_GPU_NVIDIA_NVML_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -238,5 +237,3 @@ int nvml_errno(int status);
 
 /* Returns the library's message for a result; valid until the library is closed. */
 const char *nvml_words(const struct nvml *nvml, int status);
-
-#endif

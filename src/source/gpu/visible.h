@@ -15,8 +15,7 @@
  * Anything else matches no device; in a variable, "all", "none", "void" and "-1" match no
  * device either.
  */
-#ifndef SOURCE_GPU_VISIBLE_H
-#define SOURCE_GPU_VISIBLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void visible_explain_none(enum visible_source source, const char *text, char *bu
 
 /* Compares two devices by PCI address, for qsort(). Devices without an address come last. */
 int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* devices.h - the disks, network interfaces and RDMA ports of the machine, in total and individually. */
-#ifndef SOURCE_HOST_DEVICES_H
-#define SOURCE_HOST_DEVICES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -185,5 +184,3 @@ const struct network_device *devices_find_interface(const struct devices *device
 /* Returns the increase of a counter of a device. UNKNOWN if the device was plugged in between
  * the two readings, or the counter was reset or has wrapped. */
 uint64_t devices_growth(uint64_t before, uint64_t after);
-
-#endif

@@ -9,8 +9,7 @@
  * not readable. The other sources are searched by the first reading after a tenth of a second,
  * so that a short command does not pay for the search.
  */
-#ifndef SOURCE_HOST_ENERGY_H
-#define SOURCE_HOST_ENERGY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void energy_search(struct energy *energy, const struct root *root);
 
 /* The reason if counters exist but we may not read them. */
 extern const char energy_is_denied[];
-
-#endif

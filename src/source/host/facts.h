@@ -6,8 +6,7 @@
  * /etc/os-release and /proc/sys/kernel. The rest is for `spoor info`. All files are read
  * through the root, so a fixture machine has facts too.
  */
-#ifndef SOURCE_HOST_FACTS_H
-#define SOURCE_HOST_FACTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -131,5 +130,3 @@ struct server_facts {
 int server_facts_read(const struct root *root, environment_get *get_variable,
                       struct server_facts *ret);
 void server_facts_done(struct server_facts *facts);
-
-#endif

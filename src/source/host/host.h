@@ -8,8 +8,7 @@
  * enough to take a thousandth of the time. The search for RDMA ports starts a tenth of a second
  * after the first reading, so that a short command does not pay for it.
  */
-#ifndef SOURCE_HOST_HOST_H
-#define SOURCE_HOST_HOST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,5 +121,3 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
 /* Makes the next host_read() read everything, even recent values: for the last sample of a
  * run. */
 void host_expire(struct host *host);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* meminfo.h - the memory of the whole machine: /proc/meminfo, memory in use, huge pages. */
-#ifndef SOURCE_HOST_MEMINFO_H
-#define SOURCE_HOST_MEMINFO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ struct huge_pages {
 /* Returns the bytes in use, or 0 if the machine has no huge pages. The first call finds the page sizes. */
 uint64_t huge_pages_read(struct huge_pages *pages, const struct root *root);
 void huge_pages_close(struct huge_pages *pages);
-
-#endif

@@ -12,8 +12,7 @@
  * An overlay shows the space of the disk below it. An overlay counts only if it is the root and
  * no disk is mounted, as in a container.
  */
-#ifndef SOURCE_HOST_MOUNTS_H
-#define SOURCE_HOST_MOUNTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -129,5 +128,3 @@ void space_done(struct space *space);
  * errors, and `ret_list`: see mounts_read(). */
 int space_read(struct space *space, const struct root *root, struct mounts *ret,
                struct mount_list *ret_list);
-
-#endif

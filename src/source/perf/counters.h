@@ -6,8 +6,7 @@
  * Only user space is counted, which an ordinary user may do if kernel.perf_event_paranoid is 2
  * or less. Most virtual machines have no hardware counters.
  */
-#ifndef SOURCE_PERF_COUNTERS_H
-#define SOURCE_PERF_COUNTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ bool counters_read(const struct counters *counters, uint64_t ret[COUNTER_COUNT])
 /* Extrapolates the count of an event that was on the hardware for `running` of `enabled`
  * nanoseconds. */
 uint64_t counter_scale(uint64_t count, uint64_t enabled, uint64_t running);
-
-#endif

@@ -6,8 +6,7 @@
  * afterwards. A job that we spawn has one thread at that time; a job that we attach to may have
  * many, and needs an event for each.
  */
-#ifndef SOURCE_PERF_EVENT_SET_H
-#define SOURCE_PERF_EVENT_SET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ struct thread_events {
 
 /* Opens the events. If it fails, no event is open. */
 int thread_events_open(const struct thread_events *events);
-
-#endif

@@ -7,8 +7,7 @@
  * without CONFIG_PROC_CHILDREN have no such file: on these, all of /proc is searched for
  * processes whose parent belongs to the job.
  */
-#ifndef SOURCE_PROC_CHILDREN_H
-#define SOURCE_PROC_CHILDREN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ bool children_are_listed(const struct root *root);
 
 /* Calls `found` for every process of the machine. Used if there are no children files. */
 int proc_each_pid(const struct root *root, child_found *found, void *data);
-
-#endif

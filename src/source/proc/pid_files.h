@@ -6,8 +6,7 @@
  * return -ENOENT or -ESRCH if the process has exited, and -EBADMSG if the text has another
  * format.
  */
-#ifndef SOURCE_PROC_PID_FILES_H
-#define SOURCE_PROC_PID_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -150,5 +149,3 @@ bool same_memory(const struct root *root, pid_t a, pid_t b);
 
 /* Whether our PIDs are the machine's PIDs: we are in its first PID namespace. */
 bool pid_namespace_is_first(const struct root *root);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* smaps.h - how a process shares its memory: by area, or as a sum. Both need ptrace permission. */
-#ifndef SOURCE_PROC_SMAPS_H
-#define SOURCE_PROC_SMAPS_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -61,5 +60,3 @@ int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data)
 /* Parses the text. -ESRCH if it is empty: the process has exited. */
 int smaps_rollup_parse(const char *text, struct smaps_rollup *ret);
 int smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_rollup *ret);
-
-#endif

@@ -7,8 +7,7 @@
  * usage. Exited processes need not be remembered, unless no process waited for them (see
  * job/exits.c).
  */
-#ifndef SOURCE_PROC_USAGE_H
-#define SOURCE_PROC_USAGE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/time.h>
@@ -72,5 +71,3 @@ static inline void usage_raise(struct usage *usage, const struct usage *floor)
     for (int i = 0; i < USAGE_COUNT; i++)
         raise_to(&usage->counter[i], floor->counter[i]);
 }
-
-#endif
