@@ -129,6 +129,7 @@ MARKS = "echo $$; while read -r mark; do \"$SPOOR\" phase $mark; echo marked; do
 
 
 @pytest.mark.alone
+@pytest.mark.any_user
 def test_energy_of_phases_comes_from_the_counter(spoor, machine):
     """In this test the energy counter increases by more than power times time. A phase waits 50 ms for
     the driver, or longer if the driver computes: on a machine so busy that this is not enough, its
