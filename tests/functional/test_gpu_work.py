@@ -8,6 +8,8 @@ import pytest
 from conftest import eventually, read_line, rows_of, value
 from gpus import GIB, QUICK, SLOW, Run, card, gpu_warnings
 
+pytestmark = pytest.mark.any_user
+
 SHARES = {"sm": (2, 11), "occupancy": (3, 5), "tensor": (5, 0), "fp64": (11, 1), "fp32": (12, 8),
           "fp16": (13, 2), "dram": (10, 40)}
 RATES = {"pcie_sent": (20, 70), "pcie_received": (21, 1000), "nvlink_sent": (61, 3),
@@ -129,7 +131,6 @@ MARKS = "echo $$; while read -r mark; do \"$SPOOR\" phase $mark; echo marked; do
 
 
 @pytest.mark.alone
-@pytest.mark.any_user
 def test_energy_of_phases_comes_from_the_counter(spoor, machine):
     """In this test the energy counter increases by more than power times time. A phase waits 50 ms for
     the driver, or longer if the driver computes: on a machine so busy that this is not enough, its

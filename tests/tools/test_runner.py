@@ -57,7 +57,9 @@ def test_time_of_a_part_is_the_time_of_its_commands(runner):
 def test_failed_build_is_a_failure_and_its_tests_do_not_run(runner, tally, monkeypatch, tmp_path):
     monkeypatch.setitem(runner.BUILDS, "plain", (tmp_path / "build", ["-Dno-such-option=1"]))
     builds = runner.Builds(tally, ["plain"])
-    runner.computing_tests(tally, builds, ["plain", "web"])
+    jobs = [("plain", "user", "")]
+    runner.computing_tests(tally, builds, ["plain", "web"], None, jobs)
+    runner.waiting_tests(tally, builds, ["functional"], None, jobs)
     runner.lone_tests(tally, builds, ["truth"], None, [], False)
     assert [part for part, _, _ in tally.failures] == ["build"] and tally.passed == 0
 
