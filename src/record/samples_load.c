@@ -92,7 +92,7 @@ static int find_columns(struct sample_table *table)
     table->columns = columns;
     if (!columns)
         return -ENOMEM;
-    if (!is_timed || (!is_own && !sample_columns_find_foreign(names, count, columns)))
+    if (!names || !is_timed || (!is_own && !sample_columns_find_foreign(names, count, columns)))
         return -EBADMSG;
     for (size_t i = 0; i < count; i++) {
         if (is_own)

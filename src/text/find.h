@@ -8,13 +8,14 @@
 
 #include "base/compiler.h"
 
-/* Returns the first row whose text at `offset` equals `text`; NULL: there is none. Rows may lack the text. */
+/* Returns the first row whose text at `offset` equals `text`; NULL: there is none. Rows may lack the text,
+ * and an empty list may be NULL. */
 static inline void *find_row(const void *rows, size_t count, size_t size, size_t offset,
                              const char *text)
 {
     uintptr_t row = (uintptr_t)rows;
 
-    for (; count > 0; count--, row += size) {
+    for (; row != 0 && count > 0; count--, row += size) {
         const char *own = *(const char *const *)(row + offset);
 
         if (own && strcmp(own, text) == 0)

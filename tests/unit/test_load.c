@@ -409,10 +409,10 @@ TEST_WITH(a_truncated_report_is_refused, set_up, tear_down)
 
         assert_int_equal(record_parse(text.text, length, &record, NULL, &err), -EBADMSG);
     }
-    for (size_t i = 0; i < text.length; i += step + 4) { /* a NUL, or a byte that is not UTF-8 */
+    for (size_t i = 0; i < text.length; i += step + 4) {
         char byte = text.text[i];
 
-        text.text[i] = i % 2 ? '\0' : '\xff';
+        text.text[i] = i % 2 ? '\0' : '\xff'; /* a NUL, or a byte that is not UTF-8 */
         try(text.text, text.length);
         text.text[i] = byte;
     }
