@@ -218,13 +218,10 @@ static bool has_value(const void *into, size_t offset)
     return is_known(value);
 }
 
+/* Most keys differ in their first letter. */
 static bool has_key(const char *line, const char *key)
 {
-    while (*key != '\0' && *line == *key) {
-        line++;
-        key++;
-    }
-    return *key == '\0';
+    return *line == *key && begins_with(line, key);
 }
 
 const struct keyed_field *keyed_find(const char *line, const struct keyed_field *fields,
@@ -237,30 +234,18 @@ const struct keyed_field *keyed_find(const char *line, const struct keyed_field 
     return NULL;
 }
 
-/* Returns the bit of a character in a set; some characters share one. */
-static uint64_t letter_bit(char c)
-{
-    return 1ull << ((unsigned char)c & 63);
-}
-
 size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count, void *into)
 {
-    const struct keyed_field *next =
-        fields; /* mostly the fields are in the order of the lines */
-    uint64_t first_letters = 0;
+    const struct keyed_field *next = fields; /* fields are mostly in the order of the lines */
     size_t found = 0;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         put_value(into, fields[i].offset, UNKNOWN);
-        first_letters |= letter_bit(fields[i].key[0]);
-    }
     for (; *text && found < count; text = parse_next_line(text)) {
         const struct keyed_field *field;
         const char *cursor;
         uint64_t value;
 
-        if (!(first_letters & letter_bit(*text)))
-            continue;
         field = next < fields + count && has_key(text, next->key)
                     ? next
                     : keyed_find(text, fields, count);
