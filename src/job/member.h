@@ -112,6 +112,7 @@ struct member_survey {
     unsigned char kind; /* its group of similar siblings in the survey, from 1; 0: none */
     uint64_t own_bytes;
     uint64_t private_bytes;
+    uint64_t shared_huge_bytes; /* huge pages of hugetlbfs */
     uint64_t faults;
 };
 

@@ -71,10 +71,12 @@ static void keep_highest(struct memory_split *highest, const struct memory_split
 }
 
 /* Adds huge pages, which resident sizes do not include. Processes of a group may share them:
- * they have at most what the machine uses, and pages counted more than once are shared. */
+ * they have at most what the machine uses, and pages counted more than once are shared, as are
+ * those that a process shares with any other. */
 static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
 {
-    uint64_t all[GROUP_COUNT] = { 0 }, most[GROUP_COUNT] = { 0 }; /* most: of one process */
+    uint64_t all[GROUP_COUNT] = { 0 };
+    uint64_t most[GROUP_COUNT] = { 0 }, most_shared[GROUP_COUNT] = { 0 }; /* of one process */
 
     for (size_t i = 0; i < job->roster.count && job->marks.hugetlb_bytes > 0; i++) {
         const struct member *member = &job->roster.list[i];
@@ -84,12 +86,15 @@ static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
             continue;
         all[member->group] += member->reading.hugetlb_bytes;
         raise_to(&most[member->group], member->reading.hugetlb_bytes);
+        raise_to(&most_shared[member->group],
+                 smaller(member->survey.shared_huge_bytes, member->reading.hugetlb_bytes));
     }
     all[GROUP_JOB] = all[GROUP_MAIN] + all[GROUP_DESCENDANTS];
     most[GROUP_JOB] = larger(most[GROUP_MAIN], most[GROUP_DESCENDANTS]);
+    most_shared[GROUP_JOB] = larger(most_shared[GROUP_MAIN], most_shared[GROUP_DESCENDANTS]);
     for (int i = 0; i < GROUP_COUNT; i++) {
         uint64_t total = smaller(all[i], larger(most[i], job->meters.huge_used_bytes));
-        uint64_t shared = smaller(all[i] - total, total);
+        uint64_t shared = smaller(larger(all[i] - total, most_shared[i]), total);
         struct memory_split *split = &estimate->of[i];
 
         split->total_bytes += total;

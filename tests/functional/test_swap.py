@@ -3,7 +3,9 @@
 import csv
 import ctypes
 import os
+import mmap
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -22,6 +24,15 @@ JOB = """if True:
     print(ctypes.addressof(ctypes.c_char.from_buffer(memory)), flush=True)
     {then}
     sys.stdin.readline()"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def fixture_ends_by_exception():
+    """Restores the settings of the machine if SIGTERM ends the tests: huge pages that were left
+    changed the memory of MPI programs tracked later."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 def job(size, flags=0, then="pass"):
@@ -172,3 +183,29 @@ def test_huge_pages_of_two_processes_count_once(spoor, huge_pages):
     assert 20 * MB < value(result, "memory.descendants.total_rss_bytes")
     assert 20 * MB < value(result, "memory.combined.total_rss_bytes") < 40 * MB
     assert value(result, "memory.combined.shared_rss_bytes") > 20 * MB
+
+
+def test_huge_pages_shared_with_another_program_are_shared(spoor, huge_pages):
+    """Regression test: they were private memory of the job, so that a group of ranks that share
+    them had more than the machine."""
+    descriptor = os.memfd_create("huge", os.MFD_HUGETLB)
+    os.ftruncate(descriptor, 20 * MB)
+    mapped = mmap.mmap(descriptor, 20 * MB)
+    mapped[::4096] = bytes(len(mapped) // 4096)
+    program = f"""if True:
+        import mmap, os
+        memory = mmap.mmap(os.open("/proc/{os.getpid()}/fd/{descriptor}", os.O_RDWR), {20 * MB})
+        sum(memory[::4096])
+        print(flush=True)
+        open(0).readline()"""
+    path = spoor.new_path("result.json")
+    tracker = spoor.start("run", "-q", "-i", "0.05", "--detail", "always", "-o", path, "--", sys.executable, "-c", program)
+    read_line(tracker.stdout)
+    wait_until_at_rest(tracker.pid)
+    tracker.communicate(b"\n", timeout=DEADLINE_SECONDS)
+    mapped.close()
+    os.close(descriptor)
+    result = load(path)
+    assert value(result, "memory.combined.total_rss_bytes") > 20 * MB
+    assert value(result, "memory.combined.shared_rss_bytes") > 20 * MB
+    assert value(result, "memory.combined.private_rss_bytes") < 20 * MB

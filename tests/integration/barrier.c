@@ -2,7 +2,8 @@
 /*
  * barrier - an MPI rank with 50 MB of private memory and a window of 64 MB that all ranks of
  * the node share. Rank 0 prints the memory of all ranks at the same moment in kB; shared pages
- * count once.
+ * count once. MPICH takes System V segments of huge pages where the machine has any: PSS does not
+ * include them, so those in use on the machine are added.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -12,18 +13,31 @@
 
 enum { PRIVATE_BYTES = 50000000, SHARED_BYTES = 64000000 };
 
-/* Returns the proportional set size of this rank. */
-static long read_pss_kb(void)
+/* Returns the number after a key at the start of a line. */
+static long read_number(const char *path, const char *key)
 {
-    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    FILE *file = fopen(path, "r");
     char line[256];
-    long kb = 0;
+    long number = 0;
 
-    while (file && kb == 0 && fgets(line, sizeof(line), file))
-        kb = strncmp(line, "Pss:", 4) == 0 ? strtol(line + 4, NULL, 10) : 0;
+    while (file && number == 0 && fgets(line, sizeof(line), file))
+        number =
+            strncmp(line, key, strlen(key)) == 0 ? strtol(line + strlen(key), NULL, 10) : 0;
     if (file)
         fclose(file);
-    return kb;
+    return number;
+}
+
+static long read_pss_kb(void)
+{
+    return read_number("/proc/self/smaps_rollup", "Pss:");
+}
+
+static long read_used_huge_kb(void)
+{
+    return read_number("/proc/meminfo", "Hugepagesize:") *
+           (read_number("/proc/meminfo", "HugePages_Total:") -
+            read_number("/proc/meminfo", "HugePages_Free:"));
 }
 
 int main(int argc, char **argv)
@@ -51,7 +65,7 @@ int main(int argc, char **argv)
     for (long i = 0; i < SHARED_BYTES; i += 4096) /* every rank maps every page of the window */
         sum += shared[i];
     MPI_Barrier(node);
-    kb = read_pss_kb();
+    kb = read_pss_kb() + (rank == 0 ? read_used_huge_kb() : 0);
     /* Sleep for several samples. A rank that waits for a message would keep a CPU busy. */
     nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
     MPI_Reduce(&kb, &all_kb, 1, MPI_LONG, MPI_SUM, 0, node);

@@ -20,7 +20,7 @@ static void memory_view_from_statm(const struct member *member, struct memory_vi
     view->shared_total = shared;
     view->file = view->mapped = shared;
     view->private_total = view->private_dirty = member->reading.rss_bytes - shared;
-    view->pss_file = 0;
+    view->pss_file = view->shared_huge = 0;
     view->pss = view->private_total;
 }
 
@@ -63,6 +63,7 @@ static int memory_view_read(const struct root *root, pid_t pid, struct memory_vi
     view->private_total = rollup.private_clean + rollup.private_dirty;
     view->private_dirty = rollup.private_dirty;
     view->shared_total = sub_floor0(shared, merged);
+    view->shared_huge = known_or_0(rollup.shared_huge);
     apart = rollup.anonymous + shmem_bytes(root, pid, known_or_0(rollup.pss_shmem));
     view->file = larger(sub_floor0(rollup.rss, apart), view->pss_file);
     return 0;
@@ -308,6 +309,7 @@ static void read_member(struct survey *survey, const struct root *root, struct m
     survey->guessed_bytes += is_guessed(member) ? view->private_total : 0;
     member->survey.is_known = true;
     member->survey.private_bytes = view->private_total;
+    member->survey.shared_huge_bytes = view->shared_huge;
     member->survey.own_bytes =
         is_guessed(member) ? own_bytes(member) : sub_floor0(view->resident, view->mapped);
     survey->count++;

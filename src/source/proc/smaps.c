@@ -28,6 +28,7 @@ static const struct keyed_field fields[] = {
     FIELD("Private_Dirty:", private_dirty),
     FIELD("Anonymous:", anonymous),
     FIELD("KSM:", merged),
+    FIELD("Shared_Hugetlb:", shared_huge),
 };
 
 /* Whether the sizes that every kernel reports are known. */

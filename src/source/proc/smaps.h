@@ -8,8 +8,8 @@
 #include "base/root.h"
 
 /* Sizes of all mappings or of one, in bytes. Pss_Anon, Pss_File and Pss_Shmem are UNKNOWN before
- * Linux 5.3 and for a single mapping, `merged` if the kernel does not report it. Huge pages of
- * hugetlbfs are not included. */
+ * Linux 5.3 and for a single mapping, `merged` and `shared_huge` if the kernel does not report them. Huge
+ * pages of hugetlbfs are only in `shared_huge`. */
 struct smaps_rollup {
     uint64_t rss;
     uint64_t pss;
@@ -21,7 +21,8 @@ struct smaps_rollup {
     uint64_t private_clean;
     uint64_t private_dirty;
     uint64_t anonymous;
-    uint64_t merged; /* pages of equal content merged by the kernel (KSM) */
+    uint64_t merged;      /* pages of equal content merged by the kernel (KSM) */
+    uint64_t shared_huge; /* huge pages of hugetlbfs that other processes map too */
 };
 
 /* /proc/PID/smaps: how a process shares its memory, area by area.
