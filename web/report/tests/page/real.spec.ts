@@ -1,7 +1,7 @@
 // Pages written by the program SPOOR_BINARY, with the stand-in for NVIDIA's library next to it.
 
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Run } from "../../src/report";
@@ -11,10 +11,18 @@ const spoor = process.env.SPOOR_BINARY ?? "";
 const DEADLINE_MS = 60_000; // kills a job that would wait forever
 test.skip(spoor === "", "SPOOR_BINARY names no program");
 
+const folders: string[] = []; // removed at the end
+
 function newFolder(): string {
   mkdirSync(tmpdir(), { recursive: true });
-  return mkdtempSync(join(tmpdir(), "spoor-page-"));
+  const folder = mkdtempSync(join(tmpdir(), "spoor-page-"));
+  folders.push(folder);
+  return folder;
 }
+
+test.afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
 
 function run(
   page: string,
