@@ -36,7 +36,7 @@ struct memory_view {
     uint64_t shared_total; /* pages that other processes map too */
     uint64_t file;         /* the part of rss backed by files, without shared memory */
     uint64_t mapped;       /* the part of rss backed by files or shared memory */
-    uint64_t shared_huge;  /* huge pages of hugetlbfs that other processes map too; not in rss */
+    uint64_t shared_huge; /* huge pages of hugetlbfs that other processes map too; not in rss */
 };
 
 struct memory_split {
