@@ -561,7 +561,7 @@ void cgroup_watch_read(struct cgroup_watch *watch, const struct root *root,
 
 /* ---- processes ---------------------------------------------------------- */
 
-enum { DEPTH_MAX = 32, MOUNTINFO_SIZE = 1024 * 1024 };
+enum { DEPTH_MAX = 32 };
 
 struct walk {
     const struct root *root;
@@ -665,22 +665,18 @@ static void drop_unpopulated(const struct root *root, const struct cgroup *own,
 static int find(const struct root *root, const char *directory, struct cgroup *ret_own,
                 struct cgroups *ret)
 {
-    AUTO_FREE char *mountinfo = malloc(MOUNTINFO_SIZE);
+    AUTO_FREE char *mountinfo = NULL;
     /* Controllers that share a hierarchy may be symbolic links to it. */
     AUTO_FREE char *path = root->is_live ? realpath(directory, NULL) : strdup(directory);
     struct cgroups cgroups;
     struct cgroup own;
-    ssize_t n;
     int r;
 
     if (!path)
         return -errno;
-    if (!mountinfo)
-        return -ENOMEM;
-    n = root_read_start(root, mountinfo, MOUNTINFO_SIZE, "proc/self/mountinfo");
-    if (n < 0)
-        return (int)n;
-    r = cgroups_parse_directory(path, mountinfo, &own, &cgroups);
+    r = mountinfo_read(root, &mountinfo);
+    if (r == 0)
+        r = cgroups_parse_directory(path, mountinfo, &own, &cgroups);
     if (r < 0)
         return r;
     if (!root_exists(root, "%s/cgroup.procs", own.path))
