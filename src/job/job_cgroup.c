@@ -286,23 +286,22 @@ bool job_cgroup_may_leave(const struct root *root, const struct cgroups *cgroups
 /* Sets up a scope. A cgroup with enabled controllers must not contain processes, so the keeper
  * and the child each get a folder in the scope. The path of the scope is read from the kernel,
  * not from systemd's reply. */
-static int populate_scope(const struct job_cgroup *job_cgroup, pid_t keeper, pid_t child,
-                          struct job_cgroup_folder *ret)
+static int populate_scope(const struct job_cgroup *job_cgroup, const char *unit, pid_t keeper,
+                          pid_t child, struct job_cgroup_folder *ret)
 {
     const struct root *root = job_cgroup->root;
     struct cgroup aside;
     struct cgroups cgroups;
-    char text[UNIT_SIZE];
+    char name[UNIT_SIZE];
     int r = cgroups_read(root, child, &cgroups);
 
     if (r < 0)
         return r;
     ret->parent = cgroups.of[CGROUP_UNIFIED];
-    (void)snprintf(text, sizeof(text), "%s.scope", job_cgroup->name); /* fits */
-    if (strcmp(basename(ret->parent.path), text) != 0)
+    if (strcmp(basename(ret->parent.path), unit) != 0)
         return -ENOENT;
-    (void)snprintf(text, sizeof(text), "%s-self", job_cgroup->name); /* fits */
-    r = cgroup_make_child(root, &ret->parent, text, keeper, &aside);
+    (void)snprintf(name, sizeof(name), "%s-self", job_cgroup->name); /* fits */
+    r = cgroup_make_child(root, &ret->parent, name, keeper, &aside);
     return r < 0 ? r
                  : cgroup_make_child(root, &ret->parent, job_cgroup->name, child, &ret->own);
 }
@@ -321,7 +320,7 @@ static int request_scope(const struct job_cgroup *job_cgroup, int fd, uint64_t d
     (void)snprintf(unit, sizeof(unit), "%s.scope", job_cgroup->name); /* fits */
     r = systemd_start_scope(fd, deadline_ns, unit, child, keeper);
     if (r == 0)
-        return populate_scope(job_cgroup, keeper, child, ret) < 0 ? -EINPROGRESS : 0;
+        return populate_scope(job_cgroup, unit, keeper, child, ret) < 0 ? -EINPROGRESS : 0;
     /* A manager that reports a failure may still have moved the child. */
     if (root_read(root, now, sizeof(now), "proc/%d/cgroup", (int)child) < 0 ||
         strcmp(now, before) != 0)
@@ -450,10 +449,8 @@ void job_cgroup_close(struct job_cgroup *job_cgroup)
     for (int i = 0; i < JOB_CGROUP_FILE_COUNT; i++)
         cached_file_close(&job_cgroup->files[i]);
     children_buffer_done(&job_cgroup->io_text);
-    if (job_cgroup->keeper.pid != 0)
-        scope_keeper_stop(&job_cgroup->keeper); /* systemd removes the rest */
-    else
-        job_cgroup_remove(job_cgroup);
+    job_cgroup_remove(job_cgroup); /* except a cgroup with a keeper: systemd removes that one */
+    scope_keeper_stop(&job_cgroup->keeper);
     job_cgroup->root = NULL;
 }
 
