@@ -350,19 +350,23 @@ int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
         number_units(inventory);
         r = select_units(inventory, choice);
     }
-    if (r < 0) {
+    if (r < 0)
         gpu_inventory_close(inventory);
-        return r;
-    }
-    return 0;
+    return r;
+}
+
+/* Closes the drivers, but keeps the list of units, which is valid without them. */
+static void close_drivers(struct gpu_inventory *inventory)
+{
+    for (size_t i = 0; i < inventory->opened_count; i++)
+        inventory->opened[i].vendor->close(inventory->opened[i].state);
+    inventory->opened_count = 0;
 }
 
 /* Closes the drivers and frees the list of units. Keeps the refusals, which warnings report. */
 void gpu_inventory_close(struct gpu_inventory *inventory)
 {
-    for (size_t i = 0; i < inventory->opened_count; i++)
-        inventory->opened[i].vendor->close(inventory->opened[i].state);
-    inventory->opened_count = 0;
+    close_drivers(inventory);
     free(inventory->units);
     inventory->units = NULL;
     inventory->count = 0;
@@ -442,18 +446,6 @@ struct inquiry {
     int result;
     struct gpu_inventory found;
 };
-
-/* Closes the drivers, but keeps the list of units, which is valid without them. */
-static void close_drivers(struct gpu_inventory *inventory)
-{
-    struct gpu_unit *units = inventory->units;
-    size_t count = inventory->count;
-
-    inventory->units = NULL;
-    gpu_inventory_close(inventory);
-    inventory->units = units;
-    inventory->count = count;
-}
 
 static void inquire(void *data)
 {
