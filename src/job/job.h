@@ -89,7 +89,6 @@ struct job_reading {
     bool processes_are_exact;
     bool io_is_denied;       /* no permission to read a process: the job's I/O is unknown */
     bool missed_cgroup_peak; /* the cgroup's peak rose above all values seen */
-    bool left_memory_cgroup; /* a process was seen outside of the cgroup that counts memory */
     uint64_t cgroup_memory_bytes; /* memory of the cgroup, read if missed_cgroup_peak */
     struct job_cgroup_reading job_cgroup;
     /* Upper bound of the job's memory peak; UNKNOWN: it is exact, or no cgroup counts it. */
@@ -427,8 +426,3 @@ void job_raise_to_peaks(const struct job *job, struct job_reading *reading);
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
 /* totals.c: sets the sum of the threads, and raises the peaks. */
 void job_raise_threads(struct job *job, uint64_t threads[GROUP_COUNT]);
-
-/* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last
- * program that a process ran, ru_maxrss the peak of all of them: if a program with much memory
- * has called exec, records are no upper bound. */
-bool job_records_hold(const struct job *job);

@@ -295,7 +295,10 @@ void job_raise_to_peaks(const struct job *job, struct job_reading *reading)
  * process are known (lives.h).
  */
 
-bool job_records_hold(const struct job *job)
+/* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last
+ * program that a process ran, ru_maxrss the peak of all of them: if a program with much memory
+ * has called exec, records are no upper bound. */
+static bool records_hold(const struct job *job)
 {
     enum { LEEWAY = 1 << 20 }; /* the kernel's page counts lag a little on each CPU */
     const struct process_events *events = &job->process_events;
@@ -310,9 +313,9 @@ bool job_records_hold(const struct job *job)
 /* Returns an upper bound of main's peak; without an exit record it may be a child's peak. */
 static uint64_t main_bound(const struct job *job)
 {
-    return job_records_hold(job) ? smaller(job->process_events.peak_bytes[GROUP_MAIN],
-                                           job->marks.main_bound_bytes)
-                                 : job->marks.main_bound_bytes;
+    return records_hold(job) ? smaller(job->process_events.peak_bytes[GROUP_MAIN],
+                                       job->marks.main_bound_bytes)
+                             : job->marks.main_bound_bytes;
 }
 
 /* Returns an upper bound of the memory of all descendants, from their lifetimes and peaks;
@@ -320,7 +323,7 @@ static uint64_t main_bound(const struct job *job)
 static uint64_t lives_bound(const struct job *job)
 {
     /* The peak of a living process is still unknown. */
-    return job_records_hold(job) && job->process_events.now.processes == 0
+    return records_hold(job) && job->process_events.now.processes == 0
                ? lives_bound_bytes(job->process_events.lives)
                : UNKNOWN;
 }
@@ -335,7 +338,7 @@ static void note_main_peak(const struct job *job, struct job_reading *reading)
     bool is_certain = reading->discount[GROUP_MAIN] <= peak_bytes / 100;
     bool is_waited = marks->main_bound_bytes > 0 && peak_bytes == marks->main_bound_bytes;
 
-    if (is_certain && !marks->main_peak_is_exact && job_records_hold(job) &&
+    if (is_certain && !marks->main_peak_is_exact && records_hold(job) &&
         is_known(job->process_events.peak_bytes[GROUP_MAIN]) && job->is_spawned)
         *origin = (struct origin){ "taskstats.hiwater_rss", NULL, true };
     else if (marks->main_peak_is_exact || is_waited)
@@ -349,7 +352,7 @@ static void read_resident_bounds(const struct job *job, struct job_reading *read
 {
     const struct process_events *events = &job->process_events;
     uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
-    bool has_records = reading->evidence.has_all_records && job_records_hold(job);
+    bool has_records = reading->evidence.has_all_records && records_hold(job);
     uint64_t largest = job->marks.largest_bound_bytes, together = lives_bound(job);
     uint64_t *bound = reading->rss_bound_bytes;
 

@@ -519,7 +519,6 @@ void job_open_network(struct job *job, unsigned disabled, uint64_t now_ns)
 {
     struct job_network *network = &job->network;
 
-    *network = (struct job_network)JOB_NETWORK_CLOSED;
     network->list_gap_ns = LIST_GAP_NS;
     network->due_ns = now_ns + FIRST_LOOK_NS;
     network->process_cost_ns = PROCESS_COST_NS;

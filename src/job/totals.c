@@ -426,7 +426,6 @@ static void read_memory_peak(const struct job *job, struct job_reading *reading)
     bool is_v1 = job_cgroup_has(&job->meters.job_cgroup, CGROUP_MEMORY);
     bool is_whole;
 
-    reading->left_memory_cgroup = job_left_cgroup(job, CGROUP_MEMORY);
     origin->source = names[job_cgroup->memory_peak_is_sampled][is_v1];
     is_whole = job_cgroup_is_exact(job, reading, CGROUP_MEMORY);
     surrounding_bound(job, reading);
@@ -449,7 +448,7 @@ static void read_cgroup(const struct job *job, struct job_reading *reading)
     if (is_known(reading->job_cgroup.memory.anon_bytes))
         reading->origin[METRIC_JOB_REFAULTED].reason = NO_REFAULTS;
     read_memory_peak(job, reading);
-    reading->origin[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
+    reading->origin[METRIC_JOB_OOM_KILLS].is_exact = !job_left_cgroup(job, CGROUP_MEMORY);
     for (int i = 0; i < PRESSURE_COUNT; i++)
         /* A surrounding cgroup also counts the pressure of the tracker. */
         reading->origin[METRIC_JOB_CPU_PRESSURE + i].is_exact =

@@ -8,21 +8,16 @@
 #include "base/arithmetic.h"
 #include "series/series.h"
 
-static void tally_clear(struct tally *tally)
-{
-    static const struct tally unknown = {
-        .first = UNKNOWN,
-        .last = UNKNOWN,
-        .max = UNKNOWN,
-        .later_max = UNKNOWN,
-        .count = UNKNOWN,
-        .anchor = UNKNOWN,
-        .max_rate = (double)NAN,
-        .rate = (double)NAN,
-    };
-
-    *tally = unknown;
-}
+static const struct tally tally_unknown = {
+    .first = UNKNOWN,
+    .last = UNKNOWN,
+    .max = UNKNOWN,
+    .later_max = UNKNOWN,
+    .count = UNKNOWN,
+    .anchor = UNKNOWN,
+    .max_rate = (double)NAN,
+    .rate = (double)NAN,
+};
 
 void summary_init(struct summary *summary, uint64_t interval_ns)
 {
@@ -30,13 +25,13 @@ void summary_init(struct summary *summary, uint64_t interval_ns)
     summary->window_ns = interval_ns / 2;
     summary->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
     for (int i = 0; i < METRIC_COUNT; i++)
-        tally_clear(&summary->tally[i]);
+        summary->tally[i] = tally_unknown;
 }
 
 void summary_forget_zero(struct summary *summary, enum metric metric)
 {
     if (summary->tally[metric].max == 0)
-        tally_clear(&summary->tally[metric]);
+        summary->tally[metric] = tally_unknown;
 }
 
 /* ---- windows of rates ----------------------------------------------------- */

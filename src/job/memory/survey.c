@@ -219,7 +219,7 @@ static void set_base(struct member *member, uint64_t before_bytes)
 
 void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster)
 {
-    uint64_t read_bytes = 0, copied_bytes = 0;
+    uint64_t read_bytes = 0, copied_bytes = 0, moved_bytes = 0;
 
     for (size_t i = 0; i < roster->count; i++) {
         struct member *member = &roster->list[i];
@@ -241,14 +241,14 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
             copied_bytes +=
                 sub_floor0(member_read_faults(member, root), member->survey.faults) *
                 root->page_bytes;
-        survey->moved_bytes += abs_diff(member->reading.rss_bytes, before_bytes);
+        moved_bytes += abs_diff(member->reading.rss_bytes, before_bytes);
         read_bytes += before_bytes;
     }
     survey->gained_bytes = larger(survey->gained_bytes, copied_bytes);
     /* A page that another process maps during the survey is counted in full first, and then by
      * half. */
-    survey->is_racy = survey->has_ended ||
-                      larger(survey->moved_bytes, survey->gained_bytes) > read_bytes / 100;
+    survey->is_racy =
+        survey->has_ended || larger(moved_bytes, survey->gained_bytes) > read_bytes / 100;
 }
 
 /* Whether the process is assumed to be similar to a walked one instead of being walked. */

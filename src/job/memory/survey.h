@@ -36,7 +36,6 @@ struct survey {
     size_t count;           /* number of views */
     uint64_t guessed_bytes; /* private memory of processes assumed to be like others */
     uint64_t gained_bytes;  /* growth during the survey, including possible copies on write */
-    uint64_t moved_bytes;   /* change of sizes during the survey */
     bool has_ended;         /* a process exited during the survey */
     bool is_racy;   /* has_ended, or sizes changed too much: the parts are inconsistent */
     bool is_denied; /* a process of another user could not be read */
