@@ -9,7 +9,6 @@
  *   added to a living parent's, or to ours.
  * - If we are the reaper, the last figures of a process are read from the zombie.
  */
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,6 +20,7 @@
 #include "job/agents.h"
 #include "job/job.h"
 #include "source/proc/pid_files.h"
+#include "text/find.h"
 
 /* Caches whether the last checked parent discards exited children: siblings share a parent. */
 struct checked_parent {
@@ -110,11 +110,9 @@ const size_t untracked_count = ARRAY_SIZE(untracked_programs);
 
 unsigned untracked_bit(const char *name)
 {
-    for (size_t i = 0; i < untracked_count; i++) {
-        if (strcmp(untracked_programs[i].name, name) == 0)
-            return 1u << i;
-    }
-    return 0;
+    const struct untracked *found = FIND_ROW(untracked_programs, name, name);
+
+    return found ? 1u << (found - untracked_programs) : 0;
 }
 
 /* ---- accounts of exited processes -------------------------------------------- */

@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "text/find.h"
 
 #define COUNTER SPOOR_COUNTER
 #define GAUGE SPOOR_GAUGE
@@ -144,12 +145,9 @@ struct name_unit name_unit(const char *name)
         { "celsius", "Cel" }, { "hertz", "Hz" }, { "cores", "{cpu}" },
     };
     const char *end = strrchr(name, '_');
+    const struct name_unit *found = end ? FIND_ROW(units, suffix, end + 1) : NULL;
 
-    for (size_t i = 0; end && i < ARRAY_SIZE(units); i++) {
-        if (strcmp(end + 1, units[i].suffix) == 0)
-            return units[i];
-    }
-    return (struct name_unit){ NULL, "1" };
+    return found ? *found : (struct name_unit){ NULL, "1" };
 }
 
 double metric_value(enum metric metric, uint64_t raw)

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "series/series.h"
+#include "text/find.h"
 
 enum derivation {
     TOTAL,  /* increase of a counter from the first to the last sample */
@@ -669,9 +669,7 @@ const char *figure_derivation(size_t index)
 
 ssize_t figure_index(const char *path)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        if (strcmp(rows[i].path, path) == 0)
-            return (ssize_t)i;
-    }
-    return -ENOENT;
+    const struct row *row = FIND_ROW(rows, path, path);
+
+    return row ? row - rows : -ENOENT;
 }
