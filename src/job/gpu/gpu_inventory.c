@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -154,6 +155,7 @@ static int add_units(struct gpu_inventory *inventory, size_t opened)
 {
     const struct gpu_opened *from = &inventory->opened[opened];
     size_t count = from->vendor->device_count(from->state);
+    uint64_t pci = 0; /* the first device is not a part */
     struct gpu_unit *units;
 
     if (count == 0)
@@ -162,14 +164,20 @@ static int add_units(struct gpu_inventory *inventory, size_t opened)
     if (!units)
         return -ENOMEM;
     inventory->units = units;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu_device *device = from->vendor->device(from->state, i);
+
+        if (!device->is_part)
+            pci = visible_pci_key(device->pci_address);
         units[inventory->count++] = (struct gpu_unit){
-            .device = *from->vendor->device(from->state, i),
+            .device = *device,
             .vendor = from->vendor->name,
             .sources = &from->vendor->sources,
             .opened = opened,
             .number = i,
+            .pci = pci,
         };
+    }
     return 0;
 }
 
@@ -199,36 +207,15 @@ static int open_vendor(struct gpu_inventory *inventory, const struct root *root,
     return add_units(inventory, inventory->opened_count - 1);
 }
 
-/* Counts the adjacent entries of a device and its parts. */
-static size_t family_size(const struct gpu_inventory *inventory, size_t first)
+/* Compares PCI addresses. Parts follow their device, as in the list of the vendor. */
+static int compare_units(const void *left, const void *right)
 {
-    size_t end = first + 1;
+    const struct gpu_unit *a = left, *b = right;
+    int order = compare_u64(a->pci, b->pci);
 
-    while (end < inventory->count && inventory->units[end].device.is_part)
-        end++;
-    return end - first;
-}
-
-/* Sorts whole devices by PCI address; parts stay behind their device. The list is short. */
-static void sort_units(struct gpu_inventory *inventory)
-{
-    struct gpu_unit *units = inventory->units;
-
-    for (size_t first = 0; first < inventory->count;) {
-        size_t size = family_size(inventory, first);
-        size_t place = 0;
-
-        while (place < first &&
-               visible_compare_pci(&units[place].device, &units[first].device) <= 0)
-            place += family_size(inventory, place);
-        for (size_t i = 0; i < size && place < first; i++) {
-            struct gpu_unit moved = units[first + i];
-
-            memmove(units + place + i + 1, units + place + i, (first - place) * sizeof(*units));
-            units[place + i] = moved;
-        }
-        first += size;
-    }
+    if (order == 0)
+        order = compare_u64(a->opened, b->opened);
+    return order != 0 ? order : compare_u64(a->number, b->number);
 }
 
 static void number_units(struct gpu_inventory *inventory)
@@ -346,7 +333,7 @@ int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
     if (r == 0 && inventory->count == 0)
         r = -ENODEV;
     if (r == 0) {
-        sort_units(inventory);
+        qsort(inventory->units, inventory->count, sizeof(*inventory->units), compare_units);
         number_units(inventory);
         r = select_units(inventory, choice);
     }

@@ -54,6 +54,7 @@ struct gpu_unit {
     const struct gpu_sources *sources; /* static */
     size_t opened;                     /* index of the vendor in gpu_inventory.opened */
     size_t number;                     /* index among that vendor's devices */
+    uint64_t pci;                      /* sort key: visible_pci_key() of the whole GPU */
     bool is_selected;                  /* the GPU is assigned to the job */
 };
 

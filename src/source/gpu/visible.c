@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -38,18 +37,12 @@ const char *visible_name(enum visible_source source)
     return sources[source].name;
 }
 
-/* Converts a PCI address to one number with the same sort order. UINT64_MAX: invalid. */
-static uint64_t pci_key(const char *text)
+uint64_t visible_pci_key(const char *text)
 {
     uint64_t pci;
 
     return text[strcspn(text, " \t\n")] == '\0' && gpu_pci_parse(text, &pci) == 0 ? pci
                                                                                   : UINT64_MAX;
-}
-
-int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b)
-{
-    return compare_u64(pci_key(a->pci_address), pci_key(b->pci_address));
 }
 
 static ssize_t find_number(const struct choice *choice, uint64_t number)
@@ -126,12 +119,12 @@ static int select_part(const struct choice *choice, const char *item)
 
 static int select_address(const struct choice *choice, const char *item)
 {
-    uint64_t key = pci_key(item);
+    uint64_t key = visible_pci_key(item);
 
     if (key == UINT64_MAX)
         return -EINVAL;
     for (size_t i = 0; i < choice->count; i++) {
-        if (pci_key(choice->devices[i]->pci_address) == key) {
+        if (visible_pci_key(choice->devices[i]->pci_address) == key) {
             select_with_parts(choice, i);
             return 0;
         }

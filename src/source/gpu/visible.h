@@ -49,5 +49,5 @@ size_t visible_select(enum visible_source source, const char *text,
 /* Writes a message that the list selected no device. */
 void visible_explain_none(enum visible_source source, const char *text, char *buf, size_t size);
 
-/* Compares two devices by PCI address, for qsort(). Devices without an address come last. */
-int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b);
+/* Converts a PCI address to a number with the same sort order. UINT64_MAX: invalid or empty. */
+uint64_t visible_pci_key(const char *text);
