@@ -489,11 +489,6 @@ struct cgroup_dmem cgroup_parse_dmem(const char *text, const char *pci_address)
 
 /* ---- cgroup events --------------------------------------------------------- */
 
-int cgroup_parse_oom_kills(const char *text, uint64_t *ret_count)
-{
-    return parse_key_u64(text, "oom_kill", ret_count);
-}
-
 int cgroup_parse_throttled(const char *text, uint64_t *ret_ns)
 {
     uint64_t us;
@@ -554,7 +549,7 @@ void cgroup_watch_read(struct cgroup_watch *watch, const struct root *root,
     *ret = (struct cgroup_events){ .oom_kills_count = UNKNOWN, .throttled_ns = UNKNOWN };
     text = read_kept_text(&watch->memory_file, root, &watch->memory, memory_file, buf,
                           sizeof(buf));
-    (void)cgroup_parse_oom_kills(text, &ret->oom_kills_count);
+    (void)parse_key_u64(text, "oom_kill", &ret->oom_kills_count);
     text = read_kept_text(&watch->cpu_file, root, &watch->cpu, "cpu.stat", buf, sizeof(buf));
     (void)cgroup_parse_throttled(text, &ret->throttled_ns);
 }

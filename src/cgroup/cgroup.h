@@ -170,9 +170,6 @@ void cgroup_watch_done(struct cgroup_watch *watch);
 void cgroup_watch_read(struct cgroup_watch *watch, const struct root *root,
                        struct cgroup_events *ret);
 
-/* Parses memory.events of version 2 or memory.oom_control of version 1. */
-int cgroup_parse_oom_kills(const char *text, uint64_t *ret_count);
-
 /* Parses cpu.stat of version 2 (in us) or version 1 (in ns). */
 int cgroup_parse_throttled(const char *text, uint64_t *ret_ns);
 

@@ -68,8 +68,7 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns)
         larger(smoothed(budget->rate_millionths, earned_ns * MILLION / span_ns),
                budget->time_millionths);
     budget->earned_until_ns = now_ns;
-    if (is_known(cpu_ns))
-        budget->cpu_ns = larger(budget->cpu_ns, cpu_ns);
+    raise_to(&budget->cpu_ns, cpu_ns);
 }
 
 void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns)

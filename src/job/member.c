@@ -418,10 +418,9 @@ struct usage member_usage(const struct member *member)
 {
     struct usage usage = member->account.usage;
 
-    for (int i = 0; i < USAGE_COUNT; i++) {
-        if (is_known(member->account.base.counter[i]))
-            usage.counter[i] = sub_known(usage.counter[i], member->account.base.counter[i]);
-    }
+    for (int i = 0; i < USAGE_COUNT; i++)
+        usage.counter[i] =
+            sub_known(usage.counter[i], known_or_0(member->account.base.counter[i]));
     return usage;
 }
 

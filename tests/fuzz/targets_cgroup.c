@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/systemd_scope.h"
@@ -61,7 +62,7 @@ static void run_cgroup_files(char *text, UNUSED size_t length)
     (void)cgroup_parse_cpu_stat(text, &cpu);
     (void)cgroup_parse_memory_stat(text, &memory);
     (void)cgroup_parse_io_stat(text, &io);
-    (void)cgroup_parse_oom_kills(text, &value);
+    (void)parse_key_u64(text, "oom_kill", &value);
     (void)cgroup_parse_throttled(text, &value);
     if (cgroup_parse_u64(text, &value) == 0)
         CHECK(!is_known(value) || value < 1ull << 60);

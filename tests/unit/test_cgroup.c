@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/parse.h"
 #include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "fake_root.h"
@@ -341,17 +342,18 @@ TEST(oom_kills_of_both_versions_are_parsed)
 {
     uint64_t count;
 
-    assert_int_equal(cgroup_parse_oom_kills(
-                         "low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 5\n", &count),
-                     0);
+    assert_int_equal(
+        parse_key_u64("low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 5\n", "oom_kill",
+                      &count),
+        0);
     assert_int_equal(count, 4);
     assert_int_equal(
-        cgroup_parse_oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 7\n", &count), 0);
+        parse_key_u64("oom_kill_disable 0\nunder_oom 0\noom_kill 7\n", "oom_kill", &count), 0);
     assert_int_equal(count, 7);
-    assert_int_equal(cgroup_parse_oom_kills("oom_kill_disable 0\nunder_oom 0\n", &count),
+    assert_int_equal(parse_key_u64("oom_kill_disable 0\nunder_oom 0\n", "oom_kill", &count),
                      -ENOENT);
-    assert_int_equal(cgroup_parse_oom_kills("", &count), -ENOENT);
-    assert_int_equal(cgroup_parse_oom_kills("oom_kill x\n", &count), -EBADMSG);
+    assert_int_equal(parse_key_u64("", "oom_kill", &count), -ENOENT);
+    assert_int_equal(parse_key_u64("oom_kill x\n", "oom_kill", &count), -EBADMSG);
     assert_int_equal(count, 7); /* untouched on failure */
 }
 

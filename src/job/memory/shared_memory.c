@@ -82,8 +82,7 @@ uint64_t memory_estimate_discount(const struct memory_estimate *estimate,
 /* Makes the parts consistent: private memory is a lower bound of the total. */
 static void order_split(struct memory_split *split)
 {
-    if (is_known(split->private_bytes))
-        raise_to(&split->total_bytes, split->private_bytes);
+    raise_to(&split->total_bytes, split->private_bytes);
     if (is_known(split->shared_bytes))
         split->shared_bytes = smaller(split->shared_bytes, split->total_bytes);
 }
