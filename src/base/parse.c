@@ -210,14 +210,6 @@ static void put_value(void *into, size_t offset, uint64_t value)
     memcpy((char *)into + offset, &value, sizeof(value));
 }
 
-static bool has_value(const void *into, size_t offset)
-{
-    uint64_t value;
-
-    memcpy(&value, (const char *)into + offset, sizeof(value));
-    return is_known(value);
-}
-
 /* Most keys differ in their first letter. */
 static bool has_key(const char *line, const char *key)
 {
@@ -250,7 +242,7 @@ size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t co
                     ? next
                     : keyed_find(text, fields, count);
         next = field ? field + 1 : next;
-        if (!field || has_value(into, field->offset))
+        if (!field || is_known(raw_at(into, field->offset)))
             continue;
         cursor = text + strlen(field->key);
         if (parse_u64(&cursor, &value) < 0 || *cursor == '\0') /* truncated */

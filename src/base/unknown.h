@@ -10,13 +10,24 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define UNKNOWN UINT64_MAX
 
 static inline bool is_known(uint64_t value)
 {
     return value != UNKNOWN;
+}
+
+/* Returns the raw figure at an offset of a struct. */
+static inline uint64_t raw_at(const void *figures, size_t offset)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)figures + offset, sizeof(value));
+    return value;
 }
 
 /* Converts a raw value to a derived one: UNKNOWN becomes NaN. */

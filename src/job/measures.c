@@ -8,7 +8,6 @@
  * (memory_totals.c).
  */
 #include <stddef.h>
-#include <string.h>
 
 #include "base/compiler.h"
 #include "base/unknown.h"
@@ -207,14 +206,6 @@ static bool is_hidden(const struct job *job, const struct job_reading *reading, 
     return need == FILES || (!reading->is_first && !job->main.has_ended);
 }
 
-static uint64_t value_at(const struct job_reading *reading, size_t place)
-{
-    uint64_t value;
-
-    memcpy(&value, (const char *)reading + place, sizeof(value));
-    return value;
-}
-
 bool job_measure(const struct job *job, const struct job_reading *reading, enum metric metric,
                  struct measure *ret)
 {
@@ -228,7 +219,7 @@ bool job_measure(const struct job *job, const struct job_reading *reading, enum 
         ret->origin.is_exact = false;
     if (is_hidden(job, reading, row->need))
         return true;
-    ret->value = value_at(reading, row->value);
-    ret->now = row->now > 0 ? value_at(reading, row->now) : ret->value;
+    ret->value = raw_at(reading, row->value);
+    ret->now = row->now > 0 ? raw_at(reading, row->now) : ret->value;
     return true;
 }

@@ -76,14 +76,6 @@ bool dialect_reads(const struct dialect_table *table, size_t offset)
 
 /* ---- raw values ----------------------------------------------------------------- */
 
-static uint64_t raw_at(const struct sample *sample, size_t offset)
-{
-    uint64_t value;
-
-    memcpy(&value, (const char *)sample + offset, sizeof(value));
-    return value;
-}
-
 static uint64_t sum_at(const struct sample *sample, const size_t *offsets, size_t count)
 {
     uint64_t sum = 0;

@@ -560,7 +560,7 @@ static struct spoor_figure make_level(const struct row *row, const struct record
     if (input->latest && row->derivation == LEVEL)
         value = input->latest->value[row->metric];
     else if (input->latest)
-        memcpy(&value, (const char *)&input->latest->host + row->offset, sizeof(value));
+        value = raw_at(&input->latest->host, row->offset);
     if (is_known(value)) {
         figure.value = (double)value;
         figure.source = origin->source;

@@ -61,8 +61,7 @@ void origins_init(struct origin origins[METRIC_COUNT])
 void origins_host_values(const struct host_reading *host, uint64_t value[METRIC_COUNT])
 {
     for (size_t i = 0; i < ARRAY_SIZE(of_host); i++)
-        memcpy(&value[of_host[i].metric], (const char *)host + of_host[i].value,
-               sizeof(*value));
+        value[of_host[i].metric] = raw_at(host, of_host[i].value);
     value[METRIC_HOST_CPU] = sum_u64(host->cpu.user_ns, host->cpu.system_ns);
     value[METRIC_HOST_MEMORY_USED] =
         sub_known(host->memory.total_bytes, host->memory.available_bytes);
