@@ -29,7 +29,7 @@ static uint64_t unattributed_ns(const struct cpu_counts *counts, bool by_cgroup)
 {
     if (by_cgroup)
         return counts->exits_ns;
-    return counts->is_suspect ? smaller(first_known(counts->stolen_ns, 0), counts->tree_ns / 2)
+    return counts->is_suspect ? smaller(known_or_0(counts->stolen_ns), counts->tree_ns / 2)
                               : counts->stolen_ns;
 }
 

@@ -119,10 +119,9 @@ void member_note_first(struct member *member)
     const uint64_t *counter = member->account.usage.counter;
 
     member->notes.first_cpu_ns = member->reading.cpu_ns;
-    member->notes.first_wait_ns = first_known(counter[USAGE_CPU_WAIT_NS], 0);
-    member->notes.foreign_io =
-        (struct process_io){ first_known(counter[USAGE_READ_BYTES], 0),
-                             first_known(counter[USAGE_WRITTEN_BYTES], 0) };
+    member->notes.first_wait_ns = known_or_0(counter[USAGE_CPU_WAIT_NS]);
+    member->notes.foreign_io = (struct process_io){ known_or_0(counter[USAGE_READ_BYTES]),
+                                                    known_or_0(counter[USAGE_WRITTEN_BYTES]) };
 }
 
 void job_note_first_reading(struct job *job)

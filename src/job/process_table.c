@@ -108,7 +108,7 @@ static void sum_smallest(struct process_table *table)
         const struct process_entry *entry = &table->list[i];
 
         by_cpu[i] = (struct ranked){ entry->cpu_ns + entry->estimated_ns, i };
-        by_memory[i] = (struct ranked){ first_known(entry->peak_bytes, 0), i };
+        by_memory[i] = (struct ranked){ known_or_0(entry->peak_bytes), i };
     }
     table->cpu_floor_ns = mark_largest(by_cpu, table->count, PROCESSES_BY_CPU, kept);
     table->memory_floor_bytes =

@@ -198,12 +198,12 @@ static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now
 
 static uint64_t stolen_ns(const struct cpu_stat *cpu)
 {
-    return sum_u64(first_known(cpu->steal_ns, 0), cpu->interrupt_ns);
+    return sum_u64(known_or_0(cpu->steal_ns), cpu->interrupt_ns);
 }
 
 static uint64_t busy_ns(const struct cpu_stat *cpu)
 {
-    return sum_u64(sum_u64(cpu->user_ns, cpu->system_ns), first_known(cpu->steal_ns, 0));
+    return sum_u64(sum_u64(cpu->user_ns, cpu->system_ns), known_or_0(cpu->steal_ns));
 }
 
 static void hide_untracked(const struct sampler *sampler, struct sample *sample)

@@ -90,7 +90,7 @@ static void lose_device(struct gpu_unit_account *unit)
 static void add_throttle_reasons(struct gpu_device_view *view, uint64_t reasons)
 {
     if (is_known(reasons))
-        view->throttle_reasons = first_known(view->throttle_reasons, 0) | reasons;
+        view->throttle_reasons = known_or_0(view->throttle_reasons) | reasons;
 }
 
 void gpu_account_energy(struct gpu_account *account, size_t index,
@@ -197,8 +197,7 @@ static void set_work(struct gpu_unit_account *unit, int kind, const struct gpu_w
 
     if (is_known(count) && span_ns > 0)
         unit->work_rates[kind] =
-            (double)sub_floor0(count, first_known(unit->work.counts[kind], 0)) /
-            (double)span_ns;
+            (double)sub_floor0(count, known_or_0(unit->work.counts[kind])) / (double)span_ns;
     if (is_known(count) && kind < GPU_WORK_SHARES)
         value = work->covered_ns > 0 && (span_ns > 0 || unit->present_count > 0)
                     ? (uint64_t)(unit->work_rates[kind] * GPU_SHARE_WHOLE)
@@ -367,7 +366,7 @@ static void add_part(struct parts *parts, const struct gpu_unit_account *unit)
 {
     const struct gpu_figure *figures = unit->view.figures;
 
-    parts->used_bytes += first_known(figures[GPU_MEMORY].measure.value, 0);
+    parts->used_bytes += known_or_0(figures[GPU_MEMORY].measure.value);
     parts->job_memory.value =
         sum_u64(parts->job_memory.value, figures[GPU_JOB_MEMORY].measure.value);
     if (unit->job_memory.origin.reason)
@@ -652,7 +651,7 @@ static uint64_t sum_of(const struct gpu_account *account, enum gpu_total total, 
         else if (has_whole)
             continue;
         if (is_known(value))
-            sum = sum_u64(first_known(sum, 0), value);
+            sum = sum_u64(known_or_0(sum), value);
     }
     return sum;
 }
