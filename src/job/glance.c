@@ -122,14 +122,6 @@ uint64_t job_gpu_space_bytes(struct job *job)
     return sum_bytes;
 }
 
-static void note_swap(struct job *job)
-{
-    uint64_t bytes = swap_in_use_bytes(job->root);
-
-    if (is_known(bytes))
-        job->meters.swap_used_bytes = bytes;
-}
-
 uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes)
 {
     return smaller(sum_bytes, swap_in_use_bytes(job->root));
@@ -233,7 +225,8 @@ void job_glance(struct job *job, uint64_t now_ns)
 
     read_sentinel(job, cgroup_bytes(job));
     is_raised = sentinel->is_raised || sentinel->has_grown;
-    note_swap(job);
+    job->meters.swap_used_bytes =
+        first_known(swap_in_use_bytes(job->root), job->meters.swap_used_bytes);
     job_note_huge_pages(job);
     look = job_look(job, now_ns, false);
     job_note_cpu(job, now_ns, job_quick_cpu_ns(job));

@@ -168,7 +168,7 @@ void surrounding_open(struct job *job, const struct cgroups *cgroups)
     job_cgroup->is_surrounding = has_any(job_cgroup);
 }
 
-void surrounding_update(struct job *job, bool is_last)
+void surrounding_update(struct job *job)
 {
     struct job_cgroup *job_cgroup = &job->meters.job_cgroup;
 
@@ -176,7 +176,7 @@ void surrounding_update(struct job *job, bool is_last)
         return;
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
         if (!job_cgroup->folders[i].is_made ||
-            is_ours(job, &job_cgroup->folders[i].own, is_last))
+            is_ours(job, &job_cgroup->folders[i].own, job->was_thorough))
             continue;
         job_cgroup->folders[i].is_made = false; /* the last reading is kept */
         /* The peaks may belong to other processes. */

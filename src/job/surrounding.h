@@ -44,8 +44,8 @@ struct job_reading;
 void surrounding_open(struct job *job, const struct cgroups *cgroups);
 
 /* Called before the cgroup is read: drops it if other processes have entered it, and updates
- * the usage of the tracker. `is_last`: also checks processes in cgroups below it. */
-void surrounding_update(struct job *job, bool is_last);
+ * the usage of the tracker. After a thorough look, checks the cgroups below it, too. */
+void surrounding_update(struct job *job);
 
 /* Returns the CPU time of the job according to the surrounding cgroup, without checking its
  * processes; or UNKNOWN. */

@@ -282,7 +282,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
         (struct job_reading){ .usage = job->ledger.departed, .is_first = !job->was_read };
     job_label(job, reading);
     reading->cpu_span.from_ns = job_now_ns(job, now_ns);
-    surrounding_update(job, job->was_thorough);
+    surrounding_update(job);
     job_cgroup_read(&job->meters.job_cgroup, &reading->job_cgroup);
     reading->cpu_span.until_ns = job_now_ns(job, now_ns);
     reading->missed_cgroup_peak = job_missed_cgroup_peak(job, now_ns, &reading->job_cgroup);

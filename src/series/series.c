@@ -43,7 +43,6 @@ int series_init(struct series *series, size_t points)
 
     for (int i = 0; i < METRIC_COUNT; i++) {
         const struct metric_row *row = metric_row((enum metric)i);
-
         bool is_rate = row->published.kind == SPOOR_COUNTER;
 
         if (row->is_charted)
