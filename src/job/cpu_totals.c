@@ -154,7 +154,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
         .perf_ns = needs_perf ? sub_known(read_perf_ns(job), agents_ns) : UNKNOWN,
         .awaits_wait4 = job->is_spawned && !evidence->has_ended,
         .is_alone = evidence->is_alone,
-        .exits_ns = product_u64(evidence->exited_count, EXIT_CPU_NS),
+        .exits_ns = evidence->exits_ns,
         .is_cgroup = job->meters.job_cgroup.is_adopted,
         .left_cgroup = job_left_cgroup(job, CGROUP_CPUACCT),
         .saw_unwaited = job->ledger.saw_unwaited,

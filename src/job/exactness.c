@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/exactness.h"
 
-#include "base/arithmetic.h"
 #include "base/unknown.h"
 
 /* Whether the sum over processes is complete. At the end, a second count of the CPU time must
@@ -19,9 +18,7 @@ static bool processes_are_complete(const struct evidence *evidence)
 /* Whether exiting threads used significant CPU time, which no process's count includes. */
 static bool exits_take_long(const struct evidence *evidence)
 {
-    uint64_t exits_ns = product_u64(evidence->exited_count, EXIT_CPU_NS);
-
-    return is_known(evidence->cpu_ns) && exits_ns > evidence->cpu_ns / 100;
+    return is_known(evidence->cpu_ns) && evidence->exits_ns > evidence->cpu_ns / 100;
 }
 
 bool count_is_exact(const struct evidence *evidence, enum counted_by counted_by)

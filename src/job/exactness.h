@@ -36,8 +36,7 @@ struct evidence {
     bool may_be_unwaited; /* a process that ignores SIGCHLD had children */
     bool is_confirmed;    /* a second count of the processes' CPU time agrees */
     uint64_t cpu_ns;      /* CPU time of the processes; may be UNKNOWN */
-    /* Threads that exited before their process, as far as events reported them. */
-    uint64_t exited_count;
+    uint64_t exits_ns;    /* upper bound of the time exiting threads used, see cpu_counts */
 
     /* the other counts */
     bool left_cgroup;     /* a process was seen outside the job cgroup */
@@ -45,8 +44,5 @@ struct evidence {
     bool has_all_records; /* an exit record came for every thread that was started */
     bool has_all_events;  /* every fork and exit was reported */
 };
-
-/* After a thread has left its process's count, its cgroup is charged up to this CPU time. */
-#define EXIT_CPU_NS UINT64_C(10000)
 
 bool count_is_exact(const struct evidence *evidence, enum counted_by counted_by);

@@ -16,6 +16,9 @@
 #define NO_REFAULTS "this kernel does not count the refaults of a cgroup of version 1"
 #define UNWAITED "some processes were never waited for: what they read and wrote is not known"
 
+/* After a thread has left its process's count, its cgroup is charged up to this CPU time. */
+#define EXIT_CPU_NS UINT64_C(10000)
+
 /* ---- completeness of the counts ------------------------------------------------ */
 
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
@@ -41,7 +44,7 @@ static struct evidence gather_evidence(const struct job *job, const struct job_r
         .is_fresh = job->was_thorough,
         .may_be_unwaited = job->ledger.is_suspect,
         .cpu_ns = UNKNOWN,
-        .exited_count = events->exited_threads,
+        .exits_ns = product_u64(events->exited_threads, EXIT_CPU_NS),
         .cgroup_is_gone = reading->job_cgroup.is_gone,
         .has_all_records = process_events_has_all_records(events),
         .has_all_events = events->source && events->is_exact,

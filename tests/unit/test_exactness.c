@@ -94,9 +94,9 @@ TEST(many_exits_make_cpu_clocks_inexact)
 {
     struct evidence evidence = complete;
 
-    evidence.exited_count = 100;
+    evidence.exits_ns = 1000000;
     assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
-    evidence.exited_count = 10000;
+    evidence.exits_ns = 100000000;
     assert_false(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
     assert_true(is_exact(evidence, COUNTED_BY_PROCESSES));
     assert_true(is_exact(evidence, COUNTED_BY_CGROUP));
